@@ -24,7 +24,7 @@ COMPONENT_TYPES = tuple(TYPES)
 SINGULAR = {name: each.singular for name, each in TYPES.items()}
 BUILTIN_SOURCES = {
     "files": ("ingest.sources.files:FilesSourceSettings", "ingest.service.files_source:FilesSource"),
-    "kafka": ("ingest.sources.kafka:KafkaSourceSettings", "ingest.service.kafka_source:KafkaSource"),
+    "kafka": ("ingest.sources.kafka:KafkaSourceSettings", "ingest.service.kafka.source:KafkaSource"),
 }
 """Name -> path of its options, path of its class; separate, so that checking a file imports neither Kafka nor Spark."""
 

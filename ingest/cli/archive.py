@@ -33,7 +33,7 @@ def history(out: Output, file: FileArgument, table: ArchiveTableArgument, *, dt:
     """
     from ingest.clock import now_ms
     from ingest.formats.times import moment
-    from ingest.service.archive_history import history_of
+    from ingest.service.archive.history import history_of
 
     configuration, _, archived = opened(out, file, table)
     found = history_of(configuration, archived, dt, now_ms=now_ms())
@@ -103,7 +103,7 @@ def point(
     Example: ingest archive point pipeline.yaml customer --dt 20151210 --batch 1449784608
     """
     from ingest.clock import now_ms
-    from ingest.service import archive_sql
+    from ingest.service.archive import sql as archive_sql
     from ingest.service.archived_tables import batch_id_from
 
     configuration, _, archived = opened(out, file, table)
@@ -153,7 +153,7 @@ def register(out: Output, file: FileArgument, table: ArchiveTableArgument) -> No
 
     Example: ingest archive register pipeline.yaml customer
     """
-    from ingest.service import archive_sql
+    from ingest.service.archive import sql as archive_sql
 
     configuration, _, archived = opened(out, file, table)
     done = archive_sql.register(configuration, archived)

@@ -37,7 +37,7 @@ def cleanup(  # noqa: PLR0913 - the options of the command
     from ingest.api import ConfigError
     from ingest.clock import now_ms
     from ingest.formats.durations import milliseconds
-    from ingest.service.archive_cleanup import CleanupRequest, clean_up_table
+    from ingest.service.archive.cleanup import CleanupRequest, clean_up_table
     from sinks.archive.cleanup import MIN_AGE_MS
 
     age_ms = milliseconds("--older-than", older_than)

@@ -13,8 +13,8 @@ from ingest.cli.output import Output, counts_of
 
 if TYPE_CHECKING:
     from ingest.config.model import Configuration
-    from ingest.service.archive_join import JoinResult
-    from ingest.service.archive_rerun import RerunResult
+    from ingest.service.archive.join import JoinResult
+    from ingest.service.archive.rerun import RerunResult
     from ingest.service.archived_tables import ArchivedTable
 
 KeepOption = Annotated[bool, typer.Option("--keep", help="No cleanup removes the new batch.")]
@@ -60,7 +60,7 @@ def rerun(  # noqa: PLR0913 - the options of the command
     """
     from ingest.durable import private_files
     from ingest.formats.times import moment_of
-    from ingest.service.archive_rerun import ArchiveRerun, RerunRequest
+    from ingest.service.archive.rerun import ArchiveRerun, RerunRequest
 
     configuration, catalog, archived = opened(out, file, table)
     start_ms, end_ms = (None if each is None else moment_of(each) for each in (from_, to))
@@ -118,7 +118,7 @@ def join(
     Example: ingest archive join pipeline.yaml customer --dt 20151210
     """
     from ingest.durable import private_files
-    from ingest.service import archive_join
+    from ingest.service.archive import join as archive_join
 
     configuration, _, archived = opened(out, file, table)
     with _interruptible(), private_files(), out.progress("rows") as advance:
@@ -165,7 +165,7 @@ def _followed(
     configuration: "Configuration", archived: "ArchivedTable", dt: str, result: "RerunResult | JoinResult"
 ) -> str:
     """Have the SQL location follow the batch that has become current, and return its state as text."""
-    from ingest.service.archive_sql import follow_current
+    from ingest.service.archive.sql import follow_current
 
     follow_current(configuration, archived, dt)
     return f"batch {result.batch_id} is current"

@@ -269,7 +269,7 @@ def fsck(
     from ingest.api import IntegrityError
     from ingest.cli.loading import loaded
     from ingest.plan.bodies import body_store
-    from ingest.service.letter_references import LetterReferences
+    from ingest.service.dead_letters.references import LetterReferences
 
     configuration, catalog = loaded(out, file, shows_records=True)
     kinds = Counter[str]()
@@ -313,8 +313,8 @@ def fsck(
 def _swept_by_service(out: Output, configuration: "Configuration", table: str) -> "dict[str, int] | None":
     """What a sweep by the running service did; None if no service has the store of the table open."""
     from ingest.plan.bodies import table_with_bodies
-    from ingest.service.client import NotRunningError, ServiceClient
-    from ingest.service.duty_client import FollowedDuty
+    from ingest.service.duties.client import FollowedDuty
+    from ingest.service.endpoint.client import NotRunningError, ServiceClient
 
     store = configuration.stores[table_with_bodies(configuration, table).store]
     if store.settings.own_folder is None:

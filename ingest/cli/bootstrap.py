@@ -9,7 +9,7 @@ from ingest.cli.command import FileArgument
 from ingest.cli.output import Output
 
 if TYPE_CHECKING:
-    from ingest.service.bootstrap import OpenedBootstrap, SourceTable
+    from ingest.service.dumps.bootstrap import OpenedBootstrap, SourceTable
     from sinks.bootstrap.run import Verified
 
 _SHOWN = 5  # keys of rows that differ
@@ -64,7 +64,7 @@ def bootstrap(  # noqa: PLR0913 - the options of the command
     """
     from ingest.api import ConfigError, IntegrityError
     from ingest.cli.loading import loaded
-    from ingest.service.bootstrap import BootstrapRequest, TableOfStore, opened_bootstrap
+    from ingest.service.dumps.bootstrap import BootstrapRequest, TableOfStore, opened_bootstrap
 
     if concurrent and feed is None:
         raise ConfigError("--concurrent applies a feed, and none is named", hint="add --feed FILE2:TABLE")
@@ -88,7 +88,7 @@ def bootstrap(  # noqa: PLR0913 - the options of the command
 def _source(out: Output, feed: str) -> "SourceTable":
     from ingest.api import ConfigError
     from ingest.cli.loading import loaded
-    from ingest.service.bootstrap import SourceTable
+    from ingest.service.dumps.bootstrap import SourceTable
 
     file, _, table = feed.partition(":")
     if not file or not table:

@@ -10,9 +10,9 @@ from ingest.cli.output import Output
 
 if TYPE_CHECKING:
     from ingest.config.model import Configuration
-    from ingest.service.compaction import CompactionResult
-    from ingest.service.compaction_request import CompactionRequest
-    from ingest.service.duty_client import FollowedDuty
+    from ingest.service.duties.client import FollowedDuty
+    from ingest.service.rewriting.compaction import CompactionResult
+    from ingest.service.rewriting.compaction_request import CompactionRequest
 
 
 def compact(
@@ -58,9 +58,9 @@ def compact(
     from ingest.cli.loading import loaded
     from ingest.cli.run import set_up_logs
     from ingest.durable import private_files
-    from ingest.service.compaction import CompactionResult
-    from ingest.service.compaction_host import compact_alone
-    from ingest.service.compaction_request import CompactionRequest
+    from ingest.service.rewriting.compaction import CompactionResult
+    from ingest.service.rewriting.compaction_host import compact_alone
+    from ingest.service.rewriting.compaction_request import CompactionRequest
 
     configuration, catalog = loaded(out, file)
     set_up_logs(configuration, is_watched=True)
@@ -90,9 +90,9 @@ def _by_service(
     out: Output, configuration: "Configuration", table: str, request: "CompactionRequest"
 ) -> "FollowedDuty | None":
     """The compaction by the running service; None, with a note, if no service runs."""
-    from ingest.service.client import NotRunningError, ServiceClient
-    from ingest.service.compaction import table_with_updates
-    from ingest.service.duty_client import FollowedDuty
+    from ingest.service.duties.client import FollowedDuty
+    from ingest.service.endpoint.client import NotRunningError, ServiceClient
+    from ingest.service.rewriting.compaction import table_with_updates
 
     table_with_updates(configuration, table)
     try:

@@ -15,7 +15,7 @@ from ingest.observe.log_level import LogLevel
 
 if TYPE_CHECKING:
     from ingest.config.model import Configuration
-    from ingest.service.client import ServiceClient
+    from ingest.service.endpoint.client import ServiceClient
 
 NameArgument = Annotated[
     str | None, typer.Argument(metavar="[PIPELINE]", help="Name of the pipeline; optional if the file has one.")
@@ -43,7 +43,7 @@ def status(
     """
     from ingest.api import ConfigError, NotFoundError
     from ingest.cli.loading import pipeline_of
-    from ingest.service.client import NotRunningError
+    from ingest.service.endpoint.client import NotRunningError
     from ingest.service.pauses import Pauses
 
     wanted = pipeline
@@ -189,7 +189,7 @@ def _service(out: Output, file: str) -> tuple["Configuration", "ServiceClient"]:
     """A checked pipeline file, and the client of its service."""
     from ingest.api import ConfigError
     from ingest.cli.loading import loaded
-    from ingest.service.client import ServiceClient
+    from ingest.service.endpoint.client import ServiceClient
 
     try:
         configuration, _ = loaded(out, file)
@@ -203,7 +203,7 @@ def _service_of_wrong_file(out: Output, file: str) -> "ServiceClient | None":
     """The client of the service of a file with errors; None if they hide its endpoint."""
     from ingest.catalog import Catalog
     from ingest.config import load_service
-    from ingest.service.client import ServiceClient
+    from ingest.service.endpoint.client import ServiceClient
 
     configuration = None if file == "-" else load_service(file, env=os.environ, lookup=Catalog())
     if configuration is None:
@@ -216,7 +216,7 @@ def _is_accepted(
     out: Output, client: "ServiceClient", pipeline: str, command: str, *, record: Callable[[str], None]
 ) -> bool:
     """Whether a service has accepted the command; if none runs, it is recorded for the next one, with a note."""
-    from ingest.service.client import NotRunningError
+    from ingest.service.endpoint.client import NotRunningError
 
     with contextlib.suppress(NotRunningError):
         client.command(pipeline, command)
@@ -246,7 +246,7 @@ def _wait(
     Raises:
         NotReachedError: it has ended, or does not change within 60 s.
     """
-    from ingest.service.client import NotReachedError
+    from ingest.service.endpoint.client import NotReachedError
 
     deadline = time.monotonic() + WAIT_S
     while True:

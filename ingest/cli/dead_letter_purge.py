@@ -52,8 +52,8 @@ def purge(  # noqa: PLR0913 - the options of the command
     Example: ingest dead-letters purge pipeline.yaml --replayed --before 2026-01-31
     """
     from ingest.api import ConfigError
-    from ingest.service.dead_letter_purge import acknowledged
-    from ingest.service.dead_letter_purge import purge as delete
+    from ingest.service.dead_letters.purge import acknowledged
+    from ingest.service.dead_letters.purge import purge as delete
 
     if not replayed and before is None:
         raise ConfigError("purge deletes only what is selected", hint="give --replayed, --before TIME, or both")

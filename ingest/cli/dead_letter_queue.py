@@ -30,7 +30,7 @@ def opened_queue(
     """The configuration of a file, and the queue of one of its pipelines, which is closed after the block."""
     from ingest.cli.loading import loaded
     from ingest.config.options import DeadLetterTopic
-    from ingest.service.dead_letters import dead_letter_queue
+    from ingest.service.dead_letters.queues import dead_letter_queue
 
     configuration, catalog = loaded(out, file, shows_records=shows_records)
     chosen = chosen_pipeline(configuration, name)

@@ -185,7 +185,7 @@ def replay(  # noqa: PLR0913 - the options of the command
     from ingest.dead_letters.replay import SkipReason, require
     from ingest.dead_letters.replay import replay as run_again
     from ingest.durable import private_files
-    from ingest.service.dead_letter_replay import DeadLetterReplay
+    from ingest.service.replay.dead_letter_replay import DeadLetterReplay
 
     selection = selection_of(positions or (), code, since, until, has_replayed=all_)
     with opened_queue(out, file, pipeline, shows_records=False) as (configuration, catalog, queue):

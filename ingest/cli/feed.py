@@ -285,7 +285,7 @@ def _shown(lag: "ShardLag") -> tuple[str, str]:
 def _request(out: Output, file: str, table: str, request: "ShardRequest") -> None:
     from ingest.cli.loading import loaded
     from ingest.plan.open_feeds import open_feed
-    from ingest.service.client import NotRunningError, ServiceClient
+    from ingest.service.endpoint.client import NotRunningError, ServiceClient
     from ingest.service.feed_shards import apply_alone
     from sinks.feed.stream_json import stream_json
 

@@ -11,10 +11,10 @@ from ingest.cli.output import Output, counts_of
 
 if TYPE_CHECKING:
     from ingest.config.model import Configuration
-    from ingest.service.range_replay import RangePlan, RangeReplay
-    from ingest.service.replay_client import ServiceReplay
-    from ingest.service.replay_request import ReplayRequest
-    from ingest.service.replay_state import ReplayTotals
+    from ingest.service.replay.client import ServiceReplay
+    from ingest.service.replay.range_replay import RangePlan, RangeReplay
+    from ingest.service.replay.request import ReplayRequest
+    from ingest.service.replay.state import ReplayTotals
 
 _MEANINGS = {
     "whole": "whole logged batches, at their own times",
@@ -74,8 +74,8 @@ def replay(  # noqa: PLR0913 - the options of the command
     from ingest.cli.loading import loaded, pipeline_of, with_pipeline
     from ingest.cli.run import set_up_logs
     from ingest.durable import private_files
-    from ingest.service.range_replay import RangeReplay
-    from ingest.service.replay_request import ReplayRequest
+    from ingest.service.replay.range_replay import RangeReplay
+    from ingest.service.replay.request import ReplayRequest
 
     configuration, catalog = loaded(out, file)
     set_up_logs(configuration, is_watched=True)
@@ -109,8 +109,8 @@ def _by_service(
     out: Output, configuration: "Configuration", pipeline: str, request: "ReplayRequest"
 ) -> "ServiceReplay | None":
     """The replay by the running service; None, with a note, if no service runs."""
-    from ingest.service.client import NotRunningError, ServiceClient
-    from ingest.service.replay_client import ServiceReplay
+    from ingest.service.endpoint.client import NotRunningError, ServiceClient
+    from ingest.service.replay.client import ServiceReplay
 
     try:
         return ServiceReplay(ServiceClient(configuration), pipeline, request)
@@ -144,7 +144,7 @@ def _show_interrupted(out: Output, run: "RangeReplay", plan: "RangePlan") -> Non
 
 def _show_plan(out: Output, run: "RangeReplay", plan: "RangePlan") -> None:
     from ingest.formats.times import moment
-    from ingest.service.replay_plan import PieceKind
+    from ingest.service.replay.plan import PieceKind
 
     kinds = {kind: plan.of_kind(kind) for kind in PieceKind}
     may_hide_values = run.may_hide_values(plan)

@@ -11,8 +11,8 @@ from ingest.cli.output import Output
 
 if TYPE_CHECKING:
     from ingest.config.model import Configuration
-    from ingest.service.duty_client import FollowedDuty
-    from ingest.service.rollback import RollbackResult
+    from ingest.service.duties.client import FollowedDuty
+    from ingest.service.rewriting.rollback import RollbackResult
     from sinks.rewriting.rolled_back import Interval
 
 
@@ -44,7 +44,7 @@ def rollback(  # noqa: PLR0913 - the options of the command
     from ingest.cli.loading import loaded
     from ingest.cli.run import set_up_logs
     from ingest.formats.times import moment_of
-    from ingest.service.rollback import RollbackResult, RowsOverlapError, plan_rollback, roll_back
+    from ingest.service.rewriting.rollback import RollbackResult, RowsOverlapError, plan_rollback, roll_back
     from sinks.rewriting.rolled_back import Interval
 
     configuration, catalog = loaded(out, file)
@@ -71,9 +71,9 @@ def _by_service(
     out: Output, configuration: "Configuration", table: str, interval: "Interval", *, is_strict: bool
 ) -> "FollowedDuty | None":
     """The rollback by the running service, if only that may write the store; else None."""
-    from ingest.service.client import NotRunningError, ServiceClient
-    from ingest.service.duty_client import FollowedDuty
-    from ingest.service.rollback import RollbackRequest
+    from ingest.service.duties.client import FollowedDuty
+    from ingest.service.endpoint.client import NotRunningError, ServiceClient
+    from ingest.service.rewriting.rollback import RollbackRequest
 
     if configuration.stores[configuration.tables[table].store].settings.own_folder is None:
         return None

@@ -14,9 +14,9 @@ from ingest.cli.output import Output
 if TYPE_CHECKING:
     from ingest.catalog import Catalog
     from ingest.config.model import Configuration
-    from ingest.service.dump_request import DumpRequest
-    from ingest.service.dump_result import DumpResult
-    from ingest.service.duty_client import FollowedDuty
+    from ingest.service.dumps.request import DumpRequest
+    from ingest.service.dumps.result import DumpResult
+    from ingest.service.duties.client import FollowedDuty
 
 
 def run(  # noqa: PLR0913 - the options of the command
@@ -97,8 +97,8 @@ def run(  # noqa: PLR0913 - the options of the command
     from ingest.cli.loading import loaded
     from ingest.cli.run import set_up_logs
     from ingest.durable import private_files
-    from ingest.service.dump_request import DumpRequest
-    from ingest.service.dump_result import DumpResult
+    from ingest.service.dumps.request import DumpRequest
+    from ingest.service.dumps.result import DumpResult
 
     configuration, catalog = loaded(out, file)
     set_up_logs(configuration, is_watched=True)
@@ -167,7 +167,7 @@ def _alone(
     request: "DumpRequest",
     on_progress: "Callable[[DumpResult, int, int], None]",
 ) -> "DumpResult":
-    from ingest.service.dump_host import dump_alone, spark_engine
+    from ingest.service.dumps.host import dump_alone, spark_engine
 
     with spark_engine(configuration, request.tables) as engine:
         return dump_alone(
@@ -182,9 +182,9 @@ def _alone(
 
 def _by_service(out: Output, configuration: "Configuration", request: "DumpRequest") -> "FollowedDuty | None":
     """The dump by the running service; None, with a note, if no service runs."""
-    from ingest.service.client import NotRunningError, ServiceClient
-    from ingest.service.dump_plan import tables_of
-    from ingest.service.duty_client import FollowedDuty
+    from ingest.service.dumps.plan import tables_of
+    from ingest.service.duties.client import FollowedDuty
+    from ingest.service.endpoint.client import NotRunningError, ServiceClient
 
     tables_of(configuration, request.tables)
     try:

@@ -9,8 +9,8 @@ from ingest.api import ConfigError, ConflictError, Model, option
 from ingest.catalog import Catalog
 from ingest.config.model import Configuration
 from ingest.plan.stores import owned_store
-from ingest.service.pipeline import Shared
 from ingest.service.request import request_of
+from ingest.service.shared import Shared
 from sinks.feed.client import FeedClient
 from sinks.feed.stream import FeedStream
 from sinks.feed.stream_json import stream_json

@@ -8,9 +8,9 @@ from ingest.config.model import Configuration
 from ingest.observe.metrics import Metrics
 from ingest.observe.results import GroupLag
 from ingest.plan.open_feeds import leases_of
-from ingest.service.duties import Duties
-from ingest.service.pipeline import Shared
-from ingest.service.table_watch import Measures, TableWatch
+from ingest.service.duties.scheduler import Duties
+from ingest.service.duties.table_watch import Measures, TableWatch
+from ingest.service.shared import Shared
 from sinks.feed.client import FeedClient
 from sinks.feed.errors import StreamDisabledError
 from sinks.feed.lag import lags_of

@@ -24,11 +24,10 @@ from ingest.durable.exchange import exchange
 from ingest.kafka.admin import KafkaAdmin
 from ingest.kafka.offsets import GroupOffsets
 from ingest.observe.logs import logger
-from ingest.service.kafka_source import acknowledged_offsets, write_first_offsets
+from ingest.service.kafka.source import acknowledged_offsets, write_first_offsets
+from ingest.service.kafka.topics import TopicIds
 from ingest.service.offsets import kafka_source_of
-from ingest.service.pipeline import checkpoint_folder
-from ingest.service.tables import replay_file
-from ingest.service.topics import TopicIds
+from ingest.service.state_folders import checkpoint_folder, update_replay_file
 from ingest.sources.kafka import KafkaSourceSettings, Start, required_topics_of
 from ingest.spark.streaming.batch_time import BatchTimes, newest_time
 from ingest.spark.streaming.checkpoint import Checkpoint
@@ -128,7 +127,7 @@ def reset_offsets(
 
 def _refuse_unfinished_replay(configuration: Configuration, pipeline: Pipeline) -> None:
     """Its records belong to the offsets of the present checkpoint, and neither could continue after a reset."""
-    replay = replay_file(configuration, pipeline.name)
+    replay = update_replay_file(configuration, pipeline.name)
     with file_errors(replay):
         if replay.exists():
             raise ConflictError(

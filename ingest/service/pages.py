@@ -15,20 +15,20 @@ from ingest.observe.activity import Activity
 from ingest.observe.health import Health, PipelineHealth, State
 from ingest.observe.log_level import LogLevel
 from ingest.observe.logs import logger, set_level, traceback_of
-from ingest.service.access import Access
-from ingest.service.body_sweep import BodySweepDuty
-from ingest.service.compaction_duty import CompactionDuty
-from ingest.service.compaction_request import CompactionRequest
 from ingest.service.control import Control
-from ingest.service.dump_duty import DumpDuty
-from ingest.service.dump_request import DumpRequest
-from ingest.service.duties import Duties
-from ingest.service.duty import DutyStatus
+from ingest.service.dumps.duty import DumpDuty
+from ingest.service.dumps.request import DumpRequest
+from ingest.service.duties.duty import DutyStatus
+from ingest.service.duties.scheduler import Duties
+from ingest.service.endpoint.access import Access
 from ingest.service.feed_shards import ShardRequest, apply_in_service
-from ingest.service.replay_duty import ReplayDuty
-from ingest.service.replay_request import ReplayRequest
-from ingest.service.rollback import RollbackRequest
-from ingest.service.rollback_duty import RollbackDuty
+from ingest.service.replay.duty import ReplayDuty
+from ingest.service.replay.request import ReplayRequest
+from ingest.service.rewriting.body_sweep_duty import BodySweepDuty
+from ingest.service.rewriting.compaction_duty import CompactionDuty
+from ingest.service.rewriting.compaction_request import CompactionRequest
+from ingest.service.rewriting.rollback import RollbackRequest
+from ingest.service.rewriting.rollback_duty import RollbackDuty
 
 Page: TypeAlias = Callable[..., Response]
 

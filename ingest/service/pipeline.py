@@ -2,38 +2,33 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ingest import failpoint
 from ingest.api import Committer, ConflictError, Disposition, IngestError, LifecycleError, Source
-from ingest.catalog import Catalog
 from ingest.clock import now_ms
 from ingest.config.model import Configuration, Pipeline
 from ingest.dead_letters.queue import DeadLetterQueue
-from ingest.durable import StatePath
 from ingest.formats.times import moment
-from ingest.observe.activity import Activity
-from ingest.observe.health import Health, State
+from ingest.observe.health import State
 from ingest.observe.logs import logger
-from ingest.observe.metrics import Metrics
 from ingest.pipeline.back_pressure import BackPressure
 from ingest.pipeline.rate_limiter import RateLimiter, records_per_batch
 from ingest.plan.codec import packed
 from ingest.plan.plan import Plan
-from ingest.service.batches import batch_recorder
-from ingest.service.dead_letters import dead_letter_queue, error_budget
-from ingest.service.observer import PipelineObserver, Totals
-from ingest.service.retention import RetentionWatches
+from ingest.service.dead_letters.queues import dead_letter_queue, error_budget
+from ingest.service.kafka.batches import batch_recorder
+from ingest.service.observer import PipelineObserver
+from ingest.service.shared import Shared
 from ingest.service.sources import open_source, restart_of
-from ingest.service.stores import SharedStores, committers_of
-from ingest.service.tables import OwnerOptions, PipelineTables, owned_tables, replay_file
+from ingest.service.state_folders import batch_times_folder, checkpoint_folder, update_replay_file
+from ingest.service.stores import committers_of
+from ingest.service.tables import PipelineTables, owned_tables
 from ingest.spark.cancelled_tasks import CancelledTasks
 from ingest.spark.errors import JVM_GONE
 from ingest.spark.session import max_tasks
-from ingest.spark.state import state_of
 from ingest.spark.streaming.batch_time import BatchTimes, newest_time
 from ingest.spark.streaming.checkpoint import Checkpoint
 from ingest.spark.streaming.job import Job
@@ -42,29 +37,6 @@ from ingest.spark.streaming.reading import Session, record_frame
 from ingest.spark.streaming.timed_caller import TimedCaller
 
 _log = logger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Shared:
-    """
-    What the pipelines of a service share.
-
-    Attributes:
-        once: whether they read the existing records and end; a start then fails if anything is unavailable.
-        owner: options for their tables with deferred updates.
-        follow: called with the totals of a pipeline after each durable batch.
-    """
-
-    configuration: Configuration
-    catalog: Catalog
-    metrics: Metrics
-    health: Health
-    activity: Activity
-    stores: SharedStores
-    retention: RetentionWatches
-    once: bool
-    follow: Callable[[str, Totals], None]
-    owner: OwnerOptions = field(default_factory=OwnerOptions)
 
 
 class LivePipeline:
@@ -290,7 +262,7 @@ def build_pipeline(
             checkpoint,
             times,
             fingerprint=pipeline.fingerprint,
-            replay=replay_file(shared.configuration, pipeline.name),
+            replay=update_replay_file(shared.configuration, pipeline.name),
             options=shared.owner,
         )
         source = open_source(
@@ -353,11 +325,6 @@ def connect(action: Callable[[], object], what: str, *, once: bool) -> None:
         _log.warning("not available yet", what=what, reason=str(error))
 
 
-def checkpoint_folder(configuration: Configuration, pipeline: str) -> StatePath:
-    """The folder of a pipeline's checkpoint."""
-    return state_of(configuration) / "checkpoints" / pipeline
-
-
 def checkpoint_of(shared: Shared, pipeline: Pipeline) -> Checkpoint:
     """
     The checkpoint of a pipeline, not locked.
@@ -387,7 +354,5 @@ def _verify(checkpoint: Checkpoint, pipeline: Pipeline) -> None:
 
 
 def _batch_times(configuration: Configuration, pipeline: Pipeline, checkpoint: Checkpoint) -> BatchTimes:
-    newest = (
-        None if pipeline.source.settings.keeps_batch_times else state_of(configuration) / "batch-times" / pipeline.name
-    )
+    newest = None if pipeline.source.settings.keeps_batch_times else batch_times_folder(configuration, pipeline.name)
     return BatchTimes(checkpoint.times_folder, now_ms, newest)

@@ -17,7 +17,8 @@ from ingest.observe.logs import logger, set_level, traceback_of
 from ingest.plan.assemble import plan_of, sink_checks
 from ingest.plan.plan import Plan
 from ingest.service.control import Control, Phase, ReloadStatus
-from ingest.service.pipeline import LivePipeline, Shared, build_pipeline, connect
+from ingest.service.pipeline import LivePipeline, build_pipeline, connect
+from ingest.service.shared import Shared
 from ingest.service.state_wait import StartStoppedError, StateWait
 from ingest.service.stores import refuse_cluster
 from ingest.spark.streaming.reading import Session

@@ -18,25 +18,26 @@ from ingest.observe.logs import logger
 from ingest.observe.metrics import Metrics
 from ingest.plan.assemble import plan_of
 from ingest.plan.plan import Plan
-from ingest.service.access import access_of
-from ingest.service.address import ServiceAddress
-from ingest.service.archive_watch import ArchiveWatch
-from ingest.service.body_sweep_schedule import BodySweepSchedule
-from ingest.service.compaction_schedule import CompactionSchedule
+from ingest.service.archive.watch import ArchiveWatch
 from ingest.service.control import Control
-from ingest.service.dump_schedule import DumpSchedule
-from ingest.service.duties import Duties
-from ingest.service.duty import DutyContext
+from ingest.service.dumps.schedule import DumpSchedule
+from ingest.service.duties.duty import DutyContext
+from ingest.service.duties.scheduler import Duties
+from ingest.service.endpoint.access import access_of
+from ingest.service.endpoint.address import ServiceAddress
+from ingest.service.endpoint.http import HttpEndpoint
 from ingest.service.feed_watch import FeedWatch
-from ingest.service.http import HttpEndpoint
+from ingest.service.kafka.retention import RetentionWatches
 from ingest.service.lifecycle import Stop
 from ingest.service.member import Member
 from ingest.service.observer import Totals
 from ingest.service.pages import Pages
 from ingest.service.pauses import Pauses
-from ingest.service.pipeline import LivePipeline, Shared, build_pipeline, checkpoint_of
+from ingest.service.pipeline import LivePipeline, build_pipeline, checkpoint_of
 from ingest.service.reload import Reloader
-from ingest.service.retention import RetentionWatches
+from ingest.service.rewriting.body_sweep_schedule import BodySweepSchedule
+from ingest.service.rewriting.compaction_schedule import CompactionSchedule
+from ingest.service.shared import Shared
 from ingest.service.sources import start_positions
 from ingest.service.state_wait import AWAY, StartStoppedError, StateWait
 from ingest.service.stores import SharedStores, refuse_cluster

@@ -10,7 +10,7 @@ from ingest.api import Disposition, IngestError, PositionLostError
 from ingest.observe.health import State
 from ingest.observe.logs import logger
 from ingest.service.control import Control, Phase
-from ingest.service.duties import Duties
+from ingest.service.duties.scheduler import Duties
 from ingest.service.lifecycle import Stop
 from ingest.service.member import Member, Start
 from ingest.service.pipeline import LivePipeline

@@ -9,9 +9,8 @@ from ingest.config.model import Configuration, declared_in
 from ingest.durable import StatePath, file_errors
 from ingest.observe.logs import logger
 from ingest.plan.plan import Plan
-from ingest.service.kafka_source import KafkaSource
-from ingest.service.topics import TopicIds, check_marked
-from ingest.spark.state import state_of
+from ingest.service.kafka.source import KafkaSource
+from ingest.service.kafka.topics import TopicIds, check_marked
 from ingest.spark.streaming.batch_time import BatchTimes
 from ingest.spark.streaming.checkpoint import Checkpoint
 from sinks.rewriting.owned_tables import OwnedTables
@@ -237,11 +236,6 @@ class PipelineTables:
             self._ids = self._topic_ids.known()
             self._looked_up |= names
         return {name: self._ids[name] for name in names & self._ids.keys()}
-
-
-def replay_file(configuration: Configuration, pipeline: str) -> StatePath:
-    """The file with the records of an unfinished replay into the tables of a pipeline."""
-    return state_of(configuration) / "replays" / pipeline / "updates"
 
 
 def owned_tables(configuration: Configuration, plan: Plan, stores: Mapping[str, DriverStore]) -> OwnedTables:

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 from ingest import garbage_collector
 from ingest.api import FamilySpec, Put, Scan, Store, TableSpec
-from ingest.service.compaction import TableCompaction
-from ingest.service.compaction_request import CompactionRequest
-from ingest.service.table_group import TableGroup
+from ingest.service.rewriting.compaction import TableCompaction
+from ingest.service.rewriting.compaction_request import CompactionRequest
+from ingest.service.rewriting.table_group import TableGroup
 from sinks.hbase.rpc.client import RpcClient
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.store import HBaseStore

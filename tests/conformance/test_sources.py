@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ingest.service.files_source import FilesSource
-from ingest.service.kafka_source import KafkaSource
+from ingest.service.kafka.source import KafkaSource
 from ingest.testing.sources import SourceContract, SourceKit
 from tests.support.sources import TICKING, driver_context
 

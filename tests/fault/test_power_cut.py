@@ -15,8 +15,8 @@ from ingest.dead_letters.files import FileDeadLetters
 from ingest.dead_letters.marks import Marks
 from ingest.durable.lease import Lease
 from ingest.durable.marker import Marker
-from ingest.service.replay_request import ReplayRequest
-from ingest.service.replay_state import ReplayState
+from ingest.service.replay.request import ReplayRequest
+from ingest.service.replay.state import ReplayState
 from ingest.spark.streaming.batch_log import DAY_MS, BatchLog, LoggedBatch
 from ingest.spark.streaming.batch_time import BatchTimes
 from ingest.spark.streaming.checkpoint import Checkpoint
@@ -80,9 +80,9 @@ for number, time_ms in enumerate((1_000, 1_002, DAY_MS + 5)):
     returned()
 """,
     "replay": """
-from ingest.service.replay_plan import Piece, PieceKind
-from ingest.service.replay_request import ReplayRequest
-from ingest.service.replay_state import ReplayState, ReplayTotals
+from ingest.service.replay.plan import Piece, PieceKind
+from ingest.service.replay.request import ReplayRequest
+from ingest.service.replay.state import ReplayState, ReplayTotals
 state = ReplayState(folder / "replays" / "p", ReplayRequest(start_ms=1, end_ms=2), "f")
 state.start([Piece(PieceKind.WHOLE, 0, 1_000, {("ticks", 0): (0, 1)})])
 returned()

@@ -9,7 +9,7 @@ from rocksdict import Rdict, WriteOptions
 
 from ingest.api import CheckpointError, IntegrityError
 from ingest.dead_letters.files import FileDeadLetters
-from ingest.service.topics import TopicIds, TopicRecreatedError
+from ingest.service.kafka.topics import TopicIds, TopicRecreatedError
 from ingest.spark.streaming.batch_time import BatchTimes
 from ingest.spark.streaming.checkpoint import Checkpoint
 from sinks.rocksdb import tables

@@ -13,8 +13,8 @@ from kafka.structs import OffsetAndMetadata
 from ingest.kafka.admin import KafkaAdmin
 from ingest.kafka.settings import KafkaConnection
 from ingest.observe.metrics import Metrics
-from ingest.service.group import LAG_S, RECOMMIT_S, UNAVAILABLE_S, OffsetCommitter
-from ingest.service.topics import TopicIds
+from ingest.service.kafka.group import LAG_S, RECOMMIT_S, UNAVAILABLE_S, OffsetCommitter
+from ingest.service.kafka.topics import TopicIds
 from ingest.spark.streaming.batch_time import BatchTimes
 from ingest.spark.streaming.checkpoint import Checkpoint
 from tests.support.checkpoint import acknowledge

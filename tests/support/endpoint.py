@@ -7,10 +7,10 @@ from pathlib import Path
 from ingest.observe.activity import Activity
 from ingest.observe.health import Health
 from ingest.observe.metrics import Metrics
-from ingest.service.access import Access
-from ingest.service.address import ServiceAddress
 from ingest.service.control import Control
-from ingest.service.duties import Duties
+from ingest.service.duties.scheduler import Duties
+from ingest.service.endpoint.access import Access
+from ingest.service.endpoint.address import ServiceAddress
 from ingest.service.pages import Pages
 from ingest.service.pauses import Pauses
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from ingest import __version__
 from ingest.api import Put
-from ingest.service.topics import TopicIds
+from ingest.service.kafka.topics import TopicIds
 from ingest.spark.streaming.batch_time import BatchTimes
 from ingest.spark.streaming.checkpoint import Checkpoint
 from sinks.writing.staging import StagingWriter

@@ -12,10 +12,10 @@ from ingest.api import FamilySpec, Put, TableSpec
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.config.model import Configuration
-from ingest.service.dump import UNIT_S
-from ingest.service.dump_host import dump_alone
-from ingest.service.dump_request import DumpRequest
-from ingest.service.dump_result import DumpResult
+from ingest.service.dumps.dump import UNIT_S
+from ingest.service.dumps.host import dump_alone
+from ingest.service.dumps.request import DumpRequest
+from ingest.service.dumps.result import DumpResult
 from ingest.spark.jobs.dump import DumpWork, joined, task_result
 from sinks.dumps.ranges import DumpRange, DumpUnit, Limits
 from sinks.rocksdb.settings import RocksDBSettings

@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 from typing import Any
 
-from ingest.service.duty import Duty
+from ingest.service.duties.duty import Duty
 
 
 class SubmittedDuties(list[Duty]):

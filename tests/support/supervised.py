@@ -9,7 +9,7 @@ from ingest.observe.activity import Activity
 from ingest.observe.health import Health, State
 from ingest.observe.metrics import Metrics
 from ingest.service.control import Control
-from ingest.service.duties import Duties
+from ingest.service.duties.scheduler import Duties
 from ingest.service.lifecycle import Stop
 from ingest.service.member import Member
 from ingest.service.observer import PipelineObserver

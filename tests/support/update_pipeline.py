@@ -10,8 +10,8 @@ from ingest.config import load
 from ingest.config.model import Configuration
 from ingest.dead_letters.envelope import DeadLetter
 from ingest.plan.assemble import live_store, plan_of
-from ingest.service.batches import batch_log_folder
-from ingest.service.dead_letter_replay import DeadLetterReplay
+from ingest.service.replay.dead_letter_replay import DeadLetterReplay
+from ingest.service.state_folders import batch_log_folder
 from ingest.service.stores import driver_stores
 from ingest.service.tables import owned_tables
 from ingest.spark.streaming.batch_log import BatchLog, LoggedBatch

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ingest.api import Capabilities, Delete, FamilySpec, Mutation, Put, StoreUnavailableError, TableSpec
-from ingest.service.table_group import TableGroup
+from ingest.service.rewriting.table_group import TableGroup
 from sinks.memory import MemoryStore
 from sinks.rewriting.store_calls import StoreCalls
 from sinks.rowkeys.distribution import Distribution

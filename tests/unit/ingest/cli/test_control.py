@@ -15,19 +15,19 @@ from ingest.config.model import Configuration
 from ingest.observe.activity import Activity
 from ingest.observe.health import Health, State
 from ingest.observe.metrics import Metrics
-from ingest.service.access import access_of
-from ingest.service.address import ServiceAddress
-from ingest.service.compaction_duty import CompactionDuty
-from ingest.service.compaction_request import CompactionRequest
 from ingest.service.control import Control, Phase, ReloadStatus
-from ingest.service.dump_duty import DumpDuty
-from ingest.service.dump_request import DumpRequest
-from ingest.service.duties import Duties
-from ingest.service.http import HttpEndpoint
+from ingest.service.dumps.duty import DumpDuty
+from ingest.service.dumps.request import DumpRequest
+from ingest.service.duties.scheduler import Duties
+from ingest.service.endpoint.access import access_of
+from ingest.service.endpoint.address import ServiceAddress
+from ingest.service.endpoint.http import HttpEndpoint
 from ingest.service.pages import Pages
 from ingest.service.pauses import Pauses
-from ingest.service.replay_duty import ReplayDuty
-from ingest.service.replay_request import ReplayRequest
+from ingest.service.replay.duty import ReplayDuty
+from ingest.service.replay.request import ReplayRequest
+from ingest.service.rewriting.compaction_duty import CompactionDuty
+from ingest.service.rewriting.compaction_request import CompactionRequest
 from tests.support.endpoint import no_metrics, published
 from tests.support.local import free_ports
 

@@ -9,7 +9,7 @@ from ingest.dead_letters.envelope import DeadLetter
 from ingest.dead_letters.files import FileDeadLetters
 from ingest.dead_letters.queue import Mark, ReplayOutcome
 from ingest.dead_letters.replay import SkipReason
-from ingest.service.dead_letter_replay import DeadLetterReplay
+from ingest.service.replay.dead_letter_replay import DeadLetterReplay
 
 
 def dead_letter(offset, value, code, batch_time_ms):

@@ -8,8 +8,8 @@ import pytest
 
 from ingest.dead_letters.envelope import DeadLetter
 from ingest.formats.times import moment
-from ingest.service.batches import batch_log_folder
-from ingest.service.dead_letters import dead_letter_queue
+from ingest.service.dead_letters.queues import dead_letter_queue
+from ingest.service.state_folders import batch_log_folder
 from tests.support.update_pipeline import BATCH_MS, Pipeline
 
 

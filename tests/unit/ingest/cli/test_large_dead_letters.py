@@ -17,11 +17,11 @@ from ingest.dead_letters.files import folder_of
 from ingest.dead_letters.kafka import KafkaDeadLetters
 from ingest.dead_letters.queue import Entry, Mark, ReplayOutcome
 from ingest.pipeline.in_process import InProcessHost
-from ingest.service.dead_letters import dead_letter_queue
-from ingest.service.letter_bodies import OpenLetterBodies
-from ingest.service.letter_references import LetterReferences
-from ingest.service.pipeline import checkpoint_folder
+from ingest.service.dead_letters.bodies import OpenLetterBodies
+from ingest.service.dead_letters.queues import dead_letter_queue
+from ingest.service.dead_letters.references import LetterReferences
 from ingest.service.replay_lock import replay_lock
+from ingest.service.state_folders import checkpoint_folder
 from ingest.spark.streaming.checkpoint import Checkpoint
 from sinks.bodies.body_store import BodyStore
 from tests.support.dead_letter_topic import Topic

@@ -14,19 +14,21 @@ from ingest.config import load
 from ingest.observe.activity import Activity
 from ingest.observe.health import Health
 from ingest.observe.metrics import Metrics
-from ingest.service import client, range_replay, replay_duty
-from ingest.service.access import access_of
-from ingest.service.address import ServiceAddress
-from ingest.service.batches import batch_log_folder
 from ingest.service.control import Control
-from ingest.service.duties import Duties
-from ingest.service.duty import DutyContext
-from ingest.service.http import HttpEndpoint
+from ingest.service.duties.duty import DutyContext
+from ingest.service.duties.scheduler import Duties
+from ingest.service.endpoint import client
+from ingest.service.endpoint.access import access_of
+from ingest.service.endpoint.address import ServiceAddress
+from ingest.service.endpoint.http import HttpEndpoint
 from ingest.service.pages import Pages
 from ingest.service.pauses import Pauses
-from ingest.service.replay_plan import Piece, PieceKind
-from ingest.service.replay_request import ReplayRequest
-from ingest.service.replay_state import ReplayState, ReplayTotals
+from ingest.service.replay import duty as replay_duty
+from ingest.service.replay import range_replay
+from ingest.service.replay.plan import Piece, PieceKind
+from ingest.service.replay.request import ReplayRequest
+from ingest.service.replay.state import ReplayState, ReplayTotals
+from ingest.service.state_folders import batch_log_folder
 from ingest.spark.streaming.batch_log import BatchLog, LoggedBatch
 from tests.support.endpoint import no_metrics
 

@@ -12,13 +12,13 @@ from ingest.config.model import Configuration
 from ingest.observe.health import Health
 from ingest.observe.metrics import Metrics
 from ingest.plan.assemble import plan_of
-from ingest.service.access import token_file
-from ingest.service.cancellation import Cancellation
-from ingest.service.dump_duty import DumpDuty
-from ingest.service.dump_request import DumpRequest
-from ingest.service.duties import Duties
-from ingest.service.duty import DutyContext, DutyRun, Progress
-from ingest.service.http import HttpEndpoint
+from ingest.service.dumps.duty import DumpDuty
+from ingest.service.dumps.request import DumpRequest
+from ingest.service.duties.cancellation import Cancellation
+from ingest.service.duties.duty import DutyContext, DutyRun, Progress
+from ingest.service.duties.scheduler import Duties
+from ingest.service.endpoint.access import token_file
+from ingest.service.endpoint.http import HttpEndpoint
 from ingest.service.stores import SharedStores
 from sinks.dumps.reader import StashReader
 from sinks.rocksdb.store import RocksDBStore
@@ -31,7 +31,7 @@ ALONE = ("stash", "run", "p.yaml", "--root", "dumps")
 
 @pytest.fixture
 def configuration(folder, monkeypatch) -> Configuration:
-    monkeypatch.setattr("ingest.service.dump_host.spark_engine", lambda *_arguments: nullcontext(InProcess()))
+    monkeypatch.setattr("ingest.service.dumps.host.spark_engine", lambda *_arguments: nullcontext(InProcess()))
     return written(folder)
 
 
@@ -43,8 +43,8 @@ def shared(configuration: Configuration, monkeypatch) -> Iterator[SimpleNamespac
     def group(*_arguments: object) -> Iterator[SimpleNamespace]:
         yield SimpleNamespace(cancel=lambda: None)
 
-    monkeypatch.setattr("ingest.service.dump_duty.SparkDump", lambda *_arguments: InProcess())
-    monkeypatch.setattr("ingest.service.dump_duty.JobGroup", group)
+    monkeypatch.setattr("ingest.service.dumps.duty.SparkDump", lambda *_arguments: InProcess())
+    monkeypatch.setattr("ingest.service.dumps.duty.JobGroup", group)
     catalog = Catalog()
     plan = plan_of(configuration, configuration.pipelines["hits"], catalog)
     stores = SharedStores(configuration, [plan])
@@ -194,7 +194,7 @@ def test_store_is_held_only_while_the_view_is_made(shared, monkeypatch):
             return super().unit(work, ranges)
 
     monkeypatch.setattr(RocksDBStore, "freeze", recording)
-    monkeypatch.setattr("ingest.service.dump_duty.SparkDump", lambda *_arguments: Checking())
+    monkeypatch.setattr("ingest.service.dumps.duty.SparkDump", lambda *_arguments: Checking())
     DumpDuty(DumpRequest(root="dumps", tables=(TABLE,))).run(
         DutyRun(DutyContext(shared, None, 2), 1, Cancellation(), lambda _progress: None)
     )
@@ -211,7 +211,7 @@ def test_store_stays_open_until_the_dump_ends(shared, monkeypatch):
             in_use.append("local" in shared.stores.in_use())
             return super().unit(work, ranges)
 
-    monkeypatch.setattr("ingest.service.dump_duty.SparkDump", lambda *_arguments: Checking())
+    monkeypatch.setattr("ingest.service.dumps.duty.SparkDump", lambda *_arguments: Checking())
     DumpDuty(DumpRequest(root="dumps", tables=(TABLE,))).run(
         DutyRun(DutyContext(shared, None, 2), 1, Cancellation(), lambda _progress: None)
     )

@@ -14,15 +14,15 @@ from ingest.config.model import Configuration
 from ingest.observe.health import Health
 from ingest.observe.metrics import Metrics
 from ingest.plan.assemble import plan_of
-from ingest.service.access import token_file
-from ingest.service.cancellation import Cancellation
-from ingest.service.compaction_duty import CompactionDuty
-from ingest.service.compaction_request import CompactionRequest
-from ingest.service.duties import Duties
-from ingest.service.duty import DutyContext, DutyRun, Progress
-from ingest.service.http import HttpEndpoint
-from ingest.service.rollback import RollbackRequest, RowsOverlapError
-from ingest.service.rollback_duty import RollbackDuty
+from ingest.service.duties.cancellation import Cancellation
+from ingest.service.duties.duty import DutyContext, DutyRun, Progress
+from ingest.service.duties.scheduler import Duties
+from ingest.service.endpoint.access import token_file
+from ingest.service.endpoint.http import HttpEndpoint
+from ingest.service.rewriting.compaction_duty import CompactionDuty
+from ingest.service.rewriting.compaction_request import CompactionRequest
+from ingest.service.rewriting.rollback import RollbackRequest, RowsOverlapError
+from ingest.service.rewriting.rollback_duty import RollbackDuty
 from ingest.service.stores import SharedStores
 from sinks.rewriting.rolled_back import Interval, rolled_back
 from sinks.rewriting.table_lease import LEASE
@@ -169,7 +169,7 @@ def test_failed_duty_ends_the_command(
     def away(*_arguments: object) -> None:
         raise StoreUnavailableError("the disk is full")
 
-    monkeypatch.setattr("ingest.service.units_of_work.UNAVAILABLE_S", 0.0)
+    monkeypatch.setattr("ingest.service.duties.units_of_work.UNAVAILABLE_S", 0.0)
     monkeypatch.setattr("sinks.writing.retry.time.sleep", lambda _seconds: None)
     with serving(configuration, shared):
         monkeypatch.setattr(RocksDBStore, "remove_rows", away)

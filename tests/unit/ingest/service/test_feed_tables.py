@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ingest.api import ConflictError, FamilySpec, FeedSpec, Put, TableSpec
-from ingest.service.kafka_source import KafkaSource
+from ingest.service.kafka.source import KafkaSource
 from ingest.service.tables import OwnerOptions, PipelineTables
 from ingest.sources.kafka import KafkaSourceSettings
 from ingest.spark.streaming.batch_time import BatchTimes

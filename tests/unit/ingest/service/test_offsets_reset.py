@@ -12,10 +12,10 @@ from ingest.config import load
 from ingest.durable import make_folder, write_durably
 from ingest.durable.lock import FolderLock
 from ingest.service import offsets_reset
-from ingest.service.kafka_source import acknowledged_offsets
+from ingest.service.kafka.source import acknowledged_offsets
+from ingest.service.kafka.topics import TopicIds
 from ingest.service.offsets import PartitionOffsets
-from ingest.service.tables import replay_file
-from ingest.service.topics import TopicIds
+from ingest.service.state_folders import update_replay_file
 from ingest.spark.streaming.batch_time import BatchTimes
 from ingest.spark.streaming.checkpoint import Checkpoint
 from tests.support.checkpoint import acknowledge
@@ -124,7 +124,7 @@ def test_interrupted_replay_into_deferred_updates_comes_first(tmp_path: Path, mo
     configuration = load(tmp_path / "p.yaml", env={}, lookup=Catalog())
     pipeline = configuration.pipelines["counts"]
     offsets_reset._refuse_unfinished_replay(configuration, pipeline)
-    file = replay_file(configuration, "counts")
+    file = update_replay_file(configuration, "counts")
     make_folder(file.parent)
     write_durably(file, b"{}")
     with pytest.raises(ConflictError, match="was interrupted") as caught:

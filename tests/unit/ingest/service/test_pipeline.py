@@ -16,8 +16,9 @@ from ingest.observe.activity import Activity
 from ingest.observe.health import Health, State
 from ingest.observe.metrics import Metrics
 from ingest.plan.assemble import plan_of
-from ingest.service.pipeline import LivePipeline, Shared, build_pipeline
-from ingest.service.retention import RetentionWatches
+from ingest.service.kafka.retention import RetentionWatches
+from ingest.service.pipeline import LivePipeline, build_pipeline
+from ingest.service.shared import Shared
 from ingest.service.stores import SharedStores
 from ingest.service.tables import OwnerOptions
 from ingest.spark.streaming.batch_time import newest_time

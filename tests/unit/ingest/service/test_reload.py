@@ -27,11 +27,11 @@ from ingest.service import reload as reloading
 from ingest.service import state_wait
 from ingest.service import supervisor as module
 from ingest.service.control import Control, Phase, ReloadStatus
+from ingest.service.kafka.retention import RetentionWatches
 from ingest.service.lifecycle import Stop
 from ingest.service.pauses import Pauses
-from ingest.service.pipeline import Shared
 from ingest.service.reload import is_changed, refuse_changes
-from ingest.service.retention import RetentionWatches
+from ingest.service.shared import Shared
 from ingest.service.stores import SharedStores
 from ingest.service.supervisor import Supervisor
 from ingest.service.systemd import ServiceManager

@@ -13,12 +13,12 @@ from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.durable.lock import FolderLock
 from ingest.plan.plan import Plan
-from ingest.service import pipeline as pipeline_module
 from ingest.service import run as run_module
-from ingest.service import state_wait
+from ingest.service import state_folders, state_wait
 from ingest.service.lifecycle import Stop
-from ingest.service.pipeline import LivePipeline, Shared, build_pipeline
+from ingest.service.pipeline import LivePipeline, build_pipeline
 from ingest.service.run import Outcome, RunOptions, run
+from ingest.service.shared import Shared
 from ingest.spark.streaming.checkpoint import Checkpoint
 from tests.support.remote_files import MemoryFiles
 
@@ -142,7 +142,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> MemoryFiles:
     """A file system of a cluster that has the state of the run."""
     files = MemoryFiles()
     monkeypatch.setattr(state_wait, "RETRY_S", 0.01)
-    for module in (run_module, pipeline_module):
+    for module in (run_module, state_folders):
         monkeypatch.setattr(module, "state_of", lambda _configuration: files.root())
     return files
 

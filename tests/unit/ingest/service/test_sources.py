@@ -9,7 +9,7 @@ from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.observe.metrics import Metrics
 from ingest.service.files_source import FilesSource
-from ingest.service.kafka_source import KafkaSource
+from ingest.service.kafka.source import KafkaSource
 from ingest.service.sources import open_source, restart_of, start_positions
 from ingest.spark.streaming.batch_time import BatchTimes
 from ingest.spark.streaming.checkpoint import Checkpoint

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ingest.api import ConfigError, ConflictError, FamilySpec, PositionLostError, Put, TableSpec, UpdatesDifferError
-from ingest.service.kafka_source import KafkaSource
+from ingest.service.kafka.source import KafkaSource
 from ingest.service.tables import OwnerOptions, PipelineTables
 from ingest.spark.streaming.batch_time import BatchTimes
 from ingest.spark.streaming.checkpoint import Checkpoint

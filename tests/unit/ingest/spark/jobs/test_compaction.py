@@ -11,9 +11,9 @@ from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.plan.assemble import plan_of
 from ingest.plan.codec import packed
-from ingest.service.compaction import TableCompaction
-from ingest.service.compaction_request import CompactionRequest
-from ingest.service.table_group import TableGroup
+from ingest.service.rewriting.compaction import TableCompaction
+from ingest.service.rewriting.compaction_request import CompactionRequest
+from ingest.service.rewriting.table_group import TableGroup
 from ingest.spark.jobs.compaction import SparkEngine, Work, joined, task_result
 from sinks.rewriting.compaction import CompactionTarget
 from sinks.rewriting.store_calls import StoreCalls
@@ -115,7 +115,7 @@ def test_job_that_spark_could_not_run_returns_all_ranges():
 
 @pytest.mark.usefixtures("plan")
 def test_failed_job_is_repeated(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("ingest.service.units_of_work.PAUSE_S", 0.0)
+    monkeypatch.setattr("ingest.service.duties.units_of_work.PAUSE_S", 0.0)
     mark(T + 3 * HOUR)
     session, calls, reasons = Session(PySparkException("a worker was killed")), StoreCalls(opened), []
     group = TableGroup("hits", {"local": ["counters"]}, {"local": calls}, Path("no-replay"))

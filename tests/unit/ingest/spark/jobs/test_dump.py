@@ -11,7 +11,7 @@ from ingest.api import ConfigError, Disposition, FamilySpec, Put, StoreUnavailab
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.config.model import Configuration
-from ingest.service.dump_plan import DumpSources
+from ingest.service.dumps.plan import DumpSources
 from ingest.spark.jobs import dump as module
 from ingest.spark.jobs.dump import DumpFiles, DumpWork, SparkDump, joined, task_result
 from ingest.spark.jobs.task_errors import TaskError

@@ -1,0 +1,155 @@
+"""Runs the records of an archive's re-run: the pipeline with the sink of the re-run alone."""
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
+
+from ingest.api import IngestError, RecordPlace
+from ingest.catalog import Catalog
+from ingest.config.model import Configuration
+from ingest.dead_letters.envelope import dead_letters_of
+from ingest.observe.logs import logger
+from ingest.plan.assemble import plan_of, sink_committers
+from ingest.plan.codec import packed
+from ingest.plan.plan import Plan
+from ingest.receipt import Counts
+from ingest.service.archived_tables import ArchiveSink
+from ingest.service.dead_letters.queues import error_budget
+from ingest.service.kafka.source import first_places
+from ingest.service.offsets import kafka_source_of
+from ingest.service.replay.host import OwnProcess
+from ingest.service.replay.plan import Piece
+from ingest.spark.session import JobGroup
+from ingest.spark.streaming.job import Job
+from ingest.spark.streaming.reading import read_kafka_ranges
+from sinks.archive.rerun_sink import RerunSettings, RerunSink
+from sinks.archive.rewrite import Rewrite
+
+_MOST_FAILED = 1_000_000
+"""Of records, whose places and reasons this process has in memory."""
+_log = logger(__name__)
+
+
+class RerunJob:
+    """
+    The pipeline of a re-run, on a Spark session of this process.
+
+    Args:
+        sink: whose partition is written again.
+        value: of the partition.
+        rerun: the batch that it writes.
+        opened: closes the session.
+        check_owner: as that of `Job`, for the lock of the replays.
+
+    Attributes:
+        counts: of all records so far.
+        failed: the records with an event that failed -> the message of the first one.
+
+    Raises:
+        IngestError: there is no session.
+    """
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        catalog: Catalog,
+        sink: ArchiveSink,
+        value: str,
+        rerun: Rewrite,
+        opened: ExitStack,
+        *,
+        check_owner: Callable[[], None],
+    ) -> None:
+        pipeline = sink.pipeline
+        self.counts = Counts()
+        self.failed: dict[RecordPlace, str] = {}
+        self._name = pipeline.name
+        self._source = kafka_source_of(pipeline)
+        plan = rerun_plan(configuration, catalog, sink, value, rerun.batch_id)
+        committers = sink_committers(plan, check_owner)
+        for committer in committers.values():
+            committer.recover()
+            opened.callback(committer.close)
+        host = OwnProcess(configuration)
+        self._session = host.session(pipeline.name, self._source, {}, opened)
+        opened.enter_context(JobGroup(self._session, f"archive rerun {pipeline.name}"))
+        self._job = Job(
+            pipeline=pipeline.name,
+            task_name=f"{pipeline.name}+rerun",  # no pipeline has such a name
+            plan=packed(plan),
+            batch_times=None,
+            committers=committers,
+            error_budget=error_budget(pipeline),
+            publish=self._note_failed,
+            observer=self,
+            check_owner=check_owner,
+            max_tasks=host.max_tasks(self._session),
+            hide=configuration.masks.hide,
+        )
+
+    def run(self, piece: Piece) -> None:
+        """
+        Run records until their rows are in the batch.
+
+        Raises:
+            IngestError: their rows cannot be written, or too many records fail; the batch may have a part of the rows.
+        """
+        frame = read_kafka_ranges(self._session, self._source, piece.ranges)
+        self._job.run_batch(frame, piece.number, piece.time_ms, piece.name, partial(first_places, piece.ranges))
+
+    def running(self) -> None:
+        """Nothing: `durable` says so."""
+
+    def blocked(self, code: str, message: str) -> None:
+        """Log what blocks the re-run."""
+        _log.error("re-run is blocked", pipeline=self._name, code=code, reason=message)
+
+    def attempted(self, counts: Counts) -> None:
+        """Nothing: only durable batches count."""
+
+    def durable(self, batch_id: int, batch_time_ms: int, counts: Counts, seconds: float) -> None:  # noqa: ARG002
+        """Add the counts of a batch."""
+        self.counts.add(counts)
+
+    def _note_failed(self, dead_letters: Sequence[bytes], _batch_id: int, _time_ms: int) -> None:
+        for letter in dead_letters_of(dead_letters):
+            self.failed.setdefault(letter.record.place, f"{letter.component}: {letter.code}: {letter.message}")
+        if len(self.failed) > _MOST_FAILED:
+            raise IngestError(
+                f"more than {_MOST_FAILED:,} records fail in the re-run",
+                code="error_budget",
+                hint="correct the pipeline, then start the re-run again",
+            )
+
+
+def rerun_plan(configuration: Configuration, catalog: Catalog, sink: ArchiveSink, value: str, batch_id: int) -> Plan:
+    """
+    The plan of a pipeline whose only sink writes one partition of an archive into a batch.
+
+    Args:
+        configuration: that has the pipeline.
+        catalog: of its components.
+        sink: whose partition is written again.
+        value: of the partition.
+        batch_id: of the batch.
+    """
+    plan = plan_of(configuration, sink.pipeline, catalog)
+    (component,) = (each for each in plan.sinks if each.name == sink.name)
+    settings = sink.component.settings
+    options = {name: getattr(settings, name) for name in type(settings).model_fields}
+    component = replace(
+        component,
+        path=f"{RerunSink.__module__}:{RerunSink.__qualname__}",
+        settings=RerunSettings.model_construct(**options, value=value, batch_id=batch_id),
+    )
+    return replace(
+        plan,
+        sinks=(component,),
+        stores={},
+        updates={},
+        bodies={},
+        feeds={},
+        is_replay=True,
+        has_letters=False,  # the pipeline has published the dead letters of records that failed before
+    )

@@ -1,0 +1,220 @@
+"""The pipelines that write an archived table, beside a process that writes a batch of it."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+
+from ingest.api import ConflictError, SinkContext
+from ingest.config.model import Configuration
+from ingest.durable.lock import ProcessLock
+from ingest.service.archived_tables import ArchivedTable, ArchiveSink
+from ingest.service.replay_lock import replay_lock
+from ingest.service.state_folders import checkpoint_folder
+from ingest.spark.streaming.batch_time import stored_name, stored_time
+from ingest.spark.streaming.checkpoint import Checkpoint
+from sinks.archive.column_types import refuse_mixed_types
+from sinks.archive.committing import recorded_writers
+from sinks.archive.copying import Copied, Keeps, copy_parts
+from sinks.archive.layout import WRITERS
+from sinks.archive.rewrite import Rewrite
+from sinks.files.root import root_errors
+
+_POLL_S = 0.2
+_PATIENCE_S = 60.0
+"""A running stream answers within ten seconds; a longer silence means that it runs without this sink."""
+_UNFINISHED = "a micro-batch that is not acknowledged; resume or reload the pipeline if it is paused or has failed"
+
+
+class ArchiveStream:
+    """
+    The pipeline of a sink, before and while another process writes a batch.
+
+    Construct it before the lease of that batch exists: what the pipeline has acknowledged until then is in the older
+    batch alone.
+
+    Args:
+        replays: the lock of its replays, which this process has.
+
+    Raises:
+        CheckpointError: the checkpoint is damaged.
+        StoreUnavailableError: it cannot be read now.
+    """
+
+    def __init__(self, configuration: Configuration, sink: ArchiveSink, replays: ProcessLock) -> None:
+        self.pipeline = sink.pipeline
+        self.replays = replays
+        self._file = configuration.path
+        self.checkpoint = Checkpoint(checkpoint_folder(configuration, sink.pipeline.name))
+        self.writer = SinkContext(sink.pipeline.name, sink.name, configuration.local_dir).staging_name
+        newest = self.checkpoint.newest_commit()
+        acknowledged_ms = None if newest is None else stored_time(self.checkpoint.times_folder, newest)
+        self._first_ms = 0 if acknowledged_ms is None else acknowledged_ms + 1
+
+    def start_ms(self, rewrite: Rewrite, on_wait: Callable[[str], None]) -> int | None:
+        """
+        Wait until all micro-batches are acknowledged that the stream does not write to the new batch, and return the
+        first batch time that it does; None if it does not run.
+
+        Args:
+            rewrite: the new batch.
+            on_wait: called once with what this waits for.
+
+        Raises:
+            ConflictError: `archive_no_answer`: it runs and does not answer, or it has answered and then ended within a
+                micro-batch.
+        """
+        waited_s = 0.0
+        while True:
+            answer = rewrite.answer(self.writer)
+            if answer is None and not self._is_running():
+                answer = rewrite.answer(self.writer)  # of a stream that has ended since
+                if answer is None:
+                    return None
+            if answer is not None and not self._runs_before(answer.from_ms):
+                return max(answer.from_ms, self._first_ms)
+            if waited_s > _PATIENCE_S and (answer is None or not self._is_running()):
+                raise self._no_answer(has_answered=answer is not None)
+            if waited_s == 0:
+                on_wait("the running pipeline" if answer is None else _UNFINISHED)
+            waited_s += _POLL_S
+            time.sleep(_POLL_S)
+
+    def is_settled(self, rewrite: Rewrite) -> bool:
+        """
+        Whether each micro-batch is acknowledged, or will be written to the new batch too.
+
+        Raises:
+            CheckpointError: the checkpoint is damaged.
+            StoreUnavailableError: it cannot be read now.
+        """
+        # in this order: a stream that starts after the first look answers before it plans its next micro-batch
+        answer = rewrite.answer(self.writer)
+        return self.checkpoint.uncommitted() is None if answer is None else not self._runs_before(answer.from_ms)
+
+    def while_stopped(self, action: Callable[[], None]) -> None:
+        """Call an action unless a process has the checkpoint, which exists; none can take it meanwhile."""
+        try:
+            self.checkpoint.lock()
+        except ConflictError:
+            return
+        try:
+            action()
+        finally:
+            self.checkpoint.unlock()
+
+    def _no_answer(self, *, has_answered: bool) -> ConflictError:
+        what, remedy = "runs and does not answer", "restart the service with this file"
+        if has_answered:
+            what = "has ended within a micro-batch"
+        elif self.checkpoint.is_changed(self.pipeline.fingerprint):
+            what = "runs as another file declares it, perhaps without this sink, and does not answer"
+            remedy = f"load this file into the service with 'ingest reload {self._file}'"
+        return ConflictError(
+            f'pipeline "{self.pipeline.name}" {what}',
+            code="archive_no_answer",
+            hint=f"{remedy}, then start the command again",
+        )
+
+    def _is_running(self) -> bool:
+        """Whether a process has the checkpoint."""
+        return self.checkpoint.exists and self.checkpoint.is_locked()
+
+    def _runs_before(self, time_ms: int) -> bool:
+        """
+        Whether a micro-batch whose first time is earlier is not acknowledged: it may have files of that time, although
+        a changed configuration gives it a later time.
+        """
+        number = self.checkpoint.uncommitted()
+        first_ms = None if number is None else stored_name(self.checkpoint.times_folder, number)
+        return first_ms is not None and int(first_ms) < time_ms
+
+
+@contextmanager
+def streams_of(configuration: Configuration, table: ArchivedTable) -> Iterator[list[ArchiveStream]]:
+    """
+    The streams of a table; no replay runs within the block, whose rows might be in the older batch alone.
+
+    Raises:
+        ConflictError: a replay of one of the pipelines runs; or `archive_other_writer`: the table has another writer.
+        IngestError: as `ArchiveStream`.
+    """
+    with ExitStack() as opened:
+        pipelines = {sink.pipeline.name: sink.pipeline for sink in table.sinks}
+        locks = {name: opened.enter_context(replay_lock(configuration, each)) for name, each in pipelines.items()}
+        streams = [ArchiveStream(configuration, sink, locks[sink.pipeline.name]) for sink in table.sinks]
+        _refuse_others(table, streams)
+        yield streams
+
+
+def _refuse_others(table: ArchivedTable, streams: Sequence[ArchiveStream]) -> None:
+    """Refuse a table with a writer that this process cannot observe: it would not write to the new batch."""
+    with root_errors(table.root):
+        writers = recorded_writers(table.root)
+    ours = {stream.writer: stream for stream in streams}
+    for writer in writers:
+        stream = ours.get(writer)
+        if stream is not None and stream.checkpoint.exists:
+            continue
+        what = "has no checkpoint in `state_dir`" if stream is not None else "is not in the file"
+        raise ConflictError(
+            f'the writer "{writer}" of "{table.root}" {what}',
+            code="archive_other_writer",
+            hint="run the command with the file, and in the working directory, of the service that writes; remove "
+            f'"{WRITERS}/{writer}.json" if that writer is gone for ever',
+        )
+
+
+def make_current(rewrite: Rewrite, streams: Iterable[ArchiveStream], *, is_kept: bool) -> None:
+    """
+    Make the new batch current.
+
+    Raises:
+        ConflictError: `lease_lost`: another process has taken the lock of the replays; or as `Rewrite.finish`.
+        StoreUnavailableError: the file system of the state does not answer.
+    """
+    for stream in streams:
+        stream.replays.check()
+    rewrite.finish(is_kept=is_kept)
+
+
+def copy_current(
+    rewrite: Rewrite,
+    streams: Iterable[ArchiveStream],
+    keeps: Keeps | None = None,
+    *,
+    on_rows: Callable[[int], None] = lambda _rows: None,
+) -> Copied:
+    """
+    Copy rows of the current batch into the new one, without the files that the streams have written to both.
+
+    Args:
+        rewrite: the new batch.
+        streams: of the table; `start_ms` has returned for each.
+        keeps: which rows; None for all.
+        on_rows: called with the number of rows so far.
+
+    Raises:
+        ArchiveCorruptError: the pointer or a file is damaged.
+        ConflictError: `archive_columns_differ`; `archive_unacknowledged`: a pipeline has ended within a micro-batch; or
+            `archive_moved`: there is a newer rewrite.
+        OSError: of the file system.
+    """
+    partition = rewrite.partition
+    current = partition.current()
+    if current is None:
+        return Copied()
+    rewrite.check_newest()
+    rewrite.copied_from = current
+    # before the files are listed: a file that appears later is of a micro-batch that is written to both batches
+    if not all(stream.is_settled(rewrite) for stream in streams):
+        raise ConflictError(
+            f'a pipeline that writes "{partition.folder}" has ended within a micro-batch',
+            code="archive_unacknowledged",
+            hint="start the service, then run the command again beside it",
+        )
+    parts = partition.parts(current)
+    written = partition.parts(rewrite.batch_id)
+    chosen = [(name, entry) for name, entry in parts.items() if name not in written]
+    copied = copy_parts(partition, current, rewrite.batch_id, chosen, keeps, on_rows=on_rows)
+    refuse_mixed_types(partition, rewrite.batch_id)
+    return copied

@@ -1,0 +1,51 @@
+"""Watches how many files the archives of a service have, and what a cleanup could remove."""
+
+from functools import partial
+
+from ingest.clock import now_ms
+from ingest.observe.metrics import Metrics
+from ingest.observe.results import ArchiveSize
+from ingest.service.archived_tables import ArchivedTable, archived_tables
+from ingest.service.duties.scheduler import Duties
+from ingest.service.duties.table_watch import Measures, TableWatch
+from ingest.service.shared import Shared
+from sinks.archive.cleanup import BatchState, FoundBatch, batches_of
+from sinks.archive.rewrites import leases
+from sinks.files.root import root_errors
+
+CHECK_S = 600.0
+"""Between two checks: each lists the folders of all partitions."""
+
+
+class ArchiveWatch(TableWatch[str, ArchiveSize]):
+    """
+    Sets the metrics of archived tables.
+
+    Args:
+        duties: of the service; has its present configuration.
+        metrics: of the service.
+    """
+
+    def __init__(self, duties: Duties, metrics: Metrics) -> None:
+        failure = "the files of an archive cannot be listed"
+        super().__init__("archives", CHECK_S, duties, _measures, metrics.archives, failure=failure)
+
+
+def _measures(shared: Shared) -> Measures[str, ArchiveSize]:
+    return {table.name: partial(_size, table) for table in archived_tables(shared.configuration)}
+
+
+def _size(table: ArchivedTable) -> dict[str, ArchiveSize]:
+    with root_errors(table.root):
+        rewrites = list(leases(table.root, now_ms()))
+        batches = [batch for partition in table.partitions(None).values() for batch in batches_of(partition, rewrites)]
+
+    def of(state: BatchState) -> list[FoundBatch]:
+        return [batch for batch in batches if batch.state is state]
+
+    size = ArchiveSize(
+        sum(batch.files for batch in of(BatchState.CURRENT)),
+        sum(batch.size_bytes for batch in of(BatchState.COMPLETE)),
+        len(of(BatchState.INCOMPLETE)),
+    )
+    return {table.name: size}

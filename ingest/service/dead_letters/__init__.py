@@ -1,0 +1,1 @@
+"""The dead-letter queues of pipelines, and the large values of their dead letters."""

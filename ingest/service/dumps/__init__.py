@@ -1,0 +1,1 @@
+"""Dumps of tables, and their load into another store."""

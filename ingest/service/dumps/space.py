@@ -1,0 +1,54 @@
+"""Whether the root of the dumps has enough free space for a dump."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from ingest.amounts import size
+from ingest.api import StoreUnavailableError
+from ingest.service.dumps.plan import DumpSources, PlannedTable
+from sinks.dumps.errors import StashNotAvailableError
+from sinks.dumps.listing import newest_dump
+from sinks.dumps.manifest import DumpedTable
+from sinks.files.root import Root, root_errors
+
+
+def check_space(root: Root, planned: Sequence[PlannedTable], sources: DumpSources) -> None:
+    """
+    Refuse a dump that would fill the file system of the root.
+
+    A dump needs about as much space as the last one of the same tables, or else, as an upper bound, as the files of the
+    tables in their stores.
+
+    Raises:
+        StoreUnavailableError: there is less free space.
+    """
+    with root_errors(root):
+        free = root.free_bytes()
+    if free is None:
+        return
+    needed = _needed_bytes(root, planned, sources)
+    if needed > free:
+        raise StoreUnavailableError(
+            f'the dump needs about {size(needed)}, and "{root}" has {size(free)} free',
+            code="disk_full",
+            hint="remove older dumps with 'ingest stash expire', or add --ignore-space",
+        )
+
+
+def _needed_bytes(root: Root, planned: Sequence[PlannedTable], sources: DumpSources) -> int:
+    """The estimated size of a dump; tables of which nothing is known count 0."""
+    last: Mapping[str, DumpedTable] = {}
+    with root_errors(root):
+        try:
+            manifest = newest_dump(root).manifest
+            last = {} if manifest is None else manifest.tables
+        except StashNotAvailableError:
+            pass
+    unknown = [each for each in planned if each.name not in last]
+    needed = sum(last[each.name].size_bytes for each in planned if each.name in last)
+    needed += sum(each.stored_bytes or 0 for each in unknown)
+    for name in {each.store for each in unknown} & sources.views.keys():
+        folder = sources.views[name].settings.own_folder
+        if folder is not None:
+            needed += sum(file.stat().st_size for file in Path(folder).rglob("*") if file.is_file())
+    return needed

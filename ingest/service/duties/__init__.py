@@ -1,0 +1,1 @@
+"""Batch jobs that a service runs beside its pipelines."""

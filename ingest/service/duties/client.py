@@ -1,0 +1,102 @@
+"""A duty of the running service, as seen by the command that requests it."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from ingest.api import ConflictError, IngestError, NotFoundError
+from ingest.service.endpoint.client import NoAnswerError, NotRunningError, ServiceClient
+
+POLL_S = 0.3
+AWAY_S = 10.0
+"""How long the service may not answer; its endpoint refuses connections while it has too many."""
+
+
+class DutyFailedError(IngestError):
+    """A duty of the service has failed with an error that has no code of its own."""
+
+    code = "duty_failed"
+
+
+class FollowedDuty:
+    """
+    A duty that a command waits for.
+
+    Args:
+        client: of the service.
+        duty: as the service has returned it.
+        resumes: the hint if it has not finished, as in "run the same command again".
+    """
+
+    def __init__(self, client: ServiceClient, duty: dict[str, Any], resumes: str) -> None:
+        self._client = client
+        self._duty = duty
+        self._resumes = resumes
+
+    def follow(
+        self,
+        on_result: Callable[[dict[str, Any]], None],
+        on_state: Callable[[str, str], None] = lambda *_state: None,
+    ) -> dict[str, Any]:
+        """
+        Wait until it has ended, and return its result. An interruption (SIGINT) cancels it, and says so.
+
+        Args:
+            on_result: called with the result so far.
+            on_state: called with each state and reason until then.
+
+        Raises:
+            NotRunningError: the service has ended.
+            NoAnswerError: it runs and does not answer.
+            ConflictError: the duty was cancelled, or the service stops.
+            IngestError: it has failed, with its code, hint and exit code.
+        """
+        shown: tuple[str, str] | None = None
+        try:
+            while True:
+                duty = self._duty
+                if duty["result"] is not None:
+                    on_result(duty["result"])
+                if duty["state"] not in ("waiting", "running"):
+                    return self._result(duty)
+                if shown != (duty["state"], duty["reason"]):
+                    shown = duty["state"], duty["reason"]
+                    on_state(*shown)
+                time.sleep(POLL_S)
+                self._duty = self._asked()
+        except KeyboardInterrupt:
+            kind = self._duty["kind"]
+            try:
+                self._client.cancel_duty(self._duty["id"])
+            except IngestError as error:
+                reason = f"interrupted; the service may go on with the {kind}, which was not cancelled: {error.message}"
+                raise KeyboardInterrupt(reason) from None
+            reason = f"interrupted; the {kind} of the service is cancelled: {self._resumes}"
+            raise KeyboardInterrupt(reason) from None
+
+    def _asked(self) -> dict[str, Any]:
+        deadline_s = time.monotonic() + AWAY_S
+        while True:
+            try:
+                return self._client.duty(self._duty["id"])
+            except (NotRunningError, NoAnswerError) as error:
+                if time.monotonic() >= deadline_s:
+                    has_ended = isinstance(error, NotRunningError)
+                    message = f"the service has ended: {error.message}" if has_ended else error.message
+                    raise type(error)(message, hint=self._resumes) from error
+                time.sleep(POLL_S)
+            except NotFoundError as error:
+                raise NotRunningError("the service was restarted", hint=self._resumes) from error
+
+    def _result(self, duty: dict[str, Any]) -> dict[str, Any]:
+        if duty["state"] == "done":
+            result: dict[str, Any] = duty["result"]
+            return result
+        if duty["state"] == "cancelled":
+            raise ConflictError(
+                f"the {duty['kind']} has not finished: {duty['reason']}", code="duty_cancelled", hint=self._resumes
+            )
+        failure = duty["error"]
+        error = DutyFailedError(failure["message"], code=failure["code"], hint=failure["hint"])
+        error.exit_code = failure["exit_code"]
+        raise error

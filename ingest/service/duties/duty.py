@@ -1,0 +1,267 @@
+"""One duty: a batch job that a service runs beside its pipelines."""
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
+from typing import Any, ClassVar, Protocol
+
+from ingest.api import ConflictError, IngestError
+from ingest.service.duties.cancellation import Cancellation
+from ingest.service.shared import Shared
+from ingest.spark.streaming.reading import Session
+
+MAX_WAIT_S = 60.0
+"""Of the wait after a unit of work, which may have waited for a store for hours."""
+Report = Callable[["Progress"], None]
+"""Called by a duty with its progress."""
+
+
+class DutyState(StrEnum):
+    """State of a duty; the last three are final."""
+
+    WAITING = "waiting"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+    @property
+    def is_active(self) -> bool:
+        """Whether the duty has not ended."""
+        return self in (DutyState.WAITING, DutyState.RUNNING)
+
+
+class NoFreeSlotError(ConflictError):
+    """The duties would take all task slots, and leave none to the pipelines."""
+
+    code = "no_free_slot"
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """
+    How far a duty has come.
+
+    Attributes:
+        done: number of finished units of work, such as micro-batches.
+        total: number of all units; 0 if it is not known yet.
+        result: what is finished, as plain data.
+        blocked: why the duty retries the unit that runs; "" if it does not.
+    """
+
+    done: int = 0
+    total: int = 0
+    result: Mapping[str, Any] | None = None
+    blocked: str = ""
+
+    @property
+    def ratio(self) -> float:
+        """The finished fraction, from 0 to 1."""
+        return self.done / self.total if self.total else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """The error of a duty that has failed; see `ingest.api.IngestError`."""
+
+    code: str
+    message: str
+    hint: str | None = None
+    exit_code: int = 1
+
+    @classmethod
+    def of(cls, error: BaseException, hide: Callable[[str], str]) -> "Failure":
+        """An error as plain data, its secrets masked."""
+        if not isinstance(error, IngestError):
+            return cls("duty_failed", hide(f"{type(error).__name__}: {error}"))
+        return cls(error.code, hide(error.message), None if error.hint is None else hide(error.hint), error.exit_code)
+
+
+@dataclass(frozen=True, slots=True)
+class DutyStatus:
+    """
+    A duty at one moment.
+
+    Attributes:
+        id: unique among all services.
+        kind: such as `replay`.
+        subject: name of the pipeline or table that it works on.
+        reason: why it waits, retries, has failed or was cancelled; "" otherwise.
+        since_ms: when it entered its state, ms since the epoch.
+        error: why it has failed; None otherwise.
+    """
+
+    id: str
+    kind: str
+    subject: str
+    state: DutyState
+    reason: str
+    since_ms: int
+    progress: Progress = Progress()
+    error: Failure | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The same as plain data."""
+        return {
+            "id": self.id,
+            "kind": self.kind,
+            "subject": self.subject,
+            "state": self.state.value,
+            "reason": self.reason,
+            "since_ms": self.since_ms,
+            "done": self.progress.done,
+            "total": self.progress.total,
+            "result": self.progress.result,
+            "error": None if self.error is None else asdict(self.error),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class DutyContext:
+    """
+    What the duties of a service share with its pipelines.
+
+    Attributes:
+        slots: number of task slots; None on a cluster, where it changes.
+        busy_s: the seconds in which micro-batches of the pipelines ran so far, added up.
+    """
+
+    shared: Shared
+    session: Session
+    slots: int | None
+    busy_s: Callable[[], float] = lambda: 0.0
+
+    @property
+    def tasks(self) -> int:
+        """
+        The maximum number of tasks of a duty that run at a time.
+
+        Raises:
+            NoFreeSlotError: they would leave no task slot to the pipelines.
+        """
+        tasks = self.shared.configuration.service.duties.tasks
+        if self.slots is not None and tasks >= self.slots:
+            raise NoFreeSlotError(
+                f"a duty may run {tasks} tasks at a time, and Spark has {self.slots} slots: none is left to the "
+                "pipelines",
+                hint="give Spark more slots, as in spark: {master: local[2]}, lower service: duties: tasks, or stop "
+                "the service and run the command again",
+            )
+        return tasks
+
+
+@dataclass(frozen=True, slots=True)
+class DutyRun:
+    """
+    One run of a duty.
+
+    Attributes:
+        context: of the service, at the start of the run.
+        tasks: each Spark job of the duty has at most this number of partitions, and one job runs at a time.
+        cancellation: requested when the duty must end; `Duty.run` then raises an error soon.
+        report: called with the progress.
+        clock: monotonic seconds.
+    """
+
+    context: DutyContext
+    tasks: int
+    cancellation: Cancellation
+    report: Report
+    clock: Callable[[], float] = time.monotonic
+
+    @contextmanager
+    def unit_of_work(self) -> Iterator[None]:
+        """
+        A block with one Spark job, or a few short ones. After it the duty waits as long as micro-batches of the
+        pipelines ran meanwhile, at most as long as the block took.
+
+        So pipelines that always have records have all slots for about half of the time, whatever the tasks of the duty
+        cost in CPU and disk.
+        """
+        started_s, busy_s = self.clock(), self.context.busy_s()
+        yield
+        worked_s = self.clock() - started_s
+        self.cancellation.wait(max(0.0, min(worked_s, self.context.busy_s() - busy_s, MAX_WAIT_S)))
+
+
+class DutyResult(Protocol):
+    """The result of a duty."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The same as plain data."""
+
+
+class DutyReporter:
+    """
+    Reports the result of a duty that runs units of work, as its progress.
+
+    Args:
+        report: of the run.
+    """
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._progress = Progress()
+
+    def advanced(self, result: DutyResult, done: int, total: int) -> None:
+        """Report the result so far, and the numbers of finished units and of all."""
+        self._progress = Progress(done, total, result.to_json())
+        self._report(self._progress)
+
+    def blocked(self, reason: str) -> None:
+        """Report why the unit that runs is retried, if the reason is another one than before; "" if it is not."""
+        if reason != self._progress.blocked:
+            self._progress = replace(self._progress, blocked=reason)
+            self._report(self._progress)
+
+    def done(self, result: DutyResult) -> None:
+        """Report the complete result."""
+        self.advanced(result, self._progress.total, self._progress.total)
+
+
+class Duty(ABC):
+    """
+    A batch job that a service runs beside its pipelines, when no other duty runs.
+
+    Its Spark jobs run one at a time, each with at most `DutyRun.tasks` partitions, as from `DataFrame.coalesce`: Spark
+    runs one task for each partition, so this bounds the task slots that the duty takes. They run in blocks of
+    `DutyRun.unit_of_work`, each of which takes at most a minute.
+
+    Attributes:
+        kind: name of the kind of duty, in the status and in metrics.
+        subject: name of the pipeline or table that it works on.
+        needs_slots: whether it runs on Spark; else it runs also if there is no task slot for a duty.
+    """
+
+    kind: ClassVar[str]
+    subject: str
+    needs_slots: bool = True
+
+    @abstractmethod
+    def uses(self, pipelines: Collection[str]) -> bool:
+        """Whether it uses the configuration of one of these pipelines; it then does not run while that changes."""
+
+    @abstractmethod
+    def is_same(self, other: "Duty") -> bool:
+        """Whether the other duty, if it waits or runs, makes this one unnecessary."""
+
+    @abstractmethod
+    def check(self, shared: Shared) -> None:
+        """
+        Refuse a duty that this service can never run; from memory, before it is added to the queue.
+
+        Raises:
+            ConfigError: why not.
+        """
+
+    @abstractmethod
+    def run(self, run: DutyRun) -> None:
+        """
+        Do the work; called again, in another run, if a reload has ended the first one.
+
+        Raises:
+            IngestError: it cannot be done, or the run was cancelled.
+        """

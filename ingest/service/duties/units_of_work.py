@@ -1,0 +1,81 @@
+"""The units of work of a batch job: one after the other, until no range remains."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Protocol, TypeVar
+
+from ingest.api import ConflictError, IngestError
+from ingest.service.duties.cancellation import Cancellation
+
+UNAVAILABLE_S = 600.0
+"""How long a store or a root may be unavailable before the job fails: longer than HBase takes to move regions."""
+PAUSE_S = 3.0
+
+
+class UnitOfWork(Protocol):
+    """
+    The result of a unit of work.
+
+    Attributes:
+        remaining: the ranges, or the rest of them, that are left.
+        error: why some are left, if a store or a root is unavailable; None if there was no time left.
+    """
+
+    @property
+    def remaining(self) -> Sequence[Any]: ...  # noqa: D102
+
+    @property
+    def error(self) -> IngestError | None: ...  # noqa: D102
+
+
+_R = TypeVar("_R")
+_U = TypeVar("_U", bound=UnitOfWork)
+
+
+def units_of_work(
+    ranges: Sequence[_R],
+    run: Callable[[Sequence[_R]], _U],
+    *,
+    activity: str,
+    unit_of_work: Callable[[], AbstractContextManager[None]] = nullcontext,
+    on_blocked: Callable[[str], None] = lambda _reason: None,
+    cancellation: Cancellation | None = None,
+    clock: Callable[[], float] = time.monotonic,
+) -> Iterator[_U]:
+    """
+    Run units of work until no range remains; yields the result of each.
+
+    A unit whose store is unavailable is repeated after a pause. The job fails when no range has advanced for
+    `UNAVAILABLE_S`.
+
+    Args:
+        ranges: of the job.
+        run: runs one unit on the ranges that remain.
+        activity: for the message, as in `dump`.
+        unit_of_work: surrounds each unit.
+        on_blocked: called after each unit with the reason when a store is unavailable, and with "" when it is not.
+        cancellation: ends the job between two units.
+        clock: monotonic seconds.
+
+    Raises:
+        ConflictError: the job was cancelled.
+        IngestError: that of a unit; of an unavailable store after `UNAVAILABLE_S`.
+    """
+    cancellation = cancellation or Cancellation()
+    remaining, blocked_since_s = ranges, None
+    while remaining:
+        if cancellation.is_requested:
+            raise ConflictError(f"the {activity} was cancelled", code="duty_cancelled")
+        with unit_of_work():
+            unit = run(remaining)
+        yield unit
+        on_blocked("" if unit.error is None else str(unit.error))
+        if unit.error is None or {*unit.remaining} != {*remaining}:
+            blocked_since_s = None
+        if unit.error is not None:
+            blocked_since_s = clock() if blocked_since_s is None else blocked_since_s
+            if clock() - blocked_since_s >= UNAVAILABLE_S:
+                raise unit.error
+            cancellation.wait(PAUSE_S)
+        remaining = unit.remaining

@@ -1,0 +1,1 @@
+"""The HTTP endpoint of a service, and its client for the commands."""

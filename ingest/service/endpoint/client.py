@@ -1,0 +1,397 @@
+"""The commands' client of a running service."""
+
+import http.client
+import json
+import ssl
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+from ingest.api import ConfigError, ConflictError, IngestError, NotFoundError, StoreUnavailableError
+from ingest.config.http_tls import HttpTlsOptions
+from ingest.config.model import Configuration
+from ingest.service.endpoint.access import token_file, token_in
+from ingest.service.endpoint.address import ServiceAddress
+
+TIMEOUT_S = 10.0
+"""More than the endpoint keeps a connection; a page takes milliseconds, a pause one write of the state."""
+MAX_BYTES = 16 << 20
+"""Of an answer; the status of a thousand partitions takes some 100 KiB."""
+
+
+def client_context(options: HttpTlsOptions) -> ssl.SSLContext:
+    """
+    Trust the certificate of the endpoint itself, by whatever name it is reached, and present it to the endpoint.
+
+    Raises:
+        ConfigError: a file cannot be used.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.check_hostname = False  # an address to listen on need not be a name in the certificate
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # its authority need not be known here
+    if options.client_ca is not None:
+        # TLS 1.3 sends the request before the endpoint has checked the certificate; a refusal must arrive before it
+        context.maximum_version = ssl.TLSVersion.TLSv1_2
+    try:
+        context.load_verify_locations(options.certificate)
+        context.load_cert_chain(options.certificate, options.key, password="")
+    except (OSError, ValueError) as error:
+        raise ConfigError(
+            f'the certificate of the endpoint cannot be read from "{options.certificate}" and "{options.key}": {error}',
+            hint="run the command as the user of the service",
+        ) from error
+    return context
+
+
+class NotRunningError(NotFoundError):
+    """No service of this configuration answers."""
+
+    code = "not_running"
+
+
+class NoAnswerError(IngestError):
+    """A request was sent, and its answer did not arrive: the service may have accepted a command."""
+
+    code = "no_answer"
+
+
+class NotReachedError(IngestError):
+    """The service accepted a command, and the pipeline is not in the wanted state."""
+
+    code = "not_reached"
+
+
+class ServiceFailedError(IngestError):
+    """The service answered with an internal error (HTTP status 5xx)."""
+
+    code = "service_failed"
+
+
+class ServiceClient:
+    """
+    Sends commands to the service of a configuration, and reads its status.
+
+    A command raises NotRunningError only if it cannot have reached a service: the one of this `state_dir` has ended, or
+    none has started with it and none answers at `listen`, or the connection was refused. If a service answers and its
+    token cannot be read, it raises ConflictError; if the file of the token has none that can be sent, IntegrityError.
+    If the answer does not arrive for another reason, or is not that of a service, it raises NoAnswerError. Each method
+    raises ConflictError if the TLS connection is refused, StoreUnavailableError if the service cannot write its state,
+    and ServiceFailedError if it answers with an internal error.
+
+    Args:
+        configuration: names the endpoint and `state_dir`.
+    """
+
+    def __init__(self, configuration: Configuration) -> None:
+        self._configuration = configuration
+        self._address = ServiceAddress(configuration.local_dir)
+
+    @property
+    def url(self) -> str:
+        """Of the endpoint: as the newest service has written it, else as configured."""
+        http = self._configuration.service.http
+        return self._address.url or f"{'http' if http.tls is None else 'https'}://{http.listen}"
+
+    @property
+    def has_started(self) -> bool:
+        """Whether a service with this `state_dir` has ever started."""
+        return self._address.has_started
+
+    def status(self) -> list[dict[str, Any]]:
+        """
+        The status of all pipelines, by name.
+
+        Raises:
+            NotRunningError: no service answers.
+        """
+        found: list[dict[str, Any]] = self._answer("GET", "/pipelines", key="pipelines")
+        return found
+
+    def command(self, pipeline: str, command: str) -> None:
+        """
+        Send a command; when this returns it is accepted, and not yet carried out.
+
+        Raises:
+            NotRunningError: no service answers.
+            NoAnswerError: the service may have accepted the command.
+            NotFoundError: it has no such pipeline.
+            ConflictError: the service refuses the command.
+        """
+        self._ask("POST", f"/pipelines/{pipeline}/{command}")
+
+    def reload(self) -> dict[str, Any]:
+        """
+        Let the service read its file again.
+
+        Returns:
+            The `id` of the reload, which `reload_status` has once this reload or a later one runs, and `started_ms`,
+            the start of the service.
+
+        Raises:
+            NotRunningError: no service answers.
+            NoAnswerError: the service may have accepted the command.
+            ConflictError: the service refuses the command.
+        """
+        accepted: dict[str, Any] = self._answer("POST", "/reload")
+        return accepted
+
+    def reload_status(self) -> dict[str, Any]:
+        """
+        How far the newest reload has come, as `ReloadStatus` has it, and `started_ms`, the start of the service.
+
+        Raises:
+            NotRunningError: no service answers.
+        """
+        found: dict[str, Any] = self._answer("GET", "/reload")
+        return found
+
+    def set_log_level(self, level: str) -> None:
+        """
+        Set the level of the log lines of the service and its workers, until it ends.
+
+        Raises:
+            NotRunningError: no service answers.
+            NoAnswerError: the service may have accepted the command.
+            ConflictError: the service refuses the command.
+        """
+        self._ask("POST", f"/log-level/{level}")
+
+    def replay(self, pipeline: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        """
+        Let the service replay a time range; returns the duty, as `DutyStatus` has it. One that waits or runs already
+        for the same request is returned instead of a second one.
+
+        Args:
+            pipeline: its name.
+            request: the fields of `ingest.service.replay.request.ReplayRequest`.
+
+        Raises:
+            NotRunningError: no service answers.
+            NoAnswerError: the service may have accepted the command.
+            NotFoundError: it has no such pipeline.
+            ConfigError: the request is wrong.
+            ConflictError: the service refuses the command.
+        """
+        content = json.dumps(request).encode()
+        found: dict[str, Any] = self._answer("POST", f"/pipelines/{pipeline}/replay", content)
+        return found
+
+    def work_on_table(self, table: str, command: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        """
+        Let the service compact a table, roll it back, or sweep its bodies; returns the duty, as `DutyStatus` has it.
+        One that waits or runs already for the same request is returned instead of a second one.
+
+        Args:
+            table: its name.
+            command: `compact`, `rollback` or `sweep`.
+            request: the fields of `CompactionRequest` or `RollbackRequest`; none of a sweep.
+
+        Raises:
+            NotRunningError: no service answers.
+            NoAnswerError: the service may have accepted the command.
+            NotFoundError: its file declares no such table.
+            ConfigError: the request is wrong, or the table has no deferred updates or no body store.
+            ConflictError: the service refuses the command.
+        """
+        content = json.dumps(request).encode()
+        path = f"/tables/{urllib.parse.quote(table, safe='')}/{command}"
+        found: dict[str, Any] = self._answer("POST", path, content)
+        return found
+
+    def stash(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """
+        Let the service dump tables; returns the duty, as `DutyStatus` has it. One that waits or runs already for the
+        same request is returned instead of a second one.
+
+        Args:
+            request: the fields of `ingest.service.dumps.request.DumpRequest`.
+
+        Raises:
+            NotRunningError: no service answers.
+            NoAnswerError: the service may have accepted the command.
+            ConfigError: the request is wrong.
+            ConflictError: the service refuses the command.
+        """
+        found: dict[str, Any] = self._answer("POST", "/stash", json.dumps(request).encode())
+        return found
+
+    def change_shards(self, table: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        """
+        Let the service request a split or a merge of shards of a feed; the next micro-batch executes it.
+
+        Args:
+            table: its name.
+            request: the fields of `ingest.service.feed_shards.ShardRequest`.
+
+        Returns:
+            The stream, as `sinks.feed.stream_json` returns it.
+
+        Raises:
+            NotRunningError: no service answers.
+            NoAnswerError: the service may have accepted the command.
+            NotFoundError: the table has no feed, or no such shard.
+            ConfigError: the request is wrong.
+            ConflictError: the service refuses the command.
+        """
+        path = f"/tables/{urllib.parse.quote(table, safe='')}/shards"
+        found: dict[str, Any] = self._answer("POST", path, json.dumps(request).encode())
+        return found
+
+    def duties(self) -> list[dict[str, Any]]:
+        """
+        The duties that wait, run or have ended lately.
+
+        Raises:
+            NotRunningError: no service answers.
+        """
+        found: list[dict[str, Any]] = self._answer("GET", "/duties", key="duties")
+        return found
+
+    def duty(self, duty_id: str) -> dict[str, Any]:
+        """
+        A duty, as `DutyStatus` has it.
+
+        Raises:
+            NotRunningError: no service answers.
+            NotFoundError: it has no such duty.
+        """
+        found: dict[str, Any] = self._answer("GET", f"/duties/{duty_id}")
+        return found
+
+    def cancel_duty(self, duty_id: str) -> None:
+        """
+        End a duty; when this returns it is requested.
+
+        Raises:
+            NotRunningError: no service answers.
+            NoAnswerError: the service may have accepted the command.
+            NotFoundError: it has no such duty.
+            ConflictError: the service refuses the command.
+        """
+        self._ask("POST", f"/duties/{duty_id}/cancel")
+
+    def _answer(self, method: str, path: str, content: bytes | None = None, *, key: str | None = None) -> Any:
+        """The answer as plain data, or one value of it."""
+        answer = self._ask(method, path, content)
+        try:
+            found = json.loads(answer)
+            return found if key is None else found[key]
+        except (ValueError, LookupError, TypeError) as error:
+            raise NoAnswerError(
+                f"{self.url} does not answer as a service of attr2hbase does", hint="another program listens there"
+            ) from error
+
+    def _ask(self, method: str, path: str, content: bytes | None = None) -> bytes:
+        reason = self._address.unreachable()
+        if reason:
+            raise NotRunningError(
+                f"no service answers: {reason}", hint=f"start it: ingest run {self._configuration.path}"
+            )
+        request = urllib.request.Request(self.url + path, content, method=method)  # noqa: S310 - our own endpoint
+        if method == "POST":
+            request.add_header("Authorization", f"Bearer {self._token()}")
+        tls = self._configuration.service.http.tls
+        handlers = [] if tls is None else [urllib.request.HTTPSHandler(context=client_context(tls))]
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), _NoRedirects(), *handlers)
+        try:
+            with opener.open(request, timeout=TIMEOUT_S) as answer:
+                found: bytes = answer.read(MAX_BYTES)
+                return found
+        except urllib.error.HTTPError as error:
+            with error:
+                raise self._refused(error.code, error.read(MAX_BYTES).decode(errors="replace").strip()) from error
+        except (OSError, http.client.HTTPException) as error:
+            raise self._unanswered(
+                method, error.reason if isinstance(error, urllib.error.URLError) else error
+            ) from error
+
+    def _unanswered(self, method: str, reason: object) -> IngestError:
+        file = self._configuration.path
+        text = getattr(reason, "strerror", None) or str(reason)
+        if isinstance(reason, ConnectionRefusedError):
+            return NotRunningError(f"no service answers at {self.url}: {text}", hint=f"start it: ingest run {file}")
+        if isinstance(reason, ssl.SSLCertVerificationError):  # nothing was sent
+            return ConflictError(
+                f"{self.url} has another certificate than the file: {reason.verify_message}",
+                hint="give the file of the running service, with its service: http: tls",
+            )
+        if isinstance(reason, ssl.SSLError) and "ALERT" in str(reason.reason):  # nothing was carried out
+            return ConflictError(
+                f"{self.url} refused the TLS connection: {str(reason.reason).replace('_', ' ').lower()}",
+                hint="commands present the certificate of service: http: tls, so client_ca must accept it also as that "
+                "of a client: list its authority there, and issue it for serverAuth and clientAuth",
+            )
+        if method == "POST":
+            return NoAnswerError(
+                f"{self.url} did not answer: {text}; the service may have accepted the command",
+                hint=f"see its state: ingest status {file}",
+            )
+        return NoAnswerError(
+            f"{self.url} did not answer: {text}",
+            hint="the service may be suspended or its machine overloaded, or another program listens there",
+        )
+
+    def _token(self) -> str:
+        token = self._configuration.service.http.token
+        if token is not None:
+            return token.get_secret_value()
+        if not self.has_started:
+            self._refuse_other_folder()
+            raise NotRunningError(
+                "no service has started with this state_dir", hint=f"start it: ingest run {self._configuration.path}"
+            )
+        file = token_file(self._configuration.local_dir)
+        try:
+            return token_in(file)
+        except OSError as error:
+            raise ConflictError(
+                f'the token of the service cannot be read from "{file}": {error.strerror}',
+                hint="run the command as the user of the service, or set service: http: token in the file",
+            ) from error
+
+    def _refuse_other_folder(self) -> None:
+        """Raise ConflictError if a service answers at `listen`: it was started with another folder for its token."""
+        try:
+            self.status()
+        except IngestError:  # none, or the endpoint of another program
+            return
+        option = "state_dir" if self._configuration.state_url is None else "local_dir"
+        folder = self._configuration.local_dir.absolute()
+        raise ConflictError(
+            f'the service at {self.url} uses another {option} than "{folder}", so its token is unknown here',
+            hint=f"run the command in the working directory of the service, or set an absolute {option} in the file; "
+            "if that service has another file, give each its own `service: http: listen`",
+        )
+
+    def _refused(self, status: int, text: str) -> IngestError:
+        if status == HTTPStatus.NOT_FOUND:
+            return NotFoundError(
+                f"{self.url}: {text}",
+                hint="the service may run an older version of the file; "
+                f"apply the file with 'ingest reload {self._configuration.path}'",
+            )
+        if status == HTTPStatus.BAD_REQUEST:
+            return ConfigError(f"{self.url}: {text}")
+        if status == HTTPStatus.SERVICE_UNAVAILABLE:
+            return StoreUnavailableError(f"{self.url}: {text}", code="state_unavailable", hint="run the command again")
+        if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            return ServiceFailedError(
+                f"{self.url} failed with HTTP status {status}: {text}",
+                hint="the log of the service has the reason; run the command again, since it can be repeated",
+            )
+        hint = "the token of the service is in its configuration, or in its state_dir; a relative one starts at the "
+        hint += "working directory of the service"
+        return ConflictError(
+            f"{self.url} refuses the command: {text}", hint=hint if status == HTTPStatus.UNAUTHORIZED else None
+        )
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """A redirect is refused as an error: the token goes to the service only."""
+
+    def redirect_request(self, *_request: object, **_options: object) -> None:
+        """Follow none."""

@@ -1,0 +1,1 @@
+"""Kafka on the driver: source, consumer group, topics, and logged batches."""

@@ -1,0 +1,335 @@
+"""The Kafka source on the driver: start position, checks of the checkpoint, and the consumer group."""
+
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ingest.api import (
+    ConfigError,
+    ConflictError,
+    Example,
+    IngestError,
+    NotFoundError,
+    PositionLostError,
+    RecordPlace,
+    Source,
+)
+from ingest.durable import StatePath, file_errors, make_folder, write_durably
+from ingest.kafka.admin import KafkaAdmin
+from ingest.kafka.offsets import GroupOffsets
+from ingest.observe.logs import logger
+from ingest.service.kafka.group import OffsetCommitter, kafka_offsets, leave_topics
+from ingest.service.kafka.topics import TopicDeletedError, TopicIds, TopicLostError, check_ends
+from ingest.service.sources import DriverContext
+from ingest.sources.kafka import KafkaSourceSettings, Start, required_topics_of, topics_of
+from ingest.spark.jars import connector_jars
+from ingest.spark.streaming.batch_log import OffsetRanges
+from ingest.spark.streaming.batch_time import newest_time
+from ingest.spark.streaming.checkpoint import Checkpoint
+
+if TYPE_CHECKING:  # `describe` shows this source and needs no Spark
+    from ingest.spark.streaming.reading import Frame, Session
+
+
+_log = logger(__name__)
+
+
+class KafkaSource(Source[KafkaSourceSettings]):
+    """
+    Read topics of a Kafka cluster.
+
+    Only committed records of transactions are read. Offsets are acknowledged after the events are durable, and then
+    committed to the consumer group, so that Kafka tools show the lag.
+    """
+
+    kind = "kafka"
+    supports_start = True
+    supports_resume_at = True
+    resume_from = "group"
+    examples = (
+        Example("one topic", settings="{brokers: 'localhost:9092', topics: [ticks]}"),
+        Example(
+            "all topics of a pattern, over TLS, from a given time",
+            settings=(
+                "{brokers: ['k1:9093', 'k2:9093'], topics_pattern: 'app-.*', start: 2026-01-31T12:00:00Z, "
+                "security: {tls: {}, sasl: {mechanism: scram_sha_512, username: ingest, password: '${secret:kafka}'}}}"
+            ),
+        ),
+    )
+
+    def __init__(self, settings: KafkaSourceSettings, context: DriverContext) -> None:
+        super().__init__(settings, context)
+        self._checkpoint = context.checkpoint
+        self._times = context.times
+        self._metrics = context.metrics
+        self._topic_ids = TopicIds(context.checkpoint.folder)
+        self._committer: OffsetCommitter | None = None
+        self._start: Start | None = None
+
+    @property
+    def group(self) -> str:
+        """The consumer group that acknowledged offsets are committed to."""
+        return self.settings.group_of(self.context.pipeline)
+
+    @classmethod
+    def jars(cls) -> list[Path]:
+        """Spark's Kafka connector."""
+        return connector_jars()
+
+    @classmethod
+    def check(cls, settings: KafkaSourceSettings) -> str:
+        """The number of topics and partitions."""
+        with KafkaAdmin(settings) as admin:
+            partitions = admin.partitions(required_topics_of(settings, admin))
+        return f"{_counted(len(partitions), 'topic')}, {_counted(sum(partitions.values()), 'partition')}"
+
+    def topic_ids(self) -> Mapping[str, str]:
+        """The ids of the topics that exist now, as far as the cluster reports them."""
+        with KafkaAdmin(self.settings) as admin:
+            return admin.topic_ids(topics_of(self.settings, admin))
+
+    def identity(self) -> Mapping[str, str]:
+        """The cluster, and the topics or their pattern; also determines the start position."""
+        with KafkaAdmin(self.settings) as admin:
+            cluster = admin.cluster_id()
+            topics = topics_of(self.settings, admin)
+        if self._start is None:
+            self._start = self._first_start(topics)
+        pattern = self.settings.topics_pattern
+        return {"cluster": cluster, "topics": f"pattern {pattern}" if pattern is not None else ",".join(sorted(topics))}
+
+    def frame(self, session: "Session") -> "Frame":
+        """The stream of records, after a check that topics and positions match the checkpoint."""
+        from ingest.spark.streaming.reading import read_kafka
+
+        with KafkaAdmin(self.settings) as admin:
+            topics = topics_of(self.settings, admin)
+            reached = acknowledged_offsets(self._checkpoint)
+            self._check_topics(admin, topics, {topic for topic, _ in reached})
+            partitions = admin.partitions(topics)
+            if reached:
+                self._check_positions(admin, topics, reached)
+                self._check_ends(admin, topics, reached)
+        if reached and self._checkpoint.newest_commit() is None:
+            self._commit_start(reached)
+        if self._committer is None:
+            self._committer = OffsetCommitter(
+                pipeline=self.context.pipeline,
+                group=self.group,
+                connection=self.settings,
+                checkpoint=self._checkpoint,
+                metrics=self._metrics,
+                topics=topics,
+                topic_ids=self._topic_ids,
+                times=self._times,
+            )
+            self._committer.start()
+        start = self._start or self.settings.start
+        return read_kafka(session, self.settings, start, partitions, self.context.max_records)
+
+    def _commit_start(self, offsets: Mapping[tuple[str, int], int]) -> None:
+        """
+        Commit the start of a checkpoint that has acknowledged nothing, also below the group's offsets.
+
+        So a reset that was killed before it committed them is complete after the next start.
+        """
+        try:
+            with closing(GroupOffsets(self.settings, self.group)) as group:
+                group.commit(offsets, note=str(newest_time(self._checkpoint.times_folder) or ""), lower=True)
+        except IngestError as error:  # the group is only a copy
+            _log.warning("group offsets cannot be set", pipeline=self.context.pipeline, reason=str(error))
+
+    def splits(self, batch_id: int) -> list[RecordPlace]:
+        """The first offset of each partition that has offsets in the micro-batch."""
+        return first_places(offset_ranges(self._checkpoint, batch_id))
+
+    def data_loss(self) -> IngestError | None:
+        """The error if a topic was deleted and recreated while it was read."""
+        return None if self._committer is None else self._committer.data_loss()
+
+    def unavailable(self) -> str | None:
+        """Why the cluster or leaders do not answer; from the committer, since Spark's readers wait for minutes."""
+        return None if self._committer is None else self._committer.unavailable()
+
+    def close(self) -> None:
+        """Commit the acknowledged offsets to the group."""
+        if self._committer is not None:
+            self._committer.close()
+
+    def _check_topics(self, admin: KafkaAdmin, topics: list[str], read: set[str]) -> None:
+        """Refuse offsets of topics that were deleted, also if they were recreated."""
+        try:
+            self._topic_ids.check(admin.topic_ids(topics))
+            deleted = sorted(read - admin.existing(sorted(read)))
+            if deleted:
+                raise TopicDeletedError(deleted, self._checkpoint.folder, others=set(deleted) < read)
+        except TopicLostError as error:
+            self._leave(error.topics)
+            raise
+
+    def _check_ends(self, admin: KafkaAdmin, topics: list[str], reached: Mapping[tuple[str, int], int]) -> None:
+        """Refuse to resume behind the end of a partition, whose next records will have offsets that were read."""
+        try:
+            check_ends(
+                admin.high_watermarks(topics),
+                reached,
+                self._checkpoint.folder,
+                lambda: self._topic_ids.check(admin.topic_ids(topics)),
+            )
+        except TopicLostError as error:
+            self._leave(error.topics)
+            raise
+
+    def _leave(self, topics: Sequence[str]) -> None:
+        with closing(GroupOffsets(self.settings, self.group)) as group:
+            leave_topics(group, topics, self._checkpoint, self._times)
+
+    def _check_positions(self, admin: KafkaAdmin, topics: list[str], reached: Mapping[tuple[str, int], int]) -> None:
+        """Refuse to resume if a topic has deleted unread records; the error names them."""
+        lost = [
+            # a partition that is not in the checkpoint is read from its beginning
+            f"{topic}/{partition} offsets {reached.get((topic, partition), 0)} to {first - 1}"
+            for (topic, partition), first in sorted(admin.earliest(topics).items())
+            if first > reached.get((topic, partition), 0)
+        ]
+        if lost:
+            raise PositionLostError(
+                f"records that were not read yet are gone: {', '.join(lost)}",
+                hint="check the topic's retention; to resume with the remaining records, move "
+                f"\"{self._checkpoint.folder}\" away and run 'ingest run --start-from earliest'",
+            )
+
+    def _first_start(self, topics: list[str]) -> Start:
+        """The start position of a new checkpoint; refuses one that would silently lose or repeat events."""
+        if self._checkpoint.exists:
+            if self.context.start_from is not None:
+                raise ConflictError(
+                    f'pipeline "{self.context.pipeline}" has a checkpoint and resumes there, '
+                    f'not at "{self.context.start_from}"',
+                    hint=f'omit --start-from, or move "{self._checkpoint.folder}" away first',
+                )
+            return self.settings.start
+        resume_at = self.context.resume_at()
+        if resume_at is not None and self.context.start_from is not None:
+            if self.context.start_from != "group":
+                raise ConfigError(
+                    f'pipeline "{self.context.pipeline}" starts where the deferred updates of its tables end, '
+                    f'not at "{self.context.start_from}"',
+                    hint="use --start-from group; or run with --recount, and events from there on are counted again",
+                )
+            return Start("offsets", offsets=_by_topic(kafka_offsets(dict(resume_at))), text="the marks of its tables")
+        with closing(GroupOffsets(self.settings, self.group)) as group:
+            entries = group.committed_with_notes(topics)
+        committed = {part: entry.offset for part, entry in entries.items()}
+        if self.context.start_from is None:
+            if resume_at is not None:
+                raise NotFoundError(
+                    "the tables of the pipeline have deferred updates up to acknowledged offsets, but there is no "
+                    f'checkpoint in "{self._checkpoint.folder}"',
+                    hint="restore the folder; or, if no other process runs the pipeline, resume at these offsets: "
+                    "'ingest run --start-from group'",
+                )
+            if committed:
+                raise NotFoundError(
+                    f'group "{self.group}" has acknowledged offsets, but there is no checkpoint '
+                    f'in "{self._checkpoint.folder}"',
+                    hint="restore the folder, or choose where to resume: "
+                    "'ingest run --start-from group|earliest|latest|TIME'",
+                )
+            return self.settings.start
+        self._times.start_after(entry.note for entry in entries.values())
+        if self.context.start_from == "group":
+            if not committed:
+                raise NotFoundError(
+                    f'group "{self.group}" has no offsets',
+                    hint="copy the offsets of the previous group, or use --start-from earliest, which applies to all "
+                    "pipelines of the file without a checkpoint",
+                )
+            return Start("offsets", offsets=_by_topic(committed), text="group")
+        try:
+            return Start.parse(self.context.start_from, self.context.timezone)
+        except ValueError as error:
+            raise ConfigError(str(error), hint="--start-from takes group, earliest, latest or a time") from error
+
+
+def _by_topic(offsets: Mapping[tuple[str, int], int]) -> dict[str, dict[int, int]]:
+    found: dict[str, dict[int, int]] = {}
+    for (topic, partition), offset in offsets.items():
+        found.setdefault(topic, {})[partition] = offset
+    return found
+
+
+def first_offsets(checkpoint: Checkpoint) -> dict[str, object]:
+    """
+    The start of the first batch, as Spark's Kafka source stores it; empty before that.
+
+    Raises:
+        CheckpointError: the file is damaged.
+        StoreUnavailableError: the file cannot be read now.
+    """
+    path = _first_offsets_file(checkpoint.folder)
+    with file_errors(path):
+        if not path.exists():
+            return {}
+        try:
+            content = json.loads(path.read_bytes().partition(b"\n")[2])
+        except ValueError as error:
+            raise checkpoint.damaged(path, f"cannot be read: {error}") from error
+    if not isinstance(content, dict):
+        raise checkpoint.damaged(path, "contains no offsets")
+    return content
+
+
+def write_first_offsets(folder: StatePath, offsets: Mapping[tuple[str, int], int]) -> None:
+    """
+    Write the start of the first batch into the folder of a new checkpoint; durable when this returns.
+
+    Source: KafkaSourceInitialOffsetWriter of Spark: a zero byte, the version, the offsets.
+    """
+    content = {
+        topic: {str(partition): offset for partition, offset in sorted(partitions.items())}
+        for topic, partitions in _by_topic(offsets).items()
+    }
+    file = _first_offsets_file(folder)
+    make_folder(file.parent)
+    write_durably(file, b"\0v1\n" + json.dumps(content).encode())
+
+
+def _first_offsets_file(folder: StatePath) -> StatePath:
+    return folder / "sources" / "0" / "0"
+
+
+def offset_ranges(checkpoint: Checkpoint, batch_id: int) -> dict[tuple[str, int], tuple[int, int]]:
+    """
+    The offsets that Spark has planned for a batch, of the partitions that have any; see `OffsetRanges`.
+
+    Raises:
+        CheckpointError: the offsets of the batch or of the one before are damaged or missing.
+        StoreUnavailableError: a file cannot be read now.
+    """
+    ends = kafka_offsets(checkpoint.end_offsets(batch_id))
+    begins = kafka_offsets(checkpoint.end_offsets(batch_id - 1) if batch_id else first_offsets(checkpoint))
+    # Spark reads a partition that is new in this batch from offset 0
+    return {part: (begins.get(part, 0), end) for part, end in ends.items() if end > begins.get(part, 0)}
+
+
+def first_places(ranges: OffsetRanges) -> list[RecordPlace]:
+    """The splits of a micro-batch of Kafka records, as `Source.splits`."""
+    return [(topic, partition, begin) for (topic, partition), (begin, _) in ranges.items()]
+
+
+def acknowledged_offsets(checkpoint: Checkpoint) -> dict[tuple[str, int], int]:
+    """
+    The offsets where a checkpoint resumes, by topic and partition; empty without a checkpoint.
+
+    Raises:
+        CheckpointError: the checkpoint is damaged.
+    """
+    newest = checkpoint.newest_commit()
+    return kafka_offsets(first_offsets(checkpoint) if newest is None else checkpoint.end_offsets(newest))
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

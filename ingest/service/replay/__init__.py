@@ -1,0 +1,1 @@
+"""Replays of time ranges and of dead letters."""

@@ -1,0 +1,313 @@
+"""Replay of dead letters: records through a pipeline into its stores, without Spark."""
+
+import time
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from hashlib import sha256
+from types import MappingProxyType
+from typing import Self
+
+from ingest.api import ConflictError, Record, RecordPlace
+from ingest.catalog import Catalog
+from ingest.config.model import Configuration, Pipeline
+from ingest.dead_letters.bodies import LetterBody
+from ingest.dead_letters.envelope import DeadLetter, dead_letters_of
+from ingest.dead_letters.queue import DeadLetterQueue, Entry
+from ingest.dead_letters.replay import BEFORE_BATCH_MS, Components, SkipReason
+from ingest.pipeline.in_process import InProcessHost
+from ingest.pipeline.loop import MicroBatch, run_until_durable
+from ingest.pipeline.splits import ranked
+from ingest.plan.assemble import live_task, plan_of
+from ingest.receipt import Counts
+from ingest.service.dead_letters.bodies import OpenLetterBodies, RecordsWithValues
+from ingest.service.dead_letters.queues import components_of
+from ingest.service.replay.later_runs import LaterRuns
+from ingest.service.replay.update_replay import UpdateReplay
+from ingest.service.replay_lock import replay_lock
+from ingest.service.state_folders import batch_log_folder, checkpoint_folder
+from ingest.service.stores import committers_of, driver_stores
+from ingest.service.tables import owned_tables
+from ingest.sources.kafka import KafkaSourceSettings
+from ingest.spark.streaming.batch_log import BatchLog
+from ingest.spark.streaming.checkpoint import Checkpoint
+from sinks.rewriting.rolled_back import Interval, is_in, rolled_back
+from sinks.writing.driver_store import DriverStore
+
+
+class DeadLetterReplay:
+    """
+    Runs records through a pipeline; see `ingest.dead_letters.replay.RunRecords`.
+
+    Opens the pipeline's stores until the block ends, so a store with a single writer is refused while the service runs.
+    Another replay of the pipeline is refused too, as it would replay the same dead letters.
+
+    Args:
+        recount: also replay dead letters into deferred updates if the batch log no longer has their micro-batch, or if
+            a replay has stored them.
+    """
+
+    def __init__(
+        self, configuration: Configuration, pipeline: Pipeline, catalog: Catalog, *, recount: bool = False
+    ) -> None:
+        self._configuration = configuration
+        self._pipeline = pipeline
+        self._catalog = catalog
+        self._plan = replace(plan_of(configuration, pipeline, catalog), is_replay=True, has_letters=False)
+        self._lock = replay_lock(configuration, pipeline)
+        self._opened = ExitStack()
+        self._updates: UpdateReplay | None = None
+        self._recount = recount
+        self._checkpoint = Checkpoint(checkpoint_folder(configuration, pipeline.name))
+        self._run_again: tuple[int, bool] | None = None
+        self._runs: LaterRuns | None = None
+        self._rolled_back: dict[str, tuple[Interval, ...]] = {}  # of each table with deferred updates
+        self._read_ms: int | None = None
+        self._counted: dict[RecordPlace, dict[str, int]] = {}  # of the dead letters of the micro-batch that is read
+        self._bodies = OpenLetterBodies(configuration, catalog)
+        self._values: Mapping[RecordPlace, LetterBody] = {}
+        self._tables = {  # of the sinks into deferred updates
+            sink.name: sink.settings.fixed_table or ""
+            for sink in self._plan.sinks
+            if sink.name in self._plan.sinks_of_updates
+        }
+
+    def __enter__(self) -> Self:
+        with ExitStack() as opened:
+            opened.enter_context(self._lock)
+            stores = driver_stores(self._configuration, [self._plan], opened)
+            self._bodies = opened.enter_context(OpenLetterBodies(self._configuration, self._catalog, stores))
+            tables = owned_tables(self._configuration, self._plan, stores)
+            self._committers = committers_of(
+                self._configuration, self._plan, stores, tables.feeds, check_owner=self._check_locked
+            )
+            for committer in self._committers.values():
+                opened.callback(committer.close)
+                committer.recover()
+            if self._plan.updates:
+                self._refuse_fan_out()
+            if self._plan.updates or self._plan.feeds:
+                self._updates = UpdateReplay(self._configuration, self._pipeline, opened, tables)
+            if self._plan.updates:
+                self._rolled_back = self._intervals(stores)
+                self._runs = self._later_runs()
+            self._task = live_task(self._plan)
+            opened.callback(self._task.close)
+            self._opened = opened.pop_all()
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self._opened.close()
+
+    @property
+    def components(self) -> Components:
+        """The names of the pipeline's current sinks and decorators."""
+        return components_of(self._plan)
+
+    def __call__(
+        self,
+        records: Sequence[Record],
+        batch_time_ms: int,
+        sinks_by_record: Mapping[RecordPlace, frozenset[str]],
+        values: Mapping[RecordPlace, LetterBody] = MappingProxyType({}),
+    ) -> tuple[Counts, list[bytes]]:
+        """
+        Run records at a batch time, each into its sinks; records counted as stored are durable.
+
+        Values of records that are in a body store are read one at a time.
+
+        Sinks of tables with deferred updates run as a micro-batch of their own, at a new time. Sinks of tables with a
+        feed do so too, but only their changes have that time: readers of the feed may have read further already.
+        """
+        self._values = values
+        if self._updates is None:
+            return self._run(records, batch_time_ms, sinks_by_record)
+        names = self.components.sinks
+        into_updates, into_feeds, others = {}, {}, {}
+        for record in records:
+            selected = sinks_by_record.get(record.place, names)
+            reasons = self._skip_reasons(record.place, selected, batch_time_ms + BEFORE_BATCH_MS)
+            into_updates[record.place] = frozenset(name for name, reason in reasons.items() if reason is None)
+            into_feeds[record.place] = selected & self._plan.sinks_of_feeds
+            others[record.place] = selected - reasons.keys() - into_feeds[record.place]
+        found = [self._run_some(records, batch_time_ms, others)]
+
+        def write(time_ms: int) -> None:
+            counts, failed = self._run_some(records, time_ms, into_updates)
+            if counts.cells:
+                self._note_counted(into_updates, failed, time_ms)
+            found.append((counts, failed))
+            found.append(self._run_some(records, batch_time_ms, into_feeds))
+
+        updated = [record for record in records if into_updates[record.place] or into_feeds[record.place]]
+        if updated:
+            content = [
+                [*record.place, sorted(into_updates[record.place] | into_feeds[record.place])] for record in updated
+            ]
+            self._updates.run(content, write)
+        counts, dead_letters = Counts(), []
+        for some, failed in found:
+            counts.add(some)
+            dead_letters += failed
+        return counts, dead_letters
+
+    def runs_again(self, entry: Entry) -> bool:
+        """
+        Whether the micro-batch of a dead letter is not acknowledged.
+
+        Looked up once for each micro-batch, after its dead letters were read: the pipeline may publish some during a
+        replay.
+
+        Raises:
+            CheckpointError: a stored time is damaged.
+            StoreUnavailableError: the checkpoint cannot be read now.
+        """
+        batch_time_ms = entry.dead_letter.batch_time_ms
+        if self._run_again is None or self._run_again[0] != batch_time_ms:
+            self._run_again = batch_time_ms, batch_time_ms == self._checkpoint.uncommitted_ms()
+        return self._run_again[1]
+
+    def counted(self, place: RecordPlace) -> Mapping[str, int]:
+        """
+        The sinks into deferred updates in which replays have stored a record, with the times of these updates in ms.
+
+        Of records of the last micro-batch that was read or ran. A sink whose `when` drops the event counts as well.
+        """
+        return self._counted.get(place, {})
+
+    def skip_reason(self, entry: Entry) -> SkipReason | None:
+        """
+        Why a dead letter of an acknowledged micro-batch does not run; None if it runs.
+
+        Each of its sinks would count its record a second time, or the body store does not have the value of its record.
+        The dead letters of a micro-batch are asked before it runs.
+
+        Raises:
+            ConflictError: the batch log no longer has its micro-batch, so it is unknown whether the record ran again.
+            StoreError: the store of the value is unavailable.
+        """
+        dead_letter = entry.dead_letter
+        if self._read_ms != dead_letter.batch_time_ms:
+            self._read_ms = dead_letter.batch_time_ms
+            self._counted = {}
+        if not (self._recount and entry.is_replayed):
+            self._counted.setdefault(dead_letter.record.place, {}).update(entry.counted)
+        components = self.components
+        alone = dead_letter.component in components.alone
+        sinks = frozenset([dead_letter.component]) if alone else components.sinks
+        reasons = self._skip_reasons(dead_letter.record.place, sinks, dead_letter.batch_time_ms)
+        if reasons.keys() != sinks or None in reasons.values():
+            return None if self._bodies.keep(entry) else SkipReason.NO_BODY
+        return max(reason for reason in reasons.values() if reason is not None)
+
+    def _skip_reasons(
+        self, place: RecordPlace, sinks: frozenset[str], batch_time_ms: int
+    ) -> dict[str, SkipReason | None]:
+        """For those of the sinks that write deferred updates, why they do not get a record; None if they do."""
+        found: dict[str, SkipReason | None] = {}
+        for name in sinks & self._tables.keys():
+            table, counted_ms = self._tables[name], self.counted(place).get(name)
+            if counted_ms is not None and not is_in(self._rolled_back[table], counted_ms):
+                found[name] = SkipReason.COUNTED
+            else:
+                found[name] = None if self._runs is None else self._runs.skip_reason(table, place, batch_time_ms)
+        return found
+
+    def _note_counted(self, sinks: Mapping[RecordPlace, frozenset[str]], failed: Sequence[bytes], time_ms: int) -> None:
+        """Note the sinks that have stored records at a time: those in which they did not fail."""
+        failures: dict[RecordPlace, set[str]] = {}
+        for dead_letter in dead_letters_of(failed):
+            failures.setdefault(dead_letter.record.place, set()).add(dead_letter.component)
+        for place, names in sinks.items():
+            components = failures.get(place, set())
+            if components <= names:  # else it failed before the sinks
+                self._counted.setdefault(place, {}).update(dict.fromkeys(names - components, time_ms))
+
+    def _intervals(self, stores: Mapping[str, DriverStore]) -> dict[str, tuple[Interval, ...]]:
+        """Table with deferred updates -> the batch times that were rolled back from it and not replayed since."""
+        intervals = {}
+        for name, tables in self._plan.updates.items():
+            with stores[name].held() as store:
+                intervals.update({table: rolled_back(store, table) for table in tables})
+        return intervals
+
+    def _later_runs(self) -> LaterRuns | None:
+        """The runs of the pipeline's records; None if its source has no batch log."""
+        if not isinstance(self._pipeline.source.settings, KafkaSourceSettings):
+            return None
+        log = BatchLog(batch_log_folder(self._configuration, self._pipeline.name))
+        return LaterRuns(log.batches(), self._rolled_back, recount=self._recount)
+
+    def _refuse_fan_out(self) -> None:
+        """The whole record runs again: the updates of its events that did not fail would be added twice."""
+        for component in self._plan.decorators:
+            if self._catalog.makes_events(component.kind):
+                raise ConflictError(
+                    f'"{component.name}" makes several events of a record, and those that did not fail would be added '
+                    "to deferred updates again",
+                    code="fan_out",
+                    hint="correct the producer, and send the lost events again",
+                )
+
+    def settle(self, queue: DeadLetterQueue) -> None:
+        """Finish an earlier replay that was killed when nothing was left to do but to note its end."""
+
+        def outcome_of(places: Collection[RecordPlace], begun_ms: int) -> bool | None:
+            marks = [entry.mark for entry in queue.entries() if entry.dead_letter.record.place in places]
+            # the marks of a batch are stored in one act
+            return any(mark is not None and mark.at_ms >= begun_ms for mark in marks) if marks else None
+
+        if self._updates is not None:
+            self._updates.settle(outcome_of)
+
+    def marked(self) -> None:
+        """End a call: the outcome of its dead letters is durable."""
+        if self._updates is not None:
+            self._updates.finish()
+
+    def release(self, dead_letters: Sequence[DeadLetter]) -> None:
+        """Let go of the bodies of dead letters that need no replay any more; as `OpenLetterBodies.release`."""
+        self._bodies.release(dead_letters)
+
+    def _run_some(
+        self, records: Sequence[Record], batch_time_ms: int, sinks: Mapping[RecordPlace, frozenset[str]]
+    ) -> tuple[Counts, list[bytes]]:
+        """Run the records that have sinks."""
+        chosen = [record for record in records if sinks[record.place]]
+        return self._run(chosen, batch_time_ms, sinks) if chosen else (Counts(), [])
+
+    def _run(
+        self, records: Sequence[Record], batch_time_ms: int, sinks_by_record: Mapping[RecordPlace, frozenset[str]]
+    ) -> tuple[Counts, list[bytes]]:
+        micro_batch = MicroBatch(
+            _name(records, batch_time_ms, sinks_by_record),
+            batch_time_ms,
+            f"{time.monotonic_ns()}",
+            sinks_by_record=sinks_by_record,
+            split_per_record=True,
+            splits=ranked(record.place for record in records) if self._plan.needs_splits else (),
+        )
+        self._check_locked()
+        return run_until_durable(
+            micro_batch,
+            self._committers,
+            InProcessHost(self._task, RecordsWithValues(records, self._values, self._bodies)),
+            check=lambda _counts, _dead_letters: self._check_locked(),
+        )
+
+    def _check_locked(self) -> None:
+        """Check that this process still has the locks of the replay and of the pipeline's checkpoint."""
+        self._lock.check()
+        if self._updates is not None:
+            self._updates.check_locked()
+
+
+def _name(records: Sequence[Record], batch_time_ms: int, sinks_by_record: Mapping[RecordPlace, frozenset[str]]) -> str:
+    """
+    A batch name derived from the records and their sinks: a subset of the dead letters is a different batch.
+
+    A sink without a store replaces a batch of the same name. So a repeated replay, of the same records into the same
+    sinks, stores their events once, while a replay into other sinks removes nothing.
+    """
+    parts = [(record.place, sorted(sinks_by_record.get(record.place, ()))) for record in records]
+    return f"{batch_time_ms}-{sha256(repr(parts).encode()).hexdigest()[:16]}"

@@ -1,0 +1,382 @@
+"""
+Replay of a time range: records of the topics through the pipeline again, in the micro-batches of the batch log.
+
+It uses the loop, the tasks and the committers of the streaming query (`ingest.spark.streaming.job.Job`), on a Spark
+session of its own or on that of a running service, and commits no offsets.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+
+from ingest.api import ConfigError, IngestError, PositionLostError, SourceError
+from ingest.catalog import Catalog
+from ingest.clock import now_ms
+from ingest.config.model import Configuration, Pipeline
+from ingest.dead_letters.replay import ReplayStoppedError
+from ingest.durable import StatePath
+from ingest.kafka.admin import KafkaAdmin
+from ingest.observe.logs import logger
+from ingest.pipeline.rate_limiter import RateLimiter
+from ingest.plan.assemble import plan_of
+from ingest.service.archived_tables import refuse_archives
+from ingest.service.duties.cancellation import Cancellation
+from ingest.service.kafka.source import acknowledged_offsets
+from ingest.service.kafka.topics import TopicIds
+from ingest.service.offsets import kafka_source_of
+from ingest.service.replay.host import OwnProcess, ReplayHost
+from ingest.service.replay.plan import (
+    Piece,
+    PieceKind,
+    TopicState,
+    check_allowed,
+    logged_pieces,
+    omits_later_batch,
+    unlogged_pieces,
+)
+from ingest.service.replay.request import ReplayRequest
+from ingest.service.replay.rolled_back_batches import (
+    RolledBack,
+    UnfinishedPiece,
+    common_tables,
+    pieces_rolled_back,
+    rolled_back_from,
+)
+from ingest.service.replay.runner import ReplayRunner
+from ingest.service.replay.state import ReplayState, ReplayTotals
+from ingest.service.replay.update_replay import unfinished
+from ingest.service.replay_lock import replay_lock
+from ingest.service.state_folders import batch_log_folder, checkpoint_folder, replay_folder, update_replay_file
+from ingest.sources.kafka import required_topics_of
+from ingest.spark.streaming.batch_log import BatchLog, LoggedBatch, OffsetRanges
+from ingest.spark.streaming.checkpoint import Checkpoint
+
+TopicPartition = tuple[str, int]
+"""A topic and the number of a partition."""
+_log = logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class RangePlan:
+    """
+    What a replay of a range runs.
+
+    Attributes:
+        pieces: in the order in which they run.
+        totals: of the pieces that an earlier, interrupted run has finished.
+        resumes: whether there was such a run.
+        has_changed: whether the pipeline has changed since that run began, so that the finished pieces have the results
+            of its earlier version.
+    """
+
+    pieces: Sequence[Piece]
+    totals: ReplayTotals
+    resumes: bool = False
+    has_changed: bool = False
+
+    @property
+    def offsets(self) -> int:
+        """Number of offsets of all pieces."""
+        return sum(piece.offsets for piece in self.pieces)
+
+    def of_kind(self, kind: PieceKind) -> list[Piece]:
+        """The pieces of a kind."""
+        return [piece for piece in self.pieces if piece.kind is kind]
+
+
+class RangeReplay:
+    """
+    Replays the records of a pipeline in a time range.
+
+    - A logged batch whose records are all in the range and in the topics runs at its own batch time: it writes the same
+      cells again.
+    - A part of a logged batch runs one millisecond earlier (see ADR 0013), so it hides nothing that the batch wrote.
+    - Other records run only if the cells have event times, or if the request gives them a time.
+
+    Cells with event times have the same timestamps again in all cases; see `may_hide_values`. The pipeline may run
+    meanwhile. Records that are not durable yet are left out. An interrupted replay resumes after its last durable
+    micro-batch.
+
+    Args:
+        request: which records.
+        host: the Spark session and the stores; those of this process alone if None, and then a store with a single
+            writer is refused while the service runs.
+
+    Raises:
+        ConfigError: the source is not Kafka, a sink would add rows to an archive again, or the time for records that
+            are in no logged batch is in the future.
+    """
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        pipeline: Pipeline,
+        catalog: Catalog,
+        request: ReplayRequest,
+        host: ReplayHost | None = None,
+    ) -> None:
+        self._settings = kafka_source_of(pipeline)
+        if request.at_ms is not None and request.at_ms > now_ms():
+            raise ConfigError(
+                "--at is later than now: its cells would hide what the pipeline writes until then",
+                hint="choose a time before the values that must stay visible",
+            )
+        self._plan = plan_of(configuration, pipeline, catalog)
+        if not self._plan.updates:  # with them, only the sinks of updates run
+            refuse_archives(pipeline)
+        self._configuration = configuration
+        self._pipeline = pipeline
+        self._catalog = catalog
+        self._request = request
+        self._host = host or OwnProcess(configuration)
+        self._state = ReplayState(replay_folder(configuration, pipeline.name), request, pipeline.fingerprint)
+
+    @property
+    def is_any_allowed(self) -> bool:
+        """Whether records that are in no logged batch have a time."""
+        return (
+            self._request.overwrite
+            or self._request.at_ms is not None
+            or all(sink.settings.has_event_time for sink in self._pipeline.sinks)
+        )
+
+    @property
+    def has_event_time(self) -> bool:
+        """Whether cells of a sink have event times."""
+        return any(sink.settings.has_event_time for sink in self._pipeline.sinks)
+
+    def may_hide_values(self, plan: RangePlan) -> bool:
+        """
+        Whether a replayed cell may hide a newer value with the same event time: a sink has event times, and the plan
+        has a part of a logged batch, or ends before the newest one.
+
+        Raises:
+            IntegrityError: the batch log is damaged.
+            StoreUnavailableError: a file cannot be read now.
+        """
+        return self.has_event_time and omits_later_batch(plan.pieces, self._batch_log().batches())
+
+    def plan(self) -> RangePlan:
+        """
+        What this replay runs: the plan of the interrupted replay of this range, or a new one. Changes nothing.
+
+        Raises:
+            NotFoundError: there is no such topic.
+            SourceUnavailableError: the cluster does not answer.
+            ConflictError: the interrupted replay has other options.
+            CheckpointError: the checkpoint is damaged.
+            IntegrityError: the batch log is damaged.
+        """
+        interrupted = self.interrupted_plan()
+        if interrupted is not None:
+            return interrupted
+        checkpoint = Checkpoint(checkpoint_folder(self._configuration, self._pipeline.name))
+        # in this order, beside a running pipeline: what is acknowledged is logged, and what is logged is in the topics
+        acknowledged = acknowledged_offsets(checkpoint)
+        batches = list(self._batch_log().batches())
+        with KafkaAdmin(self._settings) as admin:
+            topics = required_topics_of(self._settings, admin)
+            now = TopicState(admin.topic_ids(topics), _compacted(admin, topics))
+            selected = _between(admin, topics, self._request)
+        known_ids = TopicIds(checkpoint.folder).known()
+        selected = _up_to(selected, _durable_ends(batches, acknowledged, known_ids, now))
+        logged = list(logged_pieces(batches, selected, now))
+        if self._plan.updates:
+            return RangePlan(pieces_rolled_back(logged, self._rolled_back(batches)), ReplayTotals())
+        time_ms = now_ms() if self._request.at_ms is None else self._request.at_ms
+        others = unlogged_pieces(logged, selected, time_ms, self._settings.max_events_per_batch)
+        return RangePlan([*others, *logged], ReplayTotals())
+
+    def interrupted_plan(self) -> RangePlan | None:
+        """
+        The plan of the interrupted replay of this range; None if there is none.
+
+        Raises:
+            ConflictError: it has other options.
+            IntegrityError: its state is damaged.
+            StoreUnavailableError: a file cannot be read now.
+        """
+        stored = self._state.load()
+        if stored is None:
+            return None
+        has_changed = stored.fingerprint not in (None, self._pipeline.fingerprint)
+        return RangePlan(stored.pieces, stored.totals, resumes=True, has_changed=has_changed)
+
+    @property
+    def plan_file(self) -> StatePath:
+        """The file of the plan of an interrupted replay; without it the replay starts from its first micro-batch."""
+        return self._state.plan_file
+
+    def _rolled_back(self, batches: Sequence[LoggedBatch]) -> RolledBack:
+        return rolled_back_from(self._configuration, self._plan, self._catalog, batches)
+
+    def _batch_log(self) -> BatchLog:
+        return BatchLog(batch_log_folder(self._configuration, self._pipeline.name))
+
+    def run(
+        self,
+        *,
+        on_progress: Callable[[ReplayTotals, int], None] = lambda _totals, _planned: None,
+        on_blocked: Callable[[str], None] = lambda _reason: None,
+        cancellation: Cancellation | None = None,
+    ) -> ReplayTotals:
+        """
+        Run the plan until all of it is durable.
+
+        Args:
+            on_progress: called with the totals and the number of planned micro-batches, after each durable one.
+            on_blocked: called with the reason when a micro-batch cannot be made durable now, and with "" when it can.
+            cancellation: ends it early; a running micro-batch is abandoned.
+
+        Raises:
+            ConfigError: there are records without a time.
+            ConflictError: the service holds a store with a single writer, or another replay of the pipeline runs.
+            ReplayStoppedError: a micro-batch cannot be made durable, or the replay was cancelled; finished ones are not
+                run again.
+            IngestError: as `plan`.
+        """
+        with ExitStack() as opened:
+            lock = replay_lock(self._configuration, self._pipeline)
+            opened.enter_context(lock)
+            plan = self.plan()
+            check_allowed(plan.pieces, is_allowed=self.is_any_allowed)
+            totals = plan.totals
+            interrupted = self._interrupted()
+            if totals.batches < len(plan.pieces) or interrupted is not None:
+                done, left = plan.pieces[: totals.batches], plan.pieces[totals.batches :]
+                runner = ReplayRunner(
+                    self._configuration,
+                    self._pipeline,
+                    self._catalog,
+                    self._host,
+                    RateLimiter(self._request.rate),
+                    opened,
+                    tables=self._tables(left, interrupted) if self._plan.updates else None,
+                    done=done,
+                    on_blocked=on_blocked,
+                    check_owner=lock.check,
+                )
+                if not plan.resumes:
+                    self._state.start(plan.pieces)
+                elif plan.has_changed:
+                    _log.warning(
+                        "the pipeline has changed since this replay began; finished micro-batches are not run again",
+                        pipeline=self._pipeline.name,
+                        finished=totals.batches,
+                        plan=str(self.plan_file),
+                    )
+                cancellation = cancellation or Cancellation()
+                with cancellation.calls(runner.stop):
+                    self._run(runner, plan, cancellation, on_progress)
+                    runner.until_possible(self._state.finish)
+            elif plan.resumes:
+                self._state.finish()
+        return totals
+
+    def _tables(self, left: Sequence[Piece], interrupted: UnfinishedPiece | None) -> frozenset[str]:
+        """The tables with deferred updates that the rest of a replay writes."""
+        return common_tables(self._rolled_back(list(self._batch_log().batches())), left, interrupted)
+
+    def _interrupted(self) -> UnfinishedPiece | None:
+        """The piece of this pipeline that may be written in part."""
+        has_marks = self._plan.updates or self._plan.feeds
+        stored = unfinished(update_replay_file(self._configuration, self._pipeline.name)) if has_marks else None
+        return None if stored is None else UnfinishedPiece.from_plain(stored["content"])
+
+    def _run(
+        self,
+        runner: ReplayRunner,
+        plan: RangePlan,
+        cancellation: Cancellation,
+        on_progress: Callable[[ReplayTotals, int], None],
+    ) -> None:
+        totals, planned = plan.totals, len(plan.pieces)
+        on_progress(totals, planned)
+        for piece in plan.pieces[totals.batches :]:
+            cancellation.wait(runner.delay_s())
+            with self._host.micro_batch():
+                self._run_piece(runner, piece, totals, planned)
+                on_progress(totals, planned)
+
+    def _run_piece(self, runner: ReplayRunner, piece: Piece, totals: ReplayTotals, planned: int) -> None:
+        """Run a piece until it is durable, and its progress too."""
+        try:
+            totals.add(runner.run(piece))
+            runner.until_possible(partial(self._state.progress, totals))
+            runner.until_possible(partial(runner.finish, piece))
+        except PositionLostError as error:
+            raise PositionLostError(
+                f"stopped after {totals.batches} of {planned} micro-batches: the topics have deleted "
+                f"records of the next one since the replay was planned ({error.message})",
+                hint=f'remove "{self._state.plan_file}" and run the same command again, which makes a new plan',
+            ) from error
+        except IngestError as error:
+            raise ReplayStoppedError(
+                f"stopped after {totals.batches} of {planned} micro-batches: {error}",
+                code=error.code,
+                hint="finished micro-batches are not run again; run the same command again",
+            ) from error
+
+
+def _between(admin: KafkaAdmin, topics: Sequence[str], request: ReplayRequest) -> dict[TopicPartition, tuple[int, int]]:
+    """The offsets of the time range, of records that the topics still have."""
+    ends = admin.ends(topics)
+    begins, stops = admin.offsets_since(topics, request.start_ms), admin.offsets_since(topics, request.end_ms)
+    ranges = {
+        partition: (begins.get(partition, end), min(stops.get(partition, end), end)) for partition, end in ends.items()
+    }
+    return {partition: (begin, end) for partition, (begin, end) in ranges.items() if begin < end}
+
+
+def _durable_ends(
+    batches: Sequence[LoggedBatch],
+    acknowledged: Mapping[TopicPartition, int],
+    known_ids: Mapping[str, str],
+    now: TopicState,
+) -> dict[TopicPartition, int]:
+    """
+    The offsets before which all records are durable; a logged batch is, also if it is not acknowledged yet. For a topic
+    that was recreated, the offsets of the old topic count as 0.
+
+    Args:
+        batches: the batch log.
+        acknowledged: the offsets of the checkpoint.
+        known_ids: topic -> its id in the checkpoint.
+        now: the topics.
+    """
+    durable_ends = {
+        (topic, partition): end if now.is_same(topic, known_ids.get(topic)) else 0
+        for (topic, partition), end in acknowledged.items()
+    }
+    for batch in batches:
+        for (topic, partition), (_, end) in batch.ranges.items():
+            durable_end = end if now.is_same(topic, batch.topic_ids.get(topic)) else 0
+            durable_ends[topic, partition] = max(durable_end, durable_ends.get((topic, partition), 0))
+    return durable_ends
+
+
+def _up_to(selected: OffsetRanges, durable_ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, tuple[int, int]]:
+    """The ranges up to the durable ends of their partitions; unchanged if there are none, as without a checkpoint."""
+    if not durable_ends:
+        return dict(selected)
+    cut = {partition: (begin, min(end, durable_ends.get(partition, 0))) for partition, (begin, end) in selected.items()}
+    return {partition: (begin, end) for partition, (begin, end) in cut.items() if begin < end}
+
+
+def _compacted(admin: KafkaAdmin, topics: Sequence[str]) -> frozenset[str]:
+    """Topics that may lack superseded records; also those whose settings may not be read."""
+    found = set()
+    for topic in topics:
+        try:
+            if "compact" in admin.settings(topic).cleanup_policy:
+                found.add(topic)
+        except SourceError as error:
+            if error.code != "access_denied":
+                raise
+            _log.warning(
+                "no permission to read the settings of a topic; its batches run one millisecond before their times",
+                topic=topic,
+            )
+            found.add(topic)
+    return frozenset(found)

@@ -1,0 +1,169 @@
+"""Which micro-batches may be replayed into tables with deferred updates: those that are rolled back."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from ingest.api import ConflictError
+from ingest.catalog import Catalog
+from ingest.config.model import Configuration
+from ingest.dead_letters.replay import BEFORE_BATCH_MS
+from ingest.plan.plan import Plan
+from ingest.plan.stores import reading_store
+from ingest.service.replay.plan import Piece, PieceKind
+from ingest.spark.streaming.batch_log import LoggedBatch
+from sinks.rewriting.rolled_back import Interval, is_in, rolled_back
+
+RolledBack = Mapping[str, frozenset[int]]
+"""Table with deferred updates -> the times of micro-batches that were rolled back from it, and are not in it again."""
+
+
+class UnfinishedPiece(NamedTuple):
+    """
+    A piece of a replay that may be written in part.
+
+    Attributes:
+        tables: with deferred updates, which it is written to.
+    """
+
+    piece: Piece
+    tables: frozenset[str]
+
+    def to_plain(self) -> dict[str, object]:
+        """The same as plain data."""
+        return {"piece": self.piece.to_json().decode(), "tables": sorted(self.tables)}
+
+    @classmethod
+    def from_plain(cls, content: object) -> "UnfinishedPiece | None":
+        """The piece that `to_plain` returned; None for other content, of a replay of dead letters."""
+        match content:
+            case {"piece": str(piece), "tables": list(tables)}:
+                return cls(Piece.from_json(piece.encode()), frozenset(tables))
+            case _:
+                return None
+
+
+def rolled_back_from(
+    configuration: Configuration, plan: Plan, catalog: Catalog, batches: Sequence[LoggedBatch]
+) -> RolledBack:
+    """
+    The batch times that rollbacks have removed from the tables of a plan.
+
+    Args:
+        configuration: declares the stores.
+        plan: of the pipeline.
+        catalog: of the configuration.
+        batches: the batch log, by time.
+
+    Raises:
+        IngestError: a store is unavailable.
+    """
+    found = {}
+    for name, tables in plan.updates.items():
+        with reading_store(configuration.stores[name], catalog) as store:
+            found.update({table: times_rolled_back(rolled_back(store, table), batches, table) for table in tables})
+    return found
+
+
+def times_rolled_back(intervals: Sequence[Interval], batches: Sequence[LoggedBatch], table: str) -> frozenset[int]:
+    """
+    The times of logged micro-batches that were rolled back from a table and did not run again since.
+
+    A micro-batch that runs again, as a replay or with another configuration, is in the log at its new time: of several
+    with the same offsets only the newest counts.
+
+    Args:
+        intervals: the batch times that rollbacks have rolled back.
+        batches: the batch log, by time.
+        table: its name.
+    """
+    later: dict[tuple[str, int], _Offsets] = {}
+    times = set()
+    for batch in reversed(batches if intervals else ()):
+        if table not in batch.updated:
+            continue
+        ran_again = any(later[part].overlaps(*bounds) for part, bounds in batch.ranges.items() if part in later)
+        if not ran_again and is_in(intervals, batch.time_ms):
+            times.add(batch.time_ms)
+        for part, bounds in batch.ranges.items():
+            later.setdefault(part, _Offsets()).add(*bounds)
+    return frozenset(times)
+
+
+class _Offsets:
+    """Offsets of a partition, as disjoint ranges in order."""
+
+    def __init__(self) -> None:
+        self._begins: list[int] = []
+        self._ends: list[int] = []
+
+    def overlaps(self, begin: int, end: int) -> bool:
+        """Whether an offset is in [begin, end)."""
+        at = bisect_right(self._ends, begin)
+        return at < len(self._begins) and self._begins[at] < end
+
+    def add(self, begin: int, end: int) -> None:
+        """Add [begin, end); ranges that it touches become one."""
+        first, last = bisect_left(self._ends, begin), bisect_right(self._begins, end)
+        if first < last:
+            begin, end = min(begin, self._begins[first]), max(end, self._ends[last - 1])
+        self._begins[first:last] = [begin]
+        self._ends[first:last] = [end]
+
+
+def pieces_rolled_back(pieces: Iterable[Piece], rolled_back: RolledBack) -> list[Piece]:
+    """
+    The pieces whose updates were rolled back; those of other micro-batches are in the tables and count already.
+
+    Raises:
+        ConflictError: there is none; or the range contains only a part of one.
+    """
+    pieces = list(pieces)
+    for piece in pieces:
+        if piece.kind is PieceKind.PART and tables_of(rolled_back, piece.time_ms + BEFORE_BATCH_MS):
+            raise ConflictError(
+                f"the range contains only a part of the micro-batch of time {piece.time_ms + BEFORE_BATCH_MS}, whose "
+                "updates were rolled back as a whole",
+                code="not_rolled_back",
+                hint="extend the range until --dry-run shows no part",
+            )
+    found = [piece for piece in pieces if piece.kind is PieceKind.WHOLE and tables_of(rolled_back, piece.time_ms)]
+    if not found:
+        raise ConflictError(
+            f"no micro-batch of the range was rolled back from {', '.join(sorted(rolled_back))}: a replay would count "
+            "its events twice",
+            code="not_rolled_back",
+            hint="roll its updates back first, with 'ingest rollback', or choose another range",
+        )
+    return found
+
+
+def tables_of(rolled_back: RolledBack, time_ms: int) -> frozenset[str]:
+    """The tables from which a micro-batch was rolled back."""
+    return frozenset(table for table, times in rolled_back.items() if time_ms in times)
+
+
+def common_tables(
+    rolled_back: RolledBack, pieces: Iterable[Piece], interrupted: UnfinishedPiece | None
+) -> frozenset[str]:
+    """
+    The tables from which all of these pieces were rolled back.
+
+    Args:
+        rolled_back: what was rolled back.
+        pieces: those that are left of a replay.
+        interrupted: a piece whose replay has begun; its time may no longer be among those rolled back.
+
+    Raises:
+        ConflictError: they were rolled back from different tables.
+    """
+    tables = {tables_of(rolled_back, one.time_ms) for one in pieces if interrupted is None or one != interrupted.piece}
+    if interrupted is not None:
+        tables.add(interrupted.tables)
+    if len(tables) != 1:
+        raise ConflictError(
+            "the micro-batches of the range were rolled back from different tables",
+            code="not_rolled_back",
+            hint="choose ranges whose micro-batches were rolled back from the same tables",
+        )
+    return tables.pop()

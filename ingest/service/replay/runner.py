@@ -1,0 +1,209 @@
+"""Runs the micro-batches of a replay until they are durable."""
+
+from collections.abc import Callable, Collection
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
+from typing import TypeVar
+
+from ingest.catalog import Catalog
+from ingest.config.model import Configuration, Pipeline
+from ingest.observe.logs import logger
+from ingest.pipeline.rate_limiter import RateLimiter
+from ingest.plan.assemble import plan_of
+from ingest.plan.codec import packed
+from ingest.receipt import Counts
+from ingest.service.dead_letters.bodies import LetterPublication, OpenLetterBodies
+from ingest.service.dead_letters.queues import components_of, dead_letter_queue, error_budget
+from ingest.service.kafka.source import first_places
+from ingest.service.offsets import kafka_source_of
+from ingest.service.replay.host import ReplayHost
+from ingest.service.replay.plan import Piece
+from ingest.service.replay.rolled_back_batches import UnfinishedPiece
+from ingest.service.replay.update_replay import UpdateReplay
+from ingest.service.stores import committers_of
+from ingest.service.tables import owned_tables
+from ingest.spark.cancelled_tasks import CancelledTasks
+from ingest.spark.session import JobGroup
+from ingest.spark.streaming.job import Job
+from ingest.spark.streaming.reading import read_kafka_ranges
+
+T = TypeVar("T")
+_log = logger(__name__)
+
+
+class ReplayRunner:
+    """
+    The pipeline of a replay on a Spark session, with its stores.
+
+    Args:
+        host: opens session and stores.
+        limiter: of the replay's own rate.
+        opened: closes session and stores.
+        tables: with deferred updates; only their sinks run. None to run all sinks.
+        done: the pieces whose progress is stored.
+        on_blocked: called with the reason when a micro-batch cannot be made durable now, and with "" when it can.
+        check_owner: as that of `Job`, for the lock of the replay.
+
+    Raises:
+        IngestError: a store is locked or unavailable, the dead-letter topic is missing, or there is no session.
+    """
+
+    def __init__(  # noqa: PLR0913 - the parts of a replay; only `RangeReplay` calls it
+        self,
+        configuration: Configuration,
+        pipeline: Pipeline,
+        catalog: Catalog,
+        host: ReplayHost,
+        limiter: RateLimiter,
+        opened: ExitStack,
+        *,
+        tables: frozenset[str] | None,
+        done: Collection[Piece],
+        on_blocked: Callable[[str], None],
+        check_owner: Callable[[], None],
+    ) -> None:
+        plan = replace(plan_of(configuration, pipeline, catalog), is_replay=True)
+        self._updates: UpdateReplay | None = None
+        stores = host.stores(plan, opened)
+        owned = owned_tables(configuration, plan, stores)
+        if tables is not None or plan.feeds:
+            # of all tables: their marks move together
+            self._updates = UpdateReplay(configuration, pipeline, opened, owned)
+            self._updates.complete(done)
+        if tables is not None:
+            plan = plan.with_tables(tables)
+        self._tables = tables or frozenset()
+        check_owner = partial(_check_both, check_owner, self._updates)
+        committers = committers_of(configuration, plan, stores, owned.feeds, check_owner=check_owner)
+        for committer in committers.values():
+            opened.callback(committer.close)
+            committer.recover()  # before Spark starts, because a locked store is refused here
+        dead_letters = dead_letter_queue(configuration, pipeline)
+        opened.callback(dead_letters.close)
+        dead_letters.prepare()
+        bodies = opened.enter_context(OpenLetterBodies(configuration, catalog, stores))
+        components = components_of(plan)
+        self._settings = kafka_source_of(pipeline)
+        self._session = host.session(pipeline.name, self._settings, stores, opened)
+        self._group = JobGroup(self._session, f"replay {pipeline.name}")
+        opened.enter_context(self._group)
+        cancelled = CancelledTasks(self._session)
+        # a reload may build the pipeline as soon as its replay has ended
+        opened.callback(cancelled.wait)
+        self._observer = _Observer(pipeline.name, on_blocked)
+        self._job = Job(
+            pipeline=pipeline.name,
+            task_name=f"{pipeline.name}+replay",  # no pipeline has such a name
+            plan=packed(plan),
+            batch_times=None,
+            committers=committers,
+            error_budget=error_budget(pipeline),
+            # dead letters of sinks that do not run here are the only copies of their events
+            publish=LetterPublication(
+                dead_letters, bodies, keeps=lambda dead_letter: components.lacks(dead_letter.component)
+            ),
+            observer=self._observer,
+            check_owner=check_owner,
+            needs_splits=plan.needs_splits,
+            max_tasks=host.max_tasks(self._session),
+            limiter=limiter,
+            watched=cancelled.watched,
+            hide=configuration.masks.hide,
+        )
+
+    def delay_s(self) -> float:
+        """Seconds until the next micro-batch may start: for the rate, or because a store is overloaded."""
+        return self._job.delay_s()
+
+    def run(self, piece: Piece) -> Counts:
+        """
+        Run a piece until it is durable, with its dead letters.
+
+        Raises:
+            IngestError: it cannot be made durable, or `stop` was called.
+        """
+        frame = read_kafka_ranges(self._session, self._settings, piece.ranges)
+
+        def write(time_ms: int) -> None:
+            self._job.run_batch(frame, piece.number, time_ms, piece.name, partial(first_places, piece.ranges))
+
+        def write_again(_time_ms: int) -> None:
+            # only the changes have a new time
+            write(piece.time_ms)
+
+        if self._updates is None:
+            write(piece.time_ms)
+        else:
+            self._updates.run(UnfinishedPiece(piece, self._tables).to_plain(), write if self._tables else write_again)
+        return self._observer.counts
+
+    def finish(self, piece: Piece) -> None:
+        """
+        End a piece: the progress of the replay is durable.
+
+        Raises:
+            IngestError: not possible now; the piece is ended when the replay resumes.
+        """
+        if self._updates is not None:
+            self._updates.replayed(UnfinishedPiece(piece, self._tables))
+            self._updates.finish()
+
+    def until_possible(self, action: Callable[[], T]) -> T:
+        """
+        Retry an action on the driver until it succeeds, and return its result; the replay is blocked meanwhile.
+
+        Raises:
+            IngestError: a retry cannot help, or `stop` was called.
+        """
+        result = self._job.until_possible(action)
+        self._observer.running()
+        return result
+
+    def stop(self) -> None:
+        """Abandon the running piece; called from another thread, and returns at once."""
+        self._job.stop()
+        self._group.cancel()
+
+
+def _check_both(check_owner: Callable[[], None], updates: UpdateReplay | None) -> None:
+    """Check the lock of the replay, and that of the pipeline's checkpoint if the replay writes in its place."""
+    check_owner()
+    if updates is not None:
+        updates.check_locked()
+
+
+class _Observer:
+    """Reports what blocks a replay, and keeps the counts of its last micro-batch."""
+
+    def __init__(self, pipeline: str, on_blocked: Callable[[str], None]) -> None:
+        self._pipeline = pipeline
+        self._on_blocked = on_blocked
+        self._code = ""
+        self.counts = Counts()
+
+    def running(self) -> None:
+        if self._code:
+            _log.warning("replay resumes", pipeline=self._pipeline)
+            self._code = ""
+            self._on_blocked("")
+
+    def blocked(self, code: str, message: str) -> None:
+        if code != self._code:
+            _log.error("replay is blocked", pipeline=self._pipeline, code=code, reason=message)
+            self._code = code
+            self._on_blocked(f"{code}: {message}")
+
+    def attempted(self, counts: Counts) -> None:
+        """Nothing: only durable batches count."""
+
+    def durable(self, batch_id: int, batch_time_ms: int, counts: Counts, seconds: float) -> None:
+        self.counts = counts
+        _log.info(
+            "batch is replayed",
+            pipeline=self._pipeline,
+            batch=batch_id,
+            time_ms=batch_time_ms,
+            read=counts.read,
+            seconds=round(seconds, 3),
+        )

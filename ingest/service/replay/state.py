@@ -1,0 +1,175 @@
+"""The durable progress of a replay, so that an interrupted one resumes after its last finished micro-batch."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import orjson
+
+from ingest.api import ConflictError, IntegrityError
+from ingest.durable import StatePath, file_errors, make_folder, sync_folder, write_durably
+from ingest.receipt import Counts
+from ingest.service.replay.plan import Piece
+from ingest.service.replay.request import ReplayRequest
+
+FORMAT = 2
+"""Since 2 the header has the version of the pipeline."""
+_READ = (1, FORMAT)
+
+
+@dataclass(slots=True)
+class ReplayTotals:
+    """
+    Events of the finished micro-batches; read = stored + dropped + dead-lettered.
+
+    Attributes:
+        batches: number of finished micro-batches.
+        records: read from Kafka, before fan-outs.
+    """
+
+    batches: int = 0
+    records: int = 0
+    read: int = 0
+    stored: int = 0
+    cells: int = 0
+    dropped: Counter[str] = field(default_factory=Counter)
+    dead_lettered: Counter[str] = field(default_factory=Counter)
+
+    def add(self, counts: Counts) -> None:
+        """Add a finished micro-batch."""
+        self.batches += 1
+        self.records += counts.records
+        self.read += counts.read
+        self.stored += counts.stored
+        self.cells += counts.cells
+        self.dropped.update(counts.dropped)
+        self.dead_lettered.update(counts.dead_lettered)
+
+    def to_json(self) -> dict[str, Any]:
+        """The same as plain data, as it is now."""
+        numbers = {name: getattr(self, name) for name in ("batches", "records", "read", "stored", "cells")}
+        return numbers | {"dropped": dict(self.dropped), "dead_lettered": dict(self.dead_lettered)}
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> "ReplayTotals":
+        """
+        The totals that `to_json` returned.
+
+        Raises:
+            TypeError: it returned something else.
+        """
+        totals = cls(**content)
+        totals.dropped, totals.dead_lettered = Counter(totals.dropped), Counter(totals.dead_lettered)
+        return totals
+
+
+class StoredReplay(NamedTuple):
+    """
+    An unfinished replay.
+
+    Attributes:
+        pieces: of its plan.
+        totals: of the finished pieces.
+        fingerprint: of the pipeline when the replay began; None if an older version of this product wrote the plan.
+    """
+
+    pieces: list[Piece]
+    totals: ReplayTotals
+    fingerprint: str | None
+
+
+class ReplayState:
+    """
+    The plan of an unfinished replay and its progress: the files `FROM-TO.plan` and `FROM-TO.done` of a folder.
+
+    The plan is written once, before anything runs: a resumed replay runs the same batches, even if the batch log or
+    the topics have changed since. One process at a time, which holds the lock of the pipeline's replays.
+
+    Args:
+        folder: of the pipeline's replays.
+        fingerprint: of the pipeline.
+    """
+
+    def __init__(self, folder: StatePath, request: ReplayRequest, fingerprint: str) -> None:
+        self._folder = folder
+        self._request = request
+        self._fingerprint = fingerprint
+        name = f"{request.start_ms}-{request.end_ms}"
+        self._plan = folder / f"{name}.plan"
+        self._done = folder / f"{name}.done"
+
+    @property
+    def plan_file(self) -> StatePath:
+        """The file of the plan; without it the replay starts anew."""
+        return self._plan
+
+    def load(self) -> StoredReplay | None:
+        """
+        The unfinished replay; None if there is none.
+
+        Raises:
+            ConflictError: the unfinished replay of this range has other options.
+            IntegrityError: a file is damaged, or has the format of another version.
+            StoreUnavailableError: a file cannot be read now.
+        """
+        with file_errors(self._plan):
+            if not self._plan.exists():
+                return None
+            header, *lines = self._plan.read_bytes().splitlines()
+            done = self._done.read_bytes() if self._done.exists() else b"{}"
+        try:
+            content = orjson.loads(header)
+            found, request, fingerprint = content["format"], content["request"], content.get("pipeline")
+            pieces = [Piece.from_json(line) for line in lines]
+            totals = ReplayTotals.from_json(orjson.loads(done))
+        except (ValueError, KeyError, TypeError) as error:
+            raise self._unreadable(str(error)) from error
+        if found not in _READ:
+            raise self._unreadable(f"it has the format {found}, this version reads {FORMAT}")
+        if request != self._request.selection():
+            raise ConflictError(
+                f'an unfinished replay of this range has other options: "{self._plan}"',
+                code="other_replay",
+                hint="run it again with its --at or --overwrite, or remove the file, and it starts anew",
+            )
+        return StoredReplay(pieces, totals, fingerprint)
+
+    def _unreadable(self, why: str) -> IntegrityError:
+        return IntegrityError(
+            f'the state of a replay, "{self._plan}", cannot be read: {why}',
+            hint="remove the file, and the replay starts from its first micro-batch",
+        )
+
+    def start(self, pieces: Sequence[Piece]) -> None:
+        """
+        Store the plan before anything of it runs.
+
+        Raises:
+            StoreUnavailableError: not possible now.
+            IntegrityError: the disk fails.
+        """
+        header = orjson.dumps({"format": FORMAT, "request": self._request.selection(), "pipeline": self._fingerprint})
+        with file_errors(self._folder):
+            make_folder(self._folder)
+            self._done.unlink(missing_ok=True)
+            sync_folder(self._folder)
+            write_durably(self._plan, b"\n".join([header, *(piece.to_json() for piece in pieces), b""]))
+
+    def progress(self, totals: ReplayTotals) -> None:
+        """
+        Store that the first `totals.batches` pieces are durable, with their dead letters.
+
+        Raises:
+            StoreUnavailableError: not possible now.
+            IntegrityError: the disk fails.
+        """
+        with file_errors(self._done):
+            write_durably(self._done, orjson.dumps(totals.to_json()))
+
+    def finish(self) -> None:
+        """Remove the files of a replay that is complete: the plan first, so that no part of it runs again."""
+        with file_errors(self._folder):
+            self._plan.unlink(missing_ok=True)
+            sync_folder(self._folder)
+            self._done.unlink(missing_ok=True)

@@ -1,0 +1,228 @@
+"""
+Records that are replayed into tables with deferred updates: of dead letters, or of batches that were rolled back.
+
+An update row has a time of its own: at a time that was written before, it would replace updates or be covered by a
+merged row. So these records are a micro-batch of the pipeline, at a time above all earlier ones, which moves the marks.
+The pipeline does not run meanwhile.
+
+Time and records are stored before the first write. A replay that was killed writes the same records at the same time
+again, and only then others.
+"""
+
+from collections.abc import Callable, Collection
+from contextlib import ExitStack, closing
+from dataclasses import replace
+from typing import Any
+
+import orjson
+
+from ingest.api import ConflictError, IntegrityError, RecordPlace
+from ingest.clock import now_ms
+from ingest.config.model import Configuration, Pipeline
+from ingest.durable import StatePath, file_errors, make_folder, write_durably
+from ingest.service.kafka.topics import TopicIds
+from ingest.service.replay.plan import Piece
+from ingest.service.replay.rolled_back_batches import UnfinishedPiece
+from ingest.service.state_folders import batch_log_folder, checkpoint_folder, update_replay_file
+from ingest.spark.streaming.batch_log import BatchLog, LoggedBatch
+from ingest.spark.streaming.batch_time import MIN_GAP_MS, newest_time
+from ingest.spark.streaming.checkpoint import Checkpoint
+from sinks.rewriting.owned_tables import OwnedTables
+from sinks.updates.marks import TableMark
+
+Write = Callable[[int], None]
+"""Writes the records at a batch time, until they are durable."""
+
+
+class UpdateReplay:
+    """
+    Writes records into the tables with deferred updates of one pipeline.
+
+    Locks the checkpoint of the pipeline until `opened` closes.
+
+    Args:
+        opened: releases the checkpoint.
+        tables: that the plan names, not claimed.
+        clock: ms since the epoch.
+
+    Raises:
+        ConflictError: the pipeline runs, or its last micro-batch is not complete; another pipeline owns a table.
+    """
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        pipeline: Pipeline,
+        opened: ExitStack,
+        tables: OwnedTables,
+        clock: Callable[[], int] = now_ms,
+    ) -> None:
+        self._fingerprint = pipeline.fingerprint
+        self._clock = clock
+        self._path = update_replay_file(configuration, pipeline.name)
+        checkpoint = Checkpoint(checkpoint_folder(configuration, pipeline.name))
+        checkpoint.lock()
+        opened.callback(checkpoint.unlock)
+        self._checkpoint = checkpoint
+        self._times = checkpoint.times_folder
+        self._topic_ids = TopicIds(checkpoint.folder).known()
+        self._log_folder = batch_log_folder(configuration, pipeline.name)
+        self._keep_ms = int(pipeline.replay.keep * 1000)
+        self._tables = tables
+        self._tables.claim()
+        self._mark = self._complete_mark(checkpoint, pipeline.name)
+        # records of sinks without a feed keep the times of their batches, which are no new micro-batches of the feeds
+        self._tables.feeds.begun(self._mark.time_ms)
+
+    def _complete_mark(self, checkpoint: Checkpoint, pipeline: str) -> TableMark:
+        """The mark, which a new micro-batch may be put above."""
+        mark, uncommitted = self._tables.newest(), checkpoint.uncommitted()
+        is_open = uncommitted is not None and (
+            mark is None
+            or not self._tables.is_complete(newest_time(self._times) or 0, checkpoint.end_offsets(uncommitted))
+        )
+        # under a new checkpoint, the next start removes updates above the marks
+        if mark is None or is_open or checkpoint.newest_commit() is None:
+            raise ConflictError(
+                f'the last micro-batch of pipeline "{pipeline}" is not complete, so its updates cannot be followed by '
+                "others",
+                code="batch_incomplete",
+                hint="run the pipeline until the batch is durable, stop it, and replay then",
+            )
+        return mark
+
+    def check_locked(self) -> None:
+        """
+        Check that this process still has the checkpoint, before it writes anything.
+
+        Raises: as `Checkpoint.check_locked`.
+        """
+        self._checkpoint.check_locked()
+
+    def run(self, content: object, write: Write) -> None:
+        """
+        Write records as a micro-batch at a new time, and move the marks to it.
+
+        Args:
+            content: identifies the records and their sinks, as plain data; the same if the replay runs again.
+            write: writes them; called once.
+
+        Raises:
+            ConflictError: a replay of other records, or with another configuration, was interrupted.
+            IngestError: as `write`.
+        """
+        time_ms = self._interrupted(content)
+        self.check_locked()
+        if time_ms is None:
+            time_ms = max(self._clock(), self._mark.time_ms + MIN_GAP_MS, (newest_time(self._times) or 0) + MIN_GAP_MS)
+            stored = {
+                "time": time_ms,
+                "begun": self._clock(),
+                "content": content,
+                "configuration": self._fingerprint,
+            }
+            with file_errors(self._path):
+                make_folder(self._path.parent)
+                write_durably(self._path, orjson.dumps(stored))
+        # the changes too: no request for the shards of a feed takes effect in a replay
+        self._tables.feeds.replay_at(time_ms)
+        write(time_ms)
+        self.check_locked()
+        self._mark = replace(self._mark, time_ms=time_ms)
+        self._tables.move(self._mark)
+
+    def complete(self, done: Collection[Piece]) -> None:
+        """
+        Finish a piece whose progress is stored, which a kill has interrupted after that.
+
+        Args:
+            done: the pieces whose progress is stored.
+        """
+        stored = unfinished(self._path)
+        piece = None if stored is None else UnfinishedPiece.from_plain(stored["content"])
+        if stored is not None and piece is not None and piece.piece in done:
+            self._mark = replace(self._mark, time_ms=max(self._mark.time_ms, stored["time"]))
+            self.replayed(piece, stored["time"])
+            self.finish()
+
+    def settle(self, outcome_of: Callable[[Collection[RecordPlace], int], bool | None]) -> None:
+        """
+        Finish a replay of dead letters that was killed after their outcome was durable, or whose dead letters are gone.
+
+        Args:
+            outcome_of: given the places of records and a time, whether the outcome of their dead letters was stored
+                after that time; None if there are no such dead letters any more.
+        """
+        stored = unfinished(self._path)
+        if stored is None or UnfinishedPiece.from_plain(stored["content"]) is not None:
+            return
+        places = {(topic, partition, offset) for topic, partition, offset, _ in stored["content"]}
+        outcome = outcome_of(places, stored["begun"])
+        is_written = self._mark.time_ms >= stored["time"]
+        if outcome is None and not is_written:
+            self._tables.roll_back_after_marks()
+            self._tables.roll_forward()
+        if outcome is None or (outcome and is_written):
+            self.finish()
+
+    def finish(self) -> None:
+        """End the micro-batch: its outcome is durable elsewhere, so it does not run again."""
+        with file_errors(self._path):
+            self._path.unlink(missing_ok=True)
+
+    def replayed(self, replayed: UnfinishedPiece, time_ms: int | None = None) -> None:
+        """
+        Log a replayed micro-batch at its new time, and note that its updates are in the tables again.
+
+        Args:
+            replayed: the micro-batch, with its earlier time.
+            time_ms: its new time; that of the last `run` if None.
+
+        Raises:
+            IngestError: not possible now; the micro-batch runs again.
+        """
+        piece, tables = replayed
+        if not tables:
+            return  # its cells have their earlier times, and only their changes the new one
+        time_ms = time_ms or self._mark.time_ms
+        batch = LoggedBatch(piece.number, time_ms, piece.ranges, self._topic_ids, tuple(sorted(tables)))
+        with closing(BatchLog(self._log_folder, self._keep_ms)) as log:
+            log.append(batch)
+        self._tables.replayed(piece.time_ms, tables)
+
+    def _interrupted(self, wanted: object) -> int | None:
+        """The time of the same records in an interrupted replay; None if none was interrupted."""
+        stored = unfinished(self._path)
+        if stored is None:
+            return None
+        if stored["content"] != wanted or stored["configuration"] != self._fingerprint:
+            what = "of other records" if stored["content"] != wanted else "with another configuration"
+            raise ConflictError(
+                f"a replay {what} into tables with deferred updates was interrupted, and some may be written",
+                code="other_replay",
+                hint="run that command again, with the configuration that it had",
+            )
+        time_ms: int = stored["time"]
+        return time_ms
+
+
+def unfinished(path: StatePath) -> dict[str, Any] | None:
+    """
+    The unfinished replay of a file; None if there is none.
+
+    Returns:
+        Its `time` in ms, when it has `begun`, its `content` as passed to `UpdateReplay.run`, and the fingerprint of its
+        `configuration`.
+
+    Raises:
+        IntegrityError: the file is damaged.
+        StoreUnavailableError: it cannot be read now.
+    """
+    with file_errors(path):
+        try:
+            content: dict[str, Any] = orjson.loads(path.read_bytes())
+        except FileNotFoundError:
+            return None
+        except ValueError as error:
+            raise IntegrityError(f'the records of an unfinished replay, "{path}", cannot be read') from error
+    return content

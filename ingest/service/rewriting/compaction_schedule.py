@@ -1,0 +1,90 @@
+"""Submits the compactions that the tables of a configuration declare."""
+
+import time
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from ingest.api import IngestError
+from ingest.clock import now_ms
+from ingest.config.model import Configuration
+from ingest.observe.logs import logger
+from ingest.observe.metrics import Metrics
+from ingest.service.duties.periodic import Periodic
+from ingest.service.duties.scheduler import Duties
+from ingest.service.rewriting.compaction import table_with_updates
+from ingest.service.rewriting.compaction_duty import CompactionDuty
+from ingest.service.rewriting.compaction_request import CompactionRequest
+
+POLL_S = 1.0
+_log = logger(__name__)
+
+
+class Scheduled(NamedTuple):
+    """A compaction that is repeated."""
+
+    every_s: float
+    request: CompactionRequest
+
+
+class CompactionSchedule(Periodic):
+    """
+    Submits a duty for each table with `compact`, as often as it says; the first time after one interval.
+
+    A compaction that still waits or runs is not submitted a second time. It follows the configuration of the service
+    through reloads. Runs in a thread, in a block.
+
+    Args:
+        duties: of the service, started.
+        metrics: of the service.
+        clock: monotonic seconds.
+    """
+
+    def __init__(self, duties: Duties, metrics: Metrics, *, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__("compactions", POLL_S, self.submit_due)
+        self._duties = duties
+        self._metrics = metrics
+        self._clock = clock
+        self._known: Mapping[str, Scheduled] = {}
+        self._next_s: dict[str, float] = {}
+
+    def submit_due(self) -> None:
+        """Submit the compactions that are due now."""
+        shared = self._duties.shared
+        if shared is None:
+            return
+        now_s, known = self._clock(), scheduled(shared.configuration)
+        if known != self._known:
+            intervals_s = {table: each.every_s for table, each in known.items()}
+            self._metrics.compactions_scheduled(intervals_s, now_ms() / 1000)
+            for table, each in known.items():
+                if each != self._known.get(table):
+                    self._next_s[table] = now_s + each.every_s
+            self._known = known
+        for table, each in known.items():
+            if now_s >= self._next_s[table]:
+                self._next_s[table] = now_s + each.every_s
+                try:
+                    self._duties.submit(CompactionDuty(table, each.request))
+                except IngestError as error:
+                    _log.warning("a compaction was not submitted", table=table, reason=str(error))
+
+
+def scheduled(configuration: Configuration) -> dict[str, Scheduled]:
+    """The compactions of the tables that a pipeline of the configuration writes, by table."""
+    found = {}
+    for name, table in configuration.tables.items():
+        options = None if table.options.updates is None else table.options.updates.compact
+        if options is not None and _is_written(configuration, name):
+            request = CompactionRequest(
+                older_than_ms=round(options.older_than * 1000), window_ms=round(options.window * 1000)
+            )
+            found[name] = Scheduled(options.every, request)
+    return found
+
+
+def _is_written(configuration: Configuration, table: str) -> bool:
+    try:
+        table_with_updates(configuration, table)
+    except IngestError:
+        return False
+    return True

@@ -1,0 +1,136 @@
+"""
+The tables with deferred updates of one pipeline: up to where all of them are complete.
+
+A micro-batch moves the marks of its tables one after the other. If it is interrupted between two of them, it runs
+again, and with a changed configuration its updates are removed from all tables. So compaction and rollback of each of
+the tables stop at the oldest mark.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from contextlib import ExitStack, nullcontext
+from typing import Any, NamedTuple
+
+from ingest.api import ConflictError, Store
+from ingest.catalog import Catalog
+from ingest.config.model import Configuration, Pipeline
+from ingest.durable import StatePath, file_errors
+from ingest.plan.stores import reading_store_if_exists
+from ingest.service.state_folders import update_replay_file
+from sinks.rewriting.store_calls import StoreCalls
+from sinks.updates.marks import MARK, TableMark
+
+
+class OldestMark(NamedTuple):
+    """
+    The oldest mark of several tables.
+
+    Attributes:
+        table: which has it.
+        time_ms: its batch time.
+    """
+
+    table: str
+    time_ms: int
+
+
+class TableGroup:
+    """
+    The tables with deferred updates that one pipeline writes.
+
+    Args:
+        pipeline: its name.
+        tables: name of a store -> names of its tables.
+        calls: of these stores, by name; a store without calls does not exist yet.
+        replay: file of the pipeline's unfinished replay.
+    """
+
+    def __init__(
+        self,
+        pipeline: str,
+        tables: Mapping[str, Collection[str]],
+        calls: Mapping[str, StoreCalls],
+        replay: StatePath,
+    ) -> None:
+        self._pipeline = pipeline
+        self._tables = tables
+        self._calls = calls
+        self._replay = replay
+
+    def oldest_mark(self, table: str) -> OldestMark | None:
+        """
+        The oldest mark of the tables; None if the given one has no mark.
+
+        Other tables without a mark do not count: they get the mark of the others when the pipeline starts.
+
+        Raises:
+            IntegrityError: a mark cannot be read.
+            StoreError: a store is unavailable.
+        """
+        marks = [
+            OldestMark(name, TableMark.from_text(text, name).time_ms)
+            for store, names in self._tables.items()
+            if store in self._calls
+            for name in names
+            if (text := self._calls[store](_mark_of(name))) is not None
+        ]
+        if all(mark.table != table for mark in marks):
+            return None
+        return min(marks, key=lambda mark: (mark.time_ms, mark.table != table))
+
+    def check_no_replay(self) -> None:
+        """
+        Refuse to delete updates while a replay of the pipeline may have to write some of them again.
+
+        Called after the marks were read: a replay that starts later writes above them.
+
+        Raises:
+            ConflictError: a replay was interrupted, or runs.
+            StoreUnavailableError: its file cannot be read now.
+        """
+        with file_errors(self._replay):
+            if not self._replay.exists():
+                return
+        raise ConflictError(
+            f'a replay into the tables of pipeline "{self._pipeline}" is not finished, and would write updates at a '
+            "time that is rolled back",
+            code="replay_unfinished",
+            hint="if it was interrupted, stop the pipeline and run its command again: 'ingest replay' with the same "
+            "times, or 'ingest dead-letters replay'",
+        )
+
+
+def table_group(configuration: Configuration, pipeline: Pipeline, calls: Mapping[str, StoreCalls]) -> TableGroup:
+    """The tables with deferred updates of a pipeline, in stores that are open."""
+    tables: dict[str, list[str]] = {}
+    for table in configuration.updated_by(pipeline):
+        tables.setdefault(table.store, []).append(table.name)
+    return TableGroup(pipeline.name, tables, calls, update_replay_file(configuration, pipeline.name))
+
+
+def table_group_beside(
+    configuration: Configuration,
+    pipeline: Pipeline,
+    catalog: Catalog,
+    open_calls: Mapping[str, StoreCalls],
+    opened: ExitStack,
+) -> TableGroup:
+    """
+    As `table_group`; the stores of other tables are opened for reading, until `opened` closes.
+
+    Raises:
+        StoreUnavailableError: a store cannot be reached.
+    """
+    calls = dict(open_calls)
+    for name in {table.store for table in configuration.updated_by(pipeline)} - calls.keys():
+        store, exists = opened.enter_context(reading_store_if_exists(configuration.stores[name], catalog))
+        if exists:
+            calls[name] = _calls_of(store)
+    return table_group(configuration, pipeline, calls)
+
+
+def _calls_of(store: Store[Any]) -> StoreCalls:
+    return StoreCalls(lambda: nullcontext(store))
+
+
+def _mark_of(table: str) -> Callable[[Store[Any]], str | None]:
+    return lambda store: store.properties(table).get(MARK)

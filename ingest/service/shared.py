@@ -1,0 +1,37 @@
+"""What the pipelines and duties of a service share."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from ingest.catalog import Catalog
+from ingest.config.model import Configuration
+from ingest.observe.activity import Activity
+from ingest.observe.health import Health
+from ingest.observe.metrics import Metrics
+from ingest.service.kafka.retention import RetentionWatches
+from ingest.service.observer import Totals
+from ingest.service.stores import SharedStores
+from ingest.service.tables import OwnerOptions
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """
+    What the pipelines and duties of a service share.
+
+    Attributes:
+        once: whether pipelines read the existing records and end; a start then fails if anything is unavailable.
+        owner: options for their tables with deferred updates.
+        follow: called with the totals of a pipeline after each durable batch.
+    """
+
+    configuration: Configuration
+    catalog: Catalog
+    metrics: Metrics
+    health: Health
+    activity: Activity
+    stores: SharedStores
+    retention: RetentionWatches
+    once: bool
+    follow: Callable[[str, Totals], None]
+    owner: OwnerOptions = field(default_factory=OwnerOptions)

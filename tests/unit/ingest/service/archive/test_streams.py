@@ -1,0 +1,427 @@
+"""A batch written beside the stream: what is left to the stream, and what is copied."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ingest.api import Batch, ConflictError, IngestError, NotFoundError, Origin, TaskSpec, WriteCounts
+from ingest.catalog import Catalog
+from ingest.config import load
+from ingest.config.model import Configuration
+from ingest.durable.lock import ProcessLock
+from ingest.service.archive import streams as archive_streams
+from ingest.service.archive.join import join
+from ingest.service.archive.records import RecordsRead
+from ingest.service.archive.rerun import ArchiveRerun, RerunRequest, _no_record, _RowsBefore
+from ingest.service.archive.streams import copy_current, make_current, streams_of
+from ingest.service.archived_tables import ArchivedTable, archived_table
+from ingest.service.replay_lock import replay_lock
+from ingest.service.state_folders import checkpoint_folder
+from ingest.spark.streaming.batch_time import BatchTimes
+from ingest.spark.streaming.checkpoint import Checkpoint
+from sinks.archive.partition import Partition
+from sinks.archive.rerun_sink import RerunCommitter
+from sinks.archive.rewrite import Rewrite
+from sinks.archive.rewrites import Answer, leases, put_answer
+from sinks.archive.sink import ArchiveSettings
+from sinks.archive.switching import switch
+from tests.support.archives import DAY_MS, START_S, WRITER, Stream, event, visible
+from tests.support.checkpoint import acknowledge
+
+FILE = """
+version: 1
+state_dir: ./state
+pipelines:
+  p:
+    source: {kafka: {topics: [t], brokers: localhost:1}}
+    sinks:
+      - archive: {root: ./archive, table: customer}
+"""
+FIRST_MS, SECOND_MS, THIRD_MS = DAY_MS + 1, DAY_MS + 2, DAY_MS + 3
+
+
+@pytest.fixture
+def configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Configuration:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pipeline.yaml").write_text(FILE)
+    return load(tmp_path / "pipeline.yaml", env={}, lookup=Catalog())
+
+
+@pytest.fixture
+def table(configuration: Configuration) -> ArchivedTable:
+    return archived_table(configuration, "customer")
+
+
+@pytest.fixture
+def partition(table: ArchivedTable) -> Partition:
+    return Partition(table.root, "dt=20151210")
+
+
+@pytest.fixture
+def folder(configuration: Configuration) -> Path:
+    """Of the checkpoint."""
+    found = checkpoint_folder(configuration, "p")
+    assert isinstance(found, Path)
+    return found
+
+
+def planned(folder: Path, number: int, time_ms: int) -> None:
+    """A micro-batch has started."""
+    for name, text in (("offsets", "v1\n{}\n{}"), ("times", str(time_ms))):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+        (folder / name / str(number)).write_text(text)
+
+
+def acknowledged(folder: Path, number: int, time_ms: int) -> None:
+    planned(folder, number, time_ms)
+    acknowledge(folder, number, {"t": {0: number}})
+
+
+@contextmanager
+def running(folder: Path) -> Iterator[None]:
+    """A process has the checkpoint."""
+    checkpoint = Checkpoint(folder)
+    checkpoint.lock()
+    try:
+        yield
+    finally:
+        checkpoint.unlock()
+
+
+class TestJoin:
+    def test_rows_of_acknowledged_batches_become_one_file(
+        self, configuration: Configuration, table: ArchivedTable, partition: Partition, folder: Path
+    ) -> None:
+        stream = Stream(table.root)
+        stream.run(FIRST_MS, [event(1)])
+        stream.run(SECOND_MS, [event(2)])
+        acknowledged(folder, 0, FIRST_MS)
+        acknowledged(folder, 1, SECOND_MS)
+        joined = join(configuration, table, "20151210", is_kept=True)
+        assert (joined.copied.files, joined.copied.written, joined.before) == (2, 1, START_S)
+        assert partition.current() == joined.batch_id
+        assert visible(table.root) == {"20151210": [1, 2]}
+        assert partition.batch(joined.batch_id).is_kept
+        assert list(leases(table.root, START_S * 1000)) == []
+
+    def test_batch_that_runs_again_comes_first(
+        self, configuration: Configuration, table: ArchivedTable, partition: Partition, folder: Path
+    ) -> None:
+        stream = Stream(table.root)
+        stream.run(FIRST_MS, [event(1)])
+        stream.run(SECOND_MS, [event(2)], [event(3)])
+        acknowledged(folder, 0, FIRST_MS)
+        planned(folder, 1, SECOND_MS)
+        with pytest.raises(ConflictError, match="ended within a micro-batch") as caught:
+            join(configuration, table, "20151210")
+        assert (caught.value.code, partition.current()) == ("archive_unacknowledged", START_S)
+        acknowledged(folder, 1, SECOND_MS)
+        assert join(configuration, table, "20151210").copied.rows == 3
+
+    def test_micro_batch_that_has_moved_no_file_comes_first(
+        self, configuration: Configuration, table: ArchivedTable, partition: Partition, folder: Path
+    ) -> None:
+        """A service that starts meanwhile would write it to the older batch alone, after the copy."""
+        Stream(table.root).run(FIRST_MS, [event(1)], [event(2)])
+        acknowledged(folder, 0, FIRST_MS)
+        planned(folder, 1, SECOND_MS)
+        with pytest.raises(ConflictError) as caught:
+            join(configuration, table, "20151210")
+        assert (caught.value.code, partition.current()) == ("archive_unacknowledged", START_S)
+
+    def test_stream_that_starts_before_the_copy_is_awaited(
+        self, configuration: Configuration, table: ArchivedTable, partition: Partition, folder: Path
+    ) -> None:
+        Stream(table.root).run(FIRST_MS, [event(1)])
+        acknowledged(folder, 0, FIRST_MS)
+        with streams_of(configuration, table) as streams, Rewrite(partition, "test") as rerun:
+            assert streams[0].start_ms(rerun, lambda _reason: None) is None
+            planned(folder, 1, FIRST_MS)  # it ran before the service ended, and runs again
+            Stream(table.root)
+            with pytest.raises(ConflictError) as caught:
+                copy_current(rerun, streams)
+        assert caught.value.code == "archive_unacknowledged"
+
+    def test_3c8_micro_batch_that_gets_a_later_time_is_awaited(
+        self, configuration: Configuration, table: ArchivedTable, partition: Partition, folder: Path
+    ) -> None:
+        """It has moved its files, was killed before the acknowledgement, and the configuration has changed."""
+        Stream(table.root).run(FIRST_MS, [event(1)])
+        acknowledged(folder, 0, FIRST_MS)
+        Stream(table.root).run(SECOND_MS, [event(2)])
+        planned(folder, 1, SECOND_MS)
+        times = BatchTimes(folder / "times", lambda: 0)
+        waited: list[str] = []
+
+        def run_again(reason: str) -> None:
+            waited.append(reason)
+            time_ms = times.of(1)
+            again.committer.commit(*again.flush(time_ms, [event(2)], name=times.name_of(1)))
+            acknowledged(folder, 1, time_ms)
+
+        with streams_of(configuration, table) as streams, Rewrite(partition, "test") as rerun:
+            again = Stream(table.root)
+            times.renew(1)
+            assert streams[0].start_ms(rerun, run_again) == SECOND_MS + 1 < times.of(1)
+            assert [reason.partition(";")[0] for reason in waited] == ["a micro-batch that is not acknowledged"]
+            assert copy_current(rerun, streams).rows == 1
+            rerun.finish()
+        assert visible(table.root) == {"20151210": [1, 2]}
+
+    def test_other_writer_of_the_table_is_refused(
+        self, configuration: Configuration, table: ArchivedTable, folder: Path
+    ) -> None:
+        Stream(table.root).run(FIRST_MS, [event(1)], [event(2)])
+        with pytest.raises(ConflictError, match="has no checkpoint") as caught:
+            join(configuration, table, "20151210")
+        assert caught.value.code == "archive_other_writer"
+        acknowledged(folder, 0, FIRST_MS)
+        table.root.write("_writers/q+archive.json", b"{}")
+        table.root.write("_writers/q+archive+replay.json", b"{}")
+        table.root.write("_writers/q+replay.json", b"{}")  # a sink of this name
+        for name in ("q+archive", "q+replay"):
+            with pytest.raises(ConflictError, match="is not in the file"):
+                join(configuration, table, "20151210")
+            table.root.remove_file(f"_writers/{name}.json")
+        assert join(configuration, table, "20151210").copied.rows == 2
+
+    def test_batch_that_became_current_while_rows_were_copied_stays(
+        self, configuration: Configuration, table: ArchivedTable, partition: Partition, folder: Path
+    ) -> None:
+        Stream(table.root).run(FIRST_MS, [event(1)])
+        acknowledged(folder, 0, FIRST_MS)
+        former = partition.create(START_S, "test")
+        partition.complete(former)
+        with streams_of(configuration, table) as streams, Rewrite(partition, "test") as rerun:
+            copy_current(rerun, streams)
+            switch(partition, former, 0)  # as `ingest archive point`
+            with pytest.raises(ConflictError, match="another batch") as caught:
+                rerun.finish()
+        assert (caught.value.code, partition.current()) == ("archive_moved", former)
+
+    @pytest.mark.parametrize("ends_first", ["older", "newer"])
+    def test_3c5_larger_id_of_two_wins_whichever_ends_first(
+        self,
+        configuration: Configuration,
+        table: ArchivedTable,
+        partition: Partition,
+        folder: Path,
+        ends_first: str,
+    ) -> None:
+        Stream(table.root).run(FIRST_MS, [event(1)])
+        acknowledged(folder, 0, FIRST_MS)
+        with streams_of(configuration, table) as streams, Rewrite(partition, "test") as older:
+            copy_current(older, streams)
+            with Rewrite(partition, "test") as newer:
+                copy_current(newer, streams)
+                if ends_first == "newer":
+                    newer.finish()
+                with pytest.raises(ConflictError, match=f"a newer re-run or join .* {newer.batch_id}") as caught:
+                    older.finish()
+                if ends_first == "older":
+                    newer.finish()
+        assert (caught.value.code, partition.current()) == ("archive_moved", newer.batch_id)
+        assert visible(table.root) == {"20151210": [1]}
+
+    def test_rows_of_a_newer_batch_are_not_copied(
+        self, configuration: Configuration, table: ArchivedTable, partition: Partition, folder: Path
+    ) -> None:
+        Stream(table.root).run(FIRST_MS, [event(1)])
+        acknowledged(folder, 0, FIRST_MS)
+        with streams_of(configuration, table) as streams, Rewrite(partition, "test") as slow:
+            with Rewrite(partition, "test") as fast:
+                fast.finish()
+            with pytest.raises(ConflictError, match="newer") as caught:
+                copy_current(slow, streams)
+        assert (caught.value.code, partition.current()) == ("archive_moved", fast.batch_id)
+
+    def test_partition_without_a_batch(self, configuration: Configuration, table: ArchivedTable) -> None:
+        with pytest.raises(NotFoundError) as caught:
+            join(configuration, table, "20151210")
+        assert caught.value.code == "no_archive_batch"
+
+    def test_replay_of_the_pipeline_is_refused_meanwhile(
+        self, configuration: Configuration, table: ArchivedTable
+    ) -> None:
+        Stream(table.root).run(FIRST_MS, [event(1)], [event(2)])
+        with replay_lock(configuration, configuration.pipelines["p"]), pytest.raises(ConflictError, match="replays"):
+            join(configuration, table, "20151210")
+
+    def test_lost_lock_of_the_replays_leaves_the_pointer(
+        self, configuration: Configuration, table: ArchivedTable, partition: Partition, folder: Path
+    ) -> None:
+        """A replay may have written rows to the older batch alone."""
+        Stream(table.root).run(FIRST_MS, [event(1)])
+        acknowledged(folder, 0, FIRST_MS)
+        with streams_of(configuration, table) as (stream,), Rewrite(partition, "test") as rerun:
+            copy_current(rerun, [stream])
+            stream.replays = LostLock()
+            with pytest.raises(ConflictError) as caught:
+                make_current(rerun, [stream], is_kept=False)
+            assert (caught.value.code, partition.current()) == ("lease_lost", START_S)
+
+
+class LostLock(ProcessLock):
+    """A lock that another process has taken meanwhile, as a lease in HDFS."""
+
+    def acquire(self) -> None:
+        raise NotImplementedError
+
+    def is_held(self) -> bool:
+        return True
+
+    def check(self) -> None:
+        raise ConflictError("another process has it", code="lease_lost")
+
+    def release(self) -> None:
+        pass
+
+
+class TestStream:
+    def start_ms(
+        self, configuration: Configuration, table: ArchivedTable, partition: Partition, from_ms: int | None
+    ) -> int | None:
+        """The first batch time that the stream writes itself, after it has answered, or not."""
+        with streams_of(configuration, table) as (stream,), Rewrite(partition, "test") as rerun:
+            if from_ms is not None:
+                (lease,) = leases(table.root, 0)
+                put_answer(table.root, lease.id, Answer(WRITER, from_ms))
+            return stream.start_ms(rerun, lambda _reason: None)
+
+    def test_stream_that_does_not_run_writes_nothing(
+        self, configuration: Configuration, table: ArchivedTable, partition: Partition
+    ) -> None:
+        assert self.start_ms(configuration, table, partition, None) is None
+
+    def test_look_whether_a_stream_runs_takes_no_lock(
+        self, configuration: Configuration, table: ArchivedTable, partition: Partition, folder: Path
+    ) -> None:
+        """A service that starts at this moment would be refused."""
+        acknowledged(folder, 0, FIRST_MS)
+        (folder / "lock").write_text("the service of before")
+        assert self.start_ms(configuration, table, partition, None) is None
+        assert (folder / "lock").read_text() == "the service of before"
+
+    def test_3c8_answer_of_a_stream(
+        self, configuration: Configuration, table: ArchivedTable, partition: Partition, folder: Path
+    ) -> None:
+        acknowledged(folder, 0, FIRST_MS)
+        with running(folder):
+            assert self.start_ms(configuration, table, partition, THIRD_MS) == THIRD_MS
+
+    def test_3c8_batch_acknowledged_before_the_lease_is_in_the_old_batch_alone(
+        self, configuration: Configuration, table: ArchivedTable, partition: Partition, folder: Path
+    ) -> None:
+        acknowledged(folder, 0, FIRST_MS)
+        # as a stream answers that starts: its last batch might run again
+        assert self.start_ms(configuration, table, partition, FIRST_MS) == FIRST_MS + 1
+
+    @pytest.mark.parametrize(("from_ms", "message"), [(None, "does not answer"), (SECOND_MS, "within a micro-batch")])
+    def test_stream_that_does_not_go_on_is_reported(
+        self,
+        configuration: Configuration,
+        table: ArchivedTable,
+        partition: Partition,
+        folder: Path,
+        from_ms: int | None,
+        message: str,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        monkeypatch.setattr(archive_streams, "_PATIENCE_S", 0.0)
+        planned(folder, 0, FIRST_MS)
+        process = running(folder) if from_ms is None else nullcontext()
+        with process, pytest.raises(ConflictError, match=message) as caught:
+            self.start_ms(configuration, table, partition, from_ms)
+        assert caught.value.code == "archive_no_answer"
+        assert "restart the service with this file" in str(caught.value.hint)
+
+    def test_stream_of_another_file_is_reported(
+        self,
+        configuration: Configuration,
+        table: ArchivedTable,
+        partition: Partition,
+        folder: Path,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        monkeypatch.setattr(archive_streams, "_PATIENCE_S", 0.0)
+        acknowledged(folder, 0, FIRST_MS)
+        Checkpoint(folder).note_configuration("of a file without the sink")
+        with running(folder), pytest.raises(ConflictError, match="perhaps without this sink, and does not") as caught:
+            self.start_ms(configuration, table, partition, None)
+        assert caught.value.code == "archive_no_answer"
+        assert f"ingest reload {configuration.path}" in str(caught.value.hint)
+
+
+def test_rerun_without_times_has_no_other_times_to_choose() -> None:
+    limited = _no_record("p", RerunRequest("20151210", end_ms=1))
+    assert ("of this range" in limited.message, "choose other times" in str(limited.hint)) == (True, True)
+    unlimited = _no_record("p", RerunRequest("20151210"))
+    assert ("range" in unlimited.message, "run the pipeline first" in str(unlimited.hint)) == (False, True)
+
+
+def test_rerun_of_a_pipeline_without_a_checkpoint_leaves_no_partition(
+    configuration: Configuration, table: ArchivedTable, partition: Partition
+) -> None:
+    rerun = ArchiveRerun(configuration, Catalog(), table, RerunRequest("20151210"))
+    with pytest.raises(NotFoundError, match="has no checkpoint"):
+        rerun.run()
+    assert not partition.root.exists(partition.folder)
+
+
+def test_file_that_the_stream_has_written_to_both_batches_is_not_copied(
+    configuration: Configuration, table: ArchivedTable, partition: Partition, folder: Path
+) -> None:
+    stream = Stream(table.root)
+    stream.run(FIRST_MS, [event(1)])
+    acknowledged(folder, 0, FIRST_MS)
+    with streams_of(configuration, table) as streams, Rewrite(partition, "test") as rerun:
+        stream.run(SECOND_MS, [event(2)])
+        assert len(partition.parts(rerun.batch_id)) == 1
+        assert copy_current(rerun, streams).rows == 1
+        rerun.finish()
+    assert visible(table.root) == {"20151210": [1, 2]}
+
+
+def test_rows_with_another_type_than_those_that_are_copied_are_refused(
+    configuration: Configuration, table: ArchivedTable, partition: Partition
+) -> None:
+    def settings(kind: str) -> ArchiveSettings:
+        columns = {"n": {"value": "%{body}", "type": kind}}
+        return ArchiveSettings.model_validate({"root": "unused", "table": "customer", "columns": columns})
+
+    Stream(table.root, settings=settings("float64")).run(FIRST_MS, [event(1)], [event(2)])
+
+    def copy(keeps: Callable[[Origin], bool]) -> int:
+        with streams_of(configuration, table) as streams, Rewrite(partition, "test") as rerun:
+            committer = RerunCommitter(partition, rerun.batch_id, "w+rerun", "parquet")
+            batch = Batch("1", SECOND_MS, "a")
+            writer = Stream(table.root, settings=settings("int64")).writer()
+            writer.begin(TaskSpec(batch, task_id="0"), committer.prepare(batch, ()), WriteCounts())
+            writer.write(event(2))
+            committer.commit(batch, [writer.flush().payload])
+            return copy_current(rerun, streams, keeps).rows
+
+    table.root.remove_tree("_writers")  # it has no checkpoint
+    with pytest.raises(ConflictError, match=r'column "n" would be float64 in .* and int64') as caught:
+        copy(lambda origin: origin.offset != 2)
+    assert caught.value.code == "archive_columns_differ"
+    assert copy(lambda _origin: False) == 0
+
+
+def test_row_of_a_failed_record_is_missed_whatever_its_other_events_give(partition: Partition) -> None:
+    first, second = event(1), replace(event(1), origin=Origin("t", 0, 1, 1))
+    read = RecordsRead()
+    read.add({("t", 0): (0, 9)})
+    Stream(partition.root).run(FIRST_MS, [first])
+    rows = _RowsBefore(read, {("t", 0, 1): "bad"})
+    assert not rows.keeps(first.origin)
+    with Rewrite(partition, "test") as rerun:
+        Stream(partition.root).run(SECOND_MS, [second])
+        with pytest.raises(IngestError, match="fails now for 1 records") as caught:
+            rows.check_failed(partition, rerun.batch_id)
+        assert caught.value.code == "archive_rows_failed"
+        Stream(partition.root).run(THIRD_MS, [first])
+        rows.check_failed(partition, rerun.batch_id)

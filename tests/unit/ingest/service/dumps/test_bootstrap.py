@@ -1,0 +1,124 @@
+"""A dump of a table that a service writes, and a bootstrap from it beside the service."""
+
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from ingest.catalog import Catalog
+from ingest.clock import now_ms
+from ingest.config import load
+from ingest.service.dumps.bootstrap import BootstrapRequest, SourceTable, TableOfStore, opened_bootstrap
+from ingest.service.dumps.dump import TableDump
+from ingest.service.dumps.plan import DumpSources
+from ingest.service.dumps.request import DumpRequest
+from sinks.dumps.reader import StashReader
+from sinks.feed.position import FeedPosition
+from sinks.rocksdb.settings import RocksDBSettings
+from sinks.rocksdb.store import RocksDBStore
+from tests.support.bootstraps import random_mutations, rows_of
+from tests.support.feeds import FeedFixture
+from tests.support.stashes import InProcess
+
+FILE = """
+version: 1
+state_dir: ./state
+service: {http: {listen: "127.0.0.1:1"}}  # no service answers there
+stores: {local: {rocksdb: {path: ./data}}, copies: {rocksdb: {path: ./copies}}}
+tables: {orders: {store: local}}
+pipelines:
+  orders:
+    source: {files: {path: "*.jsonl"}}
+    decorators: [json]
+    sinks: [attr2hbase: {store: local, table: orders}]
+"""
+KEYS = [b"%03d" % number for number in range(120)]
+
+
+@pytest.fixture
+def configuration(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "p.yaml").write_text(FILE)
+    return load("p.yaml", env={}, lookup=Catalog())
+
+
+class Service:
+    """Writes micro-batches to the table, with a feed."""
+
+    def __init__(self, store: RocksDBStore, seed: int) -> None:
+        self.random = Random(seed)
+        self.writer = FeedFixture(store, "orders", shards=3, time_ms=now_ms() - 60_000)
+
+    def write(self, batches: int = 1) -> None:
+        for _ in range(batches):
+            at, rows = self.writer.time_ms, self.random.sample(KEYS, 9)
+            self.writer.batch({row: random_mutations(self.random, row, at) for row in rows}, at)
+
+
+class Beside(InProcess):
+    """Dumps, while a service writes."""
+
+    def __init__(self, service: Service) -> None:
+        super().__init__()
+        self._service = service
+
+    def unit(self, work, ranges):
+        self._service.write()
+        few = replace(work, seconds=0.0)
+        unit = super().unit(few, ranges)
+        self._service.write()
+        return unit
+
+
+def stash(configuration, service: Service, store: RocksDBStore, *, exact: bool) -> None:
+    """From a frozen view, or row by row, as from HBase."""
+    view = store.freeze() if exact else None
+    request = DumpRequest(root="./dumps", tables=("orders",), min_ranges=4)
+    TableDump(
+        request,
+        lambda names: DumpSources(configuration, Catalog(), dict.fromkeys(names, "local"), lambda _name: view),
+        Beside(service),
+    ).run(["orders"])
+
+
+@pytest.mark.parametrize("is_concurrent", [False, True])
+@pytest.mark.parametrize("exact", [True, False])
+def test_1c_14_copy_beside_a_writer_equals_the_source(configuration, tmp_path, exact, is_concurrent):
+    store = RocksDBStore(RocksDBSettings(path=str(tmp_path / "data"), sync=False))
+    store.open()
+    service = Service(store, seed=exact + 2 * is_concurrent)
+    service.write(40)
+    stash(configuration, service, store, exact=exact)
+    request = BootstrapRequest("./dumps", None, "orders", TableOfStore("copies", "copy"), is_concurrent=is_concurrent)
+    source = SourceTable(configuration, Catalog(), "orders")
+    with opened_bootstrap(configuration, Catalog(), request, source) as opened:
+        opened.run.on_progress = lambda _progress: service.write() if service.random.random() < 0.5 else None
+        opened.run.load()
+        opened.run.follow()
+        opened.run.on_progress = lambda _progress: None
+        found = opened.run.verify()
+        assert found is not None
+        assert found.is_equal
+        assert opened.rows > 50
+    copies = RocksDBStore(RocksDBSettings(path=str(tmp_path / "copies")))
+    copies.open()
+    assert rows_of(copies, "copy") == rows_of(store)
+    copies.close()
+    store.close()
+
+
+def test_dump_has_the_positions_of_its_start(configuration, tmp_path):
+    store = RocksDBStore(RocksDBSettings(path=str(tmp_path / "data"), sync=False))
+    store.open()
+    service = Service(store, seed=0)
+    service.write(3)
+    end_ms = service.writer.time_ms
+    stash(configuration, service, store, exact=True)
+    store.close()
+    with StashReader("./dumps") as reader:
+        manifest = reader.latest().manifest
+    assert manifest is not None
+    positions = {shard: FeedPosition.from_token(str(token)) for shard, token in manifest.feed["orders"].items()}
+    assert {shard: (each.shard, each.time_ms) for shard, each in positions.items()} == {
+        "1": (1, end_ms), "2": (2, end_ms), "3": (3, end_ms)
+    }  # fmt: skip

@@ -1,0 +1,116 @@
+"""Dumps of a table whose large values are in a body store."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ingest.api import ConfigError, Delete, FamilySpec, IngestError, Put, Scan, TableSpec
+from ingest.catalog import Catalog
+from ingest.config import load
+from ingest.config.model import Configuration
+from ingest.config.options import StashOptions
+from ingest.service.dumps.request import DumpRequest
+from ingest.spark.jobs.dump import DumpWork
+from sinks.bodies.large_values import LargeValues
+from sinks.bodies.moving import BodyMovingStore, MovedCounts
+from sinks.bodies.options import BodyOptions
+from sinks.bodies.pointers import Pointer
+from sinks.dumps.errors import StashNotAvailableError
+from sinks.dumps.existing import oldest_with_pointers
+from sinks.dumps.ranges import DumpRange, DumpUnit, Limits
+from sinks.dumps.reader import StashReader
+from sinks.files.local_root import LocalRoot
+from tests.support.stashes import InProcess, dumped, opened
+
+FILE = """
+version: 1
+service: {http: {listen: "127.0.0.1:1"}}  # no service answers there
+stores: {local: {rocksdb: {path: ./data}}}
+tables:
+  events: {families: {f: {}}, bodies: {threshold: 1KB, block_size: 1KB}}
+  plain: {families: {f: {}}}
+pipelines:
+  p:
+    source: {files: {path: "*.jsonl"}}
+    decorators: [{value: {attribute: 2hb_, value: "%{offset}"}}]
+    sinks: [{attr2hbase: {table: events, write_body: "f:body"}}]
+"""
+ROWS = 5
+OPTIONS = BodyOptions(block_bytes=1_000)
+ONE_ROW = Limits(file_bytes=2_500)
+"""A file ends after the first row whose values are above it."""
+
+
+@pytest.fixture
+def configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Configuration:
+    """Rows of 3,000 bytes; the last one is small."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "p.yaml").write_text(FILE)
+    with opened() as store:
+        for table in ("events", "plain"):
+            store.ensure_table(TableSpec(table, (FamilySpec(b"f"),)))
+        moving = BodyMovingStore(store, {"events": LargeValues("events_bodies", OPTIONS, 1_000)}, MovedCounts())
+        moving.apply("events", [Put(b"%d" % number, {b"f:body": value(number)}, 5) for number in range(ROWS)])
+        store.apply("plain", [Put(b"r", {b"f:q": b"1"}, 5)])
+    return load("p.yaml", env={}, lookup=Catalog())
+
+
+def value(number: int) -> bytes:
+    return b"small" if number == ROWS - 1 else b"%d" % number * 3_000
+
+
+def values(table: str = "events") -> dict[bytes, bytes]:
+    with StashReader("./dumps").scan(table) as found:
+        return {row.key: row.cells[0].value for row in found}
+
+
+def test_values_or_pointers(configuration: Configuration) -> None:
+    dumped(configuration, tables=("events", "plain"), bodies=True)
+    assert oldest_with_pointers(LocalRoot(Path("dumps")), "events") is None
+    assert values() == {b"%d" % number: value(number) for number in range(ROWS)}
+    assert values("plain") == {b"r": b"1"}
+    result = dumped(configuration, tables=("events",))
+    assert oldest_with_pointers(LocalRoot(Path("dumps")), "events") == (f"dumps/{result.dump}", result.start_ms)
+    assert [Pointer.of_value(each) is None for each in values().values()] == [False] * (ROWS - 1) + [True]
+
+
+@pytest.mark.parametrize("bodies", [True, False])
+def test_resumed_dump_continues_with_values_or_with_pointers(configuration: Configuration, bodies: bool) -> None:
+    class Killed(InProcess):
+        def unit(self, work: DumpWork, ranges: Sequence[DumpRange]) -> DumpUnit:
+            if len(self.ranges) == 2:
+                raise KeyboardInterrupt
+            return super().unit(work, ranges)
+
+    limits: dict[str, Any] = {"limits": ONE_ROW if bodies else Limits(file_bytes=1), "unit_s": -1.0}
+    with pytest.raises(KeyboardInterrupt):
+        dumped(configuration, Killed(), tables=("events",), id="one", bodies=bodies, **limits)
+    dumped(configuration, tables=("events",), id="one", is_resumed=True)
+    expected = [not bodies] * (ROWS - 1) + [False]
+    assert [Pointer.of_value(each) is not None for each in values().values()] == expected
+
+
+def test_files_end_by_the_size_of_the_values(configuration: Configuration) -> None:
+    result = dumped(configuration, tables=("events",), bodies=True, limits=ONE_ROW)
+    assert (result.tables["events"].files, result.rows) == (ROWS, ROWS)
+
+
+def test_missing_block_stops_the_dump(configuration: Configuration) -> None:
+    with opened() as store:
+        blocks = [row.key for row in store.scan("events_bodies_value", Scan())]
+        store.apply("events_bodies_value", [Delete(blocks[0], 2**62)])
+    with pytest.raises(IngestError, match="block 0 is missing"):
+        dumped(configuration, tables=("events",), bodies=True)
+    with pytest.raises(StashNotAvailableError):
+        values()
+
+
+def test_table_without_a_body_store_is_refused(configuration: Configuration) -> None:
+    with pytest.raises(ConfigError, match="no table of the dump has a body store"):
+        dumped(configuration, tables=("plain",), bodies=True)
+
+
+def test_option_of_the_file() -> None:
+    assert DumpRequest.of_options(StashOptions.model_validate({"root": "d", "bodies": True})).bodies

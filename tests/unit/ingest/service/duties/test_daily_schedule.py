@@ -1,0 +1,111 @@
+"""When the duties of each day are submitted."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from ingest.api import ConflictError
+from ingest.service.duties.daily_schedule import DAY_S, DailyDuty, DailySchedule
+from ingest.service.rewriting.body_sweep_duty import BodySweepDuty
+from tests.support.submitted_duties import SubmittedDuties
+
+TWO, FIVE = 2 * 3600, 5 * 3600
+
+
+def daily(at_s: int, subject: str = "t", *tables: str) -> DailyDuty:
+    return DailyDuty(at_s, tables or (subject,), BodySweepDuty(subject))
+
+
+class Schedule:
+    """A schedule at times that the test sets; its configuration is the list of what it declares."""
+
+    def __init__(self, *declared: DailyDuty) -> None:
+        self.duties = SubmittedDuties(list(declared))
+        self.changes: list[tuple[list[str], float]] = []
+        self._now_s = 0.0
+        self.schedule = DailySchedule(
+            "days", self.duties, self._declared, self._changed, clock_ms=lambda: round(self._now_s * 1000)
+        )
+
+    def counts_at(self, *times_s: float) -> Sequence[int]:
+        """How many duties were submitted until each of these moments."""
+        counts = []
+        for self._now_s in times_s:
+            self.schedule.submit_due()
+            counts.append(len(self.duties))
+        return counts
+
+    @staticmethod
+    def _declared(configuration: Any) -> list[DailyDuty]:
+        return list(configuration)
+
+    def _changed(self, declared: list[DailyDuty], now_s: float) -> None:
+        self.changes.append(([each.duty.subject for each in declared], now_s))
+
+
+@pytest.fixture
+def schedule() -> Schedule:
+    return Schedule(daily(TWO))
+
+
+def test_submitted_once_a_day(schedule):
+    day = 10 * DAY_S
+    times_s = (day, day + TWO - 1, day + TWO, day + TWO + 1, day + DAY_S, day + DAY_S + TWO + 5)
+    assert schedule.counts_at(*times_s) == [0, 0, 1, 1, 1, 2]
+
+
+def test_each_at_its_time():
+    schedule = Schedule(daily(FIVE, "later"), daily(TWO, "sooner"))
+    assert schedule.counts_at(0, TWO, FIVE) == [0, 1, 2]
+    assert [duty.subject for duty in schedule.duties] == ["sooner", "later"]
+
+
+def test_nothing_is_submitted_before_the_start():
+    schedule = Schedule()
+    schedule.duties.shared = None
+    assert schedule.counts_at(TWO - 1, TWO) == [0, 0]
+    assert schedule.changes == []
+
+
+def test_time_in_the_past_is_not_made_up_for(schedule):
+    assert schedule.counts_at(TWO, DAY_S + TWO) == [0, 1]
+
+
+def test_reload_changes_the_time(schedule):
+    schedule.counts_at(0)
+    schedule.duties.reload([daily(FIVE)])
+    assert schedule.counts_at(TWO + 1, FIVE) == [0, 1]
+
+
+def test_reload_keeps_a_time_that_is_due(schedule):
+    schedule.counts_at(TWO - 1)
+    schedule.duties.reload([daily(TWO, "t", "t", "another"), daily(FIVE, "new")])
+    assert schedule.counts_at(TWO + 1) == [1]
+
+
+def test_change_is_reported_once(schedule):
+    schedule.counts_at(0, 1)
+    schedule.duties.reload([daily(TWO, "t", "t", "another")])
+    schedule.counts_at(2, 3)
+    schedule.duties.reload([])
+    schedule.counts_at(4, 5)
+    assert schedule.changes == [(["t"], 0), (["t"], 2), ([], 4)]
+
+
+def test_refused_duty_is_submitted_the_next_day(schedule):
+    schedule.counts_at(0)
+    schedule.duties.error = ConflictError("the queue is full")
+    assert schedule.counts_at(TWO) == [0]
+    schedule.duties.error = None
+    assert schedule.counts_at(TWO + 60, DAY_S + TWO) == [0, 1]
+
+
+def test_clock_that_was_ahead_delays_nothing(schedule):
+    ahead, day = 3 * 365 * DAY_S, 10 * DAY_S
+    assert schedule.counts_at(ahead, day, day + TWO, day + TWO + 1, day + DAY_S + TWO) == [0, 0, 1, 1, 2]
+
+
+def test_first_moment_of_the_day():
+    schedule = Schedule(daily(0))
+    assert schedule.counts_at(0, DAY_S - 1, DAY_S) == [0, 0, 1]

@@ -1,0 +1,67 @@
+"""What a duty leaves to the pipelines."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from ingest.service.duties.duty import MAX_WAIT_S, DutyContext, DutyReporter, DutyRun, Progress
+from tests.support.waits import Waits
+
+
+@pytest.mark.parametrize(
+    ("worked_s", "busy_s", "rest_s"),
+    [
+        (4.0, 0.0, 0.0),  # no pipeline has records
+        (4.0, 1.0, 1.0),
+        (4.0, 4.0, 4.0),
+        (4.0, 9.0, 4.0),  # three pipelines
+        (7_200.0, 7_200.0, MAX_WAIT_S),  # a store was unavailable
+        (4.0, -5.0, 0.0),  # a pipeline was removed
+    ],
+)
+def test_duty_rests_as_long_as_pipelines_worked(worked_s: float, busy_s: float, rest_s: float):
+    now, busy, waits = [100.0], [50.0], Waits()
+    context = DutyContext(SimpleNamespace(), None, 2, lambda: busy[0])
+    run = DutyRun(context, 1, waits, lambda _progress: None, clock=lambda: now[0])
+    with run.unit_of_work():
+        now[0] += worked_s
+        busy[0] += busy_s
+    assert waits.seconds == [rest_s]
+
+
+def test_unit_of_work_that_fails_does_not_rest():
+    waits = Waits()
+    run = DutyRun(DutyContext(SimpleNamespace(), None, 2), 1, waits, lambda _progress: None)
+    with pytest.raises(RuntimeError), run.unit_of_work():
+        raise RuntimeError
+    assert waits.seconds == []
+
+
+@pytest.mark.parametrize(("progress", "ratio"), [(Progress(), 0.0), (Progress(1, 4), 0.25), (Progress(4, 4), 1.0)])
+def test_progress_is_a_fraction(progress: Progress, ratio: float):
+    assert progress.ratio == ratio
+
+
+class Result:
+    """A result with a number."""
+
+    rows = 0
+
+    def to_json(self) -> dict[str, int]:
+        return {"rows": self.rows}
+
+
+def test_reporter_reports_a_reason_once():
+    reported: list[Progress] = []
+    reporter, result = DutyReporter(reported.append), Result()
+    reporter.advanced(result, 0, 2)
+    for reason in ("no answer", "no answer", "", ""):
+        reporter.blocked(reason)
+    result.rows = 9
+    reporter.done(result)
+    assert reported == [
+        Progress(0, 2, {"rows": 0}),
+        Progress(0, 2, {"rows": 0}, "no answer"),
+        Progress(0, 2, {"rows": 0}),
+        Progress(2, 2, {"rows": 9}),
+    ]

@@ -1,0 +1,157 @@
+"""The offset committer, with a cluster where some partition leaders do not answer."""
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+from kafka import TopicPartition
+from kafka.errors import KafkaTimeoutError, NoError
+from kafka.structs import OffsetAndTimestamp
+
+from ingest.kafka import admin, offsets
+from ingest.kafka.settings import KafkaConnection
+from ingest.observe.metrics import Metrics
+from ingest.service.kafka.group import UNAVAILABLE_S, OffsetCommitter
+from ingest.service.kafka.topics import TopicIds
+from ingest.spark.streaming.batch_time import BatchTimes
+from ingest.spark.streaming.checkpoint import Checkpoint
+from tests.support.checkpoint import acknowledge
+from tests.support.waiting import reached
+
+LIMIT_S = 20.0
+
+
+class Client:
+    """A fake of kafka-python's client: a cluster with topic "t", which has two partitions."""
+
+    def __init__(self) -> None:
+        self.leader = 2
+        self.answers = True
+        self.end = 5
+        self.has_coordinator = True
+        self.committed: dict[TopicPartition, int] = {}
+        self.measured = threading.Event()
+        self.commit_requested = threading.Event()
+
+    def describe_topics(self, names: list[str]) -> list[dict[str, Any]]:
+        leaders = (1, self.leader)
+        partitions = [{"partition_index": number, "leader_id": leader} for number, leader in enumerate(leaders)]
+        return [{"name": name, "error_code": 0, "topic_id": UUID(int=1), "partitions": partitions} for name in names]
+
+    def list_partition_offsets(self, specs: dict[TopicPartition, int], **_: object) -> dict[TopicPartition, Any]:
+        self.measured.set()
+        if not self.answers:
+            raise KafkaTimeoutError("broker 2")
+        return {part: OffsetAndTimestamp(self.end, -1, -1) for part in specs}
+
+    def list_group_offsets(self, group: str) -> dict[str, dict[TopicPartition, Any]]:
+        return {group: {}}
+
+    def alter_group_offsets(self, _group: str, wanted: dict[TopicPartition, Any]) -> dict[TopicPartition, Any]:
+        self.commit_requested.set()
+        if not self.has_coordinator:
+            raise KafkaTimeoutError("coordinator")
+        self.committed |= {part: offset.offset for part, offset in wanted.items()}
+        return dict.fromkeys(wanted, NoError)
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+
+class Clock:
+    """A clock that the test sets."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+@pytest.fixture
+def client(monkeypatch: pytest.MonkeyPatch) -> Client:
+    created = Client()
+    for module in (admin, offsets):
+        monkeypatch.setattr(module, "admin_client", lambda _connection: created)
+    return created
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def committer(client: Client, clock: Clock, tmp_path: Path) -> Iterator[OffsetCommitter]:
+    acknowledge(tmp_path, 0, {"t": {0: 3, 1: 4}})
+    created = OffsetCommitter(
+        pipeline="p",
+        group="g",
+        connection=KafkaConnection.model_validate({"brokers": "localhost:1"}),
+        checkpoint=Checkpoint(tmp_path),
+        metrics=Metrics(["p"], process=False),
+        topics=["t"],
+        topic_ids=TopicIds(tmp_path),
+        times=BatchTimes(tmp_path / "times", lambda: 0),
+        clock=clock,
+    )
+    yield created
+    created.close()
+
+
+def test_partition_without_a_leader_makes_the_source_unavailable(
+    client: Client, clock: Clock, committer: OffsetCommitter
+):
+    client.leader = -1
+    committer.start()
+    assert reached(lambda: len(client.committed) == 2, LIMIT_S)  # the commit does not wait for a leader
+    assert committer.unavailable() is None
+    clock.now_s = UNAVAILABLE_S
+    assert reached(lambda: committer.unavailable() is not None, LIMIT_S)
+    assert str(committer.unavailable()).startswith('no broker leads partition "t/1"; start the brokers')
+    client.leader = 2
+    assert reached(lambda: committer.unavailable() is None, LIMIT_S)
+
+
+def test_unresponsive_leader_makes_the_source_unavailable(client: Client, clock: Clock, committer: OffsetCommitter):
+    client.answers = False
+    committer.start()
+    assert client.measured.wait(LIMIT_S)
+    clock.now_s = UNAVAILABLE_S
+    assert reached(lambda: "broker 2" in str(committer.unavailable()), LIMIT_S)
+    assert reached(lambda: len(client.committed) == 2, LIMIT_S)
+    client.answers = True
+    assert reached(lambda: committer.unavailable() is None, LIMIT_S)
+
+
+def test_group_without_a_coordinator_does_not_make_the_source_unavailable(
+    client: Client, clock: Clock, committer: OffsetCommitter
+):
+    client.has_coordinator = False
+    committer.start()
+    assert client.commit_requested.wait(LIMIT_S)
+    clock.now_s = UNAVAILABLE_S
+    client.commit_requested.clear()
+    assert client.commit_requested.wait(LIMIT_S)  # a tick that began after the change of the clock
+    assert committer.unavailable() is None
+    client.leader = -1
+    clock.now_s = 2 * UNAVAILABLE_S
+    assert reached(lambda: "no broker leads" in str(committer.unavailable()), LIMIT_S)
+
+
+def test_truncated_partition_is_a_data_loss(client: Client, committer: OffsetCommitter):
+    """Offsets 3 and 4 are acknowledged."""
+    client.end = 4
+    committer.start()
+    assert reached(lambda: len(client.committed) == 2, LIMIT_S)
+    assert committer.data_loss() is None
+    client.end = 3
+    committer._checked_at = None  # without waiting for the next check
+    assert reached(lambda: committer.data_loss() is not None, LIMIT_S)
+    error = committer.data_loss()
+    assert error is not None
+    assert error.code == "log_truncated"
+    assert error.message == 'topic "t" was truncated: t/1 ends at offset 3, but was read up to 4'

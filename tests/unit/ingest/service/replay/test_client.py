@@ -1,0 +1,136 @@
+"""A command follows the replay that a service runs."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from ingest.api import ConflictError, IngestError, NotFoundError
+from ingest.service.duties import client as module
+from ingest.service.endpoint.client import NoAnswerError, NotRunningError
+from ingest.service.replay.client import ServiceReplay
+from ingest.service.replay.request import ReplayRequest
+from ingest.service.replay.state import ReplayTotals
+
+REQUEST = ReplayRequest(start_ms=1_000, end_ms=2_000)
+
+
+def duty(state: str, read: int | None = None, **more: object) -> dict[str, Any]:
+    totals = ReplayTotals(batches=1, read=read or 0).to_json()
+    about = {
+        "id": "7",
+        "kind": "replay",
+        "state": state,
+        "reason": "",
+        "result": None if read is None else totals,
+        "error": None,
+    }
+    return about | more
+
+
+class Client:
+    """A fake service that answers with these duties, one after the other; an exception is raised."""
+
+    def __init__(self, *answers: dict[str, Any] | BaseException) -> None:
+        self.answers = list(answers)
+        self.cancelled: list[str] = []
+        self.sent: list[tuple[str, Mapping[str, Any]]] = []
+
+    def replay(self, pipeline: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        self.sent.append((pipeline, request))
+        return self.duty("7")
+
+    def duty(self, duty_id: str) -> dict[str, Any]:
+        assert duty_id == "7"
+        answer = self.answers.pop(0)
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+    def cancel_duty(self, duty_id: str) -> None:
+        self.cancelled.append(duty_id)
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "POLL_S", 0.0)
+    monkeypatch.setattr(module, "AWAY_S", 0.0)
+
+
+def followed(client: Client) -> tuple[ReplayTotals, list[int], list[tuple[str, str]]]:
+    progress: list[int] = []
+    states: list[tuple[str, str]] = []
+    totals = ServiceReplay(client, "p", REQUEST).follow(
+        lambda found: progress.append(found.read), lambda *state: states.append(state)
+    )
+    return totals, progress, states
+
+
+def test_totals_are_those_of_the_duty():
+    client = Client(
+        duty("waiting"), duty("running", 10), duty("running", 10, reason="away"), duty("running", 20), duty("done", 30)
+    )
+    totals, progress, states = followed(client)
+    assert (totals.read, progress) == (30, [10, 10, 20, 30])
+    assert states == [("waiting", ""), ("running", ""), ("running", "away"), ("running", "")]
+    assert client.sent == [("p", REQUEST.to_json())]
+
+
+def test_failure_has_its_code_hint_and_exit_code():
+    failure = {"code": "locked", "message": "in use", "hint": "wait", "exit_code": 4}
+    with pytest.raises(IngestError, match="in use") as caught:
+        followed(Client(duty("running", 10), duty("failed", 10, error=failure)))
+    error = caught.value
+    assert (error.code, error.hint, error.exit_code) == ("locked", "wait", 4)
+
+
+def test_cancelled_replay_is_an_error():
+    with pytest.raises(ConflictError, match="not finished: cancelled while it ran") as caught:
+        followed(Client(duty("cancelled", 10, reason="cancelled while it ran")))
+    assert caught.value.code == "duty_cancelled"
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [(NotRunningError("refused"), "the service has ended"), (NotFoundError("no such duty"), "was restarted")],
+)
+def test_service_that_ends_leaves_a_replay_to_resume(error: IngestError, message: str):
+    with pytest.raises(NotRunningError, match=message) as caught:
+        followed(Client(duty("running", 10), error))
+    assert "run the same command again" in str(caught.value.hint)
+
+
+def test_service_that_is_suspended_leaves_a_replay_to_resume():
+    with pytest.raises(NoAnswerError, match="did not answer") as caught:
+        followed(Client(duty("running", 10), NoAnswerError("did not answer")))
+    assert "run the same command again" in str(caught.value.hint)
+
+
+def test_interrupted_command_cancels_the_replay():
+    client = Client(duty("running", 10), KeyboardInterrupt())
+    with pytest.raises(KeyboardInterrupt) as caught:
+        followed(client)
+    assert client.cancelled == ["7"]
+    said = "interrupted; the replay of the service is cancelled: finished micro-batches are not run again; run the same"
+    assert str(caught.value).startswith(said)
+
+
+def test_interrupted_command_says_that_it_has_not_cancelled_the_replay(monkeypatch):
+    def cancel(_client: Client, _duty_id: str) -> None:
+        raise NotRunningError("nothing answers")
+
+    monkeypatch.setattr(Client, "cancel_duty", cancel)
+    with pytest.raises(KeyboardInterrupt, match="may go on with the replay, which was not cancelled: nothing answers"):
+        followed(Client(duty("running", 10), KeyboardInterrupt()))
+
+
+def test_refused_replay_can_run_beside_the_service():
+    with pytest.raises(ConflictError, match="no TLS") as caught:
+        followed(Client(ConflictError("no TLS", code="locked")))
+    assert "--own-process" in str(caught.value.hint)
+
+
+def test_refused_replay_has_the_hint_of_its_reason():
+    with pytest.raises(ConflictError, match="wrong token") as caught:
+        followed(Client(ConflictError("wrong token", hint="the token is in the configuration")))
+    assert caught.value.hint == "the token is in the configuration"

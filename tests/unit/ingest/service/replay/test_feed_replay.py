@@ -1,0 +1,155 @@
+"""Dead letters replayed into tables with a feed: the cells have the times of their batch, the changes a later one."""
+
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ingest.api import ConflictError, Record, Row, Scan, Store
+from ingest.catalog import Catalog
+from ingest.config import load
+from ingest.config.model import Configuration
+from ingest.plan.assemble import live_store, plan_of
+from ingest.service.replay.dead_letter_replay import DeadLetterReplay
+from ingest.service.stores import driver_stores
+from ingest.service.tables import owned_tables
+from ingest.spark.streaming.batch_time import BatchTimes
+from ingest.spark.streaming.checkpoint import Checkpoint
+from sinks.feed.changes import Change
+from sinks.feed.keys import FeedKey
+from sinks.feed.stream import FEED, FeedStream, SplitRequest
+from sinks.updates.marks import TableMark
+from tests.support.checkpoint import acknowledge
+
+CATALOG = Catalog()
+BATCH_MS = 1_700_000_000_000
+
+
+class Pipeline:
+    """A pipeline that writes the last body of each key, with a feed; one micro-batch is complete."""
+
+    def __init__(self, folder: Path, *tables: str) -> None:
+        self.folder = folder
+        self.others = tables
+        self.checkpoint = folder / "state" / "checkpoints" / "p"
+        self.configuration = self._load()
+        acknowledge(self.checkpoint, 0, {"t": {0: 10}})
+        assert BatchTimes(self.checkpoint / "times", lambda: BATCH_MS).of(0) == BATCH_MS
+        with ExitStack() as opened:
+            plan = plan_of(self.configuration, self.configuration.pipelines["p"], CATALOG)
+            tables = owned_tables(self.configuration, plan, driver_stores(self.configuration, [plan], opened))
+            tables.claim()
+            tables.feeds.batches("s", BATCH_MS)
+            tables.move(TableMark(BATCH_MS, {"t": {"0": 10}}))
+
+    def _load(self) -> Configuration:
+        content = {
+            "version": 1,
+            "state_dir": str(self.folder / "state"),
+            "stores": {"s": {"rocksdb": {"path": str(self.folder / "store")}}},
+            "tables": {
+                "values": {"families": {"c": {}}, "feed": {"shards": 1, "before": True}},
+                **dict.fromkeys(self.others),
+            },
+            "pipelines": {
+                "p": {
+                    "source": {"kafka": {"brokers": "localhost:9092", "topics": ["t"]}},
+                    "decorators": [{"template": {"attributes": {"2hb_": "row", "2hb_c:n": "%{body}"}}}],
+                    "sinks": [{"attr2hbase": {"table": table, "label": table}} for table in ("values", *self.others)],
+                }
+            },
+        }
+        (self.folder / "p.yaml").write_text(json.dumps(content))
+        return load(self.folder / "p.yaml", env={}, lookup=CATALOG)
+
+    def replay(self, *bodies: bytes, is_marked: bool = True) -> None:
+        """Replay records with these bodies."""
+        records = [Record("t", 0, offset, None, body, 5) for offset, body in enumerate(bodies)]
+        with DeadLetterReplay(self.configuration, self.configuration.pipelines["p"], CATALOG) as replay:
+            assert replay(records, BATCH_MS - 1, {})[1] == []
+            if is_marked:
+                replay.marked()
+
+    def values(self) -> list[tuple[int, bytes]]:
+        """Timestamp and value of each cell."""
+        return [(cell.timestamp_ms, cell.value) for row in self._scanned("values") for cell in row.cells]
+
+    def changes(self) -> list[Change]:
+        """All changes."""
+        return [Change.decoded(FeedKey.decoded(row.key), row.cells[0].value) for row in self._scanned("values_feed")]
+
+    def newest_mark(self) -> TableMark | None:
+        """The mark."""
+        with ExitStack() as opened:
+            plan = plan_of(self.configuration, self.configuration.pipelines["p"], CATALOG)
+            tables = owned_tables(self.configuration, plan, driver_stores(self.configuration, [plan], opened))
+            tables.claim()
+            return tables.newest()
+
+    @contextmanager
+    def store(self) -> Iterator[Store[Any]]:
+        """The store of the tables."""
+        store = live_store(plan_of(self.configuration, self.configuration.pipelines["p"], CATALOG).stores["s"])
+        store.open()
+        try:
+            yield store
+        finally:
+            store.close()
+
+    def _scanned(self, table: str) -> list[Row]:
+        with self.store() as store:
+            return list(store.scan(table, Scan()))
+
+
+@pytest.fixture
+def pipeline(tmp_path: Path) -> Pipeline:
+    return Pipeline(tmp_path)
+
+
+def test_the_changes_of_dead_letters_follow_the_mark(pipeline: Pipeline) -> None:
+    pipeline.replay(b"2", b"3")
+
+    assert pipeline.values() == [(BATCH_MS - 1, b"3")]
+    first, second = pipeline.changes()
+    assert first.time_ms == second.time_ms > BATCH_MS
+    assert [column.timestamp_ms for column in (*first.columns, *second.columns)] == [BATCH_MS - 1] * 2
+    assert pipeline.newest_mark() == TableMark(first.time_ms, {"t": {"0": 10}})
+
+
+def test_a_replay_that_was_killed_writes_the_same_changes_again(pipeline: Pipeline) -> None:
+    pipeline.replay(b"2", b"3", is_marked=False)
+    before = pipeline.changes()
+    pipeline.replay(b"2", b"3")
+    assert pipeline.changes() == before
+
+    pipeline.replay(b"2", b"3")
+    assert len(pipeline.changes()) == 4
+
+
+def test_dead_letters_are_not_replayed_while_the_pipeline_runs(pipeline: Pipeline) -> None:
+    checkpoint = Checkpoint(pipeline.checkpoint)
+    checkpoint.lock()
+    try:
+        with pytest.raises(ConflictError):
+            pipeline.replay(b"2")
+    finally:
+        checkpoint.unlock()
+
+
+def test_dead_letters_of_other_sinks_do_not_split_a_shard_at_their_old_time(tmp_path: Path) -> None:
+    pipeline = Pipeline(tmp_path, "plain")
+    with pipeline.store() as store:
+        text = store.properties("values")[FEED]
+        stream = FeedStream.from_text(text, "values").with_request(SplitRequest(1, b"m"))
+        assert store.set_property("values", FEED, text, stream.to_text())
+    record = Record("t", 0, 3, None, b"2", 5)
+    with DeadLetterReplay(pipeline.configuration, pipeline.configuration.pipelines["p"], CATALOG) as replay:
+        (plain,) = (name for name in replay.components.sinks if "plain" in name)
+        assert replay([record], BATCH_MS - 1, {record.place: frozenset([plain])})[1] == []
+        replay.marked()
+
+    with pipeline.store() as store:
+        assert FeedStream.from_text(store.properties("values")[FEED], "values") == stream

@@ -1,0 +1,63 @@
+"""Which records of dead letters ran again, by the batch log."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.api import ConflictError
+from ingest.dead_letters.replay import SkipReason
+from ingest.service.replay.later_runs import LaterRuns
+from ingest.spark.streaming.batch_log import LoggedBatch
+from sinks.rewriting.rolled_back import Interval
+
+PLACE = ("t", 0, 5)
+
+
+def logged(time_ms: int, begin: int, end: int, *tables: str, topic_id: str = "") -> LoggedBatch:
+    ids = {"t": topic_id} if topic_id else {}
+    return LoggedBatch(1, time_ms, {("t", 0): (begin, end)}, ids, tables or ("hits",))
+
+
+def test_record_of_a_later_batch_is_skipped():
+    runs = LaterRuns([logged(1_000, 0, 10, "hits", "bytes"), logged(2_000, 10, 20), logged(3_000, 4, 6)], {})
+    assert runs.skip_reason("hits", PLACE, 1_000) is SkipReason.RAN_AGAIN
+    assert runs.skip_reason("hits", PLACE, 3_000) is None  # the later run has a dead letter of its own
+    assert runs.skip_reason("hits", ("t", 0, 6), 1_000) is None
+    assert runs.skip_reason("hits", ("t", 1, 5), 1_000) is None
+    assert runs.skip_reason("bytes", PLACE, 1_000) is None
+
+
+def test_interrupted_batch_that_got_a_later_time_need_not_be_logged():
+    assert LaterRuns([logged(2_000, 0, 10)], {}).skip_reason("hits", PLACE, 1_000) is SkipReason.RAN_AGAIN
+
+
+def test_batch_that_was_rolled_back_waits_for_its_replay():
+    batches, taken = [logged(1_000, 0, 10, "hits", "bytes")], {"hits": [Interval(500, 1_000)]}
+    assert LaterRuns(batches, taken).skip_reason("hits", PLACE, 1_000) is SkipReason.ROLLED_BACK
+    assert LaterRuns(batches, taken).skip_reason("bytes", PLACE, 1_000) is None
+    replayed = [*batches, logged(2_000, 0, 10)]
+    assert LaterRuns(replayed, taken).skip_reason("hits", PLACE, 1_000) is SkipReason.RAN_AGAIN
+
+
+def test_records_of_a_recreated_topic_are_others():
+    batches = [logged(1_000, 0, 10, topic_id="a"), logged(2_000, 0, 10, topic_id="b")]
+    assert LaterRuns(batches, {}).skip_reason("hits", PLACE, 1_000) is None
+    assert LaterRuns([*batches, logged(3_000, 0, 10, topic_id="b")], {}).skip_reason("hits", PLACE, 2_000) is not None
+    unknown = [logged(1_000, 0, 10), logged(2_000, 0, 10, topic_id="b")]
+    assert LaterRuns(unknown, {}).skip_reason("hits", PLACE, 1_000) is SkipReason.RAN_AGAIN
+
+
+@pytest.mark.parametrize("batches", [[], [logged(1_001, 10, 20)]])
+def test_batch_that_the_log_no_longer_has_is_refused(batches: list[LoggedBatch]):
+    with pytest.raises(ConflictError, match="no longer has the micro-batch of 1970-01-01T00:00:01") as refused:
+        LaterRuns(batches, {}).skip_reason("hits", PLACE, 1_000)
+    assert (refused.value.code, "--recount" in (refused.value.hint or "")) == ("batch_not_logged", True)
+    assert LaterRuns(batches, {}, recount=True).skip_reason("hits", PLACE, 1_000) is None
+
+
+@given(st.lists(st.tuples(st.integers(0, 30), st.integers(1, 12)), max_size=12), st.integers(0, 42), st.integers(0, 13))
+def test_each_later_batch_counts(ranges: list[tuple[int, int]], offset: int, time_ms: int):
+    batches = [logged(number, begin, begin + size) for number, (begin, size) in enumerate(ranges)]
+    expected = any(number > time_ms and begin <= offset < begin + size for number, (begin, size) in enumerate(ranges))
+    found = LaterRuns(batches, {}, recount=True).skip_reason("hits", ("t", 0, offset), time_ms)
+    assert found is (SkipReason.RAN_AGAIN if expected else None)

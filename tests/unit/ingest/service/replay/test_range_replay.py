@@ -1,0 +1,205 @@
+"""Which offsets a replay of a time range reads, and how fast."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Self
+
+import pytest
+
+from ingest.api import ConfigError, StoreUnavailableError
+from ingest.catalog import Catalog
+from ingest.clock import now_ms
+from ingest.config import load
+from ingest.durable import StatePath
+from ingest.receipt import Counts
+from ingest.service.replay import range_replay
+from ingest.service.replay import state as replay_state
+from ingest.service.replay.plan import Piece, PieceKind, TopicState
+from ingest.service.replay.range_replay import RangePlan, RangeReplay
+from ingest.service.replay.request import ReplayRequest
+from ingest.service.replay.state import ReplayTotals
+from ingest.spark.streaming.batch_log import LoggedBatch
+from tests.support.sources import pipeline
+from tests.support.waits import Waits
+
+P0, P1, P2 = ("t", 0), ("t", 1), ("t", 2)
+
+
+class Admin:
+    """A topic of three partitions; partition 2 has no record of the range's end or later, 1 none of its start."""
+
+    def ends(self, _topics: object) -> dict[tuple[str, int], int]:
+        return {P0: 100, P1: 50, P2: 30}
+
+    def offsets_since(self, _topics: object, time_ms: int) -> dict[tuple[str, int], int]:
+        return {1_000: {P0: 10, P2: 5}, 2_000: {P0: 101}}[time_ms]
+
+
+def test_range_is_from_the_first_record_not_older_to_the_last_stable_one():
+    found = range_replay._between(Admin(), ["t"], ReplayRequest(start_ms=1_000, end_ms=2_000))
+    assert found == {P0: (10, 100), P2: (5, 30)}
+
+
+def test_only_durable_records_are_selected():
+    batches = [LoggedBatch(0, 1_000, {P0: (0, 60)}), LoggedBatch(1, 1_002, {P0: (60, 70)})]
+    ends = range_replay._durable_ends(batches, {P0: 60, P1: 20}, {"t": "a"}, TopicState({"t": "a"}))
+    assert ends == {P0: 70, P1: 20}
+    selected = {P0: (10, 100), P1: (0, 15), P2: (5, 30)}
+    assert range_replay._up_to(selected, ends) == {P0: (10, 70), P1: (0, 15)}
+
+
+def test_records_of_a_recreated_topic_are_durable_only_if_a_batch_has_read_them():
+    now = TopicState({"t": "b"})
+    old = LoggedBatch(0, 1_000, {P0: (0, 60), P1: (0, 40)}, {"t": "a"})
+    new = LoggedBatch(0, 2_000, {P0: (0, 7)}, {"t": "b"})
+    selected = {P0: (0, 100), P1: (0, 50)}
+    assert range_replay._up_to(selected, range_replay._durable_ends([old, new], {}, {}, now)) == {P0: (0, 7)}
+    assert range_replay._up_to(selected, range_replay._durable_ends([old], {}, {}, now)) == {}
+    assert range_replay._up_to(selected, range_replay._durable_ends([], {P0: 60}, {"t": "a"}, now)) == {}
+
+
+def test_without_a_checkpoint_all_records_are_selected():
+    assert range_replay._up_to({P0: (10, 100)}, {}) == {P0: (10, 100)}
+
+
+class Runner:
+    """Runs pieces of ten records; the second one has to wait."""
+
+    def __init__(self) -> None:
+        self.delays = iter((0.0, 1.5))
+        self.ran: list[int] = []
+
+    def delay_s(self) -> float:
+        return next(self.delays)
+
+    def finish(self, _piece: Piece) -> None:
+        pass
+
+    def run(self, piece: Piece) -> Counts:
+        self.ran.append(piece.number)
+        return Counts(records=10)
+
+    def until_possible(self, action: Callable[[], None]) -> None:
+        """Retry twice."""
+        for _ in range(2):
+            with suppress(StoreUnavailableError):
+                return action()
+        return action()
+
+
+def replay_of(folder: Path, sink: str = "table: t", stores: str = "stores: {s: {memory: {}}}") -> RangeReplay:
+    text = pipeline("kafka: {brokers: 'localhost:1', topics: [t]}")
+    (folder / "p.yaml").write_text(text.replace("table: t", sink).replace("stores: {s: {memory: {}}}", stores))
+    configuration = load(folder / "p.yaml", env={}, lookup=Catalog())
+    configuration = replace(configuration, local_dir=folder / "state")
+    return RangeReplay(
+        configuration, configuration.pipelines["p"], Catalog(), ReplayRequest(start_ms=1_000, end_ms=2_000)
+    )
+
+
+PIECES = [Piece(PieceKind.WHOLE, number, 1_000 + number, {P0: (number, number + 10)}) for number in range(2)]
+
+
+def test_each_micro_batch_waits_for_the_rate_and_for_an_overloaded_store(tmp_path: Path):
+    replay = replay_of(tmp_path)
+    replay._state.start(PIECES)
+    runner, plan, waits = Runner(), RangePlan(PIECES, ReplayTotals()), Waits()
+    replay._run(runner, plan, waits, lambda _totals, _number: None)  # type: ignore[arg-type]
+    assert (waits.seconds, runner.ran, plan.totals.records) == ([0.0, 1.5], [0, 1], 20)
+
+
+def test_progress_is_stored_as_soon_as_the_disk_is_available_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    failures = [True, True, False, False]
+
+    def write_durably(path: StatePath, content: bytes) -> None:
+        if failures.pop(0):
+            raise StoreUnavailableError("HDFS does not answer")
+        path.write_bytes(content)
+
+    replay = replay_of(tmp_path)
+    replay._state.start(PIECES)
+    monkeypatch.setattr(replay_state, "write_durably", write_durably)
+    replay._run(Runner(), RangePlan(PIECES, ReplayTotals()), Waits(), lambda _totals, _number: None)  # type: ignore[arg-type]
+    stored = replay._state.load()
+    assert stored is not None
+    assert (stored[1].batches, stored[1].records, failures) == (2, 20, [])
+
+
+class Cluster:
+    """A topic with 200 records in the range."""
+
+    def __init__(self, _settings: object) -> None:
+        """The settings have no cluster."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        """Nothing is open."""
+
+    def topic_ids(self, _topics: object) -> dict[str, str]:
+        return {"t": "a"}
+
+    def settings(self, _topic: str) -> SimpleNamespace:
+        return SimpleNamespace(cleanup_policy="delete")
+
+    def ends(self, _topics: object) -> dict[tuple[str, int], int]:
+        return {P0: 200}
+
+    def offsets_since(self, _topics: object, time_ms: int) -> dict[tuple[str, int], int]:
+        return {P0: 0} if time_ms == 1_000 else {}
+
+
+def test_batch_that_is_acknowledged_while_the_replay_is_planned_is_a_logged_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    replay = replay_of(tmp_path)
+    log = replay._batch_log()
+    log.append(LoggedBatch(0, 1_000, {P0: (0, 100)}))
+
+    def acknowledged(_checkpoint: object) -> dict[tuple[str, int], int]:
+        log.append(LoggedBatch(1, 1_002, {P0: (100, 200)}))
+        return {P0: 200}
+
+    monkeypatch.setattr(range_replay, "acknowledged_offsets", acknowledged)
+    monkeypatch.setattr(range_replay, "KafkaAdmin", Cluster)
+    monkeypatch.setattr(range_replay, "required_topics_of", lambda _settings, _admin: ["t"])
+    plan = replay.plan()
+    assert [(piece.kind, piece.number) for piece in plan.pieces] == [(PieceKind.WHOLE, 0), (PieceKind.WHOLE, 1)]
+
+
+def test_time_in_the_future_is_refused(tmp_path: Path):
+    configuration = replay_of(tmp_path)._configuration
+    request = ReplayRequest(start_ms=1_000, end_ms=2_000, at_ms=now_ms() + 3_600_000)
+    with pytest.raises(ConfigError, match="later than now"):
+        RangeReplay(configuration, configuration.pipelines["p"], Catalog(), request)
+
+
+@pytest.mark.parametrize("time", ["event", "batch"])
+def test_newer_values_with_the_same_event_time_may_be_hidden(tmp_path: Path, time: str):
+    replay = replay_of(tmp_path, f"table: t, timestamp: {time}")
+    log = replay._batch_log()
+    for piece in PIECES:
+        log.append(LoggedBatch(piece.number, piece.time_ms, piece.ranges))
+    assert replay.may_hide_values(RangePlan(PIECES[:1], ReplayTotals())) is (time == "event")
+    assert not replay.may_hide_values(RangePlan(PIECES, ReplayTotals()))
+
+
+ARCHIVED = "table: t}}, {archive: {root: ./archive, table: t"
+
+
+def test_archive_is_refused_because_it_would_have_the_rows_twice(tmp_path: Path):
+    with pytest.raises(ConfigError, match="the rows to the archive a second time") as caught:
+        replay_of(tmp_path, ARCHIVED)
+    assert (caught.value.exit_code, "p.yaml" in caught.value.message) == (2, True)
+
+
+def test_archive_beside_deferred_updates_is_not_refused_since_only_these_are_replayed(tmp_path: Path):
+    replay_of(
+        tmp_path,
+        ARCHIVED,
+        "stores: {s: {rocksdb: {path: ./db}}}\ntables: {t: {families: {f: {}}, updates: {processor: sum}}}",
+    )

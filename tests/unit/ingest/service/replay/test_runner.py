@@ -1,0 +1,45 @@
+"""How a replay reports what blocks it."""
+
+from collections.abc import Callable, Iterable
+
+import pytest
+
+from ingest.api import RecordPlace
+from ingest.service.replay import runner as replay_runner
+from ingest.service.replay.plan import Piece, PieceKind
+from ingest.service.replay.runner import ReplayRunner, _Observer
+
+
+class Job:
+    """A job whose first attempt at an action fails."""
+
+    def __init__(self, observer: _Observer) -> None:
+        self.observer = observer
+
+    def run_batch(
+        self, frame: object, number: int, time_ms: int, name: str, splits: Callable[[], Iterable[RecordPlace]]
+    ) -> None:
+        self.splits = list(splits())
+
+    def until_possible(self, action: Callable[[], int]) -> int:
+        self.observer.blocked("store_unavailable", "HDFS does not answer")
+        return action()
+
+
+def test_action_that_is_retried_blocks_the_replay_until_it_succeeds():
+    reasons: list[str] = []
+    runner = ReplayRunner.__new__(ReplayRunner)  # without Spark
+    runner._observer = _Observer("p", reasons.append)
+    runner._job = Job(runner._observer)  # type: ignore[assignment]
+    assert runner.until_possible(lambda: 7) == 7
+    assert reasons == ["store_unavailable: HDFS does not answer", ""]
+
+
+def test_splits_of_a_piece_are_its_ranges(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(replay_runner, "read_kafka_ranges", lambda *_arguments: None)
+    runner = ReplayRunner.__new__(ReplayRunner)  # without Spark
+    runner._session = runner._settings = runner._updates = None  # type: ignore[assignment]
+    runner._observer = _Observer("p", lambda _reason: None)
+    runner._job = job = Job(runner._observer)  # type: ignore[assignment]
+    runner.run(Piece(PieceKind.WHOLE, 7, 1_000, {("t", 1): (4, 9), ("t", 0): (0, 2)}))
+    assert job.splits == [("t", 1, 4), ("t", 0, 0)]

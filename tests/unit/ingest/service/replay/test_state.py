@@ -1,0 +1,83 @@
+"""The durable progress of a replay."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from ingest.api import ConflictError, IntegrityError
+from ingest.receipt import Counts
+from ingest.service.replay.plan import Piece, PieceKind
+from ingest.service.replay.request import ReplayRequest
+from ingest.service.replay.state import ReplayState, ReplayTotals
+
+REQUEST = ReplayRequest(start_ms=1_000, end_ms=2_000)
+PIECES = [Piece(PieceKind.WHOLE, number, 1_000 + 2 * number, {("t", 0): (number, number + 1)}) for number in range(3)]
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> ReplayState:
+    return ReplayState(tmp_path / "replays", REQUEST, "f1")
+
+
+def test_replay_that_never_started_has_no_state(state: ReplayState, tmp_path: Path):
+    assert state.load() is None
+    assert not (tmp_path / "replays").exists()
+
+
+def test_progress_survives(state: ReplayState, tmp_path: Path):
+    state.start(PIECES)
+    assert state.load() == (PIECES, ReplayTotals(), "f1")
+    totals = ReplayTotals()
+    totals.add(Counts(records=5, read=6, stored=3, dropped=Counter(no_key=2), dead_lettered=Counter(bad_json=1)))
+    state.progress(totals)
+    assert ReplayState(tmp_path / "replays", REQUEST, "f1").load() == (PIECES, totals, "f1")
+    assert (totals.batches, totals.records, totals.read) == (1, 5, 6)
+
+
+def test_finished_replay_starts_anew(state: ReplayState):
+    state.start(PIECES)
+    state.progress(ReplayTotals(batches=3))
+    state.finish()
+    state.finish()
+    assert state.load() is None
+    state.start(PIECES[:1])
+    assert state.load() == (PIECES[:1], ReplayTotals(), "f1")
+
+
+def test_progress_of_an_earlier_replay_does_not_count(state: ReplayState, tmp_path: Path):
+    state.start(PIECES)
+    state.progress(ReplayTotals(batches=2))
+    state.plan_file.unlink()  # killed within `finish`
+    state.start(PIECES)
+    assert state.load() == (PIECES, ReplayTotals(), "f1")
+
+
+def test_other_options_are_refused(state: ReplayState, tmp_path: Path):
+    state.start(PIECES)
+    with pytest.raises(ConflictError, match="other options"):
+        ReplayState(tmp_path / "replays", ReplayRequest(start_ms=1_000, end_ms=2_000, overwrite=True), "f1").load()
+    assert ReplayState(tmp_path / "replays", ReplayRequest(start_ms=1_000, end_ms=2_001), "f1").load() is None
+
+
+def test_plan_keeps_the_version_of_the_pipeline(state: ReplayState, tmp_path: Path):
+    state.start(PIECES)
+    assert ReplayState(tmp_path / "replays", REQUEST, "f2").load() == (PIECES, ReplayTotals(), "f1")
+
+
+def test_plan_of_the_first_format_is_read(state: ReplayState):
+    state.start(PIECES)
+    plan = state.plan_file.read_bytes().replace(b'"format":2', b'"format":1').replace(b',"pipeline":"f1"', b"")
+    state.plan_file.write_bytes(plan)
+    assert state.load() == (PIECES, ReplayTotals(), None)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [(b'"format":2', b'"format":3', "format 3"), (b"[", b"{", "cannot be read"), (b'"request"', b'"r"', "request")],
+)
+def test_damaged_or_newer_plan_is_refused(state: ReplayState, old: bytes, new: bytes, message: str):
+    state.start(PIECES)
+    state.plan_file.write_bytes(state.plan_file.read_bytes().replace(old, new, 1))
+    with pytest.raises(IntegrityError, match=message):
+        state.load()

@@ -1,0 +1,183 @@
+"""Dead letters replayed into tables with deferred updates: counted once, also after a kill."""
+
+import json
+import shutil
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from ingest.api import ConflictError
+from ingest.clock import now_ms
+from ingest.dead_letters.queue import Entry, Mark, ReplayOutcome
+from ingest.dead_letters.replay import SkipReason
+from ingest.plan.assemble import plan_of
+from ingest.plan.stores import owned_store
+from ingest.service.dead_letters.queues import dead_letter_queue
+from ingest.service.replay.dead_letter_replay import DeadLetterReplay
+from ingest.service.state_folders import batch_log_folder
+from ingest.service.stores import driver_stores
+from ingest.service.tables import owned_tables
+from ingest.spark.streaming.batch_time import BatchTimes
+from ingest.spark.streaming.checkpoint import Checkpoint
+from sinks.rewriting.rolled_back import Interval, add_rolled_back
+from sinks.updates.marks import TableMark
+from tests.support.checkpoint import acknowledge
+from tests.support.update_pipeline import BATCH_MS, CATALOG, Pipeline
+
+
+@pytest.fixture
+def pipeline(tmp_path: Path) -> Pipeline:
+    return Pipeline(tmp_path)
+
+
+def test_updates_get_a_new_time_and_values_the_time_of_their_batch(pipeline: Pipeline) -> None:
+    assert pipeline.replay(b"2", b"3") == []
+    # each record is a split of its own
+    (first, _), (second, _) = updates = pipeline.updates()
+    assert [value for _, value in updates] == [b"2", b"3"]
+    assert first == second > BATCH_MS
+    assert pipeline.values() == [(BATCH_MS - 1, b"3")]
+
+
+def test_another_replay_has_a_later_time(pipeline: Pipeline) -> None:
+    pipeline.replay(b"2")
+    pipeline.replay(b"3")
+    (first, one), (second, other) = pipeline.updates()
+    assert (one, other) == (b"2", b"3")
+    assert first < second
+
+
+def test_batches_of_the_pipeline_follow_the_replay(pipeline: Pipeline) -> None:
+    pipeline.replay(b"2")
+    ((replayed_ms, _),) = pipeline.updates()
+    configuration = pipeline.load()
+    plan = plan_of(configuration, configuration.pipelines["p"], CATALOG)
+    with ExitStack() as opened:
+        tables = owned_tables(configuration, plan, driver_stores(configuration, [plan], opened))
+        tables.claim()
+        mark = tables.newest()
+    assert mark == TableMark(replayed_ms, {"t": {"0": 10}})
+
+
+def test_replay_that_was_killed_before_its_marks_writes_the_same_rows_again(pipeline: Pipeline) -> None:
+    pipeline.replay(b"2", b"3", is_marked=False)
+    before = pipeline.updates()
+    pipeline.replay(b"2", b"3")
+    assert pipeline.updates() == before
+    pipeline.replay(b"2", b"3")
+    assert len(pipeline.updates()) == 4
+
+
+def test_other_records_wait_for_an_interrupted_replay(pipeline: Pipeline) -> None:
+    pipeline.replay(b"2", b"3", is_marked=False)
+    with pytest.raises(ConflictError, match="of other records") as caught:
+        pipeline.replay(b"2")
+    assert caught.value.code == "other_replay"
+    with pytest.raises(ConflictError, match="with another configuration"):
+        pipeline.replay(b"2", b"3", configuration=pipeline.load({"trim": {}}))
+
+
+@pytest.mark.parametrize("is_marked", [True, False])
+def test_replay_that_was_killed_after_its_marks_is_settled(pipeline: Pipeline, is_marked: bool) -> None:
+    configuration = pipeline.load()
+    queue = dead_letter_queue(configuration, configuration.pipelines["p"])
+    queue.prepare()
+    queue.publish(pipeline.replay(b"many"), 0, BATCH_MS)
+    pipeline.replay(b"many", is_marked=False)
+    if is_marked:
+        (entry,) = queue.entries()
+        queue.mark({entry.position: Mark(ReplayOutcome.FAILED_AGAIN, now_ms(), "not_a_number")})
+    with DeadLetterReplay(configuration, configuration.pipelines["p"], CATALOG) as replay:
+        replay.settle(queue)
+    if is_marked:
+        assert pipeline.replay(b"2", b"3") == []
+    else:
+        with pytest.raises(ConflictError, match="of other records"):
+            pipeline.replay(b"2", b"3")
+
+
+def test_replay_whose_dead_letters_are_gone_is_settled(pipeline: Pipeline) -> None:
+    pipeline.replay(b"2", is_marked=False)
+    configuration = pipeline.load()
+    queue = dead_letter_queue(configuration, configuration.pipelines["p"])
+    queue.prepare()
+    with DeadLetterReplay(configuration, configuration.pipelines["p"], CATALOG) as replay:
+        replay.settle(queue)
+    pipeline.replay(b"3")
+    assert [value for _, value in pipeline.updates()] == [b"2", b"3"]
+
+
+def test_replay_under_a_new_checkpoint_waits_for_its_first_batch(pipeline: Pipeline) -> None:
+    shutil.rmtree(pipeline.checkpoint)
+    with pytest.raises(ConflictError, match="not complete"):
+        pipeline.replay(b"2")
+
+
+def test_value_that_fails_again_is_a_dead_letter_of_its_sink(pipeline: Pipeline) -> None:
+    dead_letters = [json.loads(line) for line in pipeline.replay(b"many", b"3")]
+    assert [(one["component"], one["code"]) for one in dead_letters] == [("counts", "not_a_number")]
+    assert [value for _, value in pipeline.updates()] == [b"3"]
+
+
+def test_replay_waits_until_the_last_batch_is_complete(pipeline: Pipeline) -> None:
+    acknowledge(pipeline.checkpoint, 1, {"t": {0: 20}})
+    (pipeline.checkpoint / "commits" / "1").unlink()
+    BatchTimes(pipeline.checkpoint / "times", lambda: 2_000).of(1)
+    with pytest.raises(ConflictError, match="not complete") as caught:
+        pipeline.replay(b"2")
+    assert caught.value.code == "batch_incomplete"
+    assert pipeline.updates() == []
+
+
+def test_replay_is_refused_while_the_pipeline_runs(pipeline: Pipeline) -> None:
+    running = Checkpoint(pipeline.checkpoint)
+    running.lock()
+    try:
+        with pytest.raises(ConflictError) as caught:
+            pipeline.replay(b"2")
+    finally:
+        running.unlock()
+    assert caught.value.exit_code == 4
+
+
+def test_records_that_become_several_events_are_not_replayed(pipeline: Pipeline) -> None:
+    explode = pipeline.load({"explode": {"form": "separated", "separator": ","}})
+    with pytest.raises(ConflictError, match="several events") as caught:
+        pipeline.replay(b"1,2", configuration=explode)
+    assert caught.value.code == "fan_out"
+
+
+def skip_reason(pipeline: Pipeline, component: str, offset: int = 0, *, recount: bool = False) -> SkipReason | None:
+    configuration = pipeline.load()
+    with DeadLetterReplay(configuration, configuration.pipelines["p"], CATALOG, recount=recount) as replay:
+        return replay.skip_reason(Entry("0", pipeline.dead_letter(component, offset)))
+
+
+def test_records_that_ran_again_are_written_to_other_tables_only(pipeline: Pipeline) -> None:
+    assert skip_reason(pipeline, "counts") is None
+    pipeline.log(2_000, "counts")
+    assert skip_reason(pipeline, "counts") is SkipReason.RAN_AGAIN
+    assert skip_reason(pipeline, "counts", offset=10) is None
+    assert skip_reason(pipeline, "values") is None
+    assert skip_reason(pipeline, "template") is None  # into all sinks
+    assert pipeline.replay(b"2") == []
+    assert (pipeline.updates(), pipeline.values()) == ([], [(BATCH_MS - 1, b"2")])
+
+
+def test_records_of_a_batch_that_was_rolled_back_are_not_counted(pipeline: Pipeline) -> None:
+    configuration = pipeline.load()
+    with owned_store(configuration.stores["s"], CATALOG) as store:
+        add_rolled_back(store, "counts", [Interval(BATCH_MS, BATCH_MS)])
+    assert skip_reason(pipeline, "counts") is SkipReason.ROLLED_BACK
+    pipeline.replay(b"2")
+    assert pipeline.updates() == []
+
+
+def test_records_of_a_batch_that_is_no_longer_logged_are_refused(pipeline: Pipeline) -> None:
+    shutil.rmtree(batch_log_folder(pipeline.load(), "p"))
+    for component in ("counts", "template"):
+        with pytest.raises(ConflictError, match="no longer has the micro-batch"):
+            skip_reason(pipeline, component)
+        assert skip_reason(pipeline, component, recount=True) is None
+    assert skip_reason(pipeline, "values") is None

@@ -1,0 +1,156 @@
+"""A sweep as a duty of a service that has an embedded store open."""
+
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import yaml
+
+from ingest.api import ConfigError, ConflictError, NotFoundError
+from ingest.catalog import Catalog
+from ingest.cli import main
+from ingest.clock import now_ms
+from ingest.config import load
+from ingest.config.model import Configuration
+from ingest.observe.health import Health
+from ingest.observe.metrics import Metrics
+from ingest.plan.assemble import plan_of
+from ingest.service.duties.cancellation import Cancellation
+from ingest.service.duties.duty import DutyContext, DutyRun, Progress
+from ingest.service.duties.scheduler import Duties
+from ingest.service.endpoint.access import token_file
+from ingest.service.endpoint.client import ServiceClient
+from ingest.service.endpoint.http import HttpEndpoint
+from ingest.service.rewriting import body_sweep_duty as body_sweep
+from ingest.service.rewriting.body_sweep_duty import BodySweepDuty
+from ingest.service.stores import SharedStores
+from sinks.bodies.body_store import BodyStore
+from sinks.bodies.options import BodyOptions
+from sinks.files.local_root import LocalRoot
+from tests.support.dumps import make_dump, rows_of
+from tests.support.endpoint import TOKEN, pages, published
+
+BODIES = 7
+
+
+@pytest.fixture
+def configuration(tmp_path: Path) -> Configuration:
+    pipeline = {
+        "source": {"files": {"path": "./in"}},
+        "decorators": [{"value": {"attribute": "2hb_", "value": "%{offset}"}}],
+        "sinks": [{"attr2hbase": {"table": "events", "write_body": "f:body"}}],
+    }
+    content = {
+        "version": 1,
+        "stores": {"local": {"rocksdb": {"path": str(tmp_path / "store")}}},
+        "tables": {"events": {"families": {"f": {}}, "bodies": {}}, "plain": {"families": {"f": {}}}},
+        "state_dir": str(tmp_path / "state"),
+        "pipelines": {"p": pipeline},
+    }
+    file = tmp_path / "p.yaml"
+    file.write_text(yaml.safe_dump(content))
+    return load(file, env={}, lookup=Catalog())
+
+
+@pytest.fixture
+def shared(configuration: Configuration) -> Iterator[SimpleNamespace]:
+    """What the pipelines of a service share; there are old bodies, of which one has a reference."""
+    catalog = Catalog()
+    stores = SharedStores(configuration, [plan_of(configuration, configuration.pipelines["p"], catalog)])
+    with ExitStack() as used:
+        held = stores.used_by(plan_of(configuration, configuration.pipelines["p"], catalog), used)["local"]
+        with held.held() as store:
+            two_days_ago_ms = now_ms() - 2 * 24 * 3_600_000
+            bodies = BodyStore(store, "events_bodies", BodyOptions(), clock_ms=lambda: two_days_ago_ms)
+            bodies.prepare()
+            for number in range(BODIES):
+                bodies.put_bytes(b"%d" % number, references=[b"kept"] if number == 3 else [])
+        yield SimpleNamespace(
+            configuration=configuration, catalog=catalog, stores=stores, metrics=Metrics(["p"], process=False)
+        )
+
+
+def run_of(shared: SimpleNamespace, reports: list[Progress] | None = None) -> DutyRun:
+    report = (lambda _progress: None) if reports is None else reports.append
+    return DutyRun(DutyContext(shared, None, 1), 0, Cancellation(), report)
+
+
+@pytest.mark.parametrize("page", [1, 3, 7, 50])
+def test_service_sweeps_some_bodies_at_a_time(shared: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, page: int):
+    monkeypatch.setattr(body_sweep, "PAGE_BODIES", page)
+    reports: list[Progress] = []
+    BodySweepDuty("events").run(run_of(shared, reports))
+    result = reports[-1].result or {}
+    assert (result["bodies"], result["purged"], result["referenced"]) == (BODIES, BODIES - 1, 1)
+    assert (reports[-1].done, reports[-1].total) == (BODIES, BODIES)
+    assert len(reports) == BODIES // page + 1
+    text = shared.metrics.render()[1].decode()
+    for line in (
+        'ingest_bodies_swept_total{table="events"} 6.0',
+        'ingest_bodies_swept_bytes_total{table="events"} 6.0',
+        'ingest_bodies{state="referenced",table="events"} 1.0',
+    ):
+        assert line in text
+    assert not shared.stores.in_use()["local"]._lock._is_owned()
+
+
+def test_bodies_that_a_dump_may_name_stay(shared: SimpleNamespace, tmp_path: Path):
+    file = tmp_path / "p.yaml"
+    file.write_text(f"{file.read_text()}\nstash: {{root: {tmp_path}/dumps}}\n")
+    shared.configuration = load(file, env={}, lookup=Catalog())
+    make_dump(LocalRoot(tmp_path / "dumps"), {"events": [rows_of(b"r")]})  # before the bodies were stored
+    reports: list[Progress] = []
+    BodySweepDuty("events").run(run_of(shared, reports))
+    result = reports[-1].result or {}
+    assert (result["bodies"], result["purged"], result["named"]) == (BODIES, 0, BODIES - 1)
+    assert 'ingest_bodies{state="named",table="events"} 6.0' in shared.metrics.render()[1].decode()
+
+
+def test_cancelled_sweep_ends(shared: SimpleNamespace):
+    run = run_of(shared)
+    run.cancellation.request()
+    with pytest.raises(ConflictError, match="was cancelled"):
+        BodySweepDuty("events").run(run)
+
+
+def test_table_without_bodies_is_refused(shared: SimpleNamespace):
+    with pytest.raises(ConfigError, match="no body store"):
+        BodySweepDuty("plain").check(shared)
+    with pytest.raises(NotFoundError):
+        BodySweepDuty("absent").check(shared)
+
+
+def test_duty_is_that_of_its_table_and_pipelines(shared: SimpleNamespace):
+    duty = BodySweepDuty("events")
+    duty.check(shared)
+    assert (duty.uses(["p"]), duty.uses(["other"])) == (True, False)
+    assert (duty.is_same(BodySweepDuty("events")), duty.is_same(BodySweepDuty("plain"))) == (True, False)
+
+
+def test_command_lets_the_service_sweep(
+    configuration: Configuration, shared: SimpleNamespace, capfd: pytest.CaptureFixture[str]
+):
+    duties = Duties(shared.metrics)
+    endpoint = HttpEndpoint("127.0.0.1:0", pages(Health(["p"]), duties=duties), None)
+    endpoint.start()
+    try:
+        with published(configuration.local_dir, endpoint.url):
+            token_file(configuration.local_dir).write_text(TOKEN)
+            duties.start(DutyContext(shared, None, 1))
+            assert main(["body", "put", configuration.path, "events", configuration.path]) == 4
+            capfd.readouterr()
+            assert main(["body", "sweep", configuration.path, "events", "--output", "json"]) == 0
+            out, err = capfd.readouterr()
+            result = json.loads(out.splitlines()[-1])  # the log of the service comes before it
+            assert (result["bodies"], result["purged"], result["dry_run"]) == (BODIES, BODIES - 1, False)
+            assert (result["ids"], result["named_ids"]) == (None, None)
+            assert "the running service sweeps the bodies" in err
+            assert main(["body", "sweep", configuration.path, "plain"]) == 2
+            with pytest.raises(ConfigError):
+                ServiceClient(configuration).work_on_table("plain", "sweep", {})
+    finally:
+        duties.close()
+        endpoint.stop()

@@ -1,0 +1,60 @@
+"""The oldest mark of the tables of a pipeline, in several stores."""
+
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from ingest.catalog import Catalog
+from ingest.config import load
+from ingest.config.model import Configuration
+from ingest.service.rewriting.table_group import OldestMark, table_group_beside
+from sinks.rewriting.store_calls import StoreCalls
+from tests.support.counters import FILE, T, mark, opened
+from tests.support.updated_table import TABLE, UpdatedTable
+
+CATALOG = Catalog()
+STORES = {"stores: {local: {rocksdb: {path: ./data}}}": "stores: {near: {rocksdb: {path: ./near}}, local: "
+          "{rocksdb: {path: ./data}}}", "processor: sum}}\n  plain": "processor: sum}, store: near}\n  plain",
+          "{families: {c: {}}}\n  unw": "{families: {c: {}}, store: local}\n  unw",
+          "processor: sum}}\npipe": "processor: sum}, store: local}\npipe",
+          "table: counters,": "table: counters, store: near,"}  # fmt: skip
+SECOND = """\
+      - hbase: {table: unwritten, store: local, row_key: {template: x}, cells: [{family: c, qualifier: n, value: "1"}]}
+"""
+
+
+@pytest.fixture
+def configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Configuration:
+    """A pipeline that writes a table in the store near, and another one in the store local."""
+    monkeypatch.chdir(tmp_path)
+    text = FILE
+    for before, after in STORES.items():
+        assert before in text
+        text = text.replace(before, after)
+    Path("p.yaml").write_text(text + SECOND)
+    return load("p.yaml", env={}, lookup=CATALOG)
+
+
+def oldest(configuration: Configuration, table: UpdatedTable, name: str = TABLE) -> OldestMark | None:
+    with ExitStack() as stack:
+        calls: dict[str, StoreCalls] = {"near": table.calls}
+        group = table_group_beside(configuration, configuration.pipelines["hits"], CATALOG, calls, stack)
+        return group.oldest_mark(name)
+
+
+def test_marks_of_all_stores_count(configuration: Configuration):
+    table = UpdatedTable()
+    assert oldest(configuration, table) is None
+    table.mark(T)
+    assert oldest(configuration, table) == OldestMark(TABLE, T)  # the other store does not exist yet
+    mark(T - 1, "unwritten")
+    assert oldest(configuration, table) == OldestMark("unwritten", T - 1)
+    mark(T + 1, "unwritten")
+    assert oldest(configuration, table) == OldestMark(TABLE, T)
+
+
+def test_table_without_a_mark_has_no_oldest_mark(configuration: Configuration):
+    mark(T, "unwritten")
+    with opened():
+        assert oldest(configuration, UpdatedTable()) is None
