@@ -3,7 +3,7 @@
 import json
 import os
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
@@ -135,22 +135,42 @@ def text_table(shown: Iterable[Row]) -> list[str]:
     return ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in short]
 
 
-def fault_table(shown: Sequence[Row]) -> str:
-    """The table for a page; a line has the sums of all seeds of a fault."""
+def fault_table(shown: Sequence[Row], before: str = "") -> str:
+    """
+    The table for a page; a line has the sums of all seeds of a fault.
+
+    Args:
+        before: the text with the table of an earlier report; faults that did not run again keep their lines.
+    """
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in shown:
         groups.setdefault((row.fault, row.store), []).append(row)
-    lines = []
-    for members in groups.values():
+    found = {(cells[0], cells[2]): cells for cells in _lines_of(before)}
+    for place, members in groups.items():
         seeds = ", ".join(f"{row.seed}" for row in members)
-        lines.append((*_summed(members).cells, seeds, _commits(members)))
-    lost = sum(row.lost - (row.predicted or 0) for row in shown)
-    about = f"{len(shown)} runs, {sum(row.sent for row in shown):,} events, {lost} lost that were not predicted to be."
-    return f"{_when(shown)} {about}\n\n{_markdown((*HEADS, 'seeds', 'commit'), lines, numbers=range(3, 10))}"
+        found[place] = (*_summed(members).cells, seeds, _commits(members))
+    lines = [found[place] for place in sorted(found)]
+    runs = sum(len(cells[-2].split(", ")) for cells in lines)
+    sent = sum(int(cells[3]) for cells in lines)
+    lost = sum(_not_predicted(cells[8]) for cells in lines)
+    about = f"{runs} runs, {sent:,} events, {lost} lost that were not predicted to be; the last run on {_last(shown)}."
+    return f"{about}\n\n{_markdown((*HEADS, 'seeds', 'commit'), lines, numbers=range(3, 10))}"
 
 
-def mutant_table(shown: Sequence[Row]) -> str:
-    """The table of mutants for a page, with the rules that detected them."""
+def _lines_of(table: str) -> list[tuple[str, ...]]:
+    """The cells of the lines of a table that `fault_table` has made."""
+    lines = [line.removeprefix("| ").removesuffix(" |") for line in table.splitlines() if line.startswith("| ")]
+    return [tuple(cell.replace("\\|", "|") for cell in line.split(" | ")) for line in lines[1:]]
+
+
+def _not_predicted(lost: str) -> int:
+    """The number of lost events, less those that were predicted, of a cell such as `5 (predicted 5)`."""
+    count, _, predicted = lost.removesuffix(")").partition(" (predicted ")
+    return int(count) - int(predicted or 0)
+
+
+def mutant_table(shown: Sequence[Row], _before: str = "") -> str:
+    """The table of mutants for a page, with the rules that detected them; they all run together."""
     lines = [(row.mutant, row.store, f"{row.lost}", f"{row.corrupt}", row.rules) for row in shown]
     heads = ("deliberate bug", "store", "lost", "corrupt", "broken rules")
     return f"{_when(shown)}\n\n{_markdown(heads, dict.fromkeys(lines), numbers=range(2, 4))}"
@@ -170,17 +190,18 @@ def render(page: Path = PAGE) -> None:
         (MUTANTS, [row for row in shown if row.mutant], mutant_table),
     ):
         if some:
-            text = _between(text, name, table(some))
+            text = _between(text, name, lambda before, some=some, table=table: table(some, before))
     page.write_text(text)
 
 
-def _between(text: str, name: str, content: str) -> str:
+def _between(text: str, name: str, content: Callable[[str], str]) -> str:
+    """The text with new content between two markers, made from the old one."""
     begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
     before, found, rest = text.partition(begin)
-    _, also_found, after = rest.partition(end)
+    old, also_found, after = rest.partition(end)
     if not found or not also_found:
         raise SystemExit(f"the page has no markers {begin} … {end}")
-    return f"{before}{begin}\n{content}\n{end}{after}"
+    return f"{before}{begin}\n{content(old)}\n{end}{after}"
 
 
 def _markdown(heads: Sequence[str], lines: Iterable[Sequence[str]], *, numbers: range) -> str:
@@ -190,9 +211,13 @@ def _markdown(heads: Sequence[str], lines: Iterable[Sequence[str]], *, numbers: 
 
 
 def _when(shown: Sequence[Row]) -> str:
-    first, last = min(row.at for row in shown)[:10], max(row.at for row in shown)[:10]
+    first, last = min(row.at for row in shown)[:10], _last(shown)
     when = f"on {last}" if first == last else f"from {first} to {last}"
     return f"Measured {when} at {_commits(shown)}."
+
+
+def _last(shown: Sequence[Row]) -> str:
+    return max(row.at for row in shown)[:10]
 
 
 def _commits(shown: Sequence[Row]) -> str:

@@ -55,7 +55,20 @@ def test_report_uses_the_newest_row_of_a_fault(page: Path) -> None:
     write_results(replace(ROW, at="2026-01-02T04:00:00", sent=11), ROW, failed_before, of_older_commit)
     assert [row.sent for row in report.rows()] == [100, 11]
     report.render(page)
-    assert "Measured on 2026-01-02 at `c0`, `c1`." in page.read_text()
+    assert "0 lost that were not predicted to be; the last run on 2026-01-02." in page.read_text()
+
+
+def test_fault_that_did_not_run_again_keeps_its_line(page: Path) -> None:
+    other = replace(ROW, fault="F01 kill | x", lost=5, predicted=4)
+    write_results(ROW, replace(ROW, seed=8), other)
+    report.render(page)
+    (kept,) = (line for line in page.read_text().splitlines() if line.startswith("| F01"))
+    write_results(*[replace(ROW, seed=9, sent=50, commit="c2", at="2026-01-03")] * 3)
+    report.render(page)
+    text = page.read_text()
+    assert kept in text.splitlines()
+    assert "2 runs, 150 events, 1 lost that were not predicted to be; the last run on 2026-01-03." in text
+    assert [line[:8] for line in text.splitlines() if "`c" in line] == ["| F01 ki", "| F05 re"]
 
 
 @pytest.mark.parametrize("row", [replace(ROW, wrong=["lost: 1"]), replace(BUG, wrong=[])], ids=["broken", "not caught"])
