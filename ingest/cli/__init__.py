@@ -1,9 +1,9 @@
 """
 The command line: `ingest`, and the same under the name `attr2hbase`.
 
-One file for each command: it parses the arguments, imports its package inside the function, calls it, and passes
-the result to `output`, the only module that prints. Nothing heavy is imported here, because `validate`, `test` and
-`explain` start in less than half a second.
+One file for each command, or for a group of them: it parses the arguments, imports its package inside the function,
+calls it, and passes the result to `output`, the only module that prints. Nothing heavy is imported here, because
+`validate`, `test` and `explain` start in less than half a second.
 
 Exit codes: 0 success, 1 failed while running, 2 wrong configuration or usage, 3 something requested does not
 exist, 4 conflict or lock held, 5 stored data damaged, 130 interrupted.

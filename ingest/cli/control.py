@@ -90,7 +90,7 @@ def pause(out: Output, file: FileArgument, pipeline: NameArgument = None) -> Non
     from ingest.spark.state import state_of
 
     name, configuration, client = _target(out, file, pipeline, "pause")
-    if _is_accepted(out, client, name, "pause", record=lambda each: Pauses(state_of(configuration)).set(each)):
+    if _send_or_record(out, client, name, "pause", record=lambda each: Pauses(state_of(configuration)).set(each)):
         _wait(out, client, name, lambda each: each["state"] == "paused", "paused after its micro-batch")
     else:
         _show_recorded(out, name, is_paused=True)
@@ -107,7 +107,7 @@ def resume(out: Output, file: FileArgument, pipeline: NameArgument = None) -> No
     from ingest.spark.state import state_of
 
     name, configuration, client = _target(out, file, pipeline, "resume")
-    if _is_accepted(out, client, name, "resume", record=lambda each: Pauses(state_of(configuration)).clear(each)):
+    if _send_or_record(out, client, name, "resume", record=lambda each: Pauses(state_of(configuration)).clear(each)):
         _wait(out, client, name, lambda each: each["state"] not in ("paused", "starting", "failed"), "started")
     else:
         _show_recorded(out, name, is_paused=False)
@@ -212,7 +212,7 @@ def _service_of_wrong_file(out: Output, file: str) -> "ServiceClient | None":
     return ServiceClient(configuration)
 
 
-def _is_accepted(
+def _send_or_record(
     out: Output, client: "ServiceClient", pipeline: str, command: str, *, record: Callable[[str], None]
 ) -> bool:
     """Whether a service has accepted the command; if none runs, it is recorded for the next one, with a note."""

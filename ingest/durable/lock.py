@@ -98,8 +98,8 @@ class FolderLock(ProcessLock):
         with file_errors(self._folder), contextlib.ExitStack() as opened:
             make_folder(self._folder)
             file = opened.enter_context(open_private(self._folder / "lock", "a+b"))
-            while not _is_flocked(file, fcntl.LOCK_EX):
-                if _is_flocked(file, fcntl.LOCK_SH):
+            while not _try_flock(file, fcntl.LOCK_EX):
+                if _try_flock(file, fcntl.LOCK_SH):
                     continue  # `is_held` of another process had it, for a moment
                 file.seek(0)
                 owner = file.read().decode("utf-8", "replace").strip() or "another process"
@@ -137,10 +137,10 @@ def is_held(folder: Path) -> bool:
         except FileNotFoundError:
             return False
         with file:
-            return not _is_flocked(file, fcntl.LOCK_SH)
+            return not _try_flock(file, fcntl.LOCK_SH)
 
 
-def _is_flocked(file: IO[bytes], operation: int) -> bool:
+def _try_flock(file: IO[bytes], operation: int) -> bool:
     """Take a lock of the kernel if no other process has one that excludes it; returns whether it was taken."""
     try:
         fcntl.flock(file, operation | fcntl.LOCK_NB)

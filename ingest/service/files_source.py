@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ingest.amounts import counted
 from ingest.api import Example, NotFoundError, RecordPlace, Source
 from ingest.sources.files import FilesSourceSettings
 from ingest.sources.lines import files_at
@@ -45,7 +46,7 @@ class FilesSource(Source[FilesSourceSettings]):
             raise NotFoundError(
                 f'there is no file at "{settings.path}"', hint="relative paths start at the current folder"
             )
-        return f"{count} file{'' if count == 1 else 's'}"
+        return counted(count, "file")
 
     def identity(self) -> Mapping[str, str]:
         """The absolute path."""

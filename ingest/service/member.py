@@ -47,7 +47,7 @@ class Member:
         batches_at_failure: number of durable batches at the last failure; progress since then resets the back-off.
         has_started: an earlier start succeeded, so a later failure to start is retried.
         has_rechecked: the query was restarted so that the source reports lost positions; once for each loss.
-        pausing_since: when a pause was requested that waits for the running batch.
+        pausing_since: when a pause or a reload was requested that waits for the running batch.
         ending: stops it for a reload.
         report_at: when to report that tasks of it still run after that.
         closing: closes it after that.

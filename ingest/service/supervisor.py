@@ -159,7 +159,7 @@ class Supervisor:
         if member.start is not None and not member.start.has_returned():
             return
         if member.ending is None:
-            if member.is_done or self._is_drained(member):
+            if member.is_done or self._drain(member):
                 member.ending = threading.Thread(target=member.pipeline.stop, daemon=True)
                 member.ending.start()
         elif member.closing is None:
@@ -221,7 +221,7 @@ class Supervisor:
             member.query.stop()
             self._fail(member, fatal)
             return
-        if self._is_held(member):
+        if self._apply_pause(member):
             return
         if member.restart_at is not None:
             if time.monotonic() >= member.restart_at:
@@ -251,7 +251,7 @@ class Supervisor:
         member.observer.paused()
         _log.warning("pipeline is paused", pipeline=member.name, hint="'ingest resume FILE PIPELINE' starts it")
 
-    def _is_held(self, member: Member) -> bool:
+    def _apply_pause(self, member: Member) -> bool:
         """Pause or resume a pipeline as wanted; whether nothing else is to be done with it now."""
         if not member.is_paused and (self._control.is_paused(member.name) or member.pausing_since is not None):
             self._pause(member)
@@ -263,7 +263,7 @@ class Supervisor:
 
     def _pause(self, member: Member) -> None:
         """Pause after the running batch; a blocked one is abandoned, and runs again after the pause."""
-        if not self._is_drained(member):
+        if not self._drain(member):
             return
         member.query.stop()
         member.restart_at = member.pausing_since = None
@@ -278,7 +278,7 @@ class Supervisor:
                 hint="'ingest resume FILE PIPELINE', then 'ingest run --once FILE'",
             )
 
-    def _is_drained(self, member: Member) -> bool:
+    def _drain(self, member: Member) -> bool:
         """Whether the running batch has ended, or is blocked and not waited for; no other one starts."""
         if member.pausing_since is None:
             member.pausing_since = time.monotonic()

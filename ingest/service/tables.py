@@ -36,7 +36,7 @@ class OwnerOptions:
 
 class PipelineTables:
     """
-    The tables with deferred updates that the sinks of a pipeline name.
+    The tables with deferred updates or a feed that the sinks of a pipeline name.
 
     Called by one thread, except for `resume_at`.
 

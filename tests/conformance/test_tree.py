@@ -1,4 +1,4 @@
-"""The check of `make check` for the layout of the tests."""
+"""The checks of `make check` for links, the length of files, and the layout of the tests."""
 
 from importlib.util import module_from_spec, spec_from_file_location
 
@@ -12,18 +12,18 @@ IMPORT = "from tests.{}.test_a import b"
 
 @pytest.fixture
 def findings(tmp_path, monkeypatch):
-    """Findings of a test file, in a project with the package `sinks.hbase`."""
+    """Findings of one check in a file, in a project with the package `sinks.hbase`."""
     tree = module_from_spec(SPEC)
     SPEC.loader.exec_module(tree)
     monkeypatch.setattr(tree, "ROOT", tmp_path)
     (tmp_path / "sinks" / "hbase").mkdir(parents=True)
     (tmp_path / "sinks" / "hbase" / "__init__.py").touch()
 
-    def run(name, text=""):
+    def run(name, text="", check="layout"):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-        return [finding.removeprefix(f"{name}:") for finding in tree.layout(name)]
+        return [finding.removeprefix(f"{name}:") for finding in getattr(tree, check)(name)]
 
     return run
 
@@ -48,3 +48,31 @@ def test_unit_tests_mirror_the_packages(findings, name, found):
 )
 def test_import_of_another_test_is_found(findings, text, found):
     assert [finding.partition(":")[0] for finding in findings("tests/fault/test_b.py", text)] == found
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("[a](other.md) and ![b](images/b.svg)", []),
+        ("line\n[a](gone.md)", ['2: no file "gone.md"']),
+        ("[a](other.md#a-heading) [b](other.md#a-heading-1) [c](#own)\n# Own\n", []),
+        ("[a](other.md#no-heading)", ['1: no heading "#no-heading" in docs/other.md']),
+        ("```\n# In code\n```\n[a](#in-code)", ['4: no heading "#in-code" in docs/page.md']),
+        ("[a](../../outside.md)", ['1: "../../outside.md" is outside the project']),
+        ("`[a](gone.md)`\n```\n[a](gone.md)\n```\n[b](https://example.org/gone.md)", []),
+    ],
+)
+def test_broken_links_are_found(findings, tmp_path, text, found):
+    (tmp_path / "docs" / "images").mkdir(parents=True)
+    (tmp_path / "docs" / "images" / "b.svg").touch()
+    (tmp_path / "docs" / "other.md").write_text("# A heading\n# `A` heading\n")
+    (tmp_path.parent / "outside.md").touch()
+    assert [finding.strip() for finding in findings("docs/page.md", text, "broken_links")] == found
+
+
+@pytest.mark.parametrize(("lines", "found"), [(399, 0), (400, 1)])
+@pytest.mark.parametrize(
+    ("name", "is_product"), [("ingest/a.py", 1), ("deploy/a.py", 1), ("tests/a.py", 0), ("ingest/a.md", 0)]
+)
+def test_long_files_of_the_product_are_found(findings, name, is_product, lines, found):
+    assert len(findings(name, "x = 1\n" * lines, "length")) == found * is_product

@@ -77,7 +77,7 @@ class DailySchedule(Periodic):
             self._times = {subject: self._time(subject, at_s, now_s) for subject, (at_s, _) in known.items()}
             self._on_change(declared, now_s)
         for each in declared:
-            if self._times[each.duty.subject].is_due(now_s):
+            if self._times[each.duty.subject].take_due(now_s):
                 try:
                     self._duties.submit(each.duty)
                 except IngestError as error:
@@ -104,7 +104,7 @@ class _DailyTime:
         self.at_s = at_s
         self._due_s = self._next_s(now_s)
 
-    def is_due(self, now_s: float) -> bool:
+    def take_due(self, now_s: float) -> bool:
         """Whether it is due; if so, it is due again on the next day."""
         next_s = self._next_s(now_s)
         due_s = min(self._due_s, next_s)  # the clock may have been ahead

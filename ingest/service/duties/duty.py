@@ -88,7 +88,7 @@ class DutyStatus:
     Attributes:
         id: unique among all services.
         kind: such as `replay`.
-        subject: name of the pipeline or table that it works on.
+        subject: name of the pipeline or table that it works on; of a dump, its root.
         reason: why it waits, retries, has failed or was cancelled; "" otherwise.
         since_ms: when it entered its state, ms since the epoch.
         error: why it has failed; None otherwise.
@@ -232,7 +232,7 @@ class Duty(ABC):
 
     Attributes:
         kind: name of the kind of duty, in the status and in metrics.
-        subject: name of the pipeline or table that it works on.
+        subject: name of the pipeline or table that it works on; of a dump, its root.
         needs_slots: whether it runs on Spark; else it runs also if there is no task slot for a duty.
     """
 

@@ -6,6 +6,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ingest.amounts import counted
 from ingest.api import (
     ConfigError,
     ConflictError,
@@ -83,7 +84,7 @@ class KafkaSource(Source[KafkaSourceSettings]):
         """The number of topics and partitions."""
         with KafkaAdmin(settings) as admin:
             partitions = admin.partitions(required_topics_of(settings, admin))
-        return f"{_counted(len(partitions), 'topic')}, {_counted(sum(partitions.values()), 'partition')}"
+        return f"{counted(len(partitions), 'topic')}, {counted(sum(partitions.values()), 'partition')}"
 
     def topic_ids(self) -> Mapping[str, str]:
         """The ids of the topics that exist now, as far as the cluster reports them."""
@@ -329,7 +330,3 @@ def acknowledged_offsets(checkpoint: Checkpoint) -> dict[tuple[str, int], int]:
     """
     newest = checkpoint.newest_commit()
     return kafka_offsets(first_offsets(checkpoint) if newest is None else checkpoint.end_offsets(newest))
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
