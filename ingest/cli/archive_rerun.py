@@ -79,7 +79,7 @@ def rerun(  # noqa: PLR0913 - the options of the command
                 "copied": result.copied,
                 "dropped": dict(counts.dropped),
                 "failed": dict(counts.dead_lettered),
-                "failed_without_dead_letter": len(result.without_letter),
+                "failed_without_dead_letter": len(result.without_dead_letter),
             }
         )
     else:
@@ -91,8 +91,8 @@ def rerun(  # noqa: PLR0913 - the options of the command
         for what, found in (("dropped", counts.dropped), ("failed", counts.dead_lettered)):
             if found:
                 out.line(f"{what}: {counts_of(found)}")
-    for (topic, partition, offset), reason in list(result.without_letter.items())[:1]:
-        what = f"{counted(len(result.without_letter), 'failed record')} without a row and without a dead letter"
+    for (topic, partition, offset), reason in list(result.without_dead_letter.items())[:1]:
+        what = f"{counted(len(result.without_dead_letter), 'failed record')} without a row and without a dead letter"
         out.note(f"{what}, first {topic}/{partition}/{offset}: {reason}", "yellow")
     if not counts.stored and not result.copied:
         out.note(f"no event is of the partition {dt}", "yellow")

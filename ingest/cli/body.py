@@ -269,7 +269,7 @@ def fsck(
     from ingest.api import IntegrityError
     from ingest.cli.loading import loaded
     from ingest.plan.bodies import body_store
-    from ingest.service.dead_letters.references import LetterReferences
+    from ingest.service.dead_letters.references import DeadLetterReferences
 
     configuration, catalog = loaded(out, file, shows_records=True)
     kinds = Counter[str]()
@@ -282,9 +282,9 @@ def fsck(
 
     with (
         body_store(configuration, catalog, table, is_written=repair) as bodies,
-        LetterReferences(configuration, is_repair=repair) as letters,
+        DeadLetterReferences(configuration, is_repair=repair) as dead_letters,
     ):
-        for finding in bodies.findings(letters, is_repair=repair, on_read=on_read):
+        for finding in bodies.findings(dead_letters, is_repair=repair, on_read=on_read):
             kinds[finding.kind.value] += 1
             damaged += finding.kind.is_damage
             if out.is_json:
@@ -293,7 +293,7 @@ def fsck(
                 block = "" if finding.block is None else f" block {finding.block}"
                 text = f"{finding.body.hex()}{block}: {finding.kind.value.replace('_', ' ')}: {finding.detail}"
                 out.line(text, "red" if finding.kind.is_damage else "yellow")
-    for name, topics in letters.earlier_topics.items():
+    for name, topics in dead_letters.earlier_topics.items():
         shown = ", ".join(f'"{topic}"' for topic in topics)
         out.note(
             f'the references of pipeline "{name}" stay: dead letters may wait in its earlier topic {shown}', "yellow"

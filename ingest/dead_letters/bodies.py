@@ -8,7 +8,7 @@ LETTER_REFERENCE = b"dead-letter/"
 _ID_DIGITS = 64
 
 
-class LetterBody(NamedTuple):
+class DeadLetterBody(NamedTuple):
     """
     Where the value of a record is that its dead letter does not contain.
 
@@ -27,7 +27,7 @@ class LetterBody(NamedTuple):
         return len(self.id) == _ID_DIGITS and not set(self.id) - set("0123456789abcdef") and self.length >= 0
 
 
-class LetterBodies(Protocol):
+class DeadLetterBodies(Protocol):
     """Puts values of records into a body store, for the dead letters of one task."""
 
     @property

@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import replace
 
 from ingest.api import IngestError, RecordPlace
-from ingest.dead_letters.bodies import LetterBodies, LetterBody
+from ingest.dead_letters.bodies import DeadLetterBodies, DeadLetterBody
 from ingest.dead_letters.envelope import DeadLetter
 from ingest.masks import Masks
 
@@ -50,7 +50,7 @@ class DeadLetterBuffer:
         is_published: False if only the errors of the dead letters are used; they then have no key, value and headers.
     """
 
-    def __init__(self, masks: Masks, bodies: LetterBodies | None = None, *, is_published: bool = True) -> None:
+    def __init__(self, masks: Masks, bodies: DeadLetterBodies | None = None, *, is_published: bool = True) -> None:
         self._masks = masks
         self._bodies = bodies
         self._is_published = is_published
@@ -91,7 +91,7 @@ class DeadLetterBuffer:
         if bodies is None or value is None or len(value) <= bodies.threshold:
             return dead_letter
         body = bodies.keep(value, dead_letter.body_reference)
-        return dead_letter.with_body(LetterBody(bodies.table, body, len(value)))
+        return dead_letter.with_body(DeadLetterBody(bodies.table, body, len(value)))
 
     def _masked(self, dead_letter: DeadLetter) -> DeadLetter:
         hide = self._masks.hide_bytes

@@ -33,7 +33,7 @@ import orjson
 from ingest import __version__
 from ingest.api import DecodeError, IntegrityError, Record
 from ingest.api.notation import Notation, from_notation, name_from_bytes, name_to_bytes, to_notation
-from ingest.dead_letters.bodies import LetterBody, reference_of
+from ingest.dead_letters.bodies import DeadLetterBody, reference_of
 
 FORMAT = 1
 BODY_FORMAT = 2
@@ -71,7 +71,7 @@ class DeadLetter:
     batch_time_ms: int
     fingerprint: str
     pointer: str | None = None
-    body: LetterBody | None = None
+    body: DeadLetterBody | None = None
     events: int = 1
     product: str = __version__
 
@@ -97,7 +97,7 @@ class DeadLetter:
         """The reference that keeps its body."""
         return reference_of(self.pipeline, self.batch_time_ms, self.key)
 
-    def with_body(self, body: LetterBody) -> "DeadLetter":
+    def with_body(self, body: DeadLetterBody) -> "DeadLetter":
         """The dead letter without the value of its record, which is in a body store."""
         return replace(self, record=self.record._replace(value=None), body=body)
 
@@ -197,9 +197,9 @@ def _record_of(content: Mapping[str, Any]) -> Record:
     )
 
 
-def _body_of(content: Mapping[str, Any]) -> LetterBody:
+def _body_of(content: Mapping[str, Any]) -> DeadLetterBody:
     found = content["body"]
-    body = LetterBody(_text(found["table"]), _text(found["id"]), _integer(found["length"]))
+    body = DeadLetterBody(_text(found["table"]), _text(found["id"]), _integer(found["length"]))
     if not body.is_valid() or content["record"]["value"] is not None:
         raise ValueError(f"{body} is not the body of a dead letter")
     return body

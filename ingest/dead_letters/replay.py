@@ -7,7 +7,7 @@ from enum import StrEnum
 from itertools import groupby
 
 from ingest.api import IngestError, NotFoundError, Record, RecordPlace
-from ingest.dead_letters.bodies import LetterBody
+from ingest.dead_letters.bodies import DeadLetterBody
 from ingest.dead_letters.envelope import DeadLetter, dead_letters_of
 from ingest.dead_letters.queue import DeadLetterQueue, Entry, Mark, ReplayOutcome, with_unneeded_bodies
 from ingest.receipt import Counts
@@ -15,7 +15,7 @@ from ingest.receipt import Counts
 BEFORE_BATCH_MS = 1  # two batches are two ms apart, so this is after the previous batch and before the batch itself
 
 RunRecords = Callable[
-    [Sequence[Record], int, Mapping[RecordPlace, frozenset[str]], Mapping[RecordPlace, LetterBody]],
+    [Sequence[Record], int, Mapping[RecordPlace, frozenset[str]], Mapping[RecordPlace, DeadLetterBody]],
     tuple[Counts, list[bytes]],
 ]
 """
@@ -145,7 +145,7 @@ class DeadLetterBatch:
     settled: tuple[Entry, ...] = ()
     cut: tuple[str, ...] = ()
     others: tuple[Entry, ...] = ()
-    bodies: Mapping[RecordPlace, LetterBody] = field(default_factory=dict)
+    bodies: Mapping[RecordPlace, DeadLetterBody] = field(default_factory=dict)
 
     def released(self, replayed: Iterable[Entry]) -> Sequence[DeadLetter]:
         """

@@ -33,10 +33,10 @@ from ingest.config.model import Component, Configuration, Pipeline, TableUpdates
 from ingest.dead_letters.buffer import DeadLetterBuffer
 from ingest.expressions import Condition
 from ingest.pipeline.chain import BoundDecorator, Chain, Watcher
-from ingest.plan.bodies import large_values, letter_place
+from ingest.plan.bodies import dead_letter_place, large_values
 from ingest.plan.creating import create
 from ingest.plan.feeds import feeds_of
-from ingest.plan.plan import LETTERS, Plan
+from ingest.plan.plan import DEAD_LETTERS, Plan
 from ingest.plan.updates import live_merging, updates_of
 from ingest.sources.decoding import Decoder
 from sinks.bodies.large_values import LargeValues
@@ -84,7 +84,7 @@ def plan_of(configuration: Configuration, pipeline: Pipeline, catalog: Catalog) 
         feeds=feeds_of(configuration, pipeline),
         masks=configuration.masks,
         state_dir=configuration.local_dir.resolve(),
-        letters=letter_place(sinks, bodies),
+        dead_letter_bodies=dead_letter_place(sinks, bodies),
     )
 
 
@@ -225,7 +225,7 @@ def live_task(plan: Plan) -> "Task":
     """The task of a pipeline; a worker process creates it once."""
     from ingest.pipeline.task import Task
     from ingest.pipeline.time_limit import TimeLimit
-    from ingest.plan.letters import letter_sink
+    from ingest.plan.dead_letter_bodies import dead_letter_sink
     from sinks.writing.store_sink import StoreSink
 
     chain = live_chain(plan)
@@ -234,16 +234,16 @@ def live_task(plan: Plan) -> "Task":
     mutators = {name: mutator for name, (mutator, _) in store_writers.items()}
     bindings, guarded = live_bindings(plan, mutators, {name: each.write for name, each in own.items()})
     stores = {name: StoreSink(mutator, staging) for name, (mutator, staging) in store_writers.items()}
-    letters = letter_sink(plan)
+    bodies = dead_letter_sink(plan)
     return Task(
         pipeline=plan.pipeline,
         fingerprint=plan.fingerprint,
         decode=live_decoder(plan).decode,
         chain=chain,
         bindings=bindings,
-        destinations={**stores, **own, **({} if letters is None else {LETTERS: letters})},
+        destinations={**stores, **own, **({} if bodies is None else {DEAD_LETTERS: bodies})},
         on_error=plan.on_error,
-        dead_letters=DeadLetterBuffer(plan.masks, letters, is_published=plan.has_letters),
+        dead_letters=DeadLetterBuffer(plan.masks, bodies, is_published=plan.publishes_dead_letters),
         time_limit=TimeLimit([*chain.guarded, *guarded]),
     )
 

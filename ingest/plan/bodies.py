@@ -14,7 +14,7 @@ from ingest.plan.stores import owned_store, reading_store
 from ingest.suggest import did_you_mean
 from sinks.bodies.body_store import BodyStore
 from sinks.bodies.horizon import Horizon
-from sinks.bodies.large_values import LargeValues, LetterPlace
+from sinks.bodies.large_values import DeadLetterPlace, LargeValues
 from sinks.bodies.options import BodyCompression, BodyOptions
 from sinks.bodies.resolving import resolved
 from sinks.bodies.tables import BodyTables
@@ -188,9 +188,9 @@ def large_values(configuration: Configuration, pipeline: Pipeline) -> dict[str, 
     return found
 
 
-def letter_place(
+def dead_letter_place(
     sinks: Iterable[Component[SinkSettings]], bodies: Mapping[str, Mapping[str, LargeValues]]
-) -> LetterPlace | None:
+) -> DeadLetterPlace | None:
     """
     The body store of the first sink that moves large values; None if no sink does so.
 
@@ -207,7 +207,7 @@ def letter_place(
         fixed = cast("MapperSettings", sink.settings).fixed_table
         for table, values in bodies.get(store, {}).items():
             if fixed in {None, table}:
-                return LetterPlace(store, table, values)
+                return DeadLetterPlace(store, table, values)
     return None
 
 

@@ -9,10 +9,10 @@ from ingest.api import Decoding, FeedSpec, OnError, Settings, SinkSettings, Stor
 from ingest.config.model import Component, TableUpdates
 from ingest.masks import Masks
 from ingest.plugins.loader import PluginFile
-from sinks.bodies.large_values import LargeValues, LetterPlace
+from sinks.bodies.large_values import DeadLetterPlace, LargeValues
 from sinks.mapping.mapper import MapperSettings
 
-LETTERS = "dead letters"
+DEAD_LETTERS = "dead letters"
 """Name of the destination that keeps large values of records that fail; no store has a space in its name."""
 
 
@@ -32,8 +32,8 @@ class Plan:
         feeds: store -> table -> its feed, for the tables that its sinks name.
         existing: effect of setting an attribute that exists, as `ingest.sources.decoding.Existing`.
         masks: of the configuration, so that workers hide the secrets in the settings.
-        letters: where the values of records that fail are kept if they are large; None if dead letters contain them.
-        has_letters: whether dead letters are published; else only their errors are used.
+        dead_letter_bodies: where large values of records that fail are kept; None if dead letters contain them.
+        publishes_dead_letters: whether dead letters are published; else only their errors are used.
     """
 
     pipeline: str
@@ -52,8 +52,8 @@ class Plan:
     masks: Masks = field(default_factory=Masks, repr=False, compare=False)
     state_dir: Path = Path("state")
     is_replay: bool = False
-    letters: LetterPlace | None = None
-    has_letters: bool = True
+    dead_letter_bodies: DeadLetterPlace | None = None
+    publishes_dead_letters: bool = True
 
     @property
     def needs_splits(self) -> bool:
@@ -97,8 +97,9 @@ class Plan:
             for name, found in self.feeds.items()
             if name in names
         }
-        letters = self.letters if self.letters is not None and self.letters.store in stores else None
-        return replace(self, sinks=sinks, stores=stores, updates=updates, feeds=feeds, letters=letters)
+        kept = self.dead_letter_bodies
+        bodies = kept if kept is not None and kept.store in stores else None
+        return replace(self, sinks=sinks, stores=stores, updates=updates, feeds=feeds, dead_letter_bodies=bodies)
 
     def mapped_to(self, store: str) -> list[Component[MapperSettings]]:
         """The sinks that write to a store."""
@@ -106,6 +107,6 @@ class Plan:
         return [cast("Component[MapperSettings]", sink) for sink in self.sinks if sink.settings.store_name == store]
 
     def destination_of(self, sink: Component[SinkSettings]) -> str:
-        """The name of the destination that a sink writes to: its store, or its own; see also `LETTERS`."""
+        """The name of the destination that a sink writes to: its store, or its own; see also `DEAD_LETTERS`."""
         # a store's name has no space
         return f"sink {sink.name}" if sink.settings.store_name is None else sink.settings.store_name

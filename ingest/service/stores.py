@@ -12,9 +12,9 @@ from ingest.api import Committer, ConfigError, ConflictError, Store, StoreSettin
 from ingest.api.bodies import BodyCounts
 from ingest.config.model import Component, Configuration, declared_in
 from ingest.plan.assemble import family_registry, live_store, sink_committers
-from ingest.plan.plan import LETTERS, Plan
+from ingest.plan.plan import DEAD_LETTERS, Plan
+from sinks.bodies.dead_letters import StagedDeadLetterCommitter, StoredDeadLetterCommitter
 from sinks.bodies.large_values import LargeValues
-from sinks.bodies.letters import StagedLetterCommitter, StoredLetterCommitter
 from sinks.bodies.moving import MovedCounts, moving
 from sinks.bodies.staging import BodyCommitter
 from sinks.rewriting.owned_feeds import OwnedFeeds
@@ -163,7 +163,7 @@ def _driver_store(configuration: Configuration, name: str, store: Store[Any], pi
             for is_replay in (False, True):
                 staged = staging_folder(configuration, name, pipeline, is_replay=is_replay)
                 remove_leftovers(str(staged))
-                remove_leftovers(str(_letters_beside(staged)))
+                remove_leftovers(str(_dead_letters_beside(staged)))
         with suppress(OSError):  # another process may remove them too
             for folder in _staging_root(configuration, name).iterdir():
                 remove_leftovers(str(folder), idle_s=ORPHANED_S)
@@ -230,24 +230,28 @@ def committers_of(
                 declared=_written(plan, name, declared),
                 feeds=batches,
             )
-    return committers | sink_committers(plan, check_owner) | _letter_committers(configuration, plan, stores, on_bodies)
+    return (
+        committers
+        | sink_committers(plan, check_owner)
+        | _dead_letter_committers(configuration, plan, stores, on_bodies)
+    )
 
 
-def _letter_committers(
+def _dead_letter_committers(
     configuration: Configuration,
     plan: Plan,
     stores: Mapping[str, DriverStore],
     on_bodies: Callable[[str, BodyCounts], None],
 ) -> dict[str, Committer]:
     """The committer of large values of records that fail; the last one, since the dead letters are published next."""
-    place = plan.letters if plan.has_letters else None
+    place = plan.dead_letter_bodies if plan.publishes_dead_letters else None
     if place is None:
         return {}
     store = stores.get(place.store)
     if store is not None and store.capabilities.written_by_driver:
         staged = staging_folder(configuration, place.store, plan.pipeline, is_replay=plan.is_replay)
-        return {LETTERS: StagedLetterCommitter(place, store, _letters_beside(staged), on_bodies)}
-    return {LETTERS: StoredLetterCommitter(place, DriverStore(live_store(plan.stores[place.store])))}
+        return {DEAD_LETTERS: StagedDeadLetterCommitter(place, store, _dead_letters_beside(staged), on_bodies)}
+    return {DEAD_LETTERS: StoredDeadLetterCommitter(place, DriverStore(live_store(plan.stores[place.store])))}
 
 
 def _no_feeds(_time_ms: int) -> Mapping[str, FeedBatch]:
@@ -274,7 +278,7 @@ def staging_folder(configuration: Configuration, store: str, pipeline: str, *, i
     return _staging_root(configuration, store) / (f"{pipeline}+replay" if is_replay else pipeline)
 
 
-def _letters_beside(staged: Path) -> Path:
+def _dead_letters_beside(staged: Path) -> Path:
     """The folder for large values of records that fail, beside that of the rows."""
     return staged.with_name(f"{staged.name}+letters")
 

@@ -10,7 +10,7 @@ import orjson
 from ingest.api import ConfigError, NoTableError, NotFoundError, Store
 from ingest.api.notation import shown
 from ingest.clock import now_ms
-from sinks.bodies.checking import Finding, Letters, findings
+from sinks.bodies.checking import DeadLetters, Finding, findings
 from sinks.bodies.errors import BodiesDifferError, BodiesElsewhereError, BodiesOfOtherTableError
 from sinks.bodies.horizon import Copy, Horizon
 from sinks.bodies.open_tables import OpenTables
@@ -281,7 +281,7 @@ class BodyStore:
 
     def findings(
         self,
-        letters: Letters | None = None,
+        dead_letters: DeadLetters | None = None,
         *,
         is_repair: bool = False,
         on_read: Callable[[int], None] = lambda _blocks: None,
@@ -296,7 +296,7 @@ class BodyStore:
         self.check_owner()
         after_ms = self._options.sweep_after_ms
         return findings(
-            self._tables, self._cells, letters, sweep_after_ms=after_ms, is_repair=is_repair, on_read=on_read
+            self._tables, self._cells, dead_letters, sweep_after_ms=after_ms, is_repair=is_repair, on_read=on_read
         )
 
     @contextmanager

@@ -56,7 +56,7 @@ class Finding(NamedTuple):
     detail: str
 
 
-class Letters(Protocol):
+class DeadLetters(Protocol):
     """The dead letters that may refer to bodies."""
 
     def is_unneeded(self, reference: bytes) -> bool:
@@ -72,7 +72,7 @@ class Letters(Protocol):
 def findings(
     tables: OpenTables,
     cells: CellReferences | None = None,
-    letters: Letters | None = None,
+    dead_letters: DeadLetters | None = None,
     *,
     sweep_after_ms: int = 0,
     is_repair: bool = False,
@@ -86,7 +86,7 @@ def findings(
     Args:
         tables: of the body store; for a repair, open for writing.
         cells: says whether a cell has a pointer; None to keep all references of cells.
-        letters: says whether a dead letter needs its body; None to keep all references of dead letters.
+        dead_letters: says whether a dead letter needs its body; None to keep all references of dead letters.
         sweep_after_ms: references of dead letters that are younger are not reported, as some may be published now.
         is_repair: after they are reported, delete orphaned blocks, dangling references of cells without a pointer, and
             unneeded references.
@@ -108,14 +108,14 @@ def findings(
                 tables.references.remove(found)
             continue
         is_old = tables.statuses.clock_ms() - found.newest_ms >= sweep_after_ms
-        if letters is None or not is_old:
+        if dead_letters is None or not is_old:
             continue
-        if letters.is_unneeded(found.reference):
+        if dead_letters.is_unneeded(found.reference):
             yield Finding(FindingKind.UNNEEDED_REFERENCE, body, None, f"reference {shown(found.reference)}")
-            if is_repair and letters.may_remove(found.reference):
+            if is_repair and dead_letters.may_remove(found.reference):
                 with suppress(NotFoundError):  # a purge or a replay has removed it meanwhile
                     tables.references.unmark(body, found.reference)
-        elif letters.is_unknown(found.reference):
+        elif dead_letters.is_unknown(found.reference):
             yield Finding(FindingKind.UNKNOWN_REFERENCE, body, None, f"reference {shown(found.reference)}")
 
 

@@ -27,9 +27,9 @@ class LargeValues:
     threshold: int
 
 
-class LetterPlace(NamedTuple):
+class DeadLetterPlace(NamedTuple):
     """
-    Where a pipeline keeps large values of records that fail (`sinks.bodies.letters`).
+    Where a pipeline keeps large values of records that fail (`sinks.bodies.dead_letters`).
 
     Attributes:
         store: name of the store.

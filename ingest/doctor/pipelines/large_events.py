@@ -9,7 +9,7 @@ from ingest.config.model import Configuration
 from ingest.config.problems import Kind, Problem, Severity
 from ingest.dead_letters.buffer import MAX_DEAD_LETTER_BYTES
 from ingest.doctor.pipelines import machine
-from ingest.plan.bodies import large_values, letter_place
+from ingest.plan.bodies import dead_letter_place, large_values
 from ingest.spark.master import DEFAULT_MASTER
 
 _LETTER_BYTES = 4 / 3  # of a byte of the record, in Base64
@@ -36,7 +36,7 @@ def warnings_of(configuration: Configuration, machine_bytes: int, cores: int) ->
             message = f"{slots} tasks with events of {size(event_bytes)}: {found.text}, on this machine"
             hint = "lower `max_event_bytes`, the task slots (`spark.master`) or `spark.driver_memory`"
             yield Problem(Kind.DOUBTFUL, place, message, hint, Severity.WARNING)
-        kept = letter_place(pipeline.sinks, large_values(configuration, pipeline))
+        kept = dead_letter_place(pipeline.sinks, large_values(configuration, pipeline))
         in_letter_bytes = event_bytes if kept is None else min(event_bytes, kept.values.threshold)
         if pipeline.on_error is OnError.DEAD_LETTER and in_letter_bytes * _LETTER_BYTES > MAX_DEAD_LETTER_BYTES:
             message = (

@@ -70,7 +70,7 @@ class RerunResult:
         counts: of all records that were read; events of other partitions are dropped.
         replaced: number of rows of the batch before whose records were read again.
         copied: number of its other rows.
-        without_letter: the records that failed and have no dead letter -> why.
+        without_dead_letter: the records that failed and have no dead letter -> why.
     """
 
     batch_id: int
@@ -78,7 +78,7 @@ class RerunResult:
     counts: Counts
     replaced: int
     copied: int
-    without_letter: Mapping[RecordPlace, str]
+    without_dead_letter: Mapping[RecordPlace, str]
 
 
 class ArchiveRerun:
@@ -171,7 +171,7 @@ class ArchiveRerun:
                         "the partitions",
                     )
             # before the pointer moves: the queue may be unavailable
-            without_letter = self._without_letter(job.failed)
+            without_dead_letter = self._without_dead_letter(job.failed)
             make_current(rerun, streams, is_kept=request.is_kept)
             return RerunResult(
                 rerun.batch_id,
@@ -179,7 +179,7 @@ class ArchiveRerun:
                 job.counts,
                 rows.replaced,
                 copied.rows,
-                without_letter,
+                without_dead_letter,
             )
 
     def _job(self, rerun: Rewrite, opened: ExitStack, check_owner: Callable[[], None]) -> RerunJob:
@@ -200,7 +200,7 @@ class ArchiveRerun:
         with root_errors(partition.root):
             remove_if_empty(partition, own_id, now_ms())
 
-    def _without_letter(self, failed: Mapping[RecordPlace, str]) -> Mapping[RecordPlace, str]:
+    def _without_dead_letter(self, failed: Mapping[RecordPlace, str]) -> Mapping[RecordPlace, str]:
         """Records that fail only now, such as those that a filter has dropped before."""
         if not failed:
             return {}

@@ -151,5 +151,5 @@ def rerun_plan(configuration: Configuration, catalog: Catalog, sink: ArchiveSink
         bodies={},
         feeds={},
         is_replay=True,
-        has_letters=False,  # the pipeline has published the dead letters of records that failed before
+        publishes_dead_letters=False,  # the pipeline has published the dead letters of records that failed before
     )

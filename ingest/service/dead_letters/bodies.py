@@ -8,7 +8,7 @@ from typing import Self
 from ingest.api import ConfigError, ConflictError, NotFoundError, Record, RecordPlace
 from ingest.catalog import Catalog
 from ingest.config.model import Configuration
-from ingest.dead_letters.bodies import LetterBody
+from ingest.dead_letters.bodies import DeadLetterBody
 from ingest.dead_letters.envelope import DeadLetter
 from ingest.dead_letters.queue import DeadLetterQueue, Entry, Keeps, keeps_none
 from ingest.durable import private_files
@@ -18,7 +18,7 @@ from sinks.bodies.body_store import BodyStore
 from sinks.writing.driver_store import DriverStore
 
 
-class OpenLetterBodies:
+class OpenDeadLetterBodies:
     """
     Reads and releases the bodies of dead letters; in a block, which closes the stores that it has opened.
 
@@ -69,7 +69,7 @@ class OpenLetterBodies:
         except (ConfigError, NotFoundError):
             return False  # swept, or the file declares no such body store any more
 
-    def read(self, body: LetterBody) -> bytes:
+    def read(self, body: DeadLetterBody) -> bytes:
         """
         The value of a record.
 
@@ -144,7 +144,7 @@ class RecordsWithValues:
     """
 
     def __init__(
-        self, records: Iterable[Record], values: Mapping[RecordPlace, LetterBody], bodies: OpenLetterBodies
+        self, records: Iterable[Record], values: Mapping[RecordPlace, DeadLetterBody], bodies: OpenDeadLetterBodies
     ) -> None:
         self._records = records
         self._values = values
@@ -156,7 +156,7 @@ class RecordsWithValues:
             yield record if body is None else record._replace(value=self._bodies.read(body))
 
 
-class LetterPublication:
+class DeadLetterPublication:
     """
     Publishes the dead letters of micro-batches that run again, and releases the bodies of those that they replace.
 
@@ -168,7 +168,7 @@ class LetterPublication:
         keeps: as of `DeadLetterQueue.publish`.
     """
 
-    def __init__(self, queue: DeadLetterQueue, bodies: OpenLetterBodies, keeps: Keeps = keeps_none) -> None:
+    def __init__(self, queue: DeadLetterQueue, bodies: OpenDeadLetterBodies, keeps: Keeps = keeps_none) -> None:
         self._queue = queue
         self._bodies = bodies
         self._keeps = keeps
@@ -179,8 +179,8 @@ class LetterPublication:
         As `DeadLetterQueue.publish`; a call that failed may be repeated.
 
         Raises:
-            ConflictError: as `OpenLetterBodies.release`.
-            StoreError: as `OpenLetterBodies.release`.
+            ConflictError: as `OpenDeadLetterBodies.release`.
+            StoreError: as `OpenDeadLetterBodies.release`.
         """
         # kept until they are released: a repeated call of `publish` does not return them again
         self._replaced += self._queue.publish(dead_letters, batch_id, batch_time_ms, self._keeps)
@@ -188,7 +188,7 @@ class LetterPublication:
         self._replaced.clear()
 
 
-def _bodies_of(dead_letters: Iterable[DeadLetter]) -> Iterator[tuple[LetterBody, bytes]]:
+def _bodies_of(dead_letters: Iterable[DeadLetter]) -> Iterator[tuple[DeadLetterBody, bytes]]:
     """The bodies of dead letters, each with its reference."""
     for dead_letter in dead_letters:
         if dead_letter.body is not None:

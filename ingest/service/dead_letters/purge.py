@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable
 from ingest.catalog import Catalog
 from ingest.config.model import Configuration, Pipeline
 from ingest.dead_letters.queue import DeadLetterQueue, Entry, with_unneeded_bodies
-from ingest.service.dead_letters.bodies import OpenLetterBodies
+from ingest.service.dead_letters.bodies import OpenDeadLetterBodies
 from ingest.service.replay_lock import replay_lock
 from ingest.service.state_folders import checkpoint_folder
 from ingest.spark.streaming.checkpoint import Checkpoint
@@ -39,7 +39,7 @@ def purge(
         ConflictError: a replay of the pipeline runs, or another process writes the store of their bodies.
         StoreError: the store of their bodies is unavailable.
     """
-    with replay_lock(configuration, pipeline), OpenLetterBodies(configuration, catalog) as bodies:
+    with replay_lock(configuration, pipeline), OpenDeadLetterBodies(configuration, catalog) as bodies:
         # again under the lock: a replay may have replaced or marked some since
         known = {entry.position: entry.dead_letter for entry in chosen}
         again = filter(is_selected, queue.entries())

@@ -26,7 +26,7 @@ class _Queue(NamedTuple):
     ended: frozenset[bytes]
 
 
-class LetterReferences:
+class DeadLetterReferences:
     """
     Compares references with the dead letters of the pipelines; in a block, which holds the locks of pipelines.
 

@@ -11,7 +11,7 @@ from typing import Self
 from ingest.api import ConflictError, Record, RecordPlace
 from ingest.catalog import Catalog
 from ingest.config.model import Configuration, Pipeline
-from ingest.dead_letters.bodies import LetterBody
+from ingest.dead_letters.bodies import DeadLetterBody
 from ingest.dead_letters.envelope import DeadLetter, dead_letters_of
 from ingest.dead_letters.queue import DeadLetterQueue, Entry
 from ingest.dead_letters.replay import BEFORE_BATCH_MS, Components, SkipReason
@@ -20,7 +20,7 @@ from ingest.pipeline.loop import MicroBatch, run_until_durable
 from ingest.pipeline.splits import ranked
 from ingest.plan.assemble import live_task, plan_of
 from ingest.receipt import Counts
-from ingest.service.dead_letters.bodies import OpenLetterBodies, RecordsWithValues
+from ingest.service.dead_letters.bodies import OpenDeadLetterBodies, RecordsWithValues
 from ingest.service.dead_letters.queues import components_of
 from ingest.service.replay.later_runs import LaterRuns
 from ingest.service.replay.update_replay import UpdateReplay
@@ -53,7 +53,7 @@ class DeadLetterReplay:
         self._configuration = configuration
         self._pipeline = pipeline
         self._catalog = catalog
-        self._plan = replace(plan_of(configuration, pipeline, catalog), is_replay=True, has_letters=False)
+        self._plan = replace(plan_of(configuration, pipeline, catalog), is_replay=True, publishes_dead_letters=False)
         self._lock = replay_lock(configuration, pipeline)
         self._opened = ExitStack()
         self._updates: UpdateReplay | None = None
@@ -64,8 +64,8 @@ class DeadLetterReplay:
         self._rolled_back: dict[str, tuple[Interval, ...]] = {}  # of each table with deferred updates
         self._read_ms: int | None = None
         self._counted: dict[RecordPlace, dict[str, int]] = {}  # of the dead letters of the micro-batch that is read
-        self._bodies = OpenLetterBodies(configuration, catalog)
-        self._values: Mapping[RecordPlace, LetterBody] = {}
+        self._bodies = OpenDeadLetterBodies(configuration, catalog)
+        self._values: Mapping[RecordPlace, DeadLetterBody] = {}
         self._tables = {  # of the sinks into deferred updates
             sink.name: sink.settings.fixed_table or ""
             for sink in self._plan.sinks
@@ -76,7 +76,7 @@ class DeadLetterReplay:
         with ExitStack() as opened:
             opened.enter_context(self._lock)
             stores = driver_stores(self._configuration, [self._plan], opened)
-            self._bodies = opened.enter_context(OpenLetterBodies(self._configuration, self._catalog, stores))
+            self._bodies = opened.enter_context(OpenDeadLetterBodies(self._configuration, self._catalog, stores))
             tables = owned_tables(self._configuration, self._plan, stores)
             self._committers = committers_of(
                 self._configuration, self._plan, stores, tables.feeds, check_owner=self._check_locked
@@ -109,7 +109,7 @@ class DeadLetterReplay:
         records: Sequence[Record],
         batch_time_ms: int,
         sinks_by_record: Mapping[RecordPlace, frozenset[str]],
-        values: Mapping[RecordPlace, LetterBody] = MappingProxyType({}),
+        values: Mapping[RecordPlace, DeadLetterBody] = MappingProxyType({}),
     ) -> tuple[Counts, list[bytes]]:
         """
         Run records at a batch time, each into its sinks; records counted as stored are durable.
@@ -266,7 +266,7 @@ class DeadLetterReplay:
             self._updates.finish()
 
     def release(self, dead_letters: Sequence[DeadLetter]) -> None:
-        """Let go of the bodies of dead letters that need no replay any more; as `OpenLetterBodies.release`."""
+        """Let go of the bodies of dead letters that need no replay any more; as `OpenDeadLetterBodies.release`."""
         self._bodies.release(dead_letters)
 
     def _run_some(

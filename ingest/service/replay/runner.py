@@ -13,7 +13,7 @@ from ingest.pipeline.rate_limiter import RateLimiter
 from ingest.plan.assemble import plan_of
 from ingest.plan.codec import packed
 from ingest.receipt import Counts
-from ingest.service.dead_letters.bodies import LetterPublication, OpenLetterBodies
+from ingest.service.dead_letters.bodies import DeadLetterPublication, OpenDeadLetterBodies
 from ingest.service.dead_letters.queues import components_of, dead_letter_queue, error_budget
 from ingest.service.kafka.source import first_places
 from ingest.service.offsets import kafka_source_of
@@ -82,7 +82,7 @@ class ReplayRunner:
         dead_letters = dead_letter_queue(configuration, pipeline)
         opened.callback(dead_letters.close)
         dead_letters.prepare()
-        bodies = opened.enter_context(OpenLetterBodies(configuration, catalog, stores))
+        bodies = opened.enter_context(OpenDeadLetterBodies(configuration, catalog, stores))
         components = components_of(plan)
         self._settings = kafka_source_of(pipeline)
         self._session = host.session(pipeline.name, self._settings, stores, opened)
@@ -100,7 +100,7 @@ class ReplayRunner:
             committers=committers,
             error_budget=error_budget(pipeline),
             # dead letters of sinks that do not run here are the only copies of their events
-            publish=LetterPublication(
+            publish=DeadLetterPublication(
                 dead_letters, bodies, keeps=lambda dead_letter: components.lacks(dead_letter.component)
             ),
             observer=self._observer,

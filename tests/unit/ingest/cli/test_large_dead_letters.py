@@ -17,16 +17,16 @@ from ingest.dead_letters.files import folder_of
 from ingest.dead_letters.kafka import KafkaDeadLetters
 from ingest.dead_letters.queue import Entry, Mark, ReplayOutcome
 from ingest.pipeline.in_process import InProcessHost
-from ingest.service.dead_letters.bodies import OpenLetterBodies
+from ingest.service.dead_letters.bodies import OpenDeadLetterBodies
 from ingest.service.dead_letters.queues import dead_letter_queue
-from ingest.service.dead_letters.references import LetterReferences
+from ingest.service.dead_letters.references import DeadLetterReferences
 from ingest.service.replay_lock import replay_lock
 from ingest.service.state_folders import checkpoint_folder
 from ingest.spark.streaming.checkpoint import Checkpoint
 from sinks.bodies.body_store import BodyStore
 from tests.support.dead_letter_topic import Topic
 from tests.support.killed_stores import KilledError
-from tests.support.large_letters import publish, references, run, written
+from tests.support.large_dead_letters import publish, references, run, written
 
 LARGE, OTHER = b"l" * 2_500, b"o" * 2_000
 SMALL = b"s" * 10
@@ -122,7 +122,7 @@ def test_replay_writes_the_values_and_releases_the_bodies(ingest, folder, config
 
 
 def test_values_are_read_one_at_a_time(ingest, folder, configuration, letters, monkeypatch):
-    read, seen = OpenLetterBodies.read, []
+    read, seen = OpenDeadLetterBodies.read, []
     run_tasks = InProcessHost.run_tasks
 
     def watched(self, spec, **options):
@@ -131,7 +131,9 @@ def test_values_are_read_one_at_a_time(ingest, folder, configuration, letters, m
         return receipts
 
     monkeypatch.setattr(InProcessHost, "run_tasks", watched)
-    monkeypatch.setattr(OpenLetterBodies, "read", lambda self, body: (seen.append(body.length), read(self, body))[1])
+    monkeypatch.setattr(
+        OpenDeadLetterBodies, "read", lambda self, body: (seen.append(body.length), read(self, body))[1]
+    )
     written(folder, first={"json": ALL})
     assert ingest("dead-letters", "replay", FILE).code == 0
     assert seen == [2_500, 2_000, [None, SMALL, None]]
@@ -298,7 +300,7 @@ class TestFsck:
 
     def test_running_replay_does_not_keep_its_pipeline_from_starting(self, configuration, letters, checkpoint):
         pipeline = configuration.pipelines["p"]
-        with replay_lock(configuration, pipeline), LetterReferences(configuration, is_repair=True) as found:
+        with replay_lock(configuration, pipeline), DeadLetterReferences(configuration, is_repair=True) as found:
             assert found.is_unneeded(letters[1].body_reference)
             assert not found.may_remove(letters[1].body_reference)
             assert not checkpoint.is_locked()

@@ -5,7 +5,7 @@ import tracemalloc
 
 import pytest
 
-from ingest.dead_letters.bodies import LetterBody
+from ingest.dead_letters.bodies import DeadLetterBody
 from ingest.dead_letters.buffer import MAX_DEAD_LETTER_BYTES, DeadLetterBuffer, DeadLettersTooLargeError
 from ingest.dead_letters.envelope import dead_letters_of
 from ingest.masks import Masks
@@ -115,7 +115,7 @@ def test_value_above_the_threshold_is_kept_elsewhere(make_dead_letter):
         buffer.add(make_dead_letter(offset, value=value))
     small, large, empty = dead_letters_of(buffer.lines())
     assert (small, empty) == (make_dead_letter(0, value=b"abc"), make_dead_letter(2, value=None))
-    body = LetterBody("events", hashlib.sha256(b"abcd").hexdigest(), 4)
+    body = DeadLetterBody("events", hashlib.sha256(b"abcd").hexdigest(), 4)
     assert large == make_dead_letter(1, value=b"abcd").with_body(body)
     assert bodies.kept == [(b"dead-letter/p/1000/ticks/0/1/0/split", 4)]
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from ingest import __version__
 from ingest.api import IntegrityError, Record
 from ingest.api.notation import name_from_bytes
-from ingest.dead_letters.bodies import LetterBody, pipeline_of
+from ingest.dead_letters.bodies import DeadLetterBody, pipeline_of
 from ingest.dead_letters.envelope import MAX_MESSAGE_CHARS, DeadLetter
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
@@ -25,7 +25,9 @@ RECORDS = st.builds(
     timestamp_ms=INT64,
     headers=st.lists(st.tuples(NAMES, st.none() | st.binary(max_size=20)), max_size=4).map(tuple),
 )
-BODIES = st.builds(LetterBody, UNICODE, st.binary(min_size=32, max_size=32).map(bytes.hex), st.integers(0, 2**63 - 1))
+BODIES = st.builds(
+    DeadLetterBody, UNICODE, st.binary(min_size=32, max_size=32).map(bytes.hex), st.integers(0, 2**63 - 1)
+)
 WHOLE_LETTERS = st.builds(
     DeadLetter,
     record=RECORDS,
@@ -42,7 +44,7 @@ WHOLE_LETTERS = st.builds(
     product=UNICODE,
 )
 LETTERS = WHOLE_LETTERS | st.builds(DeadLetter.with_body, WHOLE_LETTERS, BODIES)
-BODY = LetterBody("events", "ab" * 32, 70_000_000)
+BODY = DeadLetterBody("events", "ab" * 32, 70_000_000)
 
 
 def dead_letter(**fields) -> DeadLetter:

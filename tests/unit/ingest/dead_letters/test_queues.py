@@ -8,7 +8,7 @@ from itertools import chain
 import pytest
 
 from ingest.api import ConfigError, IntegrityError, NotFoundError, Record, SourceUnavailableError, StoreUnavailableError
-from ingest.dead_letters.bodies import LetterBody
+from ingest.dead_letters.bodies import DeadLetterBody
 from ingest.dead_letters.files import FileDeadLetters, folder_of
 from ingest.dead_letters.kafka import KafkaDeadLetters
 from ingest.dead_letters.queue import Mark, ReplayOutcome
@@ -16,7 +16,7 @@ from ingest.observe.logs import set_up
 
 DONE = Mark(ReplayOutcome.REPLAYED, 77)
 FAILED = Mark(ReplayOutcome.FAILED_AGAIN, 88, "mapping")
-BODY = LetterBody("events", "ab" * 32, 70_000_000)
+BODY = DeadLetterBody("events", "ab" * 32, 70_000_000)
 
 
 def in_topic(topic, state_dir, *, pipeline="p", max_message_bytes=1_000_000):

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from ingest.api import Record, StoreUnavailableError
-from ingest.dead_letters.bodies import LetterBody
+from ingest.dead_letters.bodies import DeadLetterBody
 from ingest.dead_letters.files import FileDeadLetters
 from ingest.dead_letters.queue import Entry, Mark, ReplayOutcome
 from ingest.dead_letters.replay import Components, ReplayStoppedError, Selection, SkipReason, batches_of, replay
@@ -292,7 +292,7 @@ def test_dead_letter_that_is_replaced_while_the_batch_before_it_runs_is_not_mark
 
 def test_bodies_are_released_after_the_marks_of_their_dead_letters(tmp_path, pipeline, make_dead_letter):
     queue = FileDeadLetters(tmp_path / "large", "p")
-    body = LetterBody("events", "ab" * 32, 5)
+    body = DeadLetterBody("events", "ab" * 32, 5)
     letters = [make_dead_letter(offset).with_body(body).to_json() for offset in (1, 2, 7)]
     queue.publish([*letters, make_dead_letter(3).to_json()], 0, 1000)
     pipeline.failing_offsets = {1}
@@ -316,7 +316,7 @@ def test_bodies_are_released_after_the_marks_of_their_dead_letters(tmp_path, pip
 
 
 def test_values_in_a_body_store_are_passed_by_the_place_of_their_records(queue, make_dead_letter):
-    body = LetterBody("events", "ab" * 32, 5)
+    body = DeadLetterBody("events", "ab" * 32, 5)
     letters = [make_dead_letter(0).with_body(body), make_dead_letter(0, component="sink").with_body(body)]
     queue.publish([each.to_json() for each in [*letters, make_dead_letter(1)]], 5, 5000)
     *_, batch = batches_of(entry for entry in queue.entries() if entry.position.endswith(("5:0", "5:1", "5:2")))

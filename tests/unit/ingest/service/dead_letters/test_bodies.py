@@ -9,13 +9,13 @@ from ingest.catalog import Catalog
 from ingest.config.model import Configuration
 from ingest.dead_letters.envelope import DeadLetter
 from ingest.dead_letters.files import FileDeadLetters
-from ingest.service.dead_letters.bodies import LetterPublication, OpenLetterBodies
+from ingest.service.dead_letters.bodies import DeadLetterPublication, OpenDeadLetterBodies
 from ingest.service.dead_letters.queues import dead_letter_queue
 from ingest.spark.state import state_of
 from sinks.bodies.body_store import BodyStore
 from sinks.bodies.errors import BodiesElsewhereError
 from tests.support.killed_stores import KilledError
-from tests.support.large_letters import publish, references, run, written
+from tests.support.large_dead_letters import publish, references, run, written
 
 LARGE, OTHER = b"l" * 2_500, b"o" * 2_000
 
@@ -37,8 +37,8 @@ def letters(configuration: Configuration) -> list[DeadLetter]:
 def publish_again(configuration: Configuration, letters: list[DeadLetter]) -> None:
     """Publish the dead letters of the micro-batch as a replay of a range does."""
     queue = dead_letter_queue(configuration, configuration.pipelines["p"])
-    with OpenLetterBodies(configuration, Catalog()) as bodies:
-        LetterPublication(queue, bodies)([each.to_json() for each in letters], 1, 1_000)
+    with OpenDeadLetterBodies(configuration, Catalog()) as bodies:
+        DeadLetterPublication(queue, bodies)([each.to_json() for each in letters], 1, 1_000)
 
 
 def test_replaced_dead_letters_release_their_bodies(configuration, letters):
@@ -50,8 +50,8 @@ def test_replaced_dead_letters_release_their_bodies(configuration, letters):
 
 def test_dead_letters_that_stay_keep_their_bodies(configuration, letters):
     queue = dead_letter_queue(configuration, configuration.pipelines["p"])
-    with OpenLetterBodies(configuration, Catalog()) as bodies:
-        LetterPublication(queue, bodies, keeps=lambda letter: letter == letters[1])([], 1, 1_000)
+    with OpenDeadLetterBodies(configuration, Catalog()) as bodies:
+        DeadLetterPublication(queue, bodies, keeps=lambda letter: letter == letters[1])([], 1, 1_000)
     assert references(configuration) == {letters[1].body_reference}
 
 
@@ -79,8 +79,8 @@ def test_release_is_repeated_with_the_publication(configuration, letters, monkey
 
     monkeypatch.setattr(BodyStore, "unmark", unavailable)
     queue = dead_letter_queue(configuration, configuration.pipelines["p"])
-    with OpenLetterBodies(configuration, Catalog()) as bodies:
-        publication = LetterPublication(queue, bodies)
+    with OpenDeadLetterBodies(configuration, Catalog()) as bodies:
+        publication = DeadLetterPublication(queue, bodies)
         with pytest.raises(StoreUnavailableError):
             publication([], 1, 1_000)
         publication([], 1, 1_000)
@@ -91,5 +91,5 @@ def test_bodies_in_another_body_store_are_not_released(configuration, letters, t
     """The references would stay, and the bodies with them."""
     bodies = {"threshold": "1000B", "block_size": "1MB", "name": "renamed"}
     renamed = written(tmp_path, tables={"events": {"families": {"f": {}}, "bodies": bodies}})
-    with OpenLetterBodies(renamed, Catalog()) as opened, pytest.raises(BodiesElsewhereError):
+    with OpenDeadLetterBodies(renamed, Catalog()) as opened, pytest.raises(BodiesElsewhereError):
         opened.check(letters)

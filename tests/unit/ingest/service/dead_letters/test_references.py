@@ -8,14 +8,14 @@ import pytest
 
 from ingest.api import Record
 from ingest.config.model import Configuration
-from ingest.dead_letters.bodies import LetterBody, reference_of
+from ingest.dead_letters.bodies import DeadLetterBody, reference_of
 from ingest.dead_letters.envelope import DeadLetter
 from ingest.dead_letters.files import FileDeadLetters
 from ingest.dead_letters.queue import Entry, Mark, ReplayOutcome
-from ingest.service.dead_letters.references import LetterReferences
+from ingest.service.dead_letters.references import DeadLetterReferences
 from ingest.service.state_folders import batch_log_folder, checkpoint_folder
 from ingest.spark.streaming.batch_log import BatchLog, LoggedBatch
-from tests.support.large_letters import publish, written
+from tests.support.large_dead_letters import publish, written
 
 UNKNOWN = reference_of("p", 1_000, b"in/a.log/0/0/0/json")
 
@@ -49,7 +49,7 @@ def test_dead_letters_are_not_kept_in_memory(configuration):
     publish(configuration, 1_000, [letter(offset, b"v" * 50_000) for offset in range(100)])
     tracemalloc.start()
     try:
-        with LetterReferences(configuration) as references:
+        with DeadLetterReferences(configuration) as references:
             assert references.is_unneeded(UNKNOWN)
         _, most = tracemalloc.get_traced_memory()
     finally:
@@ -58,7 +58,7 @@ def test_dead_letters_are_not_kept_in_memory(configuration):
 
 
 def is_unneeded(configuration: Configuration, reference: bytes) -> bool:
-    with LetterReferences(configuration) as references:
+    with DeadLetterReferences(configuration) as references:
         found = references.is_unneeded(reference)
         assert references.is_unknown(reference) is not found
         return found
@@ -80,12 +80,12 @@ def test_reference_is_known_by_its_batch_time(configuration):
 
 def test_reference_is_known_by_its_replayed_dead_letter(configuration, monkeypatch):
     """The dead letter may be in a topic, and its batch in no log any more."""
-    replayed = letter(0, b"").with_body(LetterBody("events", "ab" * 32, 5))
+    replayed = letter(0, b"").with_body(DeadLetterBody("events", "ab" * 32, 5))
     publish(configuration, 1_000, [replayed])
     monkeypatch.setattr(FileDeadLetters, "batch_times", lambda _queue: frozenset())
     queue = FileDeadLetters(configuration.local_dir, "p")
     (entry,) = queue.entries()
-    with LetterReferences(configuration) as references:
+    with DeadLetterReferences(configuration) as references:
         assert not references.is_unneeded(replayed.body_reference)
         assert not references.is_unknown(replayed.body_reference)
     queue.mark({entry.position: Mark(ReplayOutcome.REPLAYED, 2)})
@@ -93,7 +93,7 @@ def test_reference_is_known_by_its_replayed_dead_letter(configuration, monkeypat
 
 
 def test_other_references_are_neither(configuration):
-    with LetterReferences(configuration) as references:
+    with DeadLetterReferences(configuration) as references:
         for reference in (b"report", reference_of("q", 1_000, b"k")):
             assert (references.is_unneeded(reference), references.is_unknown(reference)) == (False, False)
         assert references.is_unknown(b"dead-letter/p/soon/k")
@@ -108,6 +108,6 @@ def test_files_are_read_once(configuration, monkeypatch):
         return read(queue)
 
     monkeypatch.setattr(FileDeadLetters, "entries", noted)
-    with LetterReferences(configuration) as references:
+    with DeadLetterReferences(configuration) as references:
         assert references.is_unneeded(UNKNOWN)
     assert len(readings) == 1

@@ -12,18 +12,18 @@ from ingest.api.bodies import BodyCounts
 from ingest.catalog import Catalog
 from ingest.clock import now_ms
 from ingest.config.model import Configuration
-from ingest.dead_letters.bodies import LetterBody
+from ingest.dead_letters.bodies import DeadLetterBody
 from ingest.plan.assemble import plan_of
 from ingest.receipt import Counts
 from sinks.bodies.body_store import BodyStore
+from sinks.bodies.dead_letters import StoredDeadLetterCommitter, StoredDeadLetters
 from sinks.bodies.errors import BodyGoneError
-from sinks.bodies.large_values import LargeValues, LetterPlace
-from sinks.bodies.letters import StoredLetterCommitter, StoredLetters
+from sinks.bodies.large_values import DeadLetterPlace, LargeValues
 from sinks.bodies.options import BodyOptions
 from sinks.memory import MemoryStore
 from sinks.writing.driver_store import DriverStore
 from tests.support.killed_stores import KilledError
-from tests.support.large_letters import run, written
+from tests.support.large_dead_letters import run, written
 
 T = TypeVar("T")
 LARGE, OTHER, SMALL = b"l" * 2_500_000, b"o" * 2_000, b"s" * 1_000
@@ -48,7 +48,7 @@ def references(configuration: Configuration) -> list[bytes]:
     return in_store(configuration, lambda store: [row.key[32:] for row in store.scan("events_bodies_refs", Scan())])
 
 
-def content(configuration: Configuration, body: LetterBody) -> bytes:
+def content(configuration: Configuration, body: DeadLetterBody) -> bytes:
     def read(store: Store) -> bytes:
         with BodyStore(store, f"{body.table}_bodies", BodyOptions()).open(bytes.fromhex(body.id)) as reader:
             return reader.readall()
@@ -64,7 +64,7 @@ def test_large_value_is_in_the_body_store(configuration):
     letters, moved = run(configuration, 1_000, LARGE, SMALL, b"{}", OTHER, LARGE)
     assert [each.record.value for each in letters] == [None, SMALL, None, None]
     bodies = [each.body for each in letters]
-    assert bodies[0] == bodies[3] == LetterBody("events", hashlib.sha256(LARGE).hexdigest(), len(LARGE))
+    assert bodies[0] == bodies[3] == DeadLetterBody("events", hashlib.sha256(LARGE).hexdigest(), len(LARGE))
     assert bodies[1] is None
     assert (content(configuration, bodies[0]), content(configuration, bodies[2])) == (LARGE, OTHER)
     assert moved.bodies == {"events": BodyCounts(2, len(LARGE) + len(OTHER), 1)}
@@ -93,8 +93,8 @@ def test_batch_that_is_not_committed_leaves_nothing(configuration):
 
 def test_plan_of_other_sinks_has_no_body_store(configuration):
     plan = plan_of(configuration, configuration.pipelines["p"], Catalog())
-    assert plan.letters is not None
-    assert plan.with_tables(["absent"]).letters is None
+    assert plan.dead_letter_bodies is not None
+    assert plan.with_tables(["absent"]).dead_letter_bodies is None
 
 
 def test_driver_that_is_killed_at_each_write(configuration):
@@ -143,14 +143,14 @@ def test_body_store_of_the_first_sink_that_has_one(tmp_path):
         (("%{table}",), "first"),
     ):
         configuration = written(tmp_path, sinks, tables)
-        place = plan_of(configuration, configuration.pipelines["p"], Catalog()).letters
+        place = plan_of(configuration, configuration.pipelines["p"], Catalog()).dead_letter_bodies
         assert (None if place is None else place.table) == table
 
 
 class TestStoreOfTasks:
     """A store that several processes may write, as HBase: tasks store the values, and the driver marks them."""
 
-    PLACE = LetterPlace("s", "events", LargeValues("events_bodies", BodyOptions(), 1_000))
+    PLACE = DeadLetterPlace("s", "events", LargeValues("events_bodies", BodyOptions(), 1_000))
     REFERENCE = b"dead-letter/p/1000/t/0/0/0/json"
 
     @pytest.fixture
@@ -160,7 +160,7 @@ class TestStoreOfTasks:
         return store
 
     def kept(self, store: Store, value: bytes = LARGE) -> tuple[bytes, WriteCounts]:
-        sink = StoredLetters(self.PLACE, store)
+        sink = StoredDeadLetters(self.PLACE, store)
         counts = WriteCounts()
         sink.begin(TaskSpec(Batch("1", 1_000, "1-0")), b"", counts)
         assert sink.keep(value, self.REFERENCE) == hashlib.sha256(value).hexdigest()
@@ -175,7 +175,7 @@ class TestStoreOfTasks:
         assert self.references(store) == []
 
     def test_committed_batch_leaves_one_reference(self, store):
-        committer = StoredLetterCommitter(self.PLACE, DriverStore(store))
+        committer = StoredDeadLetterCommitter(self.PLACE, DriverStore(store))
         for attempt in ("1-0", "2-0"):
             payload, _ = self.kept(store)
             committer.commit(Batch("1", 1_000, attempt), [b"", payload])
@@ -190,5 +190,5 @@ class TestStoreOfTasks:
             later_ms += 2 * DAY_MS
             BodyStore(store, "events_bodies", BodyOptions(), clock_ms=lambda: later_ms).sweep()  # noqa: B023
         with pytest.raises(BodyGoneError, match="start the pipeline again"):
-            StoredLetterCommitter(self.PLACE, DriverStore(store)).commit(Batch("1", 1_000, "1-0"), [payload])
+            StoredDeadLetterCommitter(self.PLACE, DriverStore(store)).commit(Batch("1", 1_000, "1-0"), [payload])
         assert self.references(store) == []

@@ -28,21 +28,21 @@ from ingest.api import (
 from ingest.api.bodies import BodyCounts
 from sinks.bodies.body_store import BodyStore
 from sinks.bodies.errors import BodyGoneError
-from sinks.bodies.large_values import LargeValueBodies, LetterPlace
+from sinks.bodies.large_values import DeadLetterPlace, LargeValueBodies
 from sinks.bodies.staging import StagedBodies, store_staged
 from sinks.writing.driver_store import DriverStore
 
 
-class LetterSink(TaskSink):
+class DeadLetterSink(TaskSink):
     """
-    Keeps values of records for the dead letters of a task; as `ingest.dead_letters.bodies.LetterBodies`.
+    Keeps values of records for the dead letters of a task; as `ingest.dead_letters.bodies.DeadLetterBodies`.
 
     Attributes:
         table: name of the table that has the body store.
         threshold: larger values are kept, in bytes.
     """
 
-    def __init__(self, place: LetterPlace) -> None:
+    def __init__(self, place: DeadLetterPlace) -> None:
         self.table = place.table
         self.threshold = place.values.threshold
 
@@ -51,10 +51,10 @@ class LetterSink(TaskSink):
         """Keep a value; returns the id of the body, in hex digits."""
 
 
-class StagedLetters(LetterSink):
+class StagedDeadLetters(DeadLetterSink):
     """Keeps values for a store that only the driver may write: stages them in files."""
 
-    def __init__(self, place: LetterPlace) -> None:
+    def __init__(self, place: DeadLetterPlace) -> None:
         super().__init__(place)
         self._path = ""
         self._staged: StagedBodies | None = None
@@ -67,7 +67,7 @@ class StagedLetters(LetterSink):
         self._is_empty = True
 
     def keep(self, value: bytes, reference: bytes) -> str:
-        """As `LetterBodies.keep`."""
+        """As `DeadLetterBodies.keep`."""
         assert self._staged is not None  # noqa: S101 - for mypy: begin was called
         self._is_empty = False
         return self._staged.add(self.table, value, reference).hex()
@@ -80,7 +80,7 @@ class StagedLetters(LetterSink):
         """Do nothing: the driver removes the files of an attempt."""
 
 
-class StoredLetters(LetterSink):
+class StoredDeadLetters(DeadLetterSink):
     """
     Keeps values in a store that several processes may write.
 
@@ -89,7 +89,7 @@ class StoredLetters(LetterSink):
         store: of the task, not yet open.
     """
 
-    def __init__(self, place: LetterPlace, store: Store[Any]) -> None:
+    def __init__(self, place: DeadLetterPlace, store: Store[Any]) -> None:
         super().__init__(place)
         self._store = DriverStore(store)
         self._bodies = LargeValueBodies(store, {place.table: place.values})
@@ -102,7 +102,7 @@ class StoredLetters(LetterSink):
         self._counts = counts
 
     def keep(self, value: bytes, reference: bytes) -> str:
-        """As `LetterBodies.keep`; the committer marks the body."""
+        """As `DeadLetterBodies.keep`; the committer marks the body."""
         with self._store.held():
             stored = self._bodies.put(self.table, value)
         body = stored.id.hex()
@@ -119,7 +119,7 @@ class StoredLetters(LetterSink):
         self._store.close()
 
 
-class StagedLetterCommitter(Committer):
+class StagedDeadLetterCommitter(Committer):
     """
     Stores and marks the values that the tasks have staged.
 
@@ -132,7 +132,7 @@ class StagedLetterCommitter(Committer):
 
     def __init__(
         self,
-        place: LetterPlace,
+        place: DeadLetterPlace,
         store: DriverStore,
         incoming: Path,
         on_stored: Callable[[str, BodyCounts], None] = lambda _table, _counts: None,
@@ -166,7 +166,7 @@ class StagedLetterCommitter(Committer):
         shutil.rmtree(self._incoming / batch.attempt, ignore_errors=True)
 
 
-class StoredLetterCommitter(Committer):
+class StoredDeadLetterCommitter(Committer):
     """
     Marks the values that the tasks have stored.
 
@@ -175,7 +175,7 @@ class StoredLetterCommitter(Committer):
         store: of this committer, which closes it.
     """
 
-    def __init__(self, place: LetterPlace, store: DriverStore) -> None:
+    def __init__(self, place: DeadLetterPlace, store: DriverStore) -> None:
         self._place = place
         self._store = store
 
