@@ -18,13 +18,13 @@ from ingest.pipeline.back_pressure import BackPressure
 from ingest.pipeline.rate_limiter import RateLimiter, records_per_batch
 from ingest.plan.codec import packed
 from ingest.plan.plan import Plan
+from ingest.service.committers import committers_of
 from ingest.service.dead_letters.queues import dead_letter_queue, error_budget
 from ingest.service.kafka.batches import batch_recorder
 from ingest.service.observer import PipelineObserver
 from ingest.service.shared import Shared
 from ingest.service.sources import open_source, restart_of
 from ingest.service.state_folders import batch_times_folder, checkpoint_folder, update_replay_file
-from ingest.service.stores import committers_of
 from ingest.service.tables import PipelineTables, owned_tables
 from ingest.spark.cancelled_tasks import CancelledTasks
 from ingest.spark.errors import JVM_GONE

@@ -2,28 +2,18 @@
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, suppress
-from functools import partial
-from pathlib import Path
 from typing import Any
 
-from ingest.api import Committer, ConfigError, ConflictError, Store, StoreSettings, TableSpec
-from ingest.api.bodies import BodyCounts
-from ingest.config.model import Component, Configuration, declared_in
-from ingest.plan.assemble import family_registry, live_store, sink_committers
-from ingest.plan.plan import DEAD_LETTERS, Plan
-from sinks.bodies.dead_letters import StagedDeadLetterCommitter, StoredDeadLetterCommitter
-from sinks.bodies.large_values import LargeValues
-from sinks.bodies.moving import MovedCounts, moving
-from sinks.bodies.staging import BodyCommitter
-from sinks.rewriting.owned_feeds import OwnedFeeds
+from ingest.api import ConfigError, ConflictError, Store, StoreSettings, TableSpec
+from ingest.config.model import Configuration, declared_in
+from ingest.plan.assemble import live_store
+from ingest.plan.plan import Plan
+from ingest.service.state_folders import dead_letters_beside, staging_folder, staging_root
 from sinks.table_records import ensure_declared, record_updates
 from sinks.writing.driver_store import DriverStore
-from sinks.writing.feed_rows import FeedBatch
-from sinks.writing.sending import Sender, ThreadSender
 from sinks.writing.staging import remove_leftovers
-from sinks.writing.store_committer import StoreCommitter
 
 ORPHANED_S = 7 * 24 * 3600.0
 """Staged files of other pipelines are removed at this age: most likely those pipelines are no longer configured.
@@ -163,9 +153,9 @@ def _driver_store(configuration: Configuration, name: str, store: Store[Any], pi
             for is_replay in (False, True):
                 staged = staging_folder(configuration, name, pipeline, is_replay=is_replay)
                 remove_leftovers(str(staged))
-                remove_leftovers(str(_dead_letters_beside(staged)))
+                remove_leftovers(str(dead_letters_beside(staged)))
         with suppress(OSError):  # another process may remove them too
-            for folder in _staging_root(configuration, name).iterdir():
+            for folder in staging_root(configuration, name).iterdir():
                 remove_leftovers(str(folder), idle_s=ORPHANED_S)
 
     return DriverStore(store, prepare)
@@ -188,100 +178,3 @@ def refuse_cluster(stores: Mapping[str, DriverStore], master: str) -> None:
                 f'store "{name}" is embedded: tasks on a cluster cannot write it ("{master}")',
                 hint="use a local master, or an hbase store",
             )
-
-
-def committers_of(
-    configuration: Configuration,
-    plan: Plan,
-    stores: Mapping[str, DriverStore],
-    feeds: OwnedFeeds | None = None,
-    on_bodies: Callable[[str, BodyCounts], None] = lambda _table, _counts: None,
-    *,
-    check_owner: Callable[[], None],
-) -> dict[str, Committer]:
-    """
-    The committers of a plan's sinks, by destination.
-
-    Args:
-        configuration: declares the tables.
-        plan: of the pipeline.
-        stores: the driver's.
-        feeds: of the tables that the sinks write; None without any.
-        on_bodies: called with a table and the counts of its large values that the driver has stored.
-        check_owner: as of `SinkContext`.
-    """
-    committers: dict[str, Committer] = {}
-    for name, component in plan.stores.items():
-        store, bodies = stores.get(name), plan.bodies.get(name, {})
-        declared = declared_in(name, configuration.tables.values())
-        creates = store is not None and (store.capabilities.written_by_driver or store.capabilities.creates_families)
-        families = family_registry(plan, name, store, declared) if store is not None and creates else None
-        batches = _no_feeds if feeds is None else partial(feeds.batches, name)
-        if store is not None and store.capabilities.written_by_driver:
-            staged = staging_folder(configuration, name, plan.pipeline, is_replay=plan.is_replay)
-            committers[name] = StoreCommitter(store, families, staged, declared=declared, feeds=batches)
-            if bodies:
-                committers[name] = BodyCommitter(committers[name], store, bodies, on_bodies)
-        else:
-            committers[name] = StoreCommitter(
-                store,
-                families,
-                sender=partial(_sender, component, bodies),
-                declared=_written(plan, name, declared),
-                feeds=batches,
-            )
-    return (
-        committers
-        | sink_committers(plan, check_owner)
-        | _dead_letter_committers(configuration, plan, stores, on_bodies)
-    )
-
-
-def _dead_letter_committers(
-    configuration: Configuration,
-    plan: Plan,
-    stores: Mapping[str, DriverStore],
-    on_bodies: Callable[[str, BodyCounts], None],
-) -> dict[str, Committer]:
-    """The committer of large values of records that fail; the last one, since the dead letters are published next."""
-    place = plan.dead_letter_bodies if plan.publishes_dead_letters else None
-    if place is None:
-        return {}
-    store = stores.get(place.store)
-    if store is not None and store.capabilities.written_by_driver:
-        staged = staging_folder(configuration, place.store, plan.pipeline, is_replay=plan.is_replay)
-        return {DEAD_LETTERS: StagedDeadLetterCommitter(place, store, _dead_letters_beside(staged), on_bodies)}
-    return {DEAD_LETTERS: StoredDeadLetterCommitter(place, DriverStore(live_store(plan.stores[place.store])))}
-
-
-def _no_feeds(_time_ms: int) -> Mapping[str, FeedBatch]:
-    return {}
-
-
-def _written(plan: Plan, store: str, declared: Mapping[str, TableSpec]) -> Mapping[str, TableSpec]:
-    """The declared tables that a pipeline may write: all of the store, if a sink takes the table from the event."""
-    tables = {sink.settings.fixed_table for sink in plan.mapped_to(store)}
-    return declared if None in tables else {name: spec for name, spec in declared.items() if name in tables}
-
-
-def _sender(component: Component[StoreSettings], bodies: Mapping[str, LargeValues]) -> Sender:
-    return ThreadSender(moving(live_store(component), bodies, MovedCounts()))
-
-
-def staging_folder(configuration: Configuration, store: str, pipeline: str, *, is_replay: bool = False) -> Path:
-    """
-    The folder of a pipeline for the files that its tasks stage for a store; only this pipeline, or its replay, uses it.
-
-    They may run at the same time, and each removes what its earlier attempts have left.
-    """
-    # no pipeline has such a name
-    return _staging_root(configuration, store) / (f"{pipeline}+replay" if is_replay else pipeline)
-
-
-def _dead_letters_beside(staged: Path) -> Path:
-    """The folder for large values of records that fail, beside that of the rows."""
-    return staged.with_name(f"{staged.name}+letters")
-
-
-def _staging_root(configuration: Configuration, store: str) -> Path:
-    return configuration.local_dir.resolve() / "incoming" / store

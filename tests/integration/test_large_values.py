@@ -20,8 +20,8 @@ from ingest.pipeline.loop import MicroBatch, run_until_durable
 from ingest.plan.assemble import live_task, plan_of
 from ingest.plan.stores import owned_store
 from ingest.receipt import Counts
+from ingest.service.committers import committers_of
 from ingest.service.dead_letters.queues import dead_letter_queue
-from ingest.service.stores import committers_of
 from sinks.bodies.body_store import BodyStore
 from sinks.bodies.options import BodyOptions
 from sinks.bodies.pointers import Pointer

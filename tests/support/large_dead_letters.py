@@ -16,8 +16,9 @@ from ingest.pipeline.in_process import InProcessHost
 from ingest.pipeline.loop import MicroBatch, run_until_durable
 from ingest.plan.assemble import live_task, plan_of
 from ingest.receipt import Counts
+from ingest.service.committers import committers_of
 from ingest.service.dead_letters.queues import dead_letter_queue
-from ingest.service.stores import SharedStores, committers_of
+from ingest.service.stores import SharedStores
 from sinks.writing.driver_store import DriverStore
 from tests.support.killed_stores import KilledStore
 

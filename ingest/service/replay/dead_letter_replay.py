@@ -20,13 +20,14 @@ from ingest.pipeline.loop import MicroBatch, run_until_durable
 from ingest.pipeline.splits import ranked
 from ingest.plan.assemble import live_task, plan_of
 from ingest.receipt import Counts
+from ingest.service.committers import committers_of
 from ingest.service.dead_letters.bodies import OpenDeadLetterBodies, RecordsWithValues
 from ingest.service.dead_letters.queues import components_of
 from ingest.service.replay.later_runs import LaterRuns
 from ingest.service.replay.update_replay import UpdateReplay
 from ingest.service.replay_lock import replay_lock
 from ingest.service.state_folders import batch_log_folder, checkpoint_folder
-from ingest.service.stores import committers_of, driver_stores
+from ingest.service.stores import driver_stores
 from ingest.service.tables import owned_tables
 from ingest.sources.kafka import KafkaSourceSettings
 from ingest.spark.streaming.batch_log import BatchLog

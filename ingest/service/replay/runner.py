@@ -13,6 +13,7 @@ from ingest.pipeline.rate_limiter import RateLimiter
 from ingest.plan.assemble import plan_of
 from ingest.plan.codec import packed
 from ingest.receipt import Counts
+from ingest.service.committers import committers_of
 from ingest.service.dead_letters.bodies import DeadLetterPublication, OpenDeadLetterBodies
 from ingest.service.dead_letters.queues import components_of, dead_letter_queue, error_budget
 from ingest.service.kafka.source import first_places
@@ -21,7 +22,6 @@ from ingest.service.replay.host import ReplayHost
 from ingest.service.replay.plan import Piece
 from ingest.service.replay.rolled_back_batches import UnfinishedPiece
 from ingest.service.replay.update_replay import UpdateReplay
-from ingest.service.stores import committers_of
 from ingest.service.tables import owned_tables
 from ingest.spark.cancelled_tasks import CancelledTasks
 from ingest.spark.session import JobGroup

@@ -18,7 +18,7 @@ from ingest.plan.assemble import live_bindings, live_task, plan_of, plugin_task_
 from ingest.plan.plan import Plan
 from ingest.plugins.guard import OutOfMemoryError
 from ingest.receipt import Counts
-from ingest.service.stores import committers_of
+from ingest.service.committers import committers_of
 from tests.support.sinks import LINES, PIPELINE
 
 BATCH = MicroBatch("1000", 1_000, "1", splits=(("a.log", 0, 0),))

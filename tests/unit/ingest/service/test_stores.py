@@ -15,7 +15,9 @@ from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.config.model import Configuration
 from ingest.plan.assemble import plan_of
-from ingest.service.stores import SharedStores, committers_of, driver_stores, refuse_cluster, staging_folder
+from ingest.service.committers import committers_of
+from ingest.service.state_folders import staging_folder
+from ingest.service.stores import SharedStores, driver_stores, refuse_cluster
 from sinks.rowkeys.row_format import RowFormat
 from sinks.updates.keys import UpdateKey
 from sinks.writing.driver_store import DriverStore

@@ -18,7 +18,8 @@ from ingest.pipeline.task import Task
 from ingest.plan.assemble import live_task, plan_of
 from ingest.plan.bodies import bodies_in
 from ingest.receipt import Receipt
-from ingest.service.stores import SharedStores, committers_of
+from ingest.service.committers import committers_of
+from ingest.service.stores import SharedStores
 from sinks.bodies.errors import BodiesDifferError
 from sinks.bodies.pointers import Pointer
 from sinks.bodies.resolving import resolved

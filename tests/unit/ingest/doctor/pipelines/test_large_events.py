@@ -73,7 +73,8 @@ from ingest.config import load
 from ingest.pipeline.in_process import InProcessHost
 from ingest.pipeline.loop import MicroBatch, run_until_durable
 from ingest.plan.assemble import live_task, plan_of
-from ingest.service.stores import SharedStores, committers_of
+from ingest.service.stores import SharedStores
+from ingest.service.committers import committers_of
 
 def most_resident():
     return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM")) >> 10
