@@ -192,8 +192,7 @@ def _mark(out: Output, file: str, table: str, dt: str, batch: str, *, is_kept: b
 
 def opened(out: Output, file: str, table: str) -> "tuple[Configuration, Catalog, ArchivedTable]":
     """The checked pipeline file, its catalog and one of its archived tables; sets up the log."""
-    from ingest.cli.loading import loaded
-    from ingest.cli.run import set_up_logs
+    from ingest.cli.loading import loaded, set_up_logs
     from ingest.service.archived_tables import archived_table
 
     configuration, catalog = loaded(out, file)

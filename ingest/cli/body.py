@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 import typer
 
 from ingest.amounts import counted
+from ingest.cli.by_service import requested
 from ingest.cli.command import FileArgument, TableArgument
 from ingest.cli.output import Output
 
@@ -313,23 +314,21 @@ def fsck(
 def _swept_by_service(out: Output, configuration: "Configuration", table: str) -> "dict[str, int] | None":
     """What a sweep by the running service did; None if no service has the store of the table open."""
     from ingest.plan.bodies import table_with_bodies
-    from ingest.service.duties.client import FollowedDuty
-    from ingest.service.endpoint.client import NotRunningError, ServiceClient
 
     store = configuration.stores[table_with_bodies(configuration, table).store]
     if store.settings.own_folder is None:
         return None
-    try:
-        client = ServiceClient(configuration)
-        duty = client.work_on_table(table, "sweep", {})
-    except NotRunningError:
+    duty = requested(
+        out,
+        configuration,
+        lambda client: client.work_on_table(table, "sweep", {}),
+        does="sweeps the bodies",
+        resumes="run the same command again",
+    )
+    if duty is None:
         return None
-    out.note("the running service sweeps the bodies", "dim")
     with out.progress("bodies", total=None) as advance:
-        return FollowedDuty(client, duty, "run the same command again").follow(
-            lambda content: advance(content["bodies"]),
-            out.state,
-        )
+        return duty.follow(lambda content: advance(content["bodies"]), out.state)
 
 
 def _show_reference(out: Output, body: str, reference: str, verb: str) -> None:

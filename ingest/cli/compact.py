@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ingest.amounts import counted
+from ingest.cli.by_service import OwnProcessOption, requested
 from ingest.cli.command import FileArgument, TableArgument
 from ingest.cli.output import Output
 
@@ -35,13 +36,7 @@ def compact(
             "hour by default.",
         ),
     ] = None,
-    own_process: Annotated[
-        bool,
-        typer.Option(
-            "--own-process",
-            help="Run in this process with all task slots. While the service runs, not with its RocksDB stores.",
-        ),
-    ] = False,
+    own_process: OwnProcessOption = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Count what would be merged; write nothing.")] = False,
 ) -> None:
     """
@@ -55,8 +50,7 @@ def compact(
 
     Example: ingest compact pipeline.yaml counters --older-than 10m --window 1h
     """
-    from ingest.cli.loading import loaded
-    from ingest.cli.run import set_up_logs
+    from ingest.cli.loading import loaded, set_up_logs
     from ingest.durable import private_files
     from ingest.service.rewriting.compaction import CompactionResult
     from ingest.service.rewriting.compaction_host import compact_alone
@@ -90,19 +84,16 @@ def _by_service(
     out: Output, configuration: "Configuration", table: str, request: "CompactionRequest"
 ) -> "FollowedDuty | None":
     """The compaction by the running service; None, with a note, if no service runs."""
-    from ingest.service.duties.client import FollowedDuty
-    from ingest.service.endpoint.client import NotRunningError, ServiceClient
     from ingest.service.rewriting.compaction import table_with_updates
 
     table_with_updates(configuration, table)
-    try:
-        client = ServiceClient(configuration)
-        duty = client.work_on_table(table, "compact", request.model_dump())
-    except NotRunningError as error:
-        out.note(f"{error.message}; the command compacts the table in its own process", "dim")
-        return None
-    out.note("the running service compacts the table", "dim")
-    return FollowedDuty(client, duty, "what is merged stays merged; run the same command again")
+    return requested(
+        out,
+        configuration,
+        lambda client: client.work_on_table(table, "compact", request.model_dump()),
+        does="compacts the table",
+        resumes="what is merged stays merged; run the same command again",
+    )
 
 
 def _show(out: Output, file: str, table: str, result: "CompactionResult", *, is_dry_run: bool) -> None:

@@ -180,7 +180,7 @@ def replay(  # noqa: PLR0913 - the options of the command
 
     Example: ingest dead-letters replay pipeline.yaml --code no_match
     """
-    from ingest.cli.run import set_up_logs
+    from ingest.cli.loading import set_up_logs
     from ingest.clock import now_ms
     from ingest.dead_letters.replay import SkipReason, require
     from ingest.dead_letters.replay import replay as run_again

@@ -1,4 +1,4 @@
-"""Opening a configuration, one of its pipelines, or a store for reading; used by several commands."""
+"""Opening a configuration with its log, one of its pipelines, or a store for reading; used by several commands."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -36,6 +36,18 @@ def loaded(out: Output, file: str, *, shows_records: bool = False) -> "tuple[Con
     configuration = load(file, env=os.environ, lookup=Catalog())
     out.hide_secrets(configuration.masks.hide, in_data=not shows_records)
     return configuration, Catalog(configuration.plugins)
+
+
+def set_up_logs(configuration: "Configuration", *, is_watched: bool) -> None:
+    """Set up the log as configured, with secrets masked; on a terminal only warnings and errors."""
+    from ingest.observe.log_level import LogLevel
+    from ingest.observe.logs import LogFormat, set_up
+
+    log = configuration.service.log
+    level = LogLevel(log.level)
+    if is_watched and level.number < LogLevel.WARNING.number:
+        level = LogLevel.WARNING
+    set_up(level=level, log_format=LogFormat(log.format), mask=configuration.masks.hide)
 
 
 def used_plugins(configuration: "Configuration", catalog: Catalog) -> list[dict[str, str]]:

@@ -72,8 +72,7 @@ def reset(
 
     Example: ingest offsets reset pipeline.yaml --to 2026-01-31T12:00:00Z --dry-run
     """
-    from ingest.cli.loading import loaded, pipeline_of, with_pipeline
-    from ingest.cli.run import set_up_logs
+    from ingest.cli.loading import loaded, pipeline_of, set_up_logs, with_pipeline
     from ingest.service.offsets_reset import reset_offsets
 
     configuration, _ = loaded(out, file)

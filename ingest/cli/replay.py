@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ingest.amounts import counted
+from ingest.cli.by_service import OwnProcessOption
 from ingest.cli.command import FileArgument, PipelineOption
 from ingest.cli.output import Output, counts_of
 
@@ -46,13 +47,7 @@ def replay(  # noqa: PLR0913 - the options of the command
         bool,
         typer.Option("--overwrite", help="Write records that are in no logged batch at the present time."),
     ] = False,
-    own_process: Annotated[
-        bool,
-        typer.Option(
-            "--own-process",
-            help="Run in this process with all task slots. While the service runs, not with its RocksDB stores.",
-        ),
-    ] = False,
+    own_process: OwnProcessOption = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would run; write nothing.")] = False,
 ) -> None:
     """
@@ -71,8 +66,7 @@ def replay(  # noqa: PLR0913 - the options of the command
 
     Example: ingest replay pipeline.yaml --from 2026-01-31T12:00:00Z --to 2026-01-31T13:00:00Z --dry-run
     """
-    from ingest.cli.loading import loaded, pipeline_of, with_pipeline
-    from ingest.cli.run import set_up_logs
+    from ingest.cli.loading import loaded, pipeline_of, set_up_logs, with_pipeline
     from ingest.durable import private_files
     from ingest.service.replay.range_replay import RangeReplay
     from ingest.service.replay.request import ReplayRequest

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ingest.amounts import counted
+from ingest.cli.by_service import requested
 from ingest.cli.command import FileArgument, TableArgument
 from ingest.cli.confirmation import confirm_deletion
 from ingest.cli.output import Output
@@ -41,8 +42,7 @@ def rollback(  # noqa: PLR0913 - the options of the command
 
     Example: ingest rollback pipeline.yaml counters --from 2026-01-31T12:00:00Z --to 2026-01-31T12:59:59.999Z --dry-run
     """
-    from ingest.cli.loading import loaded
-    from ingest.cli.run import set_up_logs
+    from ingest.cli.loading import loaded, set_up_logs
     from ingest.formats.times import moment_of
     from ingest.service.rewriting.rollback import RollbackResult, RowsOverlapError, plan_rollback, roll_back
     from sinks.rewriting.rolled_back import Interval
@@ -71,21 +71,18 @@ def _by_service(
     out: Output, configuration: "Configuration", table: str, interval: "Interval", *, is_strict: bool
 ) -> "FollowedDuty | None":
     """The rollback by the running service, if only that may write the store; else None."""
-    from ingest.service.duties.client import FollowedDuty
-    from ingest.service.endpoint.client import NotRunningError, ServiceClient
     from ingest.service.rewriting.rollback import RollbackRequest
 
     if configuration.stores[configuration.tables[table].store].settings.own_folder is None:
         return None
     request = RollbackRequest(first_ms=interval.first_ms, last_ms=interval.last_ms, is_strict=is_strict)
-    try:
-        client = ServiceClient(configuration)
-        duty = client.work_on_table(table, "rollback", request.model_dump())
-    except NotRunningError as error:
-        out.note(f"{error.message}; the command rolls the table back in its own process", "dim")
-        return None
-    out.note("the running service rolls the table back", "dim")
-    return FollowedDuty(client, duty, "run the same command again; it deletes what remains")
+    return requested(
+        out,
+        configuration,
+        lambda client: client.work_on_table(table, "rollback", request.model_dump()),
+        does="rolls the table back",
+        resumes="run the same command again; it deletes what remains",
+    )
 
 
 def _show(out: Output, table: str, result: "RollbackResult", *, is_dry_run: bool) -> None:

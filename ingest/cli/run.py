@@ -55,7 +55,7 @@ def run(
 
     Example: ingest run --once pipeline.yaml
     """
-    from ingest.cli.loading import loaded
+    from ingest.cli.loading import loaded, set_up_logs
     from ingest.cli.progress import RunProgress, show_totals
     from ingest.durable import private_files
     from ingest.service.lifecycle import Stop
@@ -84,18 +84,6 @@ def run(
             out.note(f'pipeline "{name}" is paused and reads nothing', "yellow")
     _suggest(out, file, configuration, outcome)
     raise typer.Exit(outcome.exit_code)
-
-
-def set_up_logs(configuration: "Configuration", *, is_watched: bool) -> None:
-    """Set up the log as configured, with secrets masked; on a terminal only warnings and errors."""
-    from ingest.observe.log_level import LogLevel
-    from ingest.observe.logs import LogFormat, set_up
-
-    log = configuration.service.log
-    level = LogLevel(log.level)
-    if is_watched and level.number < LogLevel.WARNING.number:
-        level = LogLevel.WARNING
-    set_up(level=level, log_format=LogFormat(log.format), mask=configuration.masks.hide)
 
 
 def _log_dropped(lines: int) -> None:

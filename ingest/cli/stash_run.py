@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from ingest.amounts import counted
+from ingest.cli.by_service import OwnProcessOption, requested
 from ingest.cli.command import FileArgument
 from ingest.cli.output import Output
 
@@ -73,13 +74,7 @@ def run(  # noqa: PLR0913 - the options of the command
     ignore_space: Annotated[
         bool, typer.Option("--ignore-space", help="Start although the root may have too little free space.")
     ] = False,
-    own_process: Annotated[
-        bool,
-        typer.Option(
-            "--own-process",
-            help="Run in this process with all task slots. While the service runs, not with its RocksDB stores.",
-        ),
-    ] = False,
+    own_process: OwnProcessOption = False,
 ) -> None:
     """
     Dump tables into files, as lines of JSON or Parquet.
@@ -94,8 +89,7 @@ def run(  # noqa: PLR0913 - the options of the command
     Example: ingest stash run pipeline.yaml --root ./dumps --tables logs,users
     Example: ingest stash run pipeline.yaml --resume 2026-01-31-02-00-00-5f0c1a
     """
-    from ingest.cli.loading import loaded
-    from ingest.cli.run import set_up_logs
+    from ingest.cli.loading import loaded, set_up_logs
     from ingest.durable import private_files
     from ingest.service.dumps.request import DumpRequest
     from ingest.service.dumps.result import DumpResult
@@ -183,18 +177,15 @@ def _alone(
 def _by_service(out: Output, configuration: "Configuration", request: "DumpRequest") -> "FollowedDuty | None":
     """The dump by the running service; None, with a note, if no service runs."""
     from ingest.service.dumps.plan import tables_of
-    from ingest.service.duties.client import FollowedDuty
-    from ingest.service.endpoint.client import NotRunningError, ServiceClient
 
     tables_of(configuration, request.tables)
-    try:
-        client = ServiceClient(configuration)
-        duty = client.stash(request.model_dump(mode="json"))
-    except NotRunningError as error:
-        out.note(f"{error.message}; the command makes the dump in its own process", "dim")
-        return None
-    out.note("the running service makes the dump", "dim")
-    return FollowedDuty(client, duty, "'ingest stash run FILE --resume ID' keeps the files that are complete")
+    return requested(
+        out,
+        configuration,
+        lambda client: client.stash(request.model_dump(mode="json")),
+        does="makes the dump",
+        resumes="'ingest stash run FILE --resume ID' keeps the files that are complete",
+    )
 
 
 def _show(out: Output, result: "DumpResult") -> None:
