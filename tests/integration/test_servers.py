@@ -1,7 +1,10 @@
 """The servers of the tests: data is stored, also after a kill."""
 
+from pathlib import Path
+
 import pytest
 
+from tests.support.local import HBaseServer, ServerError, jars
 from tests.support.names import unique
 from tests.support.servers import Given, HBase, Kafka
 
@@ -46,3 +49,15 @@ def test_paused_hbase_resumes(hbase: HBase) -> None:
     hbase.pause("thrift")
     hbase.start()
     assert hbase.rows(table) == {}
+
+
+def test_hbase_that_cannot_start_is_reported_with_its_reason(tmp_path: Path) -> None:
+    server = HBaseServer(tmp_path, java_options=jars.SHORT_LIVED, properties={"hbase.rootdir": "nosuch:///"})
+    server.start()
+    try:
+        with pytest.raises(
+            ServerError, match=r"hbase ended while it was starting; HBase: .*nosuch.*; see .*hbase\.log"
+        ):
+            server.wait()
+    finally:
+        server.stop()
