@@ -232,10 +232,9 @@ class NoTableError(StoreRefusedError):
     """There is no such table; the pipeline is blocked until it exists."""
 
     code = "no_table"
+    REMEDY = "correct its name, or declare it under tables and run 'ingest table apply'"
 
-    def __init__(
-        self, message: str, *, code: str | None = None, hint: str | None = "create it with 'ingest table apply'"
-    ) -> None:
+    def __init__(self, message: str, *, code: str | None = None, hint: str | None = REMEDY) -> None:
         super().__init__(message, code=code, hint=hint)
 
 

@@ -1,8 +1,10 @@
 """The error budget: how many records may fail before a pipeline stops."""
 
-from collections import deque
+from collections import Counter, deque
+from collections.abc import Iterable
 
 from ingest.api import ErrorBudgetSpentError
+from ingest.dead_letters.envelope import DeadLetter
 
 _INEXACT = 1e-9  # tolerance for sums of fractions: if every record fails, their sum must not exceed the records
 
@@ -60,9 +62,15 @@ class ErrorBudget:
         allowed = self._share * (read + self._max_records) * (1 + _INEXACT) - wrong
         return max(0, int(allowed), self._min_events - read)
 
-    def check(self, batch_time_ms: int, records: int, failed: float) -> None:
+    def check(self, batch_time_ms: int, records: int, failed: float, dead_letters: Iterable[bytes] = ()) -> None:
         """
         Add a micro-batch.
+
+        Args:
+            batch_time_ms: of the micro-batch.
+            records: number of its records.
+            failed: how many of them failed; see above.
+            dead_letters: of the micro-batch; the error names their most frequent failure, since they are not kept.
 
         Raises:
             ErrorBudgetSpentError: the budget is spent; the batch must not be acknowledged.
@@ -71,10 +79,26 @@ class ErrorBudget:
             read, wrong = self.totals()
             raise ErrorBudgetSpentError(
                 f"{round(wrong, 3):.12g} of {read} records failed ({wrong / read:.1%}) within {self._window_s:g} s of "
-                f"batch time, {self._share:.1%} are allowed; nothing of the last batch is acknowledged",
+                f"batch time{_most_frequent(dead_letters)}, {self._share:.1%} are allowed; nothing of the last batch "
+                "is acknowledged",
                 hint="'ingest explain' shows why events fail; correct the pipeline, or raise error_budget: {share: …}",
             )
 
     def totals(self) -> tuple[int, float]:
         """Records and failed records in the window."""
         return sum(records for _, records, _ in self._batches), sum(failed for _, _, failed in self._batches)
+
+
+def _most_frequent(dead_letters: Iterable[bytes]) -> str:
+    """The most frequent failure, and the place of the first such record; "" without dead letters."""
+    counts: Counter[tuple[str, str]] = Counter()
+    first: dict[tuple[str, str], str] = {}
+    for each in map(DeadLetter.from_json, dead_letters):
+        failure = each.code, each.component
+        counts[failure] += 1
+        first.setdefault(failure, "/".join(map(str, each.record.place)))
+    if not counts:
+        return ""
+    ((failure, _),) = counts.most_common(1)
+    code, component = failure
+    return f', most often with {code} in "{component}" (first {first[failure]})'

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ingest.amounts import counted
-from ingest.api import IngestError, NotFoundError, Source, Store, TableSpec
+from ingest.api import IngestError, NoTableError, NotFoundError, Source, Store, TableSpec
 from ingest.config.model import declared_in
 from ingest.config.options import DeadLetterTopic
 from ingest.plan.assemble import plan_of, sink_checks
@@ -107,25 +107,37 @@ def checks(configuration: "Configuration", catalog: "Catalog") -> Iterator[Check
 
 def _connect_store(configuration: "Configuration", catalog: "Catalog", name: str, component: "Component[Any]") -> str:
     tables = configuration.tables.values()
-    declared = declared_in(name, tables).values()
+    declared = declared_in(name, tables)
     with reading_store_if_exists(component, catalog, timeout_s=CONNECT_TIMEOUT_S) as (store, exists):
         if not exists:
             return "does not exist yet, the first write creates it"
         existing = store.tables()
-        missing = [] if store.capabilities.creates_tables else [spec for spec in declared if not _has(store, spec)]
+        missing = [] if store.capabilities.creates_tables else [spec for spec in declared.values() if not _has(store, spec)]
         if missing:
             raise NotFoundError(
                 f'table "{missing[0].name}" does not exist, or lacks declared families',
                 hint="'ingest table apply' creates what is missing",
             )
+        written = [] if store.capabilities.creates_tables else table_names(configuration, name)
+        absent = [table for table in written if table not in declared and store.families(table) is None]
+        if absent:
+            raise NotFoundError(f'table "{absent[0]}" does not exist', hint=NoTableError.REMEDY)
         # HBase's master knows the tables, and region servers have their rows: a get needs both
-        for spec in declared:
+        for spec in declared.values():
             if store.families(spec.name) is not None:
                 store.get(spec.name, ANY_KEY)
         for table in tables:
             if table.store == name and table.options.bodies is not None:
                 bodies_in(store, table).check()
         return counted(len(existing), "table") + (f" through {store.connected_by}" if store.connected_by else "")
+
+
+def table_names(configuration: "Configuration", store: str) -> list[str]:
+    """Tables of a store that the file declares, or that a sink writes under a fixed name."""
+    sinks = [sink.settings for pipeline in configuration.pipelines.values() for sink in pipeline.sinks]
+    written = [sink.fixed_table for sink in sinks if sink.store_name == store and sink.fixed_table is not None]
+    declared = [table.name for table in configuration.tables.values() if table.store == store]
+    return list(dict.fromkeys([*written, *declared]))
 
 
 def _has(store: Store[Any], spec: TableSpec) -> bool:

@@ -139,7 +139,8 @@ REMEDIES: Mapping[str, str] = {
     "duty_failed": "Read the log of the service; a replay resumes when the command runs again.",
     "empty_row_key": "Add a part to the row key that every event has.",
     "error": _SEE_MESSAGE,
-    "error_budget": "Read `ingest dead-letters list`, correct the pipeline or the producer, then start again.",
+    "error_budget": "The message names the most frequent failure and a record with it, whose dead letter is not kept. "
+    "Run such events through `ingest explain`, correct the pipeline or the producer, then start again.",
     "event": "Correct the pipeline or the producer; then replay the dead letters.",
     "expression": "Add a default to the expression, or guard it with `when`; then replay the dead letters.",
     "families_changed": "None; if it recurs, find the process that removes families.",
@@ -184,7 +185,8 @@ REMEDIES: Mapping[str, str] = {
     "no_event_time": "Set the time with the decorator `timestamp`, or set `on_no_time: default_partition`.",
     "no_exchange": "Use a local file system, such as ext4 or xfs, for `state_dir`; in HDFS move the checkpoint away "
     "and start with --start-from.",
-    "no_table": "Create the table with `ingest table apply`; the service resumes by itself.",
+    "no_table": "Correct the name at the sink; or declare the table under `tables`, and create it with "
+    "`ingest table apply`: the service then resumes by itself.",
     "not_a_bool": "Add the words to the decorator's options, or correct the producer.",
     "not_a_number": "Guard with `when`, or correct the producer; then replay the dead letters.",
     "not_found": "Correct the name, or create it.",

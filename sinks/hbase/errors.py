@@ -59,7 +59,7 @@ _FAILURES = {
         "cell too large: {reason}",
         "set the store's `max_cell_bytes` to refuse such cells before they are sent",
     ),
-    Kind.NO_TABLE: _Failure(NoTableError, 'there is no table "{table}"', "create it with 'ingest table apply'"),
+    Kind.NO_TABLE: _Failure(NoTableError, 'there is no table "{table}"', NoTableError.REMEDY),
     Kind.DISABLED: _Failure(StoreRefusedError, 'table "{table}" is disabled', "enable '{table}' in the hbase shell"),
     Kind.READ_ONLY: _Failure(
         StoreRefusedError, 'table "{table}" is read only', "alter '{table}', READONLY => false in the hbase shell"

@@ -152,6 +152,14 @@ def test_missing_table_and_topic_are_found(kafka: Kafka, hbase: HBase, tmp_path:
     )
     code, found = doctor(file)
     assert (code, above_info(found)) == (1, {"store": "error", "source": "error", "dead_letters": "error"})
+    content = json.loads(file.read_text())
+    (table,) = content.pop("tables")
+    file.write_text(json.dumps(content))
+    code, found = ingest("validate", file, "--connect")
+    assert code == 3, found
+    (error,) = [each["error"] for each in found["connections"] if each["what"] == 'store "cluster"']
+    assert error["message"] == f'table "{table}" does not exist'
+    assert "declare it under tables" in error["hint"]
 
 
 def _set_retention(kafka: Kafka, topic: str, retention_ms: int) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ingest.amounts import counted
 from ingest.config.model import declared_in
 from ingest.config.options import DeadLetterTopic
-from ingest.doctor.connecting import Connection, Kind, connections
+from ingest.doctor.connecting import Connection, Kind, connections, table_names
 from ingest.doctor.examination import Examination, Finding, Found, Key, Severity, Skipped
 from ingest.doctor.pipelines import kafka, machine, network, tables
 from ingest.doctor.pipelines.guide import docs_of
@@ -102,7 +102,7 @@ def _store(configuration: "Configuration", catalog: "Catalog", connection: Conne
         yield _of("ports", subject, partial(network.ports, settings.addresses, subject=subject), needs=("names",))
         needs = (("ports", subject),)
     yield _connected(connection, needs)
-    wanted = tables.names(configuration, connection.name)
+    wanted = table_names(configuration, connection.name)
     if wanted and (settings.own_folder is not None or not settings.creates_tables):
         component = configuration.stores[connection.name]
         declared = declared_in(connection.name, configuration.tables.values())

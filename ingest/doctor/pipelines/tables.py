@@ -5,7 +5,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from ingest.amounts import counted, size
-from ingest.api import BucketsDifferError, Scan, SchemaError, Store, TableSpec, UpdatesDifferError
+from ingest.api import BucketsDifferError, NoTableError, Scan, SchemaError, Store, TableSpec, UpdatesDifferError
 from ingest.api.notation import shown_start
 from ingest.doctor.connecting import ANY_KEY, CONNECT_TIMEOUT_S
 from ingest.doctor.examination import Finding, Found, Severity
@@ -16,15 +16,7 @@ from sinks.scanning.stored_rows import misplaced_row
 
 if TYPE_CHECKING:
     from ingest.catalog import Catalog
-    from ingest.config.model import Component, Configuration
-
-
-def names(configuration: "Configuration", store: str) -> list[str]:
-    """Tables of a store that the file declares, or that a sink writes under a fixed name."""
-    sinks = [sink.settings for pipeline in configuration.pipelines.values() for sink in pipeline.sinks]
-    written = [sink.fixed_table for sink in sinks if sink.store_name == store and sink.fixed_table is not None]
-    declared = [table.name for table in configuration.tables.values() if table.store == store]
-    return list(dict.fromkeys([*written, *declared]))
+    from ingest.config.model import Component
 
 
 def readable(
@@ -81,7 +73,7 @@ def _missing(table: str, subject: str) -> Finding:
         f'table "{table}" does not exist',
         subject,
         {"table": table},
-        hint="declare it under tables, then run 'ingest table apply'",
+        hint=NoTableError.REMEDY,
         why="a pipeline that writes to it is blocked until it exists",
         docs=docs_of("tables"),
     )

@@ -312,7 +312,7 @@ class Job(LoopHost):
         self._check_not_stopping()
         self._confirm_owner()
         check_size(sum(map(len, dead_letters)))
-        self._error_budget.check(batch_time_ms, counts.records, counts.failed)
+        self._error_budget.check(batch_time_ms, counts.records, counts.failed, dead_letters)
 
     def _check_may_start(self, batch_id: int) -> None:
         if self._draining.is_set() or self._stopping.is_set():

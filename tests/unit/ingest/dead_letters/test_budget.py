@@ -70,6 +70,18 @@ def test_error_has_figures_and_a_hint():
     )
 
 
+def test_error_names_the_most_frequent_failure(make_dead_letter):
+    of_batch = [
+        make_dead_letter(7, component="json", code="bad_json"),
+        make_dead_letter(3),
+        make_dead_letter(4),
+    ]
+    with pytest.raises(
+        ErrorBudgetSpentError, match=r"batch time, most often with decorate in .split. \(first ticks/0/3\), 5"
+    ):
+        budget().check(0, 2000, 1900, [each.to_json() for each in of_batch])
+
+
 def test_max_failures_is_what_certainly_spends_the_budget():
     budget = ErrorBudget(share=0.05, min_events=100, window_s=300, max_records=1_000)
     assert budget.max_failures(1_000) == 100  # `min_events` is 100
