@@ -4,7 +4,7 @@ Alert rules of Prometheus, evaluated on the text of scrapes.
 Implements the part of PromQL that `deploy/prometheus/alerts.yaml` uses; anything else is a `SyntaxError`:
 
 - selectors with `=` and `=~`, also over a range; numbers; `time()`
-- `rate` and `increase` of counters, with resets, without extrapolation to the borders of the range
+- `rate` and `increase` of counters, with resets, without extrapolation to the borders of the range; `changes`
 - `sum by (…) (…)` and `max by (…) (…)`; `/`, `-`, `>`, `==`, of which a comparison keeps the left side; `and on (…)`
 
 `test_alerts.py` compares the results with those of `promtool`, where that program is installed.
@@ -148,12 +148,12 @@ class _Parser:
         if word in {"sum", "max"}:
             self._expect("by")
             return _aggregated(self._names(), sum if word == "sum" else max, self.operand())
-        if word in {"rate", "increase"}:
+        if word in _OVER_RANGES:
             self._expect("(")
             name, matchers = self.tokens.pop(0), self._matchers()
             range_s = duration_s(self.tokens.pop(0)[1:-1])
             self._expect(")")
-            return _grown(name, matchers, range_s, per_s=word == "rate")
+            return _over_range(name, matchers, range_s, *_OVER_RANGES[word])
         if re.fullmatch(r"[a-z_]\w*", word):
             return _selected(word, self._matchers())
         raise SyntaxError(f"not implemented: {word}")
@@ -204,16 +204,40 @@ def _selected(name: str, matchers: Mapping[str, re.Pattern[str]]) -> Expression:
     return evaluate
 
 
-def _grown(name: str, matchers: Mapping[str, re.Pattern[str]], range_s: float, *, per_s: bool) -> Expression:
+Points: TypeAlias = list[tuple[float, float]]
+
+
+def _increase(points: Points) -> float:
+    return sum(new - old if new >= old else new for (_, old), (_, new) in pairwise(points))
+
+
+def _rate(points: Points) -> float:
+    return _increase(points) / (points[-1][0] - points[0][0])
+
+
+def _changes(points: Points) -> float:
+    return float(sum(new != old for (_, old), (_, new) in pairwise(points)))
+
+
+_OVER_RANGES: Mapping[str, tuple[Callable[[Points], float], int]] = {
+    "rate": (_rate, 2),
+    "increase": (_increase, 2),
+    "changes": (_changes, 1),
+}
+"""Function -> its value for the points of a series, and the fewest points for which it has one."""
+
+
+def _over_range(
+    name: str, matchers: Mapping[str, re.Pattern[str]], range_s: float, of: Callable[[Points], float], fewest: int
+) -> Expression:
     def evaluate(scrapes: Scrapes, at_s: float) -> Vector:
         found = {}
         window = scrapes.between(at_s - range_s, at_s)
         for labels in _matching(scrapes, name, matchers):
             series = scrapes.series[labels]
             points = [(t, series[t]) for t in window if t in series]
-            if len(points) > 1:
-                grown = sum(new - old if new >= old else new for (_, old), (_, new) in pairwise(points))
-                found[_without_name(labels)] = grown / (points[-1][0] - points[0][0]) if per_s else grown
+            if len(points) >= fewest:
+                found[_without_name(labels)] = of(points)
         return found
 
     return evaluate

@@ -39,6 +39,7 @@ class Simulated:
 
     def __init__(self) -> None:
         self.is_up = True
+        self.started_s = 0.0
         self.acknowledges = True
         self.dropped_lines = 0
         self.dead_letters = EVENTS // 1_000
@@ -57,6 +58,10 @@ class Simulated:
         """Change the state of the pipeline; only a running one acknowledges."""
         self.health.change(PIPELINE, state)
         self.acknowledges = state is State.RUNNING
+
+    def scrape(self) -> str:
+        """The page with the metrics."""
+        return f"{self.metrics.render()[1].decode()}process_start_time_seconds {self.started_s}\n"
 
     def minute(self, at_s: float) -> None:
         """What the pipeline reports within a minute."""
@@ -133,12 +138,20 @@ def is_down(service: Simulated, _minute: int) -> None:
     service.is_up = False
 
 
+def restarts(service: Simulated, minute: int) -> None:
+    """Its only pipeline fails soon after each start."""
+    service.is_up = minute % 2 == 0
+    service.started_s = 60.0 * minute
+    service.state(State.STARTING)
+
+
 def in_state(state: State) -> Fault:
     return lambda service, _minute: service.state(state)
 
 
 FAULTS: Mapping[str, tuple[str, Fault]] = {
     "the process has ended": ("Attr2hbaseDown", is_down),
+    "the process ends after each start": ("Attr2hbaseRestarts", restarts),
     "failed": ("Attr2hbasePipelineFailed", in_state(State.FAILED)),
     "blocked": ("Attr2hbasePipelineBlocked", in_state(State.BLOCKED)),
     "backing off": ("Attr2hbasePipelineBlocked", in_state(State.BACKING_OFF)),
@@ -186,7 +199,7 @@ def scraped(fault: Fault = lambda _service, _minute: None, minutes: int = MINUTE
         service.minute(minute * 60.0)
         if minute >= FAULT_AT:
             fault(service, minute - FAULT_AT)
-        scrapes.add(minute * 60.0, service.metrics.render()[1].decode() if service.is_up else None)
+        scrapes.add(minute * 60.0, service.scrape() if service.is_up else None)
     return scrapes
 
 
@@ -211,7 +224,7 @@ class TestRules:
         assert dict(labels) | TARGET == dict(labels)
         if alert in {"Attr2hbaseCompactionBehind", "Attr2hbaseDumpOld", "Attr2hbaseFeedExpirationNear"}:
             assert dict(labels)["table"] == TABLE
-        elif alert not in {"Attr2hbaseDown", "Attr2hbaseLogLinesDropped"}:
+        elif alert not in {"Attr2hbaseDown", "Attr2hbaseRestarts", "Attr2hbaseLogLinesDropped"}:
             assert dict(labels)["pipeline"] == PIPELINE
 
     @pytest.mark.parametrize("fault", TRANSIENT)
