@@ -112,7 +112,9 @@ def _connect_store(configuration: "Configuration", catalog: "Catalog", name: str
         if not exists:
             return "does not exist yet, the first write creates it"
         existing = store.tables()
-        missing = [] if store.capabilities.creates_tables else [spec for spec in declared.values() if not _has(store, spec)]
+        missing = (
+            [] if store.capabilities.creates_tables else [spec for spec in declared.values() if not _has(store, spec)]
+        )
         if missing:
             raise NotFoundError(
                 f'table "{missing[0].name}" does not exist, or lacks declared families',

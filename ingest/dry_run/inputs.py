@@ -10,6 +10,7 @@ from ingest.api.notation import from_notation, name_from_bytes, name_to_bytes, t
 from ingest.config.problems import Kind, Place, Problem, Report
 from ingest.config.test_cases import Given, GivenRecord
 from ingest.config.translate import problems_in_line
+from ingest.suggest import closest
 
 _BYTES_KEY = '{"b64":'  # start of a name that is not UTF-8, as a key of a JSON object
 
@@ -43,6 +44,10 @@ def inputs_of(lines: Iterable[bytes], name: str = "events") -> Iterator[Given]:
         if not isinstance(content, dict):
             hint = 'for example {"body": "text"}'
             raise _bad([Problem(Kind.WRONG_TYPE, Place(name, number, 1), "an event must be an object", hint)])
+        if content and not any(key in Given.model_fields or closest(key, Given.model_fields) for key in content):
+            hint = 'if each line is the body of an event, give the file with --lines; else write {"body": "text"}'
+            text = "the object has no field of an event"
+            raise _bad([Problem(Kind.MISSING_FIELD, Place(name, number, 1), text, hint)])
         if isinstance(body := content.get("body"), dict) and body.keys() >= {"table", "id"} and "record" in content:
             # a dead letter, as `dead-letters show` prints it
             text = f'the value of the record is in the body store of table "{body["table"]}"'

@@ -81,7 +81,7 @@ UNKNOWN = {
     "memory": "the heap is unknown: give --heap or --jmx",
     "write_rate": "the write rate is unknown: give --write-rate, --metrics or --jmx",
     "regions": "the number of regions is unknown: give --regions, --jmx or FILE",
-    "families": "the number of families is unknown: give --families or FILE",
+    "families": "the number of families is unknown: give --families, or a FILE with `tables`",
     "tables": "the tables are unknown: give FILE",
     "writers": "the sinks are unknown: give FILE",
     "sample": "there are no metrics: give --jmx",

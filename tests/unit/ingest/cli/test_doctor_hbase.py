@@ -121,7 +121,7 @@ class TestSite:
         reasons = {each["check"]: each["reason"] for each in result.json["skipped"]}
         assert (result.code, [each["check"] for each in result.json["passed"]]) == (0, ["M1", "M2", "M3", "M4"])
         assert reasons["M5"] == "the heap is unknown: give --heap or --jmx"
-        assert reasons["M11"] == "the number of families is unknown: give --families or FILE"
+        assert reasons["M11"] == "the number of families is unknown: give --families, or a FILE with `tables`"
         assert reasons["M18"] == "there are no two samples of metrics: give --jmx, with an --interval above 0s"
 
     @pytest.mark.parametrize(("fail_on", "code"), [(None, 1), ("warning", 1), ("error", 1), ("critical", 0)])
