@@ -1,5 +1,6 @@
 """Watches how far the consumer groups of the feeds of a service have come, and how much of the retention is left."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -8,7 +9,6 @@ from ingest.config.model import Configuration
 from ingest.observe.metrics import Metrics
 from ingest.observe.results import GroupLag
 from ingest.plan.open_feeds import leases_of
-from ingest.service.duties.scheduler import Duties
 from ingest.service.duties.table_watch import Measures, TableWatch
 from ingest.service.shared import Shared
 from sinks.feed.client import FeedClient
@@ -24,13 +24,13 @@ class FeedWatch(TableWatch[tuple[str, str], GroupLag]):
     Sets the metrics of consumer groups, for the feeds in stores that the driver has open.
 
     Args:
-        duties: of the service; has its present configuration.
+        present: as of `TableWatch`.
         metrics: of the service.
     """
 
-    def __init__(self, duties: Duties, metrics: Metrics) -> None:
+    def __init__(self, present: Callable[[], Shared | None], metrics: Metrics) -> None:
         failure = "the consumer groups of a feed cannot be read"
-        super().__init__("feeds", CHECK_S, duties, _measures, metrics.feed_groups, failure=failure)
+        super().__init__("feeds", CHECK_S, present, _measures, metrics.feed_groups, failure=failure)
 
 
 def _measures(shared: Shared) -> Measures[tuple[str, str], GroupLag]:

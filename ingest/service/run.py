@@ -312,8 +312,8 @@ def _serve(
         opened.enter_context(BodySweepSchedule(duties, shared.metrics))
         opened.enter_context(CompactionSchedule(duties, shared.metrics))
         opened.enter_context(DumpSchedule(duties, shared.metrics))
-        opened.enter_context(FeedWatch(duties, shared.metrics))
-        opened.enter_context(ArchiveWatch(duties, shared.metrics))
+        opened.enter_context(FeedWatch(lambda: duties.shared, shared.metrics))
+        opened.enter_context(ArchiveWatch(lambda: duties.shared, shared.metrics))
     access, http = access_of(configuration), configuration.service.http
     pages = Pages(shared.health, shared.activity, shared.metrics.render, control, duties, access)
     endpoint = HttpEndpoint(http.listen, pages, http.tls)

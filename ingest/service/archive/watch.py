@@ -1,12 +1,12 @@
 """Watches how many files the archives of a service have, and what a cleanup could remove."""
 
+from collections.abc import Callable
 from functools import partial
 
 from ingest.clock import now_ms
 from ingest.observe.metrics import Metrics
 from ingest.observe.results import ArchiveSize
 from ingest.service.archived_tables import ArchivedTable, archived_tables
-from ingest.service.duties.scheduler import Duties
 from ingest.service.duties.table_watch import Measures, TableWatch
 from ingest.service.shared import Shared
 from sinks.archive.cleanup import BatchState, FoundBatch, batches_of
@@ -22,13 +22,13 @@ class ArchiveWatch(TableWatch[str, ArchiveSize]):
     Sets the metrics of archived tables.
 
     Args:
-        duties: of the service; has its present configuration.
+        present: as of `TableWatch`.
         metrics: of the service.
     """
 
-    def __init__(self, duties: Duties, metrics: Metrics) -> None:
+    def __init__(self, present: Callable[[], Shared | None], metrics: Metrics) -> None:
         failure = "the files of an archive cannot be listed"
-        super().__init__("archives", CHECK_S, duties, _measures, metrics.archives, failure=failure)
+        super().__init__("archives", CHECK_S, present, _measures, metrics.archives, failure=failure)
 
 
 def _measures(shared: Shared) -> Measures[str, ArchiveSize]:

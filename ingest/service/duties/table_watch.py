@@ -6,7 +6,6 @@ from typing import Generic, TypeVar
 from ingest.api import IngestError
 from ingest.observe.logs import logger
 from ingest.service.duties.periodic import Periodic
-from ingest.service.duties.scheduler import Duties
 from ingest.service.shared import Shared
 
 JOIN_S = 1.0  # a store or a file system that does not answer must not delay the end of the service
@@ -27,7 +26,7 @@ class TableWatch(Periodic, Generic[K, V]):
     Args:
         name: of the thread.
         interval_s: between two checks.
-        duties: of the service; has its present configuration.
+        present: returns what the service shares now; None before its pipelines start.
         measures: of the tables of the configuration.
         set_metrics: called at each check with what was measured.
         failure: message of the log when a table cannot be measured; once until it can.
@@ -37,14 +36,14 @@ class TableWatch(Periodic, Generic[K, V]):
         self,
         name: str,
         interval_s: float,
-        duties: Duties,
+        present: Callable[[], Shared | None],
         measures: Callable[[Shared], Measures[K, V]],
         set_metrics: Callable[[Mapping[K, V]], None],
         *,
         failure: str,
     ) -> None:
         super().__init__(name, interval_s, self.check, join_s=JOIN_S)
-        self._duties = duties
+        self._present = present
         self._measures = measures
         self._set_metrics = set_metrics
         self._failure = failure
@@ -52,7 +51,7 @@ class TableWatch(Periodic, Generic[K, V]):
 
     def check(self) -> None:
         """Set the metrics once; a table that cannot be measured is left out."""
-        shared = self._duties.shared
+        shared = self._present()
         found: dict[K, V] = {}
         for table, measure in ({} if shared is None else self._measures(shared)).items():
             try:

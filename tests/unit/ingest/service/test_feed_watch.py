@@ -54,7 +54,7 @@ def shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 def rendered(shared: Any) -> list[str]:
     metrics = Metrics(process=False)
-    FeedWatch(SimpleNamespace(shared=shared), metrics).check()  # type: ignore[arg-type] # only `shared` is used
+    FeedWatch(lambda: shared, metrics).check()
     return [line for line in metrics.render()[1].decode().splitlines() if line.startswith("ingest_feed_")]
 
 
@@ -91,7 +91,7 @@ def test_store_that_is_away_has_no_metrics(shared: Any, monkeypatch: pytest.Monk
 
 
 def test_watch_ends(shared: Any):
-    with FeedWatch(SimpleNamespace(shared=shared), Metrics(process=False)):  # type: ignore[arg-type] # only `shared`
+    with FeedWatch(lambda: shared, Metrics(process=False)):
         pass
     assert rendered(None) == []
 

@@ -34,7 +34,7 @@ def shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def rendered(shared: Any) -> dict[str, float]:
     metrics = Metrics(process=False)
-    ArchiveWatch(SimpleNamespace(shared=shared), metrics).check()  # type: ignore[arg-type] # only `shared` is used
+    ArchiveWatch(lambda: shared, metrics).check()
     lines = [line for line in metrics.render()[1].decode().splitlines() if line.startswith("ingest_archive_")]
     return {name.partition("{")[0]: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}
 

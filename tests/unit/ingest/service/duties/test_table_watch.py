@@ -1,7 +1,6 @@
 """Metrics of tables that are set again and again."""
 
 from collections.abc import Mapping
-from types import SimpleNamespace
 from typing import Any
 
 from structlog.testing import capture_logs
@@ -19,9 +18,9 @@ def away() -> Mapping[str, int]:
 def checked(*each: Mapping[str, Any] | None) -> list[Mapping[str, int]]:
     """What is set at checks of tables with these measures; None is a service that has not started."""
     found: list[Mapping[str, int]] = []
-    duties = SimpleNamespace(shared=None)
-    watch = TableWatch("w", 60.0, duties, lambda shared: shared, found.append, failure=FAILURE)  # type: ignore[arg-type]
-    for duties.shared in each:
+    shared = iter(each)
+    watch = TableWatch("w", 60.0, lambda: next(shared), lambda of: of, found.append, failure=FAILURE)  # type: ignore[arg-type,return-value]
+    for _ in each:
         watch.check()
     return found
 
