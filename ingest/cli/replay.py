@@ -27,6 +27,10 @@ _MAY_HIDE = (
     "(`timestamp: event`), the replay hides their value"
 )
 _NO_RECORDS = "no record of the pipeline's topics has a timestamp in this range (times without a zone are UTC)"
+_NOTHING_REPLAYED = (
+    "nothing was replayed: the topics have no record in this range (times without a zone are UTC), or the pipeline "
+    "has not stored those that they have; see --dry-run"
+)
 _SHOWN = 20  # pieces that a dry run lists
 
 
@@ -154,11 +158,18 @@ def _show_plan(out: Output, run: "RangeReplay", plan: "RangePlan") -> None:
             "has_changed": plan.has_changed,
             "is_refused": is_refused,
             "may_hide_values": may_hide_values,
+            "not_durable": plan.not_durable,
         }
         out.json(about | counts)
         return
+    if plan.not_durable:
+        out.note(
+            f"left out: {counted(plan.not_durable, 'offset')} of this range, which the pipeline has not stored yet",
+            "yellow",
+        )
     if not plan.pieces and not plan.resumes:
-        out.note(_NO_RECORDS, "yellow")
+        if not plan.not_durable:
+            out.note(_NO_RECORDS, "yellow")
         return
     rows = [
         (_MEANINGS[kind.value], f"{len(pieces):,}", f"{sum(piece.offsets for piece in pieces):,}")
@@ -196,7 +207,7 @@ def _show_totals(out: Output, totals: "ReplayTotals") -> None:
         )
         return
     if not totals.records:
-        out.note(_NO_RECORDS, "yellow")
+        out.note(_NOTHING_REPLAYED, "yellow")
         return
     dropped, dead_lettered = totals.dropped.total(), totals.dead_lettered.total()
     numbers = (totals.batches, totals.read, totals.stored, dropped, dead_lettered, totals.cells)

@@ -72,8 +72,8 @@ class FolderLock(ProcessLock):
     """
     Exclusive use of a folder, from `acquire` to `release` or the end of the process, also by kill -9.
 
-    It is a lock of the kernel (flock) on the file `lock` in the folder, which names its owner and is never removed. It
-    excludes the processes of one machine.
+    It is a lock of the kernel (flock) on the file `lock` in the folder, which names its owner and must not be removed.
+    It excludes the processes of one machine.
 
     Args:
         folder: created if it is missing.
@@ -83,6 +83,7 @@ class FolderLock(ProcessLock):
 
     def __init__(self, folder: Path, *, kind: str, hint: str) -> None:
         self._folder = folder
+        self._path = folder / "lock"
         self._kind = kind
         self._hint = hint
         self._file: IO[bytes] | None = None
@@ -97,13 +98,14 @@ class FolderLock(ProcessLock):
         """
         with file_errors(self._folder), contextlib.ExitStack() as opened:
             make_folder(self._folder)
-            file = opened.enter_context(open_private(self._folder / "lock", "a+b"))
+            file = opened.enter_context(open_private(self._path, "a+b"))
             while not _try_flock(file, fcntl.LOCK_EX):
                 if _try_flock(file, fcntl.LOCK_SH):
                     continue  # `is_held` of another process had it, for a moment
                 file.seek(0)
                 owner = file.read().decode("utf-8", "replace").strip() or "another process"
                 raise ConflictError(f'{self._kind} "{self._folder}" is in use by {owner}', hint=self._hint)
+            self._check_in_place(file)
             file.truncate(0)
             file.write(this_process().encode())
             file.flush()
@@ -115,7 +117,29 @@ class FolderLock(ProcessLock):
         return is_held(self._folder)
 
     def check(self) -> None:
-        """Does nothing: the kernel ends this lock only with the process."""
+        """
+        Check that another process would be refused.
+
+        Raises:
+            ConflictError: `lease_lost`: the file was removed or replaced, so another process may have taken the folder.
+            StoreUnavailableError: the folder cannot be read.
+        """
+        if self._file is not None:
+            with file_errors(self._folder):
+                self._check_in_place(self._file)
+
+    def _check_in_place(self, file: IO[bytes]) -> None:
+        """Check that the path names the locked file: a process that opens another one gets the lock of that."""
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(file.fileno()), self._path.stat()):
+                return
+        raise ConflictError(
+            f'{self._kind} "{self._folder}" is no longer locked by {this_process()}: "{self._path}" was removed or '
+            "replaced",
+            code="lease_lost",
+            hint="do not remove this file, the lock ends with its process; check that one process uses the folder, "
+            "and start again",
+        )
 
     def release(self) -> None:
         """Release the lock; may be called twice, or without `acquire`."""

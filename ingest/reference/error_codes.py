@@ -226,7 +226,7 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
     ),
     "lease_lost": (
         api.ConflictError,
-        "This process was suspended or cut off from the file system, and another process has taken over its work.",
+        "This process was suspended or cut off, or its file `lock` was removed: another one may have taken over.",
     ),
     "log_truncated": (api.PositionLostError, "Kafka lost records that were read: a partition became shorter."),
     "login_failed": (api.SourceUnavailableError, "A Kafka broker rejected the mechanism, the user or the password."),

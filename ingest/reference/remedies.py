@@ -161,7 +161,8 @@ REMEDIES: Mapping[str, str] = {
     "not_reached": "Look at `ingest status FILE`: correct the cause and reload, or wait; the service has the command.",
     "early_event": "Check the clock of the sender; or raise `early` of the sink, then replay the dead letters.",
     "late_event": "Raise `late` of the sink, then replay the dead letters; or write the partition again.",
-    "lease_lost": "Leave the work to the process in the message; find what suspended this one or its network.",
+    "lease_lost": "Leave the work to the process in the message; find what suspended this one or its network, or "
+    "removed the file. Then start again.",
     "lifecycle": "Report the bug.",
     "locked": "Stop the other process, or choose another name. With state in HDFS, a start takes over from a lost "
     "machine 30 s after the last heartbeat.",

@@ -186,10 +186,7 @@ def _targets(
     try:
         start = Start.parse(to, timezone)
     except ValueError as error:
-        raise ConfigError(
-            f'"{to}" is neither earliest, latest, a time nor an existing file',
-            hint='write a time as in "2026-01-31T12:00:00Z", or the path of a JSON file of offsets',
-        ) from error
+        raise ConfigError(str(error), hint="an existing JSON file of offsets is accepted too") from error
     match start.at:
         case "earliest":
             return begins
@@ -206,9 +203,9 @@ def _targets(
 def _listed(path: Path) -> dict[tuple[str, int], int]:
     """The offsets in a JSON file."""
     try:
-        content = json.loads(path.read_bytes())
+        content = json.loads(path.read_bytes(), object_pairs_hook=_object)
         listed = {
-            (str(topic), int(partition)): offset
+            (topic, _number(partition)): offset
             for topic, partitions in content.items()
             for partition, offset in partitions.items()
         }
@@ -217,6 +214,21 @@ def _listed(path: Path) -> dict[tuple[str, int], int]:
     if not listed or not all(type(offset) is int and offset >= 0 for offset in listed.values()):
         raise ConfigError(f'"{path}" is not a file of offsets', hint=_FORM)
     return listed
+
+
+def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """An object of the file; of two equal names, which offset is meant is unknown."""
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f'"{next(name for name in names if names.count(name) > 1)}" is there twice')
+    return content
+
+
+def _number(partition: str) -> int:
+    if partition != str(int(partition)):
+        raise ValueError(f'"{partition}" is not the number of a partition')
+    return int(partition)
 
 
 _FORM = 'write JSON: {"TOPIC": {"PARTITION": OFFSET}}'

@@ -54,7 +54,7 @@ class Start:
         Parse a start; a time without a UTC offset is in the given zone.
 
         Raises:
-            ValueError: the text is not earliest, latest or a time.
+            ValueError: the text is not earliest, latest or a time since 1970; Kafka gives negative ones other meanings.
         """
         if text in ("earliest", "latest"):
             return cls(text, text=text)
@@ -66,7 +66,10 @@ class Start:
             ) from error
         if moment.tzinfo is None:
             moment = moment.replace(tzinfo=ZoneInfo(zone))
-        return cls("time", time_ms=round(moment.timestamp() * 1000), text=text)
+        time_ms = round(moment.timestamp() * 1000)
+        if time_ms < 0:
+            raise ValueError(f'"{text}" is before 1970; write earliest to read all records')
+        return cls("time", time_ms=time_ms, text=text)
 
 
 def _topic(name: str) -> str:

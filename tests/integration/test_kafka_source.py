@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ingest.api import PositionLostError
+from ingest.api import ConfigError, PositionLostError, Source
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.observe.metrics import Metrics
@@ -21,6 +21,17 @@ NO_SESSION: Any = None
 """Spark's session is used only after the checks."""
 
 
+FUTURE = "2100-01-01T00:00:00Z"
+
+
+def source_of(kafka: Kafka, folder: Path, options: str, start_from: str | None = None) -> Source[Any]:
+    """The source of a pipeline with these options and its checkpoint in `folder`/state."""
+    (folder / "p.yaml").write_text(pipeline(f"kafka: {{brokers: '{kafka.brokers}', {options}}}"))
+    configuration = load(folder / "p.yaml", env={}, lookup=Catalog())
+    checkpoint, times = Checkpoint(folder / "state"), BatchTimes(folder / "times", lambda: 1)
+    return open_source(Catalog(), configuration.pipelines["p"], checkpoint, times, start_from, Metrics(["p"]))
+
+
 @pytest.mark.parametrize(
     ("topics", "advice"),
     [
@@ -34,11 +45,8 @@ def test_deleted_topic_of_a_checkpoint_is_named(kafka: Kafka, tmp_path: Path, to
     kafka.produce(gone, ["a", "b"])
     kafka.produce(beside, ["a"])
     written = topics.format(gone=gone, beside=beside)
-    (tmp_path / "p.yaml").write_text(pipeline(f"kafka: {{brokers: '{kafka.brokers}', group: {group}, {written}}}"))
-    configuration = load(tmp_path / "p.yaml", env={}, lookup=Catalog())
     acknowledge(tmp_path / "state", 0, {gone: {0: 1}} | ({beside: {0: 1}} if beside in written else {}))
-    checkpoint, times = Checkpoint(tmp_path / "state"), BatchTimes(tmp_path / "times", lambda: 1)
-    source = open_source(Catalog(), configuration.pipelines["p"], checkpoint, times, None, Metrics(["p"]))
+    source = source_of(kafka, tmp_path, f"group: {group}, {written}")
     kafka.delete_topic(gone)
 
     with pytest.raises(PositionLostError) as lost:
@@ -48,3 +56,19 @@ def test_deleted_topic_of_a_checkpoint_is_named(kafka: Kafka, tmp_path: Path, to
     assert lost.value.message.startswith(f'topic "{gone}" was deleted: the checkpoint has offsets')
     assert advice in (lost.value.hint or "")
     assert kafka.committed(group, beside) == ({0: 1} if beside in written else {})
+
+
+def test_start_in_the_future_is_refused_because_all_records_would_be_skipped(kafka: Kafka, tmp_path: Path) -> None:
+    topic, group = kafka.create_topic("future"), unique("group")
+    kafka.produce(topic, ["a"])
+    options = f"group: {group}, topics: [{topic}]"
+    for source in (
+        source_of(kafka, tmp_path, options, start_from=FUTURE),
+        source_of(kafka, tmp_path, f"{options}, start: '{FUTURE}'"),
+    ):
+        with pytest.raises(ConfigError, match=f'starts in the future, at "{FUTURE}"'):
+            source.identity()
+    assert not (tmp_path / "state").exists()
+    # with a checkpoint the option is not used
+    acknowledge(tmp_path / "state", 0, {topic: {0: 1}})
+    assert source_of(kafka, tmp_path, f"{options}, start: '{FUTURE}'").identity()["topics"] == topic

@@ -17,6 +17,7 @@ from ingest.api import (
     RecordPlace,
     Source,
 )
+from ingest.clock import now_ms
 from ingest.durable import StatePath, file_errors, make_folder, write_durably
 from ingest.kafka.admin import KafkaAdmin
 from ingest.kafka.offsets import GroupOffsets
@@ -97,7 +98,7 @@ class KafkaSource(Source[KafkaSourceSettings]):
             cluster = admin.cluster_id()
             topics = topics_of(self.settings, admin)
         if self._start is None:
-            self._start = self._first_start(topics)
+            self._start = self._checked_start(topics)
         pattern = self.settings.topics_pattern
         return {"cluster": cluster, "topics": f"pattern {pattern}" if pattern is not None else ",".join(sorted(topics))}
 
@@ -201,6 +202,17 @@ class KafkaSource(Source[KafkaSourceSettings]):
                 hint="check the topic's retention; to resume with the remaining records, move "
                 f"\"{self._checkpoint.folder}\" away and run 'ingest run --start-from earliest'",
             )
+
+    def _checked_start(self, topics: list[str]) -> Start:
+        """The start position; refuses a time in the future, before which all records would be skipped."""
+        start = self._first_start(topics)
+        if start.time_ms is not None and start.time_ms > now_ms() and not acknowledged_offsets(self._checkpoint):
+            raise ConfigError(
+                f'pipeline "{self.context.pipeline}" starts in the future, at "{start.text}": it would skip all '
+                "records until then",
+                hint="write latest to skip the records that are there, or a time that has passed",
+            )
+        return start
 
     def _first_start(self, topics: list[str]) -> Start:
         """The start position of a new checkpoint; refuses one that would silently lose or repeat events."""

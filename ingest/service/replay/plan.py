@@ -7,11 +7,14 @@ from enum import StrEnum
 
 import orjson
 
+from ingest.amounts import counted
 from ingest.api import ConfigError
 from ingest.dead_letters.replay import BEFORE_BATCH_MS
-from ingest.spark.streaming.batch_log import LoggedBatch, OffsetRanges
+from ingest.formats.times import moment
+from ingest.spark.streaming.batch_log import LoggedBatch, OffsetRanges, offsets_in
 from ingest.spark.streaming.batch_time import MIN_GAP_MS
 
+_FIRST_MS = 1  # the earliest batch time: a delete is written one millisecond before it
 _PART_NUMBERS = 1_000_000_000
 _UNLOGGED_NUMBERS = 5_500_000_000
 """
@@ -50,7 +53,7 @@ class Piece:
     @property
     def offsets(self) -> int:
         """Number of offsets; that of the records may be smaller, as after a transaction or a compaction."""
-        return sum(end - begin for begin, end in self.ranges.values())
+        return offsets_in(self.ranges)
 
     @property
     def name(self) -> str:
@@ -126,9 +129,18 @@ def unlogged_pieces(logged: Iterable[Piece], selected: OffsetRanges, time_ms: in
         selected: the offsets to replay.
         time_ms: the batch time of the last piece.
         max_offsets: maximum size of a piece.
+
+    Raises:
+        ConfigError: the time of the first piece would be before 1970.
     """
     found = list(_unlogged_ranges(logged, selected, max_offsets))
     first_ms = time_ms - MIN_GAP_MS * (len(found) - 1)
+    if found and first_ms < _FIRST_MS:
+        raise ConfigError(
+            f"the time of {counted(len(found), 'micro-batch', 'micro-batches')}, {MIN_GAP_MS} ms apart up to --at, "
+            "would begin before 1970",
+            hint=f"choose {moment(time_ms + _FIRST_MS - first_ms)} or later",
+        )
     return [_unlogged(ranges, first_ms + MIN_GAP_MS * number) for number, ranges in enumerate(found)]
 
 

@@ -7,10 +7,10 @@ session of its own or on that of a running service, and commits no offsets.
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
-from ingest.api import ConfigError, IngestError, PositionLostError, SourceError
+from ingest.api import ConfigError, IngestError, PositionLostError
 from ingest.catalog import Catalog
 from ingest.clock import now_ms
 from ingest.config.model import Configuration, Pipeline
@@ -23,7 +23,7 @@ from ingest.plan.assemble import plan_of
 from ingest.service.archived_tables import refuse_archives
 from ingest.service.duties.cancellation import Cancellation
 from ingest.service.kafka.source import acknowledged_offsets
-from ingest.service.kafka.topics import TopicIds
+from ingest.service.kafka.topics import TopicIds, TopicRecreatedError
 from ingest.service.offsets import kafka_source_of
 from ingest.service.replay.host import OwnProcess, ReplayHost
 from ingest.service.replay.plan import (
@@ -44,16 +44,15 @@ from ingest.service.replay.rolled_back_batches import (
     rolled_back_from,
 )
 from ingest.service.replay.runner import ReplayRunner
+from ingest.service.replay.selection import between, compacted, durable_ends, up_to
 from ingest.service.replay.state import ReplayState, ReplayTotals
 from ingest.service.replay.update_replay import unfinished
 from ingest.service.replay_lock import replay_lock
 from ingest.service.state_folders import batch_log_folder, checkpoint_folder, replay_folder, update_replay_file
 from ingest.sources.kafka import required_topics_of
-from ingest.spark.streaming.batch_log import BatchLog, LoggedBatch, OffsetRanges
+from ingest.spark.streaming.batch_log import BatchLog, LoggedBatch, offsets_in
 from ingest.spark.streaming.checkpoint import Checkpoint
 
-TopicPartition = tuple[str, int]
-"""A topic and the number of a partition."""
 _log = logger(__name__)
 
 
@@ -68,12 +67,16 @@ class RangePlan:
         resumes: whether there was such a run.
         has_changed: whether the pipeline has changed since that run began, so that the finished pieces have the results
             of its earlier version.
+        topic_ids: topic -> its id when the pieces were planned, as far as it is known.
+        not_durable: number of offsets in the time range that are left out because the pipeline has not stored them.
     """
 
     pieces: Sequence[Piece]
     totals: ReplayTotals
     resumes: bool = False
     has_changed: bool = False
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
+    not_durable: int = 0
 
     @property
     def offsets(self) -> int:
@@ -165,11 +168,13 @@ class RangeReplay:
             NotFoundError: there is no such topic.
             SourceUnavailableError: the cluster does not answer.
             ConflictError: the interrupted replay has other options.
+            PositionLostError: a topic was recreated since the interrupted replay began.
             CheckpointError: the checkpoint is damaged.
             IntegrityError: the batch log is damaged.
         """
         interrupted = self.interrupted_plan()
         if interrupted is not None:
+            self._check_topics(interrupted)
             return interrupted
         checkpoint = Checkpoint(checkpoint_folder(self._configuration, self._pipeline.name))
         # in this order, beside a running pipeline: what is acknowledged is logged, and what is logged is in the topics
@@ -177,16 +182,18 @@ class RangeReplay:
         batches = list(self._batch_log().batches())
         with KafkaAdmin(self._settings) as admin:
             topics = required_topics_of(self._settings, admin)
-            now = TopicState(admin.topic_ids(topics), _compacted(admin, topics))
-            selected = _between(admin, topics, self._request)
+            now = TopicState(admin.topic_ids(topics), compacted(admin, topics))
+            in_range = between(admin, topics, self._request)
         known_ids = TopicIds(checkpoint.folder).known()
-        selected = _up_to(selected, _durable_ends(batches, acknowledged, known_ids, now))
+        selected = up_to(in_range, durable_ends(batches, acknowledged, known_ids, now))
+        not_durable = offsets_in(in_range) - offsets_in(selected)
         logged = list(logged_pieces(batches, selected, now))
         if self._plan.updates:
-            return RangePlan(pieces_rolled_back(logged, self._rolled_back(batches)), ReplayTotals())
+            rolled_back = pieces_rolled_back(logged, self._rolled_back(batches))
+            return RangePlan(rolled_back, ReplayTotals(), topic_ids=now.ids, not_durable=not_durable)
         time_ms = now_ms() if self._request.at_ms is None else self._request.at_ms
         others = unlogged_pieces(logged, selected, time_ms, self._settings.max_events_per_batch)
-        return RangePlan([*others, *logged], ReplayTotals())
+        return RangePlan([*others, *logged], ReplayTotals(), topic_ids=now.ids, not_durable=not_durable)
 
     def interrupted_plan(self) -> RangePlan | None:
         """
@@ -201,7 +208,22 @@ class RangeReplay:
         if stored is None:
             return None
         has_changed = stored.fingerprint not in (None, self._pipeline.fingerprint)
-        return RangePlan(stored.pieces, stored.totals, resumes=True, has_changed=has_changed)
+        return RangePlan(stored.pieces, stored.totals, True, has_changed, stored.topic_ids)
+
+    def _check_topics(self, plan: RangePlan) -> None:
+        """Refuse offsets of a plan that belong to other records now; brokers before Kafka 2.8 do not show that."""
+        if not plan.topic_ids:
+            return
+        with KafkaAdmin(self._settings) as admin:
+            now = TopicState(admin.topic_ids(list(plan.topic_ids)))
+        recreated = sorted(topic for topic, id_ in plan.topic_ids.items() if not now.is_same(topic, id_))
+        if recreated:
+            names = ", ".join(f'"{topic}"' for topic in recreated)
+            raise PositionLostError(
+                f"deleted and recreated since this replay was planned: topic {names}; its offsets have other records",
+                code=TopicRecreatedError.code,
+                hint=f'remove "{self.plan_file}" and run the same command again, which makes a new plan',
+            )
 
     @property
     def plan_file(self) -> StatePath:
@@ -258,7 +280,7 @@ class RangeReplay:
                     check_owner=lock.check,
                 )
                 if not plan.resumes:
-                    self._state.start(plan.pieces)
+                    self._state.start(plan.pieces, plan.topic_ids)
                 elif plan.has_changed:
                     _log.warning(
                         "the pipeline has changed since this replay began; finished micro-batches are not run again",
@@ -296,6 +318,7 @@ class RangeReplay:
         for piece in plan.pieces[totals.batches :]:
             cancellation.wait(runner.delay_s())
             with self._host.micro_batch():
+                runner.until_possible(partial(self._check_topics, plan))
                 self._run_piece(runner, piece, totals, planned)
                 on_progress(totals, planned)
 
@@ -317,66 +340,3 @@ class RangeReplay:
                 code=error.code,
                 hint="finished micro-batches are not run again; run the same command again",
             ) from error
-
-
-def _between(admin: KafkaAdmin, topics: Sequence[str], request: ReplayRequest) -> dict[TopicPartition, tuple[int, int]]:
-    """The offsets of the time range, of records that the topics still have."""
-    ends = admin.ends(topics)
-    begins, stops = admin.offsets_since(topics, request.start_ms), admin.offsets_since(topics, request.end_ms)
-    ranges = {
-        partition: (begins.get(partition, end), min(stops.get(partition, end), end)) for partition, end in ends.items()
-    }
-    return {partition: (begin, end) for partition, (begin, end) in ranges.items() if begin < end}
-
-
-def _durable_ends(
-    batches: Sequence[LoggedBatch],
-    acknowledged: Mapping[TopicPartition, int],
-    known_ids: Mapping[str, str],
-    now: TopicState,
-) -> dict[TopicPartition, int]:
-    """
-    The offsets before which all records are durable; a logged batch is, also if it is not acknowledged yet. For a topic
-    that was recreated, the offsets of the old topic count as 0.
-
-    Args:
-        batches: the batch log.
-        acknowledged: the offsets of the checkpoint.
-        known_ids: topic -> its id in the checkpoint.
-        now: the topics.
-    """
-    durable_ends = {
-        (topic, partition): end if now.is_same(topic, known_ids.get(topic)) else 0
-        for (topic, partition), end in acknowledged.items()
-    }
-    for batch in batches:
-        for (topic, partition), (_, end) in batch.ranges.items():
-            durable_end = end if now.is_same(topic, batch.topic_ids.get(topic)) else 0
-            durable_ends[topic, partition] = max(durable_end, durable_ends.get((topic, partition), 0))
-    return durable_ends
-
-
-def _up_to(selected: OffsetRanges, durable_ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, tuple[int, int]]:
-    """The ranges up to the durable ends of their partitions; unchanged if there are none, as without a checkpoint."""
-    if not durable_ends:
-        return dict(selected)
-    cut = {partition: (begin, min(end, durable_ends.get(partition, 0))) for partition, (begin, end) in selected.items()}
-    return {partition: (begin, end) for partition, (begin, end) in cut.items() if begin < end}
-
-
-def _compacted(admin: KafkaAdmin, topics: Sequence[str]) -> frozenset[str]:
-    """Topics that may lack superseded records; also those whose settings may not be read."""
-    found = set()
-    for topic in topics:
-        try:
-            if "compact" in admin.settings(topic).cleanup_policy:
-                found.add(topic)
-        except SourceError as error:
-            if error.code != "access_denied":
-                raise
-            _log.warning(
-                "no permission to read the settings of a topic; its batches run one millisecond before their times",
-                topic=topic,
-            )
-            found.add(topic)
-    return frozenset(found)

@@ -3,7 +3,7 @@
 import math
 from typing import Annotated, Any, Self
 
-from pydantic import BeforeValidator, ConfigDict, PlainSerializer, ValidationInfo, model_validator
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, PlainSerializer, ValidationInfo, model_validator
 
 from ingest.api import ConfigError, Model
 from ingest.formats.times import moment, moment_of
@@ -18,8 +18,17 @@ def _milliseconds(value: object, info: ValidationInfo) -> object:
     return value
 
 
-TimeMs = Annotated[int, BeforeValidator(_milliseconds), PlainSerializer(moment, when_used="json")]
-"""Milliseconds since 1970; in JSON and from text a time in ISO 8601 format, UTC if it has no zone."""
+def _since_1970(time_ms: int) -> int:
+    """The same time; Kafka gives negative ones other meanings."""
+    if time_ms < 0:
+        raise ConfigError(f'"{moment(time_ms)}" is before 1970', hint="write 1970-01-01 for the first records")
+    return time_ms
+
+
+TimeMs = Annotated[
+    int, BeforeValidator(_milliseconds), AfterValidator(_since_1970), PlainSerializer(moment, when_used="json")
+]
+"""Milliseconds since 1970, 0 or later; in JSON and from text a time in ISO 8601 format, UTC if it has no zone."""
 
 
 class ReplayRequest(Model):
@@ -36,7 +45,7 @@ class ReplayRequest(Model):
         fingerprint: of the pipeline that the sender means, since the service may run an older file; None for any.
 
     Raises:
-        ConfigError: a time has another format, the range is empty, or options exclude each other.
+        ConfigError: a time has another format or is before 1970, the range is empty, or options exclude each other.
     """
 
     model_config = ConfigDict(alias_generator=lambda name: name.removesuffix("_ms"), populate_by_name=True)

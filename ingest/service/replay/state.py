@@ -13,9 +13,9 @@ from ingest.receipt import Counts
 from ingest.service.replay.plan import Piece
 from ingest.service.replay.request import ReplayRequest
 
-FORMAT = 2
-"""Since 2 the header has the version of the pipeline."""
-_READ = (1, FORMAT)
+FORMAT = 3
+"""Since 2 the header has the version of the pipeline, since 3 also the ids of the topics."""
+_READ = (1, 2, FORMAT)
 
 
 @dataclass(slots=True)
@@ -72,11 +72,13 @@ class StoredReplay(NamedTuple):
         pieces: of its plan.
         totals: of the finished pieces.
         fingerprint: of the pipeline when the replay began; None if an older version of this product wrote the plan.
+        topic_ids: topic -> its id when the replay began; empty if an older version wrote the plan.
     """
 
     pieces: list[Piece]
     totals: ReplayTotals
     fingerprint: str | None
+    topic_ids: Mapping[str, str]
 
 
 class ReplayState:
@@ -121,6 +123,7 @@ class ReplayState:
         try:
             content = orjson.loads(header)
             found, request, fingerprint = content["format"], content["request"], content.get("pipeline")
+            topic_ids = dict(content.get("topic_ids", {}))
             pieces = [Piece.from_json(line) for line in lines]
             totals = ReplayTotals.from_json(orjson.loads(done))
         except (ValueError, KeyError, TypeError) as error:
@@ -133,7 +136,7 @@ class ReplayState:
                 code="other_replay",
                 hint="run it again with its --at or --overwrite, or remove the file, and it starts anew",
             )
-        return StoredReplay(pieces, totals, fingerprint)
+        return StoredReplay(pieces, totals, fingerprint, topic_ids)
 
     def _unreadable(self, why: str) -> IntegrityError:
         return IntegrityError(
@@ -141,15 +144,20 @@ class ReplayState:
             hint="remove the file, and the replay starts from its first micro-batch",
         )
 
-    def start(self, pieces: Sequence[Piece]) -> None:
+    def start(self, pieces: Sequence[Piece], topic_ids: Mapping[str, str]) -> None:
         """
         Store the plan before anything of it runs.
+
+        Args:
+            pieces: of the plan.
+            topic_ids: topic -> its id, as far as the cluster reports it.
 
         Raises:
             StoreUnavailableError: not possible now.
             IntegrityError: the disk fails.
         """
-        header = orjson.dumps({"format": FORMAT, "request": self._request.selection(), "pipeline": self._fingerprint})
+        about = {"pipeline": self._fingerprint, "topic_ids": dict(topic_ids)}
+        header = orjson.dumps({"format": FORMAT, "request": self._request.selection()} | about)
         with file_errors(self._folder):
             make_folder(self._folder)
             self._done.unlink(missing_ok=True)

@@ -25,6 +25,11 @@ OffsetRanges = Mapping[tuple[str, int], tuple[int, int]]
 """(topic, partition) -> first offset, and the offset after the last one."""
 
 
+def offsets_in(ranges: OffsetRanges) -> int:
+    """Number of offsets; that of the records may be smaller, as after a transaction or a compaction."""
+    return sum(end - begin for begin, end in ranges.values())
+
+
 @dataclass(frozen=True, slots=True)
 class LoggedBatch:
     """

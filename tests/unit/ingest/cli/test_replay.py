@@ -173,14 +173,26 @@ def test_first_replay_of_a_range_without_records_succeeds(ingest, folder: Path, 
     monkeypatch.setattr(range_replay.RangeReplay, "plan", lambda _: range_replay.RangePlan([], ReplayTotals()))
     done = ingest("replay", "pipeline.yaml", *TIMES)
     assert (done.code, done.out) == (0, ""), done.err
+    assert "nothing was replayed: the topics have no record in this range" in done.err
+    done = ingest("replay", "pipeline.yaml", *TIMES, "--dry-run")
     assert "no record of the pipeline's topics has a timestamp in this range" in done.err
+
+
+def test_records_that_are_not_stored_yet_are_named(ingest, folder: Path, monkeypatch: pytest.MonkeyPatch):
+    assert ingest("init", "--template", "kafka").code == 0
+    plan = range_replay.RangePlan([], ReplayTotals(), not_durable=30)
+    monkeypatch.setattr(range_replay.RangeReplay, "plan", lambda _: plan)
+    done = ingest("replay", "pipeline.yaml", *TIMES, "--dry-run")
+    assert "left out: 30 offsets of this range, which the pipeline has not stored yet" in done.err
+    assert "no record" not in done.err
+    assert ingest("replay", "pipeline.yaml", *TIMES, "--dry-run", "--output", "json").json["not_durable"] == 30
 
 
 def test_range_without_records_is_named(ingest, folder: Path, own: list[ReplayRequest]):
     assert ingest("init", "--template", "kafka").code == 0
     done = ingest("replay", "pipeline.yaml", *TIMES)
     assert (done.code, len(own), done.out) == (0, 1, "")
-    assert "no record of the pipeline's topics has a timestamp in this range" in done.err
+    assert "nothing was replayed: the topics have no record in this range" in done.err
 
 
 def test_service_that_has_ended_does_not_prevent_a_replay(ingest, service: Service, own: list[ReplayRequest]):
@@ -232,7 +244,8 @@ def test_resumed_replay_of_a_changed_pipeline_prints_a_warning(ingest, folder: P
     [pipeline] = configuration.pipelines.values()
     request = ReplayRequest.model_validate({"start": TIMES[1], "end": TIMES[3]})
     state = ReplayState(configuration.local_dir / "replays" / pipeline.name, request, pipeline.fingerprint)
-    state.start([Piece(PieceKind.WHOLE, number, 1_000 + number, {("t", 0): (number, number + 1)}) for number in (0, 1)])
+    pieces = [Piece(PieceKind.WHOLE, number, 1_000 + number, {("t", 0): (number, number + 1)}) for number in (0, 1)]
+    state.start(pieces, {})
     state.progress(ReplayTotals(batches=1))
     resumes, warning = "resumes after 1 micro-batch", "the pipeline has changed since this replay began"
     for options in ([], ["--dry-run"]):

@@ -3,6 +3,7 @@
 import fcntl
 import threading
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -35,6 +36,36 @@ def test_lock_is_free_after_release(tmp_path: Path):
     second.acquire()
     second.release()
     second.release()
+
+
+def test_lock_is_lost_if_its_file_is_removed_or_replaced(tmp_path: Path):
+    first, second = lock_of(tmp_path), lock_of(tmp_path)
+    first.check()
+    with first:
+        first.check()
+        (tmp_path / "lock").unlink()
+        with pytest.raises(ConflictError, match='lock" was removed or replaced') as lost:
+            first.check()
+        assert lost.value.code == "lease_lost"
+        with second:
+            second.check()
+            with pytest.raises(ConflictError, match="no longer locked"):
+                first.check()
+
+
+def test_file_that_is_replaced_before_it_is_locked_does_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def replace(file: IO[bytes], operation: int) -> None:
+        (tmp_path / "lock").unlink()
+        (tmp_path / "lock").touch()
+        flock(file, operation)
+
+    flock = fcntl.flock
+    monkeypatch.setattr(fcntl, "flock", replace)
+    with pytest.raises(ConflictError, match="was removed or replaced"):
+        lock_of(tmp_path).acquire()
+    monkeypatch.undo()
+    with lock_of(tmp_path) as lock:
+        lock.check()
 
 
 def test_command_that_asks_whether_a_folder_is_held_does_not_hold_it(tmp_path: Path):

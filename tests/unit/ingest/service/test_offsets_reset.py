@@ -82,7 +82,21 @@ def test_only_checkpoints_that_were_never_in_place_are_removed(old: Path, tmp_pa
 
 
 @pytest.mark.parametrize(
-    "content", ["", "[]", "{}", '{"t": 5}', '{"t": {"x": 5}}', '{"t": {"0": "5"}}', '{"t": {"0": -1}}', '{"t": {}}']
+    "content",
+    [
+        "",
+        "[]",
+        "{}",
+        '{"t": 5}',
+        '{"t": {"x": 5}}',
+        '{"t": {"0": "5"}}',
+        '{"t": {"0": -1}}',
+        '{"t": {}}',
+        '{"t": {"0": 5, "0": 6}}',
+        '{"t": {"0": 5}, "t": {"1": 5}}',
+        '{"t": {"00": 5}}',
+        '{"t": {" 0": 5}}',
+    ],
 )
 def test_file_without_offsets_is_refused(tmp_path: Path, content: str):
     path = tmp_path / "offsets.json"

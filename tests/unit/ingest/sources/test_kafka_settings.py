@@ -41,6 +41,7 @@ def test_start_is_read_and_can_be_pickled(written, start):
     [
         "",
         "soon",
+        "1969-12-31T23:59:59.999Z",
         5,
         None,
         ["t"],

@@ -91,6 +91,14 @@ def test_unlogged_records_are_the_gaps_in_pieces_of_limited_size():
     ]
 
 
+def test_times_before_1970_are_refused():
+    selected = {P0: (0, 30)}
+    assert [piece.time_ms for piece in unlogged_pieces([], selected, 5, 10)] == [1, 3, 5]
+    with pytest.raises(ConfigError, match="3 micro-batches, 2 ms apart up to --at, would begin before 1970") as caught:
+        unlogged_pieces([], selected, 4, 10)
+    assert caught.value.hint == "choose 1970-01-01T00:00:00.005Z or later"
+
+
 def test_two_gaps_of_one_partition_are_two_pieces():
     batch = LoggedBatch(0, 1_000, {P0: (5, 6)})
     selected = {P0: (0, 10)}

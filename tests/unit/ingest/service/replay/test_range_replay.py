@@ -9,7 +9,7 @@ from typing import Self
 
 import pytest
 
-from ingest.api import ConfigError, StoreUnavailableError
+from ingest.api import ConfigError, PositionLostError, StoreUnavailableError
 from ingest.catalog import Catalog
 from ingest.clock import now_ms
 from ingest.config import load
@@ -20,6 +20,7 @@ from ingest.service.replay import state as replay_state
 from ingest.service.replay.plan import Piece, PieceKind, TopicState
 from ingest.service.replay.range_replay import RangePlan, RangeReplay
 from ingest.service.replay.request import ReplayRequest
+from ingest.service.replay.selection import between, durable_ends, up_to
 from ingest.service.replay.state import ReplayTotals
 from ingest.spark.streaming.batch_log import LoggedBatch
 from tests.support.sources import pipeline
@@ -39,16 +40,16 @@ class Admin:
 
 
 def test_range_is_from_the_first_record_not_older_to_the_last_stable_one():
-    found = range_replay._between(Admin(), ["t"], ReplayRequest(start_ms=1_000, end_ms=2_000))
+    found = between(Admin(), ["t"], ReplayRequest(start_ms=1_000, end_ms=2_000))
     assert found == {P0: (10, 100), P2: (5, 30)}
 
 
 def test_only_durable_records_are_selected():
     batches = [LoggedBatch(0, 1_000, {P0: (0, 60)}), LoggedBatch(1, 1_002, {P0: (60, 70)})]
-    ends = range_replay._durable_ends(batches, {P0: 60, P1: 20}, {"t": "a"}, TopicState({"t": "a"}))
+    ends = durable_ends(batches, {P0: 60, P1: 20}, {"t": "a"}, TopicState({"t": "a"}))
     assert ends == {P0: 70, P1: 20}
     selected = {P0: (10, 100), P1: (0, 15), P2: (5, 30)}
-    assert range_replay._up_to(selected, ends) == {P0: (10, 70), P1: (0, 15)}
+    assert up_to(selected, ends) == {P0: (10, 70), P1: (0, 15)}
 
 
 def test_records_of_a_recreated_topic_are_durable_only_if_a_batch_has_read_them():
@@ -56,13 +57,13 @@ def test_records_of_a_recreated_topic_are_durable_only_if_a_batch_has_read_them(
     old = LoggedBatch(0, 1_000, {P0: (0, 60), P1: (0, 40)}, {"t": "a"})
     new = LoggedBatch(0, 2_000, {P0: (0, 7)}, {"t": "b"})
     selected = {P0: (0, 100), P1: (0, 50)}
-    assert range_replay._up_to(selected, range_replay._durable_ends([old, new], {}, {}, now)) == {P0: (0, 7)}
-    assert range_replay._up_to(selected, range_replay._durable_ends([old], {}, {}, now)) == {}
-    assert range_replay._up_to(selected, range_replay._durable_ends([], {P0: 60}, {"t": "a"}, now)) == {}
+    assert up_to(selected, durable_ends([old, new], {}, {}, now)) == {P0: (0, 7)}
+    assert up_to(selected, durable_ends([old], {}, {}, now)) == {}
+    assert up_to(selected, durable_ends([], {P0: 60}, {"t": "a"}, now)) == {}
 
 
 def test_without_a_checkpoint_all_records_are_selected():
-    assert range_replay._up_to({P0: (10, 100)}, {}) == {P0: (10, 100)}
+    assert up_to({P0: (10, 100)}, {}) == {P0: (10, 100)}
 
 
 class Runner:
@@ -105,7 +106,7 @@ PIECES = [Piece(PieceKind.WHOLE, number, 1_000 + number, {P0: (number, number + 
 
 def test_each_micro_batch_waits_for_the_rate_and_for_an_overloaded_store(tmp_path: Path):
     replay = replay_of(tmp_path)
-    replay._state.start(PIECES)
+    replay._state.start(PIECES, {"t": "a"})
     runner, plan, waits = Runner(), RangePlan(PIECES, ReplayTotals()), Waits()
     replay._run(runner, plan, waits, lambda _totals, _number: None)  # type: ignore[arg-type]
     assert (waits.seconds, runner.ran, plan.totals.records) == ([0.0, 1.5], [0, 1], 20)
@@ -120,7 +121,7 @@ def test_progress_is_stored_as_soon_as_the_disk_is_available_again(tmp_path: Pat
         path.write_bytes(content)
 
     replay = replay_of(tmp_path)
-    replay._state.start(PIECES)
+    replay._state.start(PIECES, {"t": "a"})
     monkeypatch.setattr(replay_state, "write_durably", write_durably)
     replay._run(Runner(), RangePlan(PIECES, ReplayTotals()), Waits(), lambda _totals, _number: None)  # type: ignore[arg-type]
     stored = replay._state.load()
@@ -169,6 +170,34 @@ def test_batch_that_is_acknowledged_while_the_replay_is_planned_is_a_logged_one(
     monkeypatch.setattr(range_replay, "required_topics_of", lambda _settings, _admin: ["t"])
     plan = replay.plan()
     assert [(piece.kind, piece.number) for piece in plan.pieces] == [(PieceKind.WHOLE, 0), (PieceKind.WHOLE, 1)]
+    assert (plan.topic_ids, plan.not_durable) == ({"t": "a"}, 0)
+
+
+def test_records_that_are_not_durable_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    replay = replay_of(tmp_path)
+    replay._batch_log().append(LoggedBatch(0, 1_000, {P0: (0, 100)}))
+    monkeypatch.setattr(range_replay, "acknowledged_offsets", lambda _checkpoint: {P0: 100})
+    monkeypatch.setattr(range_replay, "KafkaAdmin", Cluster)
+    monkeypatch.setattr(range_replay, "required_topics_of", lambda _settings, _admin: ["t"])
+    plan = replay.plan()
+    assert (plan.offsets, plan.not_durable) == (100, 100)
+
+
+def test_topic_that_is_recreated_ends_the_replay_before_the_next_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    class Recreated(Cluster):
+        ids = iter("ab")
+
+        def topic_ids(self, _topics: object) -> dict[str, str]:
+            return {"t": next(self.ids)}
+
+    replay = replay_of(tmp_path)
+    plan = RangePlan(PIECES, ReplayTotals(), topic_ids={"t": "a"})
+    replay._state.start(plan.pieces, plan.topic_ids)
+    runner = Runner()
+    monkeypatch.setattr(range_replay, "KafkaAdmin", Recreated)
+    with pytest.raises(PositionLostError, match='recreated since this replay was planned: topic "t"') as caught:
+        replay._run(runner, plan, Waits(), lambda _totals, _number: None)  # type: ignore[arg-type]
+    assert (runner.ran, caught.value.code) == ([0], "topic_recreated")
 
 
 def test_time_in_the_future_is_refused(tmp_path: Path):

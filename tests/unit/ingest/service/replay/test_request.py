@@ -39,6 +39,8 @@ def test_rate_and_fingerprint_do_not_select_records():
     ("more", "message"),
     [
         ({"end": "1970-01-01"}, "the range is empty"),
+        ({"start": "1969-12-31T23:59:59.999Z"}, '"1969-12-31T23:59:59.999Z" is before 1970'),
+        ({"at": "1969-12-31"}, "before 1970"),
         ({"end": "yesterday"}, '"yesterday" is not a time'),
         ({"end": 86_400_000}, "end: a time is text"),
         ({"rate": -1}, "the rate must be above 0"),

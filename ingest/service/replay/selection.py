@@ -1,0 +1,76 @@
+"""Which offsets a time range selects, and which of their records the pipeline has stored."""
+
+from collections.abc import Mapping, Sequence
+
+from ingest.api import SourceError
+from ingest.kafka.admin import KafkaAdmin
+from ingest.kafka.clients import Part
+from ingest.observe.logs import logger
+from ingest.service.replay.plan import TopicState
+from ingest.service.replay.request import ReplayRequest
+from ingest.spark.streaming.batch_log import LoggedBatch, OffsetRanges
+
+_log = logger(__name__)
+
+
+def between(admin: KafkaAdmin, topics: Sequence[str], request: ReplayRequest) -> dict[Part, tuple[int, int]]:
+    """The offsets of the time range, of records that the topics still have."""
+    ends = admin.ends(topics)
+    begins, stops = admin.offsets_since(topics, request.start_ms), admin.offsets_since(topics, request.end_ms)
+    ranges = {
+        partition: (begins.get(partition, end), min(stops.get(partition, end), end)) for partition, end in ends.items()
+    }
+    return {partition: (begin, end) for partition, (begin, end) in ranges.items() if begin < end}
+
+
+def durable_ends(
+    batches: Sequence[LoggedBatch],
+    acknowledged: Mapping[Part, int],
+    known_ids: Mapping[str, str],
+    now: TopicState,
+) -> dict[Part, int]:
+    """
+    The offsets before which all records are durable; a logged batch is, also if it is not acknowledged yet. For a topic
+    that was recreated, the offsets of the old topic count as 0.
+
+    Args:
+        batches: the batch log.
+        acknowledged: the offsets of the checkpoint.
+        known_ids: topic -> its id in the checkpoint.
+        now: the topics.
+    """
+    durable_ends = {
+        (topic, partition): end if now.is_same(topic, known_ids.get(topic)) else 0
+        for (topic, partition), end in acknowledged.items()
+    }
+    for batch in batches:
+        for (topic, partition), (_, end) in batch.ranges.items():
+            durable_end = end if now.is_same(topic, batch.topic_ids.get(topic)) else 0
+            durable_ends[topic, partition] = max(durable_end, durable_ends.get((topic, partition), 0))
+    return durable_ends
+
+
+def up_to(selected: OffsetRanges, durable_ends: Mapping[Part, int]) -> dict[Part, tuple[int, int]]:
+    """The ranges up to the durable ends of their partitions; unchanged if there are none, as without a checkpoint."""
+    if not durable_ends:
+        return dict(selected)
+    cut = {partition: (begin, min(end, durable_ends.get(partition, 0))) for partition, (begin, end) in selected.items()}
+    return {partition: (begin, end) for partition, (begin, end) in cut.items() if begin < end}
+
+
+def compacted(admin: KafkaAdmin, topics: Sequence[str]) -> frozenset[str]:
+    """Topics that may lack superseded records; also those whose settings may not be read."""
+    found = set()
+    for topic in topics:
+        try:
+            if "compact" in admin.settings(topic).cleanup_policy:
+                found.add(topic)
+        except SourceError as error:
+            if error.code != "access_denied":
+                raise
+            _log.warning(
+                "no permission to read the settings of a topic; its batches run one millisecond before their times",
+                topic=topic,
+            )
+            found.add(topic)
+    return frozenset(found)
