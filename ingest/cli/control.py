@@ -132,19 +132,20 @@ def reload(out: Output, file: FileArgument) -> None:
     """
     Let a running service read its file again; only the pipelines that changed are replaced, after their micro-batch.
 
-    A file with problems changes nothing. SIGHUP does the same. Ends with exit code 1 if a pipeline cannot be built.
+    A file with problems changes nothing. SIGHUP does the same. Waits until the changed pipelines have started, and ends
+    with exit code 1 if one fails.
 
     Example: ingest reload pipeline.yaml
     """
-    from ingest.api import ConfigError, ConflictError
+    from ingest.api import ConfigError
 
     configuration, client = _service(out, file)
     out.problems(configuration.report)
     accepted = client.reload()
-    while (found := client.reload_status())["id"] < accepted["id"] or found["phase"] not in ("done", "refused"):
-        if found["started_ms"] != accepted["started_ms"]:
-            raise ConflictError("the service was restarted meanwhile; it has read the file at its start")
+    while (found := _reload_status(client, accepted))["phase"] not in ("done", "refused"):
         time.sleep(_POLL_S)
+    if found["phase"] == "done":
+        found["failed"] |= _failed_starts(client, {*found["changed"], *found["added"]} - found["failed"].keys())
     if out.is_json:
         out.json(found)
     if found["phase"] == "refused":
@@ -160,6 +161,54 @@ def reload(out: Output, file: FileArgument) -> None:
     out.next(f"ingest status {file}")
     if found["failed"]:
         raise typer.Exit(1)
+
+
+def _reload_status(client: "ServiceClient", accepted: dict[str, Any]) -> dict[str, Any]:
+    """How far a reload has come."""
+    from ingest.api import ConflictError, NotFoundError
+    from ingest.service.endpoint.client import NotRunningError
+
+    try:
+        found = client.reload_status(accepted["id"])
+    except NotRunningError:
+        raise
+    except NotFoundError:
+        found = {}
+    if found.get("started_ms") != accepted["started_ms"]:
+        raise ConflictError("the service was restarted meanwhile; it has read the file at its start")
+    return found
+
+
+def _failed_starts(client: "ServiceClient", pipelines: set[str]) -> dict[str, str]:
+    """
+    Wait until pipelines have started; returns those that have failed, with the reasons.
+
+    Raises:
+        NotReachedError: some have not within 60 s, or the service has ended, as it does if all have failed.
+    """
+    from ingest.service.endpoint.client import NotReachedError, NotRunningError
+
+    deadline = time.monotonic() + WAIT_S
+    while pipelines:
+        try:
+            found = {each["name"]: each for each in client.status() if each["name"] in pipelines}
+        except NotRunningError as error:
+            raise NotReachedError("the service has ended after the reload", hint="its log says why") from error
+        starting = sorted(name for name, each in found.items() if each["state"] == "starting")
+        if not starting:
+            return {name: _reason(each) for name, each in found.items() if each["state"] == "failed"}
+        if time.monotonic() >= deadline:
+            raise NotReachedError(
+                f"reloaded, and within {WAIT_S:g} s {' '.join(starting)} did not start; the service still tries",
+                hint="'ingest status' shows when it has done so",
+            )
+        time.sleep(_POLL_S)
+    return {}
+
+
+def _reason(status: dict[str, Any]) -> str:
+    """The first line of the reason of a state; Spark appends the plan of the query."""
+    return str(status["reason"]).strip().partition("\n")[0]
 
 
 def log_level(
@@ -257,7 +306,7 @@ def _wait(
         time.sleep(_POLL_S)
     _show(out, found)
     if ended:
-        state, reason = ended[0]["state"], ended[0]["reason"].strip().partition("\n")[0]
+        state, reason = ended[0]["state"], _reason(ended[0])
         raise NotReachedError(
             f'pipeline "{pipeline}" is not {what}: it has {state}{reason and ": "}{reason}',
             hint="correct the cause, then start it again with 'ingest reload'" if state == "failed" else None,
@@ -285,7 +334,7 @@ def _show(out: Output, found: Sequence[dict[str, Any]]) -> None:
                 f"{each['totals']['stored']:,}",
                 f"{each['rates']['stored_per_s']:,.0f}",
                 "" if each["lag"] is None else f"{each['lag']['records']:,}",
-                each["reason"].strip().partition("\n")[0],  # Spark appends the plan of the query
+                _reason(each),
             )
             for each in found
         ],

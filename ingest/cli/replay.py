@@ -203,6 +203,7 @@ def _show_totals(out: Output, totals: "ReplayTotals") -> None:
                 "dropped": dict(totals.dropped),
                 "dead_lettered": dict(totals.dead_lettered),
                 "cells": totals.cells,
+                "has_changed": totals.has_changed,
             }
         )
         return
@@ -215,6 +216,12 @@ def _show_totals(out: Output, totals: "ReplayTotals") -> None:
         ("#batches", "#read", "#stored", "#dropped", "#dead-lettered", "#cells"),
         [tuple(f"{number:,}" for number in numbers)],
     )
+    if totals.has_changed:
+        out.note(
+            "warning: the pipeline was changed while this replay ran or was interrupted; the micro-batches that were "
+            "finished before keep the results of the earlier version",
+            "yellow",
+        )
     for what, counts in (("dropped", totals.dropped), ("dead-lettered", totals.dead_lettered)):
         if counts:
             out.line(f"{what}: {counts_of(counts)}")

@@ -11,6 +11,8 @@ from ingest.api import ConflictError, NotFoundError, StoreUnavailableError
 from ingest.clock import now_ms
 from ingest.service.pauses import Pauses
 
+KEPT_RELOADS = 10
+"""Reloads whose status can be read."""
 RECORDING_S = 1.0
 """Longest wait of a command for another one that is being recorded; on a disk it takes milliseconds."""
 
@@ -76,7 +78,6 @@ class Control:
         can_reload: whether the service reads its file again.
 
     Attributes:
-        reload_status: how far the newest reload has come.
         started_ms: when this object was made, ms since the epoch: reloads are numbered from then on.
     """
 
@@ -89,7 +90,7 @@ class Control:
         self._paused = dict.fromkeys(pipelines, False)
         self._flushes: set[str] = set()
         self._must_reload = False
-        self.reload_status = ReloadStatus()
+        self._reloads: dict[int, ReloadStatus] = {}
         self.started_ms = now_ms()
 
     def read_pauses(self) -> None:
@@ -138,15 +139,44 @@ class Control:
             self._must_reload = True
             if self.reload_status.phase.is_active:
                 return self.reload_status.id + 1
-            if self.reload_status.phase is not Phase.REQUESTED:
-                self.reload_status = ReloadStatus(Phase.REQUESTED, now_ms(), id=self.reload_status.id + 1)
+            self._request()
             return self.reload_status.id
 
+    @property
+    def reload_status(self) -> ReloadStatus:
+        """How far the newest reload has come."""
+        return next(reversed(self._reloads.values()), ReloadStatus())
+
+    @reload_status.setter
+    def reload_status(self, status: ReloadStatus) -> None:
+        self._reloads = dict([*(self._reloads | {status.id: status}).items()][-KEPT_RELOADS:])
+
+    def reload_of(self, number: int) -> ReloadStatus:
+        """
+        How far a reload has come.
+
+        Raises:
+            NotFoundError: there was none of this number since the service started, or it was long ago.
+        """
+        with self._lock:
+            found, newest = self._reloads.get(number), self.reload_status
+            if found is None and self._must_reload and number == newest.id + 1:
+                return ReloadStatus(Phase.REQUESTED, id=number)  # begins after the one that runs
+        if found is None:
+            raise NotFoundError(f"the service has no reload {number}", hint=f"the newest one is {newest.id}")
+        return found
+
     def pop_reload(self) -> bool:
-        """Whether a reload was requested since the last call."""
+        """Whether a reload was requested since the last call, and begins now."""
         with self._lock:
             must_reload, self._must_reload = self._must_reload, False
+            if must_reload:
+                self._request()
             return must_reload
+
+    def _request(self) -> None:
+        if self.reload_status.phase is not Phase.REQUESTED:
+            self.reload_status = ReloadStatus(Phase.REQUESTED, now_ms(), id=self.reload_status.id + 1)
 
     def pause(self, pipeline: str) -> None:
         """

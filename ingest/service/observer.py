@@ -28,11 +28,22 @@ class Totals:
         counts: sums over the batches.
         batches: their number.
         seconds: from the start of the first batch to the end of the last.
+        started_s: when the first batch started; monotonic seconds.
     """
 
     counts: Counts = field(default_factory=Counts)
     batches: int = 0
     seconds: float = 0.0
+    started_s: float | None = None
+
+    def add(self, counts: Counts, now_s: float, seconds: float) -> None:
+        """Add a batch that took `seconds` until now."""
+        if self.started_s is None:
+            self.started_s = now_s - seconds
+        self.counts.add(counts)
+        self.counts.flush_s.clear()
+        self.batches += 1
+        self.seconds = now_s - self.started_s
 
 
 class PipelineObserver:
@@ -43,6 +54,7 @@ class PipelineObserver:
 
     Args:
         follow: called with the totals after each durable batch.
+        totals: of the batches before, such as those until a reload; this object adds to them.
     """
 
     def __init__(
@@ -52,6 +64,7 @@ class PipelineObserver:
         metrics: Metrics,
         activity: Activity,
         follow: Callable[[str, Totals], None],
+        totals: Totals,
     ) -> None:
         self._pipeline = pipeline
         self._health = health
@@ -63,8 +76,7 @@ class PipelineObserver:
         self._published = ""
         self._unblocked_state = State.STARTING
         self._is_ended = False
-        self._started: float | None = None
-        self.totals = Totals()
+        self.totals = totals
 
     def running(self) -> None:
         """The pipeline makes progress."""
@@ -164,12 +176,7 @@ class PipelineObserver:
     def durable(self, batch_id: int, batch_time_ms: int, counts: Counts, seconds: float) -> None:
         """A batch and its dead letters are durable; Spark acknowledges it next, without a notification."""
         now = time.monotonic()
-        if self._started is None:
-            self._started = now - seconds
-        self.totals.counts.add(counts)
-        self.totals.counts.flush_s.clear()
-        self.totals.batches += 1
-        self.totals.seconds = now - self._started
+        self.totals.add(counts, now, seconds)
         self._metrics.observe_batch(self._pipeline, counts, seconds)
         self._metrics.acknowledged(self._pipeline, time.time(), batch_time_ms)
         self._activity.durable(self._pipeline, batch_id, batch_time_ms, counts, seconds)

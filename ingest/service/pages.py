@@ -6,7 +6,7 @@ from http import HTTPStatus
 from typing import TypeAlias
 from wsgiref.types import StartResponse, WSGIEnvironment
 
-from werkzeug.exceptions import MethodNotAllowed, NotFound, RequestEntityTooLarge
+from werkzeug.exceptions import ClientDisconnected, MethodNotAllowed, NotFound, RequestEntityTooLarge
 from werkzeug.routing import Map, Rule
 from werkzeug.wrappers import Request, Response
 
@@ -15,7 +15,7 @@ from ingest.observe.activity import Activity
 from ingest.observe.health import Health, PipelineHealth, State
 from ingest.observe.log_level import LogLevel
 from ingest.observe.logs import logger, set_level, traceback_of
-from ingest.service.control import Control
+from ingest.service.control import Control, ReloadStatus
 from ingest.service.dumps.duty import DumpDuty
 from ingest.service.dumps.request import DumpRequest
 from ingest.service.duties.duty import DutyStatus
@@ -45,9 +45,10 @@ _log = logger(__name__)
 
 class Pages:
     """
-    A WSGI application: `/metrics`, `/livez`, `/readyz`, `/pipelines`, `/pipelines/NAME`, `/reload`, `/duties` and
-    `/duties/ID`, and for POST `/pipelines/NAME/pause`, `resume`, `flush` and `replay`, `/tables/NAME/compact`,
-    `rollback`, `sweep` and `shards`, `/stash`, `/duties/ID/cancel`, `/reload` and `/log-level/LEVEL`.
+    A WSGI application: `/metrics`, `/livez`, `/readyz`, `/pipelines`, `/pipelines/NAME`, `/reload`, `/reload/ID`,
+    `/duties` and `/duties/ID`, and for POST `/pipelines/NAME/pause`, `resume`, `flush` and `replay`,
+    `/tables/NAME/compact`, `rollback`, `sweep` and `shards`, `/stash`, `/duties/ID/cancel`, `/reload` and
+    `/log-level/LEVEL`.
 
     A page is a method from a request and the names in its path to a response, and an entry in the table of routes. If
     it raises, the error is logged and the status is 500. A command is accepted with status 202 and executed afterwards;
@@ -97,7 +98,8 @@ class Pages:
                 _route("POST", "/tables/<table>/shards", self._shards),
                 _route("POST", "/duties/<duty>/cancel", self._cancel_duty),
                 _route("POST", "/log-level/<level>", self._log_level),
-                _route("GET", "/reload", self._reload_status),
+                _route("GET", "/reload", self._newest_reload),
+                _route("GET", "/reload/<int:number>", self._reload_of),
                 _route("POST", "/reload", self._reload),
             ]
         )
@@ -124,8 +126,10 @@ class Pages:
             allowed = ", ".join(sorted(error.valid_methods or ()))
             text = f"only {allowed} is allowed\n"
             return Response(text, HTTPStatus.METHOD_NOT_ALLOWED, {"Allow": allowed})
-        except RequestEntityTooLarge:
-            return Response("the request is too large\n", HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+        except (ClientDisconnected, RequestEntityTooLarge) as error:
+            is_short = isinstance(error, ClientDisconnected)
+            text = "the content is shorter than its Content-Length" if is_short else "the request is too large"
+            return Response(f"{text}\n", error.code)
         except Exception as error:  # noqa: BLE001 the client gets no traceback, and the endpoint stays
             _log.warning("page failed", path=request.path, error=repr(error), exc_info=traceback_of(error))
             return Response("this page failed; see the log\n", HTTPStatus.INTERNAL_SERVER_ERROR)
@@ -169,8 +173,14 @@ class Pages:
             "duties": [status.to_json() for status in self._duties.active_of(health.pipeline)],
         }
 
-    def _reload_status(self, _request: Request) -> Response:
-        return _json({"started_ms": self._control.started_ms, **self._control.reload_status.to_json()})
+    def _newest_reload(self, _request: Request) -> Response:
+        return self._about_reload(self._control.reload_status)
+
+    def _reload_of(self, _request: Request, number: int) -> Response:
+        return _answer(lambda: self._about_reload(self._control.reload_of(number)), HTTPStatus.OK)
+
+    def _about_reload(self, status: ReloadStatus) -> Response:
+        return _json({"started_ms": self._control.started_ms, **status.to_json()})
 
     def _reload(self, _request: Request) -> Response:
         started_ms = self._control.started_ms
@@ -232,7 +242,10 @@ class Pages:
             host=request.host, origin=request.origin, authorization=request.headers.get("Authorization", "")
         )
         if refusal is None:
-            return None
+            if "Transfer-Encoding" not in request.headers:
+                return None
+            # the server reads no such content, and would take a command with its defaults
+            return Response("send the content with a Content-Length\n", HTTPStatus.LENGTH_REQUIRED)
         return Response(f"{refusal.text}\n", refusal.status, {"WWW-Authenticate": "Bearer"})
 
     def _pause(self, pipeline: str) -> None:

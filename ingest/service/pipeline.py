@@ -21,9 +21,9 @@ from ingest.plan.plan import Plan
 from ingest.service.committers import committers_of
 from ingest.service.dead_letters.queues import dead_letter_queue, error_budget
 from ingest.service.kafka.batches import batch_recorder
-from ingest.service.observer import PipelineObserver
+from ingest.service.observer import PipelineObserver, Totals
 from ingest.service.shared import Shared
-from ingest.service.sources import open_source, restart_of
+from ingest.service.sources import identity_of, open_source, restart_of
 from ingest.service.state_folders import batch_times_folder, checkpoint_folder, update_replay_file
 from ingest.service.tables import PipelineTables, owned_tables
 from ingest.spark.cancelled_tasks import CancelledTasks
@@ -84,7 +84,10 @@ class LivePipeline:
         self._session: Session | None = None
         self._query: PipelineQuery | None = None
         self.name = plan.pipeline
-        self.observer = PipelineObserver(plan.pipeline, shared.health, shared.metrics, shared.activity, shared.follow)
+        totals = shared.totals.setdefault(plan.pipeline, Totals())
+        self.observer = PipelineObserver(
+            plan.pipeline, shared.health, shared.metrics, shared.activity, shared.follow, totals
+        )
         self.jars: Sequence[Path] = source.jars()
         self.every_s = 0.0 if shared.once else self._pipeline.trigger_every_s
 
@@ -121,7 +124,7 @@ class LivePipeline:
         for committer in self._committers.values():
             committer.recover()
         self._tables.claim(self._source, partial(self._dead_letters.publish, ()))
-        self._checkpoint.claim({"source": self._source.kind} | dict(self._source.identity()))
+        self._checkpoint.claim(identity_of(self._source))
         frame = record_frame(self._source.frame(session), self._source.kind)
         self._refuse_older_state()
         # only now: the checks above may refuse the checkpoint
@@ -323,6 +326,21 @@ def connect(action: Callable[[], object], what: str, *, once: bool) -> None:
         if once or error.disposition is not Disposition.RETRY:
             raise
         _log.warning("not available yet", what=what, reason=str(error))
+
+
+def check_source(shared: Shared, pipeline: Pipeline) -> None:
+    """
+    Check that a pipeline would accept its checkpoint, which may be in use.
+
+    Raises:
+        ConflictError: it belongs to another source.
+        IngestError: the source cannot be opened.
+    """
+    checkpoint = checkpoint_of(shared, pipeline)
+    if checkpoint.is_claimed():
+        times = _batch_times(shared.configuration, pipeline, checkpoint)
+        source = open_source(shared.catalog, pipeline, checkpoint, times, None, shared.metrics)
+        checkpoint.check_identity(identity_of(source))
 
 
 def checkpoint_of(shared: Shared, pipeline: Pipeline) -> Checkpoint:

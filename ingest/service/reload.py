@@ -17,7 +17,7 @@ from ingest.observe.logs import logger, set_level, traceback_of
 from ingest.plan.assemble import plan_of, sink_checks
 from ingest.plan.plan import Plan
 from ingest.service.control import Control, Phase, ReloadStatus
-from ingest.service.pipeline import LivePipeline, build_pipeline, connect
+from ingest.service.pipeline import LivePipeline, build_pipeline, check_source, connect
 from ingest.service.shared import Shared
 from ingest.service.state_wait import StartStoppedError, StateWait
 from ingest.service.stores import refuse_cluster
@@ -158,8 +158,13 @@ class Reloader:
         for plan in (plans[name] for name in sorted(changed | added)):
             for sink, check in sink_checks(plan):
                 connect(check, f'sink "{sink.name}" of pipeline "{plan.pipeline}"', once=False)
+        shared = dataclasses.replace(self._shared, configuration=configuration, catalog=catalog)
+        for name in sorted(added | {name for name in common if is_changed(name, old, configuration)}):
+            connect(
+                partial(check_source, shared, configuration.pipelines[name]), f'source of pipeline "{name}"', once=False
+            )
         self._shared.stores.reconfigure(configuration, plans.values())
-        self._next = dataclasses.replace(self._shared, configuration=configuration, catalog=catalog), plans
+        self._next = shared, plans
         self._step()
         self._control.reload_status = dataclasses.replace(
             self.status,

@@ -193,8 +193,7 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
         recovery()
         failed = supervisor.run()
         errors = [*unbuilt.values(), *failed]
-        totals = {name: Totals() for name in plans}
-        totals |= {pipeline.name: pipeline.observer.totals for pipeline in supervisor.pipelines}
+        totals = {name: Totals() for name in plans} | shared.totals
         return Outcome(totals, errors, _exit_code(errors, stop), list(filter(control.is_paused, totals)))
 
 

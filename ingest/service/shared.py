@@ -23,6 +23,7 @@ class Shared:
         once: whether pipelines read the existing records and end; a start then fails if anything is unavailable.
         owner: options for their tables with deferred updates.
         follow: called with the totals of a pipeline after each durable batch.
+        totals: pipeline -> its durable batches since the service started, also of pipelines that a reload has removed.
     """
 
     configuration: Configuration
@@ -35,3 +36,4 @@ class Shared:
     once: bool
     follow: Callable[[str, Totals], None]
     owner: OwnerOptions = field(default_factory=OwnerOptions)
+    totals: dict[str, Totals] = field(default_factory=dict)

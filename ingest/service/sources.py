@@ -66,6 +66,16 @@ def open_source(  # noqa: PLR0913 - the fields of a context
     return assemble.live_source(pipeline.source, context, catalog)
 
 
+def identity_of(source: Source[Any]) -> dict[str, str]:
+    """
+    What the positions of a source belong to, as a checkpoint stores it.
+
+    Raises:
+        IngestError: as `Source.identity`.
+    """
+    return {"source": source.kind} | dict(source.identity())
+
+
 def restart_of(source: type[Source[Any]]) -> Restart:
     """How pipelines that read a source start without their checkpoint."""
     if not source.supports_start:

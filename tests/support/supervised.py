@@ -12,7 +12,7 @@ from ingest.service.control import Control
 from ingest.service.duties.scheduler import Duties
 from ingest.service.lifecycle import Stop
 from ingest.service.member import Member
-from ingest.service.observer import PipelineObserver
+from ingest.service.observer import PipelineObserver, Totals
 from ingest.service.pauses import Pauses
 from ingest.service.supervisor import Supervisor
 
@@ -109,7 +109,7 @@ class Bench:
         self.control = Control(Pauses(state_dir), ["p"])
         self.control.read_pauses()
         self.observer = PipelineObserver(
-            "p", self.health, Metrics(process=False), Activity(), lambda _pipeline, _totals: None
+            "p", self.health, Metrics(process=False), Activity(), lambda _pipeline, _totals: None, Totals()
         )
         self.stop = Stop()
         self.duties = Duties(Metrics(process=False))

@@ -128,8 +128,7 @@ class ServiceClient:
         Let the service read its file again.
 
         Returns:
-            The `id` of the reload, which `reload_status` has once this reload or a later one runs, and `started_ms`,
-            the start of the service.
+            The `id` of the reload, and `started_ms`, the start of the service.
 
         Raises:
             NotRunningError: no service answers.
@@ -139,14 +138,15 @@ class ServiceClient:
         accepted: dict[str, Any] = self._answer("POST", "/reload")
         return accepted
 
-    def reload_status(self) -> dict[str, Any]:
+    def reload_status(self, number: int) -> dict[str, Any]:
         """
-        How far the newest reload has come, as `ReloadStatus` has it, and `started_ms`, the start of the service.
+        How far a reload has come, as `ReloadStatus` has it, and `started_ms`, the start of the service.
 
         Raises:
             NotRunningError: no service answers.
+            NotFoundError: the service that runs now has no such reload.
         """
-        found: dict[str, Any] = self._answer("GET", "/reload")
+        found: dict[str, Any] = self._answer("GET", f"/reload/{number}")
         return found
 
     def set_log_level(self, level: str) -> None:

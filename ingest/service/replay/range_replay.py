@@ -264,6 +264,7 @@ class RangeReplay:
             plan = self.plan()
             check_allowed(plan.pieces, is_allowed=self.is_any_allowed)
             totals = plan.totals
+            totals.has_changed |= plan.has_changed and totals.batches > 0
             interrupted = self._interrupted()
             if totals.batches < len(plan.pieces) or interrupted is not None:
                 done, left = plan.pieces[: totals.batches], plan.pieces[totals.batches :]

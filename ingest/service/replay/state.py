@@ -16,6 +16,7 @@ from ingest.service.replay.request import ReplayRequest
 FORMAT = 3
 """Since 2 the header has the version of the pipeline, since 3 also the ids of the topics."""
 _READ = (1, 2, FORMAT)
+_PLAIN = ("batches", "records", "read", "stored", "cells", "has_changed")
 
 
 @dataclass(slots=True)
@@ -26,6 +27,7 @@ class ReplayTotals:
     Attributes:
         batches: number of finished micro-batches.
         records: read from Kafka, before fan-outs.
+        has_changed: whether some of them ran with another version of the pipeline than those after them.
     """
 
     batches: int = 0
@@ -35,6 +37,7 @@ class ReplayTotals:
     cells: int = 0
     dropped: Counter[str] = field(default_factory=Counter)
     dead_lettered: Counter[str] = field(default_factory=Counter)
+    has_changed: bool = False
 
     def add(self, counts: Counts) -> None:
         """Add a finished micro-batch."""
@@ -48,7 +51,7 @@ class ReplayTotals:
 
     def to_json(self) -> dict[str, Any]:
         """The same as plain data, as it is now."""
-        numbers = {name: getattr(self, name) for name in ("batches", "records", "read", "stored", "cells")}
+        numbers = {name: getattr(self, name) for name in _PLAIN}
         return numbers | {"dropped": dict(self.dropped), "dead_lettered": dict(self.dead_lettered)}
 
     @classmethod

@@ -69,6 +69,10 @@ class Checkpoint:
         )
 
     @property
+    def _identity(self) -> StatePath:
+        return self.folder / "identity.json"
+
+    @property
     def times_folder(self) -> StatePath:
         """Folder of the batch times; see `ingest.spark.streaming.batch_time`."""
         return self.folder / "times"
@@ -177,23 +181,46 @@ class Checkpoint:
             if time.exists() and not time.read_bytes().isdigit():
                 raise self.damaged(time, "is not a time")
 
+    def is_claimed(self) -> bool:
+        """
+        Whether it belongs to a source: see `claim`.
+
+        Raises:
+            StoreUnavailableError: the folder cannot be read now.
+        """
+        with file_errors(self.folder):
+            return self._identity.exists()
+
     def claim(self, identity: Mapping[str, str]) -> None:
         """
-        Check that the offsets belong to this source; a new checkpoint stores its format and its identity.
+        As `check_identity`; a new checkpoint stores its format and its identity.
+
+        Raises: as `check_identity`.
+        """
+        written_format = self.folder / "format"
+        with file_errors(written_format):
+            if not written_format.exists():
+                write_durably(written_format, FORMAT)
+        with file_errors(self._identity):
+            if not self._identity.exists():
+                write_durably(self._identity, json.dumps(dict(identity), sort_keys=True).encode())
+        self.check_identity(identity)
+
+    def check_identity(self, identity: Mapping[str, str]) -> None:
+        """
+        Check that the offsets belong to this source; those of a new checkpoint will.
 
         Args:
             identity: name -> value, such as source, topics and cluster.
 
         Raises:
             ConflictError: the checkpoint belongs to another source.
+            CheckpointError: the stored identity is damaged.
+            StoreUnavailableError: it cannot be read now.
         """
-        path, written_format = self.folder / "identity.json", self.folder / "format"
-        with file_errors(written_format):
-            if not written_format.exists():
-                write_durably(written_format, FORMAT)
+        path = self._identity
         with file_errors(path):
             if not path.exists():
-                write_durably(path, json.dumps(dict(identity), sort_keys=True).encode())
                 return
             content = path.read_bytes()
         try:

@@ -1,6 +1,7 @@
 """`ingest status` of a service without Spark."""
 
 import json
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -21,6 +22,7 @@ from ingest.service.dumps.request import DumpRequest
 from ingest.service.duties.scheduler import Duties
 from ingest.service.endpoint.access import access_of
 from ingest.service.endpoint.address import ServiceAddress
+from ingest.service.endpoint.client import NotRunningError, ServiceClient
 from ingest.service.endpoint.http import HttpEndpoint
 from ingest.service.pages import Pages
 from ingest.service.pauses import Pauses
@@ -205,6 +207,61 @@ def test_reload_that_cannot_build_a_pipeline_ends_with_1(pipeline: Path, ingest:
         True,
     )
     assert (found.code, found.json["phase"], found.json["failed"]) == (1, "done", {"bad": "no such topic"})
+
+
+class Overtaken(Control):
+    """The reload is done, and a later one is refused."""
+
+    def reload(self) -> int:
+        number = super().reload()
+        self.reload_status = ReloadStatus(Phase.DONE, changed=("mypipeline",), id=number)
+        self.reload_status = ReloadStatus(Phase.REFUSED, reason="wrong", id=number + 1)
+        return number
+
+
+def test_reload_does_not_report_a_later_one(pipeline: Path, ingest: Callable[..., Any]) -> None:
+    configuration = load(pipeline / "pipeline.yaml", env={}, lookup=Catalog())
+    with served(configuration, Overtaken(Pauses(configuration.local_dir), ["mypipeline"])):
+        done = ingest("reload", "pipeline.yaml")
+    assert (done.code, "changed mypipeline" in done.out + done.err) == (0, True)
+
+
+class Replaced(Control):
+    """A reload that has replaced the pipelines of the file, which start now."""
+
+    def reload(self) -> int:
+        number = super().reload()
+        self.reload_status = ReloadStatus(Phase.DONE, changed=tuple(self._paused), id=number)
+        return number
+
+
+@pytest.mark.parametrize("state", [State.RUNNING, State.FAILED])
+def test_reload_waits_until_the_pipelines_have_started(
+    pipeline: Path, ingest: Callable[..., Any], state: State
+) -> None:
+    configuration = load(pipeline / "pipeline.yaml", env={}, lookup=Catalog())
+    name = name_in(pipeline)
+    with served(configuration, Replaced(Pauses(configuration.local_dir), [name])) as health:
+        health.change(name, State.STARTING)
+        started = threading.Timer(0.5, health.change, [name, state, "no such topic\nand more"])
+        started.start()
+        done = ingest("reload", "pipeline.yaml", "--output", "json")
+        started.join()
+    failed = {name: "no such topic"} if state is State.FAILED else {}
+    assert (done.code, done.json["failed"]) == (int(state is State.FAILED), failed)
+
+
+def test_service_that_ends_after_a_reload_is_an_error(
+    pipeline: Path, ingest: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def status(client: ServiceClient) -> list[dict[str, Any]]:
+        raise NotRunningError("no service answers")
+
+    configuration = load(pipeline / "pipeline.yaml", env={}, lookup=Catalog())
+    monkeypatch.setattr(ServiceClient, "status", status)
+    with served(configuration, Replaced(Pauses(configuration.local_dir), [name_in(pipeline)])):
+        done = ingest("reload", "pipeline.yaml")
+    assert (done.code, "the service has ended after the reload" in done.err) == (1, True)
 
 
 class Restarted(Control):

@@ -111,8 +111,10 @@ def test_running_service_runs_the_replay(ingest, service: Service):
             "dropped": {"filter": 7},
             "dead_lettered": {"bad_json": 3},
             "cells": 1_180,
+            "has_changed": False,
         },
     )
+
     [request] = service.requests
     assert request.selection() == {
         "from_ms": 1_769_731_200_000,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ingest.api import ConflictError, NotFoundError, StoreUnavailableError
-from ingest.service.control import Control, Phase, ReloadStatus
+from ingest.service.control import KEPT_RELOADS, Control, Phase, ReloadStatus
 from ingest.service.pauses import Pauses
 
 
@@ -58,6 +58,26 @@ def test_reloads_are_numbered_so_that_each_request_knows_its_end(tmp_path: Path)
     assert control.reload_status.id == 1
     control.reload_status = ReloadStatus(Phase.DONE, id=1)
     assert control.reload() == control.reload_status.id == 2
+
+
+def test_status_of_a_reload_is_kept_while_later_ones_run(tmp_path: Path):
+    control = Control(Pauses(tmp_path), ["p"])
+    first = control.reload()
+    assert control.pop_reload()
+    control.reload_status = ReloadStatus(Phase.BUILDING, id=first)
+    second = control.reload()
+    assert (second, control.reload_of(second).phase) == (first + 1, Phase.REQUESTED)
+    control.reload_status = ReloadStatus(Phase.DONE, id=first)
+    assert control.pop_reload()
+    assert control.reload_of(second).phase is Phase.REQUESTED
+    control.reload_status = ReloadStatus(Phase.REFUSED, reason="wrong", id=second)
+    assert [control.reload_of(each).phase for each in (first, second)] == [Phase.DONE, Phase.REFUSED]
+    for number in range(second + 1, second + KEPT_RELOADS):
+        control.reload_status = ReloadStatus(Phase.DONE, id=number)
+    assert control.reload_of(second).phase is Phase.REFUSED
+    for unknown in (first, number + 1):
+        with pytest.raises(NotFoundError, match=f"no reload {unknown}"):
+            control.reload_of(unknown)
 
 
 def test_run_over_existing_records_refuses_a_reload(tmp_path: Path):

@@ -16,6 +16,7 @@ from ingest.observe.activity import Activity
 from ingest.observe.health import Health, State
 from ingest.observe.metrics import Metrics
 from ingest.plan.assemble import plan_of
+from ingest.receipt import Counts
 from ingest.service.kafka.retention import RetentionWatches
 from ingest.service.pipeline import LivePipeline, build_pipeline
 from ingest.service.shared import Shared
@@ -121,6 +122,16 @@ def test_next_build_retries_a_store_that_could_not_be_opened(service: Service, t
     assert service.stores.in_use() == {}
     current.write_text(sound)
     service.build("a")
+
+
+def test_totals_go_on_in_the_pipeline_of_a_reload(service: Service):
+    first = service.build("a")
+    first.observer.durable(0, 1_000, Counts(read=5, stored=5), 0.1)
+    first.close()
+    again = service.build("a")
+    again.observer.durable(1, 2_000, Counts(read=2, stored=2), 0.1)
+    totals = service.shared.totals["a"]
+    assert (totals.batches, totals.counts.read, totals.seconds >= 0.1) == (2, 7, True)
 
 
 @pytest.mark.parametrize(("once", "expected"), [(False, ["a"]), (True, [])])

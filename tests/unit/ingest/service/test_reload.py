@@ -35,6 +35,7 @@ from ingest.service.shared import Shared
 from ingest.service.stores import SharedStores
 from ingest.service.supervisor import Supervisor
 from ingest.service.systemd import ServiceManager
+from ingest.spark.streaming.checkpoint import Checkpoint
 from sinks.archive.sink import ArchiveSettings
 from tests.support.archives import DAY_MS, Stream, event
 from tests.support.remote_files import MemoryFiles
@@ -149,7 +150,8 @@ def reloader_of(
 def refused(folder: Path, old: Configuration, new: Configuration) -> ReloadStatus:
     """The status of a reload that is refused."""
     control = Control(Pauses(folder), old.pipelines)
-    shared: Any = SimpleNamespace(configuration=old)
+    parts: dict[str, Any] = {field.name: None for field in fields(Shared)}
+    shared = Shared(**parts | {"configuration": old})
     reloader = reloader_of(shared, control, lambda: (new, Catalog()))
     reloader.begin(old.pipelines)
     assert reached(lambda: not reloader.is_working, 30)
@@ -191,6 +193,20 @@ def test_sink_that_could_not_start_refuses_the_reload(tmp_path: Path):
     Stream(settings.open_table(), settings=settings).run(DAY_MS, [event(1)])
     status = refused(tmp_path, old, configuration(tmp_path, lambda content: archived(content, "int64")))
     assert 'column "amount" is int64 in the file, and float64 in "dt=20151210/' in status.reason
+
+
+def test_pipeline_that_could_not_use_its_checkpoint_refuses_the_reload(tmp_path: Path) -> None:
+    def elsewhere(content: dict[str, Any]) -> None:
+        content["pipelines"]["a"]["source"] = {"files": {"path": str(tmp_path / "other")}}
+
+    (tmp_path / "other").mkdir()
+    old = configuration(tmp_path)
+    checkpoint = Checkpoint(tmp_path / "state" / "checkpoints" / "a")
+    checkpoint.folder.mkdir(parents=True)
+    checkpoint.claim({"source": "files", "path": str(tmp_path / "in")})
+    status = refused(tmp_path, old, configuration(tmp_path, elsewhere))
+    assert f'was made for path "{tmp_path / "in"}", the configuration says "{tmp_path / "other"}"' in status.reason
+    assert "give the pipeline another name" in status.hint
 
 
 def with_tokens_from(url: str) -> Callable[[dict[str, Any]], None]:

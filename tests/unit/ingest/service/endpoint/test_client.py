@@ -10,6 +10,7 @@ from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from urllib.parse import urlsplit
 from wsgiref.types import StartResponse, WSGIEnvironment
 
 import pytest
@@ -417,6 +418,28 @@ def test_request_that_is_too_large_is_refused(running: Running):
     with pytest.raises(ConflictError, match="the request is too large") as caught:
         ServiceClient(running.configuration).replay("p", REPLAY | {"at": " " * MAX_CONTENT_BYTES})
     assert caught.value.hint is None
+
+
+@pytest.mark.parametrize(
+    ("headers", "content", "status"),
+    [
+        ({"Transfer-Encoding": "chunked"}, b"2\r\n{}\r\n0\r\n\r\n", 411),
+        ({"Content-Length": "100"}, b'{"start"', 400),
+    ],
+)
+def test_content_that_cannot_be_read_whole_is_refused(
+    running: Running, headers: dict[str, str], content: bytes, status: int
+):
+    place = urlsplit(running.endpoint.url)
+    token = ServiceClient(running.configuration)._token()
+    lines = {"Host": place.netloc, "Authorization": f"Bearer {token}", "Connection": "close"} | headers
+    head = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
+    with socket.create_connection((str(place.hostname), int(place.port or 0)), 10) as connection:
+        connection.sendall(f"POST /pipelines/p/replay HTTP/1.1\r\n{head}\r\n".encode() + content)
+        connection.shutdown(socket.SHUT_WR)
+        answer = connection.makefile("rb").readline()
+    assert answer.split()[1] == b"%d" % status
+    assert running.duties.statuses() == []
 
 
 def test_internal_error_of_the_service_is_no_conflict(running: Running, monkeypatch: pytest.MonkeyPatch):

@@ -21,7 +21,7 @@ from ingest.service.replay.plan import Piece, PieceKind, TopicState
 from ingest.service.replay.range_replay import RangePlan, RangeReplay
 from ingest.service.replay.request import ReplayRequest
 from ingest.service.replay.selection import between, durable_ends, up_to
-from ingest.service.replay.state import ReplayTotals
+from ingest.service.replay.state import ReplayState, ReplayTotals
 from ingest.spark.streaming.batch_log import LoggedBatch
 from tests.support.sources import pipeline
 from tests.support.waits import Waits
@@ -198,6 +198,16 @@ def test_topic_that_is_recreated_ends_the_replay_before_the_next_piece(tmp_path:
     with pytest.raises(PositionLostError, match='recreated since this replay was planned: topic "t"') as caught:
         replay._run(runner, plan, Waits(), lambda _totals, _number: None)  # type: ignore[arg-type]
     assert (runner.ran, caught.value.code) == ([0], "topic_recreated")
+
+
+@pytest.mark.parametrize("fingerprint", ["", None])
+def test_result_says_whether_the_pipeline_was_changed_meanwhile(tmp_path: Path, fingerprint: str | None):
+    replay = replay_of(tmp_path)
+    version = replay._pipeline.fingerprint if fingerprint is None else fingerprint
+    state = ReplayState(replay._state.plan_file.parent, replay._request, version)
+    state.start(PIECES, {})
+    state.progress(ReplayTotals(batches=len(PIECES)))
+    assert replay.run().has_changed is (fingerprint is not None)
 
 
 def test_time_in_the_future_is_refused(tmp_path: Path):
