@@ -117,7 +117,11 @@ def _fingerprint(
     sinks: tuple[Component[SinkSettings], ...],
     tables: dict[str, Table],
 ) -> str:
-    """A hash that does not depend on comments, the order of keys, or the use of chains and includes."""
+    """
+    A hash that does not depend on comments, the order of keys, the use of chains and includes, or tables that the
+    pipeline cannot write.
+    """
+    targets = {(sink.settings.store_name, sink.settings.fixed_table) for sink in sinks}
     stores = sorted({name for sink in sinks if (name := sink.settings.store_name) is not None})
     # the first three have no effect on results; the decorators are replaced by the expanded list
     excluded = {"description", "max_rate", "replay", "decorators"}
@@ -134,7 +138,7 @@ def _fingerprint(
         "tables": {
             name: plain(partial_config.tables[name].node, masked=True)
             for name, table in tables.items()
-            if table.store in stores
+            if not targets.isdisjoint({(table.store, name), (table.store, None)})
         },
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()

@@ -1,51 +1,10 @@
 """The table of all metrics."""
 
-from enum import StrEnum
-from typing import NamedTuple
+from ingest.observe.metric import Kind, Metric, Scope, labels_of
 
 _FLUSH_BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 180.0)
 _WAIT_BUCKETS_S = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _BATCH_BUCKETS_S = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0, 900.0)
-
-
-class Kind(StrEnum):
-    """Prometheus type of a metric."""
-
-    COUNTER = "counter"
-    GAUGE = "gauge"
-    HISTOGRAM = "histogram"
-
-
-class Scope(StrEnum):
-    """What each series of a metric is about; all but the last one are labels."""
-
-    PIPELINE = "pipeline"
-    DUTY = "duty"
-    """The kind of duty."""
-    TABLE = "table"
-    """A table, of compactions, dumps, feeds and bodies."""
-    PROCESS = "process"
-
-
-class Metric(NamedTuple):
-    """
-    One row of the table.
-
-    Attributes:
-        labels: in addition to that of `scope`.
-        unit: for the reference page.
-        help: one sentence.
-        buckets: upper bounds of a histogram.
-        scope: what a series is about.
-    """
-
-    name: str
-    kind: Kind
-    unit: str
-    help: str
-    labels: tuple[str, ...] = ()
-    buckets: tuple[float, ...] = ()
-    scope: Scope = Scope.PIPELINE
 
 
 METRICS = (
@@ -151,6 +110,13 @@ METRICS = (
     ),
     Metric(
         "ingest_last_ack_timestamp_seconds", Kind.GAUGE, "seconds", "When a micro-batch was last acknowledged (epoch)."
+    ),
+    Metric(
+        "ingest_ack_due_timestamp_seconds",
+        Kind.GAUGE,
+        "seconds",
+        "When the next acknowledgement is due: an interval of the trigger after the last one, or after the service saw "
+        "unread records (epoch); only while there are unread records.",
     ),
     Metric(
         "ingest_last_batch_time_seconds",
@@ -380,11 +346,6 @@ METRICS = (
     ),
 )
 """The reference page is generated from this table."""
-
-
-def labels_of(metric: Metric) -> tuple[str, ...]:
-    """All labels of a metric, that of its scope first."""
-    return () if metric.scope is Scope.PROCESS else (metric.scope.value, *metric.labels)
 
 
 def reference() -> str:

@@ -2,16 +2,15 @@
 
 import threading
 from collections import Counter as Tally
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import prometheus_client as prometheus
-from prometheus_client.metrics_core import CounterMetricFamily
-from prometheus_client.metrics_core import Metric as Family
-from prometheus_client.registry import Collector
 
 from ingest.api.bodies import BodyCounts
+from ingest.observe.collectors import DroppedLines, WithoutCreated
 from ingest.observe.health import State
-from ingest.observe.metric_table import METRICS, Kind, Metric, Scope, labels_of
+from ingest.observe.metric import Kind, Metric, Scope, labels_of
+from ingest.observe.metric_table import METRICS
 from ingest.observe.partitions import MAX_PARTITIONS, Partitions
 from ingest.observe.results import ArchiveSize, Compacted, GroupLag, Stashed, Swept
 from ingest.receipt import Counts
@@ -61,11 +60,13 @@ class Metrics:
         self._swept: set[str] = set()
         self._label_values: dict[tuple[str, str], set[str]] = {}
         self._lags: dict[str, Partitions] = {}
+        self._intervals_s: dict[str, float] = {}
+        self._awaited_since_s: dict[str, float] = {}
         for metric in METRICS:
             if metric.scope is not Scope.PROCESS:
                 self._register(metric)
         if dropped_lines is not None:
-            self._registry.register(_DroppedLines(dropped_lines))
+            self._registry.register(DroppedLines(dropped_lines))
         if process:
             prometheus.ProcessCollector(registry=self._registry)
         for pipeline in pipelines:
@@ -83,6 +84,14 @@ class Metrics:
                 if metric.kind is Kind.GAUGE and metric.scope is Scope.PIPELINE:
                     self._gauges[metric.name].remove_by_labels({"pipeline": pipeline})
             self._lags.pop(pipeline, None)
+            self._awaited_since_s.pop(pipeline, None)
+
+    def triggered(self, pipeline: str, every_s: float) -> None:
+        """Set the interval of micro-batches, 0 for none."""
+        with self._lock:
+            self._intervals_s[pipeline] = every_s
+            if pipeline in self._awaited_since_s:
+                self._set_due(pipeline, self._awaited_since_s[pipeline])
 
     def attempted(self, pipeline: str, counts: Counts) -> None:
         """Count an attempt at a micro-batch, whatever its outcome."""
@@ -154,6 +163,8 @@ class Metrics:
         with self._lock:
             self._gauges["ingest_last_ack_timestamp_seconds"].labels(pipeline).set(at_s)
             self._gauges["ingest_last_batch_time_seconds"].labels(pipeline).set(batch_time_ms / 1000)
+            if pipeline in self._awaited_since_s:
+                self._set_due(pipeline, at_s)
 
     def state(self, pipeline: str, state: State) -> None:
         """Set the state of a pipeline; passed to `Health(on_change=…)`."""
@@ -175,11 +186,27 @@ class Metrics:
                 gauge.labels(pipeline, OTHER, OTHER).set(lags.sum_of_others((topic, partition), records))
         self._on_lag(pipeline, topic, partition, records)
 
+    def unread(self, pipeline: str, records: int, at_s: float) -> None:
+        """Set the lag of all partitions, as measured at a time (epoch): from then on an acknowledgement is awaited."""
+        with self._lock:
+            if not records:
+                self._awaited_since_s.pop(pipeline, None)
+                self._gauges["ingest_ack_due_timestamp_seconds"].remove_by_labels({"pipeline": pipeline})
+            elif pipeline not in self._awaited_since_s:
+                self._set_due(pipeline, at_s)
+
+    def _set_due(self, pipeline: str, since_s: float) -> None:
+        self._awaited_since_s[pipeline] = since_s
+        due_s = since_s + self._intervals_s.get(pipeline, 0.0)
+        self._gauges["ingest_ack_due_timestamp_seconds"].labels(pipeline).set(due_s)
+
     def lag_unknown(self, pipeline: str) -> None:
         """Remove the lag of a pipeline, which nothing measures any more."""
         with self._lock:
-            self._gauges["ingest_lag_records"].remove_by_labels({"pipeline": pipeline})
+            for name in ("ingest_lag_records", "ingest_ack_due_timestamp_seconds"):
+                self._gauges[name].remove_by_labels({"pipeline": pipeline})
             self._lags.pop(pipeline, None)
+            self._awaited_since_s.pop(pipeline, None)
         self._on_lag_unknown(pipeline)
 
     def retention(self, pipeline: str, used: Mapping[tuple[str, int], float]) -> None:
@@ -303,7 +330,7 @@ class Metrics:
     def render(self) -> tuple[str, bytes]:
         """Content type and text of a scrape."""
         with self._lock:
-            return prometheus.CONTENT_TYPE_LATEST, prometheus.generate_latest(_WithoutCreated(self._registry))
+            return prometheus.CONTENT_TYPE_LATEST, prometheus.generate_latest(WithoutCreated(self._registry))
 
     def _register(self, metric: Metric) -> None:
         labels = labels_of(metric)
@@ -352,26 +379,3 @@ class Metrics:
             return OTHER
         known.add(value)
         return value
-
-
-class _DroppedLines(Collector):
-    """Reads the count of dropped lines at each scrape, so that logging does not depend on metrics."""
-
-    def __init__(self, dropped_lines: Callable[[], int]) -> None:
-        self._dropped_lines = dropped_lines
-
-    def collect(self) -> Iterator[Family]:
-        metric = next(each for each in METRICS if each.scope is Scope.PROCESS)
-        yield CounterMetricFamily(metric.name, metric.help, value=self._dropped_lines())
-
-
-class _WithoutCreated(Collector):
-    """The registry without the `_created` series, which would double the size of a scrape."""
-
-    def __init__(self, registry: prometheus.CollectorRegistry) -> None:
-        self._registry = registry
-
-    def collect(self) -> Iterator[Family]:
-        for family in self._registry.collect():
-            family.samples = [sample for sample in family.samples if not sample.name.endswith("_created")]
-            yield family

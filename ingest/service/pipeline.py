@@ -90,6 +90,7 @@ class LivePipeline:
         )
         self.jars: Sequence[Path] = source.jars()
         self.every_s = 0.0 if shared.once else self._pipeline.trigger_every_s
+        shared.metrics.triggered(self.name, self.every_s)
 
     def attach(self, session: Session, ask: TimedCaller) -> None:
         """Attach the pipeline to a Spark session that has its `jars` and Java properties; nothing is read yet."""

@@ -69,9 +69,11 @@ class Offsets:
         assert reached(has, LIMIT_S)
 
     def has_lag(self, records: int) -> bool:
-        """Whether the lag metric has this value."""
-        lines = [line for line in self.metrics.render()[1].decode().splitlines() if line.startswith("ingest_lag")]
-        return sum(float(line.rsplit(" ", 1)[1]) for line in lines) == records
+        """Whether the lag metric has this value, and an acknowledgement is due."""
+        lines = self.metrics.render()[1].decode().splitlines()
+        lags = [float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith("ingest_lag")]
+        is_due = any(line.startswith("ingest_ack_due_timestamp_seconds{") for line in lines)
+        return sum(lags) == records and is_due
 
 
 @pytest.fixture

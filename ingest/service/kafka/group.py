@@ -194,9 +194,10 @@ class OffsetCommitter:
         )
         # a partition without an acknowledged record has not been read at all
         begins = admin.earliest(topics)
-        for part, end in ends.items():
-            behind = end - self._acknowledged.get(part, begins.get(part, end))
-            self._metrics.lag(self._pipeline, *part, max(0, behind))
+        lags = {part: max(0, end - self._acknowledged.get(part, begins.get(part, end))) for part, end in ends.items()}
+        for part, records in lags.items():
+            self._metrics.lag(self._pipeline, *part, records)
+        self._metrics.unread(self._pipeline, sum(lags.values()), time.time())
 
 
 def kafka_offsets(content: dict[str, object]) -> dict[tuple[str, int], int]:

@@ -44,6 +44,7 @@ class Simulated:
         self.dropped_lines = 0
         self.dead_letters = EVENTS // 1_000
         self.lag = 30_000
+        self.batches_every = 1  # minutes
         self.retention_used = 0.0
         self.compacts = True
         self.dumps = True
@@ -65,7 +66,9 @@ class Simulated:
 
     def minute(self, at_s: float) -> None:
         """What the pipeline reports within a minute."""
-        if self.acknowledges:
+        self.metrics.triggered(PIPELINE, self.batches_every * 60.0)
+        self.metrics.unread(PIPELINE, self.lag, at_s)
+        if self.acknowledges and at_s % (self.batches_every * 60) == 0:
             counts = Counts(
                 read=EVENTS,
                 stored=EVENTS - self.dead_letters,
@@ -91,6 +94,11 @@ Fault = Callable[[Simulated, int], None]
 
 def never_acknowledges(service: Simulated, _minute: int) -> None:
     service.acknowledges = False
+
+
+def waits_for_its_interval(service: Simulated, _minute: int) -> None:
+    """An hour; its records do not count as a backlog that grows."""
+    service.batches_every, service.dead_letters = 60, 0
 
 
 def falls_behind(service: Simulated, minute: int) -> None:
@@ -188,6 +196,7 @@ TRANSIENT: Mapping[str, Fault] = {
         service, "expiration_used", 0.8 if minute < 4 else 0.1
     ),
     "two compactions that fail": lambda service, minute: setattr(service, "compacts", minute > 2 * COMPACTED_EVERY),
+    "an hourly trigger": waits_for_its_interval,
     "a lag that is read again": lambda service, minute: setattr(service, "lag", EVENTS * max(1, 15 - minute)),
 }
 

@@ -241,6 +241,16 @@ class TestFingerprint:
         text = SMALLEST + "    decorators: [{chain: c}]\nchains: {c: [{value: {attribute: a, value: VALUE}}]}\n"
         assert self.of(tmp_path, text) != self.of(tmp_path, text.replace("VALUE", "other"))
 
+    def test_does_not_depend_on_tables_that_the_pipeline_cannot_write(self, tmp_path):
+        def tables(families: str, *, table: str) -> str:
+            text = SMALLEST.replace("table: mytable", f'table: "{table}"')
+            return text + f"tables: {{mytable: {{families: {{a: {{}}}}}}, other: {{families: {{{families}: {{}}}}}}}}\n"
+
+        own = [self.of(tmp_path, tables(families, table="mytable")) for families in "ab"]
+        any_table = [self.of(tmp_path, tables(families, table="%{t}")) for families in "ab"]
+        assert (own[0] == own[1], any_table[0] == any_table[1]) == (True, False)
+        assert self.of(tmp_path, SMALLEST) != own[0]
+
     def test_does_not_depend_on_secrets(self, tmp_path):
         text = SMALLEST.replace("[ticks]", "[ticks], security: {sasl: {mechanism: plain, username: u, password: $P}}")
         text = text.replace("$P", '"${P}"')

@@ -29,6 +29,7 @@ REQUIRED = {
     "ingest_pipeline_state",
     "ingest_lag_records",
     "ingest_last_ack_timestamp_seconds",
+    "ingest_ack_due_timestamp_seconds",
 }
 
 
@@ -182,6 +183,32 @@ def test_acknowledgement_and_batch_time_are_seconds():
         'ingest_last_ack_timestamp_seconds{pipeline="ticks"}': 1308748686.5,
         'ingest_last_batch_time_seconds{pipeline="ticks"}': 1308748686.334,
     }
+
+
+def test_acknowledgement_is_due_an_interval_after_the_last_one_or_after_the_first_unread_record():
+    def due() -> float | None:
+        return samples(metrics).get('ingest_ack_due_timestamp_seconds{pipeline="ticks"}')
+
+    metrics = fresh()
+    metrics.triggered("ticks", 3_600.0)
+    metrics.acknowledged("ticks", 1_000.0, 1_000_000)
+    assert due() is None
+    for at_s in (50_000.0, 50_010.0):
+        metrics.unread("ticks", 7, at_s)
+        assert due() == 53_600.0
+    metrics.acknowledged("ticks", 53_000.0, 53_000_000)
+    metrics.unread("ticks", 2, 53_010.0)
+    assert due() == 56_600.0
+    metrics.triggered("ticks", 0.0)  # a reload
+    assert due() == 53_000.0
+    metrics.triggered("ticks", 3_600.0)
+    metrics.unread("ticks", 0, 54_000.0)
+    assert due() is None
+    for forget in (metrics.lag_unknown, metrics.remove):
+        metrics.unread("ticks", 1, 60_000.0)
+        assert due() == 63_600.0
+        forget("ticks")
+        assert due() is None
 
 
 def test_state_follows_health():

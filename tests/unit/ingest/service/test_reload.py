@@ -90,6 +90,11 @@ def with_table(content: dict[str, Any]) -> None:
     content["tables"] = {"t": {"store": "one", "families": {"f": {}}}}
 
 
+def with_other_table(content: dict[str, Any]) -> None:
+    with_table(content)
+    content["tables"]["other"] = {"store": "one", "families": {"f": {}}}
+
+
 @pytest.mark.parametrize(("change", "expected"), [
     (lambda _content: None, (False, False)),
     (described, (False, False)),
@@ -106,6 +111,11 @@ def test_only_pipelines_that_use_what_changed_are_replaced(
     old, new = configuration(tmp_path), configuration(tmp_path, change)
     refuse_changes(old, new)
     assert (is_changed("a", old, new), is_changed("b", old, new)) == expected
+
+
+def test_table_that_a_pipeline_cannot_write_does_not_replace_it(tmp_path: Path):
+    old, new = configuration(tmp_path, with_table), configuration(tmp_path, with_other_table)
+    assert not is_changed("a", old, new)
 
 
 @pytest.mark.parametrize(("section", "value"), [

@@ -1,0 +1,49 @@
+"""What is known of a metric."""
+
+from enum import StrEnum
+from typing import NamedTuple
+
+
+class Kind(StrEnum):
+    """Prometheus type of a metric."""
+
+    COUNTER = "counter"
+    GAUGE = "gauge"
+    HISTOGRAM = "histogram"
+
+
+class Scope(StrEnum):
+    """What each series of a metric is about; all but the last one are labels."""
+
+    PIPELINE = "pipeline"
+    DUTY = "duty"
+    """The kind of duty."""
+    TABLE = "table"
+    """A table, of compactions, dumps, feeds and bodies."""
+    PROCESS = "process"
+
+
+class Metric(NamedTuple):
+    """
+    One row of the table.
+
+    Attributes:
+        labels: in addition to that of `scope`.
+        unit: for the reference page.
+        help: one sentence.
+        buckets: upper bounds of a histogram.
+        scope: what a series is about.
+    """
+
+    name: str
+    kind: Kind
+    unit: str
+    help: str
+    labels: tuple[str, ...] = ()
+    buckets: tuple[float, ...] = ()
+    scope: Scope = Scope.PIPELINE
+
+
+def labels_of(metric: Metric) -> tuple[str, ...]:
+    """All labels of a metric, that of its scope first."""
+    return () if metric.scope is Scope.PROCESS else (metric.scope.value, *metric.labels)
