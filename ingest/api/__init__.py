@@ -57,7 +57,7 @@ from ingest.api.errors import (
     UpdatesDifferError,
     WriteRejectedError,
 )
-from ingest.api.event import Event, Origin, Priority, Record, RecordPlace, WriteOnceEvent, nanos_of
+from ingest.api.event import Event, Origin, Priority, Record, RecordPlace, TopicPartition, WriteOnceEvent, nanos_of
 from ingest.api.files import LocalPath, SmallFile
 from ingest.api.processor import NotMergeableError, Processor, ProcessorExample
 from ingest.api.scans import ALL_TIMES, FuzzyPattern, Scan, ScanCounts, TimeRange, next_key, prefix_end
@@ -196,6 +196,7 @@ __all__ = [
     "TaskSpec",
     "TimeRange",
     "Tombstones",
+    "TopicPartition",
     "UpdatesChangedError",
     "UpdatesDifferError",
     "WriteCounts",

@@ -42,6 +42,8 @@ class Origin(NamedTuple):
 _NOWHERE = Origin("", 0, 0)
 
 
+TopicPartition = tuple[str, int]
+"""A topic, and the number of one of its partitions."""
 RecordPlace = tuple[str, int, int]
 """Topic, partition and offset of a record."""
 

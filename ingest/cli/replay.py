@@ -31,7 +31,7 @@ _NOTHING_REPLAYED = (
     "nothing was replayed: the topics have no record in this range (times without a zone are UTC), or the pipeline "
     "has not stored those that they have; see --dry-run"
 )
-_SHOWN = 20  # pieces that a dry run lists
+_SHOWN = 20  # batches that a dry run lists
 
 
 def replay(  # noqa: PLR0913 - the options of the command
@@ -142,15 +142,15 @@ def _show_interrupted(out: Output, run: "RangeReplay", plan: "RangePlan") -> Non
 
 def _show_plan(out: Output, run: "RangeReplay", plan: "RangePlan") -> None:
     from ingest.formats.times import moment
-    from ingest.service.replay.plan import PieceKind
+    from ingest.service.replay.plan import BatchKind
 
-    kinds = {kind: plan.of_kind(kind) for kind in PieceKind}
+    kinds = {kind: plan.of_kind(kind) for kind in BatchKind}
     may_hide_values = run.may_hide_values(plan)
-    is_refused = bool(kinds[PieceKind.UNLOGGED]) and not run.is_any_allowed
+    is_refused = bool(kinds[BatchKind.UNLOGGED]) and not run.is_any_allowed
     if out.is_json:
         counts = {
-            kind.value: {"batches": len(pieces), "offsets": sum(piece.offsets for piece in pieces)}
-            for kind, pieces in kinds.items()
+            kind.value: {"batches": len(batches), "offsets": sum(batch.offsets for batch in batches)}
+            for kind, batches in kinds.items()
         }
         about = {
             "resumes": plan.resumes,
@@ -167,19 +167,19 @@ def _show_plan(out: Output, run: "RangeReplay", plan: "RangePlan") -> None:
             f"left out: {counted(plan.not_durable, 'offset')} of this range, which the pipeline has not stored yet",
             "yellow",
         )
-    if not plan.pieces and not plan.resumes:
+    if not plan.batches and not plan.resumes:
         if not plan.not_durable:
             out.note(_NO_RECORDS, "yellow")
         return
     rows = [
-        (_MEANINGS[kind.value], f"{len(pieces):,}", f"{sum(piece.offsets for piece in pieces):,}")
-        for kind, pieces in kinds.items()
+        (_MEANINGS[kind.value], f"{len(batches):,}", f"{sum(batch.offsets for batch in batches):,}")
+        for kind, batches in kinds.items()
     ]
     out.table(("kind", "#batches", "#offsets"), rows)
-    edges = [piece for piece in plan.pieces if piece.kind is not PieceKind.WHOLE][:_SHOWN]
-    for piece in edges:
-        for (topic, partition), (begin, end) in piece.ranges.items():
-            out.line(f"{piece.kind.value}: {moment(piece.time_ms)} {topic}/{partition} {begin:,} to {end - 1:,}")
+    edges = [batch for batch in plan.batches if batch.kind is not BatchKind.WHOLE][:_SHOWN]
+    for batch in edges:
+        for (topic, partition), (begin, end) in batch.ranges.items():
+            out.line(f"{batch.kind.value}: {moment(batch.time_ms)} {topic}/{partition} {begin:,} to {end - 1:,}")
     if plan.resumes:
         _show_interrupted(out, run, plan)
     if is_refused:
@@ -189,7 +189,7 @@ def _show_plan(out: Output, run: "RangeReplay", plan: "RangePlan") -> None:
         )
     if may_hide_values:
         out.note(_MAY_HIDE, "yellow")
-    out.done(f"{counted(len(plan.pieces), 'micro-batch', 'micro-batches')}, {counted(plan.offsets, 'offset')}")
+    out.done(f"{counted(len(plan.batches), 'micro-batch', 'micro-batches')}, {counted(plan.offsets, 'offset')}")
 
 
 def _show_totals(out: Output, totals: "ReplayTotals") -> None:

@@ -8,8 +8,8 @@ from kafka import IsolationLevel, KafkaAdminClient
 from kafka.admin import ConfigFilterType, ConfigResource, ConfigResourceType, OffsetSpec
 from kafka.errors import InvalidTopicError, NoError, TopicAlreadyExistsError, UnknownTopicOrPartitionError, for_code
 
-from ingest.api import ConflictError, NotFoundError, SourceError
-from ingest.kafka.clients import ANSWER_MS, Part, admin_client, partition
+from ingest.api import ConflictError, NotFoundError, SourceError, TopicPartition
+from ingest.kafka.clients import ANSWER_MS, admin_client, partition
 from ingest.kafka.errors import translated, translating
 from ingest.kafka.producer import MAX_REQUEST_BYTES
 from ingest.kafka.settings import KafkaConnection
@@ -115,7 +115,7 @@ class KafkaAdmin:
         found = ((topic["name"], topic["topic_id"]) for topic in self._described(topics))
         return {name: str(id_) for name, id_ in found if id_ is not None and str(id_) != _NO_ID}
 
-    def leaderless(self, topics: Sequence[str]) -> list[Part]:
+    def leaderless(self, topics: Sequence[str]) -> list[TopicPartition]:
         """Partitions without a leader, which can be neither read nor written now; by topic and partition."""
         if not topics:
             return []
@@ -189,24 +189,24 @@ class KafkaAdmin:
             cleanup_policy=found.get("cleanup.policy", ""),
         )
 
-    def earliest(self, topics: Sequence[str]) -> dict[Part, int]:
+    def earliest(self, topics: Sequence[str]) -> dict[TopicPartition, int]:
         """Offset of the first record that still exists, by topic and partition."""
         return self._offsets(topics, OffsetSpec.EARLIEST)
 
-    def ends(self, topics: Sequence[str]) -> dict[Part, int]:
+    def ends(self, topics: Sequence[str]) -> dict[TopicPartition, int]:
         """Offset after the last record that `read_committed` returns (last stable offset), by topic and partition."""
         return self._offsets(topics, OffsetSpec.LATEST)
 
-    def high_watermarks(self, topics: Sequence[str]) -> dict[Part, int]:
+    def high_watermarks(self, topics: Sequence[str]) -> dict[TopicPartition, int]:
         """Offset after the last record (high watermark), open transactions included, by topic and partition."""
         return self._offsets(topics, OffsetSpec.LATEST, IsolationLevel.READ_UNCOMMITTED)
 
-    def offsets_since(self, topics: Sequence[str], time_ms: int) -> dict[Part, int]:
+    def offsets_since(self, topics: Sequence[str], time_ms: int) -> dict[TopicPartition, int]:
         """Offset of the first record with this timestamp or a later one; partitions without one are left out."""
         found = self._offsets(topics, time_ms, IsolationLevel.READ_UNCOMMITTED)
         return {part: offset for part, offset in found.items() if offset >= 0}
 
-    def first_since(self, times_ms: Mapping[Part, int]) -> dict[Part, int]:
+    def first_since(self, times_ms: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         """As `offsets_since`, with a time for each partition; the partitions exist."""
         if not times_ms:
             return {}
@@ -220,7 +220,7 @@ class KafkaAdmin:
 
     def _offsets(
         self, topics: Sequence[str], spec: int, isolation: IsolationLevel = IsolationLevel.READ_COMMITTED
-    ) -> dict[Part, int]:
+    ) -> dict[TopicPartition, int]:
         wanted = [(topic, number) for topic, count in self.partitions(topics).items() for number in range(count)]
         if not wanted:
             return {}

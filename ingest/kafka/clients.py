@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
+from kafka import TopicPartition as KafkaTopicPartition
 from kafka.net.compat import KafkaNetClient
 
-from ingest.api import SourceUnavailableError
+from ingest.api import SourceUnavailableError, TopicPartition
 from ingest.kafka.errors import TIMED_OUT, translating, unreachable
 from ingest.kafka.settings import KafkaConnection, Mechanism
 from ingest.kafka.tls import CompleteSocket, tls_context
@@ -18,9 +19,6 @@ from ingest.kafka.tokens import ClientCredentials
 ANSWER_MS = 5_000  # timeout of a request; a working broker needs milliseconds, a frozen one must not block a service
 
 _log_of_connections = logging.getLogger("kafka.net.manager")
-
-Part = tuple[str, int]
-"""Topic and partition."""
 
 
 def client_options(connection: KafkaConnection) -> dict[str, Any]:
@@ -134,6 +132,6 @@ class _LastFailure(logging.Handler):
                 self.error = reason
 
 
-def partition(part: Part) -> TopicPartition:
+def partition(part: TopicPartition) -> KafkaTopicPartition:
     """The partition as a value of kafka-python."""
-    return TopicPartition(*part)
+    return KafkaTopicPartition(*part)

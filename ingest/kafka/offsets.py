@@ -12,8 +12,8 @@ from kafka import KafkaAdminClient
 from kafka.errors import CoordinatorLoadInProgressError, CoordinatorNotAvailableError, NoError, NotCoordinatorError
 from kafka.structs import OffsetAndMetadata
 
-from ingest.api import IngestError
-from ingest.kafka.clients import ANSWER_MS, Part, admin_client, partition
+from ingest.api import IngestError, TopicPartition
+from ingest.kafka.clients import ANSWER_MS, admin_client, partition
 from ingest.kafka.errors import translating
 from ingest.kafka.settings import KafkaConnection
 
@@ -49,7 +49,7 @@ class GroupOffsets:
         self._group = group
         self._client: KafkaAdminClient | None = None
 
-    def committed(self, topics: Sequence[str]) -> dict[Part, int]:
+    def committed(self, topics: Sequence[str]) -> dict[TopicPartition, int]:
         """
         Committed offsets by topic and partition; partitions without an offset are left out.
 
@@ -59,7 +59,7 @@ class GroupOffsets:
         """
         return {part: committed.offset for part, committed in self.committed_with_notes(topics).items()}
 
-    def committed_with_notes(self, topics: Sequence[str]) -> dict[Part, GroupOffset]:
+    def committed_with_notes(self, topics: Sequence[str]) -> dict[TopicPartition, GroupOffset]:
         """
         Committed offsets with their notes, by topic and partition; partitions without an offset are left out.
 
@@ -75,7 +75,7 @@ class GroupOffsets:
             if part.topic in wanted and committed.offset >= 0
         }
 
-    def commit(self, offsets: Mapping[Part, int], *, note: str = "", lower: bool = False) -> None:
+    def commit(self, offsets: Mapping[TopicPartition, int], *, note: str = "", lower: bool = False) -> None:
         """
         Commit offsets of the next records to read.
 

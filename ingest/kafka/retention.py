@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ingest.api import TopicPartition
 from ingest.kafka.admin import KafkaAdmin
-from ingest.kafka.clients import Part
 from ingest.kafka.stored import TopicSettings
 
 HALF, NEARLY = 0.5, 0.9
@@ -38,8 +38,8 @@ class Backlog:
 
 
 def backlogs(
-    admin: KafkaAdmin, topic: str, limits: TopicSettings, positions: Mapping[Part, int], now_ms: float
-) -> dict[Part, Backlog]:
+    admin: KafkaAdmin, topic: str, limits: TopicSettings, positions: Mapping[TopicPartition, int], now_ms: float
+) -> dict[TopicPartition, Backlog]:
     """
     The backlog of each partition of a topic that has a position.
 
@@ -81,7 +81,9 @@ def backlogs(
     return found
 
 
-def _used_of_time(admin: KafkaAdmin, unread: Mapping[Part, int], retention_ms: int, now_ms: float) -> dict[Part, float]:
+def _used_of_time(
+    admin: KafkaAdmin, unread: Mapping[TopicPartition, int], retention_ms: int, now_ms: float
+) -> dict[TopicPartition, float]:
     """The used fraction of `retention.ms`, by a search that starts at young records: those are in memory."""
     low, high = dict.fromkeys(unread, 0), dict.fromkeys(unread, _STEPS + 1)
     while open_parts := [part for part in unread if high[part] - low[part] > 1]:
@@ -95,7 +97,9 @@ def _used_of_time(admin: KafkaAdmin, unread: Mapping[Part, int], retention_ms: i
     return {part: step / _STEPS for part, step in low.items()}
 
 
-def _cut_by_size(admin: KafkaAdmin, earliest: Mapping[Part, int], limits: TopicSettings, now_ms: float) -> list[Part]:
+def _cut_by_size(
+    admin: KafkaAdmin, earliest: Mapping[TopicPartition, int], limits: TopicSettings, now_ms: float
+) -> list[TopicPartition]:
     """
     The partitions whose oldest records are deleted for `retention.bytes`.
 

@@ -5,11 +5,11 @@ from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import closing
 from typing import Any
 
-from kafka import TopicPartition
+from kafka import TopicPartition as KafkaTopicPartition
 
-from ingest.api import Record, SourceUnavailableError
+from ingest.api import Record, SourceUnavailableError, TopicPartition
 from ingest.kafka.admin import KafkaAdmin
-from ingest.kafka.clients import ANSWER_MS, Part, consumer
+from ingest.kafka.clients import ANSWER_MS, consumer
 from ingest.kafka.clients import partition as partition_of
 from ingest.kafka.errors import translating
 from ingest.kafka.settings import KafkaConnection
@@ -73,12 +73,12 @@ class TopicTail:
             begins = admin.earliest(topics)
         return self._complete(newest_ranges(begins, ends, count))
 
-    def _stored(self, ranges: Mapping[Part, tuple[int, int]]) -> Generator[Stored]:
+    def _stored(self, ranges: Mapping[TopicPartition, tuple[int, int]]) -> Generator[Stored]:
         with closing(self._records(ranges)) as records:
             for record in records:
                 yield Stored(record.partition, record.offset, record.value)
 
-    def _complete(self, ranges: Mapping[Part, tuple[int, int]]) -> Generator[Record]:
+    def _complete(self, ranges: Mapping[TopicPartition, tuple[int, int]]) -> Generator[Record]:
         with closing(self._records(ranges)) as records:
             for record in records:
                 yield Record(
@@ -91,7 +91,7 @@ class TopicTail:
                     headers=tuple(record.headers),
                 )
 
-    def _records(self, ranges: Mapping[Part, tuple[int, int]]) -> Generator[Any]:
+    def _records(self, ranges: Mapping[TopicPartition, tuple[int, int]]) -> Generator[Any]:
         """Records of partitions between two offsets, the second exclusive."""
         if not ranges:
             return
@@ -118,7 +118,9 @@ class TopicTail:
                 progress.check(positions, what)
 
 
-def newest_ranges(begins: Mapping[Part, int], ends: Mapping[Part, int], count: int) -> dict[Part, tuple[int, int]]:
+def newest_ranges(
+    begins: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int], count: int
+) -> dict[TopicPartition, tuple[int, int]]:
     """
     The offsets [first, end) of the newest records of partitions, `count` in all; empty ranges are left out.
 
@@ -147,10 +149,10 @@ class _Progress:
     """Detects that no position moves: a dead broker causes no error, but returns no records."""
 
     def __init__(self) -> None:
-        self._positions: dict[TopicPartition, int] = {}
+        self._positions: dict[KafkaTopicPartition, int] = {}
         self._since_s = time.monotonic()
 
-    def check(self, positions: dict[TopicPartition, int], what: str) -> None:
+    def check(self, positions: dict[KafkaTopicPartition, int], what: str) -> None:
         now_s = time.monotonic()
         if positions != self._positions:
             self._positions, self._since_s = positions, now_s

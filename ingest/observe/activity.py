@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ingest.api import TopicPartition
 from ingest.receipt import Counts
 
 RATE_S = 60.0
@@ -26,9 +27,9 @@ class _Pipeline:
     batch: dict[str, Any] | None = None
     newest: deque[tuple[float, int, int]] = field(default_factory=deque)
     errors: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=MAX_ERRORS))
-    lags: dict[tuple[str, int], int] = field(default_factory=dict)
+    lags: dict[TopicPartition, int] = field(default_factory=dict)
     max_rate: int | None = None
-    retention: dict[tuple[str, int], tuple[float, float | None]] | None = None
+    retention: dict[TopicPartition, tuple[float, float | None]] | None = None
     busy: int = 0
     busy_wait_s: float = 0.0
     throttle: Callable[[], float] = lambda: 1.0
@@ -120,7 +121,7 @@ class Activity:
             found.busy += counts.busy
             found.busy_wait_s += sum(wait.seconds for wait in counts.busy_waits)
 
-    def retention(self, pipeline: str, used: Mapping[tuple[str, int], tuple[float, float | None]]) -> None:
+    def retention(self, pipeline: str, used: Mapping[TopicPartition, tuple[float, float | None]]) -> None:
         """
         Set how much of the retention the unread records of a pipeline have used.
 
@@ -177,7 +178,7 @@ class Activity:
             found.newest.popleft()
 
 
-def _retention(used: Mapping[tuple[str, int], tuple[float, float | None]] | None) -> dict[str, Any] | None:
+def _retention(used: Mapping[TopicPartition, tuple[float, float | None]] | None) -> dict[str, Any] | None:
     """As JSON: the largest used fraction, and the partitions that have used any, the largest first."""
     if used is None:
         return None

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 import prometheus_client as prometheus
 
+from ingest.api import TopicPartition
 from ingest.api.bodies import BodyCounts
 from ingest.observe.collectors import DroppedLines, WithoutCreated
 from ingest.observe.health import State
@@ -209,7 +210,7 @@ class Metrics:
             self._awaited_since_s.pop(pipeline, None)
         self._on_lag_unknown(pipeline)
 
-    def retention(self, pipeline: str, used: Mapping[tuple[str, int], float]) -> None:
+    def retention(self, pipeline: str, used: Mapping[TopicPartition, float]) -> None:
         """Set the used retention of all partitions; "other" has the maximum of those after `MAX_PARTITIONS`."""
         partitions = sorted(used)
         with self._lock:

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ingest import failpoint
-from ingest.api import ConfigError, ConflictError, IngestError, NotFoundError
+from ingest.api import ConfigError, ConflictError, IngestError, NotFoundError, TopicPartition
 from ingest.clock import now_ms
 from ingest.config.model import Configuration, Pipeline
 from ingest.durable import RemotePath, file_errors, make_folder, sync_folder, write_durably
@@ -33,7 +33,7 @@ from ingest.spark.streaming.batch_time import BatchTimes, newest_time
 from ingest.spark.streaming.checkpoint import Checkpoint
 from sinks.archive.sink import ArchiveSettings
 
-Offsets = Mapping[tuple[str, int], int]
+Offsets = Mapping[TopicPartition, int]
 _COPIED = ("identity.json", "configuration")
 _RESET = "reset.json"  # names the folder in which its checkpoint was built
 _log = logger(__name__)
@@ -167,7 +167,7 @@ def _refuse_recount(
 
 def _targets(
     admin: KafkaAdmin, topics: list[str], to: str, before: Offsets, timezone: str
-) -> dict[tuple[str, int], int]:
+) -> dict[TopicPartition, int]:
     begins, ends = admin.earliest(topics), admin.ends(topics)
     path = Path(to)
     if to not in ("earliest", "latest") and path.is_file():
@@ -200,7 +200,7 @@ def _targets(
             return {part: min(since.get(part, end), end) for part, end in ends.items()}
 
 
-def _listed(path: Path) -> dict[tuple[str, int], int]:
+def _listed(path: Path) -> dict[TopicPartition, int]:
     """The offsets in a JSON file."""
     try:
         content = json.loads(path.read_bytes(), object_pairs_hook=_object)

@@ -80,11 +80,11 @@ for number, time_ms in enumerate((1_000, 1_002, DAY_MS + 5)):
     returned()
 """,
     "replay": """
-from ingest.service.replay.plan import Piece, PieceKind
+from ingest.service.replay.plan import ReplayBatch, BatchKind
 from ingest.service.replay.request import ReplayRequest
 from ingest.service.replay.state import ReplayState, ReplayTotals
 state = ReplayState(folder / "replays" / "p", ReplayRequest(start_ms=1, end_ms=2), "f")
-state.start([Piece(PieceKind.WHOLE, 0, 1_000, {("ticks", 0): (0, 1)})], {"ticks": "a"})
+state.start([ReplayBatch(BatchKind.WHOLE, 0, 1_000, {("ticks", 0): (0, 1)})], {"ticks": "a"})
 returned()
 state.progress(ReplayTotals(batches=1))
 returned()

@@ -13,7 +13,7 @@ from ingest.api import FamilySpec, Put, Record, Scan, TableSpec
 from ingest.dead_letters.envelope import DeadLetter
 from ingest.dead_letters.files import FileDeadLetters
 from ingest.formats.times import moment
-from ingest.service.replay.plan import Piece, PieceKind
+from ingest.service.replay.plan import BatchKind, ReplayBatch
 from ingest.service.replay.request import ReplayRequest
 from ingest.service.replay.state import ReplayState
 from ingest.spark.streaming.batch_log import BatchLog, LoggedBatch
@@ -102,8 +102,8 @@ def test_interrupted_replay_does_not_read_a_topic_that_was_recreated(kafka: Kafk
     service = Service(tmp_path, content_with_ticks(kafka, made, tmp_path / "store"))
     request = ReplayRequest(start_ms=ticks.FIRST_MS, end_ms=ticks.FIRST_MS + HOUR_MS)
     state = ReplayState(tmp_path / "data" / "state" / "replays" / PIPELINE, request, "")
-    piece = Piece(PieceKind.WHOLE, 0, NOON_MS, {(made.topic, 0): (0, 20)})
-    state.start([piece], {made.topic: "of the deleted topic"})
+    batch = ReplayBatch(BatchKind.WHOLE, 0, NOON_MS, {(made.topic, 0): (0, 20)})
+    state.start([batch], {made.topic: "of the deleted topic"})
     for options in ([], ["--dry-run"]):
         error = replayed(service, request.start_ms, request.end_ms, *options, code=1)["error"]
         assert ("recreated since this replay was planned" in error, made.topic in error) == (True, True)

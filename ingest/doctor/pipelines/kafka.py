@@ -5,13 +5,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 
 from ingest.amounts import counted, size
-from ingest.api import SourceError
+from ingest.api import SourceError, TopicPartition
 from ingest.doctor.examination import Finding, Found, Severity, Skipped
 from ingest.doctor.pipelines import network
 from ingest.doctor.pipelines.guide import docs_of
 from ingest.doctor.versions import rated
 from ingest.kafka.admin import KafkaAdmin
-from ingest.kafka.clients import Part
 from ingest.kafka.offsets import GroupOffsets
 from ingest.kafka.retention import HALF, NEARLY, Backlog, backlogs
 from ingest.kafka.settings import KafkaConnection
@@ -128,7 +127,9 @@ def retention(settings: KafkaSourceSettings, name: str, *, subject: str) -> Foun
     return Found(f"{lag:,} unread records", tuple(findings))
 
 
-def rated_retention(topic: str, limits: TopicSettings, found: Mapping[Part, Backlog], *, subject: str) -> list[Finding]:
+def rated_retention(
+    topic: str, limits: TopicSettings, found: Mapping[TopicPartition, Backlog], *, subject: str
+) -> list[Finding]:
     """The partitions of a topic that have deleted unread records, or will soon; one finding for each severity."""
     lost = {part for part, each in found.items() if each.position < each.earliest}
     nearly = {part for part, each in found.items() if each.used >= NEARLY} - lost

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from ingest.api import ConfigError, ConflictError, RecordPlace
+from ingest.api import ConfigError, ConflictError, RecordPlace, TopicPartition
 from ingest.config.model import Configuration, Pipeline
 from ingest.kafka.admin import KafkaAdmin
 from ingest.service.kafka.source import acknowledged_offsets
@@ -14,7 +14,7 @@ from ingest.sources.kafka import required_topics_of
 from ingest.spark.streaming.batch_log import BatchLog, LoggedBatch, OffsetRanges
 from ingest.spark.streaming.checkpoint import Checkpoint
 
-Ranges = dict[tuple[str, int], tuple[int, int]]
+Ranges = dict[TopicPartition, tuple[int, int]]
 """Topic and partition -> first offset, and the offset after the last one."""
 _NO_RECORD = 1 << 62  # an offset above all others
 
@@ -103,7 +103,7 @@ class RecordsRead:
     """The records that a re-run has read: some ranges of offsets, between which the topic has lost records."""
 
     def __init__(self) -> None:
-        self._ranges: dict[tuple[str, int], list[range]] = defaultdict(list)
+        self._ranges: dict[TopicPartition, list[range]] = defaultdict(list)
 
     def add(self, ranges: OffsetRanges) -> None:
         """Records that were read after all others."""

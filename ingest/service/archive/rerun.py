@@ -22,7 +22,7 @@ from ingest.service.archive.streams import copy_current, make_current, streams_o
 from ingest.service.archived_tables import ArchivedTable, check_value
 from ingest.service.dead_letters.queues import dead_letter_queue
 from ingest.service.offsets import kafka_source_of
-from ingest.service.replay.plan import unlogged_pieces
+from ingest.service.replay.plan import unlogged_batches
 from sinks.archive.column_types import current_batches, refuse_other_types
 from sinks.archive.empty_partitions import is_empty, remove_if_empty
 from sinks.archive.errors import ArchiveCorruptError, NoArchiveBatchError
@@ -154,8 +154,8 @@ class ArchiveRerun:
             # a stream that has started or ended meanwhile leaves other records to this process
             while rest := done.rest_of(records.ranges(stream.start_ms(rerun, on_wait))):
                 job = job or self._job(rerun, opened, stream.replays.check)
-                for piece in unlogged_pieces([], rest, now_ms(), self._source.max_events_per_batch):
-                    job.run(piece)
+                for batch in unlogged_batches([], rest, now_ms(), self._source.max_events_per_batch):
+                    job.run(batch)
                     on_records(job.counts.records)
                 done.add(rest)
             if job is None:

@@ -19,7 +19,7 @@ from ingest.service.dead_letters.queues import error_budget
 from ingest.service.kafka.source import first_places
 from ingest.service.offsets import kafka_source_of
 from ingest.service.replay.host import OwnProcess
-from ingest.service.replay.plan import Piece
+from ingest.service.replay.plan import ReplayBatch
 from ingest.spark.session import JobGroup
 from ingest.spark.streaming.job import Job
 from ingest.spark.streaming.reading import read_kafka_ranges
@@ -88,15 +88,15 @@ class RerunJob:
             hide=configuration.masks.hide,
         )
 
-    def run(self, piece: Piece) -> None:
+    def run(self, batch: ReplayBatch) -> None:
         """
         Run records until their rows are in the batch.
 
         Raises:
             IngestError: their rows cannot be written, or too many records fail; the batch may have a part of the rows.
         """
-        frame = read_kafka_ranges(self._session, self._source, piece.ranges)
-        self._job.run_batch(frame, piece.number, piece.time_ms, piece.name, partial(first_places, piece.ranges))
+        frame = read_kafka_ranges(self._session, self._source, batch.ranges)
+        self._job.run_batch(frame, batch.number, batch.time_ms, batch.name, partial(first_places, batch.ranges))
 
     def running(self) -> None:
         """Nothing: `durable` says so."""

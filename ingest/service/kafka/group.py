@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from ingest.api import IngestError, SourceUnavailableError
+from ingest.api import IngestError, SourceUnavailableError, TopicPartition
 from ingest.kafka.admin import KafkaAdmin
 from ingest.kafka.offsets import GroupOffsets
 from ingest.kafka.settings import KafkaConnection
@@ -71,7 +71,7 @@ class OffsetCommitter:
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"group-{pipeline}", daemon=True)
         self._committed: int | None = None
-        self._acknowledged: dict[tuple[str, int], int] = {}
+        self._acknowledged: dict[TopicPartition, int] = {}
         self._committed_at = 0.0
         self._checked_at: float | None = None
         self._answered_at = clock()
@@ -200,7 +200,7 @@ class OffsetCommitter:
         self._metrics.unread(self._pipeline, sum(lags.values()), time.time())
 
 
-def kafka_offsets(content: dict[str, object]) -> dict[tuple[str, int], int]:
+def kafka_offsets(content: dict[str, object]) -> dict[TopicPartition, int]:
     """Offsets as Spark's Kafka source stores them, `{topic: {partition: offset}}`, by topic and partition."""
     return {
         (topic, int(partition)): int(offset)

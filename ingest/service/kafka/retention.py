@@ -4,10 +4,9 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 
-from ingest.api import SourceError
+from ingest.api import SourceError, TopicPartition
 from ingest.config.model import Pipeline
 from ingest.kafka.admin import KafkaAdmin
-from ingest.kafka.clients import Part
 from ingest.kafka.retention import HALF, NEARLY, Backlog, backlogs
 from ingest.observe.activity import Activity
 from ingest.observe.logs import logger, traceback_of
@@ -22,7 +21,7 @@ CLOSE_S = 1.0  # a request in flight is not waited for
 
 _log = logger(__name__)
 
-Report = Callable[[Mapping[Part, Backlog]], None]
+Report = Callable[[Mapping[TopicPartition, Backlog]], None]
 
 
 class RetentionWatch:
@@ -106,9 +105,9 @@ class RetentionWatch:
                 self._failure = None
             self._closing.wait(CHECK_S)
 
-    def _backlogs(self, admin: KafkaAdmin, reached: Mapping[Part, int]) -> dict[Part, Backlog]:
+    def _backlogs(self, admin: KafkaAdmin, reached: Mapping[TopicPartition, int]) -> dict[TopicPartition, Backlog]:
         topics = admin.existing(sorted({*topics_of(self._settings, admin), *(topic for topic, _ in reached)}))
-        found: dict[Part, Backlog] = {}
+        found: dict[TopicPartition, Backlog] = {}
         for topic, count in admin.partitions(sorted(topics)).items():
             try:
                 limits = admin.settings(topic)
@@ -125,7 +124,7 @@ class RetentionWatch:
             found |= backlogs(admin, topic, limits, positions, now_ms)
         return found
 
-    def _warn(self, found: Mapping[Part, Backlog]) -> None:
+    def _warn(self, found: Mapping[TopicPartition, Backlog]) -> None:
         """Log that the next threshold is exceeded, once until the used fraction is below it again."""
         if not found:
             return
@@ -169,7 +168,7 @@ class RetentionWatches:
         if not isinstance(settings, KafkaSourceSettings):
             return
 
-        def report(found: Mapping[Part, Backlog]) -> None:
+        def report(found: Mapping[TopicPartition, Backlog]) -> None:
             self._metrics.retention(name, {part: backlog.used for part, backlog in found.items()})
             self._activity.retention(name, {part: (each.used, each.remaining_s) for part, each in found.items()})
 

@@ -16,6 +16,7 @@ from ingest.api import (
     PositionLostError,
     RecordPlace,
     Source,
+    TopicPartition,
 )
 from ingest.clock import now_ms
 from ingest.durable import StatePath, file_errors, make_folder, write_durably
@@ -131,7 +132,7 @@ class KafkaSource(Source[KafkaSourceSettings]):
         start = self._start or self.settings.start
         return read_kafka(session, self.settings, start, partitions, self.context.max_records)
 
-    def _commit_start(self, offsets: Mapping[tuple[str, int], int]) -> None:
+    def _commit_start(self, offsets: Mapping[TopicPartition, int]) -> None:
         """
         Commit the start of a checkpoint that has acknowledged nothing, also below the group's offsets.
 
@@ -171,7 +172,7 @@ class KafkaSource(Source[KafkaSourceSettings]):
             self._leave(error.topics)
             raise
 
-    def _check_ends(self, admin: KafkaAdmin, topics: list[str], reached: Mapping[tuple[str, int], int]) -> None:
+    def _check_ends(self, admin: KafkaAdmin, topics: list[str], reached: Mapping[TopicPartition, int]) -> None:
         """Refuse to resume behind the end of a partition, whose next records will have offsets that were read."""
         try:
             check_ends(
@@ -188,7 +189,7 @@ class KafkaSource(Source[KafkaSourceSettings]):
         with closing(GroupOffsets(self.settings, self.group)) as group:
             leave_topics(group, topics, self._checkpoint, self._times)
 
-    def _check_positions(self, admin: KafkaAdmin, topics: list[str], reached: Mapping[tuple[str, int], int]) -> None:
+    def _check_positions(self, admin: KafkaAdmin, topics: list[str], reached: Mapping[TopicPartition, int]) -> None:
         """Refuse to resume if a topic has deleted unread records; the error names them."""
         lost = [
             # a partition that is not in the checkpoint is read from its beginning
@@ -267,7 +268,7 @@ class KafkaSource(Source[KafkaSourceSettings]):
             raise ConfigError(str(error), hint="--start-from takes group, earliest, latest or a time") from error
 
 
-def _by_topic(offsets: Mapping[tuple[str, int], int]) -> dict[str, dict[int, int]]:
+def _by_topic(offsets: Mapping[TopicPartition, int]) -> dict[str, dict[int, int]]:
     found: dict[str, dict[int, int]] = {}
     for (topic, partition), offset in offsets.items():
         found.setdefault(topic, {})[partition] = offset
@@ -295,7 +296,7 @@ def first_offsets(checkpoint: Checkpoint) -> dict[str, object]:
     return content
 
 
-def write_first_offsets(folder: StatePath, offsets: Mapping[tuple[str, int], int]) -> None:
+def write_first_offsets(folder: StatePath, offsets: Mapping[TopicPartition, int]) -> None:
     """
     Write the start of the first batch into the folder of a new checkpoint; durable when this returns.
 
@@ -314,7 +315,7 @@ def _first_offsets_file(folder: StatePath) -> StatePath:
     return folder / "sources" / "0" / "0"
 
 
-def offset_ranges(checkpoint: Checkpoint, batch_id: int) -> dict[tuple[str, int], tuple[int, int]]:
+def offset_ranges(checkpoint: Checkpoint, batch_id: int) -> dict[TopicPartition, tuple[int, int]]:
     """
     The offsets that Spark has planned for a batch, of the partitions that have any; see `OffsetRanges`.
 
@@ -333,7 +334,7 @@ def first_places(ranges: OffsetRanges) -> list[RecordPlace]:
     return [(topic, partition, begin) for (topic, partition), (begin, _) in ranges.items()]
 
 
-def acknowledged_offsets(checkpoint: Checkpoint) -> dict[tuple[str, int], int]:
+def acknowledged_offsets(checkpoint: Checkpoint) -> dict[TopicPartition, int]:
     """
     The offsets where a checkpoint resumes, by topic and partition; empty without a checkpoint.
 

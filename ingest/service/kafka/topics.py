@@ -4,11 +4,8 @@ import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
 
-from ingest.api import CheckpointError, PositionLostError
+from ingest.api import CheckpointError, PositionLostError, TopicPartition
 from ingest.durable import StatePath, file_errors, write_durably
-
-Part = tuple[str, int]
-"""Topic and partition."""
 
 # the group has no offsets of the lost topics, and a partition without an offset is read from its beginning
 _GROUP = "'ingest run --start-from group', which resumes the other topics at their offsets"
@@ -74,7 +71,9 @@ class LogTruncatedError(TopicLostError):
 
     code = "log_truncated"
 
-    def __init__(self, ends: Mapping[Part, int], reached: Mapping[Part, int], checkpoint: StatePath) -> None:
+    def __init__(
+        self, ends: Mapping[TopicPartition, int], reached: Mapping[TopicPartition, int], checkpoint: StatePath
+    ) -> None:
         topics = sorted({topic for topic, _ in ends})
         parts = ", ".join(
             f"{topic}/{partition} ends at offset {end}, but was read up to {reached[topic, partition]}"
@@ -106,7 +105,10 @@ def check_marked(marked: Mapping[str, str], current: Mapping[str, str]) -> None:
 
 
 def check_ends(
-    ends: Mapping[Part, int], reached: Mapping[Part, int], checkpoint: StatePath, check_ids: Callable[[], None]
+    ends: Mapping[TopicPartition, int],
+    reached: Mapping[TopicPartition, int],
+    checkpoint: StatePath,
+    check_ids: Callable[[], None],
 ) -> None:
     """
     Compare the ends of partitions with the acknowledged offsets.

@@ -8,7 +8,7 @@ from enum import StrEnum
 import orjson
 
 from ingest.amounts import counted
-from ingest.api import ConfigError
+from ingest.api import ConfigError, TopicPartition
 from ingest.dead_letters.replay import BEFORE_BATCH_MS
 from ingest.formats.times import moment
 from ingest.spark.streaming.batch_log import LoggedBatch, OffsetRanges, offsets_in
@@ -23,8 +23,8 @@ number has ten digits in the name of a file of dead letters.
 """
 
 
-class PieceKind(StrEnum):
-    """The relation of a piece to the batch log."""
+class BatchKind(StrEnum):
+    """The relation of a replay batch to the batch log."""
 
     WHOLE = "whole"
     """A logged batch with all its records: it runs at its own time, so it writes the same cells again."""
@@ -35,7 +35,7 @@ class PieceKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class ReplayBatch:
     """
     Records that a replay runs as one micro-batch.
 
@@ -45,7 +45,7 @@ class Piece:
         ranges: the offsets of its records.
     """
 
-    kind: PieceKind
+    kind: BatchKind
     number: int
     time_ms: int
     ranges: OffsetRanges
@@ -58,19 +58,19 @@ class Piece:
     @property
     def name(self) -> str:
         """A name of the micro-batch that other records do not have; the same whenever these records are replayed."""
-        return str(self.time_ms) if self.kind is PieceKind.WHOLE else f"{self.time_ms}-{_crc(self.ranges):08x}"
+        return str(self.time_ms) if self.kind is BatchKind.WHOLE else f"{self.time_ms}-{_crc(self.ranges):08x}"
 
     def to_json(self) -> bytes:
-        """The piece as one line."""
+        """The batch as one line."""
         ranges = [[topic, partition, *bounds] for (topic, partition), bounds in self.ranges.items()]
         return orjson.dumps([self.kind.value, self.number, self.time_ms, ranges])
 
     @classmethod
-    def from_json(cls, line: bytes) -> "Piece":
-        """The piece of a line that `to_json` wrote."""
+    def from_json(cls, line: bytes) -> "ReplayBatch":
+        """The batch of a line that `to_json` wrote."""
         kind, number, time_ms, ranges = orjson.loads(line)
         bounds = {(topic, partition): (begin, end) for topic, partition, begin, end in ranges}
-        return cls(PieceKind(kind), number, time_ms, bounds)
+        return cls(BatchKind(kind), number, time_ms, bounds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class TopicState:
         return topic_id is None or topic_id == self.ids.get(topic, topic_id)
 
 
-def logged_pieces(batches: Iterable[LoggedBatch], selected: OffsetRanges, topics: TopicState) -> Iterator[Piece]:
+def replay_batches(batches: Iterable[LoggedBatch], selected: OffsetRanges, topics: TopicState) -> Iterator[ReplayBatch]:
     """
     The selected records of logged batches, by batch time.
 
@@ -112,26 +112,28 @@ def logged_pieces(batches: Iterable[LoggedBatch], selected: OffsetRanges, topics
         if not ranges:
             continue
         if ranges == batch.ranges and not any(topic in topics.compacted for topic, _ in ranges):
-            yield Piece(PieceKind.WHOLE, batch.number, batch.time_ms, ranges)
+            yield ReplayBatch(BatchKind.WHOLE, batch.number, batch.time_ms, ranges)
         else:
             number = _PART_NUMBERS + _crc(ranges)
-            yield Piece(PieceKind.PART, number, batch.time_ms - BEFORE_BATCH_MS, ranges)
+            yield ReplayBatch(BatchKind.PART, number, batch.time_ms - BEFORE_BATCH_MS, ranges)
 
 
-def unlogged_pieces(logged: Iterable[Piece], selected: OffsetRanges, time_ms: int, max_offsets: int) -> list[Piece]:
+def unlogged_batches(
+    logged: Iterable[ReplayBatch], selected: OffsetRanges, time_ms: int, max_offsets: int
+) -> list[ReplayBatch]:
     """
     The selected records that are in no logged batch, in the order of their offsets.
 
-    Their times rise, so that a delete hides what an earlier piece has put, and the last of them is the given one.
+    Their times rise, so that a delete hides what an earlier batch has put, and the last of them is the given one.
 
     Args:
-        logged: what `logged_pieces` returned for the same selection.
+        logged: what `replay_batches` returned for the same selection.
         selected: the offsets to replay.
-        time_ms: the batch time of the last piece.
-        max_offsets: maximum size of a piece.
+        time_ms: the batch time of the last batch.
+        max_offsets: maximum size of a batch.
 
     Raises:
-        ConfigError: the time of the first piece would be before 1970.
+        ConfigError: the time of the first batch would be before 1970.
     """
     found = list(_unlogged_ranges(logged, selected, max_offsets))
     first_ms = time_ms - MIN_GAP_MS * (len(found) - 1)
@@ -144,19 +146,19 @@ def unlogged_pieces(logged: Iterable[Piece], selected: OffsetRanges, time_ms: in
     return [_unlogged(ranges, first_ms + MIN_GAP_MS * number) for number, ranges in enumerate(found)]
 
 
-def _unlogged_ranges(logged: Iterable[Piece], selected: OffsetRanges, max_offsets: int) -> Iterator[OffsetRanges]:
-    covered: dict[tuple[str, int], list[tuple[int, int]]] = {}
-    for piece in logged:
-        for partition, bounds in piece.ranges.items():
+def _unlogged_ranges(logged: Iterable[ReplayBatch], selected: OffsetRanges, max_offsets: int) -> Iterator[OffsetRanges]:
+    covered: dict[TopicPartition, list[tuple[int, int]]] = {}
+    for batch in logged:
+        for partition, bounds in batch.ranges.items():
             covered.setdefault(partition, []).append(bounds)
-    ranges: dict[tuple[str, int], tuple[int, int]] = {}
+    ranges: dict[TopicPartition, tuple[int, int]] = {}
     left = max_offsets
     for partition, bounds in sorted(selected.items()):
         for gap_begin, gap_end in _gaps(bounds, sorted(covered.get(partition, ()))):
             begin = gap_begin
             while begin < gap_end:
                 end = min(gap_end, begin + left)
-                if partition in ranges:  # the gap before this one: a piece has one range of a partition
+                if partition in ranges:  # the gap before this one: a batch has one range of a partition
                     yield ranges
                     ranges, left = {}, max_offsets
                     continue
@@ -170,35 +172,35 @@ def _unlogged_ranges(logged: Iterable[Piece], selected: OffsetRanges, max_offset
         yield ranges
 
 
-def omits_later_batch(pieces: Collection[Piece], batches: Iterable[LoggedBatch]) -> bool:
+def omits_later_batch(planned: Collection[ReplayBatch], batches: Iterable[LoggedBatch]) -> bool:
     """
-    Whether there is a logged batch that is later than a piece, or is the one that the piece is a part of, and does not
-    run whole. With event times the piece may then hide a newer value: a store shows the last write of those with equal
-    timestamps.
+    Whether there is a logged batch that is later than a planned one, or the one that a planned one is a part of, and
+    does not run whole. With event times the replay may then hide a newer value: a store shows the last write of those
+    with equal timestamps.
 
     Args:
-        pieces: of the replay; those of unlogged records count as older than all batches.
+        planned: of the replay; those of unlogged records count as older than all batches.
         batches: the batch log.
     """
-    if not pieces:
+    if not planned:
         return False
-    whole = {piece.time_ms for piece in pieces if piece.kind is PieceKind.WHOLE}
-    oldest_ms = min(-1 if piece.kind is PieceKind.UNLOGGED else piece.time_ms for piece in pieces)
+    whole = {batch.time_ms for batch in planned if batch.kind is BatchKind.WHOLE}
+    oldest_ms = min(-1 if batch.kind is BatchKind.UNLOGGED else batch.time_ms for batch in planned)
     return any(batch.time_ms > oldest_ms and batch.time_ms not in whole for batch in batches)
 
 
-def check_allowed(pieces: Sequence[Piece], *, is_allowed: bool) -> None:
+def check_allowed(batches: Sequence[ReplayBatch], *, is_allowed: bool) -> None:
     """
     Check that the time of each record is known.
 
     Raises:
         ConfigError: some records are in no logged batch, and the user has not chosen their time.
     """
-    unlogged = [piece for piece in pieces if piece.kind is PieceKind.UNLOGGED]
+    unlogged = [batch for batch in batches if batch.kind is BatchKind.UNLOGGED]
     if unlogged and not is_allowed:
         (topic, partition), (begin, end) = next(iter(unlogged[0].ranges.items()))
         raise ConfigError(
-            f"{sum(piece.offsets for piece in unlogged):,} offsets are in no logged batch, such as {topic}/{partition} "
+            f"{sum(batch.offsets for batch in unlogged):,} offsets are in no logged batch, such as {topic}/{partition} "
             f"{begin} to {end - 1}: the time at which their cells were written is unknown",
             hint="change the range, as --dry-run shows it; or use `timestamp: event` in all sinks, --at TIME for a "
             "given time, or --overwrite for the present time, which hides newer values",
@@ -216,8 +218,8 @@ def _gaps(bounds: tuple[int, int], covered: Iterable[tuple[int, int]]) -> Iterat
         yield begin, end
 
 
-def _unlogged(ranges: OffsetRanges, time_ms: int) -> Piece:
-    return Piece(PieceKind.UNLOGGED, _UNLOGGED_NUMBERS + _crc(ranges), time_ms, ranges)
+def _unlogged(ranges: OffsetRanges, time_ms: int) -> ReplayBatch:
+    return ReplayBatch(BatchKind.UNLOGGED, _UNLOGGED_NUMBERS + _crc(ranges), time_ms, ranges)
 
 
 def _crc(ranges: OffsetRanges) -> int:

@@ -27,20 +27,20 @@ from ingest.service.kafka.topics import TopicIds, TopicRecreatedError
 from ingest.service.offsets import kafka_source_of
 from ingest.service.replay.host import OwnProcess, ReplayHost
 from ingest.service.replay.plan import (
-    Piece,
-    PieceKind,
+    BatchKind,
+    ReplayBatch,
     TopicState,
     check_allowed,
-    logged_pieces,
     omits_later_batch,
-    unlogged_pieces,
+    replay_batches,
+    unlogged_batches,
 )
 from ingest.service.replay.request import ReplayRequest
 from ingest.service.replay.rolled_back_batches import (
     RolledBack,
-    UnfinishedPiece,
+    UnfinishedBatch,
+    batches_rolled_back,
     common_tables,
-    pieces_rolled_back,
     rolled_back_from,
 )
 from ingest.service.replay.runner import ReplayRunner
@@ -62,16 +62,16 @@ class RangePlan:
     What a replay of a range runs.
 
     Attributes:
-        pieces: in the order in which they run.
-        totals: of the pieces that an earlier, interrupted run has finished.
+        batches: in the order in which they run.
+        totals: of the batches that an earlier, interrupted run has finished.
         resumes: whether there was such a run.
-        has_changed: whether the pipeline has changed since that run began, so that the finished pieces have the results
-            of its earlier version.
-        topic_ids: topic -> its id when the pieces were planned, as far as it is known.
+        has_changed: whether the pipeline has changed since that run began, so that the finished batches have the
+            results of its earlier version.
+        topic_ids: topic -> its id when the batches were planned, as far as it is known.
         not_durable: number of offsets in the time range that are left out because the pipeline has not stored them.
     """
 
-    pieces: Sequence[Piece]
+    batches: Sequence[ReplayBatch]
     totals: ReplayTotals
     resumes: bool = False
     has_changed: bool = False
@@ -80,12 +80,12 @@ class RangePlan:
 
     @property
     def offsets(self) -> int:
-        """Number of offsets of all pieces."""
-        return sum(piece.offsets for piece in self.pieces)
+        """Number of offsets of all batches."""
+        return sum(batch.offsets for batch in self.batches)
 
-    def of_kind(self, kind: PieceKind) -> list[Piece]:
-        """The pieces of a kind."""
-        return [piece for piece in self.pieces if piece.kind is kind]
+    def of_kind(self, kind: BatchKind) -> list[ReplayBatch]:
+        """The batches of a kind."""
+        return [batch for batch in self.batches if batch.kind is kind]
 
 
 class RangeReplay:
@@ -158,7 +158,7 @@ class RangeReplay:
             IntegrityError: the batch log is damaged.
             StoreUnavailableError: a file cannot be read now.
         """
-        return self.has_event_time and omits_later_batch(plan.pieces, self._batch_log().batches())
+        return self.has_event_time and omits_later_batch(plan.batches, self._batch_log().batches())
 
     def plan(self) -> RangePlan:
         """
@@ -187,12 +187,12 @@ class RangeReplay:
         known_ids = TopicIds(checkpoint.folder).known()
         selected = up_to(in_range, durable_ends(batches, acknowledged, known_ids, now))
         not_durable = offsets_in(in_range) - offsets_in(selected)
-        logged = list(logged_pieces(batches, selected, now))
+        logged = list(replay_batches(batches, selected, now))
         if self._plan.updates:
-            rolled_back = pieces_rolled_back(logged, self._rolled_back(batches))
+            rolled_back = batches_rolled_back(logged, self._rolled_back(batches))
             return RangePlan(rolled_back, ReplayTotals(), topic_ids=now.ids, not_durable=not_durable)
         time_ms = now_ms() if self._request.at_ms is None else self._request.at_ms
-        others = unlogged_pieces(logged, selected, time_ms, self._settings.max_events_per_batch)
+        others = unlogged_batches(logged, selected, time_ms, self._settings.max_events_per_batch)
         return RangePlan([*others, *logged], ReplayTotals(), topic_ids=now.ids, not_durable=not_durable)
 
     def interrupted_plan(self) -> RangePlan | None:
@@ -208,7 +208,7 @@ class RangeReplay:
         if stored is None:
             return None
         has_changed = stored.fingerprint not in (None, self._pipeline.fingerprint)
-        return RangePlan(stored.pieces, stored.totals, True, has_changed, stored.topic_ids)
+        return RangePlan(stored.batches, stored.totals, True, has_changed, stored.topic_ids)
 
     def _check_topics(self, plan: RangePlan) -> None:
         """Refuse offsets of a plan that belong to other records now; brokers before Kafka 2.8 do not show that."""
@@ -262,12 +262,12 @@ class RangeReplay:
             lock = replay_lock(self._configuration, self._pipeline)
             opened.enter_context(lock)
             plan = self.plan()
-            check_allowed(plan.pieces, is_allowed=self.is_any_allowed)
+            check_allowed(plan.batches, is_allowed=self.is_any_allowed)
             totals = plan.totals
             totals.has_changed |= plan.has_changed and totals.batches > 0
             interrupted = self._interrupted()
-            if totals.batches < len(plan.pieces) or interrupted is not None:
-                done, left = plan.pieces[: totals.batches], plan.pieces[totals.batches :]
+            if totals.batches < len(plan.batches) or interrupted is not None:
+                done, left = plan.batches[: totals.batches], plan.batches[totals.batches :]
                 runner = ReplayRunner(
                     self._configuration,
                     self._pipeline,
@@ -281,7 +281,7 @@ class RangeReplay:
                     check_owner=lock.check,
                 )
                 if not plan.resumes:
-                    self._state.start(plan.pieces, plan.topic_ids)
+                    self._state.start(plan.batches, plan.topic_ids)
                 elif plan.has_changed:
                     _log.warning(
                         "the pipeline has changed since this replay began; finished micro-batches are not run again",
@@ -297,15 +297,15 @@ class RangeReplay:
                 self._state.finish()
         return totals
 
-    def _tables(self, left: Sequence[Piece], interrupted: UnfinishedPiece | None) -> frozenset[str]:
+    def _tables(self, left: Sequence[ReplayBatch], interrupted: UnfinishedBatch | None) -> frozenset[str]:
         """The tables with deferred updates that the rest of a replay writes."""
         return common_tables(self._rolled_back(list(self._batch_log().batches())), left, interrupted)
 
-    def _interrupted(self) -> UnfinishedPiece | None:
-        """The piece of this pipeline that may be written in part."""
+    def _interrupted(self) -> UnfinishedBatch | None:
+        """The batch of this pipeline that may be written in part."""
         has_marks = self._plan.updates or self._plan.feeds
         stored = unfinished(update_replay_file(self._configuration, self._pipeline.name)) if has_marks else None
-        return None if stored is None else UnfinishedPiece.from_plain(stored["content"])
+        return None if stored is None else UnfinishedBatch.from_plain(stored["content"])
 
     def _run(
         self,
@@ -314,21 +314,21 @@ class RangeReplay:
         cancellation: Cancellation,
         on_progress: Callable[[ReplayTotals, int], None],
     ) -> None:
-        totals, planned = plan.totals, len(plan.pieces)
+        totals, planned = plan.totals, len(plan.batches)
         on_progress(totals, planned)
-        for piece in plan.pieces[totals.batches :]:
+        for batch in plan.batches[totals.batches :]:
             cancellation.wait(runner.delay_s())
             with self._host.micro_batch():
                 runner.until_possible(partial(self._check_topics, plan))
-                self._run_piece(runner, piece, totals, planned)
+                self._run_batch(runner, batch, totals, planned)
                 on_progress(totals, planned)
 
-    def _run_piece(self, runner: ReplayRunner, piece: Piece, totals: ReplayTotals, planned: int) -> None:
-        """Run a piece until it is durable, and its progress too."""
+    def _run_batch(self, runner: ReplayRunner, batch: ReplayBatch, totals: ReplayTotals, planned: int) -> None:
+        """Run a batch until it is durable, and its progress too."""
         try:
-            totals.add(runner.run(piece))
+            totals.add(runner.run(batch))
             runner.until_possible(partial(self._state.progress, totals))
-            runner.until_possible(partial(runner.finish, piece))
+            runner.until_possible(partial(runner.finish, batch))
         except PositionLostError as error:
             raise PositionLostError(
                 f"stopped after {totals.batches} of {planned} micro-batches: the topics have deleted "

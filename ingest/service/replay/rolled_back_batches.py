@@ -4,13 +4,13 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from ingest.api import ConflictError
+from ingest.api import ConflictError, TopicPartition
 from ingest.catalog import Catalog
 from ingest.config.model import Configuration
 from ingest.dead_letters.replay import BEFORE_BATCH_MS
 from ingest.plan.plan import Plan
 from ingest.plan.stores import reading_store
-from ingest.service.replay.plan import Piece, PieceKind
+from ingest.service.replay.plan import BatchKind, ReplayBatch
 from ingest.spark.streaming.batch_log import LoggedBatch
 from sinks.rewriting.rolled_back import Interval, is_in, rolled_back
 
@@ -18,27 +18,27 @@ RolledBack = Mapping[str, frozenset[int]]
 """Table with deferred updates -> the times of micro-batches that were rolled back from it, and are not in it again."""
 
 
-class UnfinishedPiece(NamedTuple):
+class UnfinishedBatch(NamedTuple):
     """
-    A piece of a replay that may be written in part.
+    A batch of a replay that may be written in part.
 
     Attributes:
         tables: with deferred updates, which it is written to.
     """
 
-    piece: Piece
+    batch: ReplayBatch
     tables: frozenset[str]
 
     def to_plain(self) -> dict[str, object]:
         """The same as plain data."""
-        return {"piece": self.piece.to_json().decode(), "tables": sorted(self.tables)}
+        return {"piece": self.batch.to_json().decode(), "tables": sorted(self.tables)}
 
     @classmethod
-    def from_plain(cls, content: object) -> "UnfinishedPiece | None":
-        """The piece that `to_plain` returned; None for other content, of a replay of dead letters."""
+    def from_plain(cls, content: object) -> "UnfinishedBatch | None":
+        """The batch that `to_plain` returned; None for other content, of a replay of dead letters."""
         match content:
-            case {"piece": str(piece), "tables": list(tables)}:
-                return cls(Piece.from_json(piece.encode()), frozenset(tables))
+            case {"piece": str(batch), "tables": list(tables)}:
+                return cls(ReplayBatch.from_json(batch.encode()), frozenset(tables))
             case _:
                 return None
 
@@ -77,7 +77,7 @@ def times_rolled_back(intervals: Sequence[Interval], batches: Sequence[LoggedBat
         batches: the batch log, by time.
         table: its name.
     """
-    later: dict[tuple[str, int], _Offsets] = {}
+    later: dict[TopicPartition, _Offsets] = {}
     times = set()
     for batch in reversed(batches if intervals else ()):
         if table not in batch.updated:
@@ -111,23 +111,23 @@ class _Offsets:
         self._ends[first:last] = [end]
 
 
-def pieces_rolled_back(pieces: Iterable[Piece], rolled_back: RolledBack) -> list[Piece]:
+def batches_rolled_back(batches: Iterable[ReplayBatch], rolled_back: RolledBack) -> list[ReplayBatch]:
     """
-    The pieces whose updates were rolled back; those of other micro-batches are in the tables and count already.
+    The batches whose updates were rolled back; those of other micro-batches are in the tables and count already.
 
     Raises:
         ConflictError: there is none; or the range contains only a part of one.
     """
-    pieces = list(pieces)
-    for piece in pieces:
-        if piece.kind is PieceKind.PART and tables_of(rolled_back, piece.time_ms + BEFORE_BATCH_MS):
+    batches = list(batches)
+    for batch in batches:
+        if batch.kind is BatchKind.PART and tables_of(rolled_back, batch.time_ms + BEFORE_BATCH_MS):
             raise ConflictError(
-                f"the range contains only a part of the micro-batch of time {piece.time_ms + BEFORE_BATCH_MS}, whose "
+                f"the range contains only a part of the micro-batch of time {batch.time_ms + BEFORE_BATCH_MS}, whose "
                 "updates were rolled back as a whole",
                 code="not_rolled_back",
                 hint="extend the range until --dry-run shows no part",
             )
-    found = [piece for piece in pieces if piece.kind is PieceKind.WHOLE and tables_of(rolled_back, piece.time_ms)]
+    found = [batch for batch in batches if batch.kind is BatchKind.WHOLE and tables_of(rolled_back, batch.time_ms)]
     if not found:
         raise ConflictError(
             f"no micro-batch of the range was rolled back from {', '.join(sorted(rolled_back))}: a replay would count "
@@ -144,20 +144,20 @@ def tables_of(rolled_back: RolledBack, time_ms: int) -> frozenset[str]:
 
 
 def common_tables(
-    rolled_back: RolledBack, pieces: Iterable[Piece], interrupted: UnfinishedPiece | None
+    rolled_back: RolledBack, batches: Iterable[ReplayBatch], interrupted: UnfinishedBatch | None
 ) -> frozenset[str]:
     """
-    The tables from which all of these pieces were rolled back.
+    The tables from which all of these batches were rolled back.
 
     Args:
         rolled_back: what was rolled back.
-        pieces: those that are left of a replay.
-        interrupted: a piece whose replay has begun; its time may no longer be among those rolled back.
+        batches: those that are left of a replay.
+        interrupted: a batch whose replay has begun; its time may no longer be among those rolled back.
 
     Raises:
         ConflictError: they were rolled back from different tables.
     """
-    tables = {tables_of(rolled_back, one.time_ms) for one in pieces if interrupted is None or one != interrupted.piece}
+    tables = {tables_of(rolled_back, one.time_ms) for one in batches if interrupted is None or one != interrupted.batch}
     if interrupted is not None:
         tables.add(interrupted.tables)
     if len(tables) != 1:

@@ -19,8 +19,8 @@ from ingest.service.dead_letters.queues import components_of, dead_letter_queue,
 from ingest.service.kafka.source import first_places
 from ingest.service.offsets import kafka_source_of
 from ingest.service.replay.host import ReplayHost
-from ingest.service.replay.plan import Piece
-from ingest.service.replay.rolled_back_batches import UnfinishedPiece
+from ingest.service.replay.plan import ReplayBatch
+from ingest.service.replay.rolled_back_batches import UnfinishedBatch
 from ingest.service.replay.update_replay import UpdateReplay
 from ingest.service.tables import owned_tables
 from ingest.spark.cancelled_tasks import CancelledTasks
@@ -41,7 +41,7 @@ class ReplayRunner:
         limiter: of the replay's own rate.
         opened: closes session and stores.
         tables: with deferred updates; only their sinks run. None to run all sinks.
-        done: the pieces whose progress is stored.
+        done: the batches whose progress is stored.
         on_blocked: called with the reason when a micro-batch cannot be made durable now, and with "" when it can.
         check_owner: as that of `Job`, for the lock of the replay.
 
@@ -59,7 +59,7 @@ class ReplayRunner:
         opened: ExitStack,
         *,
         tables: frozenset[str] | None,
-        done: Collection[Piece],
+        done: Collection[ReplayBatch],
         on_blocked: Callable[[str], None],
         check_owner: Callable[[], None],
     ) -> None:
@@ -116,37 +116,37 @@ class ReplayRunner:
         """Seconds until the next micro-batch may start: for the rate, or because a store is overloaded."""
         return self._job.delay_s()
 
-    def run(self, piece: Piece) -> Counts:
+    def run(self, batch: ReplayBatch) -> Counts:
         """
-        Run a piece until it is durable, with its dead letters.
+        Run a batch until it is durable, with its dead letters.
 
         Raises:
             IngestError: it cannot be made durable, or `stop` was called.
         """
-        frame = read_kafka_ranges(self._session, self._settings, piece.ranges)
+        frame = read_kafka_ranges(self._session, self._settings, batch.ranges)
 
         def write(time_ms: int) -> None:
-            self._job.run_batch(frame, piece.number, time_ms, piece.name, partial(first_places, piece.ranges))
+            self._job.run_batch(frame, batch.number, time_ms, batch.name, partial(first_places, batch.ranges))
 
         def write_again(_time_ms: int) -> None:
             # only the changes have a new time
-            write(piece.time_ms)
+            write(batch.time_ms)
 
         if self._updates is None:
-            write(piece.time_ms)
+            write(batch.time_ms)
         else:
-            self._updates.run(UnfinishedPiece(piece, self._tables).to_plain(), write if self._tables else write_again)
+            self._updates.run(UnfinishedBatch(batch, self._tables).to_plain(), write if self._tables else write_again)
         return self._observer.counts
 
-    def finish(self, piece: Piece) -> None:
+    def finish(self, batch: ReplayBatch) -> None:
         """
-        End a piece: the progress of the replay is durable.
+        End a batch: the progress of the replay is durable.
 
         Raises:
-            IngestError: not possible now; the piece is ended when the replay resumes.
+            IngestError: not possible now; the batch is ended when the replay resumes.
         """
         if self._updates is not None:
-            self._updates.replayed(UnfinishedPiece(piece, self._tables))
+            self._updates.replayed(UnfinishedBatch(batch, self._tables))
             self._updates.finish()
 
     def until_possible(self, action: Callable[[], T]) -> T:
@@ -161,7 +161,7 @@ class ReplayRunner:
         return result
 
     def stop(self) -> None:
-        """Abandon the running piece; called from another thread, and returns at once."""
+        """Abandon the running batch; called from another thread, and returns at once."""
         self._job.stop()
         self._group.cancel()
 

@@ -2,9 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from ingest.api import SourceError
+from ingest.api import SourceError, TopicPartition
 from ingest.kafka.admin import KafkaAdmin
-from ingest.kafka.clients import Part
 from ingest.observe.logs import logger
 from ingest.service.replay.plan import TopicState
 from ingest.service.replay.request import ReplayRequest
@@ -13,7 +12,7 @@ from ingest.spark.streaming.batch_log import LoggedBatch, OffsetRanges
 _log = logger(__name__)
 
 
-def between(admin: KafkaAdmin, topics: Sequence[str], request: ReplayRequest) -> dict[Part, tuple[int, int]]:
+def between(admin: KafkaAdmin, topics: Sequence[str], request: ReplayRequest) -> dict[TopicPartition, tuple[int, int]]:
     """The offsets of the time range, of records that the topics still have."""
     ends = admin.ends(topics)
     begins, stops = admin.offsets_since(topics, request.start_ms), admin.offsets_since(topics, request.end_ms)
@@ -25,10 +24,10 @@ def between(admin: KafkaAdmin, topics: Sequence[str], request: ReplayRequest) ->
 
 def durable_ends(
     batches: Sequence[LoggedBatch],
-    acknowledged: Mapping[Part, int],
+    acknowledged: Mapping[TopicPartition, int],
     known_ids: Mapping[str, str],
     now: TopicState,
-) -> dict[Part, int]:
+) -> dict[TopicPartition, int]:
     """
     The offsets before which all records are durable; a logged batch is, also if it is not acknowledged yet. For a topic
     that was recreated, the offsets of the old topic count as 0.
@@ -50,7 +49,7 @@ def durable_ends(
     return durable_ends
 
 
-def up_to(selected: OffsetRanges, durable_ends: Mapping[Part, int]) -> dict[Part, tuple[int, int]]:
+def up_to(selected: OffsetRanges, durable_ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, tuple[int, int]]:
     """The ranges up to the durable ends of their partitions; unchanged if there are none, as without a checkpoint."""
     if not durable_ends:
         return dict(selected)

@@ -10,7 +10,7 @@ import orjson
 from ingest.api import ConflictError, IntegrityError
 from ingest.durable import StatePath, file_errors, make_folder, sync_folder, write_durably
 from ingest.receipt import Counts
-from ingest.service.replay.plan import Piece
+from ingest.service.replay.plan import ReplayBatch
 from ingest.service.replay.request import ReplayRequest
 
 FORMAT = 3
@@ -72,13 +72,13 @@ class StoredReplay(NamedTuple):
     An unfinished replay.
 
     Attributes:
-        pieces: of its plan.
-        totals: of the finished pieces.
+        batches: of its plan.
+        totals: of the finished batches.
         fingerprint: of the pipeline when the replay began; None if an older version of this product wrote the plan.
         topic_ids: topic -> its id when the replay began; empty if an older version wrote the plan.
     """
 
-    pieces: list[Piece]
+    batches: list[ReplayBatch]
     totals: ReplayTotals
     fingerprint: str | None
     topic_ids: Mapping[str, str]
@@ -127,7 +127,7 @@ class ReplayState:
             content = orjson.loads(header)
             found, request, fingerprint = content["format"], content["request"], content.get("pipeline")
             topic_ids = dict(content.get("topic_ids", {}))
-            pieces = [Piece.from_json(line) for line in lines]
+            batches = [ReplayBatch.from_json(line) for line in lines]
             totals = ReplayTotals.from_json(orjson.loads(done))
         except (ValueError, KeyError, TypeError) as error:
             raise self._unreadable(str(error)) from error
@@ -139,7 +139,7 @@ class ReplayState:
                 code="other_replay",
                 hint="run it again with its --at or --overwrite, or remove the file, and it starts anew",
             )
-        return StoredReplay(pieces, totals, fingerprint, topic_ids)
+        return StoredReplay(batches, totals, fingerprint, topic_ids)
 
     def _unreadable(self, why: str) -> IntegrityError:
         return IntegrityError(
@@ -147,12 +147,12 @@ class ReplayState:
             hint="remove the file, and the replay starts from its first micro-batch",
         )
 
-    def start(self, pieces: Sequence[Piece], topic_ids: Mapping[str, str]) -> None:
+    def start(self, batches: Sequence[ReplayBatch], topic_ids: Mapping[str, str]) -> None:
         """
         Store the plan before anything of it runs.
 
         Args:
-            pieces: of the plan.
+            batches: of the plan.
             topic_ids: topic -> its id, as far as the cluster reports it.
 
         Raises:
@@ -165,11 +165,11 @@ class ReplayState:
             make_folder(self._folder)
             self._done.unlink(missing_ok=True)
             sync_folder(self._folder)
-            write_durably(self._plan, b"\n".join([header, *(piece.to_json() for piece in pieces), b""]))
+            write_durably(self._plan, b"\n".join([header, *(batch.to_json() for batch in batches), b""]))
 
     def progress(self, totals: ReplayTotals) -> None:
         """
-        Store that the first `totals.batches` pieces are durable, with their dead letters.
+        Store that the first `totals.batches` batches are durable, with their dead letters.
 
         Raises:
             StoreUnavailableError: not possible now.

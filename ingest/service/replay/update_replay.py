@@ -21,8 +21,8 @@ from ingest.clock import now_ms
 from ingest.config.model import Configuration, Pipeline
 from ingest.durable import StatePath, file_errors, make_folder, write_durably
 from ingest.service.kafka.topics import TopicIds
-from ingest.service.replay.plan import Piece
-from ingest.service.replay.rolled_back_batches import UnfinishedPiece
+from ingest.service.replay.plan import ReplayBatch
+from ingest.service.replay.rolled_back_batches import UnfinishedBatch
 from ingest.service.state_folders import batch_log_folder, checkpoint_folder, update_replay_file
 from ingest.spark.streaming.batch_log import BatchLog, LoggedBatch
 from ingest.spark.streaming.batch_time import MIN_GAP_MS, newest_time
@@ -131,18 +131,18 @@ class UpdateReplay:
         self._mark = replace(self._mark, time_ms=time_ms)
         self._tables.move(self._mark)
 
-    def complete(self, done: Collection[Piece]) -> None:
+    def complete(self, done: Collection[ReplayBatch]) -> None:
         """
-        Finish a piece whose progress is stored, which a kill has interrupted after that.
+        Finish a batch whose progress is stored, which a kill has interrupted after that.
 
         Args:
-            done: the pieces whose progress is stored.
+            done: the batches whose progress is stored.
         """
         stored = unfinished(self._path)
-        piece = None if stored is None else UnfinishedPiece.from_plain(stored["content"])
-        if stored is not None and piece is not None and piece.piece in done:
+        interrupted = None if stored is None else UnfinishedBatch.from_plain(stored["content"])
+        if stored is not None and interrupted is not None and interrupted.batch in done:
             self._mark = replace(self._mark, time_ms=max(self._mark.time_ms, stored["time"]))
-            self.replayed(piece, stored["time"])
+            self.replayed(interrupted, stored["time"])
             self.finish()
 
     def settle(self, outcome_of: Callable[[Collection[RecordPlace], int], bool | None]) -> None:
@@ -154,7 +154,7 @@ class UpdateReplay:
                 after that time; None if there are no such dead letters any more.
         """
         stored = unfinished(self._path)
-        if stored is None or UnfinishedPiece.from_plain(stored["content"]) is not None:
+        if stored is None or UnfinishedBatch.from_plain(stored["content"]) is not None:
             return
         places = {(topic, partition, offset) for topic, partition, offset, _ in stored["content"]}
         outcome = outcome_of(places, stored["begun"])
@@ -170,7 +170,7 @@ class UpdateReplay:
         with file_errors(self._path):
             self._path.unlink(missing_ok=True)
 
-    def replayed(self, replayed: UnfinishedPiece, time_ms: int | None = None) -> None:
+    def replayed(self, replayed: UnfinishedBatch, time_ms: int | None = None) -> None:
         """
         Log a replayed micro-batch at its new time, and note that its updates are in the tables again.
 
@@ -181,14 +181,14 @@ class UpdateReplay:
         Raises:
             IngestError: not possible now; the micro-batch runs again.
         """
-        piece, tables = replayed
+        replay_batch, tables = replayed
         if not tables:
             return  # its cells have their earlier times, and only their changes the new one
         time_ms = time_ms or self._mark.time_ms
-        batch = LoggedBatch(piece.number, time_ms, piece.ranges, self._topic_ids, tuple(sorted(tables)))
+        batch = LoggedBatch(replay_batch.number, time_ms, replay_batch.ranges, self._topic_ids, tuple(sorted(tables)))
         with closing(BatchLog(self._log_folder, self._keep_ms)) as log:
             log.append(batch)
-        self._tables.replayed(piece.time_ms, tables)
+        self._tables.replayed(replay_batch.time_ms, tables)
 
     def _interrupted(self, wanted: object) -> int | None:
         """The time of the same records in an interrupted replay; None if none was interrupted."""

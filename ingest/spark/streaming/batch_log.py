@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 
 import orjson
 
-from ingest.api import IntegrityError
+from ingest.api import IntegrityError, TopicPartition
 from ingest.durable import StatePath, file_errors
 from ingest.durable.append_log import AppendLog, lines_of
 
@@ -21,7 +21,7 @@ FORMAT = b"attr2hbase batches 1"
 DAY_MS = 86_400_000
 _SUFFIX = ".batches"
 
-OffsetRanges = Mapping[tuple[str, int], tuple[int, int]]
+OffsetRanges = Mapping[TopicPartition, tuple[int, int]]
 """(topic, partition) -> first offset, and the offset after the last one."""
 
 

@@ -25,7 +25,7 @@ from ingest.service.pages import Pages
 from ingest.service.pauses import Pauses
 from ingest.service.replay import duty as replay_duty
 from ingest.service.replay import range_replay
-from ingest.service.replay.plan import Piece, PieceKind
+from ingest.service.replay.plan import BatchKind, ReplayBatch
 from ingest.service.replay.request import ReplayRequest
 from ingest.service.replay.state import ReplayState, ReplayTotals
 from ingest.service.state_folders import batch_log_folder
@@ -230,8 +230,8 @@ def test_replay_that_may_hide_values_with_the_same_event_time_prints_a_warning(
     log = BatchLog(batch_log_folder(configuration, name))
     for number in range(2):
         log.append(LoggedBatch(number, 1_000 + 2 * number, {("t", 0): (10 * number, 10 * number + 10)}))
-    piece = Piece(PieceKind.WHOLE, 0, 1_000, {("t", 0): (0, 10)})
-    monkeypatch.setattr(range_replay.RangeReplay, "plan", lambda _: range_replay.RangePlan([piece], ReplayTotals()))
+    batch = ReplayBatch(BatchKind.WHOLE, 0, 1_000, {("t", 0): (0, 10)})
+    monkeypatch.setattr(range_replay.RangeReplay, "plan", lambda _: range_replay.RangePlan([batch], ReplayTotals()))
     warning = "the range leaves out records of later micro-batches"
     assert (warning in ingest("replay", "pipeline.yaml", *TIMES, "--dry-run").err) is warns
     assert ingest("replay", "pipeline.yaml", *TIMES, "--dry-run", "--output", "json").json["may_hide_values"] is warns
@@ -246,8 +246,10 @@ def test_resumed_replay_of_a_changed_pipeline_prints_a_warning(ingest, folder: P
     [pipeline] = configuration.pipelines.values()
     request = ReplayRequest.model_validate({"start": TIMES[1], "end": TIMES[3]})
     state = ReplayState(configuration.local_dir / "replays" / pipeline.name, request, pipeline.fingerprint)
-    pieces = [Piece(PieceKind.WHOLE, number, 1_000 + number, {("t", 0): (number, number + 1)}) for number in (0, 1)]
-    state.start(pieces, {})
+    batches = [
+        ReplayBatch(BatchKind.WHOLE, number, 1_000 + number, {("t", 0): (number, number + 1)}) for number in (0, 1)
+    ]
+    state.start(batches, {})
     state.progress(ReplayTotals(batches=1))
     resumes, warning = "resumes after 1 micro-batch", "the pipeline has changed since this replay began"
     for options in ([], ["--dry-run"]):

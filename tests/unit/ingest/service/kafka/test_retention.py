@@ -8,17 +8,16 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from kafka import TopicPartition
+from kafka import TopicPartition as KafkaTopicPartition
 from kafka.admin import OffsetSpec
 from kafka.errors import KafkaTimeoutError
 from kafka.structs import OffsetAndTimestamp
 from structlog.testing import capture_logs
 
-from ingest.api import SourceUnavailableError
+from ingest.api import SourceUnavailableError, TopicPartition
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.kafka import admin
-from ingest.kafka.clients import Part
 from ingest.kafka.retention import Backlog
 from ingest.observe.activity import Activity
 from ingest.observe.metrics import Metrics
@@ -78,14 +77,14 @@ class Bench:
     def __init__(self, folder: Path) -> None:
         self.now_ms = float(BEGAN_MS)
         self.folder = folder / "checkpoint"
-        self.reports: list[Mapping[Part, Backlog]] = []
+        self.reports: list[Mapping[TopicPartition, Backlog]] = []
         self.settings = KafkaSourceSettings.model_validate({"brokers": "localhost:1", "topics": ["t"]})
         self.watch = RetentionWatch(
             "p", self.settings, Checkpoint(self.folder), self.reports.append, lambda: self.now_ms / 1000
         )
         acknowledge(self.folder, 0, {"t": {0: 0, 1: RECORDS}})
 
-    def at(self, percent: float) -> dict[Part, float]:
+    def at(self, percent: float) -> dict[TopicPartition, float]:
         """The used retention at a percentage of it."""
         self.now_ms = BEGAN_MS + percent / 100 * HOUR_MS
         self.watch.check()

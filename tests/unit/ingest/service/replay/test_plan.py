@@ -6,13 +6,13 @@ import pytest
 
 from ingest.api import ConfigError
 from ingest.service.replay.plan import (
-    Piece,
-    PieceKind,
+    BatchKind,
+    ReplayBatch,
     TopicState,
     check_allowed,
-    logged_pieces,
     omits_later_batch,
-    unlogged_pieces,
+    replay_batches,
+    unlogged_batches,
 )
 from ingest.spark.streaming.batch_log import LoggedBatch, OffsetRanges
 
@@ -22,18 +22,18 @@ FIRST = LoggedBatch(0, 1_000, {P0: (0, 10), P1: (0, 5)}, {"t": "id-t"})
 SECOND = LoggedBatch(1, 1_002, {P0: (10, 20), OTHER: (0, 3)}, {"t": "id-t", "u": "id-u"})
 
 
-def short(pieces: list[Piece]) -> list[tuple[str, int, OffsetRanges]]:
-    return [(piece.kind.value, piece.time_ms, piece.ranges) for piece in pieces]
+def short(batches: list[ReplayBatch]) -> list[tuple[str, int, OffsetRanges]]:
+    return [(batch.kind.value, batch.time_ms, batch.ranges) for batch in batches]
 
 
-def logged(selected: OffsetRanges, topics: TopicState = NOW) -> list[Piece]:
-    return list(logged_pieces([FIRST, SECOND], selected, topics))
+def logged(selected: OffsetRanges, topics: TopicState = NOW) -> list[ReplayBatch]:
+    return list(replay_batches([FIRST, SECOND], selected, topics))
 
 
 def test_whole_batches_have_their_numbers_and_times():
-    pieces = logged({P0: (0, 99), P1: (0, 99), OTHER: (0, 99)})
-    assert short(pieces) == [("whole", 1_000, FIRST.ranges), ("whole", 1_002, SECOND.ranges)]
-    assert [(piece.number, piece.name, piece.offsets) for piece in pieces] == [(0, "1000", 15), (1, "1002", 13)]
+    batches = logged({P0: (0, 99), P1: (0, 99), OTHER: (0, 99)})
+    assert short(batches) == [("whole", 1_000, FIRST.ranges), ("whole", 1_002, SECOND.ranges)]
+    assert [(batch.number, batch.name, batch.offsets) for batch in batches] == [(0, "1000", 15), (1, "1002", 13)]
 
 
 @pytest.mark.parametrize(
@@ -52,40 +52,40 @@ def test_part_of_a_batch_runs_one_millisecond_before_it(selected: OffsetRanges, 
 def test_parts_of_one_batch_have_different_numbers_and_names():
     parts = logged({P0: (0, 1)}) + logged({P0: (1, 2)})
     again = logged({P0: (0, 1)})
-    assert len({piece.number for piece in parts}) == len({piece.name for piece in parts}) == 2
+    assert len({batch.number for batch in parts}) == len({batch.name for batch in parts}) == 2
     assert again == parts[:1]
-    assert all(len(str(piece.number)) == 10 for piece in parts)
+    assert all(len(str(batch.number)) == 10 for batch in parts)
 
 
 def test_batch_of_a_compacted_topic_is_never_whole():
-    pieces = logged({P0: (0, 20), P1: (0, 5), OTHER: (0, 3)}, TopicState(NOW.ids, {"u"}))
-    assert [piece.kind for piece in pieces] == [PieceKind.WHOLE, PieceKind.PART]
+    batches = logged({P0: (0, 20), P1: (0, 5), OTHER: (0, 3)}, TopicState(NOW.ids, {"u"}))
+    assert [batch.kind for batch in batches] == [BatchKind.WHOLE, BatchKind.PART]
 
 
 def test_offsets_of_a_recreated_topic_belong_to_no_logged_batch():
-    pieces = logged({P0: (0, 20), P1: (0, 5), OTHER: (0, 3)}, TopicState({"t": "new", "u": "id-u"}))
-    assert short(pieces) == [("part", 1_001, {OTHER: (0, 3)})]
-    others = unlogged_pieces(pieces, {P0: (0, 20), OTHER: (0, 3)}, 7, 100)
+    batches = logged({P0: (0, 20), P1: (0, 5), OTHER: (0, 3)}, TopicState({"t": "new", "u": "id-u"}))
+    assert short(batches) == [("part", 1_001, {OTHER: (0, 3)})]
+    others = unlogged_batches(batches, {P0: (0, 20), OTHER: (0, 3)}, 7, 100)
     assert short(list(others)) == [("unlogged", 7, {P0: (0, 20)})]
 
 
 def test_unknown_ids_are_accepted():
-    assert [piece.kind for piece in logged({P0: (0, 20), P1: (0, 5), OTHER: (0, 3)}, TopicState({}))] == [
-        PieceKind.WHOLE,
-        PieceKind.WHOLE,
+    assert [batch.kind for batch in logged({P0: (0, 20), P1: (0, 5), OTHER: (0, 3)}, TopicState({}))] == [
+        BatchKind.WHOLE,
+        BatchKind.WHOLE,
     ]
 
 
 def test_offsets_in_two_logged_batches_run_in_both():
     again = LoggedBatch(0, 2_000, {P0: (5, 15)})
-    pieces = list(logged_pieces([FIRST, SECOND, again], {P0: (5, 10)}, NOW))
-    assert short(pieces) == [("part", 999, {P0: (5, 10)}), ("part", 1_999, {P0: (5, 10)})]
+    batches = list(replay_batches([FIRST, SECOND, again], {P0: (5, 10)}, NOW))
+    assert short(batches) == [("part", 999, {P0: (5, 10)}), ("part", 1_999, {P0: (5, 10)})]
 
 
-def test_unlogged_records_are_the_gaps_in_pieces_of_limited_size():
+def test_unlogged_records_are_the_gaps_in_batches_of_limited_size():
     selected = {P0: (0, 40), P1: (3, 9), OTHER: (0, 3)}
-    pieces = list(unlogged_pieces(logged(selected), selected, 7, 12))
-    assert short(pieces) == [
+    batches = list(unlogged_batches(logged(selected), selected, 7, 12))
+    assert short(batches) == [
         ("unlogged", 5, {P0: (20, 32)}),
         ("unlogged", 7, {P0: (32, 40), P1: (5, 9)}),
     ]
@@ -93,41 +93,41 @@ def test_unlogged_records_are_the_gaps_in_pieces_of_limited_size():
 
 def test_times_before_1970_are_refused():
     selected = {P0: (0, 30)}
-    assert [piece.time_ms for piece in unlogged_pieces([], selected, 5, 10)] == [1, 3, 5]
+    assert [batch.time_ms for batch in unlogged_batches([], selected, 5, 10)] == [1, 3, 5]
     with pytest.raises(ConfigError, match="3 micro-batches, 2 ms apart up to --at, would begin before 1970") as caught:
-        unlogged_pieces([], selected, 4, 10)
+        unlogged_batches([], selected, 4, 10)
     assert caught.value.hint == "choose 1970-01-01T00:00:00.005Z or later"
 
 
-def test_two_gaps_of_one_partition_are_two_pieces():
+def test_two_gaps_of_one_partition_are_two_batches():
     batch = LoggedBatch(0, 1_000, {P0: (5, 6)})
     selected = {P0: (0, 10)}
-    pieces = list(unlogged_pieces(logged_pieces([batch], selected, NOW), selected, 7, 100))
-    assert short(pieces) == [("unlogged", 5, {P0: (0, 5)}), ("unlogged", 7, {P0: (6, 10)})]
+    batches = list(unlogged_batches(replay_batches([batch], selected, NOW), selected, 7, 100))
+    assert short(batches) == [("unlogged", 5, {P0: (0, 5)}), ("unlogged", 7, {P0: (6, 10)})]
 
 
-def test_delete_of_a_piece_hides_what_the_pieces_before_put():
-    times = [piece.time_ms for piece in unlogged_pieces([], {P0: (0, 50)}, 1_000, 10)]
+def test_delete_of_a_batch_hides_what_the_batches_before_put():
+    times = [batch.time_ms for batch in unlogged_batches([], {P0: (0, 50)}, 1_000, 10)]
     assert times[-1] == 1_000
-    # a delete is written one millisecond before the time of its piece
+    # a delete is written one millisecond before the time of its batch
     assert all(put_ms < delete_ms - 1 for put_ms, delete_ms in itertools.pairwise(times))
 
 
-def test_no_gap_is_no_piece():
-    assert list(unlogged_pieces(logged({P0: (0, 20)}), {P0: (0, 20)}, 7, 100)) == []
+def test_no_gap_is_no_batch():
+    assert list(unlogged_batches(logged({P0: (0, 20)}), {P0: (0, 20)}, 7, 100)) == []
 
 
-def test_piece_is_the_same_after_it_was_read():
-    for piece in logged({P0: (0, 99), P1: (0, 99)}):
-        assert Piece.from_json(piece.to_json()) == piece
+def test_batch_is_the_same_after_it_was_read():
+    for batch in logged({P0: (0, 99), P1: (0, 99)}):
+        assert ReplayBatch.from_json(batch.to_json()) == batch
 
 
 def test_records_without_a_time_are_refused():
-    pieces = list(unlogged_pieces([], {P0: (3, 8)}, 7, 100))
-    check_allowed(pieces, is_allowed=True)
+    batches = list(unlogged_batches([], {P0: (3, 8)}, 7, 100))
+    check_allowed(batches, is_allowed=True)
     check_allowed(logged({P0: (0, 20)}), is_allowed=False)
     with pytest.raises(ConfigError, match="5 offsets are in no logged batch, such as t/0 3 to 7"):
-        check_allowed(pieces, is_allowed=False)
+        check_allowed(batches, is_allowed=False)
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_batches_that_wrote_later_are_omitted_if_the_range_cuts_one_or_ends_befo
 
 
 def test_unlogged_records_count_as_older_than_all_batches():
-    [unlogged] = unlogged_pieces([], {P0: (20, 30)}, 9_000, 100)
+    [unlogged] = unlogged_batches([], {P0: (20, 30)}, 9_000, 100)
     assert omits_later_batch([unlogged], [FIRST])
     assert not omits_later_batch([unlogged, *logged({P0: (0, 10), P1: (0, 5)})], [FIRST])
     assert not omits_later_batch([unlogged], [])

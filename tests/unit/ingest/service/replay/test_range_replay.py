@@ -17,7 +17,7 @@ from ingest.durable import StatePath
 from ingest.receipt import Counts
 from ingest.service.replay import range_replay
 from ingest.service.replay import state as replay_state
-from ingest.service.replay.plan import Piece, PieceKind, TopicState
+from ingest.service.replay.plan import BatchKind, ReplayBatch, TopicState
 from ingest.service.replay.range_replay import RangePlan, RangeReplay
 from ingest.service.replay.request import ReplayRequest
 from ingest.service.replay.selection import between, durable_ends, up_to
@@ -67,7 +67,7 @@ def test_without_a_checkpoint_all_records_are_selected():
 
 
 class Runner:
-    """Runs pieces of ten records; the second one has to wait."""
+    """Runs batches of ten records; the second one has to wait."""
 
     def __init__(self) -> None:
         self.delays = iter((0.0, 1.5))
@@ -76,11 +76,11 @@ class Runner:
     def delay_s(self) -> float:
         return next(self.delays)
 
-    def finish(self, _piece: Piece) -> None:
+    def finish(self, _batch: ReplayBatch) -> None:
         pass
 
-    def run(self, piece: Piece) -> Counts:
-        self.ran.append(piece.number)
+    def run(self, batch: ReplayBatch) -> Counts:
+        self.ran.append(batch.number)
         return Counts(records=10)
 
     def until_possible(self, action: Callable[[], None]) -> None:
@@ -101,13 +101,13 @@ def replay_of(folder: Path, sink: str = "table: t", stores: str = "stores: {s: {
     )
 
 
-PIECES = [Piece(PieceKind.WHOLE, number, 1_000 + number, {P0: (number, number + 10)}) for number in range(2)]
+BATCHES = [ReplayBatch(BatchKind.WHOLE, number, 1_000 + number, {P0: (number, number + 10)}) for number in range(2)]
 
 
 def test_each_micro_batch_waits_for_the_rate_and_for_an_overloaded_store(tmp_path: Path):
     replay = replay_of(tmp_path)
-    replay._state.start(PIECES, {"t": "a"})
-    runner, plan, waits = Runner(), RangePlan(PIECES, ReplayTotals()), Waits()
+    replay._state.start(BATCHES, {"t": "a"})
+    runner, plan, waits = Runner(), RangePlan(BATCHES, ReplayTotals()), Waits()
     replay._run(runner, plan, waits, lambda _totals, _number: None)  # type: ignore[arg-type]
     assert (waits.seconds, runner.ran, plan.totals.records) == ([0.0, 1.5], [0, 1], 20)
 
@@ -121,9 +121,9 @@ def test_progress_is_stored_as_soon_as_the_disk_is_available_again(tmp_path: Pat
         path.write_bytes(content)
 
     replay = replay_of(tmp_path)
-    replay._state.start(PIECES, {"t": "a"})
+    replay._state.start(BATCHES, {"t": "a"})
     monkeypatch.setattr(replay_state, "write_durably", write_durably)
-    replay._run(Runner(), RangePlan(PIECES, ReplayTotals()), Waits(), lambda _totals, _number: None)  # type: ignore[arg-type]
+    replay._run(Runner(), RangePlan(BATCHES, ReplayTotals()), Waits(), lambda _totals, _number: None)  # type: ignore[arg-type]
     stored = replay._state.load()
     assert stored is not None
     assert (stored[1].batches, stored[1].records, failures) == (2, 20, [])
@@ -169,7 +169,7 @@ def test_batch_that_is_acknowledged_while_the_replay_is_planned_is_a_logged_one(
     monkeypatch.setattr(range_replay, "KafkaAdmin", Cluster)
     monkeypatch.setattr(range_replay, "required_topics_of", lambda _settings, _admin: ["t"])
     plan = replay.plan()
-    assert [(piece.kind, piece.number) for piece in plan.pieces] == [(PieceKind.WHOLE, 0), (PieceKind.WHOLE, 1)]
+    assert [(batch.kind, batch.number) for batch in plan.batches] == [(BatchKind.WHOLE, 0), (BatchKind.WHOLE, 1)]
     assert (plan.topic_ids, plan.not_durable) == ({"t": "a"}, 0)
 
 
@@ -183,7 +183,7 @@ def test_records_that_are_not_durable_are_counted(tmp_path: Path, monkeypatch: p
     assert (plan.offsets, plan.not_durable) == (100, 100)
 
 
-def test_topic_that_is_recreated_ends_the_replay_before_the_next_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_topic_that_is_recreated_ends_the_replay_before_the_next_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     class Recreated(Cluster):
         ids = iter("ab")
 
@@ -191,8 +191,8 @@ def test_topic_that_is_recreated_ends_the_replay_before_the_next_piece(tmp_path:
             return {"t": next(self.ids)}
 
     replay = replay_of(tmp_path)
-    plan = RangePlan(PIECES, ReplayTotals(), topic_ids={"t": "a"})
-    replay._state.start(plan.pieces, plan.topic_ids)
+    plan = RangePlan(BATCHES, ReplayTotals(), topic_ids={"t": "a"})
+    replay._state.start(plan.batches, plan.topic_ids)
     runner = Runner()
     monkeypatch.setattr(range_replay, "KafkaAdmin", Recreated)
     with pytest.raises(PositionLostError, match='recreated since this replay was planned: topic "t"') as caught:
@@ -205,8 +205,8 @@ def test_result_says_whether_the_pipeline_was_changed_meanwhile(tmp_path: Path, 
     replay = replay_of(tmp_path)
     version = replay._pipeline.fingerprint if fingerprint is None else fingerprint
     state = ReplayState(replay._state.plan_file.parent, replay._request, version)
-    state.start(PIECES, {})
-    state.progress(ReplayTotals(batches=len(PIECES)))
+    state.start(BATCHES, {})
+    state.progress(ReplayTotals(batches=len(BATCHES)))
     assert replay.run().has_changed is (fingerprint is not None)
 
 
@@ -221,10 +221,10 @@ def test_time_in_the_future_is_refused(tmp_path: Path):
 def test_newer_values_with_the_same_event_time_may_be_hidden(tmp_path: Path, time: str):
     replay = replay_of(tmp_path, f"table: t, timestamp: {time}")
     log = replay._batch_log()
-    for piece in PIECES:
-        log.append(LoggedBatch(piece.number, piece.time_ms, piece.ranges))
-    assert replay.may_hide_values(RangePlan(PIECES[:1], ReplayTotals())) is (time == "event")
-    assert not replay.may_hide_values(RangePlan(PIECES, ReplayTotals()))
+    for batch in BATCHES:
+        log.append(LoggedBatch(batch.number, batch.time_ms, batch.ranges))
+    assert replay.may_hide_values(RangePlan(BATCHES[:1], ReplayTotals())) is (time == "event")
+    assert not replay.may_hide_values(RangePlan(BATCHES, ReplayTotals()))
 
 
 ARCHIVED = "table: t}}, {archive: {root: ./archive, table: t"

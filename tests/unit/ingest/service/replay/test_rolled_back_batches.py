@@ -5,11 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.api import ConflictError
-from ingest.service.replay.plan import Piece, PieceKind
+from ingest.service.replay.plan import BatchKind, ReplayBatch
 from ingest.service.replay.rolled_back_batches import (
-    UnfinishedPiece,
+    UnfinishedBatch,
+    batches_rolled_back,
     common_tables,
-    pieces_rolled_back,
     times_rolled_back,
 )
 from ingest.spark.streaming.batch_log import LoggedBatch
@@ -19,47 +19,47 @@ RANGES = {("t", 0): (0, 5)}
 TAKEN = {"hits": frozenset({2_000, 2_500, 3_000}), "bytes": frozenset({2_000, 2_500, 4_000})}
 
 
-def piece(time_ms: int, kind: PieceKind = PieceKind.WHOLE) -> Piece:
-    return Piece(kind, 1, time_ms, RANGES)
+def batch(time_ms: int, kind: BatchKind = BatchKind.WHOLE) -> ReplayBatch:
+    return ReplayBatch(kind, 1, time_ms, RANGES)
 
 
 def test_batches_that_were_rolled_back_from_a_table_are_replayed_and_no_others() -> None:
-    pieces = [piece(time_ms) for time_ms in (1_000, 2_000, 3_000, 3_500, 4_000)]
-    assert [one.time_ms for one in pieces_rolled_back(pieces, TAKEN)] == [2_000, 3_000, 4_000]
+    batches = [batch(time_ms) for time_ms in (1_000, 2_000, 3_000, 3_500, 4_000)]
+    assert [one.time_ms for one in batches_rolled_back(batches, TAKEN)] == [2_000, 3_000, 4_000]
 
 
 def test_range_without_such_a_batch_is_refused() -> None:
     with pytest.raises(ConflictError, match="rolled back from bytes, hits") as caught:
-        pieces_rolled_back([piece(1_000), piece(1, PieceKind.UNLOGGED)], TAKEN)
+        batches_rolled_back([batch(1_000), batch(1, BatchKind.UNLOGGED)], TAKEN)
     assert (caught.value.code, caught.value.exit_code) == ("not_rolled_back", 4)
 
 
 def test_part_of_a_batch_is_refused_if_the_batch_was_rolled_back() -> None:
     with pytest.raises(ConflictError, match="a part of the micro-batch of time 2000"):
-        pieces_rolled_back([piece(1_999, PieceKind.PART), piece(3_000)], TAKEN)
-    assert pieces_rolled_back([piece(999, PieceKind.PART), piece(3_000)], TAKEN) == [piece(3_000)]
+        batches_rolled_back([batch(1_999, BatchKind.PART), batch(3_000)], TAKEN)
+    assert batches_rolled_back([batch(999, BatchKind.PART), batch(3_000)], TAKEN) == [batch(3_000)]
 
 
 def test_replay_writes_the_tables_from_which_all_of_its_batches_were_rolled_back() -> None:
-    assert common_tables(TAKEN, [piece(2_000), piece(2_500)], None) == {"hits", "bytes"}
-    assert common_tables(TAKEN, [piece(3_000)], None) == {"hits"}
+    assert common_tables(TAKEN, [batch(2_000), batch(2_500)], None) == {"hits", "bytes"}
+    assert common_tables(TAKEN, [batch(3_000)], None) == {"hits"}
     with pytest.raises(ConflictError, match="different tables"):
-        common_tables(TAKEN, [piece(2_000), piece(3_000)], None)
+        common_tables(TAKEN, [batch(2_000), batch(3_000)], None)
 
 
-def test_unfinished_piece_is_written_to_the_tables_that_it_had() -> None:
+def test_unfinished_batch_is_written_to_the_tables_that_it_had() -> None:
     # its time was removed from those rolled back, just before the kill
-    interrupted = UnfinishedPiece(piece(2_600), frozenset({"hits"}))
-    assert common_tables(TAKEN, [piece(2_600), piece(3_000)], interrupted) == {"hits"}
+    interrupted = UnfinishedBatch(batch(2_600), frozenset({"hits"}))
+    assert common_tables(TAKEN, [batch(2_600), batch(3_000)], interrupted) == {"hits"}
     assert common_tables(TAKEN, [], interrupted) == {"hits"}
     with pytest.raises(ConflictError, match="different tables"):
-        common_tables(TAKEN, [piece(4_000)], interrupted)
+        common_tables(TAKEN, [batch(4_000)], interrupted)
 
 
-def test_unfinished_piece_is_restored_from_plain_data() -> None:
-    interrupted = UnfinishedPiece(piece(2_000), frozenset({"hits", "bytes"}))
-    assert UnfinishedPiece.from_plain(interrupted.to_plain()) == interrupted
-    assert UnfinishedPiece.from_plain([["t", 0, 5, ["counts"]]]) is None
+def test_unfinished_batch_is_restored_from_plain_data() -> None:
+    interrupted = UnfinishedBatch(batch(2_000), frozenset({"hits", "bytes"}))
+    assert UnfinishedBatch.from_plain(interrupted.to_plain()) == interrupted
+    assert UnfinishedBatch.from_plain([["t", 0, 5, ["counts"]]]) is None
 
 
 def logged(time_ms: int, begin: int, end: int, *tables: str) -> LoggedBatch:

@@ -6,7 +6,7 @@ import pytest
 
 from ingest.api import RecordPlace
 from ingest.service.replay import runner as replay_runner
-from ingest.service.replay.plan import Piece, PieceKind
+from ingest.service.replay.plan import BatchKind, ReplayBatch
 from ingest.service.replay.runner import ReplayRunner, _Observer
 
 
@@ -35,11 +35,11 @@ def test_action_that_is_retried_blocks_the_replay_until_it_succeeds():
     assert reasons == ["store_unavailable: HDFS does not answer", ""]
 
 
-def test_splits_of_a_piece_are_its_ranges(monkeypatch: pytest.MonkeyPatch):
+def test_splits_of_a_batch_are_its_ranges(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(replay_runner, "read_kafka_ranges", lambda *_arguments: None)
     runner = ReplayRunner.__new__(ReplayRunner)  # without Spark
     runner._session = runner._settings = runner._updates = None  # type: ignore[assignment]
     runner._observer = _Observer("p", lambda _reason: None)
     runner._job = job = Job(runner._observer)  # type: ignore[assignment]
-    runner.run(Piece(PieceKind.WHOLE, 7, 1_000, {("t", 1): (4, 9), ("t", 0): (0, 2)}))
+    runner.run(ReplayBatch(BatchKind.WHOLE, 7, 1_000, {("t", 1): (4, 9), ("t", 0): (0, 2)}))
     assert job.splits == [("t", 1, 4), ("t", 0, 0)]

@@ -7,12 +7,14 @@ import pytest
 
 from ingest.api import ConflictError, IntegrityError
 from ingest.receipt import Counts
-from ingest.service.replay.plan import Piece, PieceKind
+from ingest.service.replay.plan import BatchKind, ReplayBatch
 from ingest.service.replay.request import ReplayRequest
 from ingest.service.replay.state import ReplayState, ReplayTotals
 
 REQUEST = ReplayRequest(start_ms=1_000, end_ms=2_000)
-PIECES = [Piece(PieceKind.WHOLE, number, 1_000 + 2 * number, {("t", 0): (number, number + 1)}) for number in range(3)]
+BATCHES = [
+    ReplayBatch(BatchKind.WHOLE, number, 1_000 + 2 * number, {("t", 0): (number, number + 1)}) for number in range(3)
+]
 IDS = {"t": "a"}
 
 
@@ -27,43 +29,43 @@ def test_replay_that_never_started_has_no_state(state: ReplayState, tmp_path: Pa
 
 
 def test_progress_survives(state: ReplayState, tmp_path: Path):
-    state.start(PIECES, IDS)
-    assert state.load() == (PIECES, ReplayTotals(), "f1", IDS)
+    state.start(BATCHES, IDS)
+    assert state.load() == (BATCHES, ReplayTotals(), "f1", IDS)
     totals = ReplayTotals()
     totals.add(Counts(records=5, read=6, stored=3, dropped=Counter(no_key=2), dead_lettered=Counter(bad_json=1)))
     state.progress(totals)
-    assert ReplayState(tmp_path / "replays", REQUEST, "f1").load() == (PIECES, totals, "f1", IDS)
+    assert ReplayState(tmp_path / "replays", REQUEST, "f1").load() == (BATCHES, totals, "f1", IDS)
     assert (totals.batches, totals.records, totals.read) == (1, 5, 6)
 
 
 def test_finished_replay_starts_anew(state: ReplayState):
-    state.start(PIECES, IDS)
+    state.start(BATCHES, IDS)
     state.progress(ReplayTotals(batches=3))
     state.finish()
     state.finish()
     assert state.load() is None
-    state.start(PIECES[:1], IDS)
-    assert state.load() == (PIECES[:1], ReplayTotals(), "f1", IDS)
+    state.start(BATCHES[:1], IDS)
+    assert state.load() == (BATCHES[:1], ReplayTotals(), "f1", IDS)
 
 
 def test_progress_of_an_earlier_replay_does_not_count(state: ReplayState, tmp_path: Path):
-    state.start(PIECES, IDS)
+    state.start(BATCHES, IDS)
     state.progress(ReplayTotals(batches=2))
     state.plan_file.unlink()  # killed within `finish`
-    state.start(PIECES, IDS)
-    assert state.load() == (PIECES, ReplayTotals(), "f1", IDS)
+    state.start(BATCHES, IDS)
+    assert state.load() == (BATCHES, ReplayTotals(), "f1", IDS)
 
 
 def test_other_options_are_refused(state: ReplayState, tmp_path: Path):
-    state.start(PIECES, IDS)
+    state.start(BATCHES, IDS)
     with pytest.raises(ConflictError, match="other options"):
         ReplayState(tmp_path / "replays", ReplayRequest(start_ms=1_000, end_ms=2_000, overwrite=True), "f1").load()
     assert ReplayState(tmp_path / "replays", ReplayRequest(start_ms=1_000, end_ms=2_001), "f1").load() is None
 
 
 def test_plan_keeps_the_version_of_the_pipeline(state: ReplayState, tmp_path: Path):
-    state.start(PIECES, IDS)
-    assert ReplayState(tmp_path / "replays", REQUEST, "f2").load() == (PIECES, ReplayTotals(), "f1", IDS)
+    state.start(BATCHES, IDS)
+    assert ReplayState(tmp_path / "replays", REQUEST, "f2").load() == (BATCHES, ReplayTotals(), "f1", IDS)
 
 
 @pytest.mark.parametrize(
@@ -71,11 +73,11 @@ def test_plan_keeps_the_version_of_the_pipeline(state: ReplayState, tmp_path: Pa
     [(1, b',"pipeline":"f1","topic_ids":{"t":"a"}', None), (2, b',"topic_ids":{"t":"a"}', "f1")],
 )
 def test_plan_of_an_earlier_format_is_read(state: ReplayState, number: int, lacks: bytes, fingerprint: str | None):
-    state.start(PIECES, IDS)
+    state.start(BATCHES, IDS)
     plan = state.plan_file.read_bytes()
     assert lacks in plan
     state.plan_file.write_bytes(plan.replace(b'"format":3', b'"format":%d' % number).replace(lacks, b""))
-    assert state.load() == (PIECES, ReplayTotals(), fingerprint, {})
+    assert state.load() == (BATCHES, ReplayTotals(), fingerprint, {})
 
 
 @pytest.mark.parametrize(
@@ -83,7 +85,7 @@ def test_plan_of_an_earlier_format_is_read(state: ReplayState, number: int, lack
     [(b'"format":3', b'"format":4', "format 4"), (b"[", b"{", "cannot be read"), (b'"request"', b'"r"', "request")],
 )
 def test_damaged_or_newer_plan_is_refused(state: ReplayState, old: bytes, new: bytes, message: str):
-    state.start(PIECES, IDS)
+    state.start(BATCHES, IDS)
     state.plan_file.write_bytes(state.plan_file.read_bytes().replace(old, new, 1))
     with pytest.raises(IntegrityError, match=message):
         state.load()
