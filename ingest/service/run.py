@@ -7,18 +7,19 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from ingest import failpoint
-from ingest.api import CatalogError, ConfigError, ConflictError, IngestError
+from ingest.api import ConfigError, ConflictError, IngestError
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.config.model import Configuration
 from ingest.durable import StatePath
 from ingest.observe.activity import Activity
-from ingest.observe.health import Health, State
+from ingest.observe.health import Health
 from ingest.observe.logs import logger
 from ingest.observe.metrics import Metrics
 from ingest.plan.assemble import plan_of
 from ingest.plan.plan import Plan
 from ingest.service.archive.watch import ArchiveWatch
+from ingest.service.building import build_pipelines
 from ingest.service.control import Control
 from ingest.service.dumps.schedule import DumpSchedule
 from ingest.service.duties.duty import DutyContext
@@ -33,13 +34,12 @@ from ingest.service.member import Member
 from ingest.service.observer import Totals
 from ingest.service.pages import Pages
 from ingest.service.pauses import Pauses
-from ingest.service.pipeline import LivePipeline, build_pipeline, checkpoint_of
+from ingest.service.pipeline import LivePipeline
 from ingest.service.reload import Reloader
 from ingest.service.rewriting.body_sweep_schedule import BodySweepSchedule
 from ingest.service.rewriting.compaction_schedule import CompactionSchedule
 from ingest.service.shared import Shared
-from ingest.service.sources import start_positions
-from ingest.service.state_wait import AWAY, StartStoppedError, StateWait
+from ingest.service.state_wait import StartStoppedError, StateWait
 from ingest.service.stores import SharedStores, refuse_cluster
 from ingest.service.supervisor import Supervisor
 from ingest.service.systemd import ServiceManager
@@ -47,7 +47,6 @@ from ingest.service.tables import OwnerOptions
 from ingest.spark.session import close_session, is_alive, is_submitted, max_tasks, open_session
 from ingest.spark.signals import forward_signals
 from ingest.spark.state import java_properties, session_options, state_of
-from ingest.spark.streaming.checkpoint import Checkpoint, lock_all
 from ingest.spark.streaming.reading import Session
 from ingest.spark.streaming.timed_caller import TimedCaller
 
@@ -108,37 +107,16 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
     state = _state(configuration, stop)
     if state is None:
         return _stopped(configuration, stop)
+    plans = {name: plan_of(configuration, pipeline, catalog) for name, pipeline in configuration.pipelines.items()}
     with ExitStack() as opened:
-        hide = configuration.masks.hide
-        activity = Activity(mask=hide)
-        metrics = Metrics(
-            configuration.pipelines,
-            dropped_lines=options.dropped_lines,
-            hide=hide,
-            on_lag=activity.lag,
-            on_lag_unknown=activity.lag_unknown,
-        )
-        health = Health(configuration.pipelines, on_change=metrics.state, mask=hide)
-        plans = {name: plan_of(configuration, pipeline, catalog) for name, pipeline in configuration.pipelines.items()}
-        shared = Shared(
-            configuration,
-            catalog,
-            metrics,
-            health,
-            activity,
-            SharedStores(configuration, plans.values()),
-            opened.enter_context(closing(RetentionWatches(metrics, activity))),
-            options.once,
-            options.follow,
-            options.owner,
-        )
-        wait = StateWait(state, stop, health, once=options.once)
+        shared = _shared(configuration, catalog, plans, options, opened)
+        wait = StateWait(state, stop, shared.health, once=options.once)
         try:
             control = Control(Pauses(state), configuration.pipelines, can_reload=not options.once)
             duties, conflict = _serve(configuration, options, shared, control, opened)
             # commands arrive now: one that has found no service has recorded its pause before, or is repeated
             wait.result(control.read_pauses, configuration.pipelines)
-            pipelines, unbuilt = _build(shared, plans, options, wait, opened)
+            pipelines, unbuilt = build_pipelines(shared, plans, options.start_from, wait, opened)
         except StartStoppedError:
             _log.info("stopped while the start waited for the state", state=str(state))
             return _stopped(configuration, stop)
@@ -208,69 +186,35 @@ def _state(configuration: Configuration, stop: Stop) -> StatePath | None:
         return None
 
 
+def _shared(
+    configuration: Configuration, catalog: Catalog, plans: Mapping[str, Plan], options: RunOptions, opened: ExitStack
+) -> Shared:
+    hide = configuration.masks.hide
+    activity = Activity(mask=hide)
+    metrics = Metrics(
+        plans,
+        dropped_lines=options.dropped_lines,
+        hide=hide,
+        on_lag=activity.lag,
+        on_lag_unknown=activity.lag_unknown,
+    )
+    return Shared(
+        configuration,
+        catalog,
+        metrics,
+        Health(plans, on_change=metrics.state, mask=hide),
+        activity,
+        SharedStores(configuration, plans.values()),
+        opened.enter_context(closing(RetentionWatches(metrics, activity))),
+        options.once,
+        options.follow,
+        options.owner,
+    )
+
+
 def _stopped(configuration: Configuration, stop: Stop) -> Outcome:
     """The outcome of a service that was stopped before it has built a pipeline."""
     return Outcome({name: Totals() for name in configuration.pipelines}, [], stop.exit_code)
-
-
-def _build(
-    shared: Shared, plans: Mapping[str, Plan], options: RunOptions, wait: StateWait, opened: ExitStack
-) -> tuple[list[LivePipeline], dict[str, BaseException]]:
-    """The pipelines that can start, and why the others cannot, by name."""
-    checkpoints = {name: checkpoint_of(shared, shared.configuration.pipelines[name]) for name in plans}
-    positions = wait.result(partial(start_positions, checkpoints, options.start_from), plans)
-    for checkpoint in checkpoints.values():
-        opened.callback(checkpoint.unlock)
-    refused = _lock(checkpoints, wait)
-    pipelines: list[LivePipeline] = []
-    unbuilt: dict[str, BaseException] = {}
-    for name, plan in plans.items():
-        try:
-            if name in refused:
-                raise refused[name]
-            pipeline = wait.result(_builder(shared, plan, positions[name], checkpoints[name]), [name])
-        except (ConfigError, CatalogError):
-            raise
-        except IngestError as error:
-            unbuilt[name] = error
-            shared.health.change(name, State.FAILED, str(error))
-            _log.error("pipeline failed", pipeline=name, reason=str(error))
-        else:
-            opened.callback(pipeline.close)
-            pipelines.append(pipeline)
-    return pipelines, unbuilt
-
-
-def _lock(checkpoints: Mapping[str, Checkpoint], wait: StateWait) -> dict[str, IngestError]:
-    """Lock the checkpoints; returns why some cannot be locked, by name."""
-    refused: dict[str, IngestError] = {}
-    unlocked = dict(checkpoints)
-
-    def lock() -> None:
-        found = lock_all(unlocked)
-        away = {name: error for name, error in found.items() if error.code == AWAY}
-        refused.update({name: error for name, error in found.items() if name not in away})
-        for name in checkpoints.keys() - away.keys():
-            unlocked.pop(name, None)
-        for error in away.values():
-            raise error
-
-    wait.result(lock, checkpoints)
-    return refused
-
-
-def _builder(shared: Shared, plan: Plan, start_from: str | None, checkpoint: Checkpoint) -> Callable[[], LivePipeline]:
-    """Builds a pipeline on its locked checkpoint; a failed call unlocks it, and the next one locks it again."""
-    is_locked = True
-
-    def build() -> LivePipeline:
-        nonlocal is_locked
-        if not is_locked:
-            checkpoint.lock()
-        is_locked = False
-        return build_pipeline(shared, plan, start_from, checkpoint)
-
-    return build
 
 
 def _session(configuration: Configuration, pipelines: Collection[LivePipeline]) -> Session:

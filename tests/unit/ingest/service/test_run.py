@@ -13,8 +13,8 @@ from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.durable.lock import FolderLock
 from ingest.plan.plan import Plan
+from ingest.service import building, state_folders, state_wait
 from ingest.service import run as run_module
-from ingest.service import state_folders, state_wait
 from ingest.service.lifecycle import Stop
 from ingest.service.pipeline import LivePipeline, build_pipeline
 from ingest.service.run import Outcome, RunOptions, run
@@ -174,7 +174,7 @@ def test_pipeline_is_built_again_if_its_state_was_lost_meanwhile(cluster: Memory
             raise StoreUnavailableError("away", code="state_unavailable")
         return build_pipeline(shared, plan, start_from, checkpoint)
 
-    monkeypatch.setattr(run_module, "build_pipeline", build)
+    monkeypatch.setattr(building, "build_pipeline", build)
     with pytest.raises(IngestError, match="Java"):
         run_file(Stop())
     assert built == ["p", "p", "q"]

@@ -8,7 +8,6 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from kafka import TopicPartition as KafkaTopicPartition
 from kafka.admin import OffsetSpec
 from kafka.errors import KafkaTimeoutError
 from kafka.structs import OffsetAndTimestamp
