@@ -10,25 +10,24 @@ import json
 import os
 import shutil
 from collections.abc import Mapping
-from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from ingest import failpoint
-from ingest.api import ConfigError, ConflictError, IngestError, NotFoundError, TopicPartition
+from ingest.api import ConfigError, ConflictError, NotFoundError, TopicPartition
 from ingest.clock import now_ms
 from ingest.config.model import Configuration, Pipeline
 from ingest.durable import RemotePath, file_errors, make_folder, sync_folder, write_durably
 from ingest.durable.exchange import exchange
 from ingest.kafka.admin import KafkaAdmin
-from ingest.kafka.offsets import GroupOffsets
 from ingest.observe.logs import logger
+from ingest.service.kafka.group import set_group_offsets
 from ingest.service.kafka.source import acknowledged_offsets, write_first_offsets
 from ingest.service.kafka.topics import TopicIds
 from ingest.service.offsets import kafka_source_of
 from ingest.service.state_folders import checkpoint_folder, update_replay_file
-from ingest.sources.kafka import KafkaSourceSettings, Start, required_topics_of
+from ingest.sources.kafka import Start, required_topics_of
 from ingest.spark.streaming.batch_time import BatchTimes, newest_time
 from ingest.spark.streaming.checkpoint import Checkpoint
 from sinks.archive.sink import ArchiveSettings
@@ -119,7 +118,7 @@ def reset_offsets(
             return Reset(before, after, folder, uncommitted=uncommitted)
         root = configuration.local_dir / "replaced-checkpoints" / pipeline.name
         kept = _replaced(root, folder, after, topic_ids)
-        is_group_set = _set_group(settings, pipeline.name, after, newest_time(checkpoint.times_folder))
+        is_group_set = set_group_offsets(settings, pipeline.name, after, newest_time(checkpoint.times_folder))
         return Reset(before, after, folder, kept, uncommitted, is_group_set)
     finally:
         checkpoint.unlock()
@@ -274,14 +273,3 @@ def _remove_unused(root: Path) -> None:
             continue
         if built_in == folder.name:
             shutil.rmtree(folder)
-
-
-def _set_group(settings: KafkaSourceSettings, pipeline: str, offsets: Offsets, time_ms: int | None) -> bool:
-    """Commit the new offsets to the consumer group, which is a copy; the next start does it if this fails."""
-    try:
-        with closing(GroupOffsets(settings, settings.group_of(pipeline))) as group:
-            group.commit(offsets, note=str(time_ms or ""), lower=True)
-    except IngestError as error:
-        _log.warning("group offsets cannot be set; the next start sets them", pipeline=pipeline, reason=str(error))
-        return False
-    return True

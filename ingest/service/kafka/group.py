@@ -8,8 +8,8 @@ Spark's StreamingQueryListener is not used: when a query ends it may not have re
 
 import threading
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing, suppress
 
 from ingest.api import IngestError, SourceUnavailableError, TopicPartition
 from ingest.kafka.admin import KafkaAdmin
@@ -18,6 +18,7 @@ from ingest.kafka.settings import KafkaConnection
 from ingest.observe.logs import logger, traceback_of
 from ingest.observe.metrics import Metrics
 from ingest.service.kafka.topics import TopicIds, TopicLostError, check_ends
+from ingest.sources.kafka import KafkaSourceSettings
 from ingest.spark.streaming.batch_time import BatchTimes
 from ingest.spark.streaming.checkpoint import Checkpoint
 
@@ -208,6 +209,32 @@ def kafka_offsets(content: dict[str, object]) -> dict[TopicPartition, int]:
         if isinstance(partitions, dict)
         for partition, offset in partitions.items()
     }
+
+
+def set_group_offsets(
+    settings: KafkaSourceSettings, pipeline: str, offsets: Mapping[TopicPartition, int], newest_ms: int | None
+) -> bool:
+    """
+    Commit the offsets at which a pipeline starts to its consumer group, also below those of the group.
+
+    The group is a copy: the start of a checkpoint that has acknowledged nothing commits them again.
+
+    Args:
+        settings: name the group.
+        pipeline: its name.
+        offsets: by topic and partition.
+        newest_ms: the newest batch time of the checkpoint.
+
+    Returns:
+        Whether the group has them; if not, the log says why.
+    """
+    try:
+        with closing(GroupOffsets(settings, settings.group_of(pipeline))) as group:
+            group.commit(offsets, note=str(newest_ms or ""), lower=True)
+    except IngestError as error:
+        _log.warning("group offsets cannot be set; the next start sets them", pipeline=pipeline, reason=str(error))
+        return False
+    return True
 
 
 def leave_topics(group: GroupOffsets, topics: Sequence[str], checkpoint: Checkpoint, times: BatchTimes) -> None:

@@ -23,7 +23,7 @@ from ingest.durable import StatePath, file_errors, make_folder, write_durably
 from ingest.kafka.admin import KafkaAdmin
 from ingest.kafka.offsets import GroupOffsets
 from ingest.observe.logs import logger
-from ingest.service.kafka.group import OffsetCommitter, kafka_offsets, leave_topics
+from ingest.service.kafka.group import OffsetCommitter, kafka_offsets, leave_topics, set_group_offsets
 from ingest.service.kafka.topics import TopicDeletedError, TopicIds, TopicLostError, check_ends
 from ingest.service.sources import DriverContext
 from ingest.sources.kafka import KafkaSourceSettings, Start, required_topics_of, topics_of
@@ -116,7 +116,9 @@ class KafkaSource(Source[KafkaSourceSettings]):
                 self._check_positions(admin, topics, reached)
                 self._check_ends(admin, topics, reached)
         if reached and self._checkpoint.newest_commit() is None:
-            self._commit_start(reached)
+            # also below the group's offsets: so a reset that was killed before it committed them is complete
+            newest_ms = newest_time(self._checkpoint.times_folder)
+            set_group_offsets(self.settings, self.context.pipeline, reached, newest_ms)
         if self._committer is None:
             self._committer = OffsetCommitter(
                 pipeline=self.context.pipeline,
@@ -131,18 +133,6 @@ class KafkaSource(Source[KafkaSourceSettings]):
             self._committer.start()
         start = self._start or self.settings.start
         return read_kafka(session, self.settings, start, partitions, self.context.max_records)
-
-    def _commit_start(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """
-        Commit the start of a checkpoint that has acknowledged nothing, also below the group's offsets.
-
-        So a reset that was killed before it committed them is complete after the next start.
-        """
-        try:
-            with closing(GroupOffsets(self.settings, self.group)) as group:
-                group.commit(offsets, note=str(newest_time(self._checkpoint.times_folder) or ""), lower=True)
-        except IngestError as error:  # the group is only a copy
-            _log.warning("group offsets cannot be set", pipeline=self.context.pipeline, reason=str(error))
 
     def splits(self, batch_id: int) -> list[RecordPlace]:
         """The first offset of each partition that has offsets in the micro-batch."""
