@@ -180,8 +180,8 @@ class Source(ComponentBase[S]):
     Records in a fixed order, each with a place that never changes, as a streaming DataFrame of Spark.
 
     A source lives on the driver. Order: constructed (no I/O), then before each start of the query `identity` and
-    `frame`; `data_loss` and `unavailable` while a query runs; `close` once, also without a frame. Called by one thread,
-    except for `splits`, which the thread of the query calls.
+    `frame`; `data_loss` and `unavailable` while a query runs; `close` once, also without a frame. Called by
+    one thread at a time, except for `splits`, which the thread of the query calls.
 
     The frame has the columns of `RECORD_SCHEMA`. Spark requests offsets from the reader and reads the records between
     two offsets. Between the same two offsets a reader always returns the same records, in the same order, with the same

@@ -8,6 +8,8 @@ from ingest.service.observer import PipelineObserver
 from ingest.service.pipeline import LivePipeline
 from ingest.spark.streaming.query import PipelineQuery
 
+START_SLOW_S = 20.0  # a start that takes longer is reported; that of Spark takes up to 15 s on a busy machine
+
 
 class Start:
     """A start of a pipeline in a thread of its own, because a store, a disk or Spark's JVM may hang."""
@@ -76,6 +78,13 @@ class Member:
     def name(self) -> str:
         """Name of the pipeline."""
         return self.pipeline.name
+
+    def report_slow_start(self, start: Start) -> None:
+        """Report a start that has not returned for long."""
+        if start.seconds() > START_SLOW_S:
+            self.observer.start_slow(
+                f"the start has run for over {START_SLOW_S:g} s; a store, a sink, the source or Spark may hang"
+            )
 
     @property
     def query(self) -> PipelineQuery:

@@ -8,7 +8,7 @@ from ingest.api import ConfigError
 from ingest.config.model import Configuration, Pipeline
 from ingest.kafka.admin import KafkaAdmin
 from ingest.kafka.offsets import GroupOffsets
-from ingest.service.kafka.source import acknowledged_offsets
+from ingest.service.kafka.positions import acknowledged_offsets
 from ingest.service.state_folders import batch_log_folder, checkpoint_folder
 from ingest.sources.kafka import KafkaSourceSettings, topics_of
 from ingest.spark.streaming.batch_log import BatchLog

@@ -23,7 +23,7 @@ from ingest.durable.exchange import exchange
 from ingest.kafka.admin import KafkaAdmin
 from ingest.observe.logs import logger
 from ingest.service.kafka.group import set_group_offsets
-from ingest.service.kafka.source import acknowledged_offsets, write_first_offsets
+from ingest.service.kafka.positions import acknowledged_offsets, write_first_offsets
 from ingest.service.kafka.topics import TopicIds
 from ingest.service.offsets import kafka_source_of
 from ingest.service.state_folders import checkpoint_folder, update_replay_file

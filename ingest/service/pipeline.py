@@ -1,31 +1,25 @@
 """One pipeline of a service; it is built, started, stopped and closed independently of the others."""
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ingest import failpoint
-from ingest.api import Committer, ConflictError, Disposition, IngestError, LifecycleError, Source
-from ingest.clock import now_ms
-from ingest.config.model import Configuration, Pipeline
+from ingest.api import Committer, ConflictError, IngestError, LifecycleError, Source
 from ingest.dead_letters.queue import DeadLetterQueue
 from ingest.formats.times import moment
-from ingest.observe.health import State
 from ingest.observe.logs import logger
 from ingest.pipeline.back_pressure import BackPressure
-from ingest.pipeline.rate_limiter import RateLimiter, records_per_batch
+from ingest.pipeline.rate_limiter import RateLimiter
 from ingest.plan.codec import packed
 from ingest.plan.plan import Plan
-from ingest.service.committers import committers_of
-from ingest.service.dead_letters.queues import dead_letter_queue, error_budget
-from ingest.service.kafka.batches import batch_recorder
+from ingest.service.dead_letters.queues import error_budget
 from ingest.service.observer import PipelineObserver, Totals
 from ingest.service.shared import Shared
-from ingest.service.sources import identity_of, open_source, restart_of
-from ingest.service.state_folders import batch_times_folder, checkpoint_folder, update_replay_file
-from ingest.service.tables import PipelineTables, owned_tables
+from ingest.service.sources import identity_of
+from ingest.service.tables import PipelineTables
 from ingest.spark.cancelled_tasks import CancelledTasks
 from ingest.spark.errors import JVM_GONE
 from ingest.spark.session import max_tasks
@@ -68,6 +62,7 @@ class LivePipeline:
         dead_letters: DeadLetterQueue,
         record: Callable[[int, int], None],
         tables: PipelineTables,
+        every_s: float,
         opened: ExitStack,
     ) -> None:
         self._shared = shared
@@ -83,13 +78,15 @@ class LivePipeline:
         self._opened = opened
         self._session: Session | None = None
         self._query: PipelineQuery | None = None
+        self._closing = threading.Lock()
+        self._is_source_closed = False
         self.name = plan.pipeline
         totals = shared.totals.setdefault(plan.pipeline, Totals())
         self.observer = PipelineObserver(
             plan.pipeline, shared.health, shared.metrics, shared.activity, shared.follow, totals
         )
         self.jars: Sequence[Path] = source.jars()
-        self.every_s = 0.0 if shared.once else self._pipeline.trigger_every_s
+        self.every_s = every_s
         shared.metrics.triggered(self.name, self.every_s)
 
     def attach(self, session: Session, ask: TimedCaller) -> None:
@@ -163,10 +160,16 @@ class LivePipeline:
         return self._source.unavailable()
 
     def stop(self) -> None:
-        """Stop the query without acknowledging a running batch, and close the source."""
+        """Stop the query without acknowledging a running batch, and close the source; may be called twice."""
         if self._query is not None:
             self._query.stop()
-        self._source.close()
+        self._close_source()
+
+    def _close_source(self) -> None:
+        with self._closing:  # a stop of the service may overtake a reload that ends the pipeline
+            if not self._is_source_closed:
+                self._is_source_closed = True
+                self._source.close()
 
     def has_stopped(self) -> bool:
         """
@@ -185,7 +188,8 @@ class LivePipeline:
             return True
 
     def close(self) -> None:
-        """Unlock the checkpoint, and release stores and dead letters; may be called twice."""
+        """Unlock the checkpoint, and release the source, stores and dead letters; may be called twice."""
+        self._close_source()
         self._opened.close()
 
     def _job(self, session: Session, cancelled: CancelledTasks) -> Job:
@@ -200,7 +204,7 @@ class LivePipeline:
             error_budget=error_budget(self._pipeline),
             publish=self._publish,
             observer=self.observer,
-            record=self._log,
+            record=self._complete,
             is_complete=self._tables.is_complete,
             check_owner=self._checkpoint.check_locked,
             needs_splits=self._plan.needs_splits,
@@ -212,7 +216,7 @@ class LivePipeline:
             hide=self._shared.configuration.masks.hide,
         )
 
-    def _log(self, batch_id: int, batch_time_ms: int) -> None:
+    def _complete(self, batch_id: int, batch_time_ms: int) -> None:
         """Log a durable batch; then move the marks, the last act before the acknowledgement."""
         self._record(batch_id, batch_time_ms)
         self._tables.complete(batch_id, batch_time_ms)
@@ -223,155 +227,3 @@ class LivePipeline:
         except IngestError:
             self._shared.metrics.dead_letter_publish_failed(self.name)
             raise
-
-
-def build_pipeline(
-    shared: Shared, plan: Plan, start_from: str | None = None, checkpoint: Checkpoint | None = None
-) -> LivePipeline:
-    """
-    Lock and check the resources of a pipeline. An unavailable store or dead-letter queue is retried by the running
-    pipeline, unless the service runs once.
-
-    Args:
-        shared: resources of all pipelines.
-        plan: of the pipeline.
-        start_from: `run --start-from`, for a pipeline without a checkpoint; None for the source's own `start`.
-        checkpoint: of the pipeline, if it is locked already; it is unlocked also if the pipeline cannot start.
-
-    Raises:
-        ConfigError: its source does not support `start_from`.
-        CatalogError: a plugin cannot be created with its settings.
-        IngestError: this pipeline cannot start: its checkpoint is damaged or in use, a store is locked or damaged, the
-            dead-letter topic is missing. Nothing stays open.
-    """
-    pipeline = shared.configuration.pipelines[plan.pipeline]
-    recovery = failpoint.point("recovery")
-    shared.health.change(plan.pipeline, State.STARTING)
-    shared.activity.limited(plan.pipeline, pipeline.max_rate)
-    with ExitStack() as opened:
-        if checkpoint is None:
-            checkpoint = checkpoint_of(shared, pipeline)
-            checkpoint.lock()
-        opened.callback(checkpoint.unlock)
-        _verify(checkpoint, pipeline)
-        if not shared.once:
-            shared.retention.watch(pipeline, checkpoint)
-        times = _batch_times(shared.configuration, pipeline, checkpoint)
-        recovery()
-        every_s = 0.0 if shared.once else pipeline.trigger_every_s
-        stores = shared.stores.used_by(plan, opened)
-        owned = owned_tables(shared.configuration, plan, stores)
-        tables = PipelineTables(
-            owned,
-            checkpoint,
-            times,
-            fingerprint=pipeline.fingerprint,
-            replay=update_replay_file(shared.configuration, pipeline.name),
-            options=shared.owner,
-        )
-        source = open_source(
-            shared.catalog,
-            pipeline,
-            checkpoint,
-            times,
-            start_from,
-            shared.metrics,
-            max_records=records_per_batch(pipeline.max_rate, every_s),
-            resume_at=tables.resume_at,
-        )
-        for name, store in stores.items():
-            connect(store.open, f'store "{name}"', once=shared.once)
-        committers = committers_of(
-            shared.configuration,
-            plan,
-            stores,
-            owned.feeds,
-            shared.metrics.bodies_moved,
-            check_owner=checkpoint.check_locked,
-        )
-        for committer in committers.values():
-            opened.callback(committer.close)
-        dead_letters = dead_letter_queue(shared.configuration, pipeline)
-        opened.callback(dead_letters.close)
-        connect(dead_letters.prepare, f'dead-letter queue of pipeline "{pipeline.name}"', once=shared.once)
-        recovery()
-        return LivePipeline(
-            shared,
-            plan,
-            checkpoint=checkpoint,
-            times=times,
-            source=source,
-            committers=committers,
-            dead_letters=dead_letters,
-            record=batch_recorder(shared.configuration, pipeline, checkpoint, opened),
-            tables=tables,
-            opened=opened.pop_all(),
-        )
-
-
-def connect(action: Callable[[], object], what: str, *, once: bool) -> None:
-    """
-    Connect to a resource at the start; an error that allows a retry is only logged, because the pipeline retries.
-
-    Args:
-        action: connects.
-        what: the resource, for the log.
-        once: also raise errors that allow a retry, because a user waits for the run.
-
-    Raises:
-        IngestError: as `action`.
-    """
-    try:
-        action()
-    except IngestError as error:
-        if once or error.disposition is not Disposition.RETRY:
-            raise
-        _log.warning("not available yet", what=what, reason=str(error))
-
-
-def check_source(shared: Shared, pipeline: Pipeline) -> None:
-    """
-    Check that a pipeline would accept its checkpoint, which may be in use.
-
-    Raises:
-        ConflictError: it belongs to another source.
-        IngestError: the source cannot be opened.
-    """
-    checkpoint = checkpoint_of(shared, pipeline)
-    if checkpoint.is_claimed():
-        times = _batch_times(shared.configuration, pipeline, checkpoint)
-        source = open_source(shared.catalog, pipeline, checkpoint, times, None, shared.metrics)
-        checkpoint.check_identity(identity_of(source))
-
-
-def checkpoint_of(shared: Shared, pipeline: Pipeline) -> Checkpoint:
-    """
-    The checkpoint of a pipeline, not locked.
-
-    Raises:
-        CatalogError: its source cannot be imported.
-    """
-    restart = restart_of(shared.catalog.load("sources", pipeline.source.kind))
-    return Checkpoint(checkpoint_folder(shared.configuration, pipeline.name), restart)
-
-
-def _verify(checkpoint: Checkpoint, pipeline: Pipeline) -> None:
-    """Check a locked checkpoint, and log what a start does with its last batch."""
-    checkpoint.verify()
-    uncommitted = checkpoint.uncommitted()
-    is_changed = checkpoint.is_changed(pipeline.fingerprint)
-    if uncommitted is not None and is_changed:
-        _log.warning(
-            "the last batch was not acknowledged and runs again with the new configuration",
-            pipeline=pipeline.name,
-            batch=uncommitted,
-        )
-    elif uncommitted is not None:
-        _log.warning("the last batch was not acknowledged and runs again", pipeline=pipeline.name, batch=uncommitted)
-    elif is_changed:
-        _log.info("the configuration has changed since the last run", pipeline=pipeline.name)
-
-
-def _batch_times(configuration: Configuration, pipeline: Pipeline, checkpoint: Checkpoint) -> BatchTimes:
-    newest = None if pipeline.source.settings.keeps_batch_times else batch_times_folder(configuration, pipeline.name)
-    return BatchTimes(checkpoint.times_folder, now_ms, newest)

@@ -11,19 +11,21 @@ from ingest.api import ConfigError, IngestError
 from ingest.catalog import Catalog
 from ingest.clock import now_ms
 from ingest.config.model import Configuration, Pipeline
-from ingest.observe.health import State
 from ingest.observe.log_level import LogLevel
 from ingest.observe.logs import logger, set_level, traceback_of
 from ingest.plan.assemble import plan_of, sink_checks
 from ingest.plan.plan import Plan
+from ingest.service.building import build_pipeline, check_source, connect, report_unbuilt
 from ingest.service.control import Control, Phase, ReloadStatus
-from ingest.service.pipeline import LivePipeline, build_pipeline, check_source, connect
+from ingest.service.pipeline import LivePipeline
 from ingest.service.shared import Shared
 from ingest.service.state_wait import StartStoppedError, StateWait
 from ingest.service.stores import refuse_cluster
 from ingest.spark.streaming.reading import Session
 from ingest.spark.streaming.timed_caller import TimedCaller
 
+STOP_S = 5.0
+"""On a stop, time for a pipeline that is being built; its store or disk may hang."""
 _log = logger(__name__)
 
 
@@ -67,6 +69,7 @@ class Reloader:
         self._running: frozenset[str] = frozenset()
         self._next: tuple[Shared, dict[str, Plan]] | None = None
         self._thread: threading.Thread | None = None
+        self._stopping = threading.Event()
         self._built: list[LivePipeline] = []
         self._replaced: dict[str, LivePipeline] = {}  # by name, only the newest: the supervisor closes those it ends
         opened.callback(self._close)
@@ -83,14 +86,13 @@ class Reloader:
 
     def begin(self, running: Iterable[str]) -> None:
         """
-        Read the file in a thread; no reload may be active.
+        Read the file in a thread, for the reload that is requested; none may be active.
 
         Args:
             running: names of the pipelines that have not failed; the others are built again, changed or not.
         """
         self._running = frozenset(running)
-        number = self.status.id if self.status.phase is Phase.REQUESTED else self.status.id + 1
-        self._control.reload_status = ReloadStatus(Phase.READING, now_ms(), id=number)
+        self._control.reload_status = dataclasses.replace(self.status, phase=Phase.READING, at_ms=now_ms())
         self._run(self._prepare, "reload")
 
     @property
@@ -119,6 +121,12 @@ class Reloader:
         self._control.reload_status = dataclasses.replace(self.status, phase=Phase.DONE)
         _log.info("reloaded", changed=self.status.changed, added=self.status.added, removed=self.status.removed)
         return built
+
+    def stop(self) -> None:
+        """Build no more pipelines; bounded in time. Those that were built are closed at the end of the service."""
+        self._stopping.set()
+        if self._thread is not None:
+            self._thread.join(STOP_S)
 
     def _run(self, action: Callable[[], None], name: str) -> None:
         self._thread = threading.Thread(target=action, name=name, daemon=True)
@@ -153,13 +161,15 @@ class Reloader:
         self._check_session(configuration, catalog)
         names = configuration.pipelines.keys()
         common = old.pipelines.keys() & names
-        changed = {name for name in common if name not in self._running or is_changed(name, old, configuration)}
+        edited = {name for name in common if is_changed(name, old, configuration)}
+        changed = edited | (common - self._running)
         added = names - old.pipelines.keys()
         for plan in (plans[name] for name in sorted(changed | added)):
             for sink, check in sink_checks(plan):
                 connect(check, f'sink "{sink.name}" of pipeline "{plan.pipeline}"', once=False)
         shared = dataclasses.replace(self._shared, configuration=configuration, catalog=catalog)
-        for name in sorted(added | {name for name in common if is_changed(name, old, configuration)}):
+        # not those that have only failed: the cause may be there still, and must not hold up the others
+        for name in sorted(edited | added):
             connect(
                 partial(check_source, shared, configuration.pipelines[name]), f'source of pipeline "{name}"', once=False
             )
@@ -208,6 +218,8 @@ class Reloader:
         set_level(LogLevel(shared.configuration.service.log.level))
         failed = {}
         for name in (*self.status.changed, *self.status.added):
+            if self._stopping.is_set():
+                return
             self._unbuilt.pop(name, None)
             shared.metrics.add(name)
             try:
@@ -216,10 +228,8 @@ class Reloader:
                 return
             except Exception as error:  # noqa: BLE001 - this pipeline fails, the others run
                 self._unbuilt[name] = error
-                failed[name] = str(error)
-                shared.metrics.lag_unknown(name)
-                shared.health.change(name, State.FAILED, str(error))
-                _log.error("pipeline failed", pipeline=name, reason=str(error), exc_info=traceback_of(error))
+                failed[name] = shared.configuration.masks.hide(str(error))
+                report_unbuilt(shared, name, error)
             else:
                 self._built.append(pipeline)
                 self._step()
@@ -239,7 +249,8 @@ class Reloader:
         return pipeline
 
     def _close(self) -> None:
-        for pipeline in self._replaced.values():
+        self.stop()
+        for pipeline in list(self._replaced.values()):
             pipeline.close()
 
 

@@ -19,7 +19,6 @@ from ingest.observe.metrics import Metrics
 from ingest.plan.assemble import plan_of
 from ingest.plan.plan import Plan
 from ingest.service.archive.watch import ArchiveWatch
-from ingest.service.building import build_pipelines
 from ingest.service.control import Control
 from ingest.service.dumps.schedule import DumpSchedule
 from ingest.service.duties.duty import DutyContext
@@ -39,6 +38,7 @@ from ingest.service.reload import Reloader
 from ingest.service.rewriting.body_sweep_schedule import BodySweepSchedule
 from ingest.service.rewriting.compaction_schedule import CompactionSchedule
 from ingest.service.shared import Shared
+from ingest.service.startup import build_pipelines
 from ingest.service.state_wait import StartStoppedError, StateWait
 from ingest.service.stores import SharedStores, refuse_cluster
 from ingest.service.supervisor import Supervisor

@@ -23,7 +23,6 @@ ONCE_FAILURES = 3  # attempts to start a `--once` run that has no batch yet; a u
 LATE_FAILURES = 10  # the same on a machine so busy that Spark does not wait for its Python processes
 SLOW_S = 120.0  # a batch stage that takes longer counts as stuck; an unavailable store is reported within 10 s
 UNRESPONSIVE_S = 10.0  # without an answer of the JVM; longer than its garbage collection
-START_SLOW_S = 20.0  # a start that takes longer is reported; that of Spark takes up to 15 s on a busy machine
 TASKS_SLOW_S = 20.0  # tasks that outlive their pipeline for longer are reported; Spark kills them within seconds
 START_STOP_S = 5.0  # on a stop, time for starts that have not returned
 CLOCK_STEP_S = 5.0  # a clock set back by less is a correction, such as NTP makes
@@ -102,12 +101,12 @@ class Supervisor:
             if self._unresponsive_s() > UNRESPONSIVE_S:
                 reason = f"Spark's Java process has not answered for {UNRESPONSIVE_S:g} s"
             for member in list(self._members):
+                if not member.is_done:
+                    member.observer.unresponsive(reason)
                 if member.name in leaving:
                     self._retire(member)
-                elif not member.is_done:
-                    member.observer.unresponsive(reason)
-                    if reason is None:
-                        self._check(member)
+                elif not member.is_done and reason is None:
+                    self._check(member)
         self._shut_down()
         return [member.error for member in self._members if member.error is not None]
 
@@ -157,6 +156,7 @@ class Supervisor:
     def _retire(self, member: Member) -> None:
         """End a pipeline after its running batch, and close it."""
         if member.start is not None and not member.start.has_returned():
+            member.report_slow_start(member.start)
             return
         if member.ending is None:
             if member.is_done or self._drain(member):
@@ -185,10 +185,7 @@ class Supervisor:
     def _check_start(self, member: Member, start: Start, timeout_s: float = 0.0) -> None:
         """Handle the result of a start; report a start that takes long."""
         if not start.has_returned(timeout_s):
-            if start.seconds() > START_SLOW_S:
-                member.observer.start_slow(
-                    f"the start has run for over {START_SLOW_S:g} s; a store, a sink, the source or Spark may hang"
-                )
+            member.report_slow_start(start)
             return
         member.start = None
         if start.error is None:
@@ -356,6 +353,8 @@ class Supervisor:
     def _shut_down(self) -> None:
         self._service_manager.stopping()
         self._duties.stop()
+        if self._reloader is not None:
+            self._reloader.stop()
         self._wait_for_starts()
         running = [member for member in self._members if not member.is_done]
         for member in running:

@@ -17,8 +17,9 @@ from ingest.observe.activity import Activity
 from ingest.observe.health import Health
 from ingest.observe.metrics import Metrics
 from ingest.plan.assemble import plan_of
+from ingest.service.building import build_pipeline
 from ingest.service.kafka.retention import RetentionWatches
-from ingest.service.pipeline import LivePipeline, build_pipeline
+from ingest.service.pipeline import LivePipeline
 from ingest.service.shared import Shared
 from ingest.service.stores import SharedStores
 from ingest.spark.session import close_session, open_session

@@ -16,8 +16,8 @@ from ingest.observe.metrics import Metrics
 from ingest.plan.assemble import plan_of
 from ingest.plan.plan import Plan
 from ingest.service import pipeline as pipeline_module
+from ingest.service.building import build_pipeline
 from ingest.service.kafka.retention import RetentionWatches
-from ingest.service.pipeline import build_pipeline
 from ingest.service.shared import Shared
 from ingest.service.stores import SharedStores
 from ingest.spark.jars import connector_jars

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from ingest.api import ConfigError, ConflictError, RecordPlace, TopicPartition
 from ingest.config.model import Configuration, Pipeline
 from ingest.kafka.admin import KafkaAdmin
-from ingest.service.kafka.source import acknowledged_offsets
+from ingest.service.kafka.positions import acknowledged_offsets
 from ingest.service.kafka.topics import TopicIds
 from ingest.service.offsets import kafka_source_of
 from ingest.service.state_folders import batch_log_folder

@@ -16,7 +16,7 @@ from ingest.plan.plan import Plan
 from ingest.receipt import Counts
 from ingest.service.archived_tables import ArchiveSink
 from ingest.service.dead_letters.queues import error_budget
-from ingest.service.kafka.source import first_places
+from ingest.service.kafka.positions import splits_of
 from ingest.service.offsets import kafka_source_of
 from ingest.service.replay.host import OwnProcess
 from ingest.service.replay.plan import ReplayBatch
@@ -96,7 +96,7 @@ class RerunJob:
             IngestError: their rows cannot be written, or too many records fail; the batch may have a part of the rows.
         """
         frame = read_kafka_ranges(self._session, self._source, batch.ranges)
-        self._job.run_batch(frame, batch.number, batch.time_ms, batch.name, partial(first_places, batch.ranges))
+        self._job.run_batch(frame, batch.number, batch.time_ms, batch.name, partial(splits_of, batch.ranges))
 
     def running(self) -> None:
         """Nothing: `durable` says so."""

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 
 from ingest.config.model import Configuration, Pipeline
-from ingest.service.kafka.source import offset_ranges
+from ingest.service.kafka.positions import offset_ranges
 from ingest.service.kafka.topics import TopicIds
 from ingest.service.state_folders import batch_log_folder
 from ingest.sources.kafka import KafkaSourceSettings

@@ -17,6 +17,7 @@ from ingest.kafka.offsets import GroupOffsets
 from ingest.kafka.settings import KafkaConnection
 from ingest.observe.logs import logger, traceback_of
 from ingest.observe.metrics import Metrics
+from ingest.service.kafka.positions import acknowledged_offsets, kafka_offsets
 from ingest.service.kafka.topics import TopicIds, TopicLostError, check_ends
 from ingest.sources.kafka import KafkaSourceSettings
 from ingest.spark.streaming.batch_time import BatchTimes
@@ -70,6 +71,7 @@ class OffsetCommitter:
         self._clock = clock
         self._data_loss: IngestError | None = None
         self._closing = threading.Event()
+        self._is_closed = False
         self._thread = threading.Thread(target=self._run, name=f"group-{pipeline}", daemon=True)
         self._committed: int | None = None
         self._acknowledged: dict[TopicPartition, int] = {}
@@ -88,6 +90,7 @@ class OffsetCommitter:
         self._closing.set()
         if self._thread.is_alive():
             self._thread.join(CLOSE_S)
+        self._is_closed = True
 
     def data_loss(self) -> IngestError | None:
         """Why the pipeline must stop reading, if so; no offsets are committed from then on. Thread-safe."""
@@ -137,8 +140,8 @@ class OffsetCommitter:
         moved = newest is not None and newest != self._committed
         if not moved and self._checked_at is not None and now - self._checked_at < LAG_S:
             return
-        if newest is not None and moved:
-            self._acknowledged = kafka_offsets(self._checkpoint.end_offsets(newest))
+        if newest is None or moved:
+            self._acknowledged = acknowledged_offsets(self._checkpoint)
         topics = sorted({topic for topic, _ in self._acknowledged}.union(self._topics))
         try:
             error = self._check(topics)
@@ -193,22 +196,16 @@ class OffsetCommitter:
         check_ends(
             ends, self._acknowledged, self._checkpoint.folder, lambda: self._topic_ids.check(admin.topic_ids(topics))
         )
-        # a partition without an acknowledged record has not been read at all
+        if not self._acknowledged:
+            return  # the query has not stored yet where it starts
+        # a partition that is not in the checkpoint is read from its beginning
         begins = admin.earliest(topics)
+        if self._is_closed:  # a late answer, for metrics that may be removed
+            return
         lags = {part: max(0, end - self._acknowledged.get(part, begins.get(part, end))) for part, end in ends.items()}
         for part, records in lags.items():
             self._metrics.lag(self._pipeline, *part, records)
         self._metrics.unread(self._pipeline, sum(lags.values()), time.time())
-
-
-def kafka_offsets(content: dict[str, object]) -> dict[TopicPartition, int]:
-    """Offsets as Spark's Kafka source stores them, `{topic: {partition: offset}}`, by topic and partition."""
-    return {
-        (topic, int(partition)): int(offset)
-        for topic, partitions in content.items()
-        if isinstance(partitions, dict)
-        for partition, offset in partitions.items()
-    }
 
 
 def set_group_offsets(

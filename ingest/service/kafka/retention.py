@@ -11,7 +11,7 @@ from ingest.kafka.retention import HALF, NEARLY, Backlog, backlogs
 from ingest.observe.activity import Activity
 from ingest.observe.logs import logger, traceback_of
 from ingest.observe.metrics import Metrics
-from ingest.service.kafka.source import acknowledged_offsets
+from ingest.service.kafka.positions import acknowledged_offsets
 from ingest.sources.kafka import KafkaSourceSettings, topics_of
 from ingest.spark.streaming.checkpoint import Checkpoint
 
@@ -64,9 +64,13 @@ class RetentionWatch:
         """Start the thread, which checks at once."""
         self._thread.start()
 
+    def end(self) -> None:
+        """Let the thread end; returns at once."""
+        self._closing.set()
+
     def close(self) -> None:
         """End the thread; bounded in time."""
-        self._closing.set()
+        self.end()
         if self._thread.is_alive():
             self._thread.join(CLOSE_S)
 
@@ -185,6 +189,10 @@ class RetentionWatches:
             watch.close()
 
     def close(self) -> None:
-        """End all watches."""
+        """End all watches, in the time of one."""
+        with self._lock:
+            watches = list(self._watches.values())
+        for watch in watches:
+            watch.end()
         for name in list(self._watches):
             self.remove(name)

@@ -1,6 +1,5 @@
 """The Kafka source on the driver: start position, checks of the checkpoint, and the consumer group."""
 
-import json
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -19,18 +18,16 @@ from ingest.api import (
     TopicPartition,
 )
 from ingest.clock import now_ms
-from ingest.durable import StatePath, file_errors, make_folder, write_durably
 from ingest.kafka.admin import KafkaAdmin
 from ingest.kafka.offsets import GroupOffsets
 from ingest.observe.logs import logger
-from ingest.service.kafka.group import OffsetCommitter, kafka_offsets, leave_topics, set_group_offsets
+from ingest.service.kafka.group import OffsetCommitter, leave_topics, set_group_offsets
+from ingest.service.kafka.positions import acknowledged_offsets, by_topic, kafka_offsets, offset_ranges, splits_of
 from ingest.service.kafka.topics import TopicDeletedError, TopicIds, TopicLostError, check_ends
 from ingest.service.sources import DriverContext
 from ingest.sources.kafka import KafkaSourceSettings, Start, required_topics_of, topics_of
 from ingest.spark.jars import connector_jars
-from ingest.spark.streaming.batch_log import OffsetRanges
 from ingest.spark.streaming.batch_time import newest_time
-from ingest.spark.streaming.checkpoint import Checkpoint
 
 if TYPE_CHECKING:  # `describe` shows this source and needs no Spark
     from ingest.spark.streaming.reading import Frame, Session
@@ -136,7 +133,7 @@ class KafkaSource(Source[KafkaSourceSettings]):
 
     def splits(self, batch_id: int) -> list[RecordPlace]:
         """The first offset of each partition that has offsets in the micro-batch."""
-        return first_places(offset_ranges(self._checkpoint, batch_id))
+        return splits_of(offset_ranges(self._checkpoint, batch_id))
 
     def data_loss(self) -> IngestError | None:
         """The error if a topic was deleted and recreated while it was read."""
@@ -223,7 +220,7 @@ class KafkaSource(Source[KafkaSourceSettings]):
                     f'not at "{self.context.start_from}"',
                     hint="use --start-from group; or run with --recount, and events from there on are counted again",
                 )
-            return Start("offsets", offsets=_by_topic(kafka_offsets(dict(resume_at))), text="the marks of its tables")
+            return Start("offsets", offsets=by_topic(kafka_offsets(dict(resume_at))), text="the marks of its tables")
         with closing(GroupOffsets(self.settings, self.group)) as group:
             entries = group.committed_with_notes(topics)
         committed = {part: entry.offset for part, entry in entries.items()}
@@ -251,85 +248,8 @@ class KafkaSource(Source[KafkaSourceSettings]):
                     hint="copy the offsets of the previous group, or use --start-from earliest, which applies to all "
                     "pipelines of the file without a checkpoint",
                 )
-            return Start("offsets", offsets=_by_topic(committed), text="group")
+            return Start("offsets", offsets=by_topic(committed), text="group")
         try:
             return Start.parse(self.context.start_from, self.context.timezone)
         except ValueError as error:
             raise ConfigError(str(error), hint="--start-from takes group, earliest, latest or a time") from error
-
-
-def _by_topic(offsets: Mapping[TopicPartition, int]) -> dict[str, dict[int, int]]:
-    found: dict[str, dict[int, int]] = {}
-    for (topic, partition), offset in offsets.items():
-        found.setdefault(topic, {})[partition] = offset
-    return found
-
-
-def first_offsets(checkpoint: Checkpoint) -> dict[str, object]:
-    """
-    The start of the first batch, as Spark's Kafka source stores it; empty before that.
-
-    Raises:
-        CheckpointError: the file is damaged.
-        StoreUnavailableError: the file cannot be read now.
-    """
-    path = _first_offsets_file(checkpoint.folder)
-    with file_errors(path):
-        if not path.exists():
-            return {}
-        try:
-            content = json.loads(path.read_bytes().partition(b"\n")[2])
-        except ValueError as error:
-            raise checkpoint.damaged(path, f"cannot be read: {error}") from error
-    if not isinstance(content, dict):
-        raise checkpoint.damaged(path, "contains no offsets")
-    return content
-
-
-def write_first_offsets(folder: StatePath, offsets: Mapping[TopicPartition, int]) -> None:
-    """
-    Write the start of the first batch into the folder of a new checkpoint; durable when this returns.
-
-    Source: KafkaSourceInitialOffsetWriter of Spark: a zero byte, the version, the offsets.
-    """
-    content = {
-        topic: {str(partition): offset for partition, offset in sorted(partitions.items())}
-        for topic, partitions in _by_topic(offsets).items()
-    }
-    file = _first_offsets_file(folder)
-    make_folder(file.parent)
-    write_durably(file, b"\0v1\n" + json.dumps(content).encode())
-
-
-def _first_offsets_file(folder: StatePath) -> StatePath:
-    return folder / "sources" / "0" / "0"
-
-
-def offset_ranges(checkpoint: Checkpoint, batch_id: int) -> dict[TopicPartition, tuple[int, int]]:
-    """
-    The offsets that Spark has planned for a batch, of the partitions that have any; see `OffsetRanges`.
-
-    Raises:
-        CheckpointError: the offsets of the batch or of the one before are damaged or missing.
-        StoreUnavailableError: a file cannot be read now.
-    """
-    ends = kafka_offsets(checkpoint.end_offsets(batch_id))
-    begins = kafka_offsets(checkpoint.end_offsets(batch_id - 1) if batch_id else first_offsets(checkpoint))
-    # Spark reads a partition that is new in this batch from offset 0
-    return {part: (begins.get(part, 0), end) for part, end in ends.items() if end > begins.get(part, 0)}
-
-
-def first_places(ranges: OffsetRanges) -> list[RecordPlace]:
-    """The splits of a micro-batch of Kafka records, as `Source.splits`."""
-    return [(topic, partition, begin) for (topic, partition), (begin, _) in ranges.items()]
-
-
-def acknowledged_offsets(checkpoint: Checkpoint) -> dict[TopicPartition, int]:
-    """
-    The offsets where a checkpoint resumes, by topic and partition; empty without a checkpoint.
-
-    Raises:
-        CheckpointError: the checkpoint is damaged.
-    """
-    newest = checkpoint.newest_commit()
-    return kafka_offsets(first_offsets(checkpoint) if newest is None else checkpoint.end_offsets(newest))

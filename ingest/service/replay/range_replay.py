@@ -22,7 +22,7 @@ from ingest.pipeline.rate_limiter import RateLimiter
 from ingest.plan.assemble import plan_of
 from ingest.service.archived_tables import refuse_archives
 from ingest.service.duties.cancellation import Cancellation
-from ingest.service.kafka.source import acknowledged_offsets
+from ingest.service.kafka.positions import acknowledged_offsets
 from ingest.service.kafka.topics import TopicIds, TopicRecreatedError
 from ingest.service.offsets import kafka_source_of
 from ingest.service.replay.host import OwnProcess, ReplayHost

@@ -16,7 +16,7 @@ from ingest.receipt import Counts
 from ingest.service.committers import committers_of
 from ingest.service.dead_letters.bodies import DeadLetterPublication, OpenDeadLetterBodies
 from ingest.service.dead_letters.queues import components_of, dead_letter_queue, error_budget
-from ingest.service.kafka.source import first_places
+from ingest.service.kafka.positions import splits_of
 from ingest.service.offsets import kafka_source_of
 from ingest.service.replay.host import ReplayHost
 from ingest.service.replay.plan import ReplayBatch
@@ -126,7 +126,7 @@ class ReplayRunner:
         frame = read_kafka_ranges(self._session, self._settings, batch.ranges)
 
         def write(time_ms: int) -> None:
-            self._job.run_batch(frame, batch.number, time_ms, batch.name, partial(first_places, batch.ranges))
+            self._job.run_batch(frame, batch.number, time_ms, batch.name, partial(splits_of, batch.ranges))
 
         def write_again(_time_ms: int) -> None:
             # only the changes have a new time

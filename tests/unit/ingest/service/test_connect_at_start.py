@@ -11,7 +11,7 @@ from ingest.api import (
     StoreRefusedError,
     StoreUnavailableError,
 )
-from ingest.service.pipeline import connect as connect_at_start
+from ingest.service.building import connect as connect_at_start
 
 UNAVAILABLE = [StoreUnavailableError("x"), StoreRefusedError("x"), SourceUnavailableError("x")]
 PERMANENT = [(ConflictError("x"), 4), (IntegrityError("x"), 5), (NotFoundError("x"), 3)]

@@ -12,7 +12,7 @@ from ingest.config import load
 from ingest.durable import make_folder, write_durably
 from ingest.durable.lock import FolderLock
 from ingest.service import offsets_reset
-from ingest.service.kafka.source import acknowledged_offsets
+from ingest.service.kafka.positions import acknowledged_offsets
 from ingest.service.kafka.topics import TopicIds
 from ingest.service.offsets import PartitionOffsets
 from ingest.service.state_folders import update_replay_file

@@ -17,8 +17,10 @@ from ingest.observe.health import Health, State
 from ingest.observe.metrics import Metrics
 from ingest.plan.assemble import plan_of
 from ingest.receipt import Counts
+from ingest.service.building import build_pipeline
+from ingest.service.files_source import FilesSource
 from ingest.service.kafka.retention import RetentionWatches
-from ingest.service.pipeline import LivePipeline, build_pipeline
+from ingest.service.pipeline import LivePipeline
 from ingest.service.shared import Shared
 from ingest.service.stores import SharedStores
 from ingest.service.tables import OwnerOptions
@@ -122,6 +124,37 @@ def test_next_build_retries_a_store_that_could_not_be_opened(service: Service, t
     assert service.stores.in_use() == {}
     current.write_text(sound)
     service.build("a")
+
+
+@pytest.fixture
+def closed_sources(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The pipelines whose source was closed."""
+    closed: list[str] = []
+    monkeypatch.setattr(FilesSource, "close", lambda source: closed.append(source.context.pipeline))
+    return closed
+
+
+def test_source_is_closed_once(service: Service, closed_sources: list[str]):
+    pipeline = service.build("a")
+    for _ in range(2):
+        pipeline.stop()
+        pipeline.close()
+    assert closed_sources == ["a"]
+
+
+def test_source_of_a_pipeline_that_is_never_started_is_closed(service: Service, closed_sources: list[str]):
+    service.build("a").close()
+    assert closed_sources == ["a"]
+
+
+def test_source_of_a_pipeline_that_cannot_be_built_is_closed(
+    service: Service, closed_sources: list[str], tmp_path: Path
+):
+    service.build("a").close()
+    (tmp_path / "store" / "CURRENT").write_text("MANIFEST-000099\n")
+    with pytest.raises(IntegrityError):
+        service.build("b")
+    assert closed_sources == ["a", "b"]
 
 
 def test_totals_go_on_in_the_pipeline_of_a_reload(service: Service):

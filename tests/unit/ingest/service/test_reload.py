@@ -23,6 +23,7 @@ from ingest.observe.logs import set_up
 from ingest.observe.metrics import Metrics
 from ingest.plan.assemble import plan_of
 from ingest.plan.plan import Plan
+from ingest.service import member as member_module
 from ingest.service import reload as reloading
 from ingest.service import state_wait
 from ingest.service import supervisor as module
@@ -302,6 +303,74 @@ def test_pipeline_that_cannot_be_attached_is_closed(tmp_path: Path, monkeypatch:
     assert closed == ["a", "a"]
 
 
+def built_reloader(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, build: Callable[[str], Any], opened: ExitStack
+) -> tuple[reloading.Reloader, Control]:
+    """A reload of both pipelines, which are to be built now."""
+    old = configuration(folder)
+
+    def both(content: dict[str, Any]) -> None:
+        for pipeline in content["pipelines"].values():
+            pipeline["max_rate"] = 100
+
+    new = configuration(folder, both)
+    new.masks.add("s3cret")
+    metrics = Metrics(old.pipelines, process=False)
+    health = Health(old.pipelines, mask=old.masks.hide)
+    shared = Shared(
+        old,
+        Catalog(),
+        metrics,
+        health,
+        Activity(mask=old.masks.hide),
+        SharedStores(old, ()),
+        RetentionWatches(metrics, Activity()),
+        once=False,
+        follow=lambda _name, _totals: None,
+    )
+    control = Control(Pauses(folder), old.pipelines)
+    wait = state_wait.StateWait(folder, Stop(), health, once=False)
+    monkeypatch.setattr(reloading, "build_pipeline", lambda _shared, plan: build(plan.pipeline))
+    reloader = reloader_of(shared, control, lambda: (new, Catalog()), wait=wait, opened=opened)
+    reloader.begin(old.pipelines)
+    assert reached(lambda: not reloader.is_working, 30)
+    assert control.reload_status.changed == ("a", "b"), control.reload_status
+    reloader.build()
+    return reloader, control
+
+
+def test_stop_while_pipelines_are_built_closes_those_that_were(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    built, closed, may_end = threading.Event(), [], threading.Event()
+
+    def build(name: str) -> Any:
+        built.set()
+        may_end.wait(30)
+        return SimpleNamespace(name=name, close=lambda: closed.append(name), attach=lambda _session, _ask: None)
+
+    opened = ExitStack()
+    reloader, _ = built_reloader(tmp_path, monkeypatch, build, opened)
+    assert built.wait(30)
+    threading.Timer(0.2, may_end.set).start()
+    opened.close()
+    assert (closed, reloader.is_working) == (["a"], False)
+
+
+def test_pipeline_that_cannot_be_built_is_in_the_status_without_secrets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def build(name: str) -> Any:
+        raise NotFoundError(f"no topic s3cret of {name}")
+
+    reloader, control = built_reloader(tmp_path, monkeypatch, build, ExitStack())
+    assert reached(lambda: not reloader.is_working, 30)
+    assert control.reload_status.failed == {name: f"no topic {MASK} of {name}" for name in "ab"}
+    [error] = reloader.shared.activity.of("a")["errors"]
+    assert (error["code"], MASK in error["message"]) == ("not_found", True)
+    assert [each.reason for each in reloader.shared.health.snapshot()] == [
+        f"no topic {MASK} of {name}" for name in "ab"
+    ]
+
+
 class Reloader:
     """A fake that replaces the pipelines of a supervisor by others."""
 
@@ -325,6 +394,9 @@ class Reloader:
     def take(self) -> list[Any]:
         self.status = ReloadStatus(Phase.DONE)
         return self._new
+
+    def stop(self) -> None:
+        """No thread runs."""
 
 
 class HeldDuties:
@@ -411,6 +483,30 @@ def test_replaced_pipeline_ends_after_its_batch_and_the_service_waits_for_the_ne
     assert set(duties.looks) == {(frozenset(["p"]), Phase.REPLACING)}
     assert len(duties.looks) > 2
     assert duties.released is reloader.shared
+
+
+def test_start_that_hangs_is_reported_while_a_reload_waits_for_it(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(module, "POLL_S", 0.001)
+    monkeypatch.setattr(member_module, "START_SLOW_S", 0.05)
+    returns = threading.Event()
+
+    def start(bench: Bench) -> None:
+        bench.control.reload()
+        returns.wait(30)
+
+    old = Bench(start)
+    reloader = Reloader(frozenset(["p"]), [])
+    old.pipeline.close = lambda: None
+    old.pipeline.has_stopped = lambda: True
+    run = threading.Thread(target=supervised(old, reloader, HeldDuties(reloader, looks=1)).run)
+    run.start()
+    try:
+        assert reached(lambda: old.state is State.BLOCKED, 30)
+        assert reloader.status.phase is Phase.REPLACING
+    finally:
+        returns.set()
+        old.stop.request()
+        run.join(30)
 
 
 def test_task_that_outlives_its_pipeline_is_reported_once(

@@ -10,6 +10,7 @@ from ingest.api import ConfigError, IngestError, PositionLostError, SourceUnavai
 from ingest.observe.health import MAX_REASON_CHARS, State
 from ingest.observe.logs import set_up
 from ingest.receipt import Counts
+from ingest.service import member as member_module
 from ingest.service import supervisor as supervisor_module
 from ingest.service.supervisor import Supervisor
 from ingest.service.systemd import ServiceManager
@@ -507,7 +508,7 @@ def supervised(*benches: Bench) -> Supervisor:
 
 @pytest.fixture
 def _instantly_slow(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(supervisor_module, "START_SLOW_S", 0.0)
+    monkeypatch.setattr(member_module, "START_SLOW_S", 0.0)
 
 
 @pytest.mark.usefixtures("_instantly_slow")

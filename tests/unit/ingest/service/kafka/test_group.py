@@ -1,5 +1,6 @@
 """The offset committer, with a cluster where some partition leaders do not answer."""
 
+import shutil
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,7 @@ from ingest.kafka import admin, offsets
 from ingest.kafka.settings import KafkaConnection
 from ingest.observe.metrics import Metrics
 from ingest.service.kafka.group import UNAVAILABLE_S, OffsetCommitter
+from ingest.service.kafka.positions import write_first_offsets
 from ingest.service.kafka.topics import TopicIds
 from ingest.spark.streaming.batch_time import BatchTimes
 from ingest.spark.streaming.checkpoint import Checkpoint
@@ -100,6 +102,37 @@ def committer(client: Client, clock: Clock, tmp_path: Path) -> Iterator[OffsetCo
     )
     yield created
     created.close()
+
+
+def lags(committer: OffsetCommitter) -> list[float]:
+    """The values of the lag metrics, and of the one that says when an acknowledgement is due."""
+    lines = committer._metrics.render()[1].decode().splitlines()
+    names = ("ingest_lag_records{", "ingest_ack_due_timestamp_seconds{")
+    return [float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith(names)]
+
+
+@pytest.mark.parametrize("start", [None, 5, 2])
+def test_lag_before_the_first_acknowledgement_is_counted_from_the_start(
+    client: Client, committer: OffsetCommitter, tmp_path: Path, start: int | None
+):
+    for folder in ("commits", "offsets"):
+        shutil.rmtree(tmp_path / folder)
+    if start is not None:
+        write_first_offsets(tmp_path, {("t", 0): start, ("t", 1): start})
+    committer._tick()
+    assert client.committed == {}
+    assert lags(committer)[:2] == {None: [], 5: [0, 0], 2: [3, 3]}[start]
+    assert len(lags(committer)) == {None: 0, 5: 2, 2: 3}[start]
+
+
+def test_answer_after_the_end_is_not_reported(client: Client, committer: OffsetCommitter):
+    committer._tick()
+    assert lags(committer)[:2] == [2, 1]
+    committer._metrics.remove("p")
+    committer.close()
+    committer._checked_at = None
+    committer._tick()
+    assert lags(committer) == []
 
 
 def test_partition_without_a_leader_makes_the_source_unavailable(

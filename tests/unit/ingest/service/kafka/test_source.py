@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from ingest.api import CheckpointError
-from ingest.service.kafka.source import KafkaSource, first_offsets, first_places, offset_ranges
+from ingest.service.kafka.positions import first_offsets, offset_ranges, splits_of
+from ingest.service.kafka.source import KafkaSource
 from ingest.spark.streaming.checkpoint import Checkpoint
 from tests.support.checkpoint import acknowledge
 from tests.support.sources import driver_context
@@ -34,6 +35,6 @@ def test_splits_are_the_partitions_with_offsets_in_the_micro_batch(tmp_path: Pat
     assert source.splits(0) == [("t", 0, 3), ("t", 1, 0)]
     # a partition and a topic that appear later begin at offset 0
     assert source.splits(1) == [("t", 1, 7), ("t", 2, 0), ("new", 0, 0)]
-    assert source.splits(1) == first_places(offset_ranges(Checkpoint(tmp_path), 1))
+    assert source.splits(1) == splits_of(offset_ranges(Checkpoint(tmp_path), 1))
     with pytest.raises(CheckpointError):
         source.splits(2)

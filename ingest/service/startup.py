@@ -1,0 +1,90 @@
+"""Builds the pipelines of a service at its start, each on its locked checkpoint."""
+
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from functools import partial
+
+from ingest.api import CatalogError, ConfigError, IngestError
+from ingest.plan.plan import Plan
+from ingest.service.building import build_pipeline, checkpoint_of, report_unbuilt
+from ingest.service.pipeline import LivePipeline
+from ingest.service.shared import Shared
+from ingest.service.sources import start_positions
+from ingest.service.state_wait import AWAY, StateWait
+from ingest.spark.streaming.checkpoint import Checkpoint, lock_all
+
+
+def build_pipelines(
+    shared: Shared, plans: Mapping[str, Plan], start_from: str | None, wait: StateWait, opened: ExitStack
+) -> tuple[list[LivePipeline], dict[str, BaseException]]:
+    """
+    Build the pipelines of a service; one that cannot start leaves the others.
+
+    Args:
+        shared: resources of all pipelines.
+        plans: by the name of the pipeline.
+        start_from: `run --start-from`.
+        wait: for state on a cluster that does not answer.
+        opened: closes the pipelines.
+
+    Returns:
+        The pipelines that can start, and why the others cannot, by name.
+
+    Raises:
+        ConfigError: an option is invalid.
+        CatalogError: a component cannot be imported or created.
+        StartStoppedError: the service is stopped while it waits.
+    """
+    checkpoints = {name: checkpoint_of(shared, shared.configuration.pipelines[name]) for name in plans}
+    positions = wait.result(partial(start_positions, checkpoints, start_from), plans)
+    for checkpoint in checkpoints.values():
+        opened.callback(checkpoint.unlock)
+    refused = _lock(checkpoints, wait)
+    pipelines: list[LivePipeline] = []
+    unbuilt: dict[str, BaseException] = {}
+    for name, plan in plans.items():
+        try:
+            if name in refused:
+                raise refused[name]
+            pipeline = wait.result(_builder(shared, plan, positions[name], checkpoints[name]), [name])
+        except (ConfigError, CatalogError):
+            raise
+        except IngestError as error:
+            unbuilt[name] = error
+            report_unbuilt(shared, name, error)
+        else:
+            opened.callback(pipeline.close)
+            pipelines.append(pipeline)
+    return pipelines, unbuilt
+
+
+def _lock(checkpoints: Mapping[str, Checkpoint], wait: StateWait) -> dict[str, IngestError]:
+    """Lock the checkpoints; returns why some cannot be locked, by name."""
+    refused: dict[str, IngestError] = {}
+    unlocked = dict(checkpoints)
+
+    def lock() -> None:
+        found = lock_all(unlocked)
+        away = {name: error for name, error in found.items() if error.code == AWAY}
+        refused.update({name: error for name, error in found.items() if name not in away})
+        for name in checkpoints.keys() - away.keys():
+            unlocked.pop(name, None)
+        for error in away.values():
+            raise error
+
+    wait.result(lock, checkpoints)
+    return refused
+
+
+def _builder(shared: Shared, plan: Plan, start_from: str | None, checkpoint: Checkpoint) -> Callable[[], LivePipeline]:
+    """Builds a pipeline on its locked checkpoint; a failed call unlocks it, and the next one locks it again."""
+    is_locked = True
+
+    def build() -> LivePipeline:
+        nonlocal is_locked
+        if not is_locked:
+            checkpoint.lock()
+        is_locked = False
+        return build_pipeline(shared, plan, start_from, checkpoint)
+
+    return build
