@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import IO, Self
 
-from ingest.api import ConflictError
+from ingest.api import ConflictError, LifecycleError
 from ingest.durable.files import file_errors, make_folder, open_private
 
 
@@ -52,6 +52,7 @@ class ProcessLock(ABC):
         Check that this process still has the lock.
 
         Raises:
+            LifecycleError: this process does not have the lock.
             ConflictError: `lease_lost`: another process has taken it.
             StoreUnavailableError: the file system does not answer.
         """
@@ -105,7 +106,8 @@ class FolderLock(ProcessLock):
                 file.seek(0)
                 owner = file.read().decode("utf-8", "replace").strip() or "another process"
                 raise ConflictError(f'{self._kind} "{self._folder}" is in use by {owner}', hint=self._hint)
-            self._check_in_place(file)
+            if not self._is_in_place(file):
+                raise ConflictError(f'"{self._path}" was replaced while it was locked', hint=self._hint)
             file.truncate(0)
             file.write(this_process().encode())
             file.flush()
@@ -121,17 +123,14 @@ class FolderLock(ProcessLock):
         Check that another process would be refused.
 
         Raises:
+            LifecycleError: this process does not have the lock.
             ConflictError: `lease_lost`: the file was removed or replaced, so another process may have taken the folder.
             StoreUnavailableError: the folder cannot be read.
         """
-        if self._file is not None:
-            with file_errors(self._folder):
-                self._check_in_place(self._file)
-
-    def _check_in_place(self, file: IO[bytes]) -> None:
-        """Check that the path names the locked file: a process that opens another one gets the lock of that."""
-        with contextlib.suppress(FileNotFoundError):
-            if os.path.samestat(os.fstat(file.fileno()), self._path.stat()):
+        if self._file is None:
+            raise LifecycleError(f'{self._kind} "{self._folder}" is not locked by this process')
+        with file_errors(self._folder):
+            if self._is_in_place(self._file):
                 return
         raise ConflictError(
             f'{self._kind} "{self._folder}" is no longer locked by {this_process()}: "{self._path}" was removed or '
@@ -140,6 +139,13 @@ class FolderLock(ProcessLock):
             hint="do not remove this file, the lock ends with its process; check that one process uses the folder, "
             "and start again",
         )
+
+    def _is_in_place(self, file: IO[bytes]) -> bool:
+        """Whether the path names the locked file: a process that opens another one gets the lock of that."""
+        try:
+            return os.path.samestat(os.fstat(file.fileno()), self._path.stat())
+        except FileNotFoundError:
+            return False
 
     def release(self) -> None:
         """Release the lock; may be called twice, or without `acquire`."""
