@@ -22,8 +22,6 @@ NameArgument = Annotated[
 ]
 WAIT_S = 60.0
 """How long a command waits for its effect; it is carried out later too."""
-RETENTION_USED = 0.5
-"""Used fraction of Kafka's retention that the status warns of."""
 _POLL_S = 0.2
 _REPLACED = ("changed", "added", "removed")
 """What a reload does to pipelines."""
@@ -142,10 +140,12 @@ def reload(out: Output, file: FileArgument) -> None:
     configuration, client = _service(out, file)
     out.problems(configuration.report)
     accepted = client.reload()
+    started: list[dict[str, Any]] = []
     while (found := _reload_status(client, accepted))["phase"] not in ("done", "refused"):
         time.sleep(_POLL_S)
     if found["phase"] == "done":
-        found["failed"] |= _failed_starts(client, {*found["changed"], *found["added"]} - found["failed"].keys())
+        started = _started(client, {*found["changed"], *found["added"]} - found["failed"].keys())
+        found["failed"] |= {each["name"]: _reason(each) for each in started if each["state"] == "failed"}
     if out.is_json:
         out.json(found)
     if found["phase"] == "refused":
@@ -154,6 +154,9 @@ def reload(out: Output, file: FileArgument) -> None:
         )
     for name, reason in found["failed"].items():
         out.note(f"{name} failed: {reason}", "red")
+    for each in started:
+        if each["state"] in ("blocked", "backing_off"):
+            out.note(f"{each['name']} is {each['state']}: {_reason(each)}", "yellow")
     done = {kind: [name for name in found[kind] if name not in found["failed"]] for kind in _REPLACED}
     replaced = ", ".join(f"{kind} {' '.join(names)}" for kind, names in done.items() if names)
     if replaced or not found["failed"]:
@@ -167,9 +170,10 @@ def _reload_status(client: "ServiceClient", accepted: dict[str, Any]) -> dict[st
     """How far a reload has come."""
     from ingest.api import ConflictError, NotFoundError
     from ingest.service.endpoint.client import NotRunningError
+    from ingest.service.endpoint.patience import answered
 
     try:
-        found = client.reload_status(accepted["id"])
+        found = answered(lambda: client.reload_status(accepted["id"]))
     except NotRunningError:
         raise
     except NotFoundError:
@@ -179,31 +183,32 @@ def _reload_status(client: "ServiceClient", accepted: dict[str, Any]) -> dict[st
     return found
 
 
-def _failed_starts(client: "ServiceClient", pipelines: set[str]) -> dict[str, str]:
+def _started(client: "ServiceClient", pipelines: set[str]) -> list[dict[str, Any]]:
     """
-    Wait until pipelines have started; returns those that have failed, with the reasons.
+    The status of pipelines, as soon as they have started, have failed or wait for a store or their source.
 
     Raises:
         NotReachedError: some have not within 60 s, or the service has ended, as it does if all have failed.
     """
     from ingest.service.endpoint.client import NotReachedError, NotRunningError
+    from ingest.service.endpoint.patience import answered
 
     deadline = time.monotonic() + WAIT_S
     while pipelines:
         try:
-            found = {each["name"]: each for each in client.status() if each["name"] in pipelines}
+            found = [each for each in answered(client.status) if each["name"] in pipelines]
         except NotRunningError as error:
             raise NotReachedError("the service has ended after the reload", hint="its log says why") from error
-        starting = sorted(name for name, each in found.items() if each["state"] == "starting")
+        starting = [each["name"] for each in found if each["state"] == "starting"]
         if not starting:
-            return {name: _reason(each) for name, each in found.items() if each["state"] == "failed"}
+            return found
         if time.monotonic() >= deadline:
             raise NotReachedError(
                 f"reloaded, and within {WAIT_S:g} s {' '.join(starting)} did not start; the service still tries",
                 hint="'ingest status' shows when it has done so",
             )
         time.sleep(_POLL_S)
-    return {}
+    return []
 
 
 def _reason(status: dict[str, Any]) -> str:
@@ -319,6 +324,8 @@ def _wait(
 
 
 def _show(out: Output, found: Sequence[dict[str, Any]]) -> None:
+    from ingest.kafka.retention import HALF
+
     if out.is_json:
         for each in found:
             out.json(each)
@@ -347,7 +354,7 @@ def _show(out: Output, found: Sequence[dict[str, Any]]) -> None:
         if ratio < 1:
             out.note(f"{each['name']}: a store is overloaded, so tasks run for {ratio:.0%} of the time", "yellow")
         retention = each["retention"]
-        if retention is not None and retention["used"] >= RETENTION_USED:
+        if retention is not None and retention["used"] >= HALF:
             worst = retention["partitions"][0]
             place = f'partition {worst["partition"]} of topic "{worst["topic"]}"'
             left = "" if worst["remaining_s"] is None else f", {_age(worst['remaining_s'])} remain"

@@ -202,8 +202,14 @@ class KafkaAdmin:
         return self._offsets(topics, OffsetSpec.LATEST, IsolationLevel.READ_UNCOMMITTED)
 
     def offsets_since(self, topics: Sequence[str], time_ms: int) -> dict[TopicPartition, int]:
-        """Offset of the first record with this timestamp or a later one; partitions without one are left out."""
-        found = self._offsets(topics, time_ms, IsolationLevel.READ_UNCOMMITTED)
+        """
+        Offset of the first record with this timestamp or a later one; partitions without one are left out.
+
+        Args:
+            topics: their names.
+            time_ms: since 1970; an earlier time counts as 1970, because Kafka gives negative ones other meanings.
+        """
+        found = self._offsets(topics, max(0, time_ms), IsolationLevel.READ_UNCOMMITTED)
         return {part: offset for part, offset in found.items() if offset >= 0}
 
     def first_since(self, times_ms: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:

@@ -24,7 +24,7 @@ class DroppedLines(Collector):
 
     def collect(self) -> Iterator[Family]:
         """The counter."""
-        metric = next(each for each in METRICS if each.scope is Scope.PROCESS)
+        [metric] = (each for each in METRICS if each.scope is Scope.PROCESS)
         yield CounterMetricFamily(metric.name, metric.help, value=self._dropped_lines())
 
 

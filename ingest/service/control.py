@@ -149,6 +149,7 @@ class Control:
 
     @reload_status.setter
     def reload_status(self, status: ReloadStatus) -> None:
+        # one writer at a time: a command while no reload is active, and the thread of the reload while it is
         self._reloads = dict([*(self._reloads | {status.id: status}).items()][-KEPT_RELOADS:])
 
     def reload_of(self, number: int) -> ReloadStatus:

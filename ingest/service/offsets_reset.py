@@ -24,7 +24,7 @@ from ingest.kafka.admin import KafkaAdmin
 from ingest.observe.logs import logger
 from ingest.service.kafka.group import set_group_offsets
 from ingest.service.kafka.positions import acknowledged_offsets, write_first_offsets
-from ingest.service.kafka.topics import TopicIds
+from ingest.service.kafka.topics import TopicIds, recreated
 from ingest.service.offsets import kafka_source_of
 from ingest.service.state_folders import checkpoint_folder, update_replay_file
 from ingest.sources.kafka import Start, required_topics_of
@@ -109,7 +109,8 @@ def reset_offsets(
             topics = required_topics_of(settings, admin)
             topic_ids = admin.topic_ids(topics)
             # those of a topic that was recreated are of other records
-            valid = {part: offset for part, offset in before.items() if _is_same(part[0], known_ids, topic_ids)}
+            lost = recreated(known_ids, topic_ids)
+            valid = {part: offset for part, offset in before.items() if part[0] not in lost}
             after = _targets(admin, topics, to, valid, pipeline.timezone)
         uncommitted = checkpoint.uncommitted()
         if not recount:
@@ -134,12 +135,6 @@ def _refuse_unfinished_replay(configuration: Configuration, pipeline: Pipeline) 
                 code="replay_unfinished",
                 hint="run the command of the replay again, then reset the offsets",
             )
-
-
-def _is_same(topic: str, known_ids: Mapping[str, str], topic_ids: Mapping[str, str]) -> bool:
-    """Whether a topic is the one of the checkpoint, as far as it is known."""
-    known = known_ids.get(topic)
-    return known is None or topic_ids.get(topic, known) == known
 
 
 def _refuse_recount(

@@ -7,7 +7,7 @@ from ingest.api import ConfigError, ConflictError, RecordPlace, TopicPartition
 from ingest.config.model import Configuration, Pipeline
 from ingest.kafka.admin import KafkaAdmin
 from ingest.service.kafka.positions import acknowledged_offsets
-from ingest.service.kafka.topics import TopicIds
+from ingest.service.kafka.topics import TopicIds, recreated
 from ingest.service.offsets import kafka_source_of
 from ingest.service.state_folders import batch_log_folder
 from ingest.sources.kafka import required_topics_of
@@ -90,10 +90,10 @@ class RerunRecords:
         """Rows of the topic before have the same offsets: the re-run would drop them, as if it had read them."""
         known = [TopicIds(self._checkpoint.folder).known(), *(batch.topic_ids for batch in logged)]
         for ids in known:
-            recreated = sorted(topic for topic, id_ in ids.items() if current.get(topic, id_) != id_)
-            if recreated:
+            found = recreated(ids, current)
+            if found:
                 raise ConflictError(
-                    f'topic "{recreated[0]}" was recreated: rows of the archive have offsets of the topic before',
+                    f'topic "{found[0]}" was recreated: rows of the archive have offsets of the topic before',
                     code="archive_topic_recreated",
                     hint="archive the records of the new topic in another table",
                 )

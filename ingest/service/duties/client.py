@@ -6,10 +6,7 @@ from typing import Any
 
 from ingest.api import ConflictError, IngestError, NotFoundError
 from ingest.service.endpoint.client import NoAnswerError, NotRunningError, ServiceClient
-
-POLL_S = 0.3
-AWAY_S = 10.0
-"""How long the service may not answer; its endpoint refuses connections while it has too many."""
+from ingest.service.endpoint.patience import POLL_S, answered
 
 
 class DutyFailedError(IngestError):
@@ -75,18 +72,14 @@ class FollowedDuty:
             raise KeyboardInterrupt(reason) from None
 
     def _asked(self) -> dict[str, Any]:
-        deadline_s = time.monotonic() + AWAY_S
-        while True:
-            try:
-                return self._client.duty(self._duty["id"])
-            except (NotRunningError, NoAnswerError) as error:
-                if time.monotonic() >= deadline_s:
-                    has_ended = isinstance(error, NotRunningError)
-                    message = f"the service has ended: {error.message}" if has_ended else error.message
-                    raise type(error)(message, hint=self._resumes) from error
-                time.sleep(POLL_S)
-            except NotFoundError as error:
-                raise NotRunningError("the service was restarted", hint=self._resumes) from error
+        try:
+            return answered(lambda: self._client.duty(self._duty["id"]))
+        except (NotRunningError, NoAnswerError) as error:
+            has_ended = isinstance(error, NotRunningError)
+            message = f"the service has ended: {error.message}" if has_ended else error.message
+            raise type(error)(message, hint=self._resumes) from error
+        except NotFoundError as error:
+            raise NotRunningError("the service was restarted", hint=self._resumes) from error
 
     def _result(self, duty: dict[str, Any]) -> dict[str, Any]:
         if duty["state"] == "done":

@@ -83,6 +83,17 @@ class LogTruncatedError(TopicLostError):
         super().__init__(topics, f"truncated: {parts}", "to read what remains,", checkpoint, others=others)
 
 
+def recreated(known: Mapping[str, str], current: Mapping[str, str]) -> list[str]:
+    """
+    The topics that were deleted and recreated, as far as both of their ids are known; sorted.
+
+    Args:
+        known: topic -> its id before.
+        current: topic -> its id now.
+    """
+    return sorted(topic for topic, id_ in known.items() if current.get(topic, id_) != id_)
+
+
 def check_marked(marked: Mapping[str, str], current: Mapping[str, str]) -> None:
     """
     Compare the ids of the topics whose records deferred updates contain with the current ones, under a new checkpoint.
@@ -94,10 +105,10 @@ def check_marked(marked: Mapping[str, str], current: Mapping[str, str]) -> None:
     Raises:
         PositionLostError: a topic was deleted and recreated, so the offsets of the mark point to other records.
     """
-    recreated = sorted(topic for topic, id_ in marked.items() if current.get(topic, id_) != id_)
-    if recreated:
+    found = recreated(marked, current)
+    if found:
         raise PositionLostError(
-            f"{_were(recreated)} deleted and recreated: the offsets of the deferred updates belong to other records",
+            f"{_were(found)} deleted and recreated: the offsets of the deferred updates belong to other records",
             code=TopicRecreatedError.code,
             hint="write to new tables; or, to add the events of the new topic to the tables, run with --recount and "
             "--start-from earliest",
@@ -160,9 +171,9 @@ class TopicIds:
         """
         with self._lock, file_errors(self._path):
             known = self._load()
-            recreated = sorted(topic for topic, id_ in ids.items() if known.get(topic, id_) != id_)
-            if recreated:
-                raise TopicRecreatedError(recreated, self._checkpoint, others=set(recreated) < set(known))
+            found = recreated(known, ids)
+            if found:
+                raise TopicRecreatedError(found, self._checkpoint, others=set(found) < set(known))
             if ids.keys() - known.keys():
                 write_durably(self._path, json.dumps({**known, **ids}, sort_keys=True).encode())
 

@@ -23,7 +23,7 @@ from ingest.plan.assemble import plan_of
 from ingest.service.archived_tables import refuse_archives
 from ingest.service.duties.cancellation import Cancellation
 from ingest.service.kafka.positions import acknowledged_offsets
-from ingest.service.kafka.topics import TopicIds, TopicRecreatedError
+from ingest.service.kafka.topics import TopicIds, TopicRecreatedError, recreated
 from ingest.service.offsets import kafka_source_of
 from ingest.service.replay.host import OwnProcess, ReplayHost
 from ingest.service.replay.plan import (
@@ -44,7 +44,7 @@ from ingest.service.replay.rolled_back_batches import (
     rolled_back_from,
 )
 from ingest.service.replay.runner import ReplayRunner
-from ingest.service.replay.selection import between, compacted, durable_ends, up_to
+from ingest.service.replay.selection import compacted_topics, cut_at, durable_ends, offsets_between
 from ingest.service.replay.state import ReplayState, ReplayTotals
 from ingest.service.replay.update_replay import unfinished
 from ingest.service.replay_lock import replay_lock
@@ -125,8 +125,8 @@ class RangeReplay:
                 "--at is later than now: its cells would hide what the pipeline writes until then",
                 hint="choose a time before the values that must stay visible",
             )
-        self._plan = plan_of(configuration, pipeline, catalog)
-        if not self._plan.updates:  # with them, only the sinks of updates run
+        self._pipeline_plan = plan_of(configuration, pipeline, catalog)
+        if not self._pipeline_plan.updates:  # with them, only the sinks of updates run
             refuse_archives(pipeline)
         self._configuration = configuration
         self._pipeline = pipeline
@@ -182,13 +182,13 @@ class RangeReplay:
         batches = list(self._batch_log().batches())
         with KafkaAdmin(self._settings) as admin:
             topics = required_topics_of(self._settings, admin)
-            now = TopicState(admin.topic_ids(topics), compacted(admin, topics))
-            in_range = between(admin, topics, self._request)
+            now = TopicState(admin.topic_ids(topics), compacted_topics(admin, topics))
+            in_range = offsets_between(admin, topics, self._request)
         known_ids = TopicIds(checkpoint.folder).known()
-        selected = up_to(in_range, durable_ends(batches, acknowledged, known_ids, now))
+        selected = cut_at(in_range, durable_ends(batches, acknowledged, known_ids, now))
         not_durable = offsets_in(in_range) - offsets_in(selected)
         logged = list(replay_batches(batches, selected, now))
-        if self._plan.updates:
+        if self._pipeline_plan.updates:
             rolled_back = batches_rolled_back(logged, self._rolled_back(batches))
             return RangePlan(rolled_back, ReplayTotals(), topic_ids=now.ids, not_durable=not_durable)
         time_ms = now_ms() if self._request.at_ms is None else self._request.at_ms
@@ -207,7 +207,7 @@ class RangeReplay:
         stored = self._state.load()
         if stored is None:
             return None
-        has_changed = stored.fingerprint not in (None, self._pipeline.fingerprint)
+        has_changed = stored.fingerprint != self._pipeline.fingerprint
         return RangePlan(stored.batches, stored.totals, True, has_changed, stored.topic_ids)
 
     def _check_topics(self, plan: RangePlan) -> None:
@@ -215,10 +215,9 @@ class RangeReplay:
         if not plan.topic_ids:
             return
         with KafkaAdmin(self._settings) as admin:
-            now = TopicState(admin.topic_ids(list(plan.topic_ids)))
-        recreated = sorted(topic for topic, id_ in plan.topic_ids.items() if not now.is_same(topic, id_))
-        if recreated:
-            names = ", ".join(f'"{topic}"' for topic in recreated)
+            found = recreated(plan.topic_ids, admin.topic_ids(list(plan.topic_ids)))
+        if found:
+            names = ", ".join(f'"{topic}"' for topic in found)
             raise PositionLostError(
                 f"deleted and recreated since this replay was planned: topic {names}; its offsets have other records",
                 code=TopicRecreatedError.code,
@@ -231,7 +230,7 @@ class RangeReplay:
         return self._state.plan_file
 
     def _rolled_back(self, batches: Sequence[LoggedBatch]) -> RolledBack:
-        return rolled_back_from(self._configuration, self._plan, self._catalog, batches)
+        return rolled_back_from(self._configuration, self._pipeline_plan, self._catalog, batches)
 
     def _batch_log(self) -> BatchLog:
         return BatchLog(batch_log_folder(self._configuration, self._pipeline.name))
@@ -275,7 +274,7 @@ class RangeReplay:
                     self._host,
                     RateLimiter(self._request.rate),
                     opened,
-                    tables=self._tables(left, interrupted) if self._plan.updates else None,
+                    tables=self._tables(left, interrupted) if self._pipeline_plan.updates else None,
                     done=done,
                     on_blocked=on_blocked,
                     check_owner=lock.check,
@@ -303,7 +302,7 @@ class RangeReplay:
 
     def _interrupted(self) -> UnfinishedBatch | None:
         """The batch of this pipeline that may be written in part."""
-        has_marks = self._plan.updates or self._plan.feeds
+        has_marks = self._pipeline_plan.updates or self._pipeline_plan.feeds
         stored = unfinished(update_replay_file(self._configuration, self._pipeline.name)) if has_marks else None
         return None if stored is None else UnfinishedBatch.from_plain(stored["content"])
 

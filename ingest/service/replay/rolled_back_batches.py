@@ -31,13 +31,13 @@ class UnfinishedBatch(NamedTuple):
 
     def to_plain(self) -> dict[str, object]:
         """The same as plain data."""
-        return {"piece": self.batch.to_json().decode(), "tables": sorted(self.tables)}
+        return {"batch": self.batch.to_json().decode(), "tables": sorted(self.tables)}
 
     @classmethod
     def from_plain(cls, content: object) -> "UnfinishedBatch | None":
         """The batch that `to_plain` returned; None for other content, of a replay of dead letters."""
         match content:
-            case {"piece": str(batch), "tables": list(tables)}:
+            case {"batch": str(batch), "tables": list(tables)}:
                 return cls(ReplayBatch.from_json(batch.encode()), frozenset(tables))
             case _:
                 return None

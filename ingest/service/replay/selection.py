@@ -12,7 +12,9 @@ from ingest.spark.streaming.batch_log import LoggedBatch, OffsetRanges
 _log = logger(__name__)
 
 
-def between(admin: KafkaAdmin, topics: Sequence[str], request: ReplayRequest) -> dict[TopicPartition, tuple[int, int]]:
+def offsets_between(
+    admin: KafkaAdmin, topics: Sequence[str], request: ReplayRequest
+) -> dict[TopicPartition, tuple[int, int]]:
     """The offsets of the time range, of records that the topics still have."""
     ends = admin.ends(topics)
     begins, stops = admin.offsets_since(topics, request.start_ms), admin.offsets_since(topics, request.end_ms)
@@ -38,26 +40,26 @@ def durable_ends(
         known_ids: topic -> its id in the checkpoint.
         now: the topics.
     """
-    durable_ends = {
+    ends = {
         (topic, partition): end if now.is_same(topic, known_ids.get(topic)) else 0
         for (topic, partition), end in acknowledged.items()
     }
     for batch in batches:
         for (topic, partition), (_, end) in batch.ranges.items():
             durable_end = end if now.is_same(topic, batch.topic_ids.get(topic)) else 0
-            durable_ends[topic, partition] = max(durable_end, durable_ends.get((topic, partition), 0))
-    return durable_ends
+            ends[topic, partition] = max(durable_end, ends.get((topic, partition), 0))
+    return ends
 
 
-def up_to(selected: OffsetRanges, durable_ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, tuple[int, int]]:
-    """The ranges up to the durable ends of their partitions; unchanged if there are none, as without a checkpoint."""
-    if not durable_ends:
+def cut_at(selected: OffsetRanges, ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, tuple[int, int]]:
+    """The ranges up to the ends of their partitions; unchanged if there are no ends, as without a checkpoint."""
+    if not ends:
         return dict(selected)
-    cut = {partition: (begin, min(end, durable_ends.get(partition, 0))) for partition, (begin, end) in selected.items()}
+    cut = {partition: (begin, min(end, ends.get(partition, 0))) for partition, (begin, end) in selected.items()}
     return {partition: (begin, end) for partition, (begin, end) in cut.items() if begin < end}
 
 
-def compacted(admin: KafkaAdmin, topics: Sequence[str]) -> frozenset[str]:
+def compacted_topics(admin: KafkaAdmin, topics: Sequence[str]) -> frozenset[str]:
     """Topics that may lack superseded records; also those whose settings may not be read."""
     found = set()
     for topic in topics:

@@ -13,9 +13,7 @@ from ingest.receipt import Counts
 from ingest.service.replay.plan import ReplayBatch
 from ingest.service.replay.request import ReplayRequest
 
-FORMAT = 3
-"""Since 2 the header has the version of the pipeline, since 3 also the ids of the topics."""
-_READ = (1, 2, FORMAT)
+FORMAT = 1
 _PLAIN = ("batches", "records", "read", "stored", "cells", "has_changed")
 
 
@@ -74,13 +72,13 @@ class StoredReplay(NamedTuple):
     Attributes:
         batches: of its plan.
         totals: of the finished batches.
-        fingerprint: of the pipeline when the replay began; None if an older version of this product wrote the plan.
-        topic_ids: topic -> its id when the replay began; empty if an older version wrote the plan.
+        fingerprint: of the pipeline when the replay began.
+        topic_ids: topic -> its id when the replay began, as far as the cluster reports it.
     """
 
     batches: list[ReplayBatch]
     totals: ReplayTotals
-    fingerprint: str | None
+    fingerprint: str
     topic_ids: Mapping[str, str]
 
 
@@ -101,13 +99,13 @@ class ReplayState:
         self._request = request
         self._fingerprint = fingerprint
         name = f"{request.start_ms}-{request.end_ms}"
-        self._plan = folder / f"{name}.plan"
+        self._plan_file = folder / f"{name}.plan"
         self._done = folder / f"{name}.done"
 
     @property
     def plan_file(self) -> StatePath:
         """The file of the plan; without it the replay starts anew."""
-        return self._plan
+        return self._plan_file
 
     def load(self) -> StoredReplay | None:
         """
@@ -118,24 +116,24 @@ class ReplayState:
             IntegrityError: a file is damaged, or has the format of another version.
             StoreUnavailableError: a file cannot be read now.
         """
-        with file_errors(self._plan):
-            if not self._plan.exists():
+        with file_errors(self._plan_file):
+            if not self._plan_file.exists():
                 return None
-            header, *lines = self._plan.read_bytes().splitlines()
+            header, *lines = self._plan_file.read_bytes().splitlines()
             done = self._done.read_bytes() if self._done.exists() else b"{}"
         try:
             content = orjson.loads(header)
-            found, request, fingerprint = content["format"], content["request"], content.get("pipeline")
-            topic_ids = dict(content.get("topic_ids", {}))
+            found, request, fingerprint = content["format"], content["request"], content["pipeline"]
+            topic_ids = dict(content["topic_ids"])
             batches = [ReplayBatch.from_json(line) for line in lines]
             totals = ReplayTotals.from_json(orjson.loads(done))
         except (ValueError, KeyError, TypeError) as error:
             raise self._unreadable(str(error)) from error
-        if found not in _READ:
+        if found != FORMAT:
             raise self._unreadable(f"it has the format {found}, this version reads {FORMAT}")
         if request != self._request.selection():
             raise ConflictError(
-                f'an unfinished replay of this range has other options: "{self._plan}"',
+                f'an unfinished replay of this range has other options: "{self._plan_file}"',
                 code="other_replay",
                 hint="run it again with its --at or --overwrite, or remove the file, and it starts anew",
             )
@@ -143,7 +141,7 @@ class ReplayState:
 
     def _unreadable(self, why: str) -> IntegrityError:
         return IntegrityError(
-            f'the state of a replay, "{self._plan}", cannot be read: {why}',
+            f'the state of a replay, "{self._plan_file}", cannot be read: {why}',
             hint="remove the file, and the replay starts from its first micro-batch",
         )
 
@@ -165,7 +163,7 @@ class ReplayState:
             make_folder(self._folder)
             self._done.unlink(missing_ok=True)
             sync_folder(self._folder)
-            write_durably(self._plan, b"\n".join([header, *(batch.to_json() for batch in batches), b""]))
+            write_durably(self._plan_file, b"\n".join([header, *(batch.to_json() for batch in batches), b""]))
 
     def progress(self, totals: ReplayTotals) -> None:
         """
@@ -181,6 +179,6 @@ class ReplayState:
     def finish(self) -> None:
         """Remove the files of a replay that is complete: the plan first, so that no part of it runs again."""
         with file_errors(self._folder):
-            self._plan.unlink(missing_ok=True)
+            self._plan_file.unlink(missing_ok=True)
             sync_folder(self._folder)
             self._done.unlink(missing_ok=True)

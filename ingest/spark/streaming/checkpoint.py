@@ -51,7 +51,8 @@ class Checkpoint:
     """
     One pipeline's checkpoint folder.
 
-    Called by one thread; `newest_commit` and `end_offsets` by any. Order: `lock`, `verify`, `claim`, then the queries.
+    Called by one thread; `check_locked`, `lost`, `newest_commit` and `end_offsets` by any. Order: `lock`, `verify`,
+    `claim`, then the queries.
 
     Args:
         folder: of the checkpoint.

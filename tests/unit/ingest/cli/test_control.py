@@ -20,6 +20,7 @@ from ingest.service.control import Control, Phase, ReloadStatus
 from ingest.service.dumps.duty import DumpDuty
 from ingest.service.dumps.request import DumpRequest
 from ingest.service.duties.scheduler import Duties
+from ingest.service.endpoint import patience
 from ingest.service.endpoint.access import access_of
 from ingest.service.endpoint.address import ServiceAddress
 from ingest.service.endpoint.client import NotRunningError, ServiceClient
@@ -235,7 +236,7 @@ class Replaced(Control):
         return number
 
 
-@pytest.mark.parametrize("state", [State.RUNNING, State.FAILED])
+@pytest.mark.parametrize("state", [State.RUNNING, State.BLOCKED, State.FAILED])
 def test_reload_waits_until_the_pipelines_have_started(
     pipeline: Path, ingest: Callable[..., Any], state: State
 ) -> None:
@@ -249,6 +250,7 @@ def test_reload_waits_until_the_pipelines_have_started(
         started.join()
     failed = {name: "no such topic"} if state is State.FAILED else {}
     assert (done.code, done.json["failed"]) == (int(state is State.FAILED), failed)
+    assert (f"{name} is blocked: no such topic" in done.err) is (state is State.BLOCKED)
 
 
 def test_service_that_ends_after_a_reload_is_an_error(
@@ -259,6 +261,7 @@ def test_service_that_ends_after_a_reload_is_an_error(
 
     configuration = load(pipeline / "pipeline.yaml", env={}, lookup=Catalog())
     monkeypatch.setattr(ServiceClient, "status", status)
+    monkeypatch.setattr(patience, "AWAY_S", 0.1)
     with served(configuration, Replaced(Pauses(configuration.local_dir), [name_in(pipeline)])):
         done = ingest("reload", "pipeline.yaml")
     assert (done.code, "the service has ended after the reload" in done.err) == (1, True)

@@ -7,6 +7,7 @@ import pytest
 
 from ingest.api import ConflictError, IngestError, NotFoundError
 from ingest.service.duties import client as module
+from ingest.service.endpoint import patience
 from ingest.service.endpoint.client import NoAnswerError, NotRunningError
 from ingest.service.replay.client import ServiceReplay
 from ingest.service.replay.request import ReplayRequest
@@ -54,7 +55,7 @@ class Client:
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "POLL_S", 0.0)
-    monkeypatch.setattr(module, "AWAY_S", 0.0)
+    monkeypatch.setattr(patience, "AWAY_S", 0.0)
 
 
 def followed(client: Client) -> tuple[ReplayTotals, list[int], list[tuple[str, str]]]:

@@ -20,7 +20,7 @@ from ingest.service.replay import state as replay_state
 from ingest.service.replay.plan import BatchKind, ReplayBatch, TopicState
 from ingest.service.replay.range_replay import RangePlan, RangeReplay
 from ingest.service.replay.request import ReplayRequest
-from ingest.service.replay.selection import between, durable_ends, up_to
+from ingest.service.replay.selection import cut_at, durable_ends, offsets_between
 from ingest.service.replay.state import ReplayState, ReplayTotals
 from ingest.spark.streaming.batch_log import LoggedBatch
 from tests.support.sources import pipeline
@@ -40,7 +40,7 @@ class Admin:
 
 
 def test_range_is_from_the_first_record_not_older_to_the_last_stable_one():
-    found = between(Admin(), ["t"], ReplayRequest(start_ms=1_000, end_ms=2_000))
+    found = offsets_between(Admin(), ["t"], ReplayRequest(start_ms=1_000, end_ms=2_000))
     assert found == {P0: (10, 100), P2: (5, 30)}
 
 
@@ -49,7 +49,7 @@ def test_only_durable_records_are_selected():
     ends = durable_ends(batches, {P0: 60, P1: 20}, {"t": "a"}, TopicState({"t": "a"}))
     assert ends == {P0: 70, P1: 20}
     selected = {P0: (10, 100), P1: (0, 15), P2: (5, 30)}
-    assert up_to(selected, ends) == {P0: (10, 70), P1: (0, 15)}
+    assert cut_at(selected, ends) == {P0: (10, 70), P1: (0, 15)}
 
 
 def test_records_of_a_recreated_topic_are_durable_only_if_a_batch_has_read_them():
@@ -57,13 +57,13 @@ def test_records_of_a_recreated_topic_are_durable_only_if_a_batch_has_read_them(
     old = LoggedBatch(0, 1_000, {P0: (0, 60), P1: (0, 40)}, {"t": "a"})
     new = LoggedBatch(0, 2_000, {P0: (0, 7)}, {"t": "b"})
     selected = {P0: (0, 100), P1: (0, 50)}
-    assert up_to(selected, durable_ends([old, new], {}, {}, now)) == {P0: (0, 7)}
-    assert up_to(selected, durable_ends([old], {}, {}, now)) == {}
-    assert up_to(selected, durable_ends([], {P0: 60}, {"t": "a"}, now)) == {}
+    assert cut_at(selected, durable_ends([old, new], {}, {}, now)) == {P0: (0, 7)}
+    assert cut_at(selected, durable_ends([old], {}, {}, now)) == {}
+    assert cut_at(selected, durable_ends([], {P0: 60}, {"t": "a"}, now)) == {}
 
 
 def test_without_a_checkpoint_all_records_are_selected():
-    assert up_to({P0: (10, 100)}, {}) == {P0: (10, 100)}
+    assert cut_at({P0: (10, 100)}, {}) == {P0: (10, 100)}
 
 
 class Runner:

@@ -1,0 +1,31 @@
+"""Asks a service again while it does not answer."""
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from ingest.service.endpoint.client import NoAnswerError, NotRunningError
+
+POLL_S = 0.3
+AWAY_S = 10.0
+"""How long the service may not answer; its endpoint refuses connections while it has too many."""
+T = TypeVar("T")
+
+
+def answered(ask: Callable[[], T]) -> T:
+    """
+    The answer to a question that may be repeated.
+
+    Raises:
+        NotRunningError: the service has not answered for 10 s, and has probably ended.
+        NoAnswerError: the same, and it runs.
+        IngestError: its answer is an error.
+    """
+    deadline_s = time.monotonic() + AWAY_S
+    while True:
+        try:
+            return ask()
+        except (NotRunningError, NoAnswerError):
+            if time.monotonic() >= deadline_s:
+                raise
+            time.sleep(POLL_S)
