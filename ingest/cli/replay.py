@@ -1,18 +1,19 @@
 """`ingest replay`: run the records of a time range through a pipeline again."""
 
 import contextlib
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ingest.amounts import counted
-from ingest.cli.by_service import OwnProcessOption
+from ingest.cli.by_service import OwnProcessOption, requested
 from ingest.cli.command import FileArgument, PipelineOption
 from ingest.cli.output import Output, counts_of
 
 if TYPE_CHECKING:
     from ingest.config.model import Configuration
-    from ingest.service.replay.client import ServiceReplay
+    from ingest.service.duties.client import FollowedDuty
+    from ingest.service.endpoint.client import ServiceClient
     from ingest.service.replay.range_replay import RangePlan, RangeReplay
     from ingest.service.replay.request import ReplayRequest
     from ingest.service.replay.state import ReplayTotals
@@ -74,6 +75,7 @@ def replay(  # noqa: PLR0913 - the options of the command
     from ingest.durable import private_files
     from ingest.service.replay.range_replay import RangeReplay
     from ingest.service.replay.request import ReplayRequest
+    from ingest.service.replay.state import ReplayTotals
 
     configuration, catalog = loaded(out, file)
     set_up_logs(configuration, is_watched=True)
@@ -86,18 +88,11 @@ def replay(  # noqa: PLR0913 - the options of the command
         return
     _warn(out, run)
     by_service = None if own_process else _by_service(out, configuration, chosen.name, request)
-    if by_service is None:
-        out.note("the command runs the replay in its own process", "dim")
-    else:
-        out.note("the running service runs the replay", "dim")
     with private_files(), out.progress("records") as advance:
         if by_service is None:
             totals = run.run(on_progress=lambda done, _planned: advance(done.records))
         else:
-            totals = by_service.follow(
-                lambda done: advance(done.records),
-                out.state,
-            )
+            totals = ReplayTotals.from_json(by_service.follow(lambda done: advance(done["records"]), out.state))
     _show_totals(out, totals)
     command = "dead-letters list" if totals.dead_lettered else "offsets show"
     out.next(f"ingest {command} {with_pipeline(file, configuration, chosen.name)}")
@@ -105,16 +100,18 @@ def replay(  # noqa: PLR0913 - the options of the command
 
 def _by_service(
     out: Output, configuration: "Configuration", pipeline: str, request: "ReplayRequest"
-) -> "ServiceReplay | None":
-    """The replay by the running service; None, with a note, if no service runs."""
-    from ingest.service.endpoint.client import NotRunningError, ServiceClient
-    from ingest.service.replay.client import ServiceReplay
+) -> "FollowedDuty | None":
+    from ingest.api import ConflictError
 
-    try:
-        return ServiceReplay(ServiceClient(configuration), pipeline, request)
-    except NotRunningError as error:
-        out.note(error.message, "dim")
-        return None
+    def send(client: "ServiceClient") -> dict[str, Any]:
+        try:
+            return client.replay(pipeline, request.to_json())
+        except ConflictError as error:
+            error.hint = error.hint or "--own-process runs it beside the service, unless a store is RocksDB"
+            raise
+
+    resumes = "finished micro-batches are not run again; run the same command again"
+    return requested(out, configuration, send, does="runs the replay", resumes=resumes)
 
 
 def _warn(out: Output, run: "RangeReplay") -> None:

@@ -162,6 +162,12 @@ def own(monkeypatch: pytest.MonkeyPatch) -> list[ReplayRequest]:
     return requests
 
 
+def test_refused_replay_can_run_beside_the_service(ingest, service: Service):
+    service.duties.stop()
+    refused = ingest("replay", "pipeline.yaml", *TIMES)
+    assert (refused.code, "the service stops" in refused.err, "--own-process" in refused.err) == (4, True, True)
+
+
 def test_without_a_service_the_command_runs_the_replay(ingest, folder: Path, own: list[ReplayRequest]):
     assert ingest("init", "--template", "kafka").code == 0
     done = ingest("replay", "pipeline.yaml", *TIMES)

@@ -32,8 +32,6 @@ from ingest.service.endpoint.client import NoAnswerError, NotRunningError, Servi
 from ingest.service.endpoint.http import HttpEndpoint
 from ingest.service.pages import MAX_CONTENT_BYTES, Pages
 from ingest.service.pauses import Pauses
-from ingest.service.replay.client import ServiceReplay
-from ingest.service.replay.request import ReplayRequest
 from tests.support.authority import Authority
 from tests.support.endpoint import no_metrics
 
@@ -470,7 +468,7 @@ def test_replay_finds_the_service_as_the_status_does(tmp_path: Path, unused_port
         shutil.rmtree(made.configuration.local_dir)  # as if the service had another `state_dir`
         client = ServiceClient(made.configuration)
         assert [each["name"] for each in client.status()] == ["p"]
-        ServiceReplay(client, "p", ReplayRequest(start_ms=1_000, end_ms=2_000))
+        client.replay("p", REPLAY)
         assert [each["subject"] for each in client.duties()] == ["p"]
     finally:
         made.stop()
@@ -479,4 +477,4 @@ def test_replay_finds_the_service_as_the_status_does(tmp_path: Path, unused_port
 def test_replay_without_the_token_and_the_address_of_a_service_finds_none(tmp_path: Path):
     client = ServiceClient(configuration(tmp_path))
     with pytest.raises(NotRunningError, match="no service has started with this state_dir"):
-        ServiceReplay(client, "p", ReplayRequest(start_ms=1_000, end_ms=2_000))
+        client.replay("p", REPLAY)

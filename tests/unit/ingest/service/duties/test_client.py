@@ -1,19 +1,15 @@
-"""A command follows the replay that a service runs."""
+"""A command follows a duty that a service runs, here a replay."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
 from ingest.api import ConflictError, IngestError, NotFoundError
 from ingest.service.duties import client as module
+from ingest.service.duties.client import FollowedDuty
 from ingest.service.endpoint import patience
 from ingest.service.endpoint.client import NoAnswerError, NotRunningError
-from ingest.service.replay.client import ServiceReplay
-from ingest.service.replay.request import ReplayRequest
 from ingest.service.replay.state import ReplayTotals
-
-REQUEST = ReplayRequest(start_ms=1_000, end_ms=2_000)
 
 
 def duty(state: str, read: int | None = None, **more: object) -> dict[str, Any]:
@@ -35,11 +31,6 @@ class Client:
     def __init__(self, *answers: dict[str, Any] | BaseException) -> None:
         self.answers = list(answers)
         self.cancelled: list[str] = []
-        self.sent: list[tuple[str, Mapping[str, Any]]] = []
-
-    def replay(self, pipeline: str, request: Mapping[str, Any]) -> dict[str, Any]:
-        self.sent.append((pipeline, request))
-        return self.duty("7")
 
     def duty(self, duty_id: str) -> dict[str, Any]:
         assert duty_id == "7"
@@ -61,10 +52,10 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 def followed(client: Client) -> tuple[ReplayTotals, list[int], list[tuple[str, str]]]:
     progress: list[int] = []
     states: list[tuple[str, str]] = []
-    totals = ServiceReplay(client, "p", REQUEST).follow(
-        lambda found: progress.append(found.read), lambda *state: states.append(state)
+    found = FollowedDuty(client, client.duty("7"), "run the same command again").follow(  # type: ignore[arg-type]
+        lambda result: progress.append(result["read"]), lambda *state: states.append(state)
     )
-    return totals, progress, states
+    return ReplayTotals.from_json(found), progress, states
 
 
 def test_totals_are_those_of_the_duty():
@@ -74,7 +65,6 @@ def test_totals_are_those_of_the_duty():
     totals, progress, states = followed(client)
     assert (totals.read, progress) == (30, [10, 10, 20, 30])
     assert states == [("waiting", ""), ("running", ""), ("running", "away"), ("running", "")]
-    assert client.sent == [("p", REQUEST.to_json())]
 
 
 def test_failure_has_its_code_hint_and_exit_code():
@@ -112,7 +102,7 @@ def test_interrupted_command_cancels_the_replay():
     with pytest.raises(KeyboardInterrupt) as caught:
         followed(client)
     assert client.cancelled == ["7"]
-    said = "interrupted; the replay of the service is cancelled: finished micro-batches are not run again; run the same"
+    said = "interrupted; the replay of the service is cancelled: run the same command again"
     assert str(caught.value).startswith(said)
 
 
@@ -123,15 +113,3 @@ def test_interrupted_command_says_that_it_has_not_cancelled_the_replay(monkeypat
     monkeypatch.setattr(Client, "cancel_duty", cancel)
     with pytest.raises(KeyboardInterrupt, match="may go on with the replay, which was not cancelled: nothing answers"):
         followed(Client(duty("running", 10), KeyboardInterrupt()))
-
-
-def test_refused_replay_can_run_beside_the_service():
-    with pytest.raises(ConflictError, match="no TLS") as caught:
-        followed(Client(ConflictError("no TLS", code="locked")))
-    assert "--own-process" in str(caught.value.hint)
-
-
-def test_refused_replay_has_the_hint_of_its_reason():
-    with pytest.raises(ConflictError, match="wrong token") as caught:
-        followed(Client(ConflictError("wrong token", hint="the token is in the configuration")))
-    assert caught.value.hint == "the token is in the configuration"
