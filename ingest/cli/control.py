@@ -1,4 +1,4 @@
-"""`ingest status`, `pause`, `resume`, `flush`, `reload` and `log-level`: a running service from its pipeline file."""
+"""`ingest status`, `pause`, `resume`, `flush` and `log-level`: a running service from its pipeline file."""
 
 import contextlib
 import os
@@ -16,6 +16,7 @@ from ingest.observe.log_level import LogLevel
 if TYPE_CHECKING:
     from ingest.config.model import Configuration
     from ingest.service.endpoint.client import ServiceClient
+    from ingest.service.pauses import Pauses
 
 NameArgument = Annotated[
     str | None, typer.Argument(metavar="[PIPELINE]", help="Name of the pipeline; optional if the file has one.")
@@ -23,8 +24,6 @@ NameArgument = Annotated[
 WAIT_S = 60.0
 """How long a command waits for its effect; it is carried out later too."""
 _POLL_S = 0.2
-_REPLACED = ("changed", "added", "removed")
-"""What a reload does to pipelines."""
 
 
 def status(
@@ -48,7 +47,7 @@ def status(
     client: ServiceClient | None
     has_errors = False
     try:
-        configuration, client = _service(out, file)
+        configuration, client = service_of(out, file)
     except ConfigError:
         client = _service_of_wrong_file(out, file)
         if client is None:
@@ -84,11 +83,8 @@ def pause(out: Output, file: FileArgument, pipeline: NameArgument = None) -> Non
 
     Example: ingest pause pipeline.yaml mypipeline
     """
-    from ingest.service.pauses import Pauses
-    from ingest.spark.state import state_of
-
     name, configuration, client = _target(out, file, pipeline, "pause")
-    if _send_or_record(out, client, name, "pause", record=lambda each: Pauses(state_of(configuration)).set(each)):
+    if _send_or_record(out, configuration, client, name, "pause", record=lambda pauses: pauses.set(name)):
         _wait(out, client, name, lambda each: each["state"] == "paused", "paused after its micro-batch")
     else:
         _show_recorded(out, name, is_paused=True)
@@ -101,11 +97,8 @@ def resume(out: Output, file: FileArgument, pipeline: NameArgument = None) -> No
 
     Example: ingest resume pipeline.yaml mypipeline
     """
-    from ingest.service.pauses import Pauses
-    from ingest.spark.state import state_of
-
     name, configuration, client = _target(out, file, pipeline, "resume")
-    if _send_or_record(out, client, name, "resume", record=lambda each: Pauses(state_of(configuration)).clear(each)):
+    if _send_or_record(out, configuration, client, name, "resume", record=lambda pauses: pauses.clear(name)):
         _wait(out, client, name, lambda each: each["state"] not in ("paused", "starting", "failed"), "started")
     else:
         _show_recorded(out, name, is_paused=False)
@@ -126,92 +119,7 @@ def flush(out: Output, file: FileArgument, pipeline: NameArgument = None) -> Non
     out.next(f"ingest status {file} {name}")
 
 
-def reload(out: Output, file: FileArgument) -> None:
-    """
-    Let a running service read its file again; only the pipelines that changed are replaced, after their micro-batch.
-
-    A file with problems changes nothing. SIGHUP does the same. Waits until the changed pipelines have started, and ends
-    with exit code 1 if one fails.
-
-    Example: ingest reload pipeline.yaml
-    """
-    from ingest.api import ConfigError
-
-    configuration, client = _service(out, file)
-    out.problems(configuration.report)
-    accepted = client.reload()
-    started: list[dict[str, Any]] = []
-    while (found := _reload_status(client, accepted))["phase"] not in ("done", "refused"):
-        time.sleep(_POLL_S)
-    if found["phase"] == "done":
-        started = _started(client, {*found["changed"], *found["added"]} - found["failed"].keys())
-        found["failed"] |= {each["name"]: _reason(each) for each in started if each["state"] == "failed"}
-    if out.is_json:
-        out.json(found)
-    if found["phase"] == "refused":
-        raise ConfigError(
-            f"the service keeps the old file: {found['reason']}", hint=found.get("hint") or f"ingest validate {file}"
-        )
-    for name, reason in found["failed"].items():
-        out.note(f"{name} failed: {reason}", "red")
-    for each in started:
-        if each["state"] in ("blocked", "backing_off"):
-            out.note(f"{each['name']} is {each['state']}: {_reason(each)}", "yellow")
-    done = {kind: [name for name in found[kind] if name not in found["failed"]] for kind in _REPLACED}
-    replaced = ", ".join(f"{kind} {' '.join(names)}" for kind, names in done.items() if names)
-    if replaced or not found["failed"]:
-        out.done(replaced or "nothing has changed")
-    out.next(f"ingest status {file}")
-    if found["failed"]:
-        raise typer.Exit(1)
-
-
-def _reload_status(client: "ServiceClient", accepted: dict[str, Any]) -> dict[str, Any]:
-    """How far a reload has come."""
-    from ingest.api import ConflictError, NotFoundError
-    from ingest.service.endpoint.client import NotRunningError
-    from ingest.service.endpoint.patience import answered
-
-    try:
-        found = answered(lambda: client.reload_status(accepted["id"]))
-    except NotRunningError:
-        raise
-    except NotFoundError:
-        found = {}
-    if found.get("started_ms") != accepted["started_ms"]:
-        raise ConflictError("the service was restarted meanwhile; it has read the file at its start")
-    return found
-
-
-def _started(client: "ServiceClient", pipelines: set[str]) -> list[dict[str, Any]]:
-    """
-    The status of pipelines, as soon as they have started, have failed or wait for a store or their source.
-
-    Raises:
-        NotReachedError: some have not within 60 s, or the service has ended, as it does if all have failed.
-    """
-    from ingest.service.endpoint.client import NotReachedError, NotRunningError
-    from ingest.service.endpoint.patience import answered
-
-    deadline = time.monotonic() + WAIT_S
-    while pipelines:
-        try:
-            found = [each for each in answered(client.status) if each["name"] in pipelines]
-        except NotRunningError as error:
-            raise NotReachedError("the service has ended after the reload", hint="its log says why") from error
-        starting = [each["name"] for each in found if each["state"] == "starting"]
-        if not starting:
-            return found
-        if time.monotonic() >= deadline:
-            raise NotReachedError(
-                f"reloaded, and within {WAIT_S:g} s {' '.join(starting)} did not start; the service still tries",
-                hint="'ingest status' shows when it has done so",
-            )
-        time.sleep(_POLL_S)
-    return []
-
-
-def _reason(status: dict[str, Any]) -> str:
+def reason_of(status: dict[str, Any]) -> str:
     """The first line of the reason of a state; Spark appends the plan of the query."""
     return str(status["reason"]).strip().partition("\n")[0]
 
@@ -226,7 +134,7 @@ def log_level(
 
     Example: ingest log-level pipeline.yaml debug
     """
-    _, client = _service(out, file)
+    _, client = service_of(out, file)
     client.set_log_level(level.value)
     out.done(f"the service writes log lines from level {level.value}; its workers from their next micro-batch")
 
@@ -234,12 +142,12 @@ def log_level(
 def _target(out: Output, file: str, pipeline: str | None, command: str) -> tuple[str, "Configuration", "ServiceClient"]:
     from ingest.cli.loading import pipeline_of
 
-    configuration, client = _service(out, file)
+    configuration, client = service_of(out, file)
     chosen = pipeline_of(configuration, pipeline, how=f"name one: ingest {command} {file} NAME")
     return chosen.name, configuration, client
 
 
-def _service(out: Output, file: str) -> tuple["Configuration", "ServiceClient"]:
+def service_of(out: Output, file: str) -> tuple["Configuration", "ServiceClient"]:
     """A checked pipeline file, and the client of its service."""
     from ingest.api import ConfigError
     from ingest.cli.loading import loaded
@@ -267,21 +175,48 @@ def _service_of_wrong_file(out: Output, file: str) -> "ServiceClient | None":
 
 
 def _send_or_record(
-    out: Output, client: "ServiceClient", pipeline: str, command: str, *, record: Callable[[str], None]
+    out: Output,
+    configuration: "Configuration",
+    client: "ServiceClient",
+    pipeline: str,
+    command: str,
+    *,
+    record: "Callable[[Pauses], None]",
 ) -> bool:
-    """Whether a service has accepted the command; if none runs, it is recorded for the next one, with a note."""
+    """
+    Whether a service has accepted the command; if none runs, it is recorded for the next one, with a note.
+
+    Raises:
+        ConflictError: a driver on another machine runs the pipeline, and would not see the record.
+    """
     from ingest.service.endpoint.client import NotRunningError
+    from ingest.service.pauses import Pauses
+    from ingest.spark.state import state_of
 
     with contextlib.suppress(NotRunningError):
         client.command(pipeline, command)
         return True
-    record(pipeline)
+    if configuration.state_url is not None:
+        _refuse_other_machine(configuration, pipeline, command)
+    record(Pauses(state_of(configuration)))
     try:
         client.command(pipeline, command)  # to a service that has started before the record was complete
     except NotRunningError as error:
         out.note(error.message, "dim")
         return False
     return True
+
+
+def _refuse_other_machine(configuration: "Configuration", pipeline: str, command: str) -> None:
+    from ingest.api import ConflictError
+    from ingest.service.state_folders import checkpoint_folder
+    from ingest.spark.streaming.checkpoint import Checkpoint
+
+    if Checkpoint(checkpoint_folder(configuration, pipeline)).is_locked():
+        raise ConflictError(
+            f'a driver runs pipeline "{pipeline}", and this command does not find its endpoint',
+            hint=f"run 'ingest {command}' on the machine of the driver",
+        )
 
 
 def _show_recorded(out: Output, pipeline: str, *, is_paused: bool) -> None:
@@ -311,7 +246,7 @@ def _wait(
         time.sleep(_POLL_S)
     _show(out, found)
     if ended:
-        state, reason = ended[0]["state"], _reason(ended[0])
+        state, reason = ended[0]["state"], reason_of(ended[0])
         raise NotReachedError(
             f'pipeline "{pipeline}" is not {what}: it has {state}{reason and ": "}{reason}',
             hint="correct the cause, then start it again with 'ingest reload'" if state == "failed" else None,
@@ -341,7 +276,7 @@ def _show(out: Output, found: Sequence[dict[str, Any]]) -> None:
                 f"{each['totals']['stored']:,}",
                 f"{each['rates']['stored_per_s']:,.0f}",
                 "" if each["lag"] is None else f"{each['lag']['records']:,}",
-                _reason(each),
+                reason_of(each),
             )
             for each in found
         ],

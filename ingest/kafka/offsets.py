@@ -75,7 +75,14 @@ class GroupOffsets:
             if part.topic in wanted and committed.offset >= 0
         }
 
-    def commit(self, offsets: Mapping[TopicPartition, int], *, note: str = "", lower: bool = False) -> None:
+    def commit(
+        self,
+        offsets: Mapping[TopicPartition, int],
+        *,
+        note: str = "",
+        lower: bool = False,
+        check: Callable[[Mapping[TopicPartition, GroupOffset]], None] = lambda _committed: None,
+    ) -> None:
         """
         Commit offsets of the next records to read.
 
@@ -84,6 +91,7 @@ class GroupOffsets:
                 retention.
             note: metadata to commit with them.
             lower: also commit offsets below the committed ones, as a reset does; else the higher offset stays.
+            check: called with the present offsets of the topics before that, unless `lower`; its error ends the call.
 
         Raises:
             SourceUnavailableError: the cluster does not answer; the outcome is unknown, so repeat the call.
@@ -91,8 +99,11 @@ class GroupOffsets:
             SourceError: the group has members, code `group_in_use`, or access is denied, code `access_denied`.
         """
         if not lower and offsets:
-            now = self.committed(sorted({topic for topic, _ in offsets}))
-            offsets = {part: offset for part, offset in offsets.items() if offset >= now.get(part, -1)}
+            now = self.committed_with_notes(sorted({topic for topic, _ in offsets}))
+            check({part: now[part] for part in offsets.keys() & now.keys()})
+            offsets = {
+                part: offset for part, offset in offsets.items() if part not in now or offset >= now[part].offset
+            }
         if not offsets:
             return
         wanted = {partition(part): OffsetAndMetadata(offset, note, None) for part, offset in offsets.items()}

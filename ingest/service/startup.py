@@ -1,5 +1,6 @@
 """Builds the pipelines of a service at its start, each on its locked checkpoint."""
 
+import threading
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from functools import partial
@@ -11,7 +12,7 @@ from ingest.service.pipeline import LivePipeline
 from ingest.service.shared import Shared
 from ingest.service.sources import start_positions
 from ingest.service.state_wait import AWAY, StateWait
-from ingest.spark.streaming.checkpoint import Checkpoint, lock_all
+from ingest.spark.streaming.checkpoint import Checkpoint
 
 
 def build_pipelines(
@@ -73,6 +74,30 @@ def _lock(checkpoints: Mapping[str, Checkpoint], wait: StateWait) -> dict[str, I
             raise error
 
     wait.result(lock, checkpoints)
+    return refused
+
+
+def lock_all(checkpoints: Mapping[str, Checkpoint]) -> dict[str, IngestError]:
+    """
+    Lock several checkpoints at the same time, since each may have to wait for the lease of a driver that was killed.
+
+    Returns:
+        Why some are not locked, by their names.
+    """
+    refused: dict[str, IngestError] = {}
+
+    def lock(name: str) -> None:
+        try:
+            checkpoints[name].lock()
+        except IngestError as error:
+            refused[name] = error
+
+    # daemons: a process that is stopped meanwhile does not wait for a file system that does not answer
+    threads = [threading.Thread(target=lock, args=(name,), name=f"lock-{name}", daemon=True) for name in checkpoints]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     return refused
 
 

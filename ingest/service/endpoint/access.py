@@ -35,6 +35,8 @@ def made_token(local_dir: Path) -> str:
     """
     file = token_file(local_dir)
     with file_errors(file):
+        if file.exists():  # also on a full disk
+            return token_in(file)
         make_folder(file.parent)
         with contextlib.suppress(FileExistsError):
             create_durably(file, secrets.token_urlsafe(_TOKEN_BYTES).encode())

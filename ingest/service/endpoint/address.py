@@ -58,7 +58,7 @@ class ServiceAddress:
     def has_started(self) -> bool:
         """Whether a service with this folder has ever started."""
         with file_errors(self._folder):
-            return (self._folder / "lock").exists()
+            return (self._folder / "lock").exists() or self._file.exists()
 
     @property
     def url(self) -> str | None:

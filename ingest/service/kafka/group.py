@@ -11,9 +11,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 
-from ingest.api import IngestError, SourceUnavailableError, TopicPartition
+from ingest.api import ConflictError, IngestError, SourceUnavailableError, TopicPartition
 from ingest.kafka.admin import KafkaAdmin
-from ingest.kafka.offsets import GroupOffsets
+from ingest.kafka.offsets import GroupOffset, GroupOffsets
 from ingest.kafka.settings import KafkaConnection
 from ingest.observe.logs import logger, traceback_of
 from ingest.observe.metrics import Metrics
@@ -63,6 +63,7 @@ class OffsetCommitter:
         self._pipeline = pipeline
         self._connection = connection
         self._group = GroupOffsets(connection, group)
+        self._group_name = group
         self._checkpoint = checkpoint
         self._metrics = metrics
         self._topics = tuple(topics)
@@ -154,11 +155,21 @@ class OffsetCommitter:
             self._answered_at = self._clock()
         if newest is not None and (moved or now - self._committed_at >= RECOMMIT_S):
             # with the batch time: a new checkpoint must start after it, even if the clock was set back
-            self._group.commit(self._acknowledged, note=self._times.note(newest))
+            note = f"{self._times.note(newest)} {self._checkpoint.query_id()}".rstrip()
+            self._group.commit(self._acknowledged, note=note, check=self._refuse_other)
             self._committed, self._committed_at = newest, now
         if error is not None:
             raise error
         self._checked_at = now
+
+    def _refuse_other(self, committed: Mapping[TopicPartition, GroupOffset]) -> None:
+        """Refuse to commit beside another service, which has committed since this one did."""
+        ids = {id_ for each in committed.values() if (id_ := each.note.partition(" ")[2])}
+        if self._committed is not None and not ids <= {self._checkpoint.query_id()}:
+            raise ConflictError(
+                f'another service commits offsets to group "{self._group_name}": both write all events of its topics',
+                hint="stop one of the two, or give it a group and tables of its own",
+            )
 
     def _check(self, topics: Sequence[str]) -> IngestError | None:
         """

@@ -104,7 +104,8 @@ class BatchTimes:
 
     def start_after(self, notes: Iterable[str]) -> None:
         """
-        Make the first batch later than the times in the notes of an earlier checkpoint; other texts are ignored.
+        Make the first batch later than the times at the beginning of notes of an earlier checkpoint; other texts are
+        ignored.
 
         Several calls have the effect of one with all notes.
 
@@ -112,7 +113,8 @@ class BatchTimes:
             StoreUnavailableError: the newest of these times cannot be stored now.
             IntegrityError: the disk failed.
         """
-        newest = max((int(note) for note in notes if note.isdecimal()), default=0)
+        times = (note.partition(" ")[0] for note in notes)
+        newest = max((int(time) for time in times if time.isdecimal()), default=0)
         with file_errors(self._folder / _FLOOR):
             if newest > (self._read(_FLOOR) or 0):
                 write_durably(self._folder / _FLOOR, str(newest).encode())

@@ -10,7 +10,6 @@ import errno
 import json
 import os
 import struct
-import threading
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -240,6 +239,24 @@ class Checkpoint:
                     f"pipeline another name or state_dir and {self._restart.anew}",
                 )
 
+    def query_id(self) -> str:
+        """
+        Spark's id of the query, which no other checkpoint has; "" before the first start.
+
+        Raises:
+            CheckpointError: the file is damaged.
+            StoreUnavailableError: it cannot be read now.
+        """
+        path = self.folder / "metadata"
+        with file_errors(path):
+            if not path.exists():
+                return ""
+            content = path.read_bytes()
+        try:
+            return str(json.loads(content)["id"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise self.damaged(path, "has no id") from error
+
     def is_changed(self, fingerprint: str) -> bool:
         """Whether the last run is known to have had another configuration."""
         path = self.folder / "configuration"
@@ -351,30 +368,6 @@ def _check_access(folders: Iterable[Path]) -> None:
         with file_errors(folder):
             if folder.exists() and not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-
-
-def lock_all(checkpoints: Mapping[str, Checkpoint]) -> dict[str, IngestError]:
-    """
-    Lock several checkpoints at the same time, since each may have to wait for the lease of a driver that was killed.
-
-    Returns:
-        Why some are not locked, by their names.
-    """
-    refused: dict[str, IngestError] = {}
-
-    def lock(name: str) -> None:
-        try:
-            checkpoints[name].lock()
-        except IngestError as error:
-            refused[name] = error
-
-    # daemons: a process that is stopped meanwhile does not wait for a file system that does not answer
-    threads = [threading.Thread(target=lock, args=(name,), name=f"lock-{name}", daemon=True) for name in checkpoints]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return refused
 
 
 def _has_checksums(content: bytes, checksums: bytes) -> bool:

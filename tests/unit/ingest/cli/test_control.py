@@ -31,8 +31,10 @@ from ingest.service.replay.duty import ReplayDuty
 from ingest.service.replay.request import ReplayRequest
 from ingest.service.rewriting.compaction_duty import CompactionDuty
 from ingest.service.rewriting.compaction_request import CompactionRequest
+from ingest.spark.streaming.checkpoint import Checkpoint
 from tests.support.endpoint import no_metrics, published
 from tests.support.local import free_ports
+from tests.support.remote_files import MemoryFiles
 
 
 @contextmanager
@@ -186,6 +188,28 @@ def test_pause_of_a_failed_pipeline_is_refused_with_the_reason(pipeline: Path, i
         refused = ingest("pause", "pipeline.yaml", name)
     assert (refused.code, "positions are lost" in refused.err, "ingest reload" in refused.err) == (4, True, True)
     assert not Pauses(configuration.local_dir).is_set(name)
+
+
+@pytest.mark.parametrize("command", ["pause", "resume"])
+def test_pause_on_another_machine_than_that_of_the_driver_is_refused(
+    pipeline: Path, ingest: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    file = pipeline / "pipeline.yaml"
+    content = yaml.safe_load(file.read_text())
+    content |= {"state_dir": "hdfs://localhost:1/state", "local_dir": "./local"}
+    content["stores"] = {name: {"hbase": {"host": "localhost"}} for name in content["stores"]}
+    file.write_text(yaml.safe_dump(content))
+    files = MemoryFiles()
+    for module in ("ingest.service.state_folders", "ingest.spark.state"):
+        monkeypatch.setattr(f"{module}.state_of", lambda _configuration: files.root())
+    driver = Checkpoint(files.root() / "checkpoints" / name_in(pipeline))
+    driver.lock()
+    refused = ingest(command, "pipeline.yaml")
+    assert (refused.code, "on the machine of the driver" in refused.err) == (4, True)
+    assert not Pauses(files.root()).is_set(name_in(pipeline))
+    driver.unlock()
+    assert ingest(command, "pipeline.yaml").code == 0
+    assert Pauses(files.root()).is_set(name_in(pipeline)) is (command == "pause")
 
 
 class Rebuilding(Control):

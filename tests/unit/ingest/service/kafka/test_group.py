@@ -10,7 +10,8 @@ from uuid import UUID
 import pytest
 from kafka import TopicPartition
 from kafka.errors import KafkaTimeoutError, NoError
-from kafka.structs import OffsetAndTimestamp
+from kafka.structs import OffsetAndMetadata, OffsetAndTimestamp
+from structlog.testing import capture_logs
 
 from ingest.kafka import admin, offsets
 from ingest.kafka.settings import KafkaConnection
@@ -35,6 +36,7 @@ class Client:
         self.end = 5
         self.has_coordinator = True
         self.committed: dict[TopicPartition, int] = {}
+        self.notes: dict[TopicPartition, str] = {}
         self.measured = threading.Event()
         self.commit_requested = threading.Event()
 
@@ -50,13 +52,20 @@ class Client:
         return {part: OffsetAndTimestamp(self.end, -1, -1) for part in specs}
 
     def list_group_offsets(self, group: str) -> dict[str, dict[TopicPartition, Any]]:
-        return {group: {}}
+        found = {part: OffsetAndMetadata(offset, self.notes[part], None) for part, offset in self.committed.items()}
+        return {group: found}
 
     def alter_group_offsets(self, _group: str, wanted: dict[TopicPartition, Any]) -> dict[TopicPartition, Any]:
         self.commit_requested.set()
         if not self.has_coordinator:
             raise KafkaTimeoutError("coordinator")
         self.committed |= {part: offset.offset for part, offset in wanted.items()}
+        self.notes |= {part: offset.metadata for part, offset in wanted.items()}
+        return dict.fromkeys(wanted, NoError)
+
+    def delete_group_offsets(self, _group: str, wanted: list[TopicPartition]) -> dict[TopicPartition, Any]:
+        for part in wanted:
+            del self.committed[part]
         return dict.fromkeys(wanted, NoError)
 
     def close(self) -> None:
@@ -133,6 +142,23 @@ def test_answer_after_the_end_is_not_reported(client: Client, committer: OffsetC
     committer._checked_at = None
     committer._tick()
     assert lags(committer) == []
+
+
+def test_offsets_of_another_service_are_not_hidden(client: Client, committer: OffsetCommitter, tmp_path: Path):
+    (tmp_path / "metadata").write_text('{"id": "ours"}')
+    (tmp_path / "times" / "0").write_text("1000")
+    client.committed = {TopicPartition("t", 0): 1}
+    client.notes = {TopicPartition("t", 0): "900 of the checkpoint before"}
+    committer._tick()
+    assert set(client.notes.values()) == {"1000 ours"}
+    client.notes[TopicPartition("t", 0)] = "1001 theirs"
+    acknowledge(tmp_path, 1, {"t": {0: 5, 1: 5}})
+    with capture_logs() as lines:
+        committer._tick()
+    assert 'another service commits offsets to group "g"' in lines[0]["reason"]
+    assert client.committed == {TopicPartition("t", 0): 3, TopicPartition("t", 1): 4}
+    assert 'ingest_group_commit_failures_total{pipeline="p"} 1.0' in committer._metrics.render()[1].decode()
+    assert committer.data_loss() is None
 
 
 def test_partition_without_a_leader_makes_the_source_unavailable(

@@ -7,8 +7,9 @@ import pytest
 
 from ingest.api import CheckpointError, ConflictError, StoreUnavailableError
 from ingest.durable import RemotePath, write_durably
+from ingest.service.startup import lock_all
 from ingest.spark.streaming.batch_log import BatchLog, LoggedBatch
-from ingest.spark.streaming.checkpoint import Checkpoint, lock_all
+from ingest.spark.streaming.checkpoint import Checkpoint
 from tests.support.remote_files import MemoryFiles
 
 

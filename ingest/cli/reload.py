@@ -1,0 +1,102 @@
+"""`ingest reload`: a running service reads its pipeline file again."""
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from ingest.cli.command import FileArgument
+from ingest.cli.control import WAIT_S, reason_of, service_of
+from ingest.cli.output import Output
+
+if TYPE_CHECKING:
+    from ingest.service.endpoint.client import ServiceClient
+
+_POLL_S = 0.2
+_REPLACED = ("changed", "added", "removed")
+"""What a reload does to pipelines."""
+
+
+def reload(out: Output, file: FileArgument) -> None:
+    """
+    Let a running service read its file again; only the pipelines that changed are replaced, after their micro-batch.
+
+    A file with problems changes nothing. SIGHUP does the same. Waits until the changed pipelines have started, and ends
+    with exit code 1 if one fails.
+
+    Example: ingest reload pipeline.yaml
+    """
+    from ingest.api import ConfigError
+
+    configuration, client = service_of(out, file)
+    out.problems(configuration.report)
+    accepted = client.reload()
+    started: list[dict[str, Any]] = []
+    while (found := _reload_status(client, accepted))["phase"] not in ("done", "refused"):
+        time.sleep(_POLL_S)
+    if found["phase"] == "done":
+        started = _started(client, {*found["changed"], *found["added"]} - found["failed"].keys())
+        found["failed"] |= {each["name"]: reason_of(each) for each in started if each["state"] == "failed"}
+    if out.is_json:
+        out.json(found)
+    if found["phase"] == "refused":
+        raise ConfigError(
+            f"the service keeps the old file: {found['reason']}", hint=found.get("hint") or f"ingest validate {file}"
+        )
+    for name, reason in found["failed"].items():
+        out.note(f"{name} failed: {reason}", "red")
+    for each in started:
+        if each["state"] in ("blocked", "backing_off"):
+            out.note(f"{each['name']} is {each['state']}: {reason_of(each)}", "yellow")
+    done = {kind: [name for name in found[kind] if name not in found["failed"]] for kind in _REPLACED}
+    replaced = ", ".join(f"{kind} {' '.join(names)}" for kind, names in done.items() if names)
+    if replaced or not found["failed"]:
+        out.done(replaced or "nothing has changed")
+    out.next(f"ingest status {file}")
+    if found["failed"]:
+        raise typer.Exit(1)
+
+
+def _reload_status(client: "ServiceClient", accepted: dict[str, Any]) -> dict[str, Any]:
+    """How far a reload has come."""
+    from ingest.api import ConflictError, NotFoundError
+    from ingest.service.endpoint.client import NotRunningError
+    from ingest.service.endpoint.patience import answered
+
+    try:
+        found = answered(lambda: client.reload_status(accepted["id"]))
+    except NotRunningError:
+        raise
+    except NotFoundError:
+        found = {}
+    if found.get("started_ms") != accepted["started_ms"]:
+        raise ConflictError("the service was restarted meanwhile; it has read the file at its start")
+    return found
+
+
+def _started(client: "ServiceClient", pipelines: set[str]) -> list[dict[str, Any]]:
+    """
+    The status of pipelines, as soon as they have started, have failed or wait for a store or their source.
+
+    Raises:
+        NotReachedError: some have not within 60 s, or the service has ended, as it does if all have failed.
+    """
+    from ingest.service.endpoint.client import NotReachedError, NotRunningError
+    from ingest.service.endpoint.patience import answered
+
+    deadline = time.monotonic() + WAIT_S
+    while pipelines:
+        try:
+            found = [each for each in answered(client.status) if each["name"] in pipelines]
+        except NotRunningError as error:
+            raise NotReachedError("the service has ended after the reload", hint="its log says why") from error
+        starting = [each["name"] for each in found if each["state"] == "starting"]
+        if not starting:
+            return found
+        if time.monotonic() >= deadline:
+            raise NotReachedError(
+                f"reloaded, and within {WAIT_S:g} s {' '.join(starting)} did not start; the service still tries",
+                hint="'ingest status' shows when it has done so",
+            )
+        time.sleep(_POLL_S)
+    return []
