@@ -115,6 +115,8 @@ def flush(out: Output, file: FileArgument, pipeline: NameArgument = None) -> Non
     """
     name, _, client = _target(out, file, pipeline, "flush")
     client.command(name, "flush")
+    if out.is_json:
+        out.json({"pipeline": name, "flushed": True})
     out.done(f'"{name}" starts its next micro-batch now')
     out.next(f"ingest status {file} {name}")
 
@@ -136,6 +138,8 @@ def log_level(
     """
     _, client = service_of(out, file)
     client.set_log_level(level.value)
+    if out.is_json:
+        out.json({"log_level": level.value})
     out.done(f"the service writes log lines from level {level.value}; its workers from their next micro-batch")
 
 
@@ -189,6 +193,7 @@ def _send_or_record(
     Raises:
         ConflictError: a driver on another machine runs the pipeline, and would not see the record.
     """
+    from ingest.cli.loading import note_missing_state
     from ingest.service.endpoint.client import NotRunningError
     from ingest.service.pauses import Pauses
     from ingest.spark.state import state_of
@@ -198,6 +203,7 @@ def _send_or_record(
         return True
     if configuration.state_url is not None:
         _refuse_other_machine(configuration, pipeline, command)
+    note_missing_state(out, configuration)
     record(Pauses(state_of(configuration)))
     try:
         client.command(pipeline, command)  # to a service that has started before the record was complete

@@ -11,8 +11,6 @@ from ingest.amounts import counted
 from ingest.cli.output import Output, counts_of
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from ingest.catalog import Catalog
     from ingest.config.model import Configuration, Pipeline
     from ingest.dead_letters.queue import DeadLetterQueue, Entry
@@ -28,14 +26,14 @@ def opened_queue(
     out: Output, file: str, name: str | None, *, shows_records: bool
 ) -> "Iterator[tuple[Configuration, Catalog, DeadLetterQueue]]":
     """The configuration of a file, and the queue of one of its pipelines, which is closed after the block."""
-    from ingest.cli.loading import loaded
+    from ingest.cli.loading import loaded, note_missing_state
     from ingest.config.options import DeadLetterTopic
     from ingest.service.dead_letters.queues import dead_letter_queue
 
     configuration, catalog = loaded(out, file, shows_records=shows_records)
     chosen = chosen_pipeline(configuration, name)
-    if not isinstance(chosen.dead_letters.settings, DeadLetterTopic) and configuration.state_url is None:
-        _note_missing_state(out, configuration.local_dir)
+    if not isinstance(chosen.dead_letters.settings, DeadLetterTopic):
+        note_missing_state(out, configuration)
     queue = dead_letter_queue(configuration, chosen)
     try:
         yield configuration, catalog, queue
@@ -75,13 +73,6 @@ def counting(entries: "Iterable[Entry]", codes: Counter[str]) -> "Iterator[Entry
     for entry in entries:
         codes[entry.dead_letter.code] += 1
         yield entry
-
-
-def _note_missing_state(out: Output, state_dir: "Path") -> None:
-    """Report a state folder that does not exist, which looks like a pipeline without dead letters."""
-    if not state_dir.exists():
-        advice = "" if state_dir.is_absolute() else "; relative paths start at the current folder"
-        out.note(f'no state at "{state_dir.absolute()}"{advice}', "yellow")
 
 
 def target_of(file: str, configuration: "Configuration", pipeline: str | None) -> str:

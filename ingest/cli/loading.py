@@ -173,6 +173,8 @@ def _opened(out: Output, file: str, table: str) -> "Iterator[tuple[Configuration
     with reading_store(component, catalog) as store:
         tables = store.tables()
         if table not in tables:
+            if table in configuration.tables and not component.settings.creates_tables:
+                raise NotFoundError(f'there is no table "{table}"', hint=f"create it: 'ingest table apply {file}'")
             empty = f"the store has no tables yet: run 'ingest run --once {file}'"
             raise missing_table(table, tables, if_empty=empty)
         yield configuration, catalog, store
@@ -191,3 +193,11 @@ def _warn_of_rows_outside(
                 f"found, first {shown_start(key)}; 'ingest table plan {file}' checks the table",
                 "yellow",
             )
+
+
+def note_missing_state(out: Output, configuration: "Configuration") -> None:
+    """Report a state folder that does not exist: the command may run in another folder than the service does."""
+    folder = configuration.local_dir
+    if configuration.state_url is None and not folder.exists():
+        advice = "" if folder.is_absolute() else "; relative paths start at the current folder"
+        out.note(f'no state at "{folder.absolute()}"{advice}', "yellow")

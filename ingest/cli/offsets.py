@@ -25,11 +25,12 @@ def show(out: Output, file: FileArgument, *, pipeline: PipelineOption = None) ->
 
     Example: ingest offsets show pipeline.yaml --pipeline ticks
     """
-    from ingest.cli.loading import loaded, pipeline_of
+    from ingest.cli.loading import loaded, note_missing_state, pipeline_of
     from ingest.service.offsets import offsets_of
 
     configuration, _ = loaded(out, file)
     chosen = pipeline_of(configuration, pipeline)
+    note_missing_state(out, configuration)
     offsets = offsets_of(configuration, chosen)
     if out.is_json:
         out.json(_plain(chosen.name, offsets))
@@ -72,12 +73,13 @@ def reset(
 
     Example: ingest offsets reset pipeline.yaml --to 2026-01-31T12:00:00Z --dry-run
     """
-    from ingest.cli.loading import loaded, pipeline_of, set_up_logs, with_pipeline
+    from ingest.cli.loading import loaded, note_missing_state, pipeline_of, set_up_logs, with_pipeline
     from ingest.service.offsets_reset import reset_offsets
 
     configuration, _ = loaded(out, file)
     set_up_logs(configuration, is_watched=True)
     chosen = pipeline_of(configuration, pipeline)
+    note_missing_state(out, configuration)
     done = reset_offsets(configuration, chosen, to, dry_run=dry_run, recount=recount)
     if out.is_json:
         out.json(_plain_reset(chosen.name, done))

@@ -1,5 +1,6 @@
 """`ingest reload`: a running service reads its pipeline file again."""
 
+import os
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,7 @@ def reload(out: Output, file: FileArgument) -> None:
 
     configuration, client = service_of(out, file)
     out.problems(configuration.report)
+    _refuse_other_file(client, file)
     accepted = client.reload()
     started: list[dict[str, Any]] = []
     while (found := _reload_status(client, accepted))["phase"] not in ("done", "refused"):
@@ -52,9 +54,23 @@ def reload(out: Output, file: FileArgument) -> None:
     replaced = ", ".join(f"{kind} {' '.join(names)}" for kind, names in done.items() if names)
     if replaced or not found["failed"]:
         out.done(replaced or "nothing has changed")
-    out.next(f"ingest status {file}")
+    if found["failed"] and not configuration.pipelines.keys() - found["failed"].keys():
+        out.note("no pipeline runs: the service ends", "red")
+        out.next(f"ingest run {file}")
+    else:
+        out.next(f"ingest status {file}")
     if found["failed"]:
         raise typer.Exit(1)
+
+
+def _refuse_other_file(client: "ServiceClient", file: str) -> None:
+    from ingest.api import ConflictError
+
+    read = client.reload_status()["file"]
+    if read and (file == "-" or os.path.realpath(read) != os.path.realpath(file)):
+        raise ConflictError(
+            f'the service reads "{read}", not "{file}"', hint=f"change that file: 'ingest reload {read}'"
+        )
 
 
 def _reload_status(client: "ServiceClient", accepted: dict[str, Any]) -> dict[str, Any]:

@@ -71,7 +71,7 @@ def replay(  # noqa: PLR0913 - the options of the command
 
     Example: ingest replay pipeline.yaml --from 2026-01-31T12:00:00Z --to 2026-01-31T13:00:00Z --dry-run
     """
-    from ingest.cli.loading import loaded, pipeline_of, set_up_logs, with_pipeline
+    from ingest.cli.loading import loaded, note_missing_state, pipeline_of, set_up_logs, with_pipeline
     from ingest.durable import private_files
     from ingest.service.replay.range_replay import RangeReplay
     from ingest.service.replay.request import ReplayRequest
@@ -82,6 +82,7 @@ def replay(  # noqa: PLR0913 - the options of the command
     chosen = pipeline_of(configuration, pipeline)
     options = {"start": from_, "end": to, "at": at, "overwrite": overwrite, "rate": rate}
     request = ReplayRequest.model_validate(options | {"fingerprint": chosen.fingerprint})
+    note_missing_state(out, configuration)
     run = RangeReplay(configuration, chosen, catalog, request)
     if dry_run:
         _show_plan(out, run, run.plan())
@@ -137,6 +138,12 @@ def _show_interrupted(out: Output, run: "RangeReplay", plan: "RangePlan") -> Non
         )
 
 
+def _note_left_out(out: Output, plan: "RangePlan") -> None:
+    if plan.not_durable:
+        left_out = counted(plan.not_durable, "offset")
+        out.note(f"left out: {left_out} of this range, which the pipeline has not stored yet", "yellow")
+
+
 def _show_plan(out: Output, run: "RangeReplay", plan: "RangePlan") -> None:
     from ingest.formats.times import moment
     from ingest.service.replay.plan import BatchKind
@@ -159,11 +166,7 @@ def _show_plan(out: Output, run: "RangeReplay", plan: "RangePlan") -> None:
         }
         out.json(about | counts)
         return
-    if plan.not_durable:
-        out.note(
-            f"left out: {counted(plan.not_durable, 'offset')} of this range, which the pipeline has not stored yet",
-            "yellow",
-        )
+    _note_left_out(out, plan)
     if not plan.batches and not plan.resumes:
         if not plan.not_durable:
             out.note(_NO_RECORDS, "yellow")

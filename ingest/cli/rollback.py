@@ -99,5 +99,8 @@ def _show(out: Output, table: str, result: "RollbackResult", *, is_dry_run: bool
         verb = "would be" if is_dry_run else "are"
         out.line(f"batch times from {moment(first_ms)} to {moment(last_ms)} {verb} rolled back")
     verb = "would be deleted" if is_dry_run else "deleted"
+    if not result.counts.deleted:
+        none = f'no update row of "{table}" has a batch time in this interval'
+        out.note(f"{none}; 'ingest history' shows them", "yellow")
     keys = counted(result.counts.original_rows, "row")
     out.done(f"{counted(result.counts.deleted, 'update row')} of {keys} {verb}")

@@ -15,8 +15,8 @@ OnceOption = Annotated[
     bool,
     typer.Option(
         "--once",
-        help="Read the records that exist now, then exit. A blocked micro-batch is retried; a store or source that is "
-        "unavailable at the start is an error.",
+        help="Read the records that exist now, then exit. A blocked micro-batch is retried; a source or store that is "
+        "unavailable at the start is an error. Thrift servers are first contacted by a micro-batch.",
     ),
 ]
 StartOption = Annotated[

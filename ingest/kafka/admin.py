@@ -92,7 +92,8 @@ class KafkaAdmin:
             if issubclass(problem, _MISSING):
                 raise NotFoundError(
                     f'no topic "{name}" in the cluster',
-                    hint=f"create it with 'kafka-topics.sh --create --topic {name}{create_with}', or check the name",
+                    hint=f"check the name, or create it: 'kafka-topics.sh --bootstrap-server BROKERS --create --topic "
+                    f"{name}{create_with}'",
                 )
             if problem is not NoError:
                 raise translated(problem(), f'reading topic "{name}"')

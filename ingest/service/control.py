@@ -76,14 +76,16 @@ class Control:
         pauses: written with each change.
         pipelines: their names.
         can_reload: whether the service reads its file again.
+        file: its absolute path.
 
     Attributes:
         started_ms: when this object was made, ms since the epoch: reloads are numbered from then on.
     """
 
-    def __init__(self, pauses: Pauses, pipelines: Iterable[str], *, can_reload: bool = True) -> None:
+    def __init__(self, pauses: Pauses, pipelines: Iterable[str], *, can_reload: bool = True, file: str = "") -> None:
         self._pauses = pauses
         self._can_reload = can_reload
+        self.file = file
         self._lock = threading.Lock()
         # of its own: the supervisor takes the other one, and must not wait for a file system that does not answer
         self._recording = threading.Lock()

@@ -9,7 +9,7 @@ old checkpoint is kept there. A crash leaves the old checkpoint or the new one i
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -95,7 +95,7 @@ def reset_offsets(
     checkpoint = Checkpoint(folder)
     if not checkpoint.exists:
         raise NotFoundError(
-            f'pipeline "{pipeline.name}" has no checkpoint in "{folder}"',
+            f'pipeline "{pipeline.name}" has no checkpoint in "{folder.absolute()}"',
             hint="choose where it starts: 'ingest run --start-from group|earliest|latest|TIME'",
         )
     checkpoint.lock()
@@ -174,9 +174,12 @@ def _targets(
         if wrong:
             raise ConfigError(
                 f'"{path}" has offsets that the topics of the source do not have: {", ".join(wrong)}',
-                hint="'ingest offsets show' shows the first and the last offset of each partition",
+                hint=f"the source reads {', '.join(topics)}; 'ingest offsets show' shows the first and the last offset "
+                "of each partition",
             )
         return {part: listed.get(part, before.get(part, begin)) for part, begin in begins.items()}
+    if path.suffix == ".json":
+        raise NotFoundError(f'there is no file "{path}"', hint="relative paths start at the current folder")
     try:
         start = Start.parse(to, timezone)
     except ValueError as error:
@@ -198,16 +201,21 @@ def _listed(path: Path) -> dict[TopicPartition, int]:
     """The offsets in a JSON file."""
     try:
         content = json.loads(path.read_bytes(), object_pairs_hook=_object)
-        listed = {
-            (topic, _number(partition)): offset
-            for topic, partitions in content.items()
-            for partition, offset in partitions.items()
-        }
-    except (ValueError, AttributeError) as error:
+        return dict(_places(content))
+    except ValueError as error:
         raise ConfigError(f'"{path}" is not a file of offsets: {error}', hint=_FORM) from error
-    if not listed or not all(type(offset) is int and offset >= 0 for offset in listed.values()):
-        raise ConfigError(f'"{path}" is not a file of offsets', hint=_FORM)
-    return listed
+
+
+def _places(content: object) -> Iterator[tuple[TopicPartition, int]]:
+    if not isinstance(content, dict) or not content:
+        raise ValueError("it has no object of topics")
+    for topic, partitions in content.items():
+        if not isinstance(partitions, dict) or not partitions:
+            raise ValueError(f'topic "{topic}" has no object of partitions')
+        for partition, offset in partitions.items():
+            if type(offset) is not int or offset < 0:
+                raise ValueError(f'topic "{topic}", partition "{partition}": {json.dumps(offset)} is not an offset')
+            yield (topic, _number(partition)), offset
 
 
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -220,7 +228,7 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def _number(partition: str) -> int:
-    if partition != str(int(partition)):
+    if not partition.isdecimal() or partition != str(int(partition)):
         raise ValueError(f'"{partition}" is not the number of a partition')
     return int(partition)
 

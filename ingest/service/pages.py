@@ -180,7 +180,7 @@ class Pages:
         return _answer(lambda: self._about_reload(self._control.reload_of(number)), HTTPStatus.OK)
 
     def _about_reload(self, status: ReloadStatus) -> Response:
-        return _json({"started_ms": self._control.started_ms, **status.to_json()})
+        return _json({"started_ms": self._control.started_ms, "file": self._control.file, **status.to_json()})
 
     def _reload(self, _request: Request) -> Response:
         started_ms = self._control.started_ms

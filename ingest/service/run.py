@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 
 from ingest import failpoint
 from ingest.api import ConfigError, ConflictError, IngestError
@@ -112,7 +113,8 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
         shared = _shared(configuration, catalog, plans, options, opened)
         wait = StateWait(state, stop, shared.health, once=options.once)
         try:
-            control = Control(Pauses(state), configuration.pipelines, can_reload=not options.once)
+            place = configuration.path if configuration.path == "<stdin>" else str(Path(configuration.path).absolute())
+            control = Control(Pauses(state), configuration.pipelines, can_reload=not options.once, file=place)
             duties, conflict = _serve(configuration, options, shared, control, opened)
             # commands arrive now: one that has found no service has recorded its pause before, or is repeated
             wait.result(control.read_pauses, configuration.pipelines)

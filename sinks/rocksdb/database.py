@@ -209,7 +209,10 @@ class Database:
         options = tables.database_options(max_open)
         exists = (self.path / "CURRENT").exists()
         if self.read_only and not exists:
-            raise NotFoundError(f'there is no store at "{self.path}"', hint="the first write creates it")
+            raise NotFoundError(
+                f'there is no store at "{self.path.absolute()}"',
+                hint="the first write creates it; if there is one, the command runs in another folder than the service",
+            )
         names = Rdict.list_cf(str(self.path), options) if exists else []
         access = AccessType.read_write()
         if self.read_only:

@@ -162,6 +162,7 @@ class TestReset:
         lock = FolderLock(service.checkpoint(PIPELINE).folder, kind="checkpoint", hint="")
         with lock:
             assert "in use by" in self.reset(service, "earliest", code=4)[1]
+        assert 'no file "nofile.json"' in self.reset(service, "nofile.json", code=3)[1]
         assert "JSON file of offsets" in self.reset(service, "yesterday", code=2)[1]
         content = content_of(kafka, tmp_path, self.topic, self.group)
         source = content["pipelines"][PIPELINE]["source"]["kafka"]

@@ -138,15 +138,16 @@ class ServiceClient:
         accepted: dict[str, Any] = self._answer("POST", "/reload")
         return accepted
 
-    def reload_status(self, number: int) -> dict[str, Any]:
+    def reload_status(self, number: int | None = None) -> dict[str, Any]:
         """
-        How far a reload has come, as `ReloadStatus` has it, and `started_ms`, the start of the service.
+        How far a reload has come, by default the newest one, as `ReloadStatus` has it; `started_ms`, the start of the
+        service, and `file`, which it reads.
 
         Raises:
             NotRunningError: no service answers.
             NotFoundError: the service that runs now has no such reload.
         """
-        found: dict[str, Any] = self._answer("GET", f"/reload/{number}")
+        found: dict[str, Any] = self._answer("GET", "/reload" if number is None else f"/reload/{number}")
         return found
 
     def set_log_level(self, level: str) -> None:

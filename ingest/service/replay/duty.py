@@ -58,7 +58,7 @@ class ReplayDuty(Duty):
             raise ConflictError(
                 f'the service runs another version of pipeline "{self.subject}" than the file has',
                 code="other_version",
-                hint=f"apply the file with 'ingest reload {shared.configuration.path}', then run the command again",
+                hint=f"run 'ingest reload {shared.configuration.path}', then the command with that file",
             )
         self._is_checked = True  # a later run resumes with the configuration of a reload, as a restarted command would
         host = RunningService(run)

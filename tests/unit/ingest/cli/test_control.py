@@ -15,6 +15,7 @@ from ingest.config import load
 from ingest.config.model import Configuration
 from ingest.observe.activity import Activity
 from ingest.observe.health import Health, State
+from ingest.observe.logs import current_level, set_level
 from ingest.observe.metrics import Metrics
 from ingest.service.control import Control, Phase, ReloadStatus
 from ingest.service.dumps.duty import DumpDuty
@@ -232,6 +233,35 @@ def test_reload_that_cannot_build_a_pipeline_ends_with_1(pipeline: Path, ingest:
         True,
     )
     assert (found.code, found.json["phase"], found.json["failed"]) == (1, "done", {"bad": "no such topic"})
+
+
+def test_reload_of_another_file_than_that_of_the_service_is_refused(pipeline: Path, ingest: Callable[..., Any]) -> None:
+    (pipeline / "other.yaml").write_text((pipeline / "pipeline.yaml").read_text())
+    (pipeline / "link.yaml").symlink_to("pipeline.yaml")
+    configuration = load(pipeline / "pipeline.yaml", env={}, lookup=Catalog())
+    file = str((pipeline / "pipeline.yaml").absolute())
+    control = Replaced(Pauses(configuration.local_dir), configuration.pipelines, file=file)
+    with served(configuration, control) as health:
+        health.change(name_in(pipeline), State.RUNNING)
+        refused = ingest("reload", "other.yaml")
+        assert control.reload_status.id == 0
+        accepted = ingest("reload", "link.yaml")
+    assert (refused.code, f'the service reads "{file}", not "other.yaml"' in refused.err) == (4, True)
+    assert accepted.code == 0
+
+
+@pytest.mark.parametrize(("command", "shown"), [("flush", {"flushed": True}), ("log-level", {"log_level": "debug"})])
+def test_accepted_commands_have_json(
+    pipeline: Path, ingest: Callable[..., Any], command: str, shown: dict[str, object]
+) -> None:
+    configuration = load(pipeline / "pipeline.yaml", env={}, lookup=Catalog())
+    level = current_level()
+    try:
+        with served(configuration, Control(Pauses(configuration.local_dir), configuration.pipelines)):
+            done = ingest(command, "pipeline.yaml", *(["debug"] if command == "log-level" else []), "--output", "json")
+    finally:
+        set_level(level)
+    assert (done.code, shown.items() <= done.json.items()) == (0, True)
 
 
 class Overtaken(Control):

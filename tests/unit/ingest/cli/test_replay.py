@@ -162,6 +162,12 @@ def own(monkeypatch: pytest.MonkeyPatch) -> list[ReplayRequest]:
     return requests
 
 
+def test_state_in_another_folder_is_named(ingest, folder: Path, own: list[ReplayRequest]):
+    assert ingest("init", "--template", "kafka").code == 0
+    done = ingest("replay", "pipeline.yaml", *TIMES)
+    assert f'no state at "{folder / "data" / "state"}"; relative paths start at the current folder' in done.err
+
+
 def test_refused_replay_can_run_beside_the_service(ingest, service: Service):
     service.duties.stop()
     refused = ingest("replay", "pipeline.yaml", *TIMES)

@@ -54,6 +54,12 @@ def test_updates_of_an_interval_are_deleted(ingest, file):
         assert LEASE not in store.properties("counters")
 
 
+def test_interval_without_update_rows_is_named(ingest, file):
+    done = rollback(ingest, file, T - 10 * HOUR, T - 9 * HOUR, "--yes")
+    assert (done.code, 'no update row of "counters" has a batch time in this interval' in done.err) == (0, True)
+    assert "no update row" not in rollback(ingest, file, T + HOUR, T + 2 * HOUR, "--yes").err
+
+
 def test_merged_rows_across_the_interval_stay(ingest, file):
     assert ingest("compact", file, "counters", "--older-than", "0s").code == 0
     strict = rollback(ingest, file, T + HOUR // 2, T + 2 * HOUR - 1, "--yes", "--strict")

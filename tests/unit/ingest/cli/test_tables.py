@@ -513,7 +513,7 @@ class TestWhichStore:
     def test_written_by_a_sink(self, ingest, folder):
         (folder / "p.yaml").write_text(STORES)
         result = ingest("scan", "p.yaml", "written")
-        assert (result.code, '"one"' in result.err) == (3, True)
+        assert (result.code, '/one"' in result.err) == (3, True)
 
     def test_ambiguous_store_is_an_error(self, ingest, folder):
         (folder / "p.yaml").write_text(STORES)

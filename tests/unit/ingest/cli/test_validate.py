@@ -224,7 +224,8 @@ pipelines:
         ):
             assert (
                 f'PROBLEM  {what} of pipeline "p" (p.yaml:{location}): no topic "{topic}" in the cluster\n'
-                f"         create it with 'kafka-topics.sh --create --topic {topic}{options}', or check the name\n"
+                "         check the name, or create it: 'kafka-topics.sh --bootstrap-server BROKERS --create --topic "
+                f"{topic}{options}'\n"
             ) in result.out
 
 

@@ -105,6 +105,23 @@ def test_file_without_offsets_is_refused(tmp_path: Path, content: str):
         offsets_reset._listed(path)
 
 
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('["t"]', "it has no object of topics"),
+        ('{"t": [1]}', 'topic "t" has no object of partitions'),
+        ('{"t": {"0": "x"}}', 'topic "t", partition "0": "x" is not an offset'),
+        ('{"t": {"0": 5, "0": 6}}', '"0" is there twice'),
+    ],
+)
+def test_mistake_in_a_file_of_offsets_is_named(tmp_path: Path, content: str, message: str):
+    path = tmp_path / "offsets.json"
+    path.write_text(content)
+    with pytest.raises(ConfigError) as caught:
+        offsets_reset._listed(path)
+    assert message in caught.value.message
+
+
 def test_file_of_offsets(tmp_path: Path):
     path = tmp_path / "offsets.json"
     path.write_text(json.dumps({"t": {"0": 7, "1": 0}}))
