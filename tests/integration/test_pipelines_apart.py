@@ -19,6 +19,7 @@ from ingest.observe.metrics import Metrics
 from ingest.plan.assemble import plan_of
 from ingest.service.building import build_pipeline
 from ingest.service.kafka.retention import RetentionWatches
+from ingest.service.observer import Totals
 from ingest.service.pipeline import LivePipeline
 from ingest.service.shared import Shared
 from ingest.service.stores import SharedStores
@@ -162,9 +163,10 @@ class Built:
         hidden.rename(self.folder / name / f"{number}.txt")
 
     def store(self, name: str) -> None:
-        """Run a pipeline until it has stored one record, and close it."""
+        """Run a pipeline until it has stored one more record, and close it."""
+        before = self.shared.totals.get(name, Totals()).counts.stored
         one = self.start(name)
-        assert has_stored(one, 1)
+        assert has_stored(one, before + 1)
         assert one.query.wait_drained(LIMIT_S)
         close(one)
 
@@ -219,7 +221,7 @@ def test_pipeline_is_closed_and_rebuilt_while_another_runs(tmp_path: Path) -> No
         assert has_stored(other, 2)
 
         again = built.start("a")
-        assert has_stored(again, 1)  # the second line, since the first is acknowledged
+        assert has_stored(again, 2)  # the totals go on with the second line, since the first is acknowledged
         built.write("b", 3)
         assert has_stored(other, 3)
         for one in (again, other):
