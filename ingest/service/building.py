@@ -96,8 +96,7 @@ def build_pipeline(
         opened.callback(dead_letters.close)
         connect(dead_letters.prepare, f'dead-letter queue of pipeline "{pipeline.name}"', once=shared.once)
         recovery()
-        until_built.pop_all()  # from now on the pipeline closes its source
-        return LivePipeline(
+        made = LivePipeline(
             shared,
             plan,
             checkpoint=checkpoint,
@@ -110,6 +109,8 @@ def build_pipeline(
             every_s=every_s,
             opened=opened.pop_all(),
         )
+        until_built.pop_all()  # from now on the pipeline closes its source
+        return made
 
 
 def connect(action: Callable[[], object], what: str, *, once: bool) -> None:
