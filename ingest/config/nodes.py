@@ -25,10 +25,13 @@ _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C parser is 
 _UNREADABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
 _RESERVED_STARTS = "%@`"
 _NEEDS_QUOTES = 'text with a ":" in it must be quoted'
+_MISPLACED = "indent this line, or the one before it, like the other keys of its block"
 _HINTS = (
     ("found unknown escape character", "use single quotes, in which a backslash has no special meaning"),
     ("found unexpected ':'", _NEEDS_QUOTES),
     ("mapping values are not allowed", _NEEDS_QUOTES),
+    ("did not find expected key", _MISPLACED),
+    ("did not find expected '-'", _MISPLACED),
 )
 
 NodePath = tuple[str | int, ...]

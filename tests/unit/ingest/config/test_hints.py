@@ -38,6 +38,10 @@ DISTRIBUTE = "to distribute row keys over N buckets, declare the table with `dis
             "trim: {}\n     - trim: {}",
             '8:6: syntax: while parsing a block mapping: did not find expected key; indent this "-"',
         ),
+        (
+            "trim: {}\n     label: a",
+            "did not find expected key; indent this line, or the one before it, like the other keys",
+        ),
         ("trim: {}\n       - trim: {}", "did not find expected '-' indicator; indent this \"-\""),
         ("value: {attribute: a, value: b}\n        when: exists(c)", "go inside: `value: {…, when: …}`"),
         ("trim: {}\n        on_error: drop\n        label: a", "go inside: `trim: {…, on_error: …}`"),
