@@ -73,6 +73,7 @@ class OffsetCommitter:
         self._data_loss: IngestError | None = None
         self._closing = threading.Event()
         self._is_closed = False
+        self._query_id = ""
         self._thread = threading.Thread(target=self._run, name=f"group-{pipeline}", daemon=True)
         self._committed: int | None = None
         self._acknowledged: dict[TopicPartition, int] = {}
@@ -155,7 +156,8 @@ class OffsetCommitter:
             self._answered_at = self._clock()
         if newest is not None and (moved or now - self._committed_at >= RECOMMIT_S):
             # with the batch time: a new checkpoint must start after it, even if the clock was set back
-            note = f"{self._times.note(newest)} {self._checkpoint.query_id()}".rstrip()
+            self._query_id = self._query_id or self._checkpoint.query_id()  # it never changes, and may be remote
+            note = f"{self._times.note(newest)} {self._query_id}".rstrip()
             self._group.commit(self._acknowledged, note=note, check=self._refuse_other)
             self._committed, self._committed_at = newest, now
         if error is not None:
@@ -165,7 +167,7 @@ class OffsetCommitter:
     def _refuse_other(self, committed: Mapping[TopicPartition, GroupOffset]) -> None:
         """Refuse to commit beside another service, which has committed since this one did."""
         ids = {id_ for each in committed.values() if (id_ := each.note.partition(" ")[2])}
-        if self._committed is not None and not ids <= {self._checkpoint.query_id()}:
+        if self._committed is not None and not ids <= {self._query_id}:
             raise ConflictError(
                 f'another service commits offsets to group "{self._group_name}": both write all events of its topics',
                 hint="stop one of the two, or give it a group and tables of its own",
