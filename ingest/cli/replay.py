@@ -80,7 +80,7 @@ def replay(  # noqa: PLR0913 - the options of the command
     configuration, catalog = loaded(out, file)
     set_up_logs(configuration, is_watched=True)
     chosen = pipeline_of(configuration, pipeline)
-    options = {"start": from_, "end": to, "at": at, "overwrite": overwrite, "rate": rate}
+    options = {"from": from_, "to": to, "at": at, "overwrite": overwrite, "rate": rate}
     request = ReplayRequest.model_validate(options | {"fingerprint": chosen.fingerprint})
     note_missing_state(out, configuration)
     run = RangeReplay(configuration, chosen, catalog, request)

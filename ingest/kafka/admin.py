@@ -208,9 +208,9 @@ class KafkaAdmin:
 
         Args:
             topics: their names.
-            time_ms: since 1970; an earlier time counts as 1970, because Kafka gives negative ones other meanings.
+            time_ms: since 1970; an earlier time counts as 1970.
         """
-        found = self._offsets(topics, max(0, time_ms), IsolationLevel.READ_UNCOMMITTED)
+        found = self._offsets(topics, _since_1970(time_ms), IsolationLevel.READ_UNCOMMITTED)
         return {part: offset for part, offset in found.items() if offset >= 0}
 
     def first_since(self, times_ms: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
@@ -219,7 +219,7 @@ class KafkaAdmin:
             return {}
         with translating(f"reading offsets of {_names(sorted({topic for topic, _ in times_ms}))}"):
             found = self._client.list_partition_offsets(
-                {partition(part): time_ms for part, time_ms in times_ms.items()},
+                {partition(part): _since_1970(time_ms) for part, time_ms in times_ms.items()},
                 isolation_level=IsolationLevel.READ_UNCOMMITTED,
             )
         offsets = {part: found[partition(part)].offset for part in times_ms}
@@ -241,6 +241,10 @@ class KafkaAdmin:
         with translating("listing topics" if topics is None else f"reading topics {_names(topics)}"):
             found: list[dict[str, Any]] = self._client.describe_topics(None if topics is None else list(topics))
         return found
+
+
+def _since_1970(time_ms: int) -> int:
+    return max(0, time_ms)  # Kafka gives negative ones other meanings
 
 
 def _names(topics: Sequence[str]) -> str:

@@ -62,7 +62,7 @@ def backlogs(
     known = {part: positions[part] for part in ends if part in positions}
     unread = {part: position for part, position in known.items() if earliest[part] <= position < ends[part]}
     used = {part: 1.0 for part, position in known.items() if position < earliest[part]}
-    deletes = "delete" in limits.cleanup_policy
+    deletes = limits.deletes
     by_size = set()
     if deletes and limits.retention_ms > 0:
         used |= _used_of_time(admin, unread, limits.retention_ms, now_ms)
@@ -88,7 +88,7 @@ def _used_of_time(
     low, high = dict.fromkeys(unread, 0), dict.fromkeys(unread, _STEPS + 1)
     while open_parts := [part for part in unread if high[part] - low[part] > 1]:
         steps = {part: min(max(1, 2 * low[part]), (low[part] + high[part]) // 2) for part in open_parts}
-        times = {part: _time_ms(now_ms - retention_ms * step / _STEPS) for part, step in steps.items()}
+        times = {part: int(now_ms - retention_ms * step / _STEPS) for part, step in steps.items()}
         younger = admin.first_since(times)
         for part, step in steps.items():
             # a partition without a younger record has only older ones
@@ -109,9 +109,5 @@ def _cut_by_size(
     cut = {part: offset for part, offset in earliest.items() if offset > 0}
     if limits.retention_ms <= 0 or not cut:
         return list(cut)
-    younger = admin.first_since(dict.fromkeys(cut, _time_ms(now_ms - limits.retention_ms)))
+    younger = admin.first_since(dict.fromkeys(cut, int(now_ms - limits.retention_ms)))
     return [part for part, offset in cut.items() if part in younger and younger[part] <= offset]
-
-
-def _time_ms(time_ms: float) -> int:
-    return max(0, int(time_ms))  # negative numbers have other meanings

@@ -26,3 +26,13 @@ class TopicSettings(NamedTuple):
     retention_ms: int
     retention_bytes: int
     cleanup_policy: str
+
+    @property
+    def is_compacted(self) -> bool:
+        """Whether superseded records are removed."""
+        return "compact" in self.cleanup_policy
+
+    @property
+    def deletes(self) -> bool:
+        """Whether records are deleted by age and size."""
+        return "delete" in self.cleanup_policy

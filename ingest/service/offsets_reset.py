@@ -260,7 +260,7 @@ def _build(new: Path, old: Path, offsets: Offsets, topic_ids: Mapping[str, str])
     TopicIds(new).check(topic_ids)
     newest = newest_time(Checkpoint(old).times_folder)
     if newest is not None:
-        BatchTimes(Checkpoint(new).times_folder, now_ms).start_after([str(newest)])
+        BatchTimes(Checkpoint(new).times_folder, now_ms).start_after(newest)
     write_first_offsets(new, offsets)
     # one lock for both folders: it is held until the reset has ended
     os.link(old / "lock", new / "lock")

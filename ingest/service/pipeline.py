@@ -145,7 +145,7 @@ class LivePipeline:
                     code="state_too_old",
                     hint="restore the newest state_dir; or store the events since then again: 'ingest run --recount'",
                 )
-            self._times.start_after([str(newest_ms)])
+            self._times.start_after(newest_ms)
 
     def fatal(self) -> IngestError | None:
         """

@@ -107,7 +107,7 @@ class PipelineTables:
                 f'source "{source.kind}" cannot start where the deferred updates of its tables end',
                 hint="restore the checkpoint, write to a new table, or run with --recount to count events again",
             )
-        self._times.start_after([str(self._newest_ms())])
+        self._times.start_after(self._newest_ms())
         if uncommitted is None and self._checkpoint.newest_commit() is None:
             if self._tables.have_updates:
                 self._check_topics(mark, source)

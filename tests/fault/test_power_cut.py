@@ -83,7 +83,7 @@ for number, time_ms in enumerate((1_000, 1_002, DAY_MS + 5)):
 from ingest.service.replay.plan import ReplayBatch, BatchKind
 from ingest.service.replay.request import ReplayRequest
 from ingest.service.replay.state import ReplayState, ReplayTotals
-state = ReplayState(folder / "replays" / "p", ReplayRequest(start_ms=1, end_ms=2), "f")
+state = ReplayState(folder / "replays" / "p", ReplayRequest(from_ms=1, to_ms=2), "f")
 state.start([ReplayBatch(BatchKind.WHOLE, 0, 1_000, {("ticks", 0): (0, 1)})], {"ticks": "a"})
 returned()
 state.progress(ReplayTotals(batches=1))
@@ -169,7 +169,7 @@ def batch_log_holds(folder: Path, state: State) -> None:
 
 
 def replay_holds(folder: Path, state: State) -> None:
-    found = ReplayState(folder / "replays" / "p", ReplayRequest(start_ms=1, end_ms=2), "f").load()
+    found = ReplayState(folder / "replays" / "p", ReplayRequest(from_ms=1, to_ms=2), "f").load()
     finished = None if found is None else found.totals.batches
     assert finished in ([None, 0], [0, 1], [1, None], [None])[state.returned]
 

@@ -68,7 +68,7 @@ def test_reload_of_its_pipeline_interrupts_a_replay_which_then_completes(kafka: 
         with_lost_batches(service, OLD, made.topic, range(1_500, 30_001, 1_500))
         service.start()
         service.wait_for_state("running", OLD)
-        request = {"start": moment(ticks.FIRST_MS), "end": moment(ticks.FIRST_MS + HOUR_MS)}
+        request = {"from": moment(ticks.FIRST_MS), "to": moment(ticks.FIRST_MS + HOUR_MS)}
         status, text = service.post(f"/pipelines/{OLD}/replay", json.dumps(request).encode())
         assert status == 202, text
         service.wait_for(lambda: duty(service)["done"] >= 2, "replayed batches", 120)
@@ -99,7 +99,7 @@ def test_cancelled_replay_ends_after_its_tasks(kafka: Kafka, tmp_path: Path) -> 
         with_lost_batches(service, OLD, made.topic, [50])
         service.start(env={"INGEST_FAILPOINT": "after_last_send:1:hold", "INGEST_FAILPOINT_FOLDER": str(held.parent)})
         service.wait_for_state("running", OLD)
-        request = {"start": moment(ticks.FIRST_MS), "end": moment(ticks.FIRST_MS + HOUR_MS)}
+        request = {"from": moment(ticks.FIRST_MS), "to": moment(ticks.FIRST_MS + HOUR_MS)}
         status, text = service.post(f"/pipelines/{OLD}/replay", json.dumps(request).encode())
         assert status == 202, text
         service.wait_for(lambda: held.exists() and held.read_text().endswith("\n"), "a task of the replay", 120)
@@ -143,7 +143,7 @@ def test_pipeline_runs_as_many_batches_as_a_duty_beside_it(kafka: Kafka, tmp_pat
         with_lost_batches(service, OLD, old.topic, range(10_000, 200_001, 10_000))
         service.start()
         service.wait_for(lambda: stored(service) >= EVENTS / 20, "warm", 300)
-        request = {"start": moment(ticks.FIRST_MS), "end": moment(ticks.FIRST_MS + HOUR_MS)}
+        request = {"from": moment(ticks.FIRST_MS), "to": moment(ticks.FIRST_MS + HOUR_MS)}
         status, text = service.post(f"/pipelines/{OLD}/replay", json.dumps(request).encode())
         assert status == 202, text
         service.wait_for(lambda: duty(service)["done"] >= 1, "a replayed batch", 120)

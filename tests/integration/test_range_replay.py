@@ -100,12 +100,12 @@ def test_logged_batches_are_written_at_their_times(kafka: Kafka, tmp_path: Path)
 def test_interrupted_replay_does_not_read_a_topic_that_was_recreated(kafka: Kafka, tmp_path: Path) -> None:
     made = Ticks.produced(kafka, 20)
     service = Service(tmp_path, content_with_ticks(kafka, made, tmp_path / "store"))
-    request = ReplayRequest(start_ms=ticks.FIRST_MS, end_ms=ticks.FIRST_MS + HOUR_MS)
+    request = ReplayRequest(from_ms=ticks.FIRST_MS, to_ms=ticks.FIRST_MS + HOUR_MS)
     state = ReplayState(tmp_path / "data" / "state" / "replays" / PIPELINE, request, "")
     batch = ReplayBatch(BatchKind.WHOLE, 0, NOON_MS, {(made.topic, 0): (0, 20)})
     state.start([batch], {made.topic: "of the deleted topic"})
     for options in ([], ["--dry-run"]):
-        error = replayed(service, request.start_ms, request.end_ms, *options, code=1)["error"]
+        error = replayed(service, request.from_ms, request.to_ms, *options, code=1)["error"]
         assert ("recreated since this replay was planned" in error, made.topic in error) == (True, True)
         assert state.plan_file.name in error
     assert not (tmp_path / "store" / "CURRENT").exists()  # no table was written

@@ -127,7 +127,7 @@ class RecordsRead:
 
 def _refuse_compacted(admin: KafkaAdmin, topics: Sequence[str]) -> None:
     """The re-run would drop the rows of records between its offsets that the topic has removed."""
-    compacted = [topic for topic in topics if "compact" in admin.settings(topic).cleanup_policy]
+    compacted = [topic for topic in topics if admin.settings(topic).is_compacted]
     if compacted:
         raise ConfigError(
             f'topic "{compacted[0]}" is compacted: records of rows are missing in it',

@@ -27,7 +27,7 @@ from ingest.service.kafka.topics import TopicDeletedError, TopicIds, TopicLostEr
 from ingest.service.sources import DriverContext
 from ingest.sources.kafka import KafkaSourceSettings, Start, required_topics_of, topics_of
 from ingest.spark.jars import connector_jars
-from ingest.spark.streaming.batch_time import newest_time
+from ingest.spark.streaming.batch_time import newest_noted, newest_time
 
 if TYPE_CHECKING:  # `describe` shows this source and needs no Spark
     from ingest.spark.streaming.reading import Frame, Session
@@ -240,7 +240,7 @@ class KafkaSource(Source[KafkaSourceSettings]):
                     "'ingest run --start-from group|earliest|latest|TIME'",
                 )
             return self.settings.start
-        self._times.start_after(entry.note for entry in entries.values())
+        self._times.start_after(newest_noted(entry.note for entry in entries.values()))
         if self.context.start_from == "group":
             if not committed:
                 raise NotFoundError(

@@ -83,6 +83,11 @@ class LogTruncatedError(TopicLostError):
         super().__init__(topics, f"truncated: {parts}", "to read what remains,", checkpoint, others=others)
 
 
+def may_be_same(known: str | None, current: str | None) -> bool:
+    """Whether two ids are of the same topic, as far as both are known."""
+    return not known or not current or known == current
+
+
 def recreated(known: Mapping[str, str], current: Mapping[str, str]) -> list[str]:
     """
     The topics that were deleted and recreated, as far as both of their ids are known; sorted.
@@ -91,7 +96,7 @@ def recreated(known: Mapping[str, str], current: Mapping[str, str]) -> list[str]
         known: topic -> its id before.
         current: topic -> its id now.
     """
-    return sorted(topic for topic, id_ in known.items() if current.get(topic, id_) != id_)
+    return sorted(topic for topic, id_ in known.items() if not may_be_same(id_, current.get(topic)))
 
 
 def check_marked(marked: Mapping[str, str], current: Mapping[str, str]) -> None:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from ingest.api import ConflictError, RecordPlace
 from ingest.dead_letters.replay import SkipReason
 from ingest.formats.times import moment
+from ingest.service.kafka.topics import may_be_same
 from ingest.spark.streaming.batch_log import LoggedBatch
 from sinks.rewriting.rolled_back import Interval, is_in
 
@@ -72,8 +73,7 @@ class LaterRuns:
         if found is not None:
             topic_id = self._id_at(topic, batch_time_ms)
             for run in found.containing(offset):
-                is_same_topic = not topic_id or not run.topic_id or topic_id == run.topic_id
-                if run.time_ms > batch_time_ms and is_same_topic:
+                if run.time_ms > batch_time_ms and may_be_same(topic_id, run.topic_id):
                     return SkipReason.RAN_AGAIN
         if is_in(self._rolled_back.get(table, ()), batch_time_ms):
             return SkipReason.ROLLED_BACK

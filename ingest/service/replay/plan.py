@@ -11,6 +11,7 @@ from ingest.amounts import counted
 from ingest.api import ConfigError, TopicPartition
 from ingest.dead_letters.replay import BEFORE_BATCH_MS
 from ingest.formats.times import moment
+from ingest.service.kafka.topics import may_be_same
 from ingest.spark.streaming.batch_log import LoggedBatch, OffsetRanges, offsets_in
 from ingest.spark.streaming.batch_time import MIN_GAP_MS
 
@@ -88,7 +89,7 @@ class TopicState:
 
     def is_same(self, topic: str, topic_id: str | None) -> bool:
         """Whether a topic has this id, as far as both are known; one that was recreated has another id and records."""
-        return topic_id is None or topic_id == self.ids.get(topic, topic_id)
+        return may_be_same(topic_id, self.ids.get(topic))
 
 
 def replay_batches(batches: Iterable[LoggedBatch], selected: OffsetRanges, topics: TopicState) -> Iterator[ReplayBatch]:

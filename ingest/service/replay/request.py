@@ -33,11 +33,11 @@ TimeMs = Annotated[
 
 class ReplayRequest(Model):
     """
-    Which records to replay, and how. In JSON the times have no suffix: `{"start": TIME, "end": TIME}`.
+    Which records to replay, and how. In JSON the times have no suffix: `{"from": TIME, "to": TIME}`.
 
     Attributes:
-        start_ms: `--from`: in each partition the first record that is not older.
-        end_ms: `--to`: records before the first one that is not older than this.
+        from_ms: `--from`: in each partition the first record that is not older.
+        to_ms: `--to`: records before the first one that is not older than this.
         at_ms: `--at`: batch time for records that are in no logged batch; None for no such time.
         overwrite: `--overwrite`: give those records the present time.
         rate: `--rate`: maximum average of records per second; each micro-batch runs at full speed, and the next one
@@ -50,8 +50,8 @@ class ReplayRequest(Model):
 
     model_config = ConfigDict(alias_generator=lambda name: name.removesuffix("_ms"), populate_by_name=True)
 
-    start_ms: TimeMs
-    end_ms: TimeMs
+    from_ms: TimeMs
+    to_ms: TimeMs
     at_ms: TimeMs | None = None
     overwrite: bool = False
     rate: float | None = None
@@ -65,11 +65,11 @@ class ReplayRequest(Model):
         Raises:
             ConfigError: it is none.
         """
-        return request_of(cls, content, 'send JSON as {"start": TIME, "end": TIME}')
+        return request_of(cls, content, 'send JSON as {"from": TIME, "to": TIME}')
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if self.start_ms >= self.end_ms:
+        if self.from_ms >= self.to_ms:
             raise ConfigError("the range is empty: --from is not before --to", hint="times without a zone are UTC")
         if self.at_ms is not None and self.overwrite:
             raise ConfigError("--at and --overwrite were both given", hint="choose one of them")
@@ -83,4 +83,4 @@ class ReplayRequest(Model):
 
     def selection(self) -> dict[str, Any]:
         """What determines the records and their times, without the rate and the sender's pipeline."""
-        return {"from_ms": self.start_ms, "to_ms": self.end_ms, "at_ms": self.at_ms, "overwrite": self.overwrite}
+        return {"from_ms": self.from_ms, "to_ms": self.to_ms, "at_ms": self.at_ms, "overwrite": self.overwrite}

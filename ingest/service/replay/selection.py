@@ -17,7 +17,7 @@ def offsets_between(
 ) -> dict[TopicPartition, tuple[int, int]]:
     """The offsets of the time range, of records that the topics still have."""
     ends = admin.ends(topics)
-    begins, stops = admin.offsets_since(topics, request.start_ms), admin.offsets_since(topics, request.end_ms)
+    begins, stops = admin.offsets_since(topics, request.from_ms), admin.offsets_since(topics, request.to_ms)
     ranges = {
         partition: (begins.get(partition, end), min(stops.get(partition, end), end)) for partition, end in ends.items()
     }
@@ -64,7 +64,7 @@ def compacted_topics(admin: KafkaAdmin, topics: Sequence[str]) -> frozenset[str]
     found = set()
     for topic in topics:
         try:
-            if "compact" in admin.settings(topic).cleanup_policy:
+            if admin.settings(topic).is_compacted:
                 found.add(topic)
         except SourceError as error:
             if error.code != "access_denied":

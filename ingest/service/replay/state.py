@@ -98,7 +98,7 @@ class ReplayState:
         self._folder = folder
         self._request = request
         self._fingerprint = fingerprint
-        name = f"{request.start_ms}-{request.end_ms}"
+        name = f"{request.from_ms}-{request.to_ms}"
         self._plan_file = folder / f"{name}.plan"
         self._done = folder / f"{name}.done"
 

@@ -102,22 +102,17 @@ class BatchTimes:
         """
         return str(self.known(batch_id) or "")
 
-    def start_after(self, notes: Iterable[str]) -> None:
+    def start_after(self, time_ms: int) -> None:
         """
-        Make the first batch later than the times at the beginning of notes of an earlier checkpoint; other texts are
-        ignored.
-
-        Several calls have the effect of one with all notes.
+        Make the first batch later than a batch of an earlier checkpoint; of several calls the latest time counts.
 
         Raises:
-            StoreUnavailableError: the newest of these times cannot be stored now.
+            StoreUnavailableError: the time cannot be stored now.
             IntegrityError: the disk failed.
         """
-        times = (note.partition(" ")[0] for note in notes)
-        newest = max((int(time) for time in times if time.isdecimal()), default=0)
         with file_errors(self._folder / _FLOOR):
-            if newest > (self._read(_FLOOR) or 0):
-                write_durably(self._folder / _FLOOR, str(newest).encode())
+            if time_ms > (self._read(_FLOOR) or 0):
+                write_durably(self._folder / _FLOOR, str(time_ms).encode())
 
     def _of(self, batch_id: int) -> int:
         known = self._read(str(batch_id))
@@ -210,6 +205,12 @@ def newest_time(folder: StatePath) -> int | None:
         entries: list[StatePath] = [*folder.iterdir()] if folder.is_dir() else []
         found = [_time_in(path) for path in entries if path.name.isdecimal() or path.name == _FLOOR]
     return max((time_ms for time_ms in found if time_ms is not None), default=None)
+
+
+def newest_noted(notes: Iterable[str]) -> int:
+    """The newest time at the beginning of notes, in ms; other texts are ignored, and 0 means no time."""
+    times = (note.partition(" ")[0] for note in notes)
+    return max((int(time) for time in times if time.isdecimal()), default=0)
 
 
 def _time_in(path: StatePath) -> int | None:

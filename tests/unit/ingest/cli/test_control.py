@@ -127,7 +127,7 @@ def test_status_shows_the_duties_of_pipelines_tables_and_roots(pipeline: Path, i
     configuration = load(pipeline / "pipeline.yaml", env={}, lookup=Catalog())
     name, duties = name_in(pipeline), Duties(Metrics(process=False))
     control = Control(Pauses(configuration.local_dir), configuration.pipelines)
-    duties.submit(ReplayDuty(name, ReplayRequest(start_ms=1_000, end_ms=2_000)))
+    duties.submit(ReplayDuty(name, ReplayRequest(from_ms=1_000, to_ms=2_000)))
     duties.submit(CompactionDuty("counts", CompactionRequest()))
     duties.submit(DumpDuty(DumpRequest(root="./dumps")))
     duties.cancel(duties.submit(CompactionDuty("other", CompactionRequest())).id)

@@ -256,7 +256,7 @@ def test_resumed_replay_of_a_changed_pipeline_prints_a_warning(ingest, folder: P
     assert ingest("init", "--template", "kafka").code == 0
     configuration = load("pipeline.yaml", env={}, lookup=Catalog())
     [pipeline] = configuration.pipelines.values()
-    request = ReplayRequest.model_validate({"start": TIMES[1], "end": TIMES[3]})
+    request = ReplayRequest.model_validate({"from": TIMES[1], "to": TIMES[3]})
     state = ReplayState(configuration.local_dir / "replays" / pipeline.name, request, pipeline.fingerprint)
     batches = [
         ReplayBatch(BatchKind.WHOLE, number, 1_000 + number, {("t", 0): (number, number + 1)}) for number in (0, 1)
@@ -278,7 +278,7 @@ def test_resumed_replay_of_a_changed_pipeline_prints_a_warning(ingest, folder: P
 
 
 def test_status_shows_duties(ingest, service: Service):
-    request = ReplayRequest(start_ms=1_000, end_ms=2_000)
+    request = ReplayRequest(from_ms=1_000, to_ms=2_000)
     service.duties.submit(replay_duty.ReplayDuty(service.pipeline, request))
     assert f"{service.pipeline}: replay waiting" in ingest("status", "pipeline.yaml").err
     [status] = ingest("status", "pipeline.yaml", "--output", "json").lines

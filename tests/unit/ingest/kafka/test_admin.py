@@ -139,3 +139,6 @@ def test_partitions_without_a_record_since_a_time_are_left_out(client, cluster, 
 
     monkeypatch.setattr(client, "list_partition_offsets", list_partition_offsets, raising=False)
     assert (cluster.offsets_since(["dead"], 999), requested) == ({("dead", 0): 7}, [999, 999])
+    requested.clear()
+    found = [cluster.offsets_since(["dead"], -2), cluster.first_since({("dead", 0): -2, ("dead", 1): 5})]
+    assert (found, requested) == ([{("dead", 0): 7}] * 2, [0, 0, 0, 5])

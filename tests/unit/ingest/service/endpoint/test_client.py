@@ -351,7 +351,7 @@ def test_command_whose_connection_is_reset_may_have_been_accepted(tmp_path: Path
     made.stop()
 
 
-REPLAY = {"start": "2026-01-31", "end": "2026-02-01"}
+REPLAY = {"from": "2026-01-31", "to": "2026-02-01"}
 
 
 def test_replay_waits_as_a_duty_and_can_be_cancelled(running: Running):
@@ -369,9 +369,9 @@ def test_replay_waits_as_a_duty_and_can_be_cancelled(running: Running):
 @pytest.mark.parametrize(
     ("request_", "message"),
     [
-        ({"start": "2026-01-31"}, "end: Field required"),
+        ({"from": "2026-01-31"}, "to: Field required"),
         (REPLAY | {"ned": 1}, "ned: Extra inputs"),
-        (REPLAY | {"start": "yesterday"}, '"yesterday" is not a time'),
+        (REPLAY | {"from": "yesterday"}, '"yesterday" is not a time'),
         (REPLAY | {"at": "2026-01-31", "overwrite": True}, "choose one of them"),
         (REPLAY | {"rate": 0}, "the rate must be above 0"),
     ],
@@ -422,7 +422,7 @@ def test_request_that_is_too_large_is_refused(running: Running):
     ("headers", "content", "status"),
     [
         ({"Transfer-Encoding": "chunked"}, b"2\r\n{}\r\n0\r\n\r\n", 411),
-        ({"Content-Length": "100"}, b'{"start"', 400),
+        ({"Content-Length": "100"}, b'{"from"', 400),
     ],
 )
 def test_content_that_cannot_be_read_whole_is_refused(

@@ -12,7 +12,7 @@ from ingest.service.replay.duty import ReplayDuty
 from ingest.service.replay.request import ReplayRequest
 from ingest.service.replay.state import ReplayTotals
 
-REQUEST = ReplayRequest(start_ms=1_000, end_ms=2_000, fingerprint="f")
+REQUEST = ReplayRequest(from_ms=1_000, to_ms=2_000, fingerprint="f")
 
 
 def run_with(**pipelines: object) -> tuple[DutyRun, list[Progress]]:

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Self
 
 import pytest
@@ -14,6 +13,7 @@ from ingest.catalog import Catalog
 from ingest.clock import now_ms
 from ingest.config import load
 from ingest.durable import StatePath
+from ingest.kafka.stored import TopicSettings
 from ingest.receipt import Counts
 from ingest.service.replay import range_replay
 from ingest.service.replay import state as replay_state
@@ -40,7 +40,7 @@ class Admin:
 
 
 def test_range_is_from_the_first_record_not_older_to_the_last_stable_one():
-    found = offsets_between(Admin(), ["t"], ReplayRequest(start_ms=1_000, end_ms=2_000))
+    found = offsets_between(Admin(), ["t"], ReplayRequest(from_ms=1_000, to_ms=2_000))
     assert found == {P0: (10, 100), P2: (5, 30)}
 
 
@@ -97,7 +97,7 @@ def replay_of(folder: Path, sink: str = "table: t", stores: str = "stores: {s: {
     configuration = load(folder / "p.yaml", env={}, lookup=Catalog())
     configuration = replace(configuration, local_dir=folder / "state")
     return RangeReplay(
-        configuration, configuration.pipelines["p"], Catalog(), ReplayRequest(start_ms=1_000, end_ms=2_000)
+        configuration, configuration.pipelines["p"], Catalog(), ReplayRequest(from_ms=1_000, to_ms=2_000)
     )
 
 
@@ -144,8 +144,8 @@ class Cluster:
     def topic_ids(self, _topics: object) -> dict[str, str]:
         return {"t": "a"}
 
-    def settings(self, _topic: str) -> SimpleNamespace:
-        return SimpleNamespace(cleanup_policy="delete")
+    def settings(self, _topic: str) -> TopicSettings:
+        return TopicSettings(1_000, -1, -1, "delete")
 
     def ends(self, _topics: object) -> dict[tuple[str, int], int]:
         return {P0: 200}
@@ -212,7 +212,7 @@ def test_result_says_whether_the_pipeline_was_changed_meanwhile(tmp_path: Path, 
 
 def test_time_in_the_future_is_refused(tmp_path: Path):
     configuration = replay_of(tmp_path)._configuration
-    request = ReplayRequest(start_ms=1_000, end_ms=2_000, at_ms=now_ms() + 3_600_000)
+    request = ReplayRequest(from_ms=1_000, to_ms=2_000, at_ms=now_ms() + 3_600_000)
     with pytest.raises(ConfigError, match="later than now"):
         RangeReplay(configuration, configuration.pipelines["p"], Catalog(), request)
 

@@ -9,47 +9,47 @@ from ingest.service.replay.request import ReplayRequest
 
 
 def test_json_has_the_times_as_text():
-    request = ReplayRequest.of(b'{"start": "1970-01-01T00:00:01Z", "end": "1970-01-02", "at": "1970-01-01"}')
-    assert request == ReplayRequest(start_ms=1_000, end_ms=86_400_000, at_ms=0)
+    request = ReplayRequest.of(b'{"from": "1970-01-01T00:00:01Z", "to": "1970-01-02", "at": "1970-01-01"}')
+    assert request == ReplayRequest(from_ms=1_000, to_ms=86_400_000, at_ms=0)
     assert request.to_json() == {
-        "start": "1970-01-01T00:00:01.000Z",
-        "end": "1970-01-02T00:00:00.000Z",
+        "from": "1970-01-01T00:00:01.000Z",
+        "to": "1970-01-02T00:00:00.000Z",
         "at": "1970-01-01T00:00:00.000Z",
         "overwrite": False,
     }
 
 
 def test_request_is_the_same_after_its_json():
-    request = ReplayRequest(start_ms=1_001, end_ms=1_769_817_600_123, overwrite=True, rate=2.5, fingerprint="f")
+    request = ReplayRequest(from_ms=1_001, to_ms=1_769_817_600_123, overwrite=True, rate=2.5, fingerprint="f")
     assert ReplayRequest.of(json.dumps(request.to_json()).encode()) == request
 
 
 def test_options_of_the_command_are_text():
-    options = {"start": "1970-01-01T00:00:01Z", "end": "1970-01-02", "at": None, "overwrite": False, "rate": 10}
-    assert ReplayRequest.model_validate(options) == ReplayRequest(start_ms=1_000, end_ms=86_400_000, rate=10.0)
+    options = {"from": "1970-01-01T00:00:01Z", "to": "1970-01-02", "at": None, "overwrite": False, "rate": 10}
+    assert ReplayRequest.model_validate(options) == ReplayRequest(from_ms=1_000, to_ms=86_400_000, rate=10.0)
 
 
 def test_rate_and_fingerprint_do_not_select_records():
-    plain = ReplayRequest(start_ms=1_000, end_ms=2_000)
+    plain = ReplayRequest(from_ms=1_000, to_ms=2_000)
     assert plain.selection() == {"from_ms": 1_000, "to_ms": 2_000, "at_ms": None, "overwrite": False}
-    assert ReplayRequest(start_ms=1_000, end_ms=2_000, rate=1.0, fingerprint="f").selection() == plain.selection()
+    assert ReplayRequest(from_ms=1_000, to_ms=2_000, rate=1.0, fingerprint="f").selection() == plain.selection()
 
 
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"end": "1970-01-01"}, "the range is empty"),
-        ({"start": "1969-12-31T23:59:59.999Z"}, '"1969-12-31T23:59:59.999Z" is before 1970'),
+        ({"to": "1970-01-01"}, "the range is empty"),
+        ({"from": "1969-12-31T23:59:59.999Z"}, '"1969-12-31T23:59:59.999Z" is before 1970'),
         ({"at": "1969-12-31"}, "before 1970"),
-        ({"end": "yesterday"}, '"yesterday" is not a time'),
-        ({"end": 86_400_000}, "end: a time is text"),
+        ({"to": "yesterday"}, '"yesterday" is not a time'),
+        ({"to": 86_400_000}, "to: a time is text"),
         ({"rate": -1}, "the rate must be above 0"),
         ({"at": "1970-01-01", "overwrite": True}, "choose one of them"),
         ({"ned": 1}, "ned: Extra inputs"),
     ],
 )
 def test_mistakes_are_reported(more: dict[str, object], message: str):
-    content = {"start": "1970-01-01", "end": "1970-01-02"} | more
+    content = {"from": "1970-01-01", "to": "1970-01-02"} | more
     with pytest.raises(ConfigError) as caught:
         ReplayRequest.of(json.dumps(content).encode())
     assert message in str(caught.value)

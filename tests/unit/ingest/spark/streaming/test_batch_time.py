@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ingest.api import CheckpointError, StoreUnavailableError
-from ingest.spark.streaming.batch_time import BatchTimes, stored_name
+from ingest.spark.streaming.batch_time import BatchTimes, newest_noted, stored_name
 
 
 def readings(*moments: int) -> Callable[[], int]:
@@ -40,14 +40,14 @@ def test_new_checkpoint_starts_after_the_notes_of_an_earlier_one(tmp_path: Path)
     earlier.of(1)
     notes = [earlier.note(number) for number in range(3)]
     assert notes == ["4000", "5000", ""]
-    BatchTimes(tmp_path, readings()).start_after(["by another tool", *notes])
+    BatchTimes(tmp_path, readings()).start_after(newest_noted(["by another tool", *notes]))
     times = BatchTimes(tmp_path, readings(10, 20))
     assert [times.of(0), times.of(1), times.known(1), times.known(2)] == [5_002, 5_004, 5_004, None]
 
 
 def test_notes_without_times_are_ignored(tmp_path: Path):
     times = BatchTimes(tmp_path, readings(10))
-    times.start_after(["", "by another tool"])
+    times.start_after(newest_noted(["", "by another tool"]))
     assert [times.of(0), [path.name for path in tmp_path.iterdir()]] == [10, ["0"]]
 
 
@@ -111,8 +111,8 @@ def test_renewed_batch_keeps_its_name(tmp_path: Path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["0", "1", "1.name"]
 
 
-def test_notes_of_several_calls_count_together(tmp_path: Path):
+def test_latest_time_of_several_calls_counts(tmp_path: Path):
     times = BatchTimes(tmp_path, readings(10))
-    times.start_after(["5000"])
-    times.start_after(["4000"])
+    times.start_after(5_000)
+    times.start_after(4_000)
     assert times.of(0) == 5_002
