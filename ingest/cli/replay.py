@@ -28,10 +28,7 @@ _MAY_HIDE = (
     "(`timestamp: event`), the replay hides their value"
 )
 _NO_RECORDS = "no record of the pipeline's topics has a timestamp in this range (times without a zone are UTC)"
-_NOTHING_REPLAYED = (
-    "nothing was replayed: the topics have no record in this range (times without a zone are UTC), or the pipeline "
-    "has not stored those that they have; see --dry-run"
-)
+_NOTHING_REPLAYED = "nothing was replayed: the topics have no record in this range (times without a zone are UTC)"
 _SHOWN = 20  # batches that a dry run lists
 
 
@@ -138,9 +135,9 @@ def _show_interrupted(out: Output, run: "RangeReplay", plan: "RangePlan") -> Non
         )
 
 
-def _note_left_out(out: Output, plan: "RangePlan") -> None:
-    if plan.not_durable:
-        left_out = counted(plan.not_durable, "offset")
+def _note_left_out(out: Output, totals: "ReplayTotals") -> None:
+    if totals.not_durable:
+        left_out = counted(totals.not_durable, "offset")
         out.note(f"left out: {left_out} of this range, which the pipeline has not stored yet", "yellow")
 
 
@@ -162,13 +159,13 @@ def _show_plan(out: Output, run: "RangeReplay", plan: "RangePlan") -> None:
             "has_changed": plan.has_changed,
             "is_refused": is_refused,
             "may_hide_values": may_hide_values,
-            "not_durable": plan.not_durable,
+            "not_durable": plan.totals.not_durable,
         }
         out.json(about | counts)
         return
-    _note_left_out(out, plan)
+    _note_left_out(out, plan.totals)
     if not plan.batches and not plan.resumes:
-        if not plan.not_durable:
+        if not plan.totals.not_durable:
             out.note(_NO_RECORDS, "yellow")
         return
     rows = [
@@ -204,11 +201,14 @@ def _show_totals(out: Output, totals: "ReplayTotals") -> None:
                 "dead_lettered": dict(totals.dead_lettered),
                 "cells": totals.cells,
                 "has_changed": totals.has_changed,
+                "not_durable": totals.not_durable,
             }
         )
         return
+    _note_left_out(out, totals)
     if not totals.records:
-        out.note(_NOTHING_REPLAYED, "yellow")
+        if not totals.not_durable:
+            out.note(_NOTHING_REPLAYED, "yellow")
         return
     dropped, dead_lettered = totals.dropped.total(), totals.dead_lettered.total()
     numbers = (totals.batches, totals.read, totals.stored, dropped, dead_lettered, totals.cells)

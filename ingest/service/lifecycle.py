@@ -8,6 +8,9 @@ from contextlib import contextmanager
 from enum import Enum
 from types import FrameType
 
+from ingest.observe.logs import logger
+
+_log = logger(__name__)
 INTERRUPTED = 130  # the exit code shells give a process ended by SIGINT
 
 
@@ -105,4 +108,7 @@ class Stop:
                 continue
             if number == signal.SIGINT:
                 self.exit_code = INTERRUPTED
+            if not self.requested.is_set():
+                # now, since a batch or a start may take long
+                _log.info("stop requested; a second signal stops at once", signal=signal.Signals(number).name)
             self.request(receiver)

@@ -55,11 +55,11 @@ def events(count: int, chosen: random.Random) -> tuple[list[Given], Sums, int]:
     return records, sums, count - sum(hits.values())
 
 
-def pipeline(kafka: Kafka, topic: str, group: str, store: str, table: str) -> dict[str, Any]:
+def pipeline(kafka: Kafka, topic: str, group: str, store: str, table: str, batch: int) -> dict[str, Any]:
     attributes = {"2hb_": "%{page}", "2hb_c:amount": "%{amount}", "2hb_c:hits": "1"}
     return {
         "source": {
-            "kafka": {"brokers": kafka.brokers, "topics": [topic], "group": group, "max_events_per_batch": 1_000}
+            "kafka": {"brokers": kafka.brokers, "topics": [topic], "group": group, "max_events_per_batch": batch}
         },
         "decorators": [{"kv": {}}, {"template": {"attributes": attributes}}],
         "sinks": [{"attr2hbase": {"store": store, "table": table}}],
@@ -93,6 +93,7 @@ class Counting:
         self.tables = {"to_rocksdb": unique("sums"), "to_hbase": unique("sums")}
         stores = {"to_rocksdb": "embedded", "to_hbase": "cluster"}
         group = unique("counts")
+        batch = max(1_000, count // 200)  # a kill soon after its beginning is still within it
         updates = {"processor": "sum", "columns": ["c"]}
         self.content: dict[str, Any] = {
             "spark": {"master": "local[2,4]"},
@@ -107,7 +108,7 @@ class Counting:
                 for name, store in stores.items()
             },
             "pipelines": {
-                name: pipeline(kafka, self.topic, f"{group}-{name}", store, self.tables[name])
+                name: pipeline(kafka, self.topic, f"{group}-{name}", store, self.tables[name], batch)
                 for name, store in stores.items()
             },
         }

@@ -8,8 +8,17 @@ COUNT = 20_000
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("store", ["rocksdb", "hbase"])
-def test_f01_killed_and_restarted(ledger_run: LedgerRuns, store: str) -> None:
+def test_f01_killed_and_restarted_with_rocksdb(ledger_run: LedgerRuns) -> None:
+    killed_and_restarted(ledger_run, "rocksdb")
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("protocol")
+def test_f01_killed_and_restarted_with_hbase(ledger_run: LedgerRuns) -> None:
+    killed_and_restarted(ledger_run, "hbase")
+
+
+def killed_and_restarted(ledger_run: LedgerRuns, store: str) -> None:
     run = ledger_run("F01 SIGKILL of everything", store=store)
     run.produce(COUNT)
     run.start()

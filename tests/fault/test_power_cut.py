@@ -84,7 +84,7 @@ from ingest.service.replay.plan import ReplayBatch, BatchKind
 from ingest.service.replay.request import ReplayRequest
 from ingest.service.replay.state import ReplayState, ReplayTotals
 state = ReplayState(folder / "replays" / "p", ReplayRequest(from_ms=1, to_ms=2), "f")
-state.start([ReplayBatch(BatchKind.WHOLE, 0, 1_000, {("ticks", 0): (0, 1)})], {"ticks": "a"})
+state.start([ReplayBatch(BatchKind.WHOLE, 0, 1_000, {("ticks", 0): (0, 1)})], {"ticks": "a"}, ReplayTotals())
 returned()
 state.progress(ReplayTotals(batches=1))
 returned()

@@ -15,7 +15,7 @@ from ingest.dead_letters.files import FileDeadLetters
 from ingest.formats.times import moment
 from ingest.service.replay.plan import BatchKind, ReplayBatch
 from ingest.service.replay.request import ReplayRequest
-from ingest.service.replay.state import ReplayState
+from ingest.service.replay.state import ReplayState, ReplayTotals
 from ingest.spark.streaming.batch_log import BatchLog, LoggedBatch
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
@@ -103,7 +103,7 @@ def test_interrupted_replay_does_not_read_a_topic_that_was_recreated(kafka: Kafk
     request = ReplayRequest(from_ms=ticks.FIRST_MS, to_ms=ticks.FIRST_MS + HOUR_MS)
     state = ReplayState(tmp_path / "data" / "state" / "replays" / PIPELINE, request, "")
     batch = ReplayBatch(BatchKind.WHOLE, 0, NOON_MS, {(made.topic, 0): (0, 20)})
-    state.start([batch], {made.topic: "of the deleted topic"})
+    state.start([batch], {made.topic: "of the deleted topic"}, ReplayTotals())
     for options in ([], ["--dry-run"]):
         error = replayed(service, request.from_ms, request.to_ms, *options, code=1)["error"]
         assert ("recreated since this replay was planned" in error, made.topic in error) == (True, True)

@@ -63,12 +63,11 @@ class RangePlan:
 
     Attributes:
         batches: in the order in which they run.
-        totals: of the batches that an earlier, interrupted run has finished.
+        totals: of the batches that are finished: by an earlier, interrupted run.
         resumes: whether there was such a run.
         has_changed: whether the pipeline has changed since that run began, so that the finished batches have the
             results of its earlier version.
         topic_ids: topic -> its id when the batches were planned, as far as it is known.
-        not_durable: number of offsets in the time range that are left out because the pipeline has not stored them.
     """
 
     batches: Sequence[ReplayBatch]
@@ -76,7 +75,6 @@ class RangePlan:
     resumes: bool = False
     has_changed: bool = False
     topic_ids: Mapping[str, str] = field(default_factory=dict)
-    not_durable: int = 0
 
     @property
     def offsets(self) -> int:
@@ -186,14 +184,14 @@ class RangeReplay:
             in_range = offsets_between(admin, topics, self._request)
         known_ids = TopicIds(checkpoint.folder).known()
         selected = cut_at(in_range, durable_ends(batches, acknowledged, known_ids, now))
-        not_durable = offsets_in(in_range) - offsets_in(selected)
+        totals = ReplayTotals(not_durable=offsets_in(in_range) - offsets_in(selected))
         logged = list(replay_batches(batches, selected, now))
         if self._pipeline_plan.updates:
             rolled_back = batches_rolled_back(logged, self._rolled_back(batches))
-            return RangePlan(rolled_back, ReplayTotals(), topic_ids=now.ids, not_durable=not_durable)
+            return RangePlan(rolled_back, totals, topic_ids=now.ids)
         time_ms = now_ms() if self._request.at_ms is None else self._request.at_ms
         others = unlogged_batches(logged, selected, time_ms, self._settings.max_events_per_batch)
-        return RangePlan([*others, *logged], ReplayTotals(), topic_ids=now.ids, not_durable=not_durable)
+        return RangePlan([*others, *logged], totals, topic_ids=now.ids)
 
     def interrupted_plan(self) -> RangePlan | None:
         """
@@ -280,7 +278,7 @@ class RangeReplay:
                     check_owner=lock.check,
                 )
                 if not plan.resumes:
-                    self._state.start(plan.batches, plan.topic_ids)
+                    self._state.start(plan.batches, plan.topic_ids, totals)
                 elif plan.has_changed:
                     _log.warning(
                         "the pipeline has changed since this replay began; finished micro-batches are not run again",

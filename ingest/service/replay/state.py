@@ -14,7 +14,7 @@ from ingest.service.replay.plan import ReplayBatch
 from ingest.service.replay.request import ReplayRequest
 
 FORMAT = 1
-_PLAIN = ("batches", "records", "read", "stored", "cells", "has_changed")
+_PLAIN = ("batches", "records", "read", "stored", "cells", "has_changed", "not_durable")
 
 
 @dataclass(slots=True)
@@ -26,6 +26,8 @@ class ReplayTotals:
         batches: number of finished micro-batches.
         records: read from Kafka, before fan-outs.
         has_changed: whether some of them ran with another version of the pipeline than those after them.
+        not_durable: number of offsets of the time range that were left out when the replay began, because the pipeline
+            had not stored them.
     """
 
     batches: int = 0
@@ -36,6 +38,7 @@ class ReplayTotals:
     dropped: Counter[str] = field(default_factory=Counter)
     dead_lettered: Counter[str] = field(default_factory=Counter)
     has_changed: bool = False
+    not_durable: int = 0
 
     def add(self, counts: Counts) -> None:
         """Add a finished micro-batch."""
@@ -145,13 +148,14 @@ class ReplayState:
             hint="remove the file, and the replay starts from its first micro-batch",
         )
 
-    def start(self, batches: Sequence[ReplayBatch], topic_ids: Mapping[str, str]) -> None:
+    def start(self, batches: Sequence[ReplayBatch], topic_ids: Mapping[str, str], totals: ReplayTotals) -> None:
         """
         Store the plan before anything of it runs.
 
         Args:
             batches: of the plan.
             topic_ids: topic -> its id, as far as the cluster reports it.
+            totals: of no batch.
 
         Raises:
             StoreUnavailableError: not possible now.
@@ -161,8 +165,7 @@ class ReplayState:
         header = orjson.dumps({"format": FORMAT, "request": self._request.selection()} | about)
         with file_errors(self._folder):
             make_folder(self._folder)
-            self._done.unlink(missing_ok=True)
-            sync_folder(self._folder)
+            self.progress(totals)  # before the plan, so that it replaces that of another replay
             write_durably(self._plan_file, b"\n".join([header, *(batch.to_json() for batch in batches), b""]))
 
     def progress(self, totals: ReplayTotals) -> None:

@@ -112,6 +112,7 @@ def test_running_service_runs_the_replay(ingest, service: Service):
             "dead_lettered": {"bad_json": 3},
             "cells": 1_180,
             "has_changed": False,
+            "not_durable": 0,
         },
     )
 
@@ -194,12 +195,13 @@ def test_first_replay_of_a_range_without_records_succeeds(ingest, folder: Path, 
 
 def test_records_that_are_not_stored_yet_are_named(ingest, folder: Path, monkeypatch: pytest.MonkeyPatch):
     assert ingest("init", "--template", "kafka").code == 0
-    plan = range_replay.RangePlan([], ReplayTotals(), not_durable=30)
+    plan = range_replay.RangePlan([], ReplayTotals(not_durable=30))
     monkeypatch.setattr(range_replay.RangeReplay, "plan", lambda _: plan)
-    done = ingest("replay", "pipeline.yaml", *TIMES, "--dry-run")
-    assert "left out: 30 offsets of this range, which the pipeline has not stored yet" in done.err
-    assert "no record" not in done.err
-    assert ingest("replay", "pipeline.yaml", *TIMES, "--dry-run", "--output", "json").json["not_durable"] == 30
+    for options in ([], ["--dry-run"]):
+        done = ingest("replay", "pipeline.yaml", *TIMES, *options)
+        assert "left out: 30 offsets of this range, which the pipeline has not stored yet" in done.err
+        assert "no record" not in done.err
+        assert ingest("replay", "pipeline.yaml", *TIMES, *options, "--output", "json").json["not_durable"] == 30
 
 
 def test_range_without_records_is_named(ingest, folder: Path, own: list[ReplayRequest]):
@@ -261,7 +263,7 @@ def test_resumed_replay_of_a_changed_pipeline_prints_a_warning(ingest, folder: P
     batches = [
         ReplayBatch(BatchKind.WHOLE, number, 1_000 + number, {("t", 0): (number, number + 1)}) for number in (0, 1)
     ]
-    state.start(batches, {})
+    state.start(batches, {}, ReplayTotals())
     state.progress(ReplayTotals(batches=1))
     resumes, warning = "resumes after 1 micro-batch", "the pipeline has changed since this replay began"
     for options in ([], ["--dry-run"]):

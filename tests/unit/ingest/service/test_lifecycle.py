@@ -1,5 +1,6 @@
 """Signals: the first stops gracefully, the second at once; SIGHUP is counted."""
 
+import json
 import os
 import signal
 import subprocess
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from ingest.observe.logs import set_up
 from ingest.service.lifecycle import HeldHangUps, Stop
 from tests.support.waiting import reached
 
@@ -17,6 +19,7 @@ ROOT = Path(__file__).resolve().parents[4]
 
 MANY_SIGNALS = """
 import os, signal, sys, threading
+from ingest.observe.logs import set_up
 from ingest.service.lifecycle import Stop
 
 def send():
@@ -34,6 +37,7 @@ def hang_up():
 
 COUNT = int(sys.argv[1])
 stop, sent, handled = Stop(), threading.Event(), threading.Event()
+set_up()
 with stop.on_signals():
     sender = threading.Thread(target=send)
     sender.start()
@@ -46,7 +50,8 @@ print(stop.requested.is_set(), stop.at_once.is_set(), stop.hang_ups, stop.exit_c
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
-def test_first_signal_stops_gracefully_and_second_at_once(number: int, code: int):
+def test_first_signal_stops_gracefully_and_second_at_once(number: int, code: int, capsys: pytest.CaptureFixture[str]):
+    set_up()
     stop = Stop()
     with stop.on_signals():
         os.kill(os.getpid(), number)
@@ -55,6 +60,8 @@ def test_first_signal_stops_gracefully_and_second_at_once(number: int, code: int
         os.kill(os.getpid(), number)
         assert stop.at_once.wait(WAIT_S)
     assert stop.exit_code == code
+    (line,) = capsys.readouterr().err.splitlines()
+    assert json.loads(line)["signal"] == signal.Signals(number).name
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
@@ -105,7 +112,9 @@ def test_signals_while_the_main_thread_polls_the_events_cannot_block_it():
         timeout=120,
         check=False,
     )
-    assert (done.returncode, done.stdout, done.stderr) == (0, f"True True {count // 10} 0\n", "")
+    assert (done.returncode, done.stdout) == (0, f"True True {count // 10} 0\n")
+    (line,) = done.stderr.splitlines()
+    assert json.loads(line)["signal"] == "SIGTERM"
 
 
 def test_hang_up_before_the_handlers_counts():

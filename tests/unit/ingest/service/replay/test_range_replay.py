@@ -106,7 +106,7 @@ BATCHES = [ReplayBatch(BatchKind.WHOLE, number, 1_000 + number, {P0: (number, nu
 
 def test_each_micro_batch_waits_for_the_rate_and_for_an_overloaded_store(tmp_path: Path):
     replay = replay_of(tmp_path)
-    replay._state.start(BATCHES, {"t": "a"})
+    replay._state.start(BATCHES, {"t": "a"}, ReplayTotals())
     runner, plan, waits = Runner(), RangePlan(BATCHES, ReplayTotals()), Waits()
     replay._run(runner, plan, waits, lambda _totals, _number: None)  # type: ignore[arg-type]
     assert (waits.seconds, runner.ran, plan.totals.records) == ([0.0, 1.5], [0, 1], 20)
@@ -121,7 +121,7 @@ def test_progress_is_stored_as_soon_as_the_disk_is_available_again(tmp_path: Pat
         path.write_bytes(content)
 
     replay = replay_of(tmp_path)
-    replay._state.start(BATCHES, {"t": "a"})
+    replay._state.start(BATCHES, {"t": "a"}, ReplayTotals())
     monkeypatch.setattr(replay_state, "write_durably", write_durably)
     replay._run(Runner(), RangePlan(BATCHES, ReplayTotals()), Waits(), lambda _totals, _number: None)  # type: ignore[arg-type]
     stored = replay._state.load()
@@ -170,7 +170,7 @@ def test_batch_that_is_acknowledged_while_the_replay_is_planned_is_a_logged_one(
     monkeypatch.setattr(range_replay, "required_topics_of", lambda _settings, _admin: ["t"])
     plan = replay.plan()
     assert [(batch.kind, batch.number) for batch in plan.batches] == [(BatchKind.WHOLE, 0), (BatchKind.WHOLE, 1)]
-    assert (plan.topic_ids, plan.not_durable) == ({"t": "a"}, 0)
+    assert (plan.topic_ids, plan.totals.not_durable) == ({"t": "a"}, 0)
 
 
 def test_records_that_are_not_durable_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -180,7 +180,7 @@ def test_records_that_are_not_durable_are_counted(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(range_replay, "KafkaAdmin", Cluster)
     monkeypatch.setattr(range_replay, "required_topics_of", lambda _settings, _admin: ["t"])
     plan = replay.plan()
-    assert (plan.offsets, plan.not_durable) == (100, 100)
+    assert (plan.offsets, plan.totals.not_durable) == (100, 100)
 
 
 def test_topic_that_is_recreated_ends_the_replay_before_the_next_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -192,7 +192,7 @@ def test_topic_that_is_recreated_ends_the_replay_before_the_next_batch(tmp_path:
 
     replay = replay_of(tmp_path)
     plan = RangePlan(BATCHES, ReplayTotals(), topic_ids={"t": "a"})
-    replay._state.start(plan.batches, plan.topic_ids)
+    replay._state.start(plan.batches, plan.topic_ids, plan.totals)
     runner = Runner()
     monkeypatch.setattr(range_replay, "KafkaAdmin", Recreated)
     with pytest.raises(PositionLostError, match='recreated since this replay was planned: topic "t"') as caught:
@@ -205,7 +205,7 @@ def test_result_says_whether_the_pipeline_was_changed_meanwhile(tmp_path: Path, 
     replay = replay_of(tmp_path)
     version = replay._pipeline.fingerprint if fingerprint is None else fingerprint
     state = ReplayState(replay._state.plan_file.parent, replay._request, version)
-    state.start(BATCHES, {})
+    state.start(BATCHES, {}, ReplayTotals())
     state.progress(ReplayTotals(batches=len(BATCHES)))
     assert replay.run().has_changed is (fingerprint is not None)
 

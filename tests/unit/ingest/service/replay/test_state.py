@@ -29,8 +29,8 @@ def test_replay_that_never_started_has_no_state(state: ReplayState, tmp_path: Pa
 
 
 def test_progress_survives(state: ReplayState, tmp_path: Path):
-    state.start(BATCHES, IDS)
-    assert state.load() == (BATCHES, ReplayTotals(), "f1", IDS)
+    state.start(BATCHES, IDS, ReplayTotals(not_durable=7))
+    assert state.load() == (BATCHES, ReplayTotals(not_durable=7), "f1", IDS)
     totals = ReplayTotals()
     totals.add(Counts(records=5, read=6, stored=3, dropped=Counter(no_key=2), dead_lettered=Counter(bad_json=1)))
     state.progress(totals)
@@ -39,32 +39,32 @@ def test_progress_survives(state: ReplayState, tmp_path: Path):
 
 
 def test_finished_replay_starts_anew(state: ReplayState):
-    state.start(BATCHES, IDS)
+    state.start(BATCHES, IDS, ReplayTotals())
     state.progress(ReplayTotals(batches=3))
     state.finish()
     state.finish()
     assert state.load() is None
-    state.start(BATCHES[:1], IDS)
+    state.start(BATCHES[:1], IDS, ReplayTotals())
     assert state.load() == (BATCHES[:1], ReplayTotals(), "f1", IDS)
 
 
 def test_progress_of_an_earlier_replay_does_not_count(state: ReplayState, tmp_path: Path):
-    state.start(BATCHES, IDS)
+    state.start(BATCHES, IDS, ReplayTotals())
     state.progress(ReplayTotals(batches=2))
     state.plan_file.unlink()  # killed within `finish`
-    state.start(BATCHES, IDS)
+    state.start(BATCHES, IDS, ReplayTotals())
     assert state.load() == (BATCHES, ReplayTotals(), "f1", IDS)
 
 
 def test_other_options_are_refused(state: ReplayState, tmp_path: Path):
-    state.start(BATCHES, IDS)
+    state.start(BATCHES, IDS, ReplayTotals())
     with pytest.raises(ConflictError, match="other options"):
         ReplayState(tmp_path / "replays", ReplayRequest(from_ms=1_000, to_ms=2_000, overwrite=True), "f1").load()
     assert ReplayState(tmp_path / "replays", ReplayRequest(from_ms=1_000, to_ms=2_001), "f1").load() is None
 
 
 def test_plan_keeps_the_version_of_the_pipeline(state: ReplayState, tmp_path: Path):
-    state.start(BATCHES, IDS)
+    state.start(BATCHES, IDS, ReplayTotals())
     assert ReplayState(tmp_path / "replays", REQUEST, "f2").load() == (BATCHES, ReplayTotals(), "f1", IDS)
 
 
@@ -73,7 +73,7 @@ def test_plan_keeps_the_version_of_the_pipeline(state: ReplayState, tmp_path: Pa
     [(b'"format":1', b'"format":2', "format 2"), (b"[", b"{", "cannot be read"), (b'"request"', b'"r"', "request")],
 )
 def test_damaged_or_newer_plan_is_refused(state: ReplayState, old: bytes, new: bytes, message: str):
-    state.start(BATCHES, IDS)
+    state.start(BATCHES, IDS, ReplayTotals())
     state.plan_file.write_bytes(state.plan_file.read_bytes().replace(old, new, 1))
     with pytest.raises(IntegrityError, match=message):
         state.load()
