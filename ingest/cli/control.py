@@ -24,6 +24,7 @@ NameArgument = Annotated[
 WAIT_S = 60.0
 """How long a command waits for its effect; it is carried out later too."""
 _POLL_S = 0.2
+_STARTED = ("running", "blocked", "backing_off")
 
 
 def status(
@@ -99,7 +100,7 @@ def resume(out: Output, file: FileArgument, pipeline: NameArgument = None) -> No
     """
     name, configuration, client = _target(out, file, pipeline, "resume")
     if _send_or_record(out, configuration, client, name, "resume", record=lambda pauses: pauses.clear(name)):
-        _wait(out, client, name, lambda each: each["state"] not in ("paused", "starting", "failed"), "started")
+        _wait(out, client, name, lambda each: each["state"] in _STARTED, "started")
     else:
         _show_recorded(out, name, is_paused=False)
         out.next(f"ingest run {file}")
@@ -132,7 +133,7 @@ def log_level(
     level: Annotated[LogLevel, typer.Argument(metavar="LEVEL", help="Lowest level that is written.")],
 ) -> None:
     """
-    Set the log level of a running service and its workers, until it ends.
+    Set the log level of a running service and its workers, until it ends or reloads its file.
 
     Example: ingest log-level pipeline.yaml debug
     """
@@ -239,13 +240,16 @@ def _wait(
     Wait until a pipeline has changed, and show its status.
 
     Raises:
-        NotReachedError: it has ended, or does not change within 60 s.
+        NotReachedError: it has ended, was removed, or does not change within 60 s.
     """
     from ingest.service.endpoint.client import NotReachedError
+    from ingest.service.endpoint.patience import answered
 
     deadline = time.monotonic() + WAIT_S
     while True:
-        found = [each for each in client.status() if each["name"] == pipeline]
+        found = [each for each in answered(client.status) if each["name"] == pipeline]
+        if not found:
+            raise NotReachedError(f'pipeline "{pipeline}" is not {what}: a reload has removed it')
         ended = [each for each in found if each["state"] in ("failed", "stopped") and not is_reached(each)]
         if ended or all(map(is_reached, found)) or time.monotonic() >= deadline:
             break

@@ -15,6 +15,9 @@ from ingest.durable import StatePath, file_errors, make_folder, write_durably
 from ingest.kafka.stored import Stored, TopicSettings
 from ingest.observe.logs import logger
 
+CREATE_WITH = " --config retention.ms=-1"
+"""Options of `kafka-topics.sh` for a topic of dead letters."""
+
 OVERHEAD_BYTES = 512  # of a record batch with one record: 61 for the batch, about 20 for the record, rounded up
 _TOPICS = "topics"
 """File with the names of the topics, one in a line: another topic in the file of the pipeline must not hide them."""
@@ -50,7 +53,7 @@ class TopicReader(Protocol):
 class TopicAdmin(Protocol):
     """Reads the settings of the topic."""
 
-    def settings(self, topic: str) -> TopicSettings:
+    def settings(self, topic: str, *, create_with: str = "") -> TopicSettings:
         """Its size limit and retention."""
 
     def incarnation(self, topic: str) -> str:
@@ -226,7 +229,7 @@ class KafkaDeadLetters(DeadLetterQueue):
     def _limit(self) -> int:
         if self._max_value_bytes is None:
             with self._make_admin() as admin:
-                settings = admin.settings(self._topic)
+                settings = admin.settings(self._topic, create_with=CREATE_WITH)
             self._max_value_bytes = settings.max_message_bytes - OVERHEAD_BYTES
             loss = loss_of_dead_letters(self._topic, settings)
             if loss is not None:

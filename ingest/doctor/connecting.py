@@ -154,9 +154,9 @@ def _connect_source(catalog: "Catalog", component: "Component[Any]") -> str:
 
 def _connect_dead_letter_topic(topic: DeadLetterTopic) -> "tuple[str, Loss | None]":
     """The same check as at the start of a pipeline."""
-    from ingest.dead_letters.kafka import loss_of_dead_letters
+    from ingest.dead_letters.kafka import CREATE_WITH, loss_of_dead_letters
     from ingest.kafka.admin import KafkaAdmin
 
     with KafkaAdmin(topic.connection()) as admin:
-        settings = admin.settings(topic.topic)
+        settings = admin.settings(topic.topic, create_with=CREATE_WITH)
     return f"records of at most {settings.max_message_bytes} bytes", loss_of_dead_letters(topic.topic, settings)

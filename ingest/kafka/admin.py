@@ -163,15 +163,19 @@ class KafkaAdmin:
                 raise ConflictError(f'topic "{name}" already exists') from error
             self._client.wait_for_topics([name], timeout_ms=ANSWER_MS)
 
-    def settings(self, topic: str) -> TopicSettings:
+    def settings(self, topic: str, *, create_with: str = "") -> TopicSettings:
         """
-        Settings of a topic for dead letters; the size limit is that of the topic or of our producer, the smaller one.
+        Settings of a topic; the size limit is that of the topic or of our producer, the smaller one.
+
+        Args:
+            topic: its name.
+            create_with: as of `partitions`.
 
         Raises:
             NotFoundError: there is no such topic.
         """
         # brokers return settings for topics that do not exist, too
-        self.partitions([topic], create_with=" --config retention.ms=-1")
+        self.partitions([topic], create_with=create_with)
         resource = ConfigResource(ConfigResourceType.TOPIC, topic)
         with translating(f'reading settings of topic "{topic}"'):
             answer = self._client.describe_configs([resource], config_filter=ConfigFilterType.ALL)

@@ -1,4 +1,4 @@
-"""The fields of a topic's records and settings that a dead-letter queue needs; imports no client."""
+"""A record of a topic, and the settings of one; imports no client."""
 
 from typing import NamedTuple
 

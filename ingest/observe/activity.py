@@ -133,9 +133,11 @@ class Activity:
             self._of(pipeline).retention = dict(used)
 
     def remove(self, pipeline: str) -> None:
-        """Forget a pipeline that the service does not have any more."""
+        """Forget a pipeline that the service does not have any more, but not its totals since the start."""
         with self._lock:
-            self._pipelines.pop(pipeline, None)
+            found = self._pipelines.pop(pipeline, None)
+            if found is not None:
+                self._pipelines[pipeline] = _Pipeline(self._clock(), found.totals, found.dead_letters)
 
     def of(self, pipeline: str) -> dict[str, Any]:
         """The activity of a pipeline as plain data."""

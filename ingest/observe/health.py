@@ -33,7 +33,7 @@ class PipelineHealth(NamedTuple):
     The health of one pipeline.
 
     Attributes:
-        reason: why it is blocked, backing off, failed or stopping; "" otherwise. A longer one ends with "…".
+        reason: why it is blocked, backing off or failed; "" otherwise. A longer one ends with "…".
         since_s: when it entered this state, seconds since the epoch; a new reason in the same state does not change it.
     """
 

@@ -191,10 +191,18 @@ class Metrics:
         """Set the lag of all partitions, as measured at a time (epoch): from then on an acknowledgement is awaited."""
         with self._lock:
             if not records:
-                self._awaited_since_s.pop(pipeline, None)
-                self._gauges["ingest_ack_due_timestamp_seconds"].remove_by_labels({"pipeline": pipeline})
+                self._await_none(pipeline)
             elif pipeline not in self._awaited_since_s:
                 self._set_due(pipeline, at_s)
+
+    def resumed(self, pipeline: str) -> None:
+        """A pipeline reads again: the time of a pause does not count, and the next lag starts to await."""
+        with self._lock:
+            self._await_none(pipeline)
+
+    def _await_none(self, pipeline: str) -> None:
+        self._awaited_since_s.pop(pipeline, None)
+        self._gauges["ingest_ack_due_timestamp_seconds"].remove_by_labels({"pipeline": pipeline})
 
     def _set_due(self, pipeline: str, since_s: float) -> None:
         self._awaited_since_s[pipeline] = since_s
@@ -204,10 +212,9 @@ class Metrics:
     def lag_unknown(self, pipeline: str) -> None:
         """Remove the lag of a pipeline, which nothing measures any more."""
         with self._lock:
-            for name in ("ingest_lag_records", "ingest_ack_due_timestamp_seconds"):
-                self._gauges[name].remove_by_labels({"pipeline": pipeline})
+            self._gauges["ingest_lag_records"].remove_by_labels({"pipeline": pipeline})
             self._lags.pop(pipeline, None)
-            self._awaited_since_s.pop(pipeline, None)
+            self._await_none(pipeline)
         self._on_lag_unknown(pipeline)
 
     def retention(self, pipeline: str, used: Mapping[TopicPartition, float]) -> None:

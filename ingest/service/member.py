@@ -4,10 +4,14 @@ import threading
 import time
 from dataclasses import dataclass
 
+from ingest.api import IngestError
+from ingest.observe.health import State
+from ingest.observe.logs import logger
 from ingest.service.observer import PipelineObserver
 from ingest.service.pipeline import LivePipeline
 from ingest.spark.streaming.query import PipelineQuery
 
+_log = logger(__name__)
 START_SLOW_S = 20.0  # a start that takes longer is reported; that of Spark takes up to 15 s on a busy machine
 
 
@@ -85,6 +89,14 @@ class Member:
             self.observer.start_slow(
                 f"the start has run for over {START_SLOW_S:g} s; a store, a sink, the source or Spark may hang"
             )
+
+    def fail(self, error: BaseException) -> None:
+        """The pipeline has failed, and is not started again."""
+        self.is_done = True
+        self.error = error
+        code = error.code if isinstance(error, IngestError) else "query_failed"
+        self.observer.end(State.FAILED, str(error), code)
+        _log.error("pipeline failed", pipeline=self.name, reason=str(error))
 
     @property
     def query(self) -> PipelineQuery:

@@ -11,6 +11,9 @@ from ingest.observe.logs import logger
 from ingest.observe.metrics import Metrics
 from ingest.receipt import Counts
 
+MAX_FIRST_LINE_CHARS = 1_000
+"""Of an error before a note about it; a longer one is shortened."""
+
 _OBSTACLES = ("jvm", "start", "source", "restart", "batch", "stage")
 """What may block a pipeline; of several, the first is published: a start precedes what stopped the earlier query."""
 
@@ -95,6 +98,7 @@ class PipelineObserver:
 
     def resumed(self) -> None:
         """The pipeline starts again after a pause."""
+        self._metrics.resumed(self._pipeline)
         with self._lock:
             self._unblocked_state = State.STARTING
             self._publish()
@@ -196,3 +200,15 @@ class PipelineObserver:
         except Exception:  # noqa: BLE001 - a display must not prevent the acknowledgement
             _log.error("the progress display has failed", pipeline=self._pipeline, exc_info=True)
             self._follow = lambda _pipeline, _totals: None
+
+
+def with_note(text: str, note: str) -> str:
+    """
+    The text of an error with a note after its first line, which is the line that `ingest status` shows.
+
+    The lines after it, such as Spark's stack traces and plan, may be cut off.
+    """
+    first, newline, rest = text.strip().partition("\n")
+    if len(first) > MAX_FIRST_LINE_CHARS:
+        first = first[: MAX_FIRST_LINE_CHARS - 1] + "…"
+    return f"{first}; {note}{newline}{rest}"

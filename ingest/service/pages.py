@@ -101,7 +101,8 @@ class Pages:
                 _route("GET", "/reload", self._newest_reload),
                 _route("GET", "/reload/<int:number>", self._reload_of),
                 _route("POST", "/reload", self._reload),
-            ]
+            ],
+            merge_slashes=False,  # it would answer with a redirect
         )
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:

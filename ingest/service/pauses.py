@@ -1,6 +1,6 @@
 """Which pipelines are paused, in the state of a service."""
 
-from ingest.durable import StatePath, make_folder
+from ingest.durable import StatePath, file_errors, make_folder
 from ingest.durable.marker import Marker
 
 
@@ -24,12 +24,15 @@ class Pauses:
 
     def set(self, pipeline: str) -> None:
         """Pause a pipeline; durable when this returns."""
-        make_folder(self._folder)
+        with file_errors(self._folder):
+            make_folder(self._folder)
         self._marker(pipeline).write()
 
     def clear(self, pipeline: str) -> None:
         """End the pause of a pipeline; durable when this returns."""
-        if self._folder.exists():
+        with file_errors(self._folder):
+            is_any_set = self._folder.exists()
+        if is_any_set:
             self._marker(pipeline).remove()
 
     def _marker(self, pipeline: str) -> Marker:

@@ -89,11 +89,18 @@ class LivePipeline:
         self.every_s = every_s
         shared.metrics.triggered(self.name, self.every_s)
 
-    def attach(self, session: Session, ask: TimedCaller) -> None:
-        """Attach the pipeline to a Spark session that has its `jars` and Java properties; nothing is read yet."""
+    def attach(self, session: Session, ask: TimedCaller, ask_state: TimedCaller) -> None:
+        """
+        Attach the pipeline to a Spark session that has its `jars` and Java properties; nothing is read yet.
+
+        Args:
+            session: Spark's.
+            ask: calls Spark's JVM.
+            ask_state: reads files of the state.
+        """
         self._session = session
         self._cancelled, self._ask = CancelledTasks(session), ask
-        self._query = PipelineQuery(self.name, self._checkpoint, self._job(session, self._cancelled), ask)
+        self._query = PipelineQuery(self.name, self._checkpoint, self._job(session, self._cancelled), ask, ask_state)
 
     @property
     def query(self) -> PipelineQuery:
@@ -114,17 +121,21 @@ class LivePipeline:
         Raises:
             StoreUnavailableError: a store is unavailable.
             SourceUnavailableError: the source is unavailable.
+            ConflictError: another driver has taken the checkpoint.
             IngestError: the checkpoint belongs to another source, or positions are lost.
             Exception: raised by Spark.
         """
         query, session = self.query, self._session
         assert session is not None  # noqa: S101 - for mypy: set with the query
+        # a driver that was cut off may start again, or go on, after another one has taken over
+        self._checkpoint.check_locked()
         for committer in self._committers.values():
             committer.recover()
         self._tables.claim(self._source, partial(self._dead_letters.publish, ()))
         self._checkpoint.claim(identity_of(self._source))
         frame = record_frame(self._source.frame(session), self._source.kind)
         self._refuse_older_state()
+        self._checkpoint.check_locked()
         # only now: the checks above may refuse the checkpoint
         self._checkpoint.note_configuration(self._pipeline.fingerprint)
         query.start(frame, Trigger(once=self._shared.once, every_s=self.every_s))

@@ -22,7 +22,6 @@ from ingest.service.shared import Shared
 from ingest.service.state_wait import StartStoppedError, StateWait
 from ingest.service.stores import refuse_cluster
 from ingest.spark.streaming.reading import Session
-from ingest.spark.streaming.timed_caller import TimedCaller
 
 STOP_S = 5.0
 """On a stop, time for a pipeline that is being built; its store or disk may hang."""
@@ -41,6 +40,7 @@ class Reloader:
     Args:
         shared: of the pipelines that run now.
         read: the checked file and its catalog.
+        attach: attaches a pipeline to the Spark session.
         opened: closes the pipelines at the end of the service.
         unbuilt: pipeline -> why it could not be built; a reload that builds it again removes or replaces the error.
         wait: for state on a cluster that does not answer while pipelines are built.
@@ -53,7 +53,7 @@ class Reloader:
         *,
         control: Control,
         session: Session,
-        ask: TimedCaller,
+        attach: Callable[[LivePipeline], None],
         opened: ExitStack,
         unbuilt: MutableMapping[str, BaseException],
         wait: StateWait,
@@ -62,7 +62,7 @@ class Reloader:
         self._read = read
         self._control = control
         self._session = session
-        self._ask = ask
+        self._attach = attach
         self._unbuilt = unbuilt
         self._wait = wait
         self._step = failpoint.point("reload")
@@ -209,10 +209,10 @@ class Reloader:
         self._shared = shared
         self._step()
         for name in self.status.removed:
+            shared.retention.remove(name)  # first, since it reports to the others
             shared.health.remove(name)
             shared.metrics.remove(name)
             shared.activity.remove(name)
-            shared.retention.remove(name)
             self._control.remove(name)
             self._unbuilt.pop(name, None)
         set_level(LogLevel(shared.configuration.service.log.level))
@@ -243,7 +243,7 @@ class Reloader:
             pipeline = build_pipeline(self._shared, plan)
             building.callback(pipeline.close)
             refuse_cluster(self._shared.stores.in_use(), str(self._session.sparkContext.master))
-            pipeline.attach(self._session, self._ask)
+            self._attach(pipeline)
             building.pop_all()
         self._replaced[plan.pipeline] = pipeline
         return pipeline

@@ -139,15 +139,16 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
         later = ExitStack()  # pipelines of reloads: closed as the others, after the session
         opened.enter_context(later)
         opened.callback(close_session, session)
-        ask = TimedCaller()
+        ask, ask_state = TimedCaller(), TimedCaller()
         refuse_cluster(shared.stores.in_use(), str(session.sparkContext.master))
         for pipeline in pipelines:
-            pipeline.attach(session, ask)
+            pipeline.attach(session, ask, ask_state)
         reloader = None
         if not options.once:
             read = partial(_read, configuration.path)
+            attach = partial(LivePipeline.attach, session=session, ask=ask, ask_state=ask_state)
             reloader = Reloader(
-                shared, read, control=control, session=session, ask=ask, opened=later, unbuilt=unbuilt, wait=wait
+                shared, read, control=control, session=session, attach=attach, opened=later, unbuilt=unbuilt, wait=wait
             )
         supervisor = Supervisor(
             [Member(pipeline) for pipeline in pipelines],

@@ -13,6 +13,7 @@ from ingest.service.control import Control, Phase
 from ingest.service.duties.scheduler import Duties
 from ingest.service.lifecycle import Stop
 from ingest.service.member import Member, Start
+from ingest.service.observer import with_note
 from ingest.service.pipeline import LivePipeline
 from ingest.service.reload import Reloader
 from ingest.service.systemd import ServiceManager
@@ -26,7 +27,6 @@ UNRESPONSIVE_S = 10.0  # without an answer of the JVM; longer than its garbage c
 TASKS_SLOW_S = 20.0  # tasks that outlive their pipeline for longer are reported; Spark kills them within seconds
 START_STOP_S = 5.0  # on a stop, time for starts that have not returned
 CLOCK_STEP_S = 5.0  # a clock set back by less is a correction, such as NTP makes
-MAX_FIRST_LINE_CHARS = 1_000  # of an error before a note about it; a longer one is shortened
 BLOCKED_STOP_S = 2.0  # on a stop, time for a blocked batch, which probably cannot finish
 
 _log = logger(__name__)
@@ -92,7 +92,8 @@ class Supervisor:
                     hint="start the service again: unacknowledged batches are repeated; its log shows the reason",
                 )
                 for member in self._members:
-                    self._fail(member, member.error or error)
+                    if not member.is_done:
+                        member.fail(error)
                 break
             self._service_manager.alive()
             self._check_clock()
@@ -120,10 +121,13 @@ class Supervisor:
         return not is_reloading and all(member.is_done for member in self._members)
 
     def _begin(self, member: Member) -> None:
-        if self._control.is_paused(member.name):
-            self._begin_paused(member)
-        else:
+        if not self._control.is_paused(member.name):
             self._start(member)
+            return
+        member.is_paused = True
+        member.is_done = self._once
+        member.observer.paused()
+        _log.warning("pipeline is paused", pipeline=member.name, hint="'ingest resume FILE PIPELINE' starts it")
 
     def _reload(self) -> frozenset[str]:
         """Take the next step of a reload; returns the names of the pipelines that must end for it."""
@@ -195,7 +199,7 @@ class Supervisor:
             self._handle_failure(member, start.error)
         else:
             # any error of Spark or a disk; it has never run, so the cause is not temporary
-            self._fail(member, start.error)
+            member.fail(start.error)
         if not member.is_done:
             member.observer.start_slow(None)
 
@@ -216,7 +220,7 @@ class Supervisor:
         fatal = member.pipeline.fatal()
         if fatal is not None:
             member.query.stop()
-            self._fail(member, fatal)
+            member.fail(fatal)
             return
         if self._apply_pause(member):
             return
@@ -242,12 +246,6 @@ class Supervisor:
         else:
             self._handle_failure(member, error)
 
-    def _begin_paused(self, member: Member) -> None:
-        member.is_paused = True
-        member.is_done = self._once
-        member.observer.paused()
-        _log.warning("pipeline is paused", pipeline=member.name, hint="'ingest resume FILE PIPELINE' starts it")
-
     def _apply_pause(self, member: Member) -> bool:
         """Pause or resume a pipeline as wanted; whether nothing else is to be done with it now."""
         if not member.is_paused and (self._control.is_paused(member.name) or member.pausing_since is not None):
@@ -262,7 +260,10 @@ class Supervisor:
         """Pause after the running batch; a blocked one is abandoned, and runs again after the pause."""
         if not self._drain(member):
             return
+        has_failed = self._check_last_batch(member)
         member.query.stop()
+        if has_failed:
+            return
         member.restart_at = member.pausing_since = None
         member.is_paused = True
         member.is_done = self._once
@@ -274,6 +275,18 @@ class Supervisor:
                 pipeline=member.name,
                 hint="'ingest resume FILE PIPELINE', then 'ingest run --once FILE'",
             )
+
+    def _check_last_batch(self, member: Member) -> bool:
+        """Whether the batch that a pause or a stop has waited for failed for good; then its pipeline has failed."""
+        if member.is_paused or member.restart_at is not None:
+            return False  # the query was stopped, or its failure is handled
+        error = member.query.failure_of_batch()
+        if isinstance(error, IngestError) and error.disposition is not Disposition.RETRY:
+            member.fail(error)
+            return True
+        if error is not None:
+            _log.warning("the last batch failed; it runs again", pipeline=member.name, reason=str(error))
+        return False
 
     def _drain(self, member: Member) -> bool:
         """Whether the running batch has ended, or is blocked and not waited for; no other one starts."""
@@ -330,25 +343,18 @@ class Supervisor:
             self._start(member)
             return
         if isinstance(error, IngestError) and error.disposition is not Disposition.RETRY:
-            self._fail(member, error)
+            member.fail(error)
             return
         code = error.code if isinstance(error, IngestError) else "query_failed"
         limit = LATE_FAILURES if code == "worker_late" else ONCE_FAILURES
         if self._once and member.failures + 1 >= limit and not member.observer.totals.batches:
-            self._fail(member, error)
+            member.fail(error)
             return
         wait_s = RESTART_S[min(member.failures, len(RESTART_S) - 1)]
         member.failures += 1
         member.restart_at = time.monotonic() + wait_s
         report = member.observer.blocked if isinstance(error, IngestError) else member.observer.backing_off
-        report(code, _with_note(str(error), f"the query is restarted in {wait_s:g} s"))
-
-    def _fail(self, member: Member, error: BaseException) -> None:
-        member.is_done = True
-        member.error = error
-        code = error.code if isinstance(error, IngestError) else "query_failed"
-        member.observer.end(State.FAILED, str(error), code)
-        _log.error("pipeline failed", pipeline=member.name, reason=str(error))
+        report(code, with_note(str(error), f"the query is restarted in {wait_s:g} s"))
 
     def _shut_down(self) -> None:
         self._service_manager.stopping()
@@ -365,34 +371,28 @@ class Supervisor:
             member.query.refuse_batches()
         failpoint.point("drain")()
         for member in running:
-            while not member.query.drained() and time.monotonic() < deadline and not self._stop.at_once.is_set():
-                if member.observer.is_blocked and not member.query.wait_drained(BLOCKED_STOP_S):
-                    break
-                member.query.wait_drained(POLL_S)
-            if not member.query.drained():
-                _log.warning("batch abandoned; it runs again after a restart", pipeline=member.name)
+            self._wait_for_batch(member, deadline)
         threads = [threading.Thread(target=member.pipeline.stop, daemon=True) for member in self._members]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
         for member in running:
-            member.observer.end(State.STOPPED)
+            if member.error is None:
+                member.observer.end(State.STOPPED)
+
+    def _wait_for_batch(self, member: Member, deadline: float) -> None:
+        while not member.query.drained() and time.monotonic() < deadline and not self._stop.at_once.is_set():
+            if member.observer.is_blocked and not member.query.wait_drained(BLOCKED_STOP_S):
+                break
+            member.query.wait_drained(POLL_S)
+        if not member.query.drained():
+            _log.warning("batch abandoned; it runs again after a restart", pipeline=member.name)
+        elif member.has_started:
+            self._check_last_batch(member)
 
     def _wait_for_starts(self) -> None:
         deadline = time.monotonic() + START_STOP_S
         for member in self._members:
             if member.start is not None and not member.is_done:
                 self._check_start(member, member.start, max(0.0, deadline - time.monotonic()))
-
-
-def _with_note(text: str, note: str) -> str:
-    """
-    The text of an error with a note after its first line, which is the line that `ingest status` shows.
-
-    The lines after it, such as Spark's stack traces and plan, may be cut off.
-    """
-    first, newline, rest = text.strip().partition("\n")
-    if len(first) > MAX_FIRST_LINE_CHARS:
-        first = first[: MAX_FIRST_LINE_CHARS - 1] + "…"
-    return f"{first}; {note}{newline}{rest}"

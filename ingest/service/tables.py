@@ -97,7 +97,9 @@ class PipelineTables:
                 )
         self._tables.claim(take_over=self._options.take_over)
         uncommitted = self._checkpoint.uncommitted()
-        self._tables.roll_forward(self._runs_again_at(uncommitted))
+        runs_again_at = self._runs_again_at(uncommitted)
+        self._checkpoint.check_locked()  # what was read may be a batch of the driver that has taken over
+        self._tables.roll_forward(runs_again_at)
         if not self._options.recount:
             self._refuse_counting_twice(uncommitted)
         mark = self._tables.newest()
@@ -112,6 +114,7 @@ class PipelineTables:
             if self._tables.have_updates:
                 self._check_topics(mark, source)
             self.resume_at()  # the marks agree
+            self._checkpoint.check_locked()
             self._tables.roll_back_after_marks()  # also after a reset of the offsets, which makes a new checkpoint
         elif uncommitted is not None:
             self._check_uncommitted(uncommitted, withdraw)
@@ -174,6 +177,7 @@ class PipelineTables:
         """Let a micro-batch that was not acknowledged start anew if it would not write the same rows again."""
         time_ms = self._times.of(batch_id)
         if self._runs_anew(batch_id, time_ms):
+            self._checkpoint.check_locked()
             _log.warning("the last batch runs anew at a later time; its deferred updates are removed", batch=batch_id)
             withdraw(batch_id, time_ms)
             self._tables.roll_back_batch(time_ms)

@@ -152,7 +152,7 @@ class Built:
     def start(self, name: str) -> LivePipeline:
         """Build a pipeline and start it."""
         made = build_pipeline(self.shared, self.plans[name])
-        made.attach(self._session, self._caller)
+        made.attach(self._session, self._caller, TimedCaller())
         made.start()
         return made
 

@@ -162,7 +162,7 @@ class Pipeline:
         )
         made = build_pipeline(shared, plan)
         try:
-            made.attach(self._session, TimedCaller())
+            made.attach(self._session, TimedCaller(), TimedCaller())
             made.start()
             assert reached(made.query.ended, LIMIT_S)
             assert made.query.failure() is None

@@ -51,7 +51,7 @@ class Topic:
     def __exit__(self, *_):
         """Nothing to close."""
 
-    def settings(self, topic):
+    def settings(self, topic, *, create_with=""):
         assert topic == self.name
         if self.failing_requests:
             self.failing_requests -= 1

@@ -38,6 +38,9 @@ class Query:
     def failure(self) -> BaseException | None:
         return self.error
 
+    def failure_of_batch(self) -> BaseException | None:
+        return self.error
+
     def is_reading(self) -> bool:
         return not self.has_ended
 

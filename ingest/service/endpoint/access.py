@@ -133,13 +133,20 @@ class Access:
         name = urlsplit(f"//{host}").hostname or ""
         if not (name in self._hosts or _is_address(name)):
             return Refusal(HTTPStatus.FORBIDDEN, f'"{name}" is not a name of this service')
-        if origin is not None and urlsplit(origin).netloc != host:
+        if origin is not None and _host_of(origin) != host:
             return Refusal(HTTPStatus.FORBIDDEN, "pages of other sites cannot send commands")
         scheme, _, given = authorization.partition(" ")
         if scheme.lower() != "bearer" or not hmac.compare_digest(given.strip().encode(), self._token):
             return Refusal(
                 HTTPStatus.UNAUTHORIZED, "send the token of this service in the header Authorization: Bearer TOKEN"
             )
+        return None
+
+
+def _host_of(origin: str) -> str | None:
+    try:
+        return urlsplit(origin).netloc
+    except ValueError:
         return None
 
 

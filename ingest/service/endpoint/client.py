@@ -152,7 +152,7 @@ class ServiceClient:
 
     def set_log_level(self, level: str) -> None:
         """
-        Set the level of the log lines of the service and its workers, until it ends.
+        Set the level of the log lines of the service and its workers, until it ends or reloads its file.
 
         Raises:
             NotRunningError: no service answers.

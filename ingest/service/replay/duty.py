@@ -32,8 +32,16 @@ class ReplayDuty(Duty):
         return self.subject in pipelines
 
     def is_same(self, other: Duty) -> bool:
-        """Whether the other one replays the same records in the same way."""
-        return isinstance(other, ReplayDuty) and (self.subject, self.request) == (other.subject, other.request)
+        """
+        Whether the other one replays the same records in the same way.
+
+        This one may have started with an earlier version of the pipeline, or another rate: it would leave nothing to
+        the other one, which would write the records once more.
+        """
+        if not isinstance(other, ReplayDuty) or self.subject != other.subject:
+            return False
+        is_selected = self.request.selection() == other.request.selection()
+        return is_selected and (self._is_checked or self.request.fingerprint == other.request.fingerprint)
 
     def check(self, shared: Shared) -> None:
         """Refuse a pipeline whose source has no offsets."""

@@ -322,19 +322,20 @@ class RangeReplay:
 
     def _run_batch(self, runner: ReplayRunner, batch: ReplayBatch, totals: ReplayTotals, planned: int) -> None:
         """Run a batch until it is durable, and its progress too."""
+        finished = totals.batches  # before this one, whose progress may not become durable
         try:
             totals.add(runner.run(batch))
             runner.until_possible(partial(self._state.progress, totals))
             runner.until_possible(partial(runner.finish, batch))
         except PositionLostError as error:
             raise PositionLostError(
-                f"stopped after {totals.batches} of {planned} micro-batches: the topics have deleted "
+                f"stopped after {finished} of {planned} micro-batches: the topics have deleted "
                 f"records of the next one since the replay was planned ({error.message})",
                 hint=f'remove "{self._state.plan_file}" and run the same command again, which makes a new plan',
             ) from error
         except IngestError as error:
             raise ReplayStoppedError(
-                f"stopped after {totals.batches} of {planned} micro-batches: {error}",
+                f"stopped after {finished} of {planned} micro-batches: {error}",
                 code=error.code,
                 hint="finished micro-batches are not run again; run the same command again",
             ) from error

@@ -44,11 +44,17 @@ class PipelineQuery:
 
     Called by the thread of the service, which never waits for a JVM that does not answer. Order: start, then `ended`
     until it is true or `stop`; a query that ended may be started again and resumes at its checkpoint.
+
+    Args:
+        name: of the pipeline.
+        ask: calls the JVM.
+        ask_state: reads the checkpoint, whose file system may hang while the JVM answers.
     """
 
-    def __init__(self, name: str, checkpoint: Checkpoint, job: Job, ask: TimedCaller) -> None:
+    def __init__(self, name: str, checkpoint: Checkpoint, job: Job, ask: TimedCaller, ask_state: TimedCaller) -> None:
         self.name = name
         self._ask = ask
+        self._ask_state = ask_state
         self._checkpoint = checkpoint
         self._job = job
         self._query: StreamingQuery | None = None
@@ -100,6 +106,10 @@ class PipelineQuery:
             # Spark may fail to report the exception, but an endless query does not end without one
             return RuntimeError("the query ended, and Spark reports no reason") if self._is_endless else None
         return translated(error) or error
+
+    def failure_of_batch(self) -> BaseException | None:
+        """Why the last batch has failed, also before Spark has ended the query; None if it has not."""
+        return self.failure() if self._job.failure is not None or self.ended() else None
 
     def is_reading(self) -> bool:
         """Whether the query has started to look for records."""
@@ -168,7 +178,7 @@ class PipelineQuery:
         finished = self._job.finished_batch
         try:
             # on a cluster, a file system that is away answers late, and the service does not wait for it
-            newest = self._ask(self._checkpoint.newest_commit, default=None)
+            newest = self._ask_state(self._checkpoint.newest_commit, default=None)
         except IngestError:
             newest = None
         return finished is None or (newest is not None and newest >= finished)

@@ -213,6 +213,33 @@ def test_pause_on_another_machine_than_that_of_the_driver_is_refused(
     assert Pauses(files.root()).is_set(name_in(pipeline)) is (command == "pause")
 
 
+class Removed(Control):
+    """A reload removes the pipeline meanwhile."""
+
+    def resume(self, pipeline: str) -> None:
+        super().resume(pipeline)
+        self.health.remove(pipeline)
+
+    health: Health
+
+
+@pytest.mark.parametrize("state", [State.STOPPING, State.STOPPED, None])
+def test_resume_of_a_pipeline_that_ends_meanwhile_fails(
+    pipeline: Path, ingest: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, state: State | None
+) -> None:
+    monkeypatch.setattr("ingest.cli.control.WAIT_S", 0.1)
+    configuration = load(pipeline / "pipeline.yaml", env={}, lookup=Catalog())
+    control = (Removed if state is None else Control)(Pauses(configuration.local_dir), configuration.pipelines)
+    with served(configuration, control) as health:
+        if isinstance(control, Removed):
+            control.health = health
+        else:
+            health.change(name_in(pipeline), state)
+        done = ingest("resume", "pipeline.yaml")
+    expected = "a reload has removed it" if state is None else "is not started"
+    assert (done.code, expected in done.err) == (1, True), done.err
+
+
 class Rebuilding(Control):
     """A reload that has added two pipelines, one of which could not be built."""
 

@@ -9,6 +9,7 @@ from kafka.protocol.broker_version_data import BrokerVersionData
 from kafka.structs import OffsetAndTimestamp
 
 from ingest.api import NotFoundError, SourceError
+from ingest.dead_letters.kafka import CREATE_WITH
 from ingest.kafka import admin
 from ingest.kafka.settings import KafkaConnection
 from ingest.kafka.stored import TopicSettings
@@ -78,7 +79,7 @@ def test_topic_settings_without_permission_are_an_error(client, cluster):
 
 def test_hint_for_a_missing_dead_letter_topic_sets_unlimited_retention(client, cluster):
     with pytest.raises(NotFoundError) as caught:
-        cluster.settings("nowhere")
+        cluster.settings("nowhere", create_with=CREATE_WITH)
     assert "--create --topic nowhere --config retention.ms=-1'" in caught.value.hint
     with pytest.raises(NotFoundError) as caught:
         cluster.partitions(["nowhere"])

@@ -31,6 +31,20 @@ def test_totals_add_up_over_batches():
     assert (found["batch"]["id"], found["batch"]["time_ms"], found["batch"]["seconds"]) == (1, 6, 0.25)
 
 
+def test_totals_of_a_pipeline_that_is_removed_and_added_again_go_on():
+    activity = Activity()
+    activity.durable("p", 0, 5, counts(10, decode=2), 0.5)
+    activity.failed("p", "store_unavailable", "away")
+    activity.remove("p")
+    found = activity.of("p")
+    assert (found["totals"]["stored"], found["dead_letters"], found["errors"], found["batch"]) == (
+        10,
+        {"decode": 2},
+        [],
+        None,
+    )
+
+
 def test_rates_are_those_of_the_last_minute():
     times = Times()
     activity = Activity(clock=times)

@@ -204,7 +204,7 @@ def test_acknowledgement_is_due_an_interval_after_the_last_one_or_after_the_firs
     metrics.triggered("ticks", 3_600.0)
     metrics.unread("ticks", 0, 54_000.0)
     assert due() is None
-    for forget in (metrics.lag_unknown, metrics.remove):
+    for forget in (metrics.lag_unknown, metrics.resumed, metrics.remove):
         metrics.unread("ticks", 1, 60_000.0)
         assert due() == 63_600.0
         forget("ticks")

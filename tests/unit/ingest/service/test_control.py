@@ -8,6 +8,7 @@ import pytest
 from ingest.api import ConflictError, NotFoundError, StoreUnavailableError
 from ingest.service.control import KEPT_RELOADS, Control, Phase, ReloadStatus
 from ingest.service.pauses import Pauses
+from tests.support.remote_files import MemoryFiles
 
 
 def test_pause_and_resume_are_durable(tmp_path: Path):
@@ -83,6 +84,16 @@ def test_status_of_a_reload_is_kept_while_later_ones_run(tmp_path: Path):
 def test_run_over_existing_records_refuses_a_reload(tmp_path: Path):
     with pytest.raises(ConflictError, match="does not read its file again"):
         Control(Pauses(tmp_path), ["p"], can_reload=False).reload()
+
+
+@pytest.mark.parametrize("command", ["pause", "resume"])
+def test_state_that_is_away_is_reported_as_unavailable(command: str):
+    files = MemoryFiles()
+    control = Control(Pauses(files.root()), ["p"])
+    files.is_away = True
+    with pytest.raises(StoreUnavailableError) as caught:
+        getattr(control, command)("p")
+    assert caught.value.code == "state_unavailable"
 
 
 class SlowPauses(Pauses):

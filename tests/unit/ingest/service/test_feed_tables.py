@@ -1,5 +1,7 @@
 """A pipeline claims its tables with a feed: interrupted micro-batches run again as they were, or are completed."""
 
+from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +12,6 @@ from ingest.service.kafka.source import KafkaSource
 from ingest.service.tables import OwnerOptions, PipelineTables
 from ingest.sources.kafka import KafkaSourceSettings
 from ingest.spark.streaming.batch_time import BatchTimes
-from ingest.spark.streaming.checkpoint import Checkpoint
 from ingest.testing.tables import scanned
 from sinks.feed.changes import Op, encoded_change
 from sinks.feed.keys import FEED_COLUMN, FeedKey, FeedSequence
@@ -21,6 +22,7 @@ from sinks.table_records import ensure_declared
 from sinks.updates.marks import MARK, TableMark
 from sinks.writing.driver_store import DriverStore
 from tests.support.checkpoint import acknowledge
+from tests.support.relocked import relocked
 from tests.support.sources import driver_context
 
 FED = TableSpec("t", (FamilySpec(b"f"),), feed=FeedSpec(3_600_000))
@@ -32,6 +34,7 @@ class Service:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.opened = ExitStack()
         self.store = MemoryStore(clock_ms=lambda: 1_000)
         self.store.open()
         self.store.close = lambda: None  # type: ignore[method-assign] # its rows outlive each start
@@ -53,7 +56,7 @@ class Service:
             ensure_declared(self.store, spec)
         self.owned = OwnedTables("p", {"s": DriverStore(self.store)}, {"s": [FED, *others]})
         self.times = BatchTimes(self.folder / "times", lambda: now_ms)
-        checkpoint = Checkpoint(self.folder)
+        checkpoint = relocked(self.folder, self.opened)
         found = PipelineTables(
             self.owned,
             checkpoint,
@@ -88,8 +91,10 @@ class Service:
 
 
 @pytest.fixture
-def service(tmp_path: Path) -> Service:
-    return Service(tmp_path)
+def service(tmp_path: Path) -> Iterator[Service]:
+    made = Service(tmp_path)
+    with made.opened:
+        yield made
 
 
 def test_an_interrupted_batch_runs_again_with_its_shards(service: Service) -> None:

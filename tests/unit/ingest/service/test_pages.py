@@ -56,6 +56,11 @@ def test_commands_to_duties_need_the_token(path):
     assert response_to("POST", path)[0] == 401
 
 
+@pytest.mark.parametrize(("method", "path"), [("GET", "/pipelines//web"), ("POST", "/pipelines/web//pause")])
+def test_doubled_slash_is_another_path(method: str, path: str):
+    assert response_to(method, path)[0] == 404
+
+
 def test_duties_are_listed():
     assert response_to("GET", "/duties")[2] == b'{"duties": []}\n'
     assert response_to("GET", "/duties/1")[0] == 404

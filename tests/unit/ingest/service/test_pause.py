@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
+from ingest.api import ConfigError
 from ingest.observe.health import State
 from ingest.service import supervisor as module
 from ingest.service.control import Control
@@ -59,6 +60,36 @@ def test_pause_waits_for_the_running_batch(tmp_path: Path):
         bench.query.is_drained = True
         assert is_in(bench, State.PAUSED)
         assert bench.query.stopped
+
+
+@pytest.mark.parametrize("is_stop", [True, False])
+def test_batch_that_fails_for_good_while_a_pause_or_a_stop_waits_fails_its_pipeline(tmp_path: Path, is_stop: bool):
+    bench = Bench(start, state_dir=tmp_path, stop_timeout_s=WAIT_S)
+    bench.query.is_drained = False
+    with Running(bench):
+        assert is_in(bench, State.RUNNING)
+        if is_stop:
+            bench.stop.request()
+        else:
+            bench.control.pause("p")
+        assert reached(lambda: bench.query.refuses, WAIT_S)
+        bench.query.error = ConfigError("the error budget is used up", code="error_budget")
+        bench.query.is_drained = True
+        assert is_in(bench, State.FAILED)
+    assert (bench.member.error, bench.health.snapshot()[0].reason) == (bench.query.error, str(bench.query.error))
+
+
+def test_batch_that_fails_while_a_pause_waits_runs_again_after_it(tmp_path: Path):
+    bench = Bench(start, state_dir=tmp_path)
+    bench.query.is_drained = False
+    with capture_logs() as logs, Running(bench):
+        assert is_in(bench, State.RUNNING)
+        bench.control.pause("p")
+        assert reached(lambda: bench.query.refuses, WAIT_S)
+        bench.query.error = RuntimeError("worker gone")
+        bench.query.is_drained = True
+        assert is_in(bench, State.PAUSED)
+    assert [line["reason"] for line in logs if line["event"].startswith("the last batch failed")] == ["worker gone"]
 
 
 def test_blocked_batch_is_abandoned_by_a_pause(tmp_path: Path):

@@ -145,13 +145,12 @@ def reloader_of(
 ) -> reloading.Reloader:
     """The reloads of a service whose Spark session is only a name."""
     session: Any = SimpleNamespace(sparkContext=SimpleNamespace(master="local"))
-    ask: Any = None
     return reloading.Reloader(
         shared,
         read,
         control=control,
         session=session,
-        ask=ask,
+        attach=lambda pipeline: pipeline.attach(session),
         opened=opened or ExitStack(),
         unbuilt={} if unbuilt is None else unbuilt,
         wait=wait,
@@ -261,7 +260,7 @@ def test_reload_waits_for_state_on_a_cluster_that_does_not_answer(
     def build(_shared: Shared, plan: Plan) -> Any:
         with file_errors(files.root()):
             (files.root() / plan.pipeline).exists()
-        return SimpleNamespace(name=plan.pipeline, close=lambda: None, attach=lambda _session, _ask: None)
+        return SimpleNamespace(name=plan.pipeline, close=lambda: None, attach=lambda _session: None)
 
     monkeypatch.setattr(reloading, "build_pipeline", build)
     reloader.begin(old.pipelines)
@@ -284,7 +283,7 @@ def test_pipeline_that_cannot_be_attached_is_closed(tmp_path: Path, monkeypatch:
     reloader = reloader_of(shared, Control(Pauses(tmp_path), start.pipelines), opened=opened)
     closed: list[str] = []
 
-    def attach(_session: object, _ask: object) -> None:
+    def attach(_session: object) -> None:
         if not closed:
             raise NotFoundError("no session")
 
@@ -345,7 +344,7 @@ def test_stop_while_pipelines_are_built_closes_those_that_were(tmp_path: Path, m
     def build(name: str) -> Any:
         built.set()
         may_end.wait(30)
-        return SimpleNamespace(name=name, close=lambda: closed.append(name), attach=lambda _session, _ask: None)
+        return SimpleNamespace(name=name, close=lambda: closed.append(name), attach=lambda _session: None)
 
     opened = ExitStack()
     reloader, _ = built_reloader(tmp_path, monkeypatch, build, opened)

@@ -395,6 +395,21 @@ def test_lost_jvm_fails_all_pipelines():
     assert error.code == "jvm_lost"
 
 
+def test_lost_jvm_does_not_fail_a_pipeline_that_has_ended():
+    ended, running = Bench(lambda bench: setattr(bench.query, "has_ended", True), once=True), Bench(lambda _bench: None)
+    supervisor = Supervisor(
+        [ended.member, running.member],
+        ended.control,
+        once=True,
+        duties=ended.duties,
+        stop=ended.stop,
+        stop_timeout_s=0.05,
+        is_alive=lambda: not ended.member.is_done,
+    )
+    (error,) = supervisor.run()
+    assert (error, ended.member.error, ended.state) == (running.member.error, None, State.STOPPED)
+
+
 def test_observer_publishes_state_and_totals():
     bench = Bench(lambda _bench: None)
     bench.observer.blocked("store_busy", "slow down")

@@ -2,7 +2,8 @@
 
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from sinks.updates.keys import UpdateKey, start_of
 from sinks.updates.marks import MARK, OWNER, TableMark
 from sinks.writing.driver_store import DriverStore
 from tests.support.checkpoint import acknowledge
+from tests.support.relocked import relocked
 from tests.support.sources import driver_context
 
 SUMS = '{"processor": "sum"}'
@@ -44,6 +46,7 @@ class Service:
         self.folder = folder
         self.replay = folder / "replays" / "updates"
         self.withdrawn: list[tuple[int, int]] = []
+        self.opened = ExitStack()
 
     def start(
         self,
@@ -58,7 +61,7 @@ class Service:
         specs = [TableSpec(table, (FamilySpec(b"c"),), updates=updates) for table in tables]
         owned = OwnedTables(pipeline, {"s": DriverStore(self.store)}, {"s": specs})
         self.times = BatchTimes(self.folder / "times", lambda: now_ms)
-        checkpoint = Checkpoint(self.folder)
+        checkpoint = self.locked()
         found = PipelineTables(
             owned,
             checkpoint,
@@ -70,6 +73,9 @@ class Service:
         found.claim(KafkaSource(KAFKA, driver_context(self.folder)), lambda *batch: self.withdrawn.append(batch))
         checkpoint.note_configuration(fingerprint)
         return found
+
+    def locked(self) -> Checkpoint:
+        return relocked(self.folder, self.opened)
 
     def plan(self, number: int, end: int) -> int:
         """Plan a batch as Spark does; returns its time."""
@@ -94,8 +100,10 @@ KAFKA = KafkaSource.settings_class()(brokers="localhost:9092", topics=["t"])
 
 
 @pytest.fixture
-def service(tmp_path: Path) -> Service:
-    return Service(tmp_path)
+def service(tmp_path: Path) -> Iterator[Service]:
+    made = Service(tmp_path)
+    with made.opened:
+        yield made
 
 
 def test_first_start_records_updates_and_owner(service: Service) -> None:
@@ -156,6 +164,24 @@ def test_uncommitted_batch_with_another_configuration_starts_anew_at_a_later_tim
     tables.complete(1, renewed)
     service.start(fingerprint="corrected once more", now_ms=9_000)
     assert (service.times_in("hits"), service.times.of(1)) == ([1_000, renewed], renewed)
+
+
+def test_start_of_a_driver_that_another_one_has_replaced_changes_nothing(service: Service) -> None:
+    service.start().complete(0, service.plan(0, 10))
+    acknowledge(service.folder, 0, {"t": {0: 10}})
+    interrupted = service.plan(1, 20)
+    service.write("hits", interrupted)
+
+    def replaced() -> Checkpoint:
+        checkpoint = Service.locked(service)
+        (service.folder / "lock").unlink()  # as a lease that expired
+        return checkpoint
+
+    service.locked = replaced  # type: ignore[method-assign]
+    with pytest.raises(ConflictError) as caught:
+        service.start(fingerprint="corrected")
+    assert caught.value.code == "lease_lost"
+    assert (service.times_in("hits"), service.withdrawn, service.times.of(1)) == ([interrupted], [], interrupted)
 
 
 def test_new_checkpoint_starts_at_the_marks_without_the_updates_above_them(service: Service, tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ def test_other_names_are_refused_even_with_the_token(host: str):
     ("http://evil.example", False),
     ("http://127.0.0.1:8080", False),
     ("null", False),
+    ("http://[", False),
 ])  # fmt: skip
 def test_pages_of_other_sites_are_refused(origin: str, is_allowed: bool):
     refusal = ACCESS.refusal(host="127.0.0.1:9464", origin=origin, authorization=BEARER)

@@ -61,8 +61,12 @@ def test_pipeline_of_another_file_is_refused_but_a_reload_may_change_it(monkeypa
     with pytest.raises(ConflictError, match="another version") as refused:
         duty.run(run_with(p=other)[0])
     assert (refused.value.code, "ingest reload p.yaml" in str(refused.value.hint)) == ("other_version", True)
+    later = ReplayDuty("p", REQUEST.model_copy(update={"fingerprint": "g", "rate": 5.0}))
+    assert not duty.is_same(later)
     duty.run(run_with(p=SimpleNamespace(fingerprint="f"))[0])
     duty.run(run_with(p=other)[0])
+    # it resumes with the new file: a second one would write the records once more
+    assert duty.is_same(later)
 
 
 def test_removed_pipeline_is_an_error():
@@ -73,6 +77,7 @@ def test_removed_pipeline_is_an_error():
 def test_same_records_are_the_same_duty():
     duty = ReplayDuty("p", REQUEST)
     assert duty.is_same(ReplayDuty("p", REQUEST))
+    assert duty.is_same(ReplayDuty("p", REQUEST.model_copy(update={"rate": 5.0})))
     assert not duty.is_same(ReplayDuty("q", REQUEST))
     assert not duty.is_same(ReplayDuty("p", REQUEST.model_copy(update={"overwrite": True})))
     assert (duty.uses(["p"]), duty.uses(["q"])) == (True, False)

@@ -12,6 +12,7 @@ from ingest.api import ConfigError, PositionLostError, StoreUnavailableError
 from ingest.catalog import Catalog
 from ingest.clock import now_ms
 from ingest.config import load
+from ingest.dead_letters.replay import ReplayStoppedError
 from ingest.durable import StatePath
 from ingest.kafka.stored import TopicSettings
 from ingest.receipt import Counts
@@ -198,6 +199,21 @@ def test_topic_that_is_recreated_ends_the_replay_before_the_next_batch(tmp_path:
     with pytest.raises(PositionLostError, match='recreated since this replay was planned: topic "t"') as caught:
         replay._run(runner, plan, Waits(), lambda _totals, _number: None)  # type: ignore[arg-type]
     assert (runner.ran, caught.value.code) == ([0], "topic_recreated")
+
+
+def test_batch_whose_progress_is_not_durable_does_not_count_as_finished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    replay = replay_of(tmp_path)
+    plan = RangePlan(BATCHES, ReplayTotals())
+    replay._state.start(plan.batches, plan.topic_ids, plan.totals)
+
+    def away(*_arguments: object) -> None:
+        raise StoreUnavailableError("HDFS does not answer")
+
+    monkeypatch.setattr(replay_state, "write_durably", away)
+    with pytest.raises(ReplayStoppedError, match="stopped after 0 of 2 micro-batches"):
+        replay._run(Runner(), plan, Waits(), lambda _totals, _number: None)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("fingerprint", ["", None])

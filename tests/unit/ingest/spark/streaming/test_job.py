@@ -801,7 +801,7 @@ class Spark:
 
 
 def started(bench: Bench) -> tuple[Spark, PipelineQuery]:
-    spark, query = Spark(), PipelineQuery("p", Checkpoint(bench.folder), bench.job, TimedCaller())
+    spark, query = Spark(), PipelineQuery("p", Checkpoint(bench.folder), bench.job, TimedCaller(), TimedCaller())
     query.start(spark, Trigger())
     return spark, query
 

@@ -124,6 +124,31 @@ def test_batch_that_ends_during_the_check_is_not_drained(tmp_path: Path):
     assert not query.drained()
 
 
+class Away(Checkpoint):
+    """A checkpoint on a file system that hangs."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.answers = threading.Event()
+
+    def newest_commit(self) -> int | None:
+        self.answers.wait(30)
+        return None
+
+
+def test_state_that_hangs_is_no_jvm_that_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    ask, ask_state = TimedCaller(), TimedCaller(timeout_s=0.01)
+    checkpoint = Away(tmp_path)
+    query = PipelineQuery("p", checkpoint, query_in(tmp_path)._job, ask, ask_state)
+    query.start(Frame(SimpleNamespace(isActive=True, exception=lambda: None)), Trigger())
+    query._job.finished_batch = 7
+    try:
+        assert not query.drained()
+        assert (ask.pending_s, ask_state.pending_s > 0, query.ended()) == (0.0, True, False)
+    finally:
+        checkpoint.answers.set()
+
+
 class Silent(BatchObserver):
     """Ignores the progress."""
 
@@ -141,4 +166,4 @@ def query_in(
         observer=Silent(),
         check_owner=lambda: None,
     )
-    return PipelineQuery("p", checkpoint or Checkpoint(folder), job, TimedCaller())
+    return PipelineQuery("p", checkpoint or Checkpoint(folder), job, TimedCaller(), TimedCaller())
