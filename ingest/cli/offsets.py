@@ -44,6 +44,8 @@ def show(out: Output, file: FileArgument, *, pipeline: PipelineOption = None) ->
     deleted = sorted({each.topic for each in offsets.partitions if each.log_end is None})
     for topic in deleted:
         out.note(f'topic "{topic}" has no such partitions any more', "yellow")
+    for topic in offsets.recreated:
+        out.note(f'topic "{topic}" was deleted and recreated: the acknowledged offsets are of other records', "red")
     total = sum(each.lag or 0 for each in offsets.partitions)
     out.done(f"{counted(len(offsets.partitions), 'partition')}, lag {total:,}")
 
@@ -143,6 +145,7 @@ def _plain(pipeline: str, offsets: "PipelineOffsets") -> dict[str, object]:
         "batch_time_ms": offsets.batch_time_ms,
         "uncommitted": offsets.uncommitted,
         "replayable_since_ms": offsets.replayable_since_ms,
+        "recreated": list(offsets.recreated),
         "partitions": [
             {
                 "topic": each.topic,

@@ -76,13 +76,15 @@ def _refuse_other_file(client: "ServiceClient", file: str) -> None:
 def _reload_status(client: "ServiceClient", accepted: dict[str, Any]) -> dict[str, Any]:
     """How far a reload has come."""
     from ingest.api import ConflictError, NotFoundError
-    from ingest.service.endpoint.client import NotRunningError
+    from ingest.service.endpoint.client import NotReachedError, NotRunningError
     from ingest.service.endpoint.patience import answered
 
     try:
         found = answered(lambda: client.reload_status(accepted["id"]))
-    except NotRunningError:
-        raise
+    except NotRunningError as error:
+        raise NotReachedError(
+            "the service has ended before the reload was complete", hint="its next start reads the file"
+        ) from error
     except NotFoundError:
         found = {}
     if found.get("started_ms") != accepted["started_ms"]:

@@ -84,8 +84,11 @@ def replay(  # noqa: PLR0913 - the options of the command
     if dry_run:
         _show_plan(out, run, run.plan())
         return
-    _warn(out, run)
+    notes = _notes(run)
     by_service = None if own_process else _by_service(out, configuration, chosen.name, request)
+    if by_service is None or by_service.has_waited:
+        for note in notes:
+            out.note(note, "yellow")
     with private_files(), out.progress("records") as advance:
         if by_service is None:
             totals = run.run(on_progress=lambda done, _planned: advance(done.records))
@@ -105,40 +108,44 @@ def _by_service(
         try:
             return client.replay(pipeline, request.to_json())
         except ConflictError as error:
-            error.hint = error.hint or "--own-process runs it beside the service, unless a store is RocksDB"
+            if error.code == "no_duties":
+                error.hint = "--own-process runs it beside the service, unless a store is RocksDB"
             raise
 
     resumes = "finished micro-batches are not run again; run the same command again"
     return requested(out, configuration, send, does="runs the replay", resumes=resumes)
 
 
-def _warn(out: Output, run: "RangeReplay") -> None:
-    """Print what may be unexpected; nothing if the plan cannot be made here, which `run` would report."""
+def _notes(run: "RangeReplay") -> list[str]:
+    """What may be unexpected; nothing if the plan cannot be made here, which `run` would report."""
     from ingest.api import IngestError
 
     with contextlib.suppress(IngestError):  # the service may have the permissions that this process lacks
         interrupted = run.interrupted_plan()
-        if interrupted is not None:
-            _show_interrupted(out, run, interrupted)
+        notes = [] if interrupted is None else _notes_of_interrupted(run, interrupted)
         if run.has_event_time and run.may_hide_values(interrupted or run.plan()):
-            out.note(_MAY_HIDE, "yellow")
+            notes.append(_MAY_HIDE)
+        return notes
+    return []
 
 
-def _show_interrupted(out: Output, run: "RangeReplay", plan: "RangePlan") -> None:
+def _notes_of_interrupted(run: "RangeReplay", plan: "RangePlan") -> list[str]:
     finished = counted(plan.totals.batches, "micro-batch", "micro-batches")
-    out.note(f"an interrupted replay resumes after {finished}")
+    notes = [f"an interrupted replay resumes after {finished}"]
     if plan.has_changed and plan.totals.batches:
-        out.note(
+        notes.append(
             f"warning: the pipeline has changed since this replay began; {finished} keep the results of the earlier "
-            f'version. To run all of them again, remove "{run.plan_file}" and run the command again',
-            "yellow",
+            f'version. To run all of them again, remove "{run.plan_file}" and run the command again'
         )
+    return notes
 
 
 def _note_left_out(out: Output, totals: "ReplayTotals") -> None:
     if totals.not_durable:
         left_out = counted(totals.not_durable, "offset")
-        out.note(f"left out: {left_out} of this range, which the pipeline has not stored yet", "yellow")
+        out.note(
+            f"left out: {left_out} of this range, which the pipeline had not stored when the replay began", "yellow"
+        )
 
 
 def _show_plan(out: Output, run: "RangeReplay", plan: "RangePlan") -> None:
@@ -177,8 +184,8 @@ def _show_plan(out: Output, run: "RangeReplay", plan: "RangePlan") -> None:
     for batch in edges:
         for (topic, partition), (begin, end) in batch.ranges.items():
             out.line(f"{batch.kind.value}: {moment(batch.time_ms)} {topic}/{partition} {begin:,} to {end - 1:,}")
-    if plan.resumes:
-        _show_interrupted(out, run, plan)
+    for note in _notes_of_interrupted(run, plan) if plan.resumes else ():
+        out.note(note, "yellow")
     if is_refused:
         out.note(
             "records in no logged batch are refused without `timestamp: event` in all sinks, --at or --overwrite",

@@ -33,6 +33,7 @@ class KafkaAdmin:
 
     def __init__(self, connection: KafkaConnection) -> None:
         self._client: KafkaAdminClient = admin_client(connection)
+        self._brokers = connection.brokers
 
     def __enter__(self) -> Self:
         return self
@@ -92,8 +93,8 @@ class KafkaAdmin:
             if issubclass(problem, _MISSING):
                 raise NotFoundError(
                     f'no topic "{name}" in the cluster',
-                    hint=f"check the name, or create it: 'kafka-topics.sh --bootstrap-server BROKERS --create --topic "
-                    f"{name}{create_with}'",
+                    hint="check the name, or create it: 'kafka-topics.sh --bootstrap-server "
+                    f"{self._brokers} --create --topic {name}{create_with}'",
                 )
             if problem is not NoError:
                 raise translated(problem(), f'reading topic "{name}"')

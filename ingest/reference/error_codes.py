@@ -7,12 +7,14 @@ from ingest.plugins.guard import OutOfMemoryError
 from ingest.reference.archive_codes import ARCHIVE_CODES
 from ingest.reference.body_codes import BODY_CODES
 from ingest.reference.dump_codes import DUMP_CODES
+from ingest.reference.mapping_codes import MAPPING_CODES
 from ingest.reference.update_codes import UPDATE_CODES
 
 CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
     **ARCHIVE_CODES,
     **BODY_CODES,
     **DUMP_CODES,
+    **MAPPING_CODES,
     **UPDATE_CODES,
     "abandoned": (
         IngestError,
@@ -85,14 +87,9 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
     ),
     "bad_record": (IngestError, "A record is not valid for Kafka."),
     "bad_syslog": (api.DecorateError, "The text is not a syslog message of RFC 5424 or RFC 3164."),
-    "bad_table_name": (api.MappingError, "The template of the table rendered an invalid table name."),
     "bad_time": (
         api.EventError,
         "A text is not a time in any of the formats that the decorator or function accepts.",
-    ),
-    "bad_timestamp": (
-        api.MappingError,
-        "The event's time cannot be a cell timestamp: it is before 1970, or exceeds 64 bits.",
     ),
     "bad_url": (api.DecorateError, "The text is not a URL: it contains blanks or control characters, or a bad port."),
     "bare_key": (api.DecorateError, "A key of the text has no value, with on_bare: error."),
@@ -115,10 +112,6 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
     "buckets_differ": (
         api.BucketsDifferError,
         "A table has another number of buckets than its declaration, so its rows would not be found.",
-    ),
-    "change_too_large": (
-        api.MappingError,
-        "The change of a row is larger than 8 MiB, the maximum that a feed stores.",
     ),
     "distributed": (
         api.SchemaError,
@@ -173,11 +166,6 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         api.DecorateError,
         "A decorator exceeded its time limit for this event, most likely a pattern that backtracks, or a loop.",
     ),
-    "delete_of_updates": (
-        api.MappingError,
-        "A rule deletes a row, family or column of a table with deferred updates.",
-    ),
-    "delete_at_zero": (api.MappingError, "A delete has the timestamp before the event's, and 0 has none before it."),
     "disk_busy": (
         api.StoreUnavailableError,
         "There is no memory for an operation on a file of the service, or another process has locked the file.",
@@ -191,7 +179,6 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
     "division_by_zero": (api.ExpressionError, "The divisor of div or mod is zero."),
     "duty_cancelled": (api.ConflictError, "The duty that a command waits for was cancelled."),
     "duty_failed": (IngestError, "A duty of the service failed with an unexpected error."),
-    "empty_row_key": (api.MappingError, "The template of the row key rendered empty text."),
     "error_budget": (
         IngestError,
         "More records failed than error_budget allows.",
@@ -230,7 +217,6 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
     ),
     "log_truncated": (api.PositionLostError, "Kafka lost records that were read: a partition became shorter."),
     "login_failed": (api.SourceUnavailableError, "A Kafka broker rejected the mechanism, the user or the password."),
-    "not_mergeable": (api.MappingError, "A value cannot be added to the update of its column, as beyond 64 bits."),
     "not_running": (NotFoundError, "No service of the pipeline file answers at its HTTP endpoint."),
     "not_reached": (IngestError, "A pipeline has failed or needs over 60 s, in place of what a command wants of it."),
     "name_taken": (api.CatalogError, "Two components, or two modules, have the same name; the message lists both."),
@@ -254,10 +240,6 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         "No pattern of the decorator matches, with on_no_match: error.",
     ),
     "no_parts": (api.DecorateError, "The text to explode has no parts, with on_empty: error."),
-    "no_row_key": (
-        api.MappingError,
-        "The event has no attribute for the row key; see on_missing_key of attr2hbase, on_missing in hbase's row_key.",
-    ),
     "not_a_bool": (
         api.DecorateError,
         "The text, or the capture of a grok tag, is not one of the words for true and false.",
@@ -309,7 +291,6 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         "A reference file of a decorator is missing or damaged. No event is lost.",
     ),
     "replay_stopped": (IngestError, "A replay stopped early; its progress is saved."),
-    "row_key_too_long": (api.MappingError, "The row key has more than HBase's limit of 32767 bytes."),
     "separator_in_key": (
         api.DecorateError,
         "A part of a row key contains the separator, so the key would be ambiguous; see on_separator.",
@@ -318,10 +299,6 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
     "sink_failed": (
         IngestError,
         "A sink raised an unexpected exception outside the handling of an event; the message names the sink.",
-    ),
-    "sink_timeout": (
-        api.MappingError,
-        "A sink's condition or mapping exceeded its time limit for this event, most likely a pattern that backtracks.",
     ),
     "source_bug": (
         api.DecorateBugError,
@@ -358,7 +335,6 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         api.EventError,
         "The event or the total of its nested names is too large; see max_event_bytes, max_size, max_bytes of gunzip.",
     ),
-    "too_many_columns": (api.MappingError, "The event has more cells than columns: max_per_row allows."),
     "too_many_open_files": (
         api.StoreUnavailableError,
         "The process has reached its limit of open files; it waits.",
@@ -380,15 +356,10 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         api.EventError,
         "The table does not have the column family, and families: on_unknown is not create.",
     ),
-    "unknown_table": (
-        api.MappingError,
-        "The event's table does not exist, and the store does not create tables.",
-    ),
     "unmatched_group": (
         api.DecorateError,
         "A group of the pattern did not match, with on_unmatched: error.",
     ),
-    "value_too_large": (api.MappingError, "A value is larger than columns: max_value_bytes allows."),
     "worker_late": (
         api.SourceUnavailableError,
         "A Python process of Spark took more than 10 seconds, Spark's limit, to start and connect.",

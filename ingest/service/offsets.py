@@ -9,6 +9,7 @@ from ingest.config.model import Configuration, Pipeline
 from ingest.kafka.admin import KafkaAdmin
 from ingest.kafka.offsets import GroupOffsets
 from ingest.service.kafka.positions import acknowledged_offsets
+from ingest.service.kafka.topics import TopicIds, recreated
 from ingest.service.state_folders import batch_log_folder, checkpoint_folder
 from ingest.sources.kafka import KafkaSourceSettings, topics_of
 from ingest.spark.streaming.batch_log import BatchLog
@@ -61,6 +62,7 @@ class PipelineOffsets:
         batch_time_ms: its time.
         uncommitted: number of the batch that has started and is not acknowledged; None for none.
         replayable_since_ms: time of the oldest batch that `ingest replay` can run; None for none.
+        recreated: topics that were deleted and recreated; acknowledged offsets are of other records, so left out.
         partitions: by topic and partition.
     """
 
@@ -69,6 +71,7 @@ class PipelineOffsets:
     batch_time_ms: int | None
     uncommitted: int | None
     replayable_since_ms: int | None
+    recreated: Sequence[str]
     partitions: Sequence[PartitionOffsets]
 
 
@@ -107,19 +110,24 @@ def offsets_of(configuration: Configuration, pipeline: Pipeline) -> PipelineOffs
         # a topic that was deleted is shown with its acknowledged offset
         topics = sorted(admin.existing(sorted({*named, *(topic for topic, _ in acknowledged)})))
         begins, ends = admin.earliest(topics), admin.high_watermarks(topics)
+        topic_ids = admin.topic_ids(topics)
     group = settings.group_of(pipeline.name)
     with closing(GroupOffsets(settings, group)) as offsets:
         committed = offsets.committed(sorted({*named, *(topic for topic, _ in acknowledged)}))
+    other = recreated(TopicIds(checkpoint.folder).known(), topic_ids)
+    known = {part: offset for part, offset in acknowledged.items() if part[0] not in other}
     log = BatchLog(batch_log_folder(configuration, pipeline.name))
-    oldest = next(log.batches(), None)
+    replayable = (batch for batch in log.batches() if not recreated(batch.topic_ids, topic_ids))
+    oldest = next(replayable, None)
     return PipelineOffsets(
         group=group,
         batch=newest,
         batch_time_ms=None if newest is None else stored_time(checkpoint.times_folder, newest),
         uncommitted=checkpoint.uncommitted(),
         replayable_since_ms=None if oldest is None else oldest.time_ms,
+        recreated=other,
         partitions=[
-            PartitionOffsets(*part, acknowledged.get(part), committed.get(part), begins.get(part), ends.get(part))
+            PartitionOffsets(*part, known.get(part), committed.get(part), begins.get(part), ends.get(part))
             for part in sorted({*acknowledged, *committed, *ends})
         ],
     )

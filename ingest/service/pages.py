@@ -10,7 +10,7 @@ from werkzeug.exceptions import ClientDisconnected, MethodNotAllowed, NotFound, 
 from werkzeug.routing import Map, Rule
 from werkzeug.wrappers import Request, Response
 
-from ingest.api import ConfigError, ConflictError, NotFoundError, StoreUnavailableError
+from ingest.api import ConfigError, ConflictError, IngestError, NotFoundError, StoreUnavailableError
 from ingest.observe.activity import Activity
 from ingest.observe.health import Health, PipelineHealth, State
 from ingest.observe.log_level import LogLevel
@@ -20,7 +20,7 @@ from ingest.service.dumps.duty import DumpDuty
 from ingest.service.dumps.request import DumpRequest
 from ingest.service.duties.duty import DutyStatus
 from ingest.service.duties.scheduler import Duties
-from ingest.service.endpoint.access import Access
+from ingest.service.endpoint.access import ERROR_CODE, Access
 from ingest.service.feed_shards import ShardRequest, apply_in_service
 from ingest.service.replay.duty import ReplayDuty
 from ingest.service.replay.request import ReplayRequest
@@ -284,15 +284,19 @@ def _answer(command: Callable[[], Response], status: HTTPStatus) -> Response:
     try:
         response = command()
     except NotFoundError as error:
-        return Response(f"{error}\n", HTTPStatus.NOT_FOUND)
+        return _refused(error, HTTPStatus.NOT_FOUND)
     except ConflictError as error:
-        return Response(f"{error}\n", HTTPStatus.CONFLICT)
+        return _refused(error, HTTPStatus.CONFLICT)
     except ConfigError as error:
-        return Response(f"{error}\n", HTTPStatus.BAD_REQUEST)
+        return _refused(error, HTTPStatus.BAD_REQUEST)
     except StoreUnavailableError as error:
-        return Response(f"{error}\n", HTTPStatus.SERVICE_UNAVAILABLE)
+        return _refused(error, HTTPStatus.SERVICE_UNAVAILABLE)
     response.status_code = status
     return response
+
+
+def _refused(error: IngestError, status: HTTPStatus) -> Response:
+    return Response(f"{error}\n", status, {ERROR_CODE: error.code})
 
 
 def _json(content: object) -> Response:

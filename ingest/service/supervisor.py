@@ -182,8 +182,8 @@ class Supervisor:
             self._members.remove(member)
 
     def _start(self, member: Member) -> None:
-        member.restart_at = None
         if not self._stop.requested.is_set():
+            member.restart_at = None
             member.start = Start(member.pipeline)
 
     def _check_start(self, member: Member, start: Start, timeout_s: float = 0.0) -> None:
@@ -278,7 +278,7 @@ class Supervisor:
 
     def _check_last_batch(self, member: Member) -> bool:
         """Whether the batch that a pause or a stop has waited for failed for good; then its pipeline has failed."""
-        if member.is_paused or member.restart_at is not None:
+        if member.is_paused or member.start is not None or member.restart_at is not None:
             return False  # the query was stopped, or its failure is handled
         error = member.query.failure_of_batch()
         if isinstance(error, IngestError) and error.disposition is not Disposition.RETRY:
@@ -304,7 +304,7 @@ class Supervisor:
         member.query.accept_batches()
         member.observer.resumed()
         _log.info("pipeline resumes after a pause", pipeline=member.name)
-        self._start(member)
+        member.restart_at = time.monotonic()
 
     def _flush(self, member: Member) -> None:
         """Start the next batch of a pipeline that waits for its interval: a restarted query runs one at once."""

@@ -77,13 +77,13 @@ class NameGuard:
         """Why an event with this column cannot be written; None if it can."""
         shown = name_from_bytes(family)
         if (hint := family_rejection(family)) is not None:
-            return BadName("bad_family_name", f"{shown!r} cannot be the name of a family", hint)
+            return BadName(code="bad_family_name", message=f"{shown!r} cannot be the name of a family", hint=hint)
         if (self._allow is not None and family not in self._allow) or family in self._deny:
             message = f'the family "{shown}" may not be written by this sink'
-            return BadName("family_not_allowed", message, "see `families: allow` and `deny`")
+            return BadName(code="family_not_allowed", message=message, hint="see `families: allow` and `deny`")
         if self._fullmatch is not None and self._fullmatch(qualifier) is None:
             message = f"the qualifier {name_from_bytes(qualifier)!r} does not match `name_pattern`"
-            return BadName("bad_column_name", message, "widen `columns: name_pattern`, or rename it")
+            return BadName(code="bad_column_name", message=message, hint="widen `columns: name_pattern`, or rename it")
         return None
 
 

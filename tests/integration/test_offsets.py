@@ -120,6 +120,9 @@ class TestReset:
         assert shown(service)["batch"] is None
         assert (service.checkpoint(PIPELINE).folder / "times" / "floor").read_text() == str(NOON_MS + 1)
 
+        found = shown(service)
+        assert found["recreated"] == [self.topic]
+        assert [(each["acknowledged"], each["lag"]) for each in found["partitions"]] == [(None, 5), (None, 5)]
         listed = tmp_path / "offsets.json"
         listed.write_text(json.dumps({self.topic: {"1": 4}}))
         self.reset(service, str(listed))
@@ -147,6 +150,9 @@ class TestReset:
     def test_recreated_topic_starts_at_the_offsets_of_its_new_records(self, service: Service, tmp_path: Path) -> None:
         folder = service.checkpoint(PIPELINE).folder
         (folder / "topics.json").write_text(json.dumps({self.topic: "of the deleted topic"}))
+        found = shown(service)
+        assert found["recreated"] == [self.topic]
+        assert [(each["acknowledged"], each["lag"]) for each in found["partitions"]] == [(None, 5), (None, 5)]
         listed = tmp_path / "offsets.json"
         listed.write_text(json.dumps({self.topic: {"1": 4}}))
         self.reset(service, str(listed))

@@ -23,12 +23,16 @@ class FollowedDuty:
         client: of the service.
         duty: as the service has returned it.
         resumes: the hint if it has not finished, as in "run the same command again".
+
+    Attributes:
+        has_waited: whether it had not started when the service returned it; one that runs already was requested before.
     """
 
     def __init__(self, client: ServiceClient, duty: dict[str, Any], resumes: str) -> None:
         self._client = client
         self._duty = duty
         self._resumes = resumes
+        self.has_waited = duty["state"] == "waiting"
 
     def follow(
         self,

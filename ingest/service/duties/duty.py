@@ -255,6 +255,7 @@ class Duty(ABC):
 
         Raises:
             ConfigError: why not.
+            ConflictError: it means another version of what the service runs.
         """
 
     @abstractmethod

@@ -86,17 +86,17 @@ class Duties:
         Add a duty to the queue, unless the same one waits or runs; returns its status.
 
         Raises:
-            ConflictError: this service takes no duties, or its queue is full.
+            ConflictError: this service takes no duties, its queue is full, or as `Duty.check`.
             ConfigError: it can never run.
         """
         with self._changed:
+            if self._context is not None:
+                duty.check(self._context.shared)
             for entry in self._active():
                 if entry.duty.is_same(duty) and not entry.is_cancelled:
                     return entry.status
             if self._refusal or self._is_stopping:
                 raise ConflictError(self._refusal or "the service stops", code="no_duties")
-            if self._context is not None:
-                duty.check(self._context.shared)
             if len(self._waiting) >= MAX_WAITING:
                 raise ConflictError(f"{MAX_WAITING} duties wait already", code="no_duties", hint="try again later")
             status = DutyStatus(

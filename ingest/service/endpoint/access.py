@@ -89,6 +89,10 @@ def access_of(configuration: Configuration) -> "Access":
     return Access(token_of(configuration), host=host, is_private=http.tls is not None or is_this_machine(host))
 
 
+ERROR_CODE = "Error-Code"
+"""Header of a refusal: the code of its error."""
+
+
 class Refusal(NamedTuple):
     """The answer to a request that is not allowed."""
 

@@ -13,7 +13,7 @@ from typing import Any
 from ingest.api import ConfigError, ConflictError, IngestError, NotFoundError, StoreUnavailableError
 from ingest.config.http_tls import HttpTlsOptions
 from ingest.config.model import Configuration
-from ingest.service.endpoint.access import token_file, token_in
+from ingest.service.endpoint.access import ERROR_CODE, token_file, token_in
 from ingest.service.endpoint.address import ServiceAddress
 
 TIMEOUT_S = 10.0
@@ -304,7 +304,8 @@ class ServiceClient:
                 return found
         except urllib.error.HTTPError as error:
             with error:
-                raise self._refused(error.code, error.read(MAX_BYTES).decode(errors="replace").strip()) from error
+                text = error.read(MAX_BYTES).decode(errors="replace").strip()
+                raise self._refused(error.code, error.headers.get(ERROR_CODE), text) from error
         except (OSError, http.client.HTTPException) as error:
             raise self._unanswered(
                 method, error.reason if isinstance(error, urllib.error.URLError) else error
@@ -368,7 +369,7 @@ class ServiceClient:
             "if that service has another file, give each its own `service: http: listen`",
         )
 
-    def _refused(self, status: int, text: str) -> IngestError:
+    def _refused(self, status: int, code: str | None, text: str) -> IngestError:
         if status == HTTPStatus.NOT_FOUND:
             return NotFoundError(
                 f"{self.url}: {text}",
@@ -384,11 +385,12 @@ class ServiceClient:
                 f"{self.url} failed with HTTP status {status}: {text}",
                 hint="the log of the service has the reason; run the command again, since it can be repeated",
             )
-        hint = "the token of the service is in its configuration, or in its state_dir; a relative one starts at the "
-        hint += "working directory of the service"
-        return ConflictError(
-            f"{self.url} refuses the command: {text}", hint=hint if status == HTTPStatus.UNAUTHORIZED else None
-        )
+        hint = None
+        if status == HTTPStatus.UNAUTHORIZED:
+            hint = (
+                "its token is in its file or state_dir; a relative one starts at the working directory of the service"
+            )
+        return ConflictError(f"{self.url} refuses the command: {text}", code=code, hint=hint)
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):

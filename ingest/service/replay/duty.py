@@ -44,10 +44,23 @@ class ReplayDuty(Duty):
         return is_selected and (self._is_checked or self.request.fingerprint == other.request.fingerprint)
 
     def check(self, shared: Shared) -> None:
-        """Refuse a pipeline whose source has no offsets."""
+        """
+        Refuse a pipeline whose source has no offsets, or that the service runs in another version.
+
+        Raises:
+            ConfigError: the source is not Kafka.
+            ConflictError: the pipeline of the service is not the one that the request means.
+        """
         pipeline = shared.configuration.pipelines.get(self.subject)
-        if pipeline is not None:  # `run` reports one that a reload has removed
-            kafka_source_of(pipeline)
+        if pipeline is None:
+            return  # `run` reports one that a reload has removed
+        kafka_source_of(pipeline)
+        if self.request.fingerprint not in (None, pipeline.fingerprint) and not self._is_checked:
+            raise ConflictError(
+                f'the service runs another version of pipeline "{self.subject}" than the file has',
+                code="other_version",
+                hint=f"run 'ingest reload {shared.configuration.path}', then the command with that file",
+            )
 
     def run(self, run: DutyRun) -> None:
         """
@@ -62,12 +75,7 @@ class ReplayDuty(Duty):
         pipeline = shared.configuration.pipelines.get(self.subject)
         if pipeline is None:
             raise NotFoundError(f'there is no pipeline "{self.subject}"')
-        if self.request.fingerprint not in (None, pipeline.fingerprint) and not self._is_checked:
-            raise ConflictError(
-                f'the service runs another version of pipeline "{self.subject}" than the file has',
-                code="other_version",
-                hint=f"run 'ingest reload {shared.configuration.path}', then the command with that file",
-            )
+        self.check(shared)
         self._is_checked = True  # a later run resumes with the configuration of a reload, as a restarted command would
         host = RunningService(run)
         replayed = RangeReplay(shared.configuration, pipeline, shared.catalog, self.request, host)

@@ -1,6 +1,7 @@
 """`ingest replay` without a cluster, and with the endpoint of a service without Spark."""
 
 import socket
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -31,6 +32,7 @@ from ingest.service.replay.state import ReplayState, ReplayTotals
 from ingest.service.state_folders import batch_log_folder
 from ingest.spark.streaming.batch_log import BatchLog, LoggedBatch
 from tests.support.endpoint import no_metrics
+from tests.support.waiting import reached
 
 TIMES = ("--from", "2026-01-30", "--to", "2026-01-31")
 
@@ -60,6 +62,7 @@ class Service:
         self.local_dir = configuration.local_dir
         self.duties = Duties(Metrics(process=False))
         self.requests: list[ReplayRequest] = []
+        self.may_end = threading.Event()
         self.run: Callable[[], ReplayTotals] = ReplayTotals
         health = Health(configuration.pipelines)
         control = Control(Pauses(configuration.local_dir), configuration.pipelines)
@@ -175,6 +178,36 @@ def test_refused_replay_can_run_beside_the_service(ingest, service: Service):
     assert (refused.code, "the service stops" in refused.err, "--own-process" in refused.err) == (4, True, True)
 
 
+@pytest.fixture
+def running(service: Service) -> Iterator[ReplayRequest]:
+    """A replay that was requested earlier, and runs until the test ends or the timer of the test."""
+    [pipeline] = load("pipeline.yaml", env={}, lookup=Catalog()).pipelines.values()
+    request = ReplayRequest.model_validate({"from": TIMES[1], "to": TIMES[3], "fingerprint": pipeline.fingerprint})
+    service.run = lambda: ReplayTotals(has_changed=not service.may_end.wait(60))
+    service.start()
+    service.duties.submit(replay_duty.ReplayDuty(service.pipeline, request))
+    assert reached(lambda: bool(service.requests), 60)
+    yield request
+    service.may_end.set()
+
+
+def test_changed_file_is_refused_while_a_replay_of_the_range_runs(ingest, running: ReplayRequest):
+    file = Path("pipeline.yaml")
+    file.write_text(file.read_text().replace("table: mytable}", "table: mytable, write_to_wal: false}", 1))
+    refused = ingest("replay", "pipeline.yaml", *TIMES)
+    assert (refused.code, "the service runs another version" in refused.err) == (4, True), refused.err
+    assert ("ingest reload" in refused.err, "--own-process" in refused.err) == (True, False)
+
+
+def test_replay_that_runs_is_not_called_interrupted(ingest, service: Service, running: ReplayRequest):
+    configuration = load("pipeline.yaml", env={}, lookup=Catalog())
+    state = ReplayState(configuration.local_dir / "replays" / service.pipeline, running, str(running.fingerprint))
+    state.start([ReplayBatch(BatchKind.WHOLE, 0, 1_000, {("t", 0): (0, 1)})], {}, ReplayTotals())
+    threading.Timer(0.5, service.may_end.set).start()
+    assert "resumes after" not in ingest("replay", "pipeline.yaml", *TIMES).err
+    assert "resumes after 0 micro-batches" in ingest("replay", "pipeline.yaml", *TIMES).err
+
+
 def test_without_a_service_the_command_runs_the_replay(ingest, folder: Path, own: list[ReplayRequest]):
     assert ingest("init", "--template", "kafka").code == 0
     done = ingest("replay", "pipeline.yaml", *TIMES)
@@ -199,7 +232,7 @@ def test_records_that_are_not_stored_yet_are_named(ingest, folder: Path, monkeyp
     monkeypatch.setattr(range_replay.RangeReplay, "plan", lambda _: plan)
     for options in ([], ["--dry-run"]):
         done = ingest("replay", "pipeline.yaml", *TIMES, *options)
-        assert "left out: 30 offsets of this range, which the pipeline has not stored yet" in done.err
+        assert "left out: 30 offsets of this range, which the pipeline had not stored when the replay began" in done.err
         assert "no record" not in done.err
         assert ingest("replay", "pipeline.yaml", *TIMES, *options, "--output", "json").json["not_durable"] == 30
 

@@ -224,8 +224,8 @@ pipelines:
         ):
             assert (
                 f'PROBLEM  {what} of pipeline "p" (p.yaml:{location}): no topic "{topic}" in the cluster\n'
-                "         check the name, or create it: 'kafka-topics.sh --bootstrap-server BROKERS --create --topic "
-                f"{topic}{options}'\n"
+                "         check the name, or create it: 'kafka-topics.sh --bootstrap-server localhost:1 --create "
+                f"--topic {topic}{options}'\n"
             ) in result.out
 
 

@@ -21,6 +21,7 @@ WAIT_S = 30.0
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "POLL_S", 0.001)
     monkeypatch.setattr(module, "BLOCKED_STOP_S", 0.01)
+    monkeypatch.setattr(module, "START_STOP_S", 0.1)
 
 
 class Running:
@@ -90,6 +91,28 @@ def test_batch_that_fails_while_a_pause_waits_runs_again_after_it(tmp_path: Path
         bench.query.is_drained = True
         assert is_in(bench, State.PAUSED)
     assert [line["reason"] for line in logs if line["event"].startswith("the last batch failed")] == ["worker gone"]
+
+
+def test_stop_within_a_start_after_a_pause_reports_no_failed_batch(tmp_path: Path):
+    """Its query was stopped by the pause, and has no error."""
+    may_start = threading.Event()
+
+    def start_late(bench: Bench) -> None:
+        if bench.starts == 2:
+            may_start.wait(WAIT_S)
+
+    bench = Bench(start_late, state_dir=tmp_path)
+    with capture_logs() as logs, Running(bench):
+        assert is_in(bench, State.RUNNING)
+        bench.control.pause("p")
+        assert is_in(bench, State.PAUSED)
+        bench.query.has_ended, bench.query.error = True, RuntimeError("the query ended, and Spark reports no reason")
+        bench.control.resume("p")
+        assert reached(lambda: bench.starts == 2, WAIT_S)
+        bench.stop.request()
+        assert is_in(bench, State.STOPPED)
+        may_start.set()
+    assert [line for line in logs if line["event"].startswith("the last batch failed")] == []
 
 
 def test_blocked_batch_is_abandoned_by_a_pause(tmp_path: Path):

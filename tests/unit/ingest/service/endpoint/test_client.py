@@ -141,7 +141,7 @@ def test_token_of_another_service_is_refused(tmp_path: Path):
         token_file(made.configuration.local_dir).write_text("another token of this length")
         with pytest.raises(ConflictError, match="refuses the command") as caught:
             ServiceClient(made.configuration).command("p", "pause")
-        assert "the token of the service" in str(caught.value.hint)
+        assert "its token is in its file or state_dir" in str(caught.value.hint)
         assert not made.control.is_paused("p")
         token_file(made.configuration.local_dir).unlink()
         with pytest.raises(ConflictError, match="the token of the service cannot be read") as caught:

@@ -41,6 +41,7 @@ class Replayed:
 
 def test_replay_reports_totals_and_what_blocks_it(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(module, "RangeReplay", Replayed)
+    monkeypatch.setattr(module, "kafka_source_of", lambda _pipeline: None)
     run, reports = run_with(p=SimpleNamespace(fingerprint="f"))
     ReplayDuty("p", REQUEST).run(run)
     assert [(each.done, each.total, each.result["read"], each.blocked) for each in reports] == [
@@ -56,6 +57,7 @@ def test_replay_reports_totals_and_what_blocks_it(monkeypatch: pytest.MonkeyPatc
 
 def test_pipeline_of_another_file_is_refused_but_a_reload_may_change_it(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(module, "RangeReplay", Replayed)
+    monkeypatch.setattr(module, "kafka_source_of", lambda _pipeline: None)
     duty = ReplayDuty("p", REQUEST)
     other = SimpleNamespace(fingerprint="g")
     with pytest.raises(ConflictError, match="another version") as refused:
