@@ -385,12 +385,9 @@ class ServiceClient:
                 f"{self.url} failed with HTTP status {status}: {text}",
                 hint="the log of the service has the reason; run the command again, since it can be repeated",
             )
-        hint = None
-        if status == HTTPStatus.UNAUTHORIZED:
-            hint = (
-                "its token is in its file or state_dir; a relative one starts at the working directory of the service"
-            )
-        return ConflictError(f"{self.url} refuses the command: {text}", code=code, hint=hint)
+        hint = "its token is in its file or state_dir; a relative one starts at the working directory of the service"
+        hint = hint if status == HTTPStatus.UNAUTHORIZED else ""
+        return ConflictError(f"{self.url} refuses the command: {text}", code=code, hint=hint or None)
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
