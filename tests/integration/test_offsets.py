@@ -120,9 +120,6 @@ class TestReset:
         assert shown(service)["batch"] is None
         assert (service.checkpoint(PIPELINE).folder / "times" / "floor").read_text() == str(NOON_MS + 1)
 
-        found = shown(service)
-        assert found["recreated"] == [self.topic]
-        assert [(each["acknowledged"], each["lag"]) for each in found["partitions"]] == [(None, 5), (None, 5)]
         listed = tmp_path / "offsets.json"
         listed.write_text(json.dumps({self.topic: {"1": 4}}))
         self.reset(service, str(listed))
