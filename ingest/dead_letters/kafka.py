@@ -71,10 +71,9 @@ def loss_of_dead_letters(topic: str, settings: TopicSettings) -> Loss | None:
     """The reason if the settings of a topic delete dead letters; None if they retain all of them."""
     limits = {"retention.ms": settings.retention_ms, "retention.bytes": settings.retention_bytes}
     finite = {name: value for name, value in limits.items() if value >= 0}
-    policies = {policy.strip() for policy in settings.cleanup_policy.split(",")}
-    reasons = [f"{name} is {value}" for name, value in finite.items()] if "delete" in policies else []
+    reasons = [f"{name} is {value}" for name, value in finite.items()] if settings.deletes else []
     wanted = [f"{name}=-1" for name in finite]
-    if "compact" in policies:
+    if settings.is_compacted:
         reasons.append(f"cleanup.policy is {settings.cleanup_policy}")
         wanted.append("cleanup.policy=delete")
     if not reasons:

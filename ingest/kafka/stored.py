@@ -30,9 +30,13 @@ class TopicSettings(NamedTuple):
     @property
     def is_compacted(self) -> bool:
         """Whether superseded records are removed."""
-        return "compact" in self.cleanup_policy
+        return "compact" in self._policies
 
     @property
     def deletes(self) -> bool:
         """Whether records are deleted by age and size."""
-        return "delete" in self.cleanup_policy
+        return "delete" in self._policies
+
+    @property
+    def _policies(self) -> set[str]:
+        return {policy.strip() for policy in self.cleanup_policy.split(",")}

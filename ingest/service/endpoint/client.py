@@ -20,6 +20,9 @@ TIMEOUT_S = 10.0
 """More than the endpoint keeps a connection; a page takes milliseconds, a pause one write of the state."""
 MAX_BYTES = 16 << 20
 """Of an answer; the status of a thousand partitions takes some 100 KiB."""
+_UNAUTHORIZED_HINT = (
+    "its token is in its file or state_dir; a relative one starts at the working directory of the service"
+)
 
 
 def client_context(options: HttpTlsOptions) -> ssl.SSLContext:
@@ -385,9 +388,8 @@ class ServiceClient:
                 f"{self.url} failed with HTTP status {status}: {text}",
                 hint="the log of the service has the reason; run the command again, since it can be repeated",
             )
-        hint = "its token is in its file or state_dir; a relative one starts at the working directory of the service"
-        hint = hint if status == HTTPStatus.UNAUTHORIZED else ""
-        return ConflictError(f"{self.url} refuses the command: {text}", code=code, hint=hint or None)
+        hint = _UNAUTHORIZED_HINT if status == HTTPStatus.UNAUTHORIZED else None
+        return ConflictError(f"{self.url} refuses the command: {text}", code=code, hint=hint)
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):

@@ -63,7 +63,7 @@ class RangePlan:
 
     Attributes:
         batches: in the order in which they run.
-        totals: of the batches that are finished: by an earlier, interrupted run.
+        totals: of the batches that an earlier, interrupted run has finished; also what is left out of the range.
         resumes: whether there was such a run.
         has_changed: whether the pipeline has changed since that run began, so that the finished batches have the
             results of its earlier version.

@@ -216,11 +216,11 @@ def test_pause_on_another_machine_than_that_of_the_driver_is_refused(
 class Removed(Control):
     """A reload removes the pipeline meanwhile."""
 
+    health: Health
+
     def resume(self, pipeline: str) -> None:
         super().resume(pipeline)
         self.health.remove(pipeline)
-
-    health: Health
 
 
 @pytest.mark.parametrize("state", [State.STOPPING, State.STOPPED, None])

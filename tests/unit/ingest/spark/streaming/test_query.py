@@ -136,7 +136,7 @@ class Away(Checkpoint):
         return None
 
 
-def test_state_that_hangs_is_no_jvm_that_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_state_that_hangs_is_no_jvm_that_hangs(tmp_path: Path):
     ask, ask_state = TimedCaller(), TimedCaller(timeout_s=0.01)
     checkpoint = Away(tmp_path)
     query = PipelineQuery("p", checkpoint, query_in(tmp_path)._job, ask, ask_state)
