@@ -17,7 +17,6 @@ Bytes are strings if they are UTF-8, else `{"b64": …}`. What is empty is left 
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -94,8 +93,7 @@ class ChangedColumn(NamedTuple):
     timestamp_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """
     A change of one row.
 
@@ -138,7 +136,7 @@ class Change:
                 key.sequence.time_ms,
                 key.sequence.rank,
             )
-        except (ValueError, TypeError, KeyError, AttributeError, DecodeError) as error:
+        except (ValueError, TypeError, LookupError, AttributeError, DecodeError) as error:
             raise _unreadable(key, str(error)) from error
 
     def mutations(self) -> list[Mutation]:
@@ -243,11 +241,16 @@ def _deletes(stored: Iterable[list[Any]]) -> Iterable[ChangedColumn]:
         yield ChangedColumn(family or b"", qualifier, kind, None, _time(at))
 
 
-def _puts(stored: Iterable[list[Any]]) -> Iterable[ChangedColumn]:
-    for at, *flat in stored:
-        time_ms = _time(at)
-        for column, value in zip(flat[::2], flat[1::2], strict=True):
-            yield ChangedColumn(*_split(column), ColumnChange.PUT, _bytes(value), time_ms)
+def _puts(stored: Iterable[list[Any]]) -> list[ChangedColumn]:
+    columns = []
+    kind = ColumnChange.PUT
+    for put in stored:
+        time_ms = _time(put[0])
+        for column, value in zip(put[1::2], put[2::2], strict=True):
+            family, qualifier = _split(column)
+            data = value.encode() if type(value) is str else _bytes(value)
+            columns.append(ChangedColumn(family, qualifier, kind, data, time_ms))
+    return columns
 
 
 def _cell(column: object, at: object, value: object) -> Cell:

@@ -21,7 +21,7 @@ from sinks.feed.errors import (
     StreamIdMismatchError,
     TrimmedError,
 )
-from sinks.feed.keys import FeedKey, FeedSequence, shard_prefix, shard_range
+from sinks.feed.keys import FeedKey, FeedSequence, sequence_text, shard_prefix, shard_range
 from sinks.feed.position import FeedPosition
 from sinks.feed.state import FeedState, at_time, latest
 from sinks.feed.stream import FEED, FeedStream, MergeRequest, Request, Shard, SplitRequest
@@ -362,4 +362,4 @@ def _record(stream: str, row: Row) -> FeedRecord:
             f"a feed table has a row that is no feed row: {error}",
             hint="another program has written it; delete the row",
         ) from error
-    return FeedRecord(stream, key.shard, key.sequence.to_text(), Change.decoded(key, row.cells[0].value))
+    return FeedRecord(stream, key.shard, sequence_text(row.key), Change.decoded(key, row.cells[0].value))

@@ -66,13 +66,8 @@ class FeedSequence(NamedTuple):
         """
         if len(text) < _TIME_DIGITS + _RANK_DIGITS or not _HEX.issuperset(text):
             raise ValueError("the text is not a sequence")
-        return cls._of(bytes.fromhex(text))
-
-    @classmethod
-    def _of(cls, encoded: bytes) -> "FeedSequence":
-        (time_ms,) = _TIME.unpack_from(encoded)
-        if time_ms > MAX_SEQUENCE_TIME_MS:
-            raise ValueError("the time of the sequence is too large")
+        encoded = bytes.fromhex(text)
+        time_ms = _checked(_TIME.unpack_from(encoded)[0])
         return cls(time_ms, int.from_bytes(encoded[_TIME.size : _START_BYTES]), encoded[_START_BYTES:])
 
 
@@ -102,7 +97,14 @@ class FeedKey(NamedTuple):
         """
         if len(key) < PREFIX_BYTES:
             raise ValueError("the row key is not that of a feed row")
-        return cls(_SHARD.unpack_from(key)[0], FeedSequence._of(key[_SHARD.size :]))  # noqa: SLF001 - of this file
+        shard, time_ms = _HEAD.unpack_from(key)
+        rank = int.from_bytes(key[_HEAD.size : PREFIX_BYTES])
+        return cls(shard, FeedSequence(_checked(time_ms), rank, key[PREFIX_BYTES:]))
+
+
+def sequence_text(key: bytes) -> str:
+    """The sequence in the row key of a feed row, as text."""
+    return key[_SHARD.size :].hex()
 
 
 def encoded_time(time_ms: int) -> bytes:
@@ -137,3 +139,9 @@ def shard_range(shard: int, from_ms: int = 0, until_ms: int | None = None) -> tu
     if until_ms is not None:
         return _HEAD.pack(shard, from_ms), _HEAD.pack(shard, until_ms)
     return _HEAD.pack(shard, from_ms), None if shard == MAX_SHARD else _SHARD.pack(shard + 1)
+
+
+def _checked(time_ms: int) -> int:
+    if time_ms > MAX_SEQUENCE_TIME_MS:
+        raise ValueError("the time of the sequence is too large")
+    return time_ms

@@ -190,25 +190,25 @@ class MergedRows:
         yield from side_by_side(parts, key, reverse=scan.reverse, limit=scan.limit)
 
     def _rows(self, scan: Scan, counts: ScanCounts) -> Generator[Row]:
-        with closing(self._found(scan, counts, Row if self._merging.returns_updates else None)) as found:
-            for each in found:
-                yield each if isinstance(each, Row) else row_of(each)
+        return self._found(scan, counts, row_of, Row if self._merging.returns_updates else None)
 
     def _merged_rows(self, scan: Scan, counts: ScanCounts) -> Generator[MergedRow]:
-        with closing(self._found(scan, counts, None)) as found:
-            for each in found:
-                assert not isinstance(each, Row)  # noqa: S101 - for mypy: there is no function for single rows
-                yield each
+        return self._found(scan, counts, lambda merged: merged, None)
 
     def _found(
-        self, scan: Scan, counts: ScanCounts, single: Callable[[bytes, tuple[Cell, ...]], Row] | None
-    ) -> Generator[Row | MergedRow]:
+        self,
+        scan: Scan,
+        counts: ScanCounts,
+        result: Callable[[MergedRow], R],
+        single: Callable[[bytes, tuple[Cell, ...]], R] | None,
+    ) -> Generator[R]:
         """
         The original rows of a range of stored row keys.
 
         Args:
             scan: as of `rows_in_stored_range`.
             counts: as there.
+            result: makes the result for an original row.
             single: makes the result for an original row with one update row, of the row key and the stored cells, which
                 have the batch time of the row's last start; if None, such a row is merged as any other.
         """
@@ -221,34 +221,32 @@ class MergedRows:
                 for _, group in groupby(counted, _encoded_row):
                     view, found = own.views, iter(group)
                     first = next(found)
-                    row = self._original(first)
+                    try:
+                        row = original_of(first.key)
+                    except ValueError:
+                        row = update_row(self._table, first).key.row  # raises the error that names the row key
                     if scan.fuzzy and not any(pattern.matches(row) for pattern in scan.fuzzy):
                         continue
                     second = next(found, None)  # reads the first row that follows, too, as does `merge`
-                    merged: Row | MergedRow | None
                     if second is not None:
                         merged = merge(self._update_rows(chain((first, second), found)))
-                    elif single is None:
-                        merged = merge(self._update_rows((first,)))
-                    else:
+                    elif single is not None and view and own.views == view and row not in divided:
                         work.update_rows += 1
-                        merged = single(row, first.cells)
+                        work.merged_rows += 1
+                        yield single(row, first.cells)
+                        continue
+                    else:
+                        merged = merge(self._update_rows((first,)))
                     if merged is None or not view or own.views != view or row in divided:
                         merged = self._at_one_moment(row, scan.columns, counts, self._merged)
                     if merged is not None:
                         work.merged_rows += 1
-                        yield merged
+                        yield result(merged)
             finally:
                 counts.add(own)
 
     def _without_later(self, stored: Iterable[Row]) -> Iterator[Row]:
         return (row for row in stored if start_in(row.key) <= self._last)
-
-    def _original(self, stored: Row) -> bytes:
-        try:
-            return original_of(stored.key)
-        except ValueError:
-            return update_row(self._table, stored).key.row
 
     def _merged(self, rows: Iterable[UpdateRow]) -> MergedRow | None:
         return merged_row(rows, self._merging)

@@ -129,7 +129,7 @@ def divided_row(key: bytes) -> bytes | None:
     at = key.find(b"\x00")
     while at >= 0 and key[at + 1 : at + 2] == b"\xff":
         at = key.find(b"\x00", at + 2)
-    return None if at < 0 or at + 1 == len(key) else _decoded_row(key[: at + 1])
+    return None if at < 0 or at + 1 == len(key) else _decoded_row(key[:at])
 
 
 def whole_row_start(key: bytes) -> bytes:
@@ -139,18 +139,15 @@ def whole_row_start(key: bytes) -> bytes:
 
 
 def _parts_of(key: bytes) -> tuple[bytes, int, int]:
-    row = key[:-TIMES_BYTES]
-    if row[-1:] == b"\x00":
-        start, end = _TIMES.unpack(key[-TIMES_BYTES:])
+    row = key[: -TIMES_BYTES - 1]
+    if len(key) > TIMES_BYTES and key[len(row)] == 0:
+        start, end = _TIMES.unpack_from(key, len(key) - TIMES_BYTES)
         if start > 0 and (end == 0 or end >= start):
-            return _decoded_row(row), start, end
+            return _decoded_row(row) if 0 in row else row, start, end
     raise ValueError("the row key is not that of an update row")
 
 
 def _decoded_row(encoded: bytes) -> bytes:
-    body = encoded[:-1]
-    if b"\x00" not in body:
-        return body
-    if body.count(b"\x00") != body.count(b"\x00\xff"):
+    if encoded.count(b"\x00") != encoded.count(b"\x00\xff"):
         raise ValueError("the row key is not that of an update row")
-    return body.replace(b"\x00\xff", b"\x00")
+    return encoded.replace(b"\x00\xff", b"\x00")

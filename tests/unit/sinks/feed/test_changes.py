@@ -111,6 +111,7 @@ def test_the_operation_depends_on_the_row_before(
         b'{"v":1,"op":"PUT","puts":[[1,"f:q",5]]}',
         b'{"v":1,"op":"PUT","puts":[["1","f:q","v"]]}',
         b'{"v":1,"op":"PUT","puts":3}',
+        b'{"v":1,"op":"PUT","puts":[[]]}',
         b'{"v":1,"op":"DELETE","deletes":[["DELETE",1]]}',
         b'{"v":1,"op":"DELETE","deletes":[["DELETE_FAMILY",1]]}',
         b'{"v":1,"op":"PUT","before":[["f:q",5]]}',
