@@ -295,9 +295,9 @@ class SinkSettings(Settings):
         """Families that the options name, with their option; includes denied families."""
         return ()
 
-    def has_rule_for(self, family: str) -> bool:  # noqa: ARG002 - for sinks that allow or deny families
-        """Whether the options allow or deny a family; else any event may name it."""
-        return False
+    def family_rule(self, family: str) -> bool | None:  # noqa: ARG002 - for sinks that allow or deny families
+        """Whether the options allow (True) or deny (False) a family; None if they have no rule for it."""
+        return None
 
     def findings(self) -> Iterable[Finding]:
         """The problems between its options."""

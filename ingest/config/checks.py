@@ -22,7 +22,7 @@ from ingest.config.partial import PartialConfig, PartialPipeline, PartialTable
 from ingest.config.problems import Kind, Place, Severity, listed
 from ingest.config.rowkeys import check_row_keys
 from ingest.config.stash import check_stash
-from ingest.config.targets import check_table
+from ingest.config.targets import check_family_rules, check_table
 from ingest.config.updates import check_updates
 from ingest.expressions import Condition
 from ingest.kafka.settings import connection_of
@@ -100,6 +100,7 @@ def _check_sink(
     sink: Component[SinkSettings], pipeline: PartialPipeline, partial_config: PartialConfig, binding: Binding
 ) -> None:
     settings = sink.settings
+    check_family_rules(sink, pipeline, binding)
     if settings.store_name is not None:
         store = settings.store_name or partial_config.only_store()
         _check_store(settings.store_name or None, sink.kind, sink.place("store"), partial_config, binding)

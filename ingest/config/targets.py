@@ -1,6 +1,7 @@
 """Checks the tables and families of sinks against the tables that the file declares."""
 
 from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 from ingest.api import Settings, SinkSettings
 from ingest.config.components import Binding
@@ -11,6 +12,35 @@ from ingest.config.problems import Kind, Place
 from ingest.suggest import did_you_mean
 
 _DECLARE = "declare it, or set on_unknown: create"
+
+
+class _SetCell(NamedTuple):
+    """
+    A cell that a decorator sets.
+
+    Attributes:
+        attribute: its name, or the prefix of several names.
+        is_conditional: the decorator has `when`.
+    """
+
+    attribute: str
+    family: str
+    place: Place
+    is_conditional: bool
+
+
+def check_family_rules(sink: Component[SinkSettings], pipeline: PartialPipeline, binding: Binding) -> None:
+    """Warn of cells that decorators set in every event and the options of the sink deny."""
+    settings = sink.settings
+    if settings.when is not None:
+        return
+    for cell in _cells_set(settings.cell_prefix, pipeline):
+        if not cell.is_conditional and settings.family_rule(cell.family) is False:
+            message = (
+                f'"{cell.attribute}" is a cell of family "{cell.family}", which the {sink.kind} sink on line '
+                f"{sink.location.line} denies, so no event with it is stored"
+            )
+            binding.warning(Kind.CONFLICT, cell.place, message, "correct the family, or `families` of the sink")
 
 
 def check_table(
@@ -84,27 +114,27 @@ def _check_families(
             binding.problem(Kind.UNKNOWN_REFERENCE, sink.place(*path), message, hint)
         else:
             binding.warning(Kind.UNDECLARED_FAMILY, sink.place(*path), message, hint)
-    prefix = settings.cell_prefix
+    for cell in _cells_set(settings.cell_prefix, pipeline):
+        if cell.family not in known and settings.family_rule(cell.family) is None:
+            message = f'"{cell.attribute}" is a cell of family "{cell.family}", which table "{table}" does not declare'
+            binding.warning(Kind.UNDECLARED_FAMILY, cell.place, message, did_you_mean(cell.family, known) or _DECLARE)
+
+
+def _cells_set(prefix: str | None, pipeline: PartialPipeline) -> Iterator[_SetCell]:
+    """The cells of attribute names and prefixes that decorators set and no later decorator may rename."""
     if prefix is None:
         return
-    for attribute, place in _names_set(pipeline):
-        family, colon, _ = attribute.removeprefix(prefix).partition(":")
-        is_cell = attribute.startswith(prefix) and bool(family and colon)
-        if is_cell and family not in known and not settings.has_rule_for(family):
-            message = f'"{attribute}" is a cell of family "{family}", which table "{table}" does not declare'
-            binding.warning(Kind.UNDECLARED_FAMILY, place, message, did_you_mean(family, known) or _DECLARE)
-
-
-def _names_set(pipeline: PartialPipeline) -> Iterator[tuple[str, Place]]:
-    """Attribute names and prefixes that decorators set and no later decorator may rename, with their places."""
     for index, decorator in enumerate(pipeline.decorators):
         settings = decorator.settings
         if not isinstance(settings, Settings) or any(map(_may_rename, pipeline.decorators[index + 1 :])):
             continue
-        for name in sorted(settings.sets()):
-            yield name, place_of(name, decorator)
+        names = [(name, place_of(name, decorator)) for name in sorted(settings.sets())]
         if settings.other_names:
-            yield settings.other_names, decorator.place("prefix")
+            names.append((settings.other_names, decorator.place("prefix")))
+        for name, place in names:
+            family, colon, _ = name.removeprefix(prefix).partition(":")
+            if name.startswith(prefix) and family and colon:
+                yield _SetCell(name, family, place, is_conditional=settings.when is not None)
 
 
 def _may_rename(decorator: Component[Settings]) -> bool:

@@ -218,9 +218,12 @@ class MapperSettings(SinkSettings):
             for index, family in enumerate(families):
                 yield ("families", name, index), family
 
-    def has_rule_for(self, family: str) -> bool:
-        """Whether it is denied, or only listed ones are allowed."""
-        return self.families.allow is not None or family in self.families.deny
+    def family_rule(self, family: str) -> bool | None:
+        """As `families` says: with `allow`, other families are denied."""
+        allow = self.families.allow
+        if family in self.families.deny or (allow is not None and family not in allow):
+            return False
+        return None if allow is None else True
 
     def findings(self) -> Iterator[Finding]:
         """

@@ -61,7 +61,9 @@ def test_undeclared_family_without_a_similar_name_has_a_hint(problems):
     [
         ('value: {attribute: "2hb_colfam:ts", value: x}', "attr2hbase: {table: t}", DECLARED),
         (SPLIT, "attr2hbase: {table: t, families: {on_unknown: create}}", DECLARED),
-        (SPLIT, "attr2hbase: {table: t, families: {allow: [colfam]}}", DECLARED),
+        (SPLIT, "attr2hbase: {table: t, families: {allow: [colfma]}}", DECLARED),
+        (SPLIT, "attr2hbase: {table: t, families: {allow: [colfam]}, when: \"%{'x'} == 'y'\"}", DECLARED),
+        (SPLIT[:-1] + ", when: \"%{'x'} == 'y'\"}", "attr2hbase: {table: t, families: {deny: [colfma]}}", DECLARED),
         (SPLIT, "attr2hbase: {table: 'u_%{topic}'}", DECLARED),
         (SPLIT + "\n      - rename: {pattern: colfma, replacement: colfam}", "attr2hbase: {table: t}", DECLARED),
         ('value: {attribute: "2hb_plain", value: x}', "attr2hbase: {table: t, sys_family: raw}", DECLARED),
@@ -71,6 +73,15 @@ def test_undeclared_family_without_a_similar_name_has_a_hint(problems):
 )
 def test_family_that_is_declared_or_unknown_is_no_warning(problems, decorator, sink, table):
     assert problems(decorator, sink, table) == []
+
+
+@pytest.mark.parametrize("rule", ["allow: [colfam]", "deny: [colfma]", "deny: [colfma], on_unknown: create"])
+def test_cell_of_a_denied_family_is_a_warning(problems, rule):
+    (found,) = problems(sink=f"attr2hbase: {{table: 't_%{{topic}}', families: {{{rule}}}}}")
+    assert found == (
+        '10:54: conflict: warning: "2hb_colfma:ts" is a cell of family "colfma", which the attr2hbase sink on line 12 '
+        "denies, so no event with it is stored; correct the family, or `families` of the sink"
+    )
 
 
 @pytest.mark.parametrize(

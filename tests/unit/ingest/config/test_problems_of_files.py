@@ -596,8 +596,8 @@ CASES = {
     ),
     "conflict, families": (
         SINK,
-        "attr2hbase: {table: mytable, families: {allow: [a, b], deny: [b]}}",
-        ['18:71: conflict: family "b" is both allowed and denied'],
+        "attr2hbase: {table: mytable, families: {allow: [colfam, b], deny: [b]}}",
+        ['18:76: conflict: family "b" is both allowed and denied'],
     ),
     "conflict, an embedded store and a cluster": (
         '"local[2,4]"',
