@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 from tests.bench import dumps, killed_compaction
 from tests.bench.compaction import HBASE, ROCKSDB
 from tests.bench.counting import READ_MODIFY_WRITE, UPDATES_OF_EVENTS
-from tests.bench.hbase import DIRECT, SPREAD
+from tests.bench.hbase import DIRECT, DIRECT_FEED, SPREAD
 from tests.bench.micro import CELL_BLOCK
 from tests.bench.neighbour import ALONE, BESIDE
+from tests.bench.rungs import ROCKSDB_FEED
 from tests.bench.scans import DIRECT as DIRECT_SCAN
 from tests.bench.scans import PLAIN, SALTED, THRIFT, scan_of
 
@@ -164,6 +165,16 @@ GOALS = (
         lambda result: float(result["killed_compaction"]["memory_growth"]),
         0.05,
         at_most=True,
+    ),
+    Goal(
+        "Kafka to RocksDB into a table with a feed: events/s, relative to one without",
+        lambda result: float(result["rungs"][ROCKSDB_FEED]["per_s"]) / float(result["rungs"]["rocksdb"]["per_s"]),
+        0.65,
+    ),
+    Goal(
+        "Kafka to HBase direct into a table with a feed: events/s, relative to one without",
+        _beside(DIRECT, rung=DIRECT_FEED),
+        0.65,
     ),
     Goal(
         "changes of three columns read from a feed in RocksDB by one process, changes/s",

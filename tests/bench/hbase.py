@@ -7,6 +7,7 @@ from typing import Any
 
 from ingest.api import Event, FamilySpec, Record, TableSpec
 from ingest.api.buckets import splits_of
+from ingest.api.feeds import feed_table
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.plan.assemble import live_chain, live_decoder, live_mappers, plan_of
@@ -35,10 +36,12 @@ CEILINGS: dict[str, tuple[type[ceiling.Client], int]] = {
 """Name -> client and number of connections that send prepared rows; the first two have as many as attr2hbase."""
 SPREAD = "hbase, 16 buckets"
 DIRECT = "hbase direct"
+DIRECT_FEED = "hbase direct, feed"
 PRODUCTS: dict[str, tuple[Workload, dict[str, Any], dict[str, Any]]] = {
     "hbase": (Workload(), {}, {}),
     SPREAD: (Workload(buckets=16), {}, {}),
     DIRECT: (Workload(), {"protocol": "rpc"}, {}),
+    DIRECT_FEED: (Workload(feed=True), {"protocol": "rpc"}, {}),
     "hbase, no WAL": (Workload(sink={"write_to_wal": False}), {}, {}),
     "hbase, 1 connection": (Workload(), {}, {"spark": {"master": "local[1,4]"}}),
     "hbase, 4 connections": (Workload(), {"connections": 2}, {}),
@@ -127,7 +130,8 @@ class HBaseRungs:
         workload = workload or Workload()
         with self._hbase.connection() as connection:
             names = {name.decode() for name in connection.tables()}
-            for table in names.intersection(each.table for each, _, _ in PRODUCTS.values()):
+            tables = {each.table for each, _, _ in PRODUCTS.values()}
+            for table in names & (tables | set(map(feed_table, tables))):
                 connection.delete_table(table, disable=True)
         settings = HBaseSettings(
             host=self._hbase.host,

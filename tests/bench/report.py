@@ -57,7 +57,7 @@ Each stage in the order below includes the ones before it, and runs in its own J
 - `map`: events become cells.
 - `encode`: cells become staged files.
 - `rocksdb`: `ingest run`; all events are durable and acknowledged. `ttl`: cells expire after 30 days.
-  `rows written again`: 50,000 rows in all, each written thirty times.
+  `rows written again`: 50,000 rows in all, each written thirty times. `feed`: the table has a feed of its changes.
 - `archive`: `ingest run`; all events are rows of Parquet files with nine columns of text, and acknowledged.
 - `benthos`: Benthos 4.27 for comparison with `chain`. It reads the topic, runs the same regex, and writes JSON to a
   file without a sync.

@@ -29,10 +29,12 @@ TASKS = 2
 STAGES = ("read", *stages.STAGES)
 """The shortest first."""
 CHAINS = {"chain of 1": 1, "chain of 4": 4, "chain of 8": 8}
+ROCKSDB_FEED = "rocksdb, feed"
 ROCKSDB = {
     "rocksdb": (Workload(), {}),
     "rocksdb, no sync": (Workload(), {"sync": False}),
     "rocksdb, no WAL": (Workload(sink={"write_to_wal": False}), {}),
+    ROCKSDB_FEED: (Workload(feed=True), {}),
     "rocksdb, ttl": (Workload(family={"ttl": "30d"}), {}),
     "rocksdb, rows written again": (Workload(row="%{pad_left(mod(mul(%{offset}, 30103), 50000), 5, '0')}"), {}),
 }

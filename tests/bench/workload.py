@@ -34,6 +34,7 @@ class Workload:
         family: options of the column family.
         sink: further options of the sink.
         buckets: of the table; None for a table without.
+        feed: whether the table has a feed of its changes, in four shards.
     """
 
     cells: int = len(COLUMNS)
@@ -43,11 +44,13 @@ class Workload:
     family: dict[str, Any] = field(default_factory=dict)
     sink: dict[str, Any] = field(default_factory=dict)
     buckets: int | None = None
+    feed: bool = False
 
     @property
     def table(self) -> str:
         """Name of the table."""
-        return TABLE if self.buckets is None else f"{TABLE}-{self.buckets}"
+        name = TABLE if self.buckets is None else f"{TABLE}-{self.buckets}"
+        return f"{name}-changes" if self.feed else name
 
     def lines(self, count: int) -> Iterator[bytes]:
         """Access-log lines, the same for every run."""
@@ -85,11 +88,15 @@ class Workload:
         sink = {"table": self.table, **self.sink}
         if self.body_bytes is not None:
             sink["write_body"] = f"{FAMILY}:line"
-        distribute = {} if self.buckets is None else {"distribute": {"hash": self.buckets}}
+        table: dict[str, Any] = {"families": {FAMILY: self.family}}
+        if self.buckets is not None:
+            table["distribute"] = {"hash": self.buckets}
+        if self.feed:
+            table["feed"] = {"shards": 4}
         return {
             "version": 1,
             "stores": {STORE: store},
-            "tables": {self.table: {"families": {FAMILY: self.family}, **distribute}},
+            "tables": {self.table: table},
             "pipelines": {
                 PIPELINE: {
                     "source": {"kafka": {"brokers": brokers, "topics": [topic], "group": group}},

@@ -8,12 +8,10 @@ import json
 import os
 import random
 import signal
-import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from itertools import islice, zip_longest
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -33,18 +31,16 @@ from tests.support.commands import Folder
 from tests.support.feeds import FeedFixture
 from tests.support.hbase_cluster import HBaseCluster
 from tests.support.names import unique
+from tests.support.order_events import OrderEvents
 from tests.support.protocols import SLOW_WITH_RPC
-from tests.support.servers import Given, HBase, Kafka, Protocol
+from tests.support.servers import HBase, Kafka, Protocol
 from tests.support.service import Service
 from tests.support.waiting import reached
 
 ROWS = int(os.environ.get("BOOTSTRAP_ROWS", "20000"))
 RATE = int(os.environ.get("BOOTSTRAP_RATE", "500"))
-PARTITIONS = 4
-DELETED = 0.05  # of the events
 DUMP_S = 20.0
 RECOVERY_S = 300.0
-_CHUNK = 20_000
 
 
 @pytest.fixture(scope="module")
@@ -58,52 +54,7 @@ def cluster(servers_folder: Path) -> Iterator[HBase]:
         server.close()
 
 
-class Events:
-    """Events of a topic: each sets a cell of a row, or deletes the row."""
-
-    def __init__(self, kafka: Kafka) -> None:
-        self.topic = kafka.create_topic("orders", partitions=PARTITIONS)
-        self._kafka = kafka
-        self._random = random.Random(21)
-
-    @property
-    def ends(self) -> dict[int, int]:
-        return self._kafka.ends(self.topic)
-
-    def all_rows(self) -> None:
-        """An event for each row."""
-        rows = iter(range(ROWS))
-        while found := list(islice(rows, _CHUNK)):
-            self._kafka.produce(self.topic, (self._event(row, deletes=False) for row in found))
-
-    @contextmanager
-    def in_background(self) -> Iterator[None]:
-        """Events of random rows, until the end of the block."""
-        ended = threading.Event()
-
-        def produce() -> None:
-            while not ended.is_set():
-                started_s = time.monotonic()
-                rows = (self._random.randrange(ROWS + ROWS // 10) for _ in range(RATE))
-                self._kafka.produce(self.topic, [self._event(row, deletes=True) for row in rows])
-                ended.wait(max(0.0, started_s + 1 - time.monotonic()))
-
-        with ThreadPoolExecutor(1) as pool:
-            future = pool.submit(produce)
-            try:
-                yield
-            finally:
-                ended.set()
-                future.result()
-
-    def _event(self, row: int, *, deletes: bool) -> Given:
-        key = b"order-%08d" % (row * 7_919 % 100_000_000)
-        is_delete = deletes and self._random.random() < DELETED
-        value = None if is_delete else b"%d:%d" % (self._random.randrange(10**6), row)
-        return Given(value, key=key, partition=row % PARTITIONS, timestamp_ms=time.time_ns() // 1_000_000)
-
-
-def content(store: dict[str, Any], kafka: Kafka, events: Events, tables: dict[str, str]) -> dict[str, Any]:
+def content(store: dict[str, Any], kafka: Kafka, events: OrderEvents, tables: dict[str, str]) -> dict[str, Any]:
     """A pipeline that writes one table with batch times and one with the times of the events."""
     feed = {"families": {"d": {}}, "feed": {"shards": 4, "expiration": "24h"}}
     return {
@@ -215,7 +166,7 @@ def test_copy_of_a_table_that_is_written_while_a_region_server_is_killed(
     of_hbase: dict[str, Any] = {"hbase": cluster.store_options(protocol, thrift2=True) | {"timeout": "60s"}}
     of_rocksdb = {"rocksdb": {"path": str(tmp_path / "db")}}
     source, target = (of_hbase, of_rocksdb) if direction == "from HBase" else (of_rocksdb, of_hbase)
-    events = Events(kafka)
+    events = OrderEvents(kafka, rows=ROWS, rate=RATE, seed=21)
     tables = {times: unique(f"orders_{times}") for times in ("batch", "event")}
     dumps = tmp_path / "dumps"
     folder = copies(tmp_path / "copies", target)
