@@ -89,7 +89,7 @@ def consume(  # noqa: PLR0913 - the options of the command
     Example: ingest feed consume pipeline.yaml orders --group search --to kafka:orders-changes --envelope debezium
     Example: ingest feed consume pipeline.yaml orders --group copy --once > changes.jsonl
     """
-    from ingest.cli.loading import loaded
+    from ingest.cli.loading import loaded, set_up_logs
     from ingest.durable import private_files
     from ingest.plan.open_feeds import open_feed
     from ingest.service.lifecycle import Stop
@@ -98,6 +98,7 @@ def consume(  # noqa: PLR0913 - the options of the command
     from sinks.feed.group import GroupMember, GroupOptions
 
     configuration, catalog = loaded(out, file, shows_records=True)
+    set_up_logs(configuration, is_watched=out.is_live)
     heartbeat_s = _heartbeat(configuration, table, heartbeat, envelope)
     options = GroupOptions(group, worker or _worker(), start.value, limit, heartbeat_s=heartbeat_s)
     form = DebeziumEnvelope(table) if envelope is EnvelopeName.DEBEZIUM else OwnEnvelope(table)

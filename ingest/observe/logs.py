@@ -251,3 +251,8 @@ class _StandardHandler(logging.Handler):
             text = str(record.msg)
         level = max((each for each in (10, 20, 30, 40, 50) if each <= record.levelno), default=logging.DEBUG)
         logger(record.name).log(level, text, exc_info=record.exc_info or False)
+
+
+if not structlog.is_configured():
+    # until `set_up`, as in short commands and in programs that read our tables: stdout is for data
+    structlog.configure(logger_factory=lambda name="": _Lines(None, name))

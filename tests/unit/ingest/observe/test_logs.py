@@ -3,6 +3,8 @@
 import io
 import json
 import logging
+import subprocess
+import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
@@ -25,6 +27,7 @@ from ingest.observe.logs import (
     set_up,
 )
 from tests.support.clock import Clock
+from tests.support.service import ROOT
 
 NOON = datetime(2024, 5, 1, 12, 0, 0, 123000, UTC)
 
@@ -32,13 +35,13 @@ NOON = datetime(2024, 5, 1, 12, 0, 0, 123000, UTC)
 @pytest.fixture(autouse=True)
 def restored_logging() -> Iterator[None]:
     root = logging.getLogger()
-    handlers, level = list(root.handlers), root.level
+    handlers, level, configured = list(root.handlers), root.level, structlog.get_config()
     yield
     root.handlers[:] = handlers
     root.setLevel(level)
     for name in ("ingest", "decorators", "sinks"):
         logging.getLogger(name).setLevel(logging.NOTSET)
-    structlog.reset_defaults()
+    structlog.configure(**configured)
 
 
 def output(**options) -> io.StringIO:
@@ -240,3 +243,11 @@ def test_level_can_be_changed_while_lines_are_written():
         log.debug("detail", at=level.value)
         log.warning("trouble", at=level.value)
     assert [(line["event"], line["at"]) for line in lines(stream)] == [("detail", "debug"), ("trouble", "debug")]
+
+
+def test_lines_before_the_set_up_leave_stdout_to_data():
+    program = "from ingest.observe.logs import logger; logger('x').warning('stopped', signal='SIGTERM')"
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == ""
+    assert "stopped" in done.stderr
+    assert "SIGTERM" in done.stderr
