@@ -10,7 +10,7 @@ import gc
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
 
@@ -48,9 +48,12 @@ def without_archives(paths: Iterable[str]) -> list[str]:
 
     Python reads the directory of each archive again in every worker, and compiles a module of an archive at each
     import. They are Spark's own jar, which has no Python module, and `pyspark.zip` inside of a `pyspark` that pip has
-    installed: the same modules. The `pyspark.zip` of another Spark stays, and so do jars of packages.
+    installed on this path: the same modules. The `pyspark.zip` of another Spark stays, also if pip has installed that
+    for another Python, and so do jars of packages.
     """
-    return [each for each in paths if not _SPARKS_JAR.search(each) and not _is_installed_as_well(Path(each))]
+    kept = list(paths)
+    folders = {os.path.realpath(each) for each in kept}
+    return [each for each in kept if not _SPARKS_JAR.search(each) and not _is_installed_as_well(Path(each), folders)]
 
 
 def preload() -> None:
@@ -71,10 +74,11 @@ def preload() -> None:
     gc.freeze()
 
 
-def _is_installed_as_well(archive: Path) -> bool:
-    """Whether an archive is that of an installed package: `pyspark/python/lib/pyspark.zip`."""
+def _is_installed_as_well(archive: Path, folders: Container[str]) -> bool:
+    """Whether an archive is that of a package in one of these folders: `pyspark/python/lib/pyspark.zip`."""
     package = archive.parent.parent.parent
-    return archive.name == "pyspark.zip" and package.name == "pyspark" and (package / "__init__.py").is_file()
+    is_of_package = archive.name == "pyspark.zip" and package.name == "pyspark" and (package / "__init__.py").is_file()
+    return is_of_package and os.path.realpath(package.parent) in folders
 
 
 if __name__ == "__main__":

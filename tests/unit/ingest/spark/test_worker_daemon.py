@@ -31,18 +31,23 @@ def test_modules_of_tasks_are_preloaded_without_a_thread(set_by_user: dict[str, 
     assert {"pyarrow", "numpy", *PRELOADED} <= set(modules)
 
 
-def test_archives_with_modules_that_are_installed_leave_the_path(tmp_path: Path):
-    installed = tmp_path / "site-packages" / "pyspark"
-    (installed / "python" / "lib").mkdir(parents=True)
-    (installed / "__init__.py").touch()
+@pytest.fixture
+def installed(tmp_path: Path) -> Path:
+    """A folder in which pip has installed Spark."""
+    package = tmp_path / "site-packages" / "pyspark"
+    (package / "python" / "lib").mkdir(parents=True)
+    (package / "__init__.py").touch()
+    return package.parent
+
+
+def test_archives_with_modules_that_are_installed_leave_the_path(installed: Path):
     other = "/opt/spark/python/lib/pyspark.zip"
-    path = [
-        "",
-        str(installed / "python" / "lib" / "pyspark.zip"),
-        other,
-        "/opt/spark/jars/spark-core_2.13-4.2.0.jar",
-        "/opt/jars/graphs.jar",
-        "pyspark.zip",
-        "/srv/code",
-    ]
-    assert without_archives(path) == ["", other, "/opt/jars/graphs.jar", "pyspark.zip", "/srv/code"]
+    kept = ["", other, "/opt/jars/graphs.jar", "pyspark.zip", "/srv/code", str(installed)]
+    archives = [str(installed / "pyspark/python/lib/pyspark.zip"), "/opt/spark/jars/spark-core_2.13-4.2.0.jar"]
+    assert without_archives([*archives, *kept]) == kept
+
+
+def test_archive_of_a_spark_of_another_python_stays(installed: Path):
+    """As on an executor with a packed environment, whose Spark is that of the machine."""
+    path = [str(installed / "pyspark/python/lib/pyspark.zip"), "/srv/environment/lib"]
+    assert without_archives(path) == path
