@@ -63,7 +63,7 @@ def test_complete_run_has_a_figure_for_every_goal():
     figures = {"per_s": 1.0, "cpu_s_per_million": 1.0, "servers_cpu_s_per_million": 1.0}
     whole = {
         "rungs": dict.fromkeys((*rungs.ROCKSDB, rungs.ARCHIVE), figures),
-        "hbase": dict.fromkeys(hbase.GOAL_RUNGS, figures),
+        "hbase": dict.fromkeys((*hbase.GOAL_RUNGS, hbase.DIRECT_FEED), figures),
         "scale": dict.fromkeys(scale.cases(), figures),
         "latency": {
             load_name(load, rung): {"p50_s": 1.0, "p99_s": 1.0} for rung in latency.RUNGS for load in latency.LOADS
