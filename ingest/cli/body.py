@@ -328,7 +328,7 @@ def _swept_by_service(out: Output, configuration: "Configuration", table: str) -
     if duty is None:
         return None
     with out.progress("bodies", total=None) as advance:
-        return duty.follow(lambda content: advance(content["bodies"]), out.state)
+        return duty.follow(lambda content, _done, _total: advance(content["bodies"]), out.state)
 
 
 def _show_reference(out: Output, body: str, reference: str, verb: str) -> None:

@@ -73,7 +73,7 @@ def compact(
             )
         else:
             found = by_service.follow(
-                lambda content: advance(content["update_rows"]),
+                lambda content, _done, _total: advance(content["update_rows"]),
                 out.state,
             )
             result = CompactionResult.from_json(found)

@@ -12,7 +12,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, TextIO, cast
+from typing import TYPE_CHECKING, Protocol, TextIO, cast
 
 from ingest import __version__
 from ingest.amounts import counted
@@ -36,6 +36,13 @@ class Format(StrEnum):
 
 class OutputClosedError(Exception):
     """The reader of stdout has closed it, as after `| head`; the command ends silently."""
+
+
+class Advance(Protocol):
+    """Sets a progress bar."""
+
+    def __call__(self, done: int, total: int | None = None) -> None:
+        """Set the number done, and that of all if it is known only now."""
 
 
 class Output:
@@ -251,10 +258,10 @@ class Output:
         self._write_stderr(f"  this is a bug in attr2hbase, please report it ({versions}){advice}")
 
     @contextlib.contextmanager
-    def progress(self, what: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
-        """A progress bar on stderr, if it is a terminal; yields a function that sets the number done."""
+    def progress(self, what: str, total: int | None = None) -> Iterator[Advance]:
+        """A progress bar on stderr, if it is a terminal; yields the function that sets it."""
         if not self.is_live:
-            yield lambda _done: None
+            yield lambda done, total=None: None  # noqa: ARG005 - as `Advance` names them
             return
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -263,7 +270,7 @@ class Output:
         console = Console(file=self._stderr, no_color=self.is_plain)
         with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as bar:
             task = bar.add_task(what, total=total)
-            yield lambda done: bar.update(task, completed=done)
+            yield lambda done, total=None: bar.update(task, completed=done, total=total)
 
     def flush(self) -> None:
         """Write buffered data; raises OutputClosedError if the reader has closed the stream."""

@@ -89,11 +89,12 @@ def replay(  # noqa: PLR0913 - the options of the command
     if by_service is None or by_service.has_waited:
         for note in notes:
             out.note(note, "yellow")
-    with private_files(), out.progress("records") as advance:
+    with private_files(), out.progress("micro-batches") as advance:
         if by_service is None:
-            totals = run.run(on_progress=lambda done, _planned: advance(done.records))
+            totals = run.run(on_progress=lambda so_far, planned: advance(so_far.batches, planned))
         else:
-            totals = ReplayTotals.from_json(by_service.follow(lambda done: advance(done["records"]), out.state))
+            found = by_service.follow(lambda _totals, done, total: advance(done, total or None), out.state)
+            totals = ReplayTotals.from_json(found)
     _show_totals(out, totals)
     command = "dead-letters list" if totals.dead_lettered else "offsets show"
     out.next(f"ingest {command} {with_pipeline(file, configuration, chosen.name)}")

@@ -61,7 +61,7 @@ def rollback(  # noqa: PLR0913 - the options of the command
         if by_service is None:
             result = roll_back(configuration, catalog, table, interval, is_strict=strict)
         else:
-            result = RollbackResult.from_json(by_service.follow(lambda _content: None))
+            result = RollbackResult.from_json(by_service.follow(lambda *_progress: None))
     _show(out, table, result, is_dry_run=dry_run)
     if strict and dry_run and result.counts.overlapping:
         raise typer.Exit(1)

@@ -123,7 +123,7 @@ def run(  # noqa: PLR0913 - the options of the command
             result = _alone(out, configuration, catalog, request, on_progress)
         else:
 
-            def on_result(content: dict[str, Any]) -> None:
+            def on_result(content: dict[str, Any], _done: int, _total: int) -> None:
                 note(content["id"])
                 advance(content["rows"])
 

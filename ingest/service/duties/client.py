@@ -36,14 +36,15 @@ class FollowedDuty:
 
     def follow(
         self,
-        on_result: Callable[[dict[str, Any]], None],
+        on_result: Callable[[dict[str, Any], int, int], None],
         on_state: Callable[[str, str], None] = lambda *_state: None,
     ) -> dict[str, Any]:
         """
         Wait until it has ended, and return its result. An interruption (SIGINT) cancels it, and says so.
 
         Args:
-            on_result: called with the result so far.
+            on_result: called with the result so far, and the numbers of finished units and of all, which is 0 if it is
+                not known yet.
             on_state: called with each state and reason until then.
 
         Raises:
@@ -57,7 +58,7 @@ class FollowedDuty:
             while True:
                 duty = self._duty
                 if duty["result"] is not None:
-                    on_result(duty["result"])
+                    on_result(duty["result"], duty["done"], duty["total"])
                 if duty["state"] not in ("waiting", "running"):
                     return self._result(duty)
                 if shown != (duty["state"], duty["reason"]):

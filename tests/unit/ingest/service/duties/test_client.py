@@ -19,6 +19,8 @@ def duty(state: str, read: int | None = None, **more: object) -> dict[str, Any]:
         "kind": "replay",
         "state": state,
         "reason": "",
+        "done": 0 if read is None else read // 10,
+        "total": 3,
         "result": None if read is None else totals,
         "error": None,
     }
@@ -49,11 +51,11 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(patience, "AWAY_S", 0.0)
 
 
-def followed(client: Client) -> tuple[ReplayTotals, list[int], list[tuple[str, str]]]:
-    progress: list[int] = []
+def followed(client: Client) -> tuple[ReplayTotals, list[tuple[int, int, int]], list[tuple[str, str]]]:
+    progress: list[tuple[int, int, int]] = []
     states: list[tuple[str, str]] = []
     found = FollowedDuty(client, client.duty("7"), "run the same command again").follow(  # type: ignore[arg-type]
-        lambda result: progress.append(result["read"]), lambda *state: states.append(state)
+        lambda result, *units: progress.append((result["read"], *units)), lambda *state: states.append(state)
     )
     return ReplayTotals.from_json(found), progress, states
 
@@ -63,7 +65,7 @@ def test_totals_are_those_of_the_duty():
         duty("waiting"), duty("running", 10), duty("running", 10, reason="away"), duty("running", 20), duty("done", 30)
     )
     totals, progress, states = followed(client)
-    assert (totals.read, progress) == (30, [10, 10, 20, 30])
+    assert (totals.read, progress) == (30, [(10, 1, 3), (10, 1, 3), (20, 2, 3), (30, 3, 3)])
     assert states == [("waiting", ""), ("running", ""), ("running", "away"), ("running", "")]
 
 
