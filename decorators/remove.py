@@ -24,6 +24,10 @@ class RemoveSettings(Settings):
         """The attributes that are listed."""
         return attribute_references(self.attributes)
 
+    def may_remove(self, name: str) -> bool:
+        """With a pattern any; else those that are listed."""
+        return self.pattern is not None or name in self.attributes
+
     @model_validator(mode="after")
     def _removes_something(self) -> Self:
         if not self.attributes and self.pattern is None:

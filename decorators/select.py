@@ -15,6 +15,10 @@ class SelectSettings(Settings):
 
     attributes: list[str] = option("Names of the attributes to keep.", example=["2hb_", "2hb_web:url"], min_length=1)
 
+    def may_remove(self, name: str) -> bool:
+        """All that are not listed."""
+        return name not in self.attributes
+
     @model_validator(mode="after")
     def _each_once(self) -> Self:
         each_once(self.attributes, "attributes")

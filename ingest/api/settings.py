@@ -141,6 +141,10 @@ class Settings(Model):
         attribute = getattr(self, "attribute", None)
         return frozenset([str(attribute)]) if attribute else frozenset()
 
+    def may_remove(self, name: str) -> bool:  # noqa: ARG002 - for decorators that remove attributes
+        """Whether the decorator may remove an attribute of this name, or whose name begins with it."""
+        return False
+
     def sets_core(self) -> frozenset[str]:
         """Core names of what it sets besides attributes: `body`, `host`, `nanos`, `priority`, `timestamp`."""
         return frozenset()

@@ -17,15 +17,13 @@ from ingest.api import (
 from ingest.config.http_tls import HttpTlsOptions
 from ingest.config.time_of_day import PATTERN, seconds_of_day
 from ingest.expressions import zone_of
-from ingest.formats.addresses import is_this_machine
+from ingest.formats.addresses import host_and_port, is_this_machine
 from ingest.kafka.settings import (
     Brokers,
     KafkaConnection,
     SecuritySettings,
     check_protected,
 )
-
-_MAX_PORT = 65_535
 
 
 def _share(value: object) -> float:
@@ -120,16 +118,15 @@ class HttpOptions(Model):
 
     @model_validator(mode="after")
     def _is_protected(self) -> "HttpOptions":
-        host, colon, port = self.listen.rpartition(":")
-        is_bare_ipv6 = ":" in host and not (host.startswith("[") and host.endswith("]"))
-        is_port = port.isascii() and port.isdigit() and int(port) <= _MAX_PORT
-        if not (colon and host and is_port) or is_bare_ipv6:
+        try:
+            host, _ = host_and_port(self.listen)
+        except ValueError:
             hint = 'write host:port, as in "127.0.0.1:9464" or "[::1]:9464"'
             raise PydanticCustomError(
                 "wrong_type",
                 '"{listen}" is not HOST:PORT',
                 {"listen": self.listen, "option": "listen", "hint": hint},
-            )
+            ) from None
         if self.tls is None and not self.insecure and not is_this_machine(host):
             raise PydanticCustomError(
                 "conflict",

@@ -30,7 +30,7 @@ class _SetCell(NamedTuple):
 
 
 def check_family_rules(sink: Component[SinkSettings], pipeline: PartialPipeline, binding: Binding) -> None:
-    """Warn of cells that decorators set in every event and the options of the sink deny."""
+    """Warn of cells that decorators set without a condition and the options of the sink deny."""
     settings = sink.settings
     if settings.when is not None:
         return
@@ -121,25 +121,27 @@ def _check_families(
 
 
 def _cells_set(prefix: str | None, pipeline: PartialPipeline) -> Iterator[_SetCell]:
-    """The cells of attribute names and prefixes that decorators set and no later decorator may rename."""
+    """The cells of attribute names and prefixes that decorators set and no later one may rename or remove."""
     if prefix is None:
         return
     for index, decorator in enumerate(pipeline.decorators):
         settings = decorator.settings
-        if not isinstance(settings, Settings) or any(map(_may_rename, pipeline.decorators[index + 1 :])):
+        later = [decorator.settings for decorator in pipeline.decorators[index + 1 :]]
+        if not isinstance(settings, Settings) or any(map(_may_rename, later)):
             continue
         names = [(name, place_of(name, decorator)) for name in sorted(settings.sets())]
         if settings.other_names:
             names.append((settings.other_names, decorator.place("prefix")))
         for name, place in names:
             family, colon, _ = name.removeprefix(prefix).partition(":")
-            if name.startswith(prefix) and family and colon:
+            is_cell = name.startswith(prefix) and bool(family and colon)
+            if is_cell and not any(other.may_remove(name) for other in later):
                 yield _SetCell(name, family, place, is_conditional=settings.when is not None)
 
 
-def _may_rename(decorator: Component[Settings]) -> bool:
+def _may_rename(settings: Settings) -> bool:
     """Whether a decorator may rename existing attributes."""
-    return not isinstance(decorator.settings, Settings) or decorator.settings.other_names == ""
+    return not isinstance(settings, Settings) or settings.other_names == ""
 
 
 def _is_written(table: str, store: str | None, partial_config: PartialConfig) -> bool:

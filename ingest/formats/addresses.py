@@ -5,6 +5,7 @@ from socket import AF_INET, AF_INET6, inet_ntop, inet_pton
 
 IPV4_BYTES = 4
 IPV6_BYTES = 16
+_MAX_PORT = 65_535
 _MAPPED = b"\x00" * 10 + b"\xff\xff"  # prefix of an IPv4-mapped IPv6 address
 
 
@@ -37,6 +38,24 @@ def written(address: bytes) -> bytes:
     Source: RFC 5952.
     """
     return inet_ntop(AF_INET if len(address) == IPV4_BYTES else AF_INET6, address).encode("ascii")
+
+
+def host_and_port(text: str) -> tuple[str, int]:
+    """
+    Host and port of `host:port`; an IPv6 address is in brackets, which the host is returned without.
+
+    Raises:
+        ValueError: the text has another form, or no host can have this name.
+    """
+    host, _, port = text.rpartition(":")
+    if host.startswith("[") and host.endswith("]"):
+        host = host[1:-1]
+    elif ":" in host:
+        raise ValueError("an IPv6 address needs brackets")
+    if not host or not (port.isascii() and port.isdecimal() and int(port) <= _MAX_PORT):
+        raise ValueError("it has no host, or no port")
+    host.encode("idna")  # as the system does; UnicodeError is a ValueError
+    return host, int(port)
 
 
 def is_this_machine(host: str) -> bool:

@@ -10,6 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, MutableMapping
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import partial
 from typing import Any, TextIO
 
 import structlog
@@ -51,7 +52,7 @@ def logger(name: str) -> FilteringBoundLogger:
     Pass values as keywords, never in the text: `log.warning("store blocked", pipeline=…, table=…)`. Repeated lines of
     the same text, logger and pipeline are suppressed, so callers need not limit them. Never log once per event.
     """
-    bound: FilteringBoundLogger = structlog.get_logger(name)
+    bound: FilteringBoundLogger = structlog.wrap_logger(_Destination(name))
     return bound
 
 
@@ -233,6 +234,22 @@ class _Lines:
     debug = info = warning = error = critical = msg
 
 
+class _Destination:
+    """
+    Where the lines of a logger go: as structlog is configured, here or by the program that uses this package.
+
+    Without a configuration, as in short commands, they go to stderr: structlog's default is stdout, which is for data.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __getattr__(self, method: str) -> Callable[..., object]:
+        factory = structlog.get_config()["logger_factory"] if structlog.is_configured() else partial(_Lines, None)
+        found: Callable[..., object] = getattr(factory(self.name), method)
+        return found
+
+
 class _StandardHandler(logging.Handler):
     """
     Routes lines of `logging` through structlog, but for those that `_QUIET_LOGGERS` suppresses.
@@ -251,8 +268,3 @@ class _StandardHandler(logging.Handler):
             text = str(record.msg)
         level = max((each for each in (10, 20, 30, 40, 50) if each <= record.levelno), default=logging.DEBUG)
         logger(record.name).log(level, text, exc_info=record.exc_info or False)
-
-
-if not structlog.is_configured():
-    # until `set_up`, as in short commands and in programs that read our tables: stdout is for data
-    structlog.configure(logger_factory=lambda name="": _Lines(None, name))

@@ -96,6 +96,7 @@ def build_pipeline(
         opened.callback(dead_letters.close)
         connect(dead_letters.prepare, f'dead-letter queue of pipeline "{pipeline.name}"', once=shared.once)
         recovery()
+        jars = source.jars()
         made = LivePipeline(
             shared,
             plan,
@@ -107,6 +108,7 @@ def build_pipeline(
             record=batch_recorder(shared.configuration, pipeline, checkpoint, opened),
             tables=tables,
             every_s=every_s,
+            jars=jars,
             opened=opened.pop_all(),
         )
         until_built.pop_all()  # from now on the pipeline closes its source

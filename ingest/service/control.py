@@ -124,6 +124,7 @@ class Control:
         """Take no more commands for a pipeline; its pause stays."""
         with self._recording, self._lock:
             self._paused.pop(pipeline, None)
+            self._flushes.discard(pipeline)
 
     def reload(self) -> int:
         """

@@ -63,6 +63,7 @@ class LivePipeline:
         record: Callable[[int, int], None],
         tables: PipelineTables,
         every_s: float,
+        jars: Sequence[Path],
         opened: ExitStack,
     ) -> None:
         self._shared = shared
@@ -85,7 +86,7 @@ class LivePipeline:
         self.observer = PipelineObserver(
             plan.pipeline, shared.health, shared.metrics, shared.activity, shared.follow, totals
         )
-        self.jars: Sequence[Path] = source.jars()
+        self.jars = jars
         self.every_s = every_s
         shared.metrics.triggered(self.name, self.every_s)
 

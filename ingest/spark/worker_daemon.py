@@ -51,9 +51,9 @@ def without_archives(paths: Iterable[str]) -> list[str]:
     installed on this path: the same modules. The `pyspark.zip` of another Spark stays, also if pip has installed that
     for another Python, and so do jars of packages.
     """
-    kept = list(paths)
-    folders = {os.path.realpath(each) for each in kept}
-    return [each for each in kept if not _SPARKS_JAR.search(each) and not _is_installed_as_well(Path(each), folders)]
+    path = list(paths)
+    folders = {os.path.realpath(each) for each in path}
+    return [each for each in path if not _SPARKS_JAR.search(each) and not _is_installed_as_well(Path(each), folders)]
 
 
 def preload() -> None:

@@ -248,7 +248,7 @@ def _puts(stored: Iterable[list[Any]]) -> list[ChangedColumn]:
         time_ms = _time(put[0])
         for column, value in zip(put[1::2], put[2::2], strict=True):
             family, qualifier = _split(column)
-            data = value.encode() if type(value) is str else _bytes(value)
+            data = value.encode() if type(value) is str else _bytes(value)  # without a call for most values
             columns.append(ChangedColumn(family, qualifier, kind, data, time_ms))
     return columns
 

@@ -103,7 +103,7 @@ class FeedKey(NamedTuple):
 
 
 def sequence_text(key: bytes) -> str:
-    """The sequence in the row key of a feed row, as text."""
+    """The sequence in the row key of a feed row as `FeedSequence.to_text` returns it; a reader needs each one's."""
     return key[_SHARD.size :].hex()
 
 

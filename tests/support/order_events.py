@@ -15,6 +15,11 @@ DELETED = 0.05  # of the events
 _CHUNK = 20_000
 
 
+def order_key(row: int) -> bytes:
+    """The key of the events of a row, and of the row."""
+    return b"order-%08d" % (row * 7_919 % 100_000_000)
+
+
 class OrderEvents:
     """
     A topic with events of orders.
@@ -71,7 +76,7 @@ class OrderEvents:
         return {row: value for row, value in found.items() if row is not None and value is not None}
 
     def _event(self, row: int, *, deletes: bool) -> Given:
-        key = b"order-%08d" % (row * 7_919 % 100_000_000)
+        key = order_key(row)
         is_delete = deletes and self._random.random() < DELETED
         value = None if is_delete else b"%d:%d" % (self._random.randrange(10**6), row)
         return Given(value, key=key, partition=row % PARTITIONS, timestamp_ms=time.time_ns() // 1_000_000)

@@ -13,8 +13,7 @@ from ingest.api import IntegrityError
 from ingest.config.model import Configuration
 from ingest.config.options import is_token
 from ingest.durable import create_durably, file_errors, make_folder
-from ingest.formats.addresses import is_this_machine
-from ingest.service.endpoint.http import address_of
+from ingest.formats.addresses import host_and_port, is_this_machine
 
 _TOKEN_BYTES = 32
 _MIN_TOKEN_CHARS = 16
@@ -85,7 +84,7 @@ def access_of(configuration: Configuration) -> "Access":
     Raises: as `token_of`.
     """
     http = configuration.service.http
-    host, _ = address_of(http.listen)
+    host, _ = host_and_port(http.listen)
     return Access(token_of(configuration), host=host, is_private=http.tls is not None or is_this_machine(host))
 
 

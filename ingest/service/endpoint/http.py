@@ -11,8 +11,9 @@ from typing import Self, TextIO
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 from wsgiref.types import WSGIApplication
 
-from ingest.api import ConfigError, ConflictError, NotFoundError
+from ingest.api import ConflictError, NotFoundError
 from ingest.config.http_tls import HttpTlsOptions
+from ingest.formats.addresses import host_and_port
 from ingest.service.endpoint.tls import EndpointTls, end_tls, handshake
 
 MAX_CONNECTIONS = 16  # a scraper and two probes need three
@@ -46,11 +47,12 @@ class HttpEndpoint:
         Listen.
 
         Raises:
-            ConfigError: `listen` is not an address, or the files for TLS cannot be used.
+            ValueError: `listen` is not an address.
+            ConfigError: the files for TLS cannot be used.
             ConflictError: the address is in use.
             NotFoundError: this machine does not have the address, or the process may not use it.
         """
-        host, port = address_of(self._listen)
+        host, port = host_and_port(self._listen)
         tls = None if self._tls is None else EndpointTls(self._tls)
         self._server = _Server(self._listen, host, port, self._pages, tls)
         self._thread = threading.Thread(
@@ -82,23 +84,6 @@ class HttpEndpoint:
 
     def __exit__(self, *_exception: object) -> None:
         self.stop()
-
-
-def address_of(listen: str) -> tuple[str, int]:
-    """
-    Host and port of `host:port`.
-
-    Raises:
-        ConfigError: the text has another form.
-    """
-    host, colon, port = listen.rpartition(":")
-    if host.startswith("[") and host.endswith("]"):
-        host = host[1:-1]
-    elif ":" in host:
-        colon = ""
-    if not colon or not host or not (port.isascii() and port.isdecimal() and int(port) <= 0xFFFF):  # noqa: PLR2004 ports have 16 bits
-        raise ConfigError(f'"{listen}" is not an address to listen on', hint='write host:port, as in "127.0.0.1:9464"')
-    return host, int(port)
 
 
 class _Server(WSGIServer):

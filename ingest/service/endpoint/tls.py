@@ -62,9 +62,9 @@ class EndpointTls:
     def _mark_of_files(self) -> Mark:
         """Modification time in nanoseconds, size and inode of each file; one of them changes with the content."""
         found = []
-        for path in (self._options.certificate, self._options.key, self._options.client_ca):
+        for path in filter(None, (self._options.certificate, self._options.key, self._options.client_ca)):
             with contextlib.suppress(OSError):
-                status = Path(path or "").stat()
+                status = Path(path).stat()
                 found.append((status.st_mtime_ns, status.st_size, status.st_ino))
         return tuple(found)
 

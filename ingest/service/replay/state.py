@@ -122,9 +122,10 @@ class ReplayState:
         with file_errors(self._plan_file):
             if not self._plan_file.exists():
                 return None
-            header, *lines = self._plan_file.read_bytes().splitlines()
+            plan = self._plan_file.read_bytes()
             done = self._done.read_bytes() if self._done.exists() else b"{}"
         try:
+            header, *lines = plan.splitlines()
             content = orjson.loads(header)
             found, request, fingerprint = content["format"], content["request"], content["pipeline"]
             topic_ids = dict(content["topic_ids"])

@@ -75,6 +75,21 @@ def test_family_that_is_declared_or_unknown_is_no_warning(problems, decorator, s
     assert problems(decorator, sink, table) == []
 
 
+@pytest.mark.parametrize(
+    "later",
+    [
+        "remove: {attributes: ['2hb_colfma:ts']}",
+        "remove: {pattern: '^2hb_colfma'}",
+        "select: {attributes: ['2hb_', '2hb_colfam:a']}",
+    ],
+)
+@pytest.mark.parametrize("sink", ["attr2hbase: {table: t}", "attr2hbase: {table: t, families: {deny: [colfma]}}"])
+def test_cell_that_a_later_decorator_removes_is_no_warning(problems, later, sink):
+    setters = f"{SPLIT}\n      - value: {{attribute: '2hb_colfam:a', value: x}}\n      - "
+    assert problems(setters + later, sink) == []
+    assert len(problems(setters + "remove: {attributes: [other]}", sink)) == 1
+
+
 @pytest.mark.parametrize("rule", ["allow: [colfam]", "deny: [colfma]", "deny: [colfma], on_unknown: create"])
 def test_cell_of_a_denied_family_is_a_warning(problems, rule):
     (found,) = problems(sink=f"attr2hbase: {{table: 't_%{{topic}}', families: {{{rule}}}}}")

@@ -1,4 +1,4 @@
-"""IP addresses as bytes."""
+"""IP addresses as bytes, and addresses to listen on."""
 
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.formats.addresses import is_this_machine, packed, written
+from ingest.formats.addresses import host_and_port, is_this_machine, packed, written
 
 
 @pytest.mark.parametrize(
@@ -71,3 +71,24 @@ def test_names_of_this_machine_are_recognised(host):
 @pytest.mark.parametrize("host", ["kafka", "0.0.0.1", "::", "10.0.0.1", "localhost.example.org", "1270.0.0.1", ""])
 def test_names_of_other_machines_are_not_of_this_one(host):
     assert not is_this_machine(host)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("127.0.0.1:9464", ("127.0.0.1", 9464)),
+        ("localhost:0", ("localhost", 0)),
+        ("[::1]:9464", ("::1", 9464)),
+        ("10.0.0.1:65535", ("10.0.0.1", 65535)),
+    ],
+)
+def test_host_and_port(text, expected):
+    assert host_and_port(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["", "9464", ":9464", "h:", "h:x", "h:65536", "::1:9464", "h:-1", "h:٣", "a..b:80", f"{'h' * 70}:80"]
+)
+def test_other_text_is_no_host_and_port(text):
+    with pytest.raises(ValueError, match=r"."):
+        host_and_port(text)

@@ -61,6 +61,14 @@ def test_reloads_are_numbered_so_that_each_request_knows_its_end(tmp_path: Path)
     assert control.reload() == control.reload_status.id == 2
 
 
+def test_flush_of_a_removed_pipeline_is_forgotten(tmp_path: Path):
+    control = Control(Pauses(tmp_path), ["a"])
+    control.flush("a")
+    control.remove("a")
+    control.add("a")
+    assert not control.pop_flush("a")
+
+
 def test_status_of_a_reload_is_kept_while_later_ones_run(tmp_path: Path):
     control = Control(Pauses(tmp_path), ["p"])
     first = control.reload()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ingest.api import CheckpointError, ConflictError, IngestError, IntegrityError, LifecycleError
+from ingest.api import CheckpointError, ConflictError, IngestError, IntegrityError, LifecycleError, NotFoundError
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.observe.activity import Activity
@@ -112,6 +112,19 @@ def test_pipeline_that_cannot_start_leaves_nothing_locked(service: Service):
         service.build("a")
     (service.checkpoint("a") / "commits" / "0").unlink()
     service.build("a")
+
+
+def test_missing_jars_leave_nothing_open(service: Service, monkeypatch: pytest.MonkeyPatch):
+    def missing(_source: FilesSource) -> list[Path]:
+        raise NotFoundError("no jars")
+
+    with monkeypatch.context() as changed:
+        changed.setattr(FilesSource, "jars", missing)
+        with pytest.raises(NotFoundError, match="no jars") as kept:
+            service.build("a")
+        assert service.stores.in_use() == {}
+    service.build("a")
+    assert kept.value.code == "not_found"
 
 
 def test_next_build_retries_a_store_that_could_not_be_opened(service: Service, tmp_path: Path):

@@ -11,10 +11,10 @@ from urllib.parse import urlsplit
 import pytest
 
 import ingest.service.endpoint.http as module
-from ingest.api import ConfigError, ConflictError, NotFoundError
+from ingest.api import ConflictError, NotFoundError
 from ingest.observe.health import Health, State
 from ingest.observe.metrics import Metrics
-from ingest.service.endpoint.http import MAX_CONNECTIONS, HttpEndpoint, address_of
+from ingest.service.endpoint.http import MAX_CONNECTIONS, HttpEndpoint
 from tests.support.endpoint import pages
 
 
@@ -179,20 +179,3 @@ class TestListening:
 
     def test_stop_without_start_is_fine(self, health):
         HttpEndpoint("127.0.0.1:0", pages(health)).stop()
-
-    @pytest.mark.parametrize(
-        ("listen", "expected"),
-        [
-            ("127.0.0.1:9464", ("127.0.0.1", 9464)),
-            ("localhost:0", ("localhost", 0)),
-            ("[::1]:9464", ("::1", 9464)),
-            ("10.0.0.1:65535", ("10.0.0.1", 65535)),
-        ],
-    )
-    def test_address_is_parsed(self, listen, expected):
-        assert address_of(listen) == expected
-
-    @pytest.mark.parametrize("listen", ["", "9464", ":9464", "h:", "h:x", "h:65536", "::1:9464", "h:-1", "h:٣"])
-    def test_other_text_is_refused(self, listen):
-        with pytest.raises(ConfigError, match="write host:port"):
-            address_of(listen)

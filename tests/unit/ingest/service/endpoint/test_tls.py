@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from pydantic import ValidationError
+from structlog.testing import capture_logs
 
 import ingest.service.endpoint.http as module
 from ingest.api import ConfigError
@@ -204,6 +205,14 @@ class TestFiles:
             second = self.served(endpoint)
             used.write_text("half a certificate")
             assert (self.served(endpoint), first != second) == (second, True)
+
+    def test_other_files_do_not_change_it(self, server, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        with capture_logs() as lines, started(options(server)) as endpoint:
+            self.served(endpoint)
+            (tmp_path / "another").touch()
+            self.served(endpoint)
+        assert [line["event"] for line in lines if "certificate" in line["event"]] == []
 
     @staticmethod
     def served(endpoint: HttpEndpoint) -> str:

@@ -77,3 +77,10 @@ def test_damaged_or_newer_plan_is_refused(state: ReplayState, old: bytes, new: b
     state.plan_file.write_bytes(state.plan_file.read_bytes().replace(old, new, 1))
     with pytest.raises(IntegrityError, match=message):
         state.load()
+
+
+def test_empty_plan_is_damaged(state: ReplayState):
+    state.start(BATCHES, IDS, ReplayTotals())
+    state.plan_file.write_bytes(b"")
+    with pytest.raises(IntegrityError, match="cannot be read"):
+        state.load()
