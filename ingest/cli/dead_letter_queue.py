@@ -26,11 +26,12 @@ def opened_queue(
     out: Output, file: str, name: str | None, *, shows_records: bool
 ) -> "Iterator[tuple[Configuration, Catalog, DeadLetterQueue]]":
     """The configuration of a file, and the queue of one of its pipelines, which is closed after the block."""
-    from ingest.cli.loading import loaded, note_missing_state
+    from ingest.cli.loading import loaded, note_missing_state, set_up_logs
     from ingest.config.options import DeadLetterTopic
     from ingest.service.dead_letters.queues import dead_letter_queue
 
     configuration, catalog = loaded(out, file, shows_records=shows_records)
+    set_up_logs(configuration, is_watched=True)
     chosen = chosen_pipeline(configuration, name)
     if not isinstance(chosen.dead_letters.settings, DeadLetterTopic):
         note_missing_state(out, configuration)

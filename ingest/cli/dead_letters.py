@@ -180,7 +180,6 @@ def replay(  # noqa: PLR0913 - the options of the command
 
     Example: ingest dead-letters replay pipeline.yaml --code no_match
     """
-    from ingest.cli.loading import set_up_logs
     from ingest.clock import now_ms
     from ingest.dead_letters.replay import SkipReason, require
     from ingest.dead_letters.replay import replay as run_again
@@ -189,7 +188,6 @@ def replay(  # noqa: PLR0913 - the options of the command
 
     selection = selection_of(positions or (), code, since, until, has_replayed=all_)
     with opened_queue(out, file, pipeline, shows_records=False) as (configuration, catalog, queue):
-        set_up_logs(configuration, is_watched=True)
         require(queue, selection.ids)
         with (
             private_files(),

@@ -102,7 +102,7 @@ def consume(  # noqa: PLR0913 - the options of the command
     heartbeat_s = _heartbeat(configuration, table, heartbeat, envelope)
     options = GroupOptions(group, worker or _worker(), start.value, limit, heartbeat_s=heartbeat_s)
     form = DebeziumEnvelope(table) if envelope is EnvelopeName.DEBEZIUM else OwnEnvelope(table)
-    stop = Stop()
+    stop = Stop(reloads=False)
     with (
         private_files(),
         open_feed(configuration, catalog, table) as feed,

@@ -224,6 +224,8 @@ class _Lines:
 
     def msg(self, line: str) -> None:
         stream = self._stream or sys.stderr
+        if stream is None:
+            return  # stderr was closed before this process started
         with self._lock:
             try:
                 stream.write(line + "\n")

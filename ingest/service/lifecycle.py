@@ -44,6 +44,9 @@ class Stop:
     A signal handler interrupts the main thread anywhere, also while that holds the lock of one of these events. So the
     handler only puts the signal into a queue, and a thread sets the events.
 
+    Args:
+        reloads: whether SIGHUP counts in `hang_ups`; if not, it requests a stop, as the end of a terminal sends it.
+
     Attributes:
         requested: set to finish the running batches and stop.
         at_once: set to abandon them.
@@ -51,7 +54,8 @@ class Stop:
         hang_ups: number of SIGHUP signals since the start of the process.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, reloads: bool = True) -> None:
+        self._reloads = reloads
         self.requested = threading.Event()
         self.at_once = threading.Event()
         self.exit_code = 0
@@ -103,7 +107,7 @@ class Stop:
     def _handle_received(self) -> None:
         while (received := self._received.get()) is not None:
             number, receiver = received
-            if number == signal.SIGHUP:
+            if number == signal.SIGHUP and self._reloads:
                 self.hang_ups += 1
                 continue
             if number == signal.SIGINT:

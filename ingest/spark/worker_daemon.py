@@ -10,8 +10,10 @@ import gc
 import os
 import re
 import sys
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from importlib import import_module
+from importlib.machinery import PathFinder
 from pathlib import Path
 
 WORKER = "pyspark.worker"
@@ -44,16 +46,19 @@ def main() -> None:
 
 def without_archives(paths: Iterable[str]) -> list[str]:
     """
-    A module path without the archives that Spark puts on it, if they have nothing that is not installed here.
+    A module path without the archives that Spark puts on it, if the same modules are imported without them.
 
     Python reads the directory of each archive again in every worker, and compiles a module of an archive at each
     import. They are Spark's own jar, which has no Python module, and `pyspark.zip` inside of a `pyspark` that pip has
-    installed on this path: the same modules. The `pyspark.zip` of another Spark stays, also if pip has installed that
-    for another Python, and so do jars of packages.
+    installed on this path. The `pyspark.zip` of another Spark stays, also if pip has installed that for another Python,
+    and so do jars of packages.
     """
-    path = list(paths)
-    folders = {os.path.realpath(each) for each in path}
-    return [each for each in path if not _SPARKS_JAR.search(each) and not _is_installed_as_well(Path(each), folders)]
+    kept = [each for each in paths if not _SPARKS_JAR.search(each)]
+    for archive in [each for each in kept if each.endswith("/pyspark.zip")]:
+        others = [each for each in kept if each != archive]
+        if _is_imported_from(Path(archive).parent.parent.parent, others):
+            kept = others
+    return kept
 
 
 def preload() -> None:
@@ -74,11 +79,13 @@ def preload() -> None:
     gc.freeze()
 
 
-def _is_installed_as_well(archive: Path, folders: Container[str]) -> bool:
-    """Whether an archive is that of a package in one of these folders: `pyspark/python/lib/pyspark.zip`."""
-    package = archive.parent.parent.parent
-    is_of_package = archive.name == "pyspark.zip" and package.name == "pyspark" and (package / "__init__.py").is_file()
-    return is_of_package and os.path.realpath(package.parent) in folders
+def _is_imported_from(package: Path, path: list[str]) -> bool:
+    """Whether `import pyspark` takes this folder, the one of `pyspark/python/lib/pyspark.zip`, from a module path."""
+    found = PathFinder.find_spec("pyspark", path)
+    origin = None if found is None else found.origin
+    with suppress(OSError):
+        return origin is not None and Path(origin).parent.samefile(package)
+    return False
 
 
 if __name__ == "__main__":

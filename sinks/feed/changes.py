@@ -136,7 +136,7 @@ class Change(NamedTuple):
                 key.sequence.time_ms,
                 key.sequence.rank,
             )
-        except (ValueError, TypeError, LookupError, AttributeError, DecodeError) as error:
+        except (ValueError, TypeError, KeyError, AttributeError, DecodeError) as error:
             raise _unreadable(key, str(error)) from error
 
     def mutations(self) -> list[Mutation]:
@@ -245,6 +245,8 @@ def _puts(stored: Iterable[list[Any]]) -> list[ChangedColumn]:
     columns = []
     kind = ColumnChange.PUT
     for put in stored:
+        if type(put) is not list or not put:
+            raise ValueError("a put is no list of a timestamp, columns and values")
         time_ms = _time(put[0])
         for column, value in zip(put[1::2], put[2::2], strict=True):
             family, qualifier = _split(column)

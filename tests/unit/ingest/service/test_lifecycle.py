@@ -85,6 +85,14 @@ def test_handlers_are_restored(number: int):
     assert signal.getsignal(number) == before
 
 
+def test_sighup_stops_a_command_that_reloads_nothing():
+    stop = Stop(reloads=False)
+    with stop.on_signals():
+        os.kill(os.getpid(), signal.SIGHUP)
+        assert stop.requested.wait(WAIT_S)
+    assert (stop.hang_ups, stop.exit_code) == (0, 0)
+
+
 def test_forwarded_sighup_is_handled_as_a_direct_one():
     stop = Stop()
     with stop.on_signals():

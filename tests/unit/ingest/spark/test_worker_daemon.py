@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
@@ -31,23 +32,45 @@ def test_modules_of_tasks_are_preloaded_without_a_thread(set_by_user: dict[str, 
     assert {"pyarrow", "numpy", *PRELOADED} <= set(modules)
 
 
-@pytest.fixture
-def installed(tmp_path: Path) -> Path:
-    """A folder in which pip has installed Spark."""
-    package = tmp_path / "site-packages" / "pyspark"
+def with_spark(folder: Path) -> Path:
+    """The same folder, in which pip has installed Spark."""
+    package = folder / "pyspark"
     (package / "python" / "lib").mkdir(parents=True)
     (package / "__init__.py").touch()
-    return package.parent
+    with ZipFile(archive_of(folder), "w") as archive:
+        archive.writestr("pyspark/__init__.py", "")
+    return folder
+
+
+def archive_of(folder: Path) -> str:
+    return str(folder / "pyspark" / "python" / "lib" / "pyspark.zip")
+
+
+@pytest.fixture
+def installed(tmp_path: Path) -> Path:
+    return with_spark(tmp_path / "site-packages")
 
 
 def test_archives_with_modules_that_are_installed_leave_the_path(installed: Path):
     other = "/opt/spark/python/lib/pyspark.zip"
-    kept = ["", other, "/opt/jars/graphs.jar", "pyspark.zip", "/srv/code", str(installed)]
-    archives = [str(installed / "pyspark/python/lib/pyspark.zip"), "/opt/spark/jars/spark-core_2.13-4.2.0.jar"]
+    kept = [other, "/opt/jars/graphs.jar", "pyspark.zip", "/srv/code", str(installed)]
+    archives = [archive_of(installed), "/opt/spark/jars/spark-core_2.13-4.2.0.jar"]
     assert without_archives([*archives, *kept]) == kept
 
 
 def test_archive_of_a_spark_of_another_python_stays(installed: Path):
     """As on an executor with a packed environment, whose Spark is that of the machine."""
-    path = [str(installed / "pyspark/python/lib/pyspark.zip"), "/srv/environment/lib"]
+    path = [archive_of(installed), "/srv/environment/lib"]
     assert without_archives(path) == path
+
+
+def test_archive_stays_if_another_spark_comes_before_its_package(installed: Path, tmp_path: Path):
+    other = with_spark(tmp_path / "other")
+    for before in (str(other), archive_of(other)):
+        path = [archive_of(installed), before, str(installed)]
+        assert without_archives(path) == path
+
+
+def test_package_and_archive_may_be_reached_by_links(installed: Path, tmp_path: Path):
+    (tmp_path / "spark").symlink_to(installed / "pyspark")
+    assert without_archives([str(tmp_path / "spark/python/lib/pyspark.zip"), str(installed)]) == [str(installed)]
