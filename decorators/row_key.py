@@ -191,7 +191,7 @@ class RowKey(Decorator[RowKeySettings]):
         guards = bool(self._separator) and settings.on_separator is OnSeparator.ERROR
         self._parts = tuple(
             _Part(
-                part.value.renderer(settings.on_missing, _no_attribute),
+                part.value.renderer(settings.on_missing, _absent),
                 _encoder(part),
                 is_guarded=guards and number != last and part.encoding in _FREE_TEXT,
             )
@@ -233,8 +233,8 @@ class _Part(NamedTuple):
     is_guarded: bool
 
 
-def _no_attribute(name: str) -> ExpressionError:
-    return ExpressionError(f'no attribute "{name}" for the row key', code="no_attribute")
+def _absent(what: str) -> ExpressionError:
+    return ExpressionError(f"no {what} for the row key", code="no_attribute")
 
 
 _FREE_TEXT = frozenset({Encoding.TEXT, Encoding.PADDED, Encoding.REVERSED})

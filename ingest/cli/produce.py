@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ingest.amounts import counted
 from ingest.cli.command import FileArgument, PipelineOption
 from ingest.cli.output import Output
 
@@ -81,7 +82,7 @@ def produce(  # noqa: PLR0913 - the options of the command
     if out.is_json:
         out.json({"topic": target, "events": sent, "seconds": round(seconds, 3)})
         return
-    out.line(f'{sent:,} events in topic "{target}" ({seconds:.1f} s)')
+    out.line(f'{counted(sent, "event")} in topic "{target}" ({seconds:.1f} s)')
     out.next(f"ingest run --once {file}")
 
 

@@ -63,10 +63,16 @@ def check_names(pipeline: PartialPipeline, partial_config: PartialConfig, bindin
     has_headers, is_raw = source.has_headers, source.decoding.format is Format.RAW
     given = _names_in_tests(pipeline, partial_config) if has_headers or not is_raw else set()
     _check_references(pipeline, source, given, binding)
+    names = _names(pipeline.decorators)
+    for name, decorator in {**names.known, **names.prefixes}.items():
+        if "%{" in name:
+            place = place_of(name, decorator) if name in names.known else decorator.place("prefix")
+            message = f'"{name}" is the name of an attribute as it is written: names are no templates'
+            hint = "names come from data with `json`, `kv` or groups of `regex`"
+            binding.warning(Kind.DOUBTFUL, place, message, hint)
     if not is_raw:
         return  # other formats set attributes from the record
     sinks = [(sink, prefix) for sink in pipeline.sinks if (prefix := sink.settings.cell_prefix) is not None]
-    names = _names(pipeline.decorators)
     for sink, prefix in sinks:
         has_cells = _has_cell(names, prefix)
         if prefix not in names.known and prefix not in given:

@@ -60,6 +60,11 @@ class Expression:
     core: frozenset[str] = frozenset()
 
     @property
+    def may_lack(self) -> tuple[str | None, ...]:
+        """What it reads that an event may lack: attributes, and None for the key."""
+        return (*self.attributes, None) if "key" in self.core else self.attributes
+
+    @property
     def references(self) -> frozenset[str]:
         """All it reads: core names, and attributes as `attribute:NAME`."""
         return self.core | {f"attribute:{name}" for name in self.attributes}
@@ -373,7 +378,7 @@ _CORE = {
     "body": _core("body", lambda event: event.body),
     "host": _HOST,
     "hostname": _HOST,
-    "key": _core("key", lambda event: event.key),
+    "key": _core("key", lambda event: event.key or None),
     "nanos": _core_number("nanos", lambda event: event.nanos),
     "offset": _core_number("offset", lambda event: event.origin.offset),
     "partition": _core_number("partition", lambda event: event.origin.partition),

@@ -29,8 +29,9 @@ text anywhere else is a constant. A bare name is a core name if there is one, el
 conditions have no meaning.
 
 A function with an absent argument is absent: `%{add(n, 1)}` is empty, not 1, if there is no attribute `n`. An absent
-value is empty in a template, and absent for `exists` and `on_missing`. Two functions accept absent arguments: `concat`,
-which treats them as empty, and `default`, which replaces them, as in `%{md5(default(id, 'none'))}`.
+value is empty in a template, and absent for `exists` and `on_missing`. The key of a record without one, or with an
+empty one, is absent, too. Two functions accept absent arguments: `concat`, which treats them as empty, and `default`,
+which replaces them, as in `%{md5(default(id, 'none'))}`.
 """
 
 import re

@@ -19,13 +19,13 @@ from ingest.expressions.parser import parse_template
 
 Render = Callable[[Event], bytes]
 RenderWhole = Callable[[Event], bytes | None]
-_Absent = Callable[[Event, Sequence[str]], bytes | None]
-"""The result for an event if a part is absent; takes the event and the attributes that the part reads."""
+_Absent = Callable[[Event, Sequence[str | None]], bytes | None]
+"""The result for an event if a part is absent; takes the event, and `Expression.may_lack` of the part."""
 
 
-def _no_attribute(name: str) -> EventError:
-    """The error for an absent attribute; without the template, which may contain a secret."""
-    return ExpressionError(f'no attribute "{name}" for the template', code="no_attribute")
+def _absent(what: str) -> EventError:
+    """The error for an absent part; without the template, which may contain a secret."""
+    return ExpressionError(f"no {what} for the template", code="no_attribute")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,27 +74,29 @@ class Template:
             lint_warnings=tuple(compiler.lint_warnings),
         )
 
-    def renderer(self, on_missing: StrEnum, error: Callable[[str], EventError] = _no_attribute) -> RenderWhole:
+    def renderer(self, on_missing: StrEnum, error: Callable[[str], EventError] = _absent) -> RenderWhole:
         """
         A function that renders the template for an event, with an option `on_missing`.
 
-        The option applies if a part that reads an attribute is absent; not to `%{default(user, 'none')}`, which is
-        never absent. Each part is evaluated once for an event.
+        The option applies if a part that reads an attribute or the key is absent; not to `%{default(user, 'none')}`,
+        which is never absent. Each part is evaluated once for an event.
 
         Args:
             on_missing: with `empty` an absent part is empty; with `error` the event fails; with any other choice the
                 function returns None, and the caller handles it.
-            error: creates the error from the name of the attribute.
+            error: creates the error from what is absent: `attribute "NAME"`, or `key`.
         """
-        if on_missing == OnMissing.EMPTY or not any(part.attributes for part in self._parts):
+        if on_missing == OnMissing.EMPTY or not any(part.may_lack for part in self._parts):
             return self.render
         if on_missing != OnMissing.ERROR:
             if len(self._parts) == 1:
                 return self._parts[0].value
             return _whole(self._parts, lambda _event, _names: None)
 
-        def fail(event: Event, names: Sequence[str]) -> None:
-            raise error(next((name for name in names if name not in event.attributes), names[0]))
+        def fail(event: Event, names: Sequence[str | None]) -> None:
+            lacks = (name for name in names if (not event.key if name is None else name not in event.attributes))
+            name = next(lacks, names[0])
+            raise error("key" if name is None else f'attribute "{name}"')
 
         return _whole(self._parts, fail)
 
@@ -185,11 +187,11 @@ def _or_empty(value: Value) -> Render:
 
 
 def _whole(parts: Sequence[Expression], absent: _Absent) -> RenderWhole:
-    """A closure that calls `absent` if a part that reads attributes is absent; there must be such a part."""
+    """A closure that calls `absent` if a part that may lack something is absent; there must be such a part."""
     varying = [number for number, part in enumerate(parts) if part.constant is None]
     if len(varying) == 1:
         (number,) = varying
-        value, names = parts[number].value, parts[number].attributes
+        value, names = parts[number].value, parts[number].may_lack
         before, after = (b"".join(map(_fixed, some)) for some in (parts[:number], parts[number + 1 :]))
 
         def one(event: Event) -> bytes | None:
@@ -198,9 +200,9 @@ def _whole(parts: Sequence[Expression], absent: _Absent) -> RenderWhole:
 
         return one
     pieces = [_fixed(part) for part in parts]
-    # parts with attributes first: an absent one takes precedence over an error of another part
-    varying.sort(key=lambda number: not parts[number].attributes)
-    numbered = tuple((number, parts[number].value, parts[number].attributes) for number in varying)
+    # parts that may be absent first: an absent one takes precedence over an error of another part
+    varying.sort(key=lambda number: not parts[number].may_lack)
+    numbered = tuple((number, parts[number].value, parts[number].may_lack) for number in varying)
 
     def several(event: Event) -> bytes | None:
         filled = pieces.copy()

@@ -94,7 +94,8 @@ class KafkaAdmin:
                 raise NotFoundError(
                     f'no topic "{name}" in the cluster',
                     hint="check the name, or create it: 'kafka-topics.sh --bootstrap-server "
-                    f"{self._brokers} --create --topic {name}{create_with}'",
+                    f"{self._brokers} --create --topic {name}{create_with}'"
+                    + ("" if create_with else "; 'ingest produce' creates it, too"),
                 )
             if problem is not NoError:
                 raise translated(problem(), f'reading topic "{name}"')

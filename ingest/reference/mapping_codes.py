@@ -12,8 +12,8 @@ _MEANINGS = {
     "delete_of_updates": "A rule deletes a row, family or column of a table with deferred updates.",
     "empty_row_key": "The template of the row key rendered empty text.",
     "family_not_allowed": "`families: allow` or `deny` of the sink excludes the family of an attribute.",
-    "no_row_key": "The event has no attribute for the row key; see on_missing_key of attr2hbase, on_missing in hbase's "
-    "row_key.",
+    "no_row_key": "The event has no attribute for the row key, or the record no key; see on_missing_key of attr2hbase, "
+    "on_missing in hbase's row_key.",
     "not_mergeable": "A value cannot be added to the update of its column, as beyond 64 bits.",
     "row_key_too_long": "The row key has more than HBase's limit of 32767 bytes.",
     "sink_timeout": "A sink's condition or mapping exceeded its time limit for this event, most likely a pattern that "

@@ -242,9 +242,9 @@ class HBase(Mapper[HBaseSinkSettings]):
         return cells
 
 
-def _no_row_key(name: str) -> MappingError:
+def _no_row_key(what: str) -> MappingError:
     return MappingError(
-        f'no attribute "{name}" for the row key',
+        f"no {what} for the row key",
         code="no_row_key",
         hint="set `on_missing: drop` if this sink should skip such events",
     )
@@ -256,7 +256,7 @@ def _compiled(cell: CellOptions, names: NameGuard) -> _Cell:
 
     def no_attribute(missing: str) -> MappingError:
         return MappingError(
-            f'no attribute "{missing}" for the cell {name}',
+            f"no {missing} for the cell {name}",
             code="no_attribute",
             hint="set `on_missing: unset` if some events lack it",
         )

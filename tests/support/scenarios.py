@@ -241,8 +241,8 @@ SCENARIOS = (
                 b"colfam:" + EVERY_BYTE: b"\x3f\xd0" + b"\0" * 6,
                 b"colfam:hex": b"\0\xff",
             },
-            b"r": {b"colfam:": b"keyless", b"colfam:keyless": b"\x3f\xf0" + b"\0" * 6},
         },
+        letters={3: "no_row_key"},
         sinks=(
             {
                 "hbase": {

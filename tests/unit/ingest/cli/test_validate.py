@@ -219,13 +219,13 @@ pipelines:
         result = validated("ticks", "ticks-dead")
         assert result.code == 3
         for location, what, topic, options in (
-            ("5:14", "source", "ticks", ""),
-            ("7:20", "dead-letter topic", "ticks-dead", " --config retention.ms=-1"),
+            ("5:14", "source", "ticks", "'; 'ingest produce' creates it, too"),
+            ("7:20", "dead-letter topic", "ticks-dead", " --config retention.ms=-1'"),
         ):
             assert (
                 f'PROBLEM  {what} of pipeline "p" (p.yaml:{location}): no topic "{topic}" in the cluster\n'
                 "         check the name, or create it: 'kafka-topics.sh --bootstrap-server localhost:1 --create "
-                f"--topic {topic}{options}'\n"
+                f"--topic {topic}{options}\n"
             ) in result.out
 
 

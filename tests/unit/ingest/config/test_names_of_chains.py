@@ -324,3 +324,20 @@ def test_host_that_no_decorator_sets_is_a_warning(problems):
     assert problems("flume_avro", CELL, key) == []
     assert problems(CELL, key, source=KAFKA) == []
     assert problems(CELL, key, source="{files: {path: x.log, format: json}}") == []
+
+
+@pytest.mark.parametrize(
+    ("decorator", "place"),
+    [
+        ('value: {attribute: "2hb_%{name}:v", value: x}', "7:28"),
+        ('template: {attributes: {"2hb_%{name}:v": x}}', "7:50"),
+        ("json: {prefix: '2hb_%{name}:v'}", "7:24"),
+    ],
+)
+@pytest.mark.parametrize("source", [FILES, KAFKA])
+def test_name_that_looks_like_a_template_is_a_warning(problems, decorator, place, source):
+    (found,) = (each for each in problems(decorator, KEY, source=source) if "doubtful" in each)
+    assert found == (
+        f'{place}: doubtful: warning: "2hb_%{{name}}:v" is the name of an attribute as it is written: names are no '
+        "templates; names come from data with `json`, `kv` or groups of `regex`"
+    )

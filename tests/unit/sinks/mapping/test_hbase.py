@@ -203,7 +203,14 @@ class TestRowKey:
     @pytest.mark.parametrize("on_missing", ["error", "drop", "empty"])
     def test_empty_row_key_is_an_error(self, on_missing):
         given = event(key=b"", attributes={"x": b""})
-        assert error_of(mapper(row="%{key}%{x}", on_missing=on_missing), given).code == "empty_row_key"
+        assert error_of(mapper(row="%{x}", on_missing=on_missing), given).code == "empty_row_key"
+
+    def test_key_that_the_record_lacks_is_missing(self):
+        keyless = event(key=b"")
+        error = error_of(mapper(row="%{key}-1"), keyless)
+        assert (error.code, error.message) == ("no_row_key", "no key for the row key")
+        assert only(mapper(row="%{key}-1", on_missing="empty").map(keyless, BATCH_MS))[1].row == b"-1"
+        assert only(mapper(row="%{default(key, 'k')}-1").map(keyless, BATCH_MS))[1].row == b"k-1"
 
     def test_only_a_longer_key_is_refused(self):
         assert only(mapper().map(event(key=b"k" * 32_767), BATCH_MS))[1].row == b"k" * 32_767
