@@ -63,15 +63,11 @@ def check_names(pipeline: PartialPipeline, partial_config: PartialConfig, bindin
     has_headers, is_raw = source.has_headers, source.decoding.format is Format.RAW
     given = _names_in_tests(pipeline, partial_config) if has_headers or not is_raw else set()
     _check_references(pipeline, source, given, binding)
-    names = _names(pipeline.decorators)
-    for name, decorator in {**names.known, **names.prefixes}.items():
-        if "%{" in name:
-            place = place_of(name, decorator) if name in names.known else decorator.place("prefix")
-            message = f'"{name}" is the name of an attribute as it is written: names are no templates'
-            hint = "names come from data with `json`, `kv` or groups of `regex`"
-            binding.warning(Kind.DOUBTFUL, place, message, hint)
+    for decorator in pipeline.decorators:
+        _warn_templates(decorator, binding)
     if not is_raw:
         return  # other formats set attributes from the record
+    names = _names(pipeline.decorators)
     sinks = [(sink, prefix) for sink in pipeline.sinks if (prefix := sink.settings.cell_prefix) is not None]
     for sink, prefix in sinks:
         has_cells = _has_cell(names, prefix)
@@ -192,6 +188,15 @@ def _warn_missing_key(
     binding.warning(Kind.MISSING_ROW_KEY, sink.location, message, hint)
 
 
+def _warn_templates(decorator: Component[Settings], binding: Binding) -> None:
+    """Warn of names that look like templates."""
+    for name, place in names_set_by(decorator):
+        if "%{" in name:
+            message = f'"{name}" is the name of an attribute as it is written: names are no templates'
+            hint = "names come from data with `json`, `kv` or groups of `regex`"
+            binding.warning(Kind.DOUBTFUL, place, message, hint)
+
+
 def _similar_name(prefix: str, names: _Names) -> str | None:
     """A set name that may be a misspelled row-key attribute; never a cell, and None for a very short prefix."""
     return (
@@ -223,7 +228,7 @@ def _warn_malformed_cell(
         return
     message = f'the attribute "{name}" does not become a cell: its name has no family and qualifier'
     hint = f'name it "{prefix}family:qualifier", or set `sys_family` in the sink'
-    binding.warning(Kind.NOT_A_CELL, place_of(name, setter), message, hint)
+    binding.warning(Kind.NOT_A_CELL, _place_of(name, setter), message, hint)
 
 
 def _warn_malformed_cells(
@@ -250,7 +255,18 @@ def _used_by(decorator: Component[Settings]) -> Iterator[str]:
         yield from (reference.removeprefix("attribute:") for reference in read_by(settings) | settings.reads())
 
 
-def place_of(name: str, decorator: Component[Settings]) -> Place:
+def names_set_by(decorator: Component[Settings]) -> Iterator[tuple[str, Place]]:
+    """The attributes that the options of a decorator name, and the prefix of others that it sets, with their places."""
+    settings = decorator.settings
+    if not isinstance(settings, Settings):
+        return
+    for name in sorted(settings.sets()):
+        yield name, _place_of(name, decorator)
+    if settings.other_names:
+        yield settings.other_names, decorator.place("prefix")
+
+
+def _place_of(name: str, decorator: Component[Settings]) -> Place:
     """The place of the option that names an attribute a decorator sets, else the place of the decorator."""
     for path, place in decorator.locations.items():
         if path in {("attribute",), ("attributes", name)}:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from ingest.api import Settings, SinkSettings
 from ingest.config.components import Binding
 from ingest.config.model import Component
-from ingest.config.names import place_of
+from ingest.config.names import names_set_by
 from ingest.config.partial import PartialConfig, PartialPipeline
 from ingest.config.problems import Kind, Place
 from ingest.suggest import did_you_mean
@@ -129,10 +129,7 @@ def _cells_set(prefix: str | None, pipeline: PartialPipeline) -> Iterator[_SetCe
         later = [decorator.settings for decorator in pipeline.decorators[index + 1 :]]
         if not isinstance(settings, Settings) or any(map(_may_rename, later)):
             continue
-        names = [(name, place_of(name, decorator)) for name in sorted(settings.sets())]
-        if settings.other_names:
-            names.append((settings.other_names, decorator.place("prefix")))
-        for name, place in names:
+        for name, place in names_set_by(decorator):
             family, colon, _ = name.removeprefix(prefix).partition(":")
             is_cell = name.startswith(prefix) and bool(family and colon)
             if is_cell and not any(other.may_remove(name) for other in later):

@@ -96,7 +96,7 @@ def build_pipeline(
         opened.callback(dead_letters.close)
         connect(dead_letters.prepare, f'dead-letter queue of pipeline "{pipeline.name}"', once=shared.once)
         recovery()
-        jars = source.jars()
+        jars = source.jars()  # before the pipeline owns what is open, since they may be missing
         made = LivePipeline(
             shared,
             plan,

@@ -228,20 +228,20 @@ class MergedRows:
                     if scan.fuzzy and not any(pattern.matches(row) for pattern in scan.fuzzy):
                         continue
                     second = next(found, None)  # reads the first row that follows, too, as does `merge`
-                    if second is not None:
-                        merged = merge(self._update_rows(chain((first, second), found)))
-                    elif single is not None and view and own.views == view and row not in divided:
+                    made: R | None
+                    if second is None and single is not None:
                         work.update_rows += 1
-                        work.merged_rows += 1
-                        yield single(row, first.cells)
-                        continue
+                        made = single(row, first.cells)
                     else:
-                        merged = merge(self._update_rows((first,)))
-                    if merged is None or not view or own.views != view or row in divided:
+                        rows = (first,) if second is None else (first, second)
+                        merged = merge(self._update_rows(chain(rows, found)))
+                        made = None if merged is None else result(merged)
+                    if made is None or not view or own.views != view or row in divided:
                         merged = self._at_one_moment(row, scan.columns, counts, self._merged)
-                    if merged is not None:
+                        made = None if merged is None else result(merged)
+                    if made is not None:
                         work.merged_rows += 1
-                        yield result(merged)
+                        yield made
             finally:
                 counts.add(own)
 

@@ -88,7 +88,7 @@ class Storm:
         self.service = service
         self.table = table
         self.kills: Counter[str] = Counter()
-        self.points = itertools.cycle(POINTS)
+        self._points = itertools.cycle(POINTS)
         self.outputs: dict[Path, subprocess.Popen[bytes]] = {}
         self.dumps = service.folder / "dumps"
         self._chance = chance
@@ -146,18 +146,17 @@ class Storm:
 
     def _kill_sink(self) -> None:
         """At a random moment, and then at a failpoint."""
-        self._kill_service("sink")
-        self.service.kill_all()
-        point = next(self.points)
-        self.restart(point)
+        point = next(self._points)
+        self._kill_service("sink", point)
         assert self.service.wait_for_exit(RECOVERY_S) == -signal.SIGKILL, point
         self._kill_service("sink")
 
-    def _kill_service(self, victim: str) -> None:
+    def _kill_service(self, victim: str, point: str | None = None) -> None:
+        """Kill the service, and start it again, with a failpoint if one is named."""
         self.service.kill_all()
         self.kills[victim] += 1
         check_visible(self)
-        self.restart()
+        self.restart(point)
 
     def _kill_consumer(self) -> None:
         out = self._workers.pop(self._chance.randrange(len(self._workers)))
