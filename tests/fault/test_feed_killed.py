@@ -89,6 +89,8 @@ class Storm:
         self.table = table
         self.kills: Counter[str] = Counter()
         self._points = itertools.cycle(POINTS)
+        # a kill at a random moment may come after the end
+        self._expiry_points = itertools.cycle(["dump_hidden:1:die", None])
         self.outputs: dict[Path, subprocess.Popen[bytes]] = {}
         self.dumps = service.folder / "dumps"
         self._chance = chance
@@ -183,7 +185,7 @@ class Storm:
         self.free_root()
         self.dump()
         self.dump()
-        point = self._chance.choice([None, "dump_hidden:1:die"])
+        point = next(self._expiry_points)
         expire = self._started("stash", "expire", str(self.dumps), "--keep", "1s", "--keep-last", "1", point=point)
         if point is None:
             time.sleep(self._chance.uniform(0.3, 0.8))
