@@ -21,7 +21,9 @@ from ingest.cli.output import Output
 if TYPE_CHECKING:
     from ingest.api import NotFoundError, Scan, ScanCounts, TimeRange
 
-RowArgument = Annotated[str, typer.Argument(metavar="ROW", help=r"Row key: text, with \xNN for other bytes.")]
+RowArgument = Annotated[
+    str, typer.Argument(metavar="ROW", help=r"Row key: text, with \xNN for other bytes; a leading - is \x2d.")
+]
 
 
 def get(  # noqa: PLR0913 - the options of the command

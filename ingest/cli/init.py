@@ -63,7 +63,7 @@ def write_template(template: Template, directory: Path) -> list[Path]:
     existing = [path for path in targets if path.exists() or path.is_symlink()]
     if existing:
         raise ConflictError(
-            f'"{existing[0]}" exists' + (f" and {len(existing) - 1} more" if existing[1:] else ""),
+            f'"{existing[0]}"' + (f" and {len(existing) - 1} more exist" if existing[1:] else " exists"),
             hint="nothing was written; choose another folder",
         )
     for path, content in targets.items():

@@ -49,19 +49,33 @@ _Shape = tuple[int | bytes, ...]
 """The length of the row key, then the columns."""
 
 
-class _Heads(dict[int, bytes]):
-    """Length of a value -> the bytes before the row key, for one length of row key and column."""
+class _Heads:
+    """
+    The bytes before the row key, for one length of row key and column.
+
+    Attributes:
+        known: length of a value -> these bytes. Generated functions read it, so it is a plain dict: CPython looks up
+            a subclass of dict more slowly.
+    """
 
     def __init__(self, row_bytes: int, column_bytes: int, max_cell_bytes: int) -> None:
-        super().__init__()
+        self.known: dict[int, bytes] = {}
         self._row_bytes = row_bytes
         self._key_bytes = row_bytes + column_bytes + _FIXED_KEY_BYTES
         self._max_cell_bytes = max_cell_bytes
 
-    def __missing__(self, value_bytes: int) -> bytes:
-        size = 8 + self._key_bytes + value_bytes
-        refusals.check_cell_bytes(4 + size, self._max_cell_bytes)
-        head = self[value_bytes] = _LENGTHS.pack(size, self._key_bytes, value_bytes, self._row_bytes)
+    def of(self, value_bytes: int) -> bytes:
+        """
+        The bytes for a value of this length.
+
+        Raises:
+            RefusalError: the cell is too large.
+        """
+        head = self.known.get(value_bytes)
+        if head is None:
+            size = 8 + self._key_bytes + value_bytes
+            refusals.check_cell_bytes(4 + size, self._max_cell_bytes)
+            head = self.known[value_bytes] = _LENGTHS.pack(size, self._key_bytes, value_bytes, self._row_bytes)
         return head
 
 
@@ -115,7 +129,7 @@ class CellEncoder:
         else:
             kind, qualifier = DELETE if delete.exact else DELETE_COLUMN, delete.qualifier
         stamp = _stamp(delete.timestamp_ms, kind)
-        head = _Heads(len(delete.row), len(family) + len(qualifier), self._max_cell_bytes)[0]
+        head = _Heads(len(delete.row), len(family) + len(qualifier), self._max_cell_bytes).of(0)
         return b"".join((head, delete.row, bytes((len(family),)), family, qualifier, stamp))
 
     def _new_shape(self, row: bytes, columns: tuple[bytes, ...], key: _Shape) -> Assemble:
@@ -204,7 +218,7 @@ def _looping(heads: list[_Heads], names: list[bytes]) -> Assemble:
     def assemble(row: bytes, stamp: bytes, values: Iterable[bytes]) -> bytes:
         parts: list[bytes] = []
         for (head, name), value in zip(pieces, values, strict=True):
-            parts += (head[len(value)], row, name, stamp, value)
+            parts += (head.of(len(value)), row, name, stamp, value)
         return b"".join(parts)
 
     return assemble
@@ -215,18 +229,27 @@ def _binder(cells: int) -> Callable[[list[_Heads], list[bytes]], Assemble]:
     """
     A function that binds the pieces of a shape with so many cells to a function that joins a row of it.
 
-    The generated text depends on the number of cells alone.
+    The generated text depends on the number of cells alone. A KeyError tells that a value has a length that no value
+    of its column had.
     """
     numbers = range(cells)
+    heads, names, values = (", ".join(f"{letter}{n}" for n in numbers) + "," for letter in "hnv")
+    row = "join(({}))".format("".join(f"h{n}[len(v{n})], row, n{n}, stamp, v{n}, " for n in numbers))
     lines = (
         "def bind(heads, names):",
-        "    {}, = heads".format(", ".join(f"h{n}" for n in numbers)),
-        "    {}, = names".format(", ".join(f"n{n}" for n in numbers)),
+        f"    {heads} = [head.known for head in heads]",
+        f"    {names} = names",
         "    def assemble(row, stamp, values):",
-        "        {}, = values".format(", ".join(f"v{n}" for n in numbers)),
-        "        return join(({}))".format("".join(f"h{n}[len(v{n})], row, n{n}, stamp, v{n}, " for n in numbers)),
+        f"        {values} = values",
+        "        try:",
+        f"            return {row}",
+        "        except KeyError:",
+        "            pass",
+        f"        for head, value in zip(heads, ({values})):",
+        "            head.of(len(value))",
+        f"        return {row}",
         "    return assemble",
     )
-    names: dict[str, object] = {"join": b"".join}
-    exec("\n".join(lines), names)  # noqa: S102 - the text above, in which only a number varies
-    return cast("Callable[[list[_Heads], list[bytes]], Assemble]", names["bind"])
+    scope: dict[str, object] = {"join": b"".join}
+    exec("\n".join(lines), scope)  # noqa: S102 - the text above, in which only a number varies
+    return cast("Callable[[list[_Heads], list[bytes]], Assemble]", scope["bind"])
