@@ -57,7 +57,7 @@ test-slow: jdk maven setup  ## soaks and long faults, and property tests with ma
 	@$(BIN)/python -m pytest -q -m "hypothesis and not slow" --hypothesis-profile thorough tests/unit tests/conformance
 	@$(BIN)/python -m pytest -q -m slow
 
-bench: maven setup  ## the benchmarks of the goals, under 40 minutes; writes docs/performance.md
+bench: maven setup  ## the benchmarks of the goals, about two hours; writes docs/performance.md
 	@$(BIN)/python -m tests.bench --write
 
 bench-all: maven setup  ## all benchmarks, including scaling and the soak; hours

@@ -8,15 +8,14 @@ import platform
 import statistics
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress
 from rich.table import Table
 
 from tests.bench import (
@@ -43,24 +42,24 @@ from tests.bench.hbase import HBaseRungs
 from tests.bench.neighbour import NEIGHBOURS
 from tests.bench.report import laid_over, page, pictures
 from tests.bench.rungs import Ladder
+from tests.bench.servers import PARTITIONS, hbase_cluster, hbase_server, produced, servers
 from tests.bench.watching import Sample, processes_of
-from tests.bench.workload import Workload, in_turn
-from tests.support.local import HBaseServer
-from tests.support.servers import HBase, Kafka, TestFolder
+from tests.support.servers import TestFolder
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "docs" / "bench"
 SO_FAR = ROOT / "build" / "bench.json"
 """The result so far, written after each part in case a later one fails."""
-PARTITIONS = 4
 LADDER = (*rungs.STAGES, *rungs.CHAINS, *rungs.ROCKSDB, rungs.ARCHIVE, rungs.PEER)
 HBASE = (*hbase.PRODUCTS, *hbase.CEILINGS, *hbase.FLUME, *NEIGHBOURS)
+CLUSTER = tuple(hbase.CLUSTER)
 GOALS = (*rungs.STAGES, "rocksdb", rungs.ARCHIVE, *hbase.GOAL_RUNGS, "counters", "duties", "latency", "micro")
 """Parts that the goals need, except those that take hours."""
 SIZES = scale.cases()
+SCANNED_ROWS = 800_000
 ALL = (
-    *LADDER, *HBASE, "scans", "fuzzy scan", "counters", "dumps", "duties", "latency", "micro", "performance evaluation",
-    *SIZES, feed_reading.NAME, killed_compaction.NAME, "soak",
+    *LADDER, *HBASE, *CLUSTER, "scans", "fuzzy scan", "counters", "dumps", "duties", "latency", "micro",
+    "performance evaluation", *SIZES, feed_reading.NAME, killed_compaction.NAME, "soak",
 )  # fmt: skip
 
 
@@ -95,6 +94,10 @@ def main() -> int:
         keep(result)
     if {"counters", "dumps", "latency", "performance evaluation", "scans", *HBASE}.intersection(parts):
         result |= beside_peers(parts, options.hbase_events, options.runs, console)
+        keep(result)
+    cluster_parts = [part for part in parts if part in CLUSTER]
+    if cluster_parts:
+        result.setdefault("hbase", {}).update(on_cluster(cluster_parts, options.hbase_events, options.runs, console))
         keep(result)
     if "fuzzy scan" in parts:
         console.print("a scan with a pattern, 10,000,000 rows …")
@@ -149,7 +152,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("parts", nargs="*", help=f"parts to measure: {'; '.join(ALL)}. Default: those of the goals")
     parser.add_argument("--all", action="store_true", help="measure everything, with scaling and the soak; takes hours")
     parser.add_argument("--events", type=int, default=1_500_000, help="events in the topic (1500000)")
-    parser.add_argument("--hbase-events", type=int, default=800_000, help="for HBase and its peers (800000)")
+    parser.add_argument("--hbase-events", type=int, default=3_000_000, help="for HBase and its peers (3000000)")
     parser.add_argument("--runs", type=int, default=5, help="runs of each part; the median counts (5)")
     parser.add_argument("--soak-minutes", type=float, default=60.0, help="duration of the soak (60)")
     parser.add_argument("--write", action="store_true", help="write docs/performance.md, its plots and latest.json")
@@ -162,7 +165,7 @@ def parsed() -> argparse.Namespace:
 
 def measured(part: str, runs: int, *, commit: str, date: str, **_machine: str) -> str:
     """Commit, date and number of runs of a part's figures."""
-    times = runs if part in LADDER or part in HBASE else 1
+    times = runs if part in (*LADDER, *HBASE, *CLUSTER) else 1
     return f"{commit}, {date}, {'one run' if times == 1 else f'{times} runs'}"
 
 
@@ -178,7 +181,7 @@ def beside_peers(parts: Sequence[str], events: int, runs: int, console: Console)
             if names or "latency" in parts:
                 found["hbase"] = turns(ladder.run, names or latency.RUNGS, runs, progress)
             if "scans" in parts:
-                found["scans_per_s"] = scans.rows_per_s(base, events, runs)
+                found["scans_per_s"] = scans.rows_per_s(base, min(events, SCANNED_ROWS), runs)
             if "counters" in parts:
                 progress.add_task("counters", total=None)
                 found["counting"] = counting.run(base, folder / "counting", runs)
@@ -209,16 +212,14 @@ def beside_peers(parts: Sequence[str], events: int, runs: int, console: Console)
     return found
 
 
-@contextmanager
-def hbase_server(folder: Path) -> Iterator[HBase]:
-    """A running HBase with the recommended settings, in this folder."""
-    server = HBaseServer(folder / "hbase", heap=hbase.HEAP, thrift_heap=hbase.THRIFT_HEAP, properties=hbase.PROPERTIES)
-    base = HBase(folder / "hbase", server)
-    try:
-        base.start()
-        yield base
-    finally:
-        base.close()
+def on_cluster(parts: Sequence[str], events: int, runs: int, console: Console) -> dict[str, dict[str, Any]]:
+    """Benchmarks that write to an HBase of several processes."""
+    with servers(console) as (folder, kafka, progress):
+        progress.add_task("starting HBase", total=None)
+        with hbase_cluster(folder) as base:
+            topic = produced(kafka, events, progress)
+            ladder = HBaseRungs(kafka, base, topic=topic, partitions=PARTITIONS, events=events, folder=folder)
+            return turns(ladder.run, parts, runs, progress)
 
 
 def grown(parts: Sequence[str], console: Console) -> dict[str, dict[str, Any]]:
@@ -230,32 +231,6 @@ def grown(parts: Sequence[str], console: Console) -> dict[str, dict[str, Any]]:
             progress.add_task(name, total=None)
             found[name] = figures([scale.run(SIZES[name], kafka, folder / "scale")])
     return found
-
-
-@contextmanager
-def servers(console: Console) -> Iterator[tuple[Path, Kafka, Progress]]:
-    """A temporary folder, a broker without the JVM options of tests, and a progress display."""
-    columns = (
-        SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
-    )  # fmt: skip
-    folder = TestFolder()
-    kafka = Kafka(folder.path / "kafka", java_options=())
-    try:
-        with Progress(*columns, console=console) as progress:
-            progress.add_task("starting Kafka", total=None)
-            kafka.start()
-            yield folder.path, kafka, progress
-    finally:
-        kafka.close()
-        folder.close()
-
-
-def produced(kafka: Kafka, events: int, progress: Progress) -> str:
-    """A new topic with this number of lines."""
-    progress.add_task(f"producing {events:,} lines", total=None)
-    topic = kafka.create_topic("bench", partitions=PARTITIONS)
-    kafka.produce(topic, in_turn(Workload().lines(events), PARTITIONS))
-    return topic
 
 
 def turns(

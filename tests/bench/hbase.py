@@ -19,7 +19,7 @@ from tests.bench.flume import Flume
 from tests.bench.neighbour import NEIGHBOURS
 from tests.bench.rungs import TASKS, product
 from tests.bench.watching import Processes, Sample, processes_of
-from tests.bench.workload import FAMILY, MAX_EVENTS_PER_BATCH, PIPELINE, TABLE, Workload, in_turn, written
+from tests.bench.workload import COLUMNS, FAMILY, MAX_EVENTS_PER_BATCH, PIPELINE, TABLE, Workload, in_turn, written
 from tests.support.names import unique
 from tests.support.servers import HBase, Kafka
 
@@ -58,6 +58,12 @@ Name -> workload, options of the store, further sections of the pipeline file.
 
 `protocol` is not an option of the store: rpc names the masters in place of the Thrift server.
 """
+ON_THREE = "8 regions on three region servers"
+CLUSTER: dict[str, tuple[Workload, dict[str, Any], dict[str, Any]]] = {
+    f"hbase, {ON_THREE}": (Workload(buckets=8), {}, {}),
+    f"hbase direct, {ON_THREE}": (Workload(buckets=8), {"protocol": "rpc"}, {}),
+}
+"""As `PRODUCTS`, for an HBase whose master and region servers are processes of their own."""
 GOAL_RUNGS = ("hbase", DIRECT, SPREAD, "ceiling", "ceiling direct", *PEERS, *NEIGHBOURS)
 PROPERTIES = {
     "hbase.hregion.memstore.flush.size": str(256 << 20),
@@ -65,7 +71,7 @@ PROPERTIES = {
     "hbase.hstore.blockingStoreFiles": "30",
 }
 """Recommended by docs/performance.md for continuous writes; used for attr2hbase and for all peers."""
-HEAP, THRIFT_HEAP = "2g", "1g"
+HEAP, THRIFT_HEAP, CLUSTER_HEAP = "2g", "1g", "1g"
 BODIES_BYTES = 400_000_000
 """Limit of the bytes in a topic of padded lines, which would else be gigabytes."""
 BATCH_MS = 1_785_000_000_000
@@ -102,8 +108,8 @@ class HBaseRungs:
                 store={"rocksdb": {"path": "./store"}},
             )
             return neighbour.run(rung, folder, content, self._events, kafka=self._kafka, hbase=self._hbase)
-        if rung in PRODUCTS:
-            workload, options, sections = PRODUCTS[rung]
+        if (given := PRODUCTS.get(rung) or CLUSTER.get(rung)) is not None:
+            workload, options, sections = given
             self.empty_table(workload)
             events = self._events_of(workload)
             content = self.content(workload, self._topic_of(workload), **options)
@@ -130,7 +136,7 @@ class HBaseRungs:
         workload = workload or Workload()
         with self._hbase.connection() as connection:
             names = {name.decode() for name in connection.tables()}
-            tables = {each.table for each, _, _ in PRODUCTS.values()}
+            tables = {each.table for each, _, _ in (*PRODUCTS.values(), *CLUSTER.values())}
             for table in names & (tables | set(map(feed_table, tables))):
                 connection.delete_table(table, disable=True)
         settings = HBaseSettings(
@@ -162,7 +168,8 @@ class HBaseRungs:
         return self._topics[length]
 
     def _events_of(self, workload: Workload) -> int:
-        return min(self._events, BODIES_BYTES // (workload.body_bytes or 1))
+        events = self._events * len(COLUMNS) // max(len(COLUMNS), workload.cells)
+        return min(events, BODIES_BYTES // (workload.body_bytes or 1))
 
     def _flume(self, rung: str, folder: Path) -> Sample:
         channel, workload = FLUME[rung]

@@ -5,6 +5,7 @@ from typing import Any
 
 from tests.bench import compaction, costs, counting, killed_compaction, plots
 from tests.bench.goals import shown, verdict, wanted
+from tests.bench.hbase import ON_THREE
 from tests.bench.threads import REST, Usage
 
 OURS = ("rocksdb", "hbase")
@@ -69,11 +70,11 @@ _HBASE = """\
 ![Kafka to HBase, compared with peers](bench/hbase.svg)
 
 {events:,} of the same lines into an empty table. The WAL is on, except for `no WAL`. For bodies of 1 KB or 10 KB the
-lines are padded, and 400 MB of them are written.
+lines are padded, and 400 MB of them are written; with 30 cells a row there are as many cells as with nine.
 
 {table}
 - `hbase`: `ingest run`, two tasks at a time, each with one connection to HBase's Thrift server.
-{direct}- `ceiling`: the same rows as prepared Thrift messages, over the same number of connections.
+{more}- `ceiling`: the same rows as prepared Thrift messages, over the same number of connections.
   `ceiling direct`: as prepared blocks of cells, with HBase's own protocol.
 - `flume`: Flume 1.11, Kafka source, two HBase2 sinks with the regex serializer.
 
@@ -81,9 +82,16 @@ The servers are Kafka, HBase and its Thrift server, on the same two cores. Flume
 so compare the total CPU.
 """
 
-_DIRECT = """\
+_MORE_HBASE = {
+    "hbase direct": """\
 - `hbase direct`: the same with HBase's own protocol (`bootstrap_servers`); the Thrift server is idle.
-"""
+""",
+    ON_THREE: f"""\
+- `{ON_THREE}`: rows in eight buckets, each of them a region. ZooKeeper, the master and three
+  region servers are processes of their own, on the same two cores.
+""",
+}
+"""What is in the name of a benchmark -> its description."""
 
 _THREADS = """\
 ### CPU by process and thread, to HBase
@@ -219,9 +227,9 @@ def page(result: dict[str, Any]) -> str:
     if "rungs" in result:
         parts.append(_RUNGS.format(events=result["events"], table=_table("stage", result["rungs"])))
     if "hbase" in result:
-        direct = _DIRECT if "hbase direct" in result["hbase"] else ""
+        more = "".join(text for name, text in _MORE_HBASE.items() if any(name in rung for rung in result["hbase"]))
         table = _table("benchmark", result["hbase"])
-        parts.append(_HBASE.format(events=result["hbase_events"], table=table, direct=direct))
+        parts.append(_HBASE.format(events=result["hbase_events"], table=table, more=more))
         parts.extend(_threads({rung: run["threads"] for rung, run in result["hbase"].items() if "threads" in run}))
     if "performance_evaluation_per_s" in result:
         parts.append(

@@ -25,6 +25,7 @@ class HBaseCluster(HBaseServer):
     Args:
         region_servers: their number.
         thrift2: also start a Thrift2 server.
+        heap: of ZooKeeper, the master and each region server.
         properties: of HBase and its Thrift servers.
     """
 
@@ -34,6 +35,7 @@ class HBaseCluster(HBaseServer):
         *,
         region_servers: int = 2,
         thrift2: bool = False,
+        heap: str = "384m",
         properties: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         properties = {
@@ -44,7 +46,7 @@ class HBaseCluster(HBaseServer):
             "hbase.hfile.compaction.discharger.interval": "1000",
             **properties,
         }
-        super().__init__(folder, heap="384m", thrift_heap="256m", properties=properties)
+        super().__init__(folder, heap=heap, thrift_heap="256m", properties=properties)
         self.zookeeper = ServerProcess("zookeeper", folder)
         names = [f"rs{number}" for number in range(1, region_servers + 1)]
         self.region_servers = {name: ServerProcess(name, folder) for name in names}
