@@ -30,9 +30,12 @@ _HINTS = (
     ("found unknown escape character", "use single quotes, in which a backslash has no special meaning"),
     ("found unexpected ':'", _NEEDS_QUOTES),
     ("mapping values are not allowed", _NEEDS_QUOTES),
+    ("did not find expected node content", "quote this value"),
     ("did not find expected key", _MISPLACED),
     ("did not find expected '-'", _MISPLACED),
 )
+
+_IN_BRACKETS = "while parsing a flow"
 
 NodePath = tuple[str | int, ...]
 """Keys and indexes from a node to one inside it."""
@@ -168,6 +171,10 @@ def _syntax_problem(error: yaml.MarkedYAMLError, text: str, file: str) -> Proble
     if place.line <= len(lines):
         line = lines[place.line - 1]
         hint = _hint(error.problem or "", line[: place.column - 1], line[place.column - 1 :])
+    opened = error.context_mark
+    if not hint and opened is not None and opened.line < place.line - 1 and message.startswith(_IN_BRACKETS):
+        bracket = lines[opened.line][opened.column]
+        hint = f"this is read as inside the {bracket} of line {opened.line + 1}; close it"
     return Problem(Kind.SYNTAX, place, message, hint)
 
 

@@ -33,6 +33,7 @@ DISTRIBUTE = "to distribute row keys over N buckets, declare the table with `dis
         ("timestamp: {zone: CEST}", '"CEST" is not a time zone; write one such as UTC or Europe/Berlin'),
         (r'regex: {pattern: "(\d+)", attribute: a}', "use single quotes, in which a backslash has no special meaning"),
         ("json: {prefix: 2hb_a:}", 'text with a ":" in it must be quoted'),
+        ("split: {attribute: a, separator: :, index: 1}", "did not find expected node content; quote this value"),
         ("json: 2hb_a: b", 'text with a ":" in it must be quoted'),
         (
             "trim: {}\n     - trim: {}",

@@ -45,7 +45,16 @@ CHAIN = "    - mask: {attributes: [secret]}\n"
 CASES = {
     "good": ("", "", []),
     # reading
-    "syntax": ("kept: 1}", "kept: 1", ["25:1: syntax: while parsing a flow mapping: did not find expected ',' or '}'"]),
+    "syntax": (
+        "kept: 1}",
+        "kept: 1",
+        [
+            (
+                "25:1: syntax: while parsing a flow mapping: did not find expected ',' or '}'; "
+                "this is read as inside the { of line 24; close it"
+            )
+        ],
+    ),
     "syntax, a template without quotes": (
         '"%{key}-%{nanos}"',
         "%{key}",
