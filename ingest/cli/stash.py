@@ -40,6 +40,7 @@ def ls(out: Output, root: RootArgument) -> None:
     Example: ingest stash ls /backups
     Example: ingest stash ls webhdfs://etl@namenode:9870/backups --output json
     """
+    from ingest.clock import now_ms
     from ingest.formats.times import moment
     from sinks.dumps.errors import StashCorruptError
     from sinks.dumps.listing import complete_dump, dump_names
@@ -49,7 +50,8 @@ def ls(out: Output, root: RootArgument) -> None:
 
     opened = open_root(root)
     with root_errors(opened):
-        held = pins(opened)
+        now = now_ms()
+        held = [pin for pin in pins(opened) if pin.expires_ms > now]
         holder = holder_of(opened)
         rows: list[tuple[str, ...]] = []
         for name in dump_names(opened):
@@ -159,21 +161,16 @@ def cat(
     from itertools import islice
 
     from ingest.api import ConfigError
+    from sinks.dumps.splits import Split
 
     if (table is None) == (split is None):
         raise ConfigError("name either a table or a split", hint="'ingest stash cat ROOT TABLE', or --split TOKEN")
-    reader = _reader(root, None)
+    if split is not None and at is not None:
+        raise ConfigError("--split TOKEN names a dump already", hint="leave --at out")
+    named = None if split is None else Split.of_token(split)
     count = 0
-
-    def on_unpinned(reason: str) -> None:
-        out.note(f"the dump may expire while it is read: {reason}", "yellow")
-
-    with reader:
-        if split is None and table is not None:
-            reader.lock(at, on_unpinned=on_unpinned)
-            chosen: list[str] = [each.token for each in reader.splits(table)]
-        else:
-            chosen = [split or ""]
+    with _pinned(out, root, at if named is None else named.dump) as reader:
+        chosen = reader.splits(table or "") if named is None else [named]
         with reader.documents(*chosen, skip_bad=skip_bad) as documents:
             for document in islice(documents, limit):
                 out.json(document)
@@ -198,7 +195,9 @@ def verify(
     Example: ingest stash verify /backups
     Example: ingest stash verify /backups --all --output json
     """
-    from sinks.dumps.errors import StashNotAvailableError
+    from contextlib import ExitStack, suppress
+
+    from sinks.dumps.errors import StashCorruptError, StashNotAvailableError
     from sinks.dumps.listing import dump_names, newest_dump
     from sinks.dumps.reader import name_of
     from sinks.dumps.verifying import verify_dump
@@ -209,7 +208,9 @@ def verify(
         names = dump_names(opened) if all_ else [name_of(at) if at is not None else newest_dump(opened).name]
     found: list[Verification] = []
     for name in names:
-        with out.progress(f"files of {name}") as advance:
+        with ExitStack() as reading, out.progress(f"files of {name}") as advance:
+            with suppress(StashNotAvailableError, StashCorruptError):  # it can be verified, and not be pinned
+                reading.enter_context(_pinned(out, root, name))
             found.append(verify_dump(opened, name, advance))
         _show_verification(out, found[-1])
     damages = [damage for each in found for damage in each.damages]
@@ -241,15 +242,16 @@ def diff(
 
     Example: ingest stash diff /backups 2026-01-30T02:00:00Z 2026-01-31T02:00:00Z users
     """
-    from contextlib import closing
+    from contextlib import ExitStack, closing
 
     from ingest.api.notation import to_notation
     from ingest.reference.readable import readable
     from sinks.dumps.diff import diff_table
 
-    old, new = (_dump(root, name) for name in (before, after))
     counts: Counter[str] = Counter()
-    with closing(diff_table(old, new, table)) as differences:
+    with ExitStack() as reading:
+        old, new = (reading.enter_context(_pinned(out, root, name)).latest() for name in (before, after))
+        differences = reading.enter_context(closing(diff_table(old, new, table)))
         for row in differences:
             counts[row.kind] += 1
             if limit is not None and counts.total() > limit:
@@ -275,8 +277,14 @@ def _reader(root: str, at: str | None) -> "StashReader":
     return reader
 
 
-def _dump(root: str, at: str) -> "Dump":
-    return _reader(root, at).latest()
+def _pinned(out: Output, root: str, at: str | None) -> "StashReader":
+    """A reader with a pin, so that the dump does not expire meanwhile; a context manager."""
+    from sinks.dumps.reader import StashReader
+
+    def on_unpinned(reason: str) -> None:
+        out.note(f"the dump may expire while it is read: {reason}", "yellow")
+
+    return StashReader(root).locked_view(at, on_unpinned=on_unpinned)
 
 
 def _about(dump: "Dump | None") -> dict[str, object]:

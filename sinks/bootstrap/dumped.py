@@ -1,8 +1,10 @@
 """One table of a dump, as a bootstrap reads it."""
 
 from collections.abc import Generator, Mapping
+from types import MappingProxyType
 
-from ingest.api import ConfigError, FamilySpec, IntegrityError, Row
+from ingest.api import ConfigError, FamilySpec, IntegrityError, LifecycleError, Row
+from sinks.bootstrap.progress import BootstrapProgress
 from sinks.dumps.errors import TableNotStashedError
 from sinks.dumps.reader import StashReader
 from sinks.dumps.splits import Split
@@ -63,6 +65,26 @@ class DumpTableReader:
         with self._reader.read(self._splits[file]) as rows:
             for row in rows:
                 yield row.to_row()
+
+
+class LoadedTable:
+    """
+    As `DumpTableReader`, for a table whose rows are all loaded: the dump may have expired, and is not read again.
+
+    Args:
+        progress: of the bootstrap.
+    """
+
+    files = 0
+    families: Mapping[bytes, FamilySpec] = MappingProxyType({})
+
+    def __init__(self, progress: BootstrapProgress) -> None:
+        self.dump = progress.dump
+        self.rows_total: int | None = progress.checksum.rows
+
+    def rows(self, file: int) -> Generator[Row]:
+        """None: there are no files to read."""
+        raise LifecycleError(f"file {file} of dump {self.dump} is read although all rows are loaded")
 
 
 def require_values(table: str, rows: RowFormat, *, hint: str) -> None:

@@ -59,7 +59,7 @@ class BootstrapProgress:
     deletes: int = 0
 
     def is_of(self, other: "BootstrapProgress") -> bool:
-        """Whether both are of one bootstrap: dump, table, feed and order are the same."""
+        """Whether both are of one bootstrap: dump, table, feed and order are the same; the root may have moved."""
         return all(
             getattr(self, name) == getattr(other, name) for name in ("dump", "source", "stream", "is_concurrent")
         )

@@ -91,6 +91,8 @@ class Bootstrap:
         progress: of a bootstrap that has not begun; with root, dump, source, and with a feed stream, positions and
             whether the feed is applied while the rows are loaded.
         following: the feed; None without one.
+        before_first: called once the target is known to have no rows, before anything is written; perhaps again after a
+            kill.
         sleep: between comparisons.
         saved_rows: after so many rows the progress is saved.
 
@@ -106,6 +108,7 @@ class Bootstrap:
         progress: BootstrapProgress,
         following: Following | None = None,
         *,
+        before_first: Callable[[], object] = lambda: None,
         sleep: Callable[[float], object] = time.sleep,
         saved_rows: int = SAVED_ROWS,
     ) -> None:
@@ -115,6 +118,7 @@ class Bootstrap:
         self._feed = None if following is None else following.feed
         self._deletes = None if following is None else following.deletes
         self.on_progress: Callable[[BootstrapProgress], object] = lambda _progress: None
+        self._before_first = before_first
         self._sleep = sleep
         self._saved_rows = saved_rows
         self._saved: str | None = None
@@ -219,6 +223,7 @@ class Bootstrap:
             self._touched = TouchedRows()
             if self._deletes is not None:
                 self._deletes.remove()  # that of an earlier bootstrap of a table of this name
+            self._before_first()
             self._save()
 
     def _check_loaded(self) -> None:

@@ -33,7 +33,6 @@ class TargetTable:
     Args:
         store: not open.
         table: its name.
-        families: name of a family -> its options, for families that the table does not have yet.
         retry: how often a call is repeated.
         buffer_bytes: of mutations.
         around_write: surrounds the write of mutations; it gets them, and what calls a function with the open store.
@@ -48,7 +47,6 @@ class TargetTable:
         store: Store[Any],
         table: str,
         *,
-        families: Mapping[bytes, FamilySpec] = MappingProxyType({}),
         retry: Retry = LONG_RETRY,
         buffer_bytes: int = BUFFER_BYTES,
         around_write: Callable[
@@ -58,23 +56,25 @@ class TargetTable:
         self._around_write = around_write
         self.table = table
         self.store = ReopeningStore(store, retry)
-        self._options = families
+        self._options: Mapping[bytes, FamilySpec] = {}
         self._spec = TableSpec(table)
         self._known: frozenset[bytes] = frozenset()
         is_mixed = store.capabilities.written_by_driver  # else a call has one timestamp
         self._buffer = WriteBuffer(buffer_bytes, self._send, max_rows=MAX_ROWS, mixed=is_mixed)
 
-    def create(self, declared: TableSpec | None) -> None:
+    def create(self, declared: TableSpec | None, families: Mapping[bytes, FamilySpec] = MappingProxyType({})) -> None:
         """
-        Create the table if it is missing, with the families that were given.
+        Create the table if it is missing, with its families.
 
         Args:
             declared: the declaration of the table; None if there is none, so that a new one has no buckets.
+            families: name of a family -> its options, for families that the table does not have yet.
 
         Raises:
             ConfigError: its rows are merged of deferred updates.
             SchemaError: the store cannot create it.
         """
+        self._options = families
         spec = declared or TableSpec(self.table)
         recorded = self.store.call(lambda store: RowFormat.recorded(store, self.table))
         for rows in (RowFormat(spec.buckets, spec.updates), recorded):

@@ -173,7 +173,7 @@ def expire(
             root.remove_file(path)
             on_removed(path)
             continue
-        if reason is Reason.OLD and not _hide(root, path, now_ms, on_removed):
+        if root.exists(f"{path}/{SUCCESS}") and not _hide(root, path, now_ms, on_removed):
             continue
         for file in _files_to_remove(root, path):
             root.remove_file(file)

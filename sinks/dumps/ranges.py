@@ -11,7 +11,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ingest.api import Disposition, IngestError, Row, Scan, Store, next_key
+from ingest.api import ConfigError, Disposition, IngestError, Row, Scan, Store, next_key
 from sinks.dumps.manifest import TableFile
 from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.row_format import RowFormat
@@ -68,8 +68,19 @@ class DumpRange(NamedTuple):
         return [cls(table, start, stop, index * PARTS_OF_RANGE) for index, (start, stop) in enumerate(ranges)]
 
     def after(self, start: bytes) -> "DumpRange":
-        """The rest of the range once a file was written."""
-        return self._replace(start=start, part=self.part + 1)
+        """
+        The rest of the range once a file was written.
+
+        Raises:
+            ConfigError: there is no number for another file.
+        """
+        part = self.part + 1
+        if part % PARTS_OF_RANGE == 0:
+            raise ConfigError(
+                f'a range of table "{self.table}" has {PARTS_OF_RANGE:,} files, and more rows',
+                hint="dump the table in more ranges: --min-ranges N",
+            )
+        return self._replace(start=start, part=part)
 
     def to_json(self) -> list[object]:
         """The same as plain data, as `from_json` reads it."""
@@ -231,7 +242,7 @@ def remaining_of(target: DumpTarget, keys: DumpRange, parts: Mapping[int, TableF
         return keys
     last = max(done)
     file = done[last]
-    return None if file is None else keys._replace(start=after_row(target.rows, file.last_row), part=last + 1)
+    return None if file is None else keys._replace(part=last).after(after_row(target.rows, file.last_row))
 
 
 def after_row(rows: RowFormat, key: bytes) -> bytes:

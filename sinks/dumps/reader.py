@@ -124,17 +124,15 @@ class StashReader:
         with root_errors(self._root):
             dump = newest_dump(self._root, self._warn) if at is None else self._complete(name_of(at))
         created = self._pin(dump.name, ttl_ms, on_unpinned) if pin else None
-        self.unlock()
-        self._locked = _Locked(dump, created)
+        before, self._locked = self._locked, _Locked(dump, created)
         self._renewed_ms, self._ttl_ms = self._clock_ms(), ttl_ms
+        self._unpin(before)
         return dump.name
 
     def unlock(self) -> None:
         """Read the newest dump again; nothing if the reader is not locked."""
-        locked, self._locked, self._newest = self._locked, None, None
-        if locked is not None and locked.pin is not None:
-            with root_errors(self._root):
-                self._root.remove_file(locked.pin.path)
+        before, self._locked, self._newest = self._locked, None, None
+        self._unpin(before)
 
     close = unlock
 
@@ -253,11 +251,30 @@ class StashReader:
             on_unpinned(error.message)
             return None
 
+    def _unpin(self, locked: _Locked | None) -> None:
+        if locked is not None and locked.pin is not None:
+            with root_errors(self._root):
+                self._root.remove_file(locked.pin.path)
+
     def _renew(self, locked: _Locked) -> None:
+        """
+        Renew the pin in time; while it is valid, a root that cannot be written does not end the read.
+
+        Raises:
+            StoreUnavailableError: it is not valid any more and cannot be renewed.
+        """
         now = self._clock_ms()
-        if locked.pin is not None and now - self._renewed_ms >= self._ttl_ms // _RENEWALS:
+        since_ms = now - self._renewed_ms
+        if locked.pin is None or since_ms < self._ttl_ms // _RENEWALS:
+            return
+        try:
             with root_errors(self._root):
                 locked.pin._replace(expires_ms=now + self._ttl_ms).write(self._root)
+        except StoreUnavailableError as error:
+            if since_ms >= self._ttl_ms:
+                raise
+            self._warn(f"the pin of {locked.dump.name} is not renewed, and ends in time: {error.message}")
+        else:
             self._renewed_ms = now
 
     def _warn(self, message: str) -> None:

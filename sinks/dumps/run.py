@@ -4,11 +4,12 @@ Making a dump: where its files are written, and the changes that make it visible
 ::
 
     lock ► _run-ID/ with _PLAN.json ► the files of the tables, in any process ► manifest ► rename to the time of the
-    start ► _SUCCESS ► _LATEST ► release
+    start ► _SUCCESS ► _LATEST ► the plan and `_parts` are removed ► release
 
 Nothing reads `_run-ID`, and a folder without `_SUCCESS` is no complete dump, so a process may be killed at any moment.
 The next run removes what remains, or resumes it: each file that is complete, and the end of each range, is recorded in
-`_run-ID/_parts`. On an object store, which cannot rename a folder, the files are written below their final name.
+`_parts`. Plan and `_parts` stay until `_SUCCESS` exists, so that a run can be resumed wherever it ended. On an object
+store, which cannot rename a folder, the files are written below their final name.
 """
 
 import contextlib
@@ -84,7 +85,7 @@ class DumpRun:
     ) -> None:
         self.id = run_id
         self.plan: Mapping[str, Any] = {}
-        self._run_folder = run_folder(run_id)
+        self._folder = run_folder(run_id)
         self._root = root
         self._clock_ms = clock_ms
         self._beat_s = beat_s
@@ -129,7 +130,7 @@ class DumpRun:
     @property
     def folder(self) -> str:
         """Of the files of this run, below the root."""
-        return self._run_folder if self._root.renames_folders else self.name
+        return self._folder if self._root.renames_folders else self.name
 
     @property
     def tables(self) -> list[str]:
@@ -193,6 +194,7 @@ class DumpRun:
             if found is None or found[1].get("plan") is None:
                 raise NotFoundError(f'no interrupted dump has the id "{self.id}"', hint="start it without --resume")
             folder, content = found
+            self._folder = folder  # it has its final name if the run ended after the rename
             try:
                 self._plan = _Plan(*(content[name] for name in _Plan._fields))
                 self.plan = self._plan.plan or {}
@@ -261,10 +263,10 @@ class DumpRun:
             software=f"attr2hbase {__version__}",
         )
         with root_errors(self._root):
+            self._lock.check()
             self._keep_only(manifest)
             self._lock.check()
             self._root.write(f"{self.folder}/{MANIFEST}", manifest.to_bytes())
-            self._root.remove_file(f"{self.folder}/{PLAN}")
             if self.folder != self.name:
                 try:
                     self._root.rename(self.folder, self.name)
@@ -275,6 +277,8 @@ class DumpRun:
             success = Success(manifest.start_ms, manifest.end_ms, self.id)
             self._create_success(success.to_bytes())
             move_latest(self._root)
+            self._root.remove_tree(f"{self.name}/{PARTS}")
+            self._root.remove_file(f"{self.name}/{PLAN}")
         return manifest
 
     @property
@@ -297,7 +301,7 @@ class DumpRun:
         for path, entry in list(self._root.files_below(self.folder)):
             name = path.removeprefix(f"{self.folder}/")
             file = expected.pop(name, None)
-            if file is None and name != PLAN:
+            if file is None and name != PLAN and not name.startswith(f"{PARTS}/"):
                 self._root.remove_file(path)
             elif file is not None and entry.size != file.size_bytes:
                 message = f'"{path}" has {entry.size} bytes, but {file.size_bytes} were written'
@@ -313,7 +317,8 @@ class DumpRun:
 
     def _interrupted(self) -> tuple[str, dict[str, Any]] | None:
         """Folder and plan of the run of this id that did not finish."""
-        for folder in [self._run_folder] if self._root.renames_folders else dump_names(self._root):
+        runs = [run_folder(self.id)] if self._root.renames_folders else []
+        for folder in (*runs, *dump_names(self._root)):
             try:
                 content = orjson.loads(self._root.read(f"{folder}/{PLAN}"))
             except FileNotFoundError:

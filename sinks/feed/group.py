@@ -213,23 +213,24 @@ class GroupMember:
 
         def checkpoint(record: FeedRecord | None) -> None:
             if record is None:
-                self._checkpoint(held, after, number, 0 if gap is None else 1)
+                self._checkpoint(held, after, (number, 0), 0 if gap is None else 1)
             else:
                 kept_ms = 0 if after == SHARD_END else FeedPosition.from_token(after).kept_until_ms
-                self._checkpoint(held, record.after(kept_ms).to_token(), held.checkpointed)
+                covered = (number - 1, records.index(record) + 1)
+                self._checkpoint(held, record.after(kept_ms).to_token(), covered)
 
         return Delivery(stream, held.shard, records, behind_ms, gap, rows, checkpoint)
 
-    def _checkpoint(self, held: HeldLease, position: str, number: int, gaps: int = 0) -> None:
-        """Record a position of a shard, and the number of gaps before it."""
+    def _checkpoint(self, held: HeldLease, position: str, covered: tuple[int, int], gaps: int = 0) -> None:
+        """Record a position of a shard, unless a later one is recorded, and the number of gaps before it."""
         if self._held.get(held.shard) is not held:
             raise self._lost(held.shard)
-        if number < held.checkpointed:
+        if covered < held.covered:
             return
         owner = "" if position == SHARD_END else None
         if not self._store(held, position=position, owner=owner, gaps=gaps):
             raise self._lost(held.shard)
-        held.checkpointed = number
+        held.covered = covered
         if position == SHARD_END:
             self._end(held)
 

@@ -19,7 +19,7 @@ class HeldLease:
         position: iterator of the next page; `SHARD_END` after the last one.
         active_s: when it had its last change or heartbeat.
         deliveries: number of deliveries so far.
-        checkpointed: number of the newest one with a checkpoint.
+        covered: by checkpoints: number of deliveries, and number of changes of the next one.
     """
 
     leases: LeaseStore
@@ -30,12 +30,12 @@ class HeldLease:
     position: str
     active_s: float
     deliveries: int = 0
-    checkpointed: int = 0
+    covered: tuple[int, int] = (0, 0)
 
     @property
     def is_settled(self) -> bool:
         """Whether every delivery has its checkpoint."""
-        return self.deliveries == self.checkpointed
+        return self.deliveries == self.covered[0]
 
     def store(self, *, position: str, owner: str | None = None, gaps: int = 0) -> bool:
         """

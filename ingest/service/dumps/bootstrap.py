@@ -1,6 +1,6 @@
 """Opens what a bootstrap reads and writes: a dump, the store of the target, and the store of the feed."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -16,13 +16,13 @@ from sinks.bodies.copying import CopiedPointers
 from sinks.bodies.options import BodyOptions
 from sinks.bodies.status import forget_store_id
 from sinks.bootstrap.delete_log import DeleteLog
-from sinks.bootstrap.dumped import DumpTableReader, positions_of
+from sinks.bootstrap.dumped import DumpTableReader, LoadedTable, positions_of
 from sinks.bootstrap.following import FeedFollower
-from sinks.bootstrap.progress import BootstrapProgress
+from sinks.bootstrap.progress import BOOTSTRAP, BootstrapProgress, Stage
 from sinks.bootstrap.reopening_store import ReopeningStore
 from sinks.bootstrap.run import Bootstrap, Following
 from sinks.bootstrap.target import TargetTable
-from sinks.dumps.reader import StashReader
+from sinks.dumps.reader import StashReader, name_of
 from sinks.feed.stream import FEED
 
 FOLDER = "bootstraps"
@@ -80,7 +80,7 @@ class BootstrapRequest:
 
     Attributes:
         root: of the dumps.
-        at: name or start of the dump; None for the newest.
+        at: name or start of the dump; None for that of a bootstrap which has begun, else for the newest.
         dumped: name of the table in the dump.
         target: where it is loaded.
         is_concurrent: apply the feed while the rows are loaded.
@@ -137,15 +137,23 @@ def opened_bootstrap(
     """
     with ExitStack() as opened:
         opened.enter_context(private_files())
-        reader = opened.enter_context(StashReader(request.root).locked_view(request.at, on_unpinned=on_unpinned))
-        dumped = DumpTableReader(reader, request.dumped)
-        following = None if source is None else _following(opened, source, dumped, request, configuration)
         store = unopened_store(configuration.stores[request.target.store], catalog)
         bodies = bodies_of(configuration, request.target.table)
         name, options = (None, BodyOptions()) if bodies is None else bodies
         pointers = CopiedPointers(request.target.table, name, options)
-        target = TargetTable(store, request.target.table, families=dumped.families, around_write=pointers.marked)
+        target = TargetTable(store, request.target.table, around_write=pointers.marked)
         opened.callback(target.close)
+        saved = target.property(BOOTSTRAP)
+        begun = None if saved is None else BootstrapProgress.from_text(saved, target.table)
+        dumped: DumpTableReader | LoadedTable
+        if begun is not None and _needs_no_dump(begun, request, has_feed=source is not None):
+            dumped, positions = LoadedTable(begun), begun.positions
+        else:
+            at = request.at or (None if begun is None else begun.dump)
+            reader = opened.enter_context(StashReader(request.root).locked_view(at, on_unpinned=on_unpinned))
+            dumped = DumpTableReader(reader, request.dumped)
+            positions = {} if source is None else _positions(dumped, source, request)
+        following = None if source is None else _following(opened, source, positions, request, configuration)
         if target.store.call(lambda opened_store: FEED in opened_store.properties(target.table)):
             raise ConflictError(
                 f'table "{target.table}" has a feed, which would not have the rows that are loaded',
@@ -153,35 +161,50 @@ def opened_bootstrap(
                 hint="load into a table without a feed, and declare `feed` afterwards",
             )
         declared = configuration.tables.get(target.table)
-        target.create(None if declared is None else declared.spec())
-        target.store.call(lambda opened_store: forget_store_id(opened_store, target.table))
+        target.create(None if declared is None else declared.spec(), dumped.families)
         progress = BootstrapProgress(request.root, dumped.dump, request.dumped)
         if following is not None:
             progress = replace(
                 progress,
-                stream=following.feed.stream,
+                # that of positions which were all read is not in them any more
+                stream=begun.stream if begun is not None and isinstance(dumped, LoadedTable) else following.feed.stream,
                 positions=dict(following.feed.positions),
                 is_concurrent=request.is_concurrent,
             )
-        yield OpenedBootstrap(Bootstrap(dumped, target, progress, following), dumped.dump, dumped.rows_total)
+
+        def forget_bodies() -> None:
+            target.store.call(lambda opened_store: forget_store_id(opened_store, target.table))
+
+        run = Bootstrap(dumped, target, progress, following, before_first=forget_bodies)
+        yield OpenedBootstrap(run, dumped.dump, dumped.rows_total)
 
 
-def _following(
-    opened: ExitStack,
-    source: SourceTable,
-    dumped: DumpTableReader,
-    request: BootstrapRequest,
-    configuration: Configuration,
-) -> Following:
+def _needs_no_dump(begun: BootstrapProgress, request: BootstrapRequest, *, has_feed: bool) -> bool:
+    """Whether all rows of the dump that is asked for are loaded, by a command with a feed like this one or without."""
+    is_of_dump = request.at is None or name_of(request.at) == begun.dump
+    return begun.stage is Stage.FOLLOWING and is_of_dump and bool(begun.stream) == has_feed
+
+
+def _positions(dumped: DumpTableReader, source: SourceTable, request: BootstrapRequest) -> Mapping[int, str]:
     if dumped.feed is None:
         raise ConfigError(
             f'dump {dumped.dump} has no position in a feed of table "{request.dumped}": it had none at that time',
             hint="load a newer dump, or leave --feed out",
         )
+    return positions_of(dumped.feed, source.table)
+
+
+def _following(
+    opened: ExitStack,
+    source: SourceTable,
+    positions: Mapping[int, str | None],
+    request: BootstrapRequest,
+    configuration: Configuration,
+) -> Following:
     name = source.configuration.store_of_table(source.table)
     store = ReopeningStore(unopened_reader(source.configuration.stores[name], source.catalog))
     opened.callback(store.close)
-    feed = FeedFollower(store, source.table, positions_of(dumped.feed, source.table))
+    feed = FeedFollower(store, source.table, positions)
     deletes = None
     if request.is_concurrent:
         folder = configuration.local_dir / FOLDER / request.target.store

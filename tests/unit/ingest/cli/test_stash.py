@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 
 from ingest import cli
+from ingest.clock import now_ms
 from sinks.dumps.expiry import DAY_MS
 from sinks.dumps.layout import FileFormat
 from sinks.dumps.lock import RootLock
+from sinks.dumps.pins import Pin
 from sinks.files.local_root import LocalRoot
 from tests.support.dumps import DUMP, START_MS, make_dump, row_of, rows_of
 
@@ -41,6 +43,13 @@ def test_ls(ingest, root, folder):
     assert (text.code, DUMP in text.out, "3 dumps" in text.err) == (0, True, True)
 
 
+def test_ls_shows_valid_pins_alone(ingest, root):
+    Pin("past", DUMP, "Ann", now_ms() - 1).write(root)
+    Pin("valid", DUMP, "Ann", now_ms() + DAY_MS).write(root)
+    pins = ingest("stash", "ls", "dumps", "--output", "json").lines[0]["pins"]
+    assert [pin["id"] for pin in pins] == ["valid"]
+
+
 def test_ls_of_no_root(ingest, folder):
     result = ingest("stash", "ls", "nothing")
     assert (result.code, result.out, "0 dumps" in result.err) == (0, "", True)
@@ -67,6 +76,7 @@ def test_cat_of_a_split_reads_the_dump_of_its_token(ingest, root):
     assert [(each["rows"], each["first_row"]) for each in splits] == [(1, "a"), (1, {"b64": "Yv8="})]
     rows = ingest("stash", "cat", "dumps", "--split", splits[1]["token"]).lines
     assert [row["f:q"] for row in rows] == [{"b64": "/w=="}]
+    assert root.entries("_pins") == []
 
 
 @pytest.mark.parametrize(
@@ -78,6 +88,7 @@ def test_cat_of_a_split_reads_the_dump_of_its_token(ingest, root):
         (("cat", "nothing", "ns:t"), 3, "no complete dump"),
         (("cat", "dumps"), 2, "either a table or a split"),
         (("cat", "dumps", "--split", "x"), 2, "no token"),
+        (("cat", "dumps", "--split", "x", "--at", DUMP), 2, "--split TOKEN names a dump already"),
         (("cat", "dumps", "t", "--at", "noon"), 2, "is not a time"),
         (("unpin", "dumps", "x"), 3, "no pin"),
         (("expire", "dumps", "--keep", "7"), 2, "--keep"),
@@ -104,6 +115,7 @@ def test_cat_skips_damaged_lines(ingest, root, folder):
 def test_verify(ingest, root, folder):
     (found,) = ingest("stash", "verify", "dumps", "--output", "json").lines
     assert (found["dump"], found["status"], found["rows"], found["damaged"]) == (NEXT, "complete", 2, [])
+    assert root.entries("_pins") == []
     file = next((folder / "dumps" / DUMP / "ns~t").iterdir())
     content = bytearray(file.read_bytes())
     content[20] ^= 1
@@ -117,6 +129,7 @@ def test_verify(ingest, root, folder):
 
 def test_diff(ingest, root):
     assert ingest("stash", "diff", "dumps", DUMP, NEXT, "ns:t").out.splitlines() == ["~ a", "- b\\xff", "+ c"]
+    assert root.entries("_pins") == []
     lines = ingest("stash", "diff", "dumps", DUMP, NEXT, "ns:t", "--output", "json").lines
     assert lines[1] == {"change": "removed", "row": {"b64": "Yv8="}, "before": 1_000, "after": None}
     limited = ingest("stash", "diff", "dumps", DUMP, NEXT, "ns:t", "--limit", 1)

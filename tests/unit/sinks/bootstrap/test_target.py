@@ -43,8 +43,8 @@ def rows_of(found: TargetTable) -> list[Row]:
 
 
 def test_cells_keep_their_times_and_families_are_created(store):
-    found = target(store, families={b"g": FamilySpec(b"g", versions=3)})
-    found.create(None)
+    found = target(store)
+    found.create(None, {b"g": FamilySpec(b"g", versions=3)})
     found.add(puts_of(ROW))
     found.flush()
     assert rows_of(found) == [ROW]

@@ -9,8 +9,11 @@ from ingest.api import ConflictError
 from sinks.dumps.expiry import Reason, Retention, expire, plan_expiry
 from sinks.dumps.listing import complete_dump
 from sinks.dumps.lock import STALE_MS, RootLock
+from sinks.dumps.manifest import DumpedTable
 from sinks.dumps.pins import Pin
 from sinks.dumps.reader import StashReader
+from sinks.dumps.run import DumpRun
+from sinks.dumps.table_files import write_table_file
 from sinks.dumps.verifying import verify_dump
 from tests.support.crashing_root import CrashError, CrashingRoot
 from tests.support.dumps import DUMP, START_MS, make_dump, rows_of
@@ -56,6 +59,55 @@ def test_1c_4_and_5_killed_at_any_change_a_run_is_invisible_or_complete():
         expire(root, plan, later)
         assert root.exists(NEXT) == is_visible
     assert seen == {"invisible", "incomplete", "complete"}
+
+
+@pytest.mark.parametrize("renames", [True, False])
+def test_run_that_is_killed_while_it_finishes_resumes_with_all_its_files(monkeypatch, renames):
+    for kind in (MemoryRoot, CrashingRoot):
+        monkeypatch.setattr(kind, "renames_folders", renames)
+    tables = {"t": DumpedTable(())}
+    stages = set()
+    for most in itertools.count():
+        root = MemoryRoot()
+        with DumpRun(root, "r", clock_ms=lambda: START_MS) as run:
+            run.start(["t"])
+            for number, key in enumerate((b"a", b"b")):
+                run.add("t", number, write_table_file(root, run.folder, "t", number, rows_of(key)))
+            write_table_file(root, run.folder, "t", 9, rows_of(b"z"))  # of an attempt that was not recorded
+        with contextlib.suppress(CrashError):
+            with DumpRun(CrashingRoot(root, most), "r", clock_ms=lambda: START_MS + HOUR_MS) as run:
+                run.resume()
+                run.finish(tables)
+            break
+        stages.add((root.exists(DUMP), is_complete := complete_dump(root, DUMP) is not None))
+        with DumpRun(root, "next" if is_complete else "r", clock_ms=lambda: START_MS + 2 * HOUR_MS) as run:
+            if not is_complete:
+                run.resume()
+                assert sorted(run.done("t")) == [0, 1]
+                run.finish(tables)
+        assert verify_dump(root, DUMP).status == "complete"
+        with StashReader(root).scan("t") as rows:
+            assert [row.key for row in rows] == [b"a", b"b"]
+    assert {entry.name for entry in root.entries(DUMP)} == {"_SUCCESS", "_MANIFEST.json", "t"}
+    assert stages == {(True, False), (True, True), *([(False, False)] if renames else [])}
+
+
+def test_run_that_has_lost_its_lock_changes_nothing():
+    root = MemoryRoot()
+    tables = {"t": DumpedTable(())}
+    with DumpRun(root, "r", clock_ms=lambda: START_MS) as suspended:
+        suspended.start(["t"])
+        suspended.add("t", 0, write_table_file(root, suspended.folder, "t", 0, rows_of(b"a")))
+        with DumpRun(root, "r", clock_ms=lambda: START_MS + STALE_MS + 1) as run:
+            run.resume()
+            run.add("t", 1, write_table_file(root, run.folder, "t", 1, rows_of(b"b")))
+            for change in (lambda: suspended.add("t", 2, None), lambda: suspended.finish(tables)):
+                with pytest.raises(ConflictError) as lost:
+                    change()
+                assert lost.value.code == "dump_lock_lost"
+            run.finish(tables)
+    with StashReader(root).scan("t") as rows:
+        assert [row.key for row in rows] == [b"a", b"b"]
 
 
 def test_1c_12_success_disappears_before_any_other_file():

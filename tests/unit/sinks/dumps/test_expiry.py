@@ -77,6 +77,16 @@ def test_pin_written_while_the_dump_is_removed_keeps_it(root):
         assert [row.key for row in rows] == [b"k"]
 
 
+def test_pin_written_beside_a_second_expiry_keeps_the_dump_that_the_first_has_hidden(root):
+    root.rename(f"{NAMES[0]}/_SUCCESS", f"{NAMES[0]}/_SUCCESS.hidden")  # by an expiry that was killed then
+    plan = plan_expiry(root, Retention(), NOW)
+    assert (NAMES[0], Reason.INCOMPLETE) in plan.expired
+    Pin("late", NAMES[0], "Ann", NOW + 1).write(root)
+    assert expire(root, plan, NOW) == NAMES[1:5]
+    with StashReader(root).locked_view(NAMES[0]) as view, view.scan("t") as rows:
+        assert [row.key for row in rows] == [b"k"]
+
+
 def test_dump_that_has_expired_cannot_be_pinned(root):
     expire(root, plan_expiry(root, Retention(), NOW), NOW)
     with pytest.raises(StashNotAvailableError):

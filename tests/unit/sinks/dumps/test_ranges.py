@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from ingest.api import FamilySpec, Put, Row, StoreUnavailableError, TableSpec
+from ingest.api import ConfigError, FamilySpec, Put, Row, StoreUnavailableError, TableSpec
 from sinks.dumps.manifest import TableFile
 from sinks.dumps.ranges import (
     PARTS_OF_RANGE,
@@ -173,3 +173,9 @@ def test_what_remains_of_an_interrupted_range():
 def test_range_as_json():
     for keys in (WHOLE, DumpRange("ns:t", b"\x00\xff", b"x", 3)):
         assert DumpRange.from_json(keys.to_json()) == keys
+
+
+def test_range_has_no_numbers_of_the_next_one():
+    with pytest.raises(ConfigError, match="has 100,003 files, and more rows") as refused:
+        DumpRange(TABLE, b"", None, 2 * PARTS_OF_RANGE - 1).after(b"a")
+    assert "--min-ranges" in (refused.value.hint or "")

@@ -1,5 +1,6 @@
 """Reading dumps: which one, locks, tokens, damaged files."""
 
+import errno
 import gzip
 import logging
 
@@ -169,8 +170,31 @@ def test_pin_is_renewed_while_rows_are_read(root):
     with reader.scan("t") as rows:
         for _ in rows:
             now[0] += HOUR_MS // 1_500
-    (pin,) = pins(root)
-    assert pin.expires_ms > now[0]
+            assert pins(root)[0].expires_ms > now[0]
+
+
+def test_pin_that_cannot_be_renewed_is_used_until_it_ends(root, monkeypatch):
+    now = [START_MS]
+    reader = StashReader(root, clock_ms=lambda: now[0])
+    reader.lock(ttl_ms=HOUR_MS)
+
+    def refuse(_path, _content):
+        raise OSError(errno.ENOSPC, "no space left on device")
+
+    monkeypatch.setattr(root, "write", refuse)
+    now[0] += HOUR_MS - 1
+    assert reader.latest().name == A
+    now[0] += 1
+    with pytest.raises(StoreUnavailableError):
+        reader.latest()
+
+
+def test_second_lock_removes_the_pin_of_the_first(root):
+    add_b(root)
+    reader = StashReader(root)
+    reader.lock(A)
+    reader.lock(B)
+    assert [pin.dump for pin in pins(root)] == [B]
 
 
 @pytest.mark.parametrize("token", ["", "x", "!!!", Split("2015", "t", "t/x.json.gz", 1).token])

@@ -42,6 +42,28 @@ def test_checkpoint_of_one_change(feeds: Callable[..., GroupFeed]):
     assert drained(feed.worker("w2")) == [b"c"]
 
 
+def test_late_checkpoint_moves_none_back(feeds: Callable[..., GroupFeed]):
+    feed = feeds()
+    feed.writer.put(b"a", b"b")
+    feed.writer.put(b"c", b"d")
+    first = feed.worker("w1", limit=2)
+    ab, cd = first.poll(), first.poll()
+    assert ab is not None
+    assert cd is not None
+    cd.checkpoint(cd.records[0])
+    ab.checkpoint()
+    ab.checkpoint(ab.records[0])
+    first.close()
+    second = feed.worker("w2", limit=2)
+    d = second.poll()
+    assert d is not None
+    assert rows(d) == [b"d"]
+    d.checkpoint()
+    d.checkpoint(d.records[0])
+    second.close()
+    assert drained(feed.worker("w3")) == []
+
+
 def test_group_that_begins_at_latest(feeds: Callable[..., GroupFeed]):
     feed = feeds(2)
     feed.writer.put(b"a", b"\xff")

@@ -44,5 +44,5 @@ def test_lease_is_settled_once_every_delivery_has_its_checkpoint(tmp_path: Path)
     assert lease.is_settled
     lease.deliveries = 1
     assert not lease.is_settled
-    lease.checkpointed = 1
+    lease.covered = (1, 0)
     assert lease.is_settled

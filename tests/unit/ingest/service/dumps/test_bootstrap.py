@@ -1,10 +1,12 @@
 """A dump of a table that a service writes, and a bootstrap from it beside the service."""
 
+import shutil
 from dataclasses import replace
 from random import Random
 
 import pytest
 
+from ingest.api import ConflictError, FamilySpec, Put, TableSpec
 from ingest.catalog import Catalog
 from ingest.clock import now_ms
 from ingest.config import load
@@ -12,11 +14,14 @@ from ingest.service.dumps.bootstrap import BootstrapRequest, SourceTable, TableO
 from ingest.service.dumps.dump import TableDump
 from ingest.service.dumps.plan import DumpSources
 from ingest.service.dumps.request import DumpRequest
+from sinks.bodies.status import STORE_ID
 from sinks.dumps.reader import StashReader
 from sinks.feed.position import FeedPosition
+from sinks.files.local_root import LocalRoot
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 from tests.support.bootstraps import random_mutations, rows_of
+from tests.support.dumps import make_dump, row_of
 from tests.support.feeds import FeedFixture
 from tests.support.stashes import InProcess
 
@@ -122,3 +127,55 @@ def test_dump_has_the_positions_of_its_start(configuration, tmp_path):
     assert {shard: (each.shard, each.time_ms) for shard, each in positions.items()} == {
         "1": (1, end_ms), "2": (2, end_ms), "3": (3, end_ms)
     }  # fmt: skip
+
+
+def test_same_command_continues_with_its_dump_after_a_newer_one_and_after_its_expiry(configuration, tmp_path):
+    store = RocksDBStore(RocksDBSettings(path=str(tmp_path / "data"), sync=False))
+    store.open()
+    service = Service(store, seed=1)
+    service.write(20)
+    stash(configuration, service, store, exact=True)
+    request = BootstrapRequest("./dumps", None, "orders", TableOfStore("copies", "copy"))
+    source = SourceTable(configuration, Catalog(), "orders")
+
+    def copied(asked: BootstrapRequest) -> str:
+        service.write(5)
+        with opened_bootstrap(configuration, Catalog(), asked, source) as opened:
+            opened.run.load()
+            opened.run.follow()
+            found = opened.run.verify()
+            assert found is not None
+            assert found.is_equal
+            return opened.dump
+
+    dump = copied(request)
+    make_dump(LocalRoot(tmp_path / "dumps"), {"orders": [[row_of(b"x", q=b"1")]]}, at_ms=now_ms() + 60_000)
+    assert copied(request) == dump
+    shutil.rmtree(tmp_path / "dumps" / dump)
+    assert copied(request) == dump
+    assert copied(replace(request, at=dump)) == dump
+    with (
+        opened_bootstrap(configuration, Catalog(), replace(request, dumped="other"), source) as opened,
+        pytest.raises(ConflictError, match='is loaded from table "orders"'),
+    ):
+        opened.run.load()
+    store.close()
+
+
+def test_refused_bootstrap_leaves_the_id_of_a_body_store(configuration, tmp_path):
+    make_dump(LocalRoot(tmp_path / "dumps"), {"orders": [[row_of(b"x", q=b"1")]]})
+    copies = RocksDBStore(RocksDBSettings(path=str(tmp_path / "copies"), sync=False))
+    copies.open()
+    copies.ensure_table(TableSpec("copy", (FamilySpec(b"f"),)))
+    copies.apply("copy", [Put(b"r", {b"f:q": b"1"}, 1)])
+    assert copies.set_property("copy", STORE_ID, None, "here")
+    copies.close()
+    request = BootstrapRequest("./dumps", None, "orders", TableOfStore("copies", "copy"))
+    with (
+        opened_bootstrap(configuration, Catalog(), request) as opened,
+        pytest.raises(ConflictError, match="has rows"),
+    ):
+        opened.run.load()
+    copies.open()
+    assert copies.properties("copy")[STORE_ID] == "here"
+    copies.close()
