@@ -77,7 +77,14 @@ def consume(  # noqa: PLR0913 - the options of the command
             help="Heartbeats of shards without changes, in the own envelope; by default as the file says.",
         ),
     ] = None,
-    once: Annotated[bool, typer.Option("--once", help="End once all complete micro-batches are copied.")] = False,
+    once: Annotated[
+        bool,
+        typer.Option(
+            "--once",
+            help="End once all complete micro-batches are copied. Shards of a worker that was killed are taken "
+            "over after 20 seconds; those of other workers are left to them.",
+        ),
+    ] = False,
 ) -> None:
     """
     Copy the changes of a table to standard output or a topic, as one worker of a consumer group.
@@ -121,6 +128,9 @@ def consume(  # noqa: PLR0913 - the options of the command
         )
         consumed = consumer.run(once=once)
     out.done(f"{counted(consumed.changes, 'change')} copied")
+    if once and consumed.shards_elsewhere:
+        elsewhere = counted(consumed.shards_elsewhere, "shard")
+        out.note(f"other workers of the group read {elsewhere}; 'ingest feed groups' shows how far", "yellow")
     if stop.exit_code:
         raise typer.Exit(stop.exit_code)
 

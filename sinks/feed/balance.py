@@ -34,6 +34,7 @@ class LeaseObserver:
 
     def __init__(self) -> None:
         self._seen: dict[int, tuple[str, int, float]] = {}
+        self._live: set[int] = set()
 
     def stale(self, leases: Mapping[int, ShardLease], now_s: float) -> set[int]:
         """
@@ -47,11 +48,20 @@ class LeaseObserver:
         for shard, lease in leases.items():
             owner, counter, since_s = self._seen.get(shard, ("", -1, now_s))
             if (owner, counter) != (lease.owner, lease.counter):
+                if owner == lease.owner:
+                    self._live.add(shard)
+                else:
+                    self._live.discard(shard)
                 self._seen[shard] = (lease.owner, lease.counter, now_s)
                 since_s = now_s
             if not lease.owner or now_s - since_s >= LEASE_S:
                 found.add(shard)
+                self._live.discard(shard)
         return found
+
+    def is_live(self, shard: int) -> bool:
+        """Whether the owner of a lease has renewed it while this worker observed it."""
+        return shard in self._live
 
 
 def lease_moves(worker: str, leases: Mapping[int, ShardLease], stale: set[int]) -> LeaseMoves:

@@ -32,11 +32,13 @@ class Consumed:
         changes: with a checkpoint.
         gaps: by shard.
         lost: number of deliveries whose shard another worker has taken meanwhile; it delivers them again.
+        shards_elsewhere: number of shards that other workers read at the end.
     """
 
     changes: int = 0
     gaps: list[tuple[int, Gap]] = field(default_factory=list)
     lost: int = 0
+    shards_elsewhere: int = 0
 
 
 class FeedConsumer:
@@ -75,6 +77,9 @@ class FeedConsumer:
         """
         Copy changes until the consumer should end, or, with `once`, until all complete micro-batches are copied.
 
+        With `once` these are the ones of the shards that no other live worker reads. A worker that was killed is known
+        by its lease after 20 seconds.
+
         A store or cluster that is unavailable is retried; other errors end the consumer. The leases are released in
         either case.
 
@@ -87,12 +92,16 @@ class FeedConsumer:
                 if delivery is not None:
                     self._copy(delivery)
                 elif once:
-                    if not self._retried(self._member.refresh):
+                    if self._retried(self._member.refresh):
+                        continue
+                    if not self._member.may_get_shards:
                         break
+                    self._wait(IDLE_S)
                 else:
                     self._write_heartbeats()
                     self._wait(IDLE_S)
         finally:
+            self.consumed.shards_elsewhere = len(self._member.shards_elsewhere)
             with suppress(IngestError):  # the leases end by themselves; the error of the block says more
                 self._member.close()
         return self.consumed

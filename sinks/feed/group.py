@@ -83,6 +83,7 @@ class GroupMember:
         self._clock_s = clock_s
         self._clock_ms = clock_ms
         self._observer = LeaseObserver()
+        self._elsewhere: set[int] = set()
         self._held: dict[int, HeldLease] = {}
         self._turn = 0
         self._refreshed_s: float | None = None
@@ -91,6 +92,16 @@ class GroupMember:
     def shards(self) -> tuple[int, ...]:
         """Numbers of the shards whose leases this worker holds."""
         return tuple(sorted(self._held))
+
+    @property
+    def shards_elsewhere(self) -> tuple[int, ...]:
+        """Numbers of the shards, not read to their end, whose leases other workers hold; as of the last `refresh`."""
+        return tuple(sorted(self._elsewhere))
+
+    @property
+    def may_get_shards(self) -> bool:
+        """Whether another worker holds a lease that it was not seen to renew, so that it may have ended."""
+        return not all(map(self._observer.is_live, self._elsewhere))
 
     def poll(self) -> Delivery | None:
         """
@@ -296,6 +307,7 @@ class GroupMember:
                 self._held[shard] = HeldLease(
                     self._leases, self._group, self._worker, shard, taken, taken.position, self._clock_s()
                 )
+        self._elsewhere = {shard for shard, lease in active.items() if lease.owner and shard not in self._held}
         if mine.request is not None:
             lease = active[mine.request]
             wanted = lease._replace(wanted_by=self._worker)

@@ -5,6 +5,8 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
+import orjson
+
 from ingest.api import ConflictError, Store, TableSpec
 from sinks.feed.stream import FEED, FeedStream
 from sinks.rewriting.owned_feeds import OwnedFeeds
@@ -12,7 +14,7 @@ from sinks.rewriting.rolled_back import remove_rolled_back
 from sinks.rewriting.rolling_forward import newest_change_ms, roll_back_changes, roll_forward
 from sinks.scanning.update_rows import roll_back
 from sinks.table_records import record_updates
-from sinks.updates.marks import MARK, OWNER, TableMark
+from sinks.updates.marks import FORMER, MARK, OWNER, TableMark, former_owners
 from sinks.writing.driver_store import DriverStore
 
 
@@ -46,7 +48,7 @@ class OwnedTables:
         self._stores = stores
         self._tables = tables
         self._marks: dict[tuple[str, str], str | None] = {}
-        self._taken: frozenset[str] = frozenset()
+        self._taken: dict[str, int] = {}  # at this start -> time up to which this pipeline completed it as its owner
         self.feeds = OwnedFeeds(pipeline, stores, tables, others)
 
     @property
@@ -70,12 +72,10 @@ class OwnedTables:
             ConflictError: another pipeline owns a table; or as `sinks.scanning.update_rows.roll_back`.
             StoreError: a store is unavailable.
         """
-        taken: set[str] = set()
+        self._taken = {}
         for name, spec in self._declared():
             with self._stores[name].held() as store:
-                self._marks[name, spec.name], was_taken = self._claim(store, spec, take_over=take_over)
-                taken |= {spec.name} if was_taken else set()
-        self._taken = frozenset(taken)
+                self._marks[name, spec.name] = self._claim(store, spec, take_over=take_over)
         self.feeds.claim()
         self._mark_new_ones()
 
@@ -168,7 +168,8 @@ class OwnedTables:
             StoreError: a store is unavailable.
         """
         for name, spec in self._declared():
-            if spec.updates and spec.name not in self._taken:  # what another pipeline wrote may have the same time
+            # what another pipeline wrote, after it had taken the table over, may have the same time
+            if spec.updates and time_ms <= self._taken.get(spec.name, time_ms):
                 with self._stores[name].held() as store:
                     _roll_back(store, spec, time_ms, time_ms)
 
@@ -190,7 +191,11 @@ class OwnedTables:
         """The tables with deferred updates and a feed whose marks show a micro-batch to readers of the feed."""
         marks = self._known()
         fed = {spec.name: marks.get((name, spec.name)) for name, spec in self._declared() if spec.updates and spec.feed}
-        return [table for table, mark in fed.items() if mark and time_ms <= mark.time_ms and mark.offsets == offsets]
+        return [
+            table
+            for table, mark in fed.items()
+            if mark and time_ms <= mark.time_ms and (mark.offsets == offsets or time_ms <= self._taken.get(table, -1))
+        ]
 
     def move(self, mark: TableMark) -> None:
         """
@@ -236,8 +241,8 @@ class OwnedTables:
                     raise self._lost(spec.name)
             self._marks[key] = mark.to_text()
 
-    def _claim(self, store: Store[Any], spec: TableSpec, *, take_over: bool) -> tuple[str | None, bool]:
-        """Claim one table; returns its mark, and whether another pipeline has owned it."""
+    def _claim(self, store: Store[Any], spec: TableSpec, *, take_over: bool) -> str | None:
+        """Claim one table; returns its mark."""
         record_updates(store, spec)
         found = store.properties(spec.name)
         owner = found.get(OWNER)
@@ -247,13 +252,20 @@ class OwnedTables:
                 code="other_owner",
                 hint=f'if "{owner}" has ended for good, run with --take-over; else use another table',
             )
-        is_taken, mark = owner not in (None, self._pipeline), found.get(MARK)
-        if is_taken and spec.updates:
+        mark = found.get(MARK)
+        if owner is not None and owner != self._pipeline:
             # before the owner changes: a claim that was killed does this again
-            _roll_back(store, spec, 0 if mark is None else TableMark.from_text(mark, spec.name).time_ms + 1)
+            marked_ms = -1 if mark is None else TableMark.from_text(mark, spec.name).time_ms
+            if spec.updates:
+                _roll_back(store, spec, marked_ms + 1)
+            former = former_owners(found.get(FORMER), spec.name)
+            self._taken[spec.name] = former.get(self._pipeline, -1)
+            text = orjson.dumps(former | {owner: marked_ms}, option=orjson.OPT_SORT_KEYS).decode()
+            if not store.set_property(spec.name, FORMER, found.get(FORMER), text):
+                raise self._lost(spec.name)
         if owner != self._pipeline and not store.set_property(spec.name, OWNER, owner, self._pipeline):
             raise self._lost(spec.name)
-        return mark, is_taken
+        return mark
 
     def _moved(self, store: Store[Any], table: str, before: str | None, mark: TableMark) -> str:
         """Move the mark of one table; returns its mark."""

@@ -12,8 +12,11 @@ import orjson
 
 from ingest.api import IntegrityError
 
-OWNER, MARK = "owner", "mark"
-"""Names of the properties of a table: the pipeline that writes it, and its mark."""
+OWNER, MARK, FORMER = "owner", "mark", "former_owners"
+"""
+Names of the properties of a table: the pipeline that writes it, its mark, and of former owners the times up to which
+they completed it: a JSON object, pipeline -> time of the mark when another pipeline took the table over, ms.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,24 @@ class TableMark:
         if type(time_ms) is not int or not isinstance(offsets, dict) or not isinstance(topic_ids, dict):
             raise _unreadable(table)
         return cls(time_ms, offsets, topic_ids)
+
+
+def former_owners(text: str | None, table: str) -> dict[str, int]:
+    """
+    The value of the property `FORMER`: pipeline -> time, ms.
+
+    Raises:
+        IntegrityError: it is none; the message names the table.
+    """
+    if text is None:
+        return {}
+    try:
+        return {name: int(time_ms) for name, time_ms in orjson.loads(text).items()}
+    except (ValueError, TypeError, AttributeError) as error:
+        raise IntegrityError(
+            f'the former owners of table "{table}" cannot be read',
+            hint="use the version that wrote them, or a later one",
+        ) from error
 
 
 def _unreadable(table: str) -> IntegrityError:

@@ -133,7 +133,7 @@ def test_4c4_a_feed_that_was_switched_off_and_on_is_another_stream(folder: Path)
         assert second.since_ms == changes(store)[-1][1].time_ms
 
 
-def test_4c15_a_changed_configuration_completes_the_interrupted_batch_first(folder: Path) -> None:
+def test_4c8_killed_between_feed_and_rows_the_batch_is_completed_before_a_changed_configuration(folder: Path) -> None:
     with Service(folder, content(folder, {"shards": 2})) as service:
         add(folder, "1", ("a", "1"))
         assert service.run_once() == 0, service.last_lines()

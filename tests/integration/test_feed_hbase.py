@@ -2,19 +2,24 @@
 
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
 from ingest.api import Delete, FamilySpec, FeedSpec, Mutation, Put, TableSpec
+from ingest.api.feeds import feed_table
 from ingest.clock import now_ms
 from sinks.feed.changes import Op
+from sinks.feed.client import FeedClient, IteratorType
 from sinks.feed.stream import SplitRequest
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.store import HBaseStore
 from sinks.writing.sending import Sender, ThreadSender
 from tests.support.fed_table import FedTable
+from tests.support.hbase_admin import Admin
 from tests.support.names import unique
-from tests.support.servers import HBase, Protocol
+from tests.support.servers import Given, HBase, Kafka, Protocol
+from tests.support.service import Service
 from tests.support.update_rows import SUM
 
 
@@ -76,3 +81,49 @@ def test_4c16_the_changes_of_deferred_updates_make_the_table(store: HBaseStore) 
             table.run(base_ms + at, {0: puts[:10], 3: puts[10:]})
         assert {change.op for _, change in table.changes()} == {Op.UPDATE}
         assert table.replica() == table.rows()
+
+
+@pytest.mark.slow
+def test_4c15_a_feed_that_cannot_be_written_acknowledges_nothing(
+    store: HBaseStore, hbase: HBase, protocol: Protocol, kafka: Kafka, tmp_path: Path
+) -> None:
+    table, topic, group = unique("fed"), kafka.create_topic(unique("topic"), partitions=1), unique("group")
+    content = {
+        "stores": {"s": {"hbase": hbase.store_options(protocol, thrift2=True) | {"timeout": "20s"}}},
+        "tables": {table: {"families": {"f": {}}, "feed": {"shards": 1}}},
+        "pipelines": {
+            "p": {
+                "source": {"kafka": {"brokers": kafka.brokers, "topics": [topic], "group": group}},
+                "decorators": [
+                    {"value": {"attribute": "2hb_", "value": "%{key}"}},
+                    {"value": {"attribute": "2hb_f:q", "value": "%{body}"}},
+                ],
+                "sinks": [{"attr2hbase": {"table": table}}],
+            }
+        },
+    }
+
+    def produce(*keys: bytes) -> None:
+        kafka.produce(topic, [Given(b"v", key=key, partition=0) for key in keys])
+
+    def lag() -> float:
+        return service.metric("ingest_lag_records", pipeline="p")
+
+    with Service(tmp_path, content) as service, Admin(hbase.server) as admin:
+        assert service.ingest("table apply").returncode == 0
+        service.start()
+        produce(b"a", b"b")
+        service.wait_for_offsets({0: 2}, "p", topic)
+        admin.ask("disable", feed_table(table))
+        produce(b"c", b"d", b"e")
+        service.wait_for_state("blocked", "p")
+        service.wait_for(lambda: lag() == 3, "a lag of 3")
+        assert kafka.committed(group, topic) == {0: 2}
+        assert service.checkpoint("p").acknowledged(topic) == {0: 2}
+        admin.ask("enable", feed_table(table))
+        service.wait_for_offsets({0: 5}, "p", topic)
+        service.wait_for(lambda: lag() == 0, "no lag")
+        assert service.stop() == 0, service.last_lines()
+    client = FeedClient(store, table)
+    page = client.records(client.iterator(1, IteratorType.TRIM_HORIZON))
+    assert [record.change.row for record in page.records] == [b"a", b"b", b"c", b"d", b"e"]

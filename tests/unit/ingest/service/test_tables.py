@@ -367,6 +367,23 @@ def test_interrupted_batch_is_not_complete_by_the_mark_of_a_table_that_was_taken
     assert not tables.is_complete(1, renewed)
 
 
+def test_batch_is_counted_once_in_a_table_that_was_taken_over_and_back(service: Service) -> None:
+    service.start(tables=("hits",)).complete(0, service.plan(0, 10))
+    killed = service.plan(1, 20)  # its mark is moved, and it is not acknowledged
+    service.write("hits", killed)
+    acknowledge(service.folder, 0, {"t": {0: 10}})
+    service.start(tables=("hits",)).complete(1, killed)
+    spec = TableSpec("hits", (FamilySpec(b"c"),), updates=SUMS)
+    others = OwnedTables("others", {"s": DriverStore(service.store)}, {"s": [spec]})
+    others.claim(take_over=True)
+    assert service.times_in("hits") == [killed]
+    others.move(TableMark(killed + 500, {"other": {"0": 7}}))
+    service.write("hits", killed + 500)
+    service.start(tables=("hits",), options=OwnerOptions(take_over=True))
+    assert service.times_in("hits") == [killed + 500]
+    assert service.times.of(1) > killed + 500
+
+
 def with_topic_ids(service: Service, monkeypatch: pytest.MonkeyPatch, topic_id: str) -> None:
     """Complete a micro-batch with a topic of the id "a", lose the checkpoint, and let the topic have an id."""
     (service.folder / "topics.json").write_text('{"t": "a", "other": "b"}')

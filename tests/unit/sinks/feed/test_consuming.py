@@ -8,7 +8,7 @@ import pytest
 from ingest.api import IngestError, SourceUnavailableError
 from sinks.feed.balance import LEASE_S, RENEW_S
 from sinks.feed.client import FeedClient
-from sinks.feed.consuming import FIRST_RETRY_S, Consumed, FeedConsumer
+from sinks.feed.consuming import FIRST_RETRY_S, IDLE_S, Consumed, FeedConsumer
 from sinks.feed.envelope import Message, OwnEnvelope
 from sinks.feed.group import GroupMember, GroupOptions
 from sinks.feed.leases import PropertyLeases
@@ -118,10 +118,36 @@ def test_page_of_a_lost_shard_is_delivered_by_the_other_worker(setting: Setting)
         other.refresh()
 
     setting.output.on_write = hang
-    consumed = setting.consumer(setting.member("w1")).run(once=True)
+    setting.ends_at = LEASE_S + 1  # before it would take the shard back
+    consumed = setting.consumer(setting.member("w1")).run()
+    setting.ends_at = 1e9
     assert (consumed.changes, consumed.lost) == (0, 1)
     assert setting.consumer(other).run(once=True).changes == 1
     assert setting.output.rows == ["a", "a"]
+
+
+def test_once_takes_over_the_shards_of_a_worker_that_was_killed(setting: Setting):
+    setting.writer.put(b"a", b"b")
+    setting.member("w1").poll()  # without a checkpoint
+    consumed = setting.consumer(setting.member("w2")).run(once=True)
+    assert (consumed.changes, consumed.shards_elsewhere) == (2, 0)
+    assert LEASE_S <= setting.s.now < LEASE_S + 2 * IDLE_S
+
+
+def test_once_leaves_the_shards_of_a_live_worker_to_it(setting: Setting):
+    setting.writer.put(b"a")
+    live = setting.member("w1")
+    live.poll()
+    wait = setting.wait
+
+    def renewing(seconds: float) -> bool:
+        live.keep()
+        return wait(seconds)
+
+    setting.wait = renewing
+    consumed = setting.consumer(setting.member("w2")).run(once=True)
+    assert (consumed.changes, consumed.shards_elsewhere) == (0, 1)
+    assert setting.s.now < LEASE_S
 
 
 def test_quiet_shards_have_heartbeats(setting: Setting):
