@@ -1,6 +1,7 @@
 """A run or an expiry is killed at each of its changes of the file system."""
 
 import contextlib
+import errno
 import itertools
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from ingest.api import ConflictError
 from sinks.dumps.expiry import Reason, Retention, expire, plan_expiry
 from sinks.dumps.listing import complete_dump
-from sinks.dumps.lock import STALE_MS, RootLock
+from sinks.dumps.lock import STALE_MS, RootLock, holder_of
 from sinks.dumps.manifest import DumpedTable
 from sinks.dumps.pins import Pin
 from sinks.dumps.reader import StashReader
@@ -18,6 +19,7 @@ from sinks.dumps.verifying import verify_dump
 from tests.support.crashing_root import CrashError, CrashingRoot
 from tests.support.dumps import DUMP, START_MS, make_dump, rows_of
 from tests.support.memory_root import MemoryRoot
+from tests.support.waiting import reached
 
 HOUR_MS = 3_600_000
 NEXT = "2015-02-24-01-00-00"
@@ -145,6 +147,23 @@ def test_lock_of_a_killed_run_is_taken_over_after_a_minute(root):
     other.release()
     with pytest.raises(Exception, match="it was removed"):
         other.check()
+
+
+def test_heartbeats_go_on_after_one_that_failed(root, monkeypatch):
+    now = [START_MS]
+    write, failed = root.write, []
+
+    def failing_once(path, content):
+        if not failed:
+            failed.append(path)
+            raise OSError(errno.ETIMEDOUT, "no answer")
+        write(path, content)
+
+    monkeypatch.setattr(root, "write", failing_once)
+    with RootLock(root, "this", clock_ms=lambda: now[0]).keep(0.01):
+        now[0] += STALE_MS
+        assert reached(lambda: holder_of(root).heartbeat_ms == now[0], 30)
+    assert failed == ["_LOCK"]
 
 
 def test_lock_with_a_heartbeat_in_the_future_may_be_removed(root):

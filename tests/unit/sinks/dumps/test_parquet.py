@@ -82,3 +82,9 @@ def test_file_that_is_damaged(tmp_path):
     path.write_bytes(b"PAR1 nothing")
     with pytest.raises(StashCorruptError, match="no Parquet file"):
         next(reader.scan("t"))
+
+
+def test_row_group_is_limited_in_bytes(tmp_path):
+    value = b"x" * (8 << 20)
+    _, path = dumped(tmp_path, [Row(b"%d" % number, (Cell(b"f", b"q", 1, value),)) for number in range(5)])
+    assert [pq.ParquetFile(path).metadata.row_group(number).num_rows for number in range(2)] == [4, 1]

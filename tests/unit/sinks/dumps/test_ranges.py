@@ -131,6 +131,15 @@ def test_rate(store, files):
     assert sum(waits) == pytest.approx(10.1)  # of 1,010 rows
 
 
+def test_rate_after_a_pause_is_no_burst(store, files):
+    clock, waits = Clock(0.0), []
+    store.apply(TABLE, [Put(b"%05d" % number, {b"f:q": b""}, 5) for number in range(1_000)])
+    paused = dump(store, files, Limits(rows_per_s=100), clock=clock, sleep=waits.append)
+    clock.now += 60.0
+    paused.unit([WHOLE], lambda: True)
+    assert waits[-1] == pytest.approx(9.1)  # of 1,010 rows, one second of the pause counts
+
+
 @pytest.mark.parametrize("buckets", [None, 3])
 @pytest.mark.parametrize("updates", [False, True])
 def test_parts_of_all_ranges_are_the_table(files, buckets, updates):

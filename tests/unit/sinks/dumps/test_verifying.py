@@ -37,6 +37,13 @@ def test_1c_16_one_flipped_byte_names_the_file(root, tmp_path):
     assert "bytes, but" in verify_dump(root, DUMP).damages[0].message
 
 
+def test_rows_that_are_not_in_order_are_a_damage(tmp_path):
+    root = LocalRoot(tmp_path / "unordered")
+    make_dump(root, {"t": [rows_of(b"a", b"c", b"b", b"d")]})
+    (damage,) = verify_dump(root, DUMP).damages
+    assert "not in the order of their keys" in damage.message
+
+
 @pytest.mark.parametrize("name", ["_SUCCESS", "t"])
 def test_1c_5_incomplete_dump(root, tmp_path, name):
     path = tmp_path / "dumps" / DUMP / name
