@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ingest.api import IngestError
 from sinks.dumps.errors import StashCorruptError
-from sinks.dumps.layout import MANIFEST, PLAN, SUCCESS
+from sinks.dumps.layout import MANIFEST, PLAN, SUCCESS, decoded_table, file_format, part_of, table_file_name
 from sinks.dumps.listing import complete_dump, missing_files
 from sinks.dumps.manifest import Manifest, TableFile
 from sinks.dumps.reading import documents_of, opened, refuse_bad, rows_of
@@ -85,9 +85,19 @@ def _missing(root: Root, name: str) -> str:
     if not root.exists(f"{name}/{SUCCESS}"):
         return f"it has no {SUCCESS}"
     if not root.exists(f"{name}/{MANIFEST}"):
-        return f"it has no {MANIFEST}" if root.exists(f"{name}/{PLAN}") else ""
+        is_ours = root.exists(f"{name}/{PLAN}") or any(_is_ours(path) for path, _ in root.files_below(name))
+        return f"it has no {MANIFEST}" if is_ours else ""
     missing = missing_files(root, Manifest.from_bytes(root.read(f"{name}/{MANIFEST}"), name))
     return f'it lacks the file "{missing[0]}"' if missing else ""
+
+
+def _is_ours(path: str) -> bool:
+    """Whether a file has the name that this product gives it; those of EmoDB's tables have other ids."""
+    *_, folder, name = path.split("/")
+    part, form = part_of(name), file_format(name)
+    if part is None or form is None:
+        return False
+    return f"{folder}/{name}" == table_file_name(decoded_table(folder), part, form)
 
 
 def _check(root: Root, split: Split, file: TableFile | None, manifest: Manifest | None) -> int:

@@ -44,6 +44,16 @@ def test_rows_that_are_not_in_order_are_a_damage(tmp_path):
     assert "not in the order of their keys" in damage.message
 
 
+def test_own_dump_without_its_manifest_is_incomplete(tmp_path):
+    root = LocalRoot(tmp_path / "own")
+    make_dump(root, {"ns:t": [rows_of(b"a")]})
+    root.remove_file(f"{DUMP}/_MANIFEST.json")
+    assert verify_dump(root, DUMP).missing == "it has no _MANIFEST.json"
+    file = next(path for path, _ in root.files_below(f"{DUMP}/ns~t"))
+    root.rename(file, f"{DUMP}/ns~t/ns~t-00-0123456789abcdef-0.json.gz")  # as EmoDB's
+    assert verify_dump(root, DUMP).status == "complete"
+
+
 @pytest.mark.parametrize("name", ["_SUCCESS", "t"])
 def test_1c_5_incomplete_dump(root, tmp_path, name):
     path = tmp_path / "dumps" / DUMP / name
