@@ -185,13 +185,19 @@ def _opened(
 ) -> "Iterator[ChangeOutput]":
     """The destination of the changes."""
     from ingest.api import ConfigError
+    from ingest.kafka.admin import KafkaAdmin
     from sinks.feed.outputs import KafkaOutput, LineOutput
 
     topic = destination.removeprefix(_TOPIC)
     if destination == "stdout":
         output: ChangeOutput = LineOutput(out.raw, out.flush)
     elif destination.startswith(_TOPIC) and topic:
-        output = KafkaOutput(_connection(configuration, table, pipeline), topic)
+        connection = _connection(configuration, table, pipeline)
+        with KafkaAdmin(connection) as admin:
+            if not admin.existing([topic]):
+                admin.create_topic(topic)
+                out.note(f'topic "{topic}" created')
+        output = KafkaOutput(connection, topic)
     else:
         raise ConfigError(f'"{destination}" is no destination', hint="write stdout, or kafka:TOPIC")
     try:

@@ -2,7 +2,7 @@
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -86,7 +86,7 @@ def _show(out: Output, file: str, results: "list[CaseResult]", failed: int) -> N
         status = ("passed  ", "green") if result.passed else ("FAILED  ", "red")
         about = "  (`expect` is empty: nothing is compared)" if has_no_expectation(result) else ""
         out.parts(status, (result.case.name, ""), (about, "yellow"))
-        for line in difference_lines(result):
+        for line in () if result.passed else (*difference_lines(result), *_error_lines(result)):
             out.line(f"  {line}")
     if not results:
         out.note(f'"{file}" has no tests', "yellow")
@@ -122,6 +122,18 @@ def _value(value: object) -> str:
     import orjson
 
     return orjson.dumps(value).decode()
+
+
+def _error_lines(result: "CaseResult") -> list[str]:
+    """A line for each error of an event, which may be the reason of the differences."""
+    lines = []
+    for output in result.outputs:
+        found: Any = output.line
+        errors = [(each["sink"], each) for each in found.get("refusals", ())]
+        if not errors and found["error"] is not None:
+            errors = [(found["error"]["decorator"], found["error"])]
+        lines += [f"input {found['input']}: {name}: {each['code']}: {each['message']}" for name, each in errors]
+    return lines
 
 
 def _plain(result: "CaseResult") -> dict[str, object]:

@@ -180,9 +180,9 @@ def unusable(what: str, number: int, reason: str) -> IngestError:
     if number in (errno.ENOSPC, errno.EDQUOT):
         return StoreUnavailableError(f"{what}: {reason}", code="disk_full", hint="free some space; the call is retried")
     if number in _DENIED:
-        return StoreUnavailableError(
-            f"{what}: {reason}", code="disk_denied", hint="check its owner and its permissions"
-        )
+        is_file = number in (errno.ENOTDIR, errno.EEXIST)
+        hint = "a file is where a folder is needed: name a folder" if is_file else "check its owner and its permissions"
+        return StoreUnavailableError(f"{what}: {reason}", code="disk_denied", hint=hint)
     if number in (errno.EMFILE, errno.ENFILE):
         return StoreUnavailableError(
             f"{what}: {reason}",

@@ -90,7 +90,8 @@ class Dump:
 
     def _unknown(self, table: str) -> TableNotInDumpError:
         return TableNotInDumpError(
-            f'the dump "{self.name}" has no table "{table}"', hint="'ingest stash tables' lists its tables"
+            f'the dump "{self.name}" has no table "{table}"',
+            hint="'ingest stash tables' lists its tables; with 'stash bootstrap', --table NAME is its name in the dump",
         )
 
 

@@ -167,7 +167,7 @@ class FeedClient:
         if (sequence is not None) != has_sequence or (time_ms is not None) != (kind is IteratorType.AT_TIMESTAMP):
             raise InvalidIteratorError(
                 f"{kind} with other arguments than it takes",
-                hint="AT_SEQUENCE and AFTER_SEQUENCE take a sequence, AT_TIMESTAMP takes a time, the others nothing",
+                hint="AT_SEQUENCE and AFTER_SEQUENCE take a sequence (--sequence), AT_TIMESTAMP a time (--time)",
             )
         if kind is IteratorType.TRIM_HORIZON:
             return FeedPosition(state.stream.id, shard).to_token()

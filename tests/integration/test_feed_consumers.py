@@ -131,7 +131,7 @@ def test_feed_in_hbase(hbase: HBase, protocol: Protocol, tmp_path: Path) -> None
 def test_changes_are_copied_to_a_topic(kafka: Kafka, tmp_path: Path) -> None:
     (tmp_path / "pipeline.yaml").write_text(json.dumps(content(kafka.brokers)))
     ingest = Folder(tmp_path)
-    topics = {envelope: kafka.create_topic(partitions=3) for envelope in ("own", "debezium")}
+    topics = {"own": kafka.create_topic(partitions=3), "debezium": unique("created-by-the-command")}
     with embedded(tmp_path) as store:
         writer = FeedFixture(store, shards=2, time_ms=now_ms() - 1000)
         writer.put(*(b"row-%d" % number for number in range(20)))

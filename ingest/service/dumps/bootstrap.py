@@ -80,7 +80,8 @@ class BootstrapRequest:
 
     Attributes:
         root: of the dumps.
-        at: name or start of the dump; None for that of a bootstrap which has begun, else for the newest.
+        at: name or start of the dump; None for that of a bootstrap which is not complete or has a feed, else for the
+            newest.
         dumped: name of the table in the dump.
         target: where it is loaded.
         is_concurrent: apply the feed while the rows are loaded.
@@ -149,7 +150,9 @@ def opened_bootstrap(
         if begun is not None and _needs_no_dump(begun, request, has_feed=source is not None):
             dumped, positions = LoadedTable(begun), begun.positions
         else:
-            at = request.at or (None if begun is None else begun.dump)
+            # rows that were all loaded without a feed are those of their dump: a newer one is refused
+            resumes = begun is not None and (source is not None or begun.stage is not Stage.FOLLOWING)
+            at = request.at or (begun.dump if begun is not None and resumes else None)
             reader = opened.enter_context(StashReader(request.root).locked_view(at, on_unpinned=on_unpinned))
             dumped = DumpTableReader(reader, request.dumped)
             positions = {} if source is None else _positions(dumped, source, request)
@@ -180,9 +183,9 @@ def opened_bootstrap(
 
 
 def _needs_no_dump(begun: BootstrapProgress, request: BootstrapRequest, *, has_feed: bool) -> bool:
-    """Whether all rows of the dump that is asked for are loaded, by a command with a feed like this one or without."""
+    """Whether all rows of the dump that is asked for are loaded, and the changes since come from a feed."""
     is_of_dump = request.at is None or name_of(request.at) == begun.dump
-    return begun.stage is Stage.FOLLOWING and is_of_dump and bool(begun.stream) == has_feed
+    return has_feed and bool(begun.stream) and begun.stage is Stage.FOLLOWING and is_of_dump
 
 
 def _positions(dumped: DumpTableReader, source: SourceTable, request: BootstrapRequest) -> Mapping[int, str]:

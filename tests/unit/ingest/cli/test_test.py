@@ -44,6 +44,7 @@ def test_failing_test_shows_the_difference_and_its_location(ingest, pipeline):
     )
     assert f"  p.yaml:{line}:" in result.out
     assert "failed: expected 2, got 1" in result.out
+    assert "  input 1: regex: no_match: " in result.out
     assert result.err.startswith("2 of 2 tests failed\n")
 
 

@@ -15,6 +15,7 @@ from ingest.service.dumps.dump import TableDump
 from ingest.service.dumps.plan import DumpSources
 from ingest.service.dumps.request import DumpRequest
 from sinks.bodies.status import STORE_ID
+from sinks.dumps.errors import StashNotAvailableError
 from sinks.dumps.reader import StashReader
 from sinks.feed.position import FeedPosition
 from sinks.files.local_root import LocalRoot
@@ -160,6 +161,25 @@ def test_same_command_continues_with_its_dump_after_a_newer_one_and_after_its_ex
     ):
         opened.run.load()
     store.close()
+
+
+def test_loaded_table_without_a_feed_is_no_copy_of_a_newer_dump(configuration, tmp_path):
+    dumps = LocalRoot(tmp_path / "dumps")
+    make_dump(dumps, {"orders": [[row_of(b"x", q=b"1")]]})
+    request = BootstrapRequest("./dumps", None, "orders", TableOfStore("copies", "copy"))
+    for _ in range(2):
+        with opened_bootstrap(configuration, Catalog(), request) as opened:
+            opened.run.load()
+            assert opened.run.progress.checksum.rows == 1
+    make_dump(dumps, {"orders": [[row_of(b"x", q=b"2")]]}, at_ms=now_ms(), run_id="newer")
+    with (
+        opened_bootstrap(configuration, Catalog(), request) as opened,
+        pytest.raises(ConflictError, match=r"is loaded from table .* of dump 2015-02-24"),
+    ):
+        opened.run.load()
+    missing = replace(request, root="./none")
+    with pytest.raises(StashNotAvailableError), opened_bootstrap(configuration, Catalog(), missing):
+        pass
 
 
 def test_refused_bootstrap_leaves_the_id_of_a_body_store(configuration, tmp_path):
