@@ -193,7 +193,18 @@ class Database:
         root = self.writable().root
         self.guarded(lambda: tables.write_properties(root, table, properties, self._synced))
 
+    def _writer(self) -> tuple[int, int] | None:
+        """Identifies the process that writes, or that was killed; None without one."""
+        try:
+            found = (self.path / OWNER).stat()
+        except FileNotFoundError:
+            return None
+        return found.st_ino, found.st_mtime_ns
+
     def _has_caught_up(self, opened: Opened) -> bool:
+        # what a writer flushes at its end can be behind older values in the memory of a reader, which it does not drop
+        if self._writer() != self._followed:
+            return False
         try:
             opened.root.try_catch_up_with_primary()
             return tables.read_records(opened.root) == opened.records
@@ -213,6 +224,7 @@ class Database:
                 f'there is no store at "{self.path.absolute()}"',
                 hint="the first write creates it; if there is one, the command runs in another folder than the service",
             )
+        self._followed = self._writer()
         names = Rdict.list_cf(str(self.path), options) if exists else []
         access = AccessType.read_write()
         if self.read_only:

@@ -41,6 +41,20 @@ def test_first_property_makes_the_format_4(store, settings):
     assert format_of(settings) == b"4"
 
 
+def test_reader_sees_what_a_writer_wrote_last(store, settings):
+    assert store.set_property("t", "mark", None, "1")
+    reader = RocksDBStore.reader(settings)
+    reader.open()
+    assert reader.properties("t")["mark"] == "1"  # in the memory of the reader
+    for before, after in (("1", "2"), ("2", "3")):
+        assert store.set_property("t", "mark", before, after)
+        store.close()
+        assert reader.properties("t")["mark"] == after
+        store.open()
+        assert reader.properties("t")["mark"] == after
+    reader.close()
+
+
 def test_version_that_reads_format_3_alone_refuses_the_store(store, settings, monkeypatch):
     reader = RocksDBStore.reader(settings)
     reader.open()
