@@ -48,7 +48,8 @@ class OwnedTables:
         self._stores = stores
         self._tables = tables
         self._marks: dict[tuple[str, str], str | None] = {}
-        self._taken: dict[str, int] = {}  # at this start -> time up to which this pipeline completed it as its owner
+        # taken over, and not written since -> batch times up to which this pipeline, and then others, completed it
+        self._taken: dict[str, tuple[int, int]] = {}
         self.feeds = OwnedFeeds(pipeline, stores, tables, others)
 
     @property
@@ -168,8 +169,9 @@ class OwnedTables:
             StoreError: a store is unavailable.
         """
         for name, spec in self._declared():
-            # what another pipeline wrote, after it had taken the table over, may have the same time
-            if spec.updates and time_ms <= self._taken.get(spec.name, time_ms):
+            ours_ms, theirs_ms = self._taken.get(spec.name, (-1, -1))
+            # what another pipeline wrote may have the same time
+            if spec.updates and not ours_ms < time_ms <= theirs_ms:
                 with self._stores[name].held() as store:
                     _roll_back(store, spec, time_ms, time_ms)
 
@@ -194,7 +196,9 @@ class OwnedTables:
         return [
             table
             for table, mark in fed.items()
-            if mark and time_ms <= mark.time_ms and (mark.offsets == offsets or time_ms <= self._taken.get(table, -1))
+            if mark
+            and time_ms <= mark.time_ms
+            and (mark.offsets == offsets or time_ms <= self._taken.get(table, (-1, -1))[0])
         ]
 
     def move(self, mark: TableMark) -> None:
@@ -243,28 +247,31 @@ class OwnedTables:
 
     def _claim(self, store: Store[Any], spec: TableSpec, *, take_over: bool) -> str | None:
         """Claim one table; returns its mark."""
-        record_updates(store, spec)
-        found = store.properties(spec.name)
-        owner = found.get(OWNER)
+        owner = store.properties(spec.name).get(OWNER)
         if owner not in (None, self._pipeline) and not take_over:
             raise ConflictError(
                 f'pipeline "{owner}" owns table "{spec.name}" with its {_what(spec)}',
                 code="other_owner",
                 hint=f'if "{owner}" has ended for good, run with --take-over; else use another table',
             )
+        record_updates(store, spec)
+        found = store.properties(spec.name)
         mark = found.get(MARK)
+        marked_ms = -1 if mark is None else TableMark.from_text(mark, spec.name).time_ms
+        former = former_owners(found.get(FORMER), spec.name)
         if owner is not None and owner != self._pipeline:
             # before the owner changes: a claim that was killed does this again
-            marked_ms = -1 if mark is None else TableMark.from_text(mark, spec.name).time_ms
             if spec.updates:
                 _roll_back(store, spec, marked_ms + 1)
-            former = former_owners(found.get(FORMER), spec.name)
-            self._taken[spec.name] = former.get(self._pipeline, -1)
-            text = orjson.dumps(former | {owner: marked_ms}, option=orjson.OPT_SORT_KEYS).decode()
+            former[owner] = marked_ms
+            text = orjson.dumps(former, option=orjson.OPT_SORT_KEYS).decode()
             if not store.set_property(spec.name, FORMER, found.get(FORMER), text):
                 raise self._lost(spec.name)
         if owner != self._pipeline and not store.set_property(spec.name, OWNER, owner, self._pipeline):
             raise self._lost(spec.name)
+        theirs = [time_ms for name, time_ms in former.items() if name != self._pipeline]
+        if theirs and marked_ms <= max(theirs):  # also at a start after one that was interrupted here
+            self._taken[spec.name] = former.get(self._pipeline, -1), max(theirs)
         return mark
 
     def _moved(self, store: Store[Any], table: str, before: str | None, mark: TableMark) -> str:

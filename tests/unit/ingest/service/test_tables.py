@@ -8,7 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from ingest.api import ConfigError, ConflictError, FamilySpec, PositionLostError, Put, TableSpec, UpdatesDifferError
+from ingest.api import (
+    ConfigError,
+    ConflictError,
+    FamilySpec,
+    PositionLostError,
+    Put,
+    StoreUnavailableError,
+    TableSpec,
+    UpdatesDifferError,
+)
 from ingest.service.kafka.source import KafkaSource
 from ingest.service.tables import OwnerOptions, PipelineTables
 from ingest.spark.streaming.batch_time import BatchTimes
@@ -351,7 +360,10 @@ def test_new_checkpoint_is_refused_if_the_tables_end_at_different_offsets(servic
     assert service.start(options=OwnerOptions(recount=True)).resume_at() is None
 
 
-def test_interrupted_batch_is_not_complete_by_the_mark_of_a_table_that_was_taken_over(service: Service) -> None:
+@pytest.mark.parametrize("fails", [False, True])
+def test_interrupted_batch_is_not_complete_by_the_mark_of_a_table_that_was_taken_over(
+    service: Service, monkeypatch: pytest.MonkeyPatch, fails: bool
+) -> None:
     service.start(tables=("hits",)).complete(0, service.plan(0, 10))
     acknowledge(service.folder, 0, {"t": {0: 10}})
     interrupted = service.plan(1, 20)
@@ -360,6 +372,18 @@ def test_interrupted_batch_is_not_complete_by_the_mark_of_a_table_that_was_taken
     assert service.store.set_property("bytes", OWNER, None, "others")
     assert service.store.set_property("bytes", MARK, None, theirs)
     service.write("bytes", interrupted)
+    if fails:
+        set_property = service.store.set_property
+
+        def fail_once(table: str, name: str, before: str | None, value: str | None) -> bool:
+            if name == MARK:
+                monkeypatch.setattr(service.store, "set_property", set_property)
+                raise StoreUnavailableError("away")
+            return set_property(table, name, before, value)
+
+        monkeypatch.setattr(service.store, "set_property", fail_once)
+        with pytest.raises(StoreUnavailableError):
+            service.start(options=OwnerOptions(take_over=True))
     tables = service.start(options=OwnerOptions(take_over=True))
     assert service.times_in("bytes") == [interrupted]
     renewed = service.times.of(1)
@@ -382,6 +406,13 @@ def test_batch_is_counted_once_in_a_table_that_was_taken_over_and_back(service: 
     service.start(tables=("hits",), options=OwnerOptions(take_over=True))
     assert service.times_in("hits") == [killed + 500]
     assert service.times.of(1) > killed + 500
+
+
+def test_refused_owner_changes_no_record(service: Service) -> None:
+    service.start()
+    with pytest.raises(ConflictError, match="owns table"):
+        service.start(pipeline="others", updates='{"processor": "max"}')
+    assert service.store.properties("hits")["updates"] == SUMS
 
 
 def with_topic_ids(service: Service, monkeypatch: pytest.MonkeyPatch, topic_id: str) -> None:
