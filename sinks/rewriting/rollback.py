@@ -109,9 +109,10 @@ class RangeRollback:
             IntegrityError: a row is no update row.
             StoreError: the store is unavailable; the range can be rolled back again.
         """
-        first, last = start_of(self._interval.first_ms, 0), last_start_of(self._interval.last_ms)
+        first_ms = max(0, self._interval.first_ms)  # no cell is older
+        first, last = start_of(first_ms, 0), last_start_of(self._interval.last_ms)
         # a row that ends before the interval matters to no other one: what covers a row does not end before it
-        times = TimeRange(self._interval.first_ms, MAX_TIME_MS + 1)
+        times = TimeRange(first_ms, MAX_TIME_MS + 1)
         rows = rows_in_pages(self._calls, self._table, keys, self._distribution, times)
         for _, group in by_row(rows):
             found = rollback_of((row.key for row in group), first, last)

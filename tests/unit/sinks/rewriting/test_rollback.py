@@ -65,6 +65,20 @@ def test_merged_rows_across_the_interval_stay_and_are_listed():
     assert counts.rolled_back(Interval(140, 299)) == [Interval(151, 299)]
 
 
+def test_merged_rows_that_reach_beyond_the_interval_stay_and_are_listed():
+    table = with_times(110, 150)
+    compact(table, 100)
+    counts = roll_back(table, 100, 120)
+    assert (counts.deleted, counts.overlapping) == (0, 2)
+    assert counts.rolled_back(Interval(100, 120)) == [Interval(100, 109)]
+
+
+def test_interval_that_begins_before_1970():
+    table = with_times(1, 20)
+    assert roll_back(table, -5, 10).deleted == 2
+    assert table.values() == {row: {VALUE: b"20"} for row in (b"a", b"k")}
+
+
 def test_dry_run_counts_and_deletes_nothing():
     table = with_times(1, 20, 30)
     dry = roll_back(table, 20, 30, is_dry_run=True)
