@@ -56,6 +56,13 @@ def test_rows_are_replaced_by_a_merged_row(rows: Rows, after: Rows, deleted: lis
     assert table.parts(ALL) == []
 
 
+def test_a_leftover_after_a_part_deletes_no_merged_row() -> None:
+    table = UpdateTable.of((10, 0, 1), (20, 0, 2), (25, 40, 9), (30, 0, 4))  # 25 to 40 has the update of 30
+    value = table.values()
+    table.compact(replace(ALL, max_rows=2))
+    assert (table.contents(), table.values()) == ([(10, 40, 12)], value)
+
+
 def test_windows() -> None:
     table = UpdateTable.of((110, 0, 1), (150, 0, 2), (199, 0, 3), (200, 0, 4), (250, 0, 5))
     rules = replace(ALL, window=100)
