@@ -117,7 +117,7 @@ class TableLease:
         self._table = table
         self._clock_ms = clock_ms
         self._new = StoredLease(secrets.token_hex(8), process or _process(), this_process(), work, 0)
-        self._taken = ""
+        self._is_taken = False
 
     @property
     def check(self) -> LeaseCheck:
@@ -136,7 +136,8 @@ class TableLease:
             StoreError: the store is unavailable.
         """
         text, stored = _read(store, self._table)
-        if stored is not None and not self._is_gone(store, stored):
+        # its own if the answer to an earlier call was lost
+        if stored is not None and stored.id != self._new.id and not self._is_gone(store, stored):
             raise self._refused(stored)
         if not self._set(store, text):
             raise self._refused(_read(store, self._table)[1])
@@ -149,23 +150,25 @@ class TableLease:
             ConflictError: another process has taken it.
             StoreError: the store is unavailable; the caller may repeat the call.
         """
-        if not self._taken:
+        if not self._is_taken:
             raise LifecycleError("a lease is renewed before it is taken")
         self.check(store, lambda: 0)
-        if not self._set(store, self._taken):
-            raise _lost(self._table, _read(store, self._table)[1], self._new.id)
+        text, stored = _read(store, self._table)  # not as this process knows it: the answer to a call may be lost
+        if stored is None or stored.id != self._new.id or not self._set(store, text):
+            raise _lost(self._table, stored, self._new.id)
 
     def release(self, store: Store[Any]) -> None:
         """End the lease; nothing if it was not taken or is lost."""
-        if self._taken:
-            store.set_property(self._table, LEASE, self._taken, None)
-            self._taken = ""
+        text, stored = _read(store, self._table)
+        if stored is not None and stored.id == self._new.id:
+            store.set_property(self._table, LEASE, text, None)
+        self._is_taken = False
 
     def _set(self, store: Store[Any], before: str | None) -> bool:
         text = self._new._replace(renewed_ms=self._clock_ms()).to_text()
         if not store.set_property(self._table, LEASE, before, text):
             return False
-        self._taken = text
+        self._is_taken = True
         return True
 
     def _is_gone(self, store: Store[Any], stored: StoredLease) -> bool:

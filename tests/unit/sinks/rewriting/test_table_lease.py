@@ -4,7 +4,7 @@ import pickle
 
 import pytest
 
-from ingest.api import ConflictError, IntegrityError, LifecycleError
+from ingest.api import ConflictError, IntegrityError, LifecycleError, StoreUnavailableError
 from sinks.rewriting.table_lease import LEASE, VALID_MS, WRITES_MS, StoredLease, TableLease
 from tests.support.updated_table import TABLE, UpdatedTable
 
@@ -45,6 +45,31 @@ def test_a_lease_without_renewals_is_taken_over_after_two_minutes():
         killed.renew(store)
     killed.release(store)
     other.check(store, lambda: now[0])
+
+
+def test_a_call_whose_answer_is_lost_is_repeated(monkeypatch: pytest.MonkeyPatch):
+    store, now = UpdatedTable(is_shared=True).store, [1_000]
+    mine = lease("a", now)
+    set_property = store.set_property
+
+    def repeated(call) -> None:
+        def lose_answer(*arguments):
+            monkeypatch.setattr(store, "set_property", set_property)
+            set_property(*arguments)
+            raise StoreUnavailableError("no answer")
+
+        monkeypatch.setattr(store, "set_property", lose_answer)
+        with pytest.raises(StoreUnavailableError):
+            call(store)
+        now[0] += 1_000
+        call(store)
+
+    repeated(mine.take)
+    mine.check(store, lambda: now[0])
+    repeated(mine.renew)
+    mine.check(store, lambda: now[0])
+    repeated(mine.release)
+    assert LEASE not in store.properties(TABLE)
 
 
 def test_renewals_keep_it():
