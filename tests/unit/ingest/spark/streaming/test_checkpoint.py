@@ -127,7 +127,7 @@ def test_change_of_the_configuration_is_detected(folder: Path):
 
 def test_folder_that_cannot_be_created_is_reported(tmp_path: Path):
     (tmp_path / "state").write_text("a file where a folder should be")
-    with pytest.raises(StoreUnavailableError, match="cannot be used: File exists; a file is where a folder is needed") as refused:
+    with pytest.raises(StoreUnavailableError, match="cannot be used: File exists; a file is where") as refused:
         Checkpoint(tmp_path / "state" / "p").lock()
     assert (refused.value.code, refused.value.exit_code) == ("disk_denied", 3)
 
