@@ -194,8 +194,7 @@ def _opened(
     elif destination.startswith(_TOPIC) and topic:
         connection = _connection(configuration, table, pipeline)
         with KafkaAdmin(connection) as admin:
-            if not admin.existing([topic]):
-                admin.create_topic(topic)
+            if admin.ensure_topic(topic):
                 out.note(f'topic "{topic}" created')
         output = KafkaOutput(connection, topic)
     else:

@@ -57,8 +57,7 @@ def produce(  # noqa: PLR0913 - the options of the command
     if not records:
         raise ConfigError(f'"{events or lines}" has no events')
     with KafkaAdmin(source) as admin:
-        if target not in admin.topics_matching(".*"):
-            admin.create_topic(target)
+        if admin.ensure_topic(target):
             out.note(f'topic "{target}" created')
     producer = KafkaProducer(source)
     started = flushed = time.monotonic()

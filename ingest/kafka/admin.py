@@ -146,6 +146,13 @@ class KafkaAdmin:
             if not topic["is_internal"] and expression.fullmatch(topic["name"])
         )
 
+    def ensure_topic(self, name: str) -> bool:
+        """Create a topic with the cluster's defaults if it is missing; returns whether it was."""
+        if self.existing([name]):
+            return False
+        self.create_topic(name)
+        return True
+
     def create_topic(self, name: str, *, partitions: int = -1, config: Mapping[str, str] | None = None) -> None:
         """
         Create a topic with the cluster's default replication, and wait until it can be used.

@@ -247,7 +247,8 @@ class OwnedTables:
 
     def _claim(self, store: Store[Any], spec: TableSpec, *, take_over: bool) -> str | None:
         """Claim one table; returns its mark."""
-        owner = store.properties(spec.name).get(OWNER)
+        found = store.properties(spec.name)
+        owner = found.get(OWNER)
         if owner not in (None, self._pipeline) and not take_over:
             raise ConflictError(
                 f'pipeline "{owner}" owns table "{spec.name}" with its {_what(spec)}',
@@ -255,7 +256,6 @@ class OwnedTables:
                 hint=f'if "{owner}" has ended for good, run with --take-over; else use another table',
             )
         record_updates(store, spec)
-        found = store.properties(spec.name)
         mark = found.get(MARK)
         marked_ms = -1 if mark is None else TableMark.from_text(mark, spec.name).time_ms
         former = former_owners(found.get(FORMER), spec.name)

@@ -152,7 +152,6 @@ class TableLease:
         """
         if not self._is_taken:
             raise LifecycleError("a lease is renewed before it is taken")
-        self.check(store, lambda: 0)
         text, stored = _read(store, self._table)  # not as this process knows it: the answer to a call may be lost
         if stored is None or stored.id != self._new.id or not self._set(store, text):
             raise _lost(self._table, stored, self._new.id)

@@ -55,6 +55,7 @@ class Database:
         self._opened: Opened | None = None
         self._is_open = False
         self._follower: tempfile.TemporaryDirectory[str] | None = None
+        self._followed: tuple[int, int] | None = None  # as `_writer` when a reader opened the database
         self._syncs = sync
         self._logged = WriteOptions()
         self._logged.sync = sync

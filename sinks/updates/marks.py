@@ -54,9 +54,9 @@ class TableMark:
             time_ms, offsets = content["time"], content["offsets"]
             topic_ids = content.get("topic_ids", {})
         except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise _unreadable(table) from error
+            raise _unreadable("mark", table) from error
         if type(time_ms) is not int or not isinstance(offsets, dict) or not isinstance(topic_ids, dict):
-            raise _unreadable(table)
+            raise _unreadable("mark", table)
         return cls(time_ms, offsets, topic_ids)
 
 
@@ -72,13 +72,10 @@ def former_owners(text: str | None, table: str) -> dict[str, int]:
     try:
         return {name: int(time_ms) for name, time_ms in orjson.loads(text).items()}
     except (ValueError, TypeError, AttributeError) as error:
-        raise IntegrityError(
-            f'the former owners of table "{table}" cannot be read',
-            hint="use the version that wrote them, or a later one",
-        ) from error
+        raise _unreadable("record of former owners", table) from error
 
 
-def _unreadable(table: str) -> IntegrityError:
+def _unreadable(what: str, table: str) -> IntegrityError:
     return IntegrityError(
-        f'the mark of table "{table}" cannot be read', hint="use the version that wrote it, or a later one"
+        f'the {what} of table "{table}" cannot be read', hint="use the version that wrote it, or a later one"
     )
