@@ -22,6 +22,20 @@ def ensure_declared(store: Store[Any], declared: TableSpec) -> None:
     store.ensure_table(declared)
 
 
+def check_updates(store: Store[Any], declared: TableSpec) -> str | None:
+    """
+    Check that the record of a table can be that of its declaration; returns the recorded updates.
+
+    Raises:
+        UpdatesDifferError: the table has rows that were written in another way.
+    """
+    recorded = store.properties(declared.name).get(UPDATES)
+    is_recorded = (recorded or "") == declared.updates
+    if not is_recorded and store.families(declared.name) is not None and has_rows(store, declared.name):
+        raise UpdatesDifferError(declared.name, declared.updates, recorded or "")
+    return recorded
+
+
 def record_updates(store: Store[Any], declared: TableSpec) -> None:
     """
     Record how the updates of a table are merged, before it has rows.
@@ -33,10 +47,8 @@ def record_updates(store: Store[Any], declared: TableSpec) -> None:
     Raises:
         UpdatesDifferError: the table has rows that were written in another way.
     """
-    recorded = store.properties(declared.name).get(UPDATES)
+    recorded = check_updates(store, declared)
     if (recorded or "") == declared.updates:
         return
-    if store.families(declared.name) is not None and has_rows(store, declared.name):
-        raise UpdatesDifferError(declared.name, declared.updates, recorded or "")
     if not store.set_property(declared.name, UPDATES, recorded, declared.updates or None):
         raise UpdatesDifferError(declared.name, declared.updates, store.properties(declared.name).get(UPDATES) or "")

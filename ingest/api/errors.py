@@ -34,6 +34,7 @@ Every error this product raises on purpose, and its disposition.
     └── LifecycleError             STOP   used before open or after close: a bug of this product
 """
 
+import json
 from collections.abc import Sequence
 from enum import Enum
 from typing import ClassVar, Protocol, Self
@@ -347,7 +348,14 @@ class UpdatesChangedError(UpdatesDifferError):
 
 
 def _updates(text: str) -> str:
-    return f"the deferred updates {text}" if text else "no deferred updates"
+    """The value of `TableSpec.updates` as a pipeline file has it."""
+    if not text:
+        return "no deferred updates"
+    found = json.loads(text)
+    options = ", ".join(f"{name}: {json.dumps(value)}" for name, value in found.get("options", {}).items())
+    processor = f"{{{found['processor']}: {{{options}}}}}" if options else found["processor"]
+    columns = f", columns: {json.dumps(found['columns'])}" if found.get("columns") else ""
+    return f"the deferred updates {{processor: {processor}{columns}}}"
 
 
 def _distributed(buckets: int | None) -> str:

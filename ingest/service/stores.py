@@ -11,7 +11,7 @@ from ingest.config.model import Configuration, declared_in
 from ingest.plan.assemble import live_store
 from ingest.plan.plan import Plan
 from ingest.service.state_folders import dead_letters_beside, staging_folder, staging_root
-from sinks.table_records import ensure_declared, record_updates
+from sinks.table_records import check_updates, ensure_declared, record_updates
 from sinks.writing.driver_store import DriverStore
 from sinks.writing.staging import remove_leftovers
 
@@ -78,14 +78,14 @@ class SharedStores:
         with self._lock:
             return dict(self._stores)
 
-    def reconfigure(self, configuration: Configuration, plans: Collection[Plan]) -> None:
+    def prepare(self, configuration: Configuration) -> None:
         """
-        Use another configuration for stores created from now on; those in use get its new tables, and keep their
-        options.
+        Check that the stores in use can have another configuration, and create its tables in those of the driver.
 
         Raises:
             ConfigError: it changes the options of a store that a dump reads.
-            IngestError: a table cannot be created; nothing else has changed.
+            UpdatesDifferError: it changes the deferred updates of a table with rows.
+            IngestError: a table cannot be created.
         """
         for name, store in self.in_use().items():
             if name not in configuration.stores:
@@ -95,19 +95,43 @@ class SharedStores:
                     f'the options of store "{name}" cannot be reloaded while a dump reads it',
                     hint="reload again when the dump has ended; 'ingest status' shows it",
                 )
-            declared = declared_in(name, configuration.tables.values())
-            if store.capabilities.written_by_driver:
-                with store.held() as opened:
-                    for spec in declared.values():
-                        ensure_declared(opened, spec)
-            before = declared_in(name, self._configuration.tables.values())
-            changed = [spec for spec in declared.values() if spec.updates != _updates_of(before, spec.name)]
+            changed = self._changed(name, configuration)
             if changed:
                 with store.held() as opened:
                     for spec in changed:
-                        record_updates(opened, spec)
+                        check_updates(opened, spec)
+            if store.capabilities.written_by_driver:
+                with store.held() as opened:
+                    for spec in declared_in(name, configuration.tables.values()).values():
+                        if opened.families(spec.name) is None:
+                            ensure_declared(opened, spec)
+                        else:  # its updates are recorded by `reconfigure`
+                            opened.ensure_table(spec)
+
+    def reconfigure(self, configuration: Configuration, plans: Collection[Plan]) -> None:
+        """
+        Use another configuration for stores created from now on; those in use keep their options.
+
+        The pipelines that it changes have ended: a running one may write the first rows of a table.
+
+        Raises:
+            UpdatesDifferError: a table has got rows since `prepare`.
+            StoreError: a store is unavailable.
+        """
+        changed = {name: self._changed(name, configuration) for name in self.in_use()}
         with self._lock:
             self._configuration, self._plans = configuration, plans
+        for name, store in self.in_use().items():
+            if changed.get(name):
+                with store.held() as opened:
+                    for spec in changed[name]:
+                        record_updates(opened, spec)
+
+    def _changed(self, store: str, configuration: Configuration) -> list[TableSpec]:
+        """The tables of a store whose deferred updates another configuration declares in another way."""
+        before = declared_in(store, self._configuration.tables.values())
+        declared = declared_in(store, configuration.tables.values())
+        return [spec for spec in declared.values() if spec.updates != _updates_of(before, spec.name)]
 
     def _release(self, name: str, *, outlives_reload: bool) -> None:
         with self._lock:

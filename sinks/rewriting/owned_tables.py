@@ -13,7 +13,7 @@ from sinks.rewriting.owned_feeds import OwnedFeeds
 from sinks.rewriting.rolled_back import remove_rolled_back
 from sinks.rewriting.rolling_forward import newest_change_ms, roll_back_changes, roll_forward
 from sinks.scanning.update_rows import roll_back
-from sinks.table_records import record_updates
+from sinks.table_records import check_updates, record_updates
 from sinks.updates.marks import FORMER, MARK, OWNER, TableMark, former_owners
 from sinks.writing.driver_store import DriverStore
 
@@ -74,6 +74,9 @@ class OwnedTables:
             StoreError: a store is unavailable.
         """
         self._taken = {}
+        for name, spec in self._declared():  # first all of them: a start that is refused changes no table
+            with self._stores[name].held() as store:
+                self._claimable(store, spec, take_over=take_over)
         for name, spec in self._declared():
             with self._stores[name].held() as store:
                 self._marks[name, spec.name] = self._claim(store, spec, take_over=take_over)
@@ -245,8 +248,8 @@ class OwnedTables:
                     raise self._lost(spec.name)
             self._marks[key] = mark.to_text()
 
-    def _claim(self, store: Store[Any], spec: TableSpec, *, take_over: bool) -> str | None:
-        """Claim one table; returns its mark."""
+    def _claimable(self, store: Store[Any], spec: TableSpec, *, take_over: bool) -> Mapping[str, str]:
+        """The properties of a table that this pipeline may claim."""
         found = store.properties(spec.name)
         owner = found.get(OWNER)
         if owner not in (None, self._pipeline) and not take_over:
@@ -255,8 +258,14 @@ class OwnedTables:
                 code="other_owner",
                 hint=f'if "{owner}" has ended for good, run with --take-over; else use another table',
             )
+        check_updates(store, spec)
+        return found
+
+    def _claim(self, store: Store[Any], spec: TableSpec, *, take_over: bool) -> str | None:
+        """Claim one table; returns its mark."""
+        found = self._claimable(store, spec, take_over=take_over)
         record_updates(store, spec)
-        mark = found.get(MARK)
+        owner, mark = found.get(OWNER), found.get(MARK)
         marked_ms = -1 if mark is None else TableMark.from_text(mark, spec.name).time_ms
         former = former_owners(found.get(FORMER), spec.name)
         if owner is not None and owner != self._pipeline:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from sinks.updates.groups import UpdateRow, with_leftovers
 from sinks.updates.keys import UpdateKey
-from sinks.updates.merging import MergedColumns, Merging, Unmerged
+from sinks.updates.merging import Merging, Unmerged
 
 _MIN_ROWS = 2
 _MIB = 1 << 20
@@ -31,10 +31,8 @@ class CompactionRules:
         bound: a row that covers this start or a later one stays as it is.
         window: length of a window, in starts: rows are merged if all of their starts are in one window; 0 for a single
             window. `start_of(ms, 0)` are the starts of a duration.
-        min_rows: number of rows that a window must have.
         max_rows: rows that are held in memory; a window with more is compacted in parts.
         max_bytes: their bytes, without the merged ones.
-        max_cell_bytes: largest merged value that the store accepts; None without a limit.
 
     Raises:
         ValueError: one of them is out of range.
@@ -42,13 +40,11 @@ class CompactionRules:
 
     bound: int
     window: int = 0
-    min_rows: int = _MIN_ROWS
     max_rows: int = 1_000
     max_bytes: int = 32 * _MIB
-    max_cell_bytes: int | None = None
 
     def __post_init__(self) -> None:
-        if self.min_rows < _MIN_ROWS or self.window < 0 or self.max_rows < 1 or self.max_bytes < 1:
+        if self.window < 0 or self.max_rows < 1 or self.max_bytes < 1:
             raise ValueError(f"out of range: {self}")
 
     def window_of(self, key: UpdateKey) -> int | None:
@@ -93,7 +89,7 @@ def compaction_of(rows: Iterable[UpdateRow], merging: Merging, rules: Compaction
 
     The parts are carried out in order, each with its write before its deletes. The caller may put several together, of
     this row or of others: all writes, then all deletes. While the parts are read, no more than `max_rows` rows are in
-    memory, or `min_rows` if that is more. After all parts have been carried out, another compaction has none but for
+    memory. After all parts have been carried out, another compaction has none but for
     rows that could not be merged.
 
     Args:
@@ -133,7 +129,6 @@ class _Window:
         self._rules = rules
         self._merger = merging.merger()
         self._covered: list[UpdateKey] = []  # the next merged row covers them; the first may be the last merged row
-        self._rows = 0
         self._bytes = 0
         self._unmerged: UnmergedRows | None = None
 
@@ -149,13 +144,12 @@ class _Window:
             return
         self._merger.add(row.columns)
         self._covered.append(row.key)
-        self._rows += 1
         self._bytes += sum(len(column) + len(update) for column, update in row.columns.items())
 
     def parts(self) -> Iterator[CompactionPart]:
         """At most one part, for the rows so far; the merged row may merge with rows that follow."""
         write: UpdateRow | None = None
-        if len(self._covered) >= _MIN_ROWS and self._rows >= self._rules.min_rows:
+        if len(self._covered) >= _MIN_ROWS:
             write = self._merged()
         deletes, self.leftovers = self.leftovers, []
         if write is not None:
@@ -172,22 +166,10 @@ class _Window:
 
     def _merged(self) -> UpdateRow | None:
         first, last = self._covered[0], self._covered[-1]
-        columns, unmerged = _within(self._merger.merged(), self._rules.max_cell_bytes)
+        columns, unmerged = self._merger.merged()
         if unmerged:
             self._unmerged = UnmergedRows(first.row, unmerged)
             self._covered.clear()
             self._bytes = 0
             return None
         return UpdateRow(UpdateKey(first.row, first.start, last.last), columns)
-
-
-def _within(merged: MergedColumns, max_cell_bytes: int | None) -> MergedColumns:
-    """The same, with columns that are too large for the store as unmerged ones."""
-    if max_cell_bytes is None:
-        return merged
-    too_large = (
-        Unmerged(column, f"the merged value has {len(value)} bytes; the store accepts {max_cell_bytes}")
-        for column, value in sorted(merged.columns.items())
-        if len(value) > max_cell_bytes
-    )
-    return merged._replace(unmerged=(*merged.unmerged, *too_large))

@@ -16,7 +16,7 @@ from tests.support.update_rows import FOREVER, SUM
 
 def create(store: Store[Any], table: str, *, buckets: int | None = None, splits: tuple[bytes, ...] = ()) -> None:
     """A table with the families f and g, whose record has deferred updates."""
-    assert store.set_property(table, UPDATES, None, "recorded")
+    assert store.set_property(table, UPDATES, None, '{"processor": "sum"}')
     store.ensure_table(TableSpec(table, (FamilySpec(b"f"), FamilySpec(b"g")), splits, buckets))
 
 

@@ -89,7 +89,7 @@ class UpdatedTable:
         self.store.open()
         splits = SPLITS if buckets is None else Distribution(buckets).splits()
         self.store.ensure_table(TableSpec(TABLE, (FamilySpec(b"f"), FamilySpec(b"g")), splits, buckets))
-        self.store.set_property(TABLE, UPDATES, None, "{}")
+        self.store.set_property(TABLE, UPDATES, None, '{"processor": "sum"}')
         self.rows = RowFormat.recorded(self.store, TABLE)
         self.calls = StoreCalls(lambda: nullcontext(self.store), Retry(sleep=lambda _seconds: None))
 

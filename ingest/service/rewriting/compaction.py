@@ -149,7 +149,6 @@ class TableCompaction:
         rules = CompactionRules(
             bound_of(mark.time_ms, self._request.older_than_ms),
             start_of(self._request.window_ms, 0),
-            max_cell_bytes=store.settings.max_put_bytes,
         )
         row_format = RowFormat.recorded(store, self._table)
         # another processor would merge them into other values, for good

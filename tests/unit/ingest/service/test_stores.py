@@ -1,5 +1,6 @@
 """The driver's stores and the folders of staged files."""
 
+import json
 import os
 import resource
 import threading
@@ -85,17 +86,16 @@ def test_options_of_a_store_that_a_dump_reads_cannot_be_reloaded(tmp_path: Path)
     shared = SharedStores(before, [old])
     with ExitStack() as pipeline, ExitStack() as dump:
         shared.used_by(old, pipeline)
-        shared.reconfigure(after, [new])
-        shared.reconfigure(before, [old])
+        shared.prepare(after)
         shared.used_by(old, dump, outlives_reload=True)
         with pytest.raises(ConfigError, match="while a dump reads it"):
-            shared.reconfigure(after, [new])
+            shared.prepare(after)
+        shared.reconfigure(after, [new])
         pipeline.close()
         with pytest.raises(ConflictError) as caught:
             shared.used_by(new, pipeline)
         assert caught.value.code == "store_in_use"
         dump.close()
-        shared.reconfigure(after, [new])
         assert shared.used_by(new, pipeline).keys() == {"logs"}
 
 
@@ -287,9 +287,19 @@ def test_reload_refuses_other_updates_of_a_table_with_rows(tmp_path: Path):
     with ExitStack() as opened:
         store = shared.used_by(plans["sum"], opened)["logs"]
         store.open()
+
+        def recorded() -> str:
+            with store.held() as held:
+                return json.loads(held.properties("t")["updates"])["processor"]
+
+        shared.prepare(counting("max"))
+        assert recorded() == "sum"  # the running pipeline adds
         shared.reconfigure(counting("max"), [plans["max"]])
+        assert recorded() == "max"
+        shared.prepare(counting("sum"))
         with store.held() as held:
-            assert '"max"' in held.properties("t")["updates"]
             held.apply("t", [Put(UpdateKey(b"a", 5).encoded(), {b"c:n": b"1"}, 5)])
-        with pytest.raises(UpdatesDifferError):
-            shared.reconfigure(counting("sum"), [plans["sum"]])
+        for refused in (shared.prepare, lambda made: shared.reconfigure(made, [plans["sum"]])):
+            with pytest.raises(UpdatesDifferError):
+                refused(counting("sum"))
+        assert recorded() == "max"

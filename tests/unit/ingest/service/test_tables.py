@@ -289,7 +289,7 @@ def test_other_updates_are_refused_once_there_are_rows(service: Service) -> None
     time_ms = service.plan(0, 10)
     service.write("hits", time_ms)
     other.complete(0, time_ms)
-    with pytest.raises(UpdatesDifferError, match='"processor": "max"'):
+    with pytest.raises(UpdatesDifferError, match=r"updates \{processor: max\}"):
         service.start()
 
 
@@ -413,6 +413,21 @@ def test_refused_owner_changes_no_record(service: Service) -> None:
     with pytest.raises(ConflictError, match="owns table"):
         service.start(pipeline="others", updates='{"processor": "max"}')
     assert service.store.properties("hits")["updates"] == SUMS
+
+
+@pytest.mark.parametrize("by", ["owner", "rows"])
+def test_start_that_one_table_refuses_claims_none(service: Service, by: str) -> None:
+    service.start(pipeline="others" if by == "owner" else "counts", tables=("hits",))
+    service.write("hits", 1_000)
+    other = "counts" if by == "owner" else "others"
+    with pytest.raises(ConflictError if by == "owner" else UpdatesDifferError):
+        service.start(
+            pipeline=other,
+            updates=SUMS if by == "owner" else '{"processor": "max"}',
+            tables=("bytes", "hits"),
+            options=OwnerOptions(take_over=by == "rows"),
+        )
+    assert service.store.properties("bytes") == {}
 
 
 def with_topic_ids(service: Service, monkeypatch: pytest.MonkeyPatch, topic_id: str) -> None:

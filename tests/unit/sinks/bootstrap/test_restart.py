@@ -210,6 +210,6 @@ def test_unusable_dumps_are_refused(feed: Restarted):
         pass
     with pytest.raises(TableNotInDumpError), restart_from_dump(feed.root, feed.store, "others"):
         pass
-    feed.store.set_property("orders", UPDATES, None, "{}")
+    feed.store.set_property("orders", UPDATES, None, '{"processor": "sum"}')
     with pytest.raises(ConfigError, match="has deferred updates"), restart_from_dump(feed.root, feed.store, "orders"):
         pass

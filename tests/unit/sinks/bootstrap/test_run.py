@@ -293,7 +293,7 @@ def test_expired_changes_are_an_error_before_anything_is_written(source, store):
 def test_feed_of_deferred_updates_is_refused(source, store):
     FeedFixture(source).put(b"a")
     positions = FeedClient(source, "orders", lambda: T).latest()
-    assert source.set_property("orders", UPDATES, None, "recorded")
+    assert source.set_property("orders", UPDATES, None, '{"processor": "sum"}')
     with pytest.raises(ConfigError, match="deferred updates"):
         bootstrap(Rows([]), store, following(source, positions)).load()
 

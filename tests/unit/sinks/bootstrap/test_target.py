@@ -95,7 +95,7 @@ def test_order_of_calls_does_not_matter(store):
 
 def test_deferred_updates_are_refused(store):
     store.open()
-    assert store.set_property("t", UPDATES, None, "recorded")
+    assert store.set_property("t", UPDATES, None, '{"processor": "sum"}')
     store.close()
     with pytest.raises(ConfigError, match="deferred updates"):
         target(store).create(None)

@@ -28,7 +28,7 @@ class Updated:
         store.open()
         splits = () if buckets is None else Distribution(buckets).splits()
         store.ensure_table(TableSpec(TABLE, (FamilySpec(b"f"), FamilySpec(b"g")), splits, buckets))
-        store.set_property(TABLE, UPDATES, None, "{}")
+        store.set_property(TABLE, UPDATES, None, '{"processor": "sum"}')
         self.rows = RowFormat.recorded(store, TABLE)
 
     def write(self, row: bytes, time_ms: int, end_ms: int = 0) -> UpdateKey:

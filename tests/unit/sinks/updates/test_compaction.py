@@ -123,29 +123,12 @@ def test_number_of_rows_that_a_read_merges() -> None:
     assert (found.update_rows, found.columns) == (7 + 4 * hour, {VALUE: b"%d" % (11 * hour)})
 
 
-def test_min_rows() -> None:
-    """The example of HBaseHUT: five, two and one row, then one more each."""
-    rules = replace(ALL, min_rows=3)
-    table = UpdateTable()
-    for row, count in ((b"c", 5), (b"f", 2), (b"t", 1)):
-        for start in range(1, count + 1):
-            table.add(row, start, {VALUE: b"1"})
-    table.compact(rules)
-    assert len(table.stored) == 1 + 2 + 1
-    for row in (b"t", b"c", b"f"):
-        table.add(row, 10, {VALUE: b"1"})
-    table.compact(rules)
-    assert {row: found.update_rows for row, found in table.read().items()} == {b"c": 2, b"f": 1, b"t": 2}
-    assert table.values() == {b"c": {VALUE: b"6"}, b"f": {VALUE: b"3"}, b"t": {VALUE: b"2"}}
-
-
 @pytest.mark.parametrize(
     "rules",
     [
         *(replace(ALL, max_rows=rows) for rows in (1, 2, 3, 4, 5, 6, 10, 20)),
         replace(ALL, max_bytes=130),
         replace(ALL, max_bytes=1),
-        replace(ALL, max_rows=3, min_rows=7),
         replace(ALL, max_rows=2, window=5),
     ],
     ids=str,
@@ -159,7 +142,7 @@ def test_a_large_group_is_compacted_in_parts(rules: CompactionRules) -> None:
     parts = table.parts(rules)
     for part in parts:
         assert part.write is None or part.write.key not in part.deletes
-        assert len(part.deletes) <= max(rules.max_rows, rules.min_rows, 2)
+        assert len(part.deletes) <= max(rules.max_rows, 2)
     table.compact(rules)
     assert table.values() == expected
     assert len(table.stored) == (1 if not rules.window else 5)
@@ -207,17 +190,6 @@ def test_rows_after_those_that_cannot_be_merged_stay_in_their_window() -> None:
     assert table.values() == before
 
 
-def test_a_merged_value_that_the_store_refuses_is_not_written() -> None:
-    table = UpdateTable.of((10, 0, 60), (20, 0, 50))
-    assert table.parts(replace(ALL, max_cell_bytes=3)) != []
-    (part,) = table.parts(replace(ALL, max_cell_bytes=2))
-    assert part == CompactionPart(
-        unmerged=UnmergedRows(b"k", (Unmerged(VALUE, "the merged value has 3 bytes; the store accepts 2"),))
-    )
-    table.compact(replace(ALL, max_cell_bytes=2))
-    assert table.values() == {b"k": {VALUE: b"110"}}
-
-
 def test_leftovers_alone_do_not_delete_the_merged_row() -> None:
     """Defect of HBaseHUT: it writes such a merged row again, then deletes it."""
     table = UpdateTable.of((10, 0, 1), (10, 30, 6), (20, 0, 2))
@@ -262,15 +234,16 @@ def test_the_interval_of_a_merged_row_is_that_of_the_first_and_the_last() -> Non
     assert table.intervals() == [(10, 30)]
 
 
-def test_reads_return_groups_below_min_rows_whole() -> None:
+def test_reads_return_groups_that_a_compaction_leaves_whole() -> None:
     """Defect of HBaseHUT: a reader with a minimum of rows returns the first row of a smaller group."""
     table = UpdateTable.of((10, 0, 1), (20, 0, 2))
-    table.compact(replace(ALL, min_rows=3))
+    table.compact(CompactionRules(10))
+    assert table.intervals() == [(10, 0), (20, 0)]
     assert table.values() == {b"k": {VALUE: b"3"}}
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"min_rows": 1}, {"window": -1}, {"max_rows": 0}, {"max_bytes": 0}], ids=lambda wrong: next(iter(wrong))
+    "wrong", [{"window": -1}, {"max_rows": 0}, {"max_bytes": 0}], ids=lambda wrong: next(iter(wrong))
 )
 def test_rules_out_of_range_are_refused(wrong: dict[str, int]) -> None:
     with pytest.raises(ValueError, match="out of range"):

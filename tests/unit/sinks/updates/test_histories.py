@@ -22,7 +22,6 @@ rules = st.builds(
     CompactionRules,
     bound=st.integers(1, 200) | st.just(FOREVER),
     window=st.just(WINDOW),
-    min_rows=st.integers(2, 4),
     max_rows=st.sampled_from([1, 2, 3, 5, 1_000]),
     max_bytes=st.sampled_from([1, 30, 1_000]),
 )

@@ -1,6 +1,5 @@
 """Deferred updates: one update row for each row key and split, the same in every attempt."""
 
-import re
 from collections.abc import Sequence
 
 import pytest
@@ -198,7 +197,7 @@ def test_an_abandoned_split_leaves_nothing_to_the_next_flush_cycle(store: Refusi
 
 @pytest.mark.parametrize("declared", [{}, {"t": RowFormat(updates='{"processor": "max"}')}], ids=["none", "others"])
 def test_a_table_with_other_updates_is_not_written(store: Refusing, declared: dict[str, RowFormat]) -> None:
-    with pytest.raises(UpdatesChangedError, match=re.escape(SUMS)):
+    with pytest.raises(UpdatesChangedError, match=r"updates \{processor: sum\}"):
         write(mutator_of(store), {0: [hit(b"a")]}, Prepared(declared=declared))
     assert stored(store) == {}
 

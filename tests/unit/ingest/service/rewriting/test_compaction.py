@@ -20,7 +20,8 @@ from tests.support.updated_table import SPLITS, TABLE, UpdatedTable, unavailable
 
 NOW = CompactionRequest(older_than_ms=0)
 HOUR_MS = 3_600_000
-DECLARED = TableSpec(TABLE, updates="{}")
+SUMS = '{"processor": "sum"}'
+DECLARED = TableSpec(TABLE, updates=SUMS)
 
 
 def with_updates(*, is_shared: bool = False, buckets: int | None = None) -> UpdatedTable:
@@ -98,7 +99,7 @@ def test_missing_table():
 
 def test_rows_of_another_processor_are_refused():
     table = with_updates()
-    table.store.set_property(TABLE, UPDATES, "{}", '{"processor": "max"}')
+    table.store.set_property(TABLE, UPDATES, SUMS, '{"processor": "max"}')
     with pytest.raises(UpdatesDifferError):
         compaction(table).run()
     assert table.store.calls == []
