@@ -34,10 +34,11 @@ Every error this product raises on purpose, and its disposition.
     └── LifecycleError             STOP   used before open or after close: a bug of this product
 """
 
-import json
 from collections.abc import Sequence
 from enum import Enum
 from typing import ClassVar, Protocol, Self
+
+from ingest.api.updates_text import updates_in_words
 
 
 class Disposition(Enum):
@@ -335,7 +336,7 @@ class UpdatesDifferError(SchemaError):
 
     def __init__(self, table: str, declared: str, found: str, *, hint: str | None = None) -> None:
         super().__init__(
-            f'table "{table}" has {_updates(found)}, but the file declares {_updates(declared)}',
+            f'table "{table}" has {updates_in_words(found)}, but the file declares {updates_in_words(declared)}',
             hint=hint or "`updates` changes only while the table has no rows: correct the file, or use a new table",
         )
 
@@ -345,17 +346,6 @@ class UpdatesChangedError(UpdatesDifferError):
 
     code = "updates_changed"
     disposition = Disposition.RETRY
-
-
-def _updates(text: str) -> str:
-    """The value of `TableSpec.updates` as a pipeline file has it."""
-    if not text:
-        return "no deferred updates"
-    found = json.loads(text)
-    options = ", ".join(f"{name}: {json.dumps(value)}" for name, value in found.get("options", {}).items())
-    processor = f"{{{found['processor']}: {{{options}}}}}" if options else found["processor"]
-    columns = f", columns: {json.dumps(found['columns'])}" if found.get("columns") else ""
-    return f"the deferred updates {{processor: {processor}{columns}}}"
 
 
 def _distributed(buckets: int | None) -> str:

@@ -19,7 +19,7 @@ S = TypeVar("S", bound=Model)
 
 
 class NotMergeableError(ValueError):
-    """A stored value is not one that the processor writes; the message says why."""
+    """A stored value is not one that the processor writes, or a result has no representation; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +49,15 @@ class Processor(ComponentBase[S]):
     Pure, and called by one thread. `merge` is associative over intervals: of the updates u1 … un, merging any runs of
     neighbours first, and then the results in order, gives the same value as merging all at once. So it does not matter
     which updates a task, a compaction or a read merges.
+
+    Attributes:
+        merges_all: whether `merge` can merge all results of `update`. A task then holds some updates of a column before
+            it merges them; else it merges each when it comes, so that an event whose update cannot be merged fails.
     """
 
     settings_base = Model
     merge_examples: ClassVar[tuple[ProcessorExample, ...]] = ()
+    merges_all: ClassVar[bool] = False
 
     @abstractmethod
     def update(self, value: bytes) -> bytes:

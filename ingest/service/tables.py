@@ -83,7 +83,7 @@ class PipelineTables:
             PositionLostError: a topic was deleted and recreated since the newest mark.
             ConflictError: a replay into the tables is not finished: later micro-batches would move the marks over it;
                 or readers of a feed have updates of a micro-batch that would write them at another time again.
-            IngestError: as `OwnedTables.claim`, `OwnedTables.roll_forward` and `OwnedTables.roll_back_batch`.
+            IngestError: as `OwnedTables.claim`, `OwnedTables.roll_forward` and `OwnedTables.remove_batch`.
         """
         self._close_feeds()
         if not self._tables:
@@ -115,7 +115,7 @@ class PipelineTables:
                 self._check_topics(mark, source)
             self.resume_at()  # the marks agree
             self._checkpoint.check_locked()
-            self._tables.roll_back_after_marks()  # also after a reset of the offsets, which makes a new checkpoint
+            self._tables.remove_after_marks()  # also after a reset of the offsets, which makes a new checkpoint
         elif uncommitted is not None:
             self._check_uncommitted(uncommitted, withdraw)
 
@@ -144,7 +144,7 @@ class PipelineTables:
         self._tables.feeds.begun(time_ms)
         if not self._runs_anew(uncommitted, time_ms):
             return time_ms
-        shown = self._tables.shown(time_ms, self._checkpoint.end_offsets(uncommitted))
+        shown = self._tables.visible_to_readers(time_ms, self._checkpoint.end_offsets(uncommitted))
         if shown:
             raise ConflictError(
                 f"readers of the feed of {', '.join(shown)} may have the updates of batch {uncommitted}, which is not "
@@ -180,7 +180,7 @@ class PipelineTables:
             self._checkpoint.check_locked()
             _log.warning("the last batch runs anew at a later time; its deferred updates are removed", batch=batch_id)
             withdraw(batch_id, time_ms)
-            self._tables.roll_back_batch(time_ms)
+            self._tables.remove_batch(time_ms)
             self._times.renew(batch_id, self._newest_ms())
 
     def _runs_anew(self, batch_id: int, time_ms: int) -> bool:

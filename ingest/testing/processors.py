@@ -98,6 +98,7 @@ class ProcessorContract:
             found = [_update(processor, value) for value in (*values, *values_of(example), *values[:2])]
             updates = [update for update in found if not isinstance(update, MappingError)]
             at_once, parts = _merged(processor, updates), list(updates)
+            assert at_once is not None or not processor.merges_all, f"{updates} cannot be merged"
             while len(parts) > 1:
                 first = data.draw(st.integers(0, len(parts) - 2), label="first")
                 end = data.draw(st.integers(first + 2, len(parts)), label="end")

@@ -181,10 +181,12 @@ class RangeCompaction:
         bucket = b"" if self._distribution is None else keys[0][:1]
         rows = rows_in_pages(self._calls, self._target.table, keys, self._distribution)
         for row, group in by_row(rows):
-            update_rows = Counter[None]()
+            update_rows, removed = Counter[None](), 0
             for part in compaction_of(_counted(group, update_rows), self._merging, self._target.rules):
+                removed += len(part.deletes) - (part.write is not None)
                 if self._add(part) and not has_time():
                     # what was replaced is not read again, so each call comes further
+                    self.counts.update_rows += removed
                     return bucket + encoded_row(row), keys[1]
             self.counts.add_original_row(update_rows.total())
             if not has_time():

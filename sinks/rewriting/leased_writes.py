@@ -7,11 +7,15 @@ from ingest.api import Delete, Put, Store
 from sinks.rewriting.store_calls import StoreCalls
 from sinks.rowkeys.mutations import with_stored_keys
 from sinks.rowkeys.row_format import RowFormat
-from sinks.scanning.update_rows import delete_of
-from sinks.updates.keys import UpdateKey
+from sinks.updates.keys import UpdateKey, time_of
 
 CALL_ROWS = 1_000
 """Rows that one call deletes."""
+
+
+def delete_of(key: UpdateKey) -> Delete:
+    """The delete of an update row, whose cells have the batch time of its last start."""
+    return Delete(key.encoded(), time_of(key.last))
 
 
 class LeasedWrites:

@@ -9,10 +9,10 @@ import orjson
 
 from ingest.api import ConflictError, Store, TableSpec
 from sinks.feed.stream import FEED, FeedStream
+from sinks.rewriting.incomplete_updates import remove_updates
 from sinks.rewriting.owned_feeds import OwnedFeeds
 from sinks.rewriting.rolled_back import remove_rolled_back
 from sinks.rewriting.rolling_forward import newest_change_ms, roll_back_changes, roll_forward
-from sinks.scanning.update_rows import roll_back
 from sinks.table_records import check_updates, record_updates
 from sinks.updates.marks import FORMER, MARK, OWNER, TableMark, former_owners
 from sinks.writing.driver_store import DriverStore
@@ -70,7 +70,7 @@ class OwnedTables:
 
         Raises:
             UpdatesDifferError: a table has rows that were written in another way.
-            ConflictError: another pipeline owns a table; or as `sinks.scanning.update_rows.roll_back`.
+            ConflictError: another pipeline owns a table; or as `sinks.rewriting.incomplete_updates.remove_updates`.
             StoreError: a store is unavailable.
         """
         self._taken = {}
@@ -87,7 +87,7 @@ class OwnedTables:
         """
         Complete the tables with a feed from the changes above their marks, and move the marks past these changes.
 
-        Tables with deferred updates stay as they are, see `roll_back_batch`.
+        Tables with deferred updates stay as they are, see `remove_batch`.
 
         Args:
             keep_ms: a micro-batch that runs again as it was, and so completes its changes itself; None without one.
@@ -148,12 +148,12 @@ class OwnedTables:
             )
         return marks[0].offsets
 
-    def roll_back_after_marks(self) -> None:
+    def remove_after_marks(self) -> None:
         """
         Delete the updates above the mark of each table, and their changes, before a new checkpoint reads their events.
 
         Raises:
-            ConflictError: as `sinks.scanning.update_rows.roll_back`.
+            ConflictError: as `sinks.rewriting.incomplete_updates.remove_updates`.
             StoreError: a store is unavailable.
         """
         known = self._known()
@@ -161,14 +161,14 @@ class OwnedTables:
             if spec.updates:
                 mark = known.get((name, spec.name))
                 with self._stores[name].held() as store:
-                    _roll_back(store, spec, 0 if mark is None else mark.time_ms + 1)
+                    _remove(store, spec, 0 if mark is None else mark.time_ms + 1)
 
-    def roll_back_batch(self, time_ms: int) -> None:
+    def remove_batch(self, time_ms: int) -> None:
         """
         Delete the updates of one micro-batch of this pipeline, and their changes, before it runs at another time.
 
         Raises:
-            ConflictError: as `sinks.scanning.update_rows.roll_back`.
+            ConflictError: as `sinks.rewriting.incomplete_updates.remove_updates`.
             StoreError: a store is unavailable.
         """
         for name, spec in self._declared():
@@ -176,7 +176,7 @@ class OwnedTables:
             # what another pipeline wrote may have the same time
             if spec.updates and not ours_ms < time_ms <= theirs_ms:
                 with self._stores[name].held() as store:
-                    _roll_back(store, spec, time_ms, time_ms)
+                    _remove(store, spec, time_ms, time_ms)
 
     def is_complete(self, time_ms: int, offsets: Mapping[str, object]) -> bool:
         """Whether the marks of all tables are those of a micro-batch, or of a later replay."""
@@ -192,7 +192,7 @@ class OwnedTables:
             for mark in self._known().values()
         )
 
-    def shown(self, time_ms: int, offsets: Mapping[str, object]) -> list[str]:
+    def visible_to_readers(self, time_ms: int, offsets: Mapping[str, object]) -> list[str]:
         """The tables with deferred updates and a feed whose marks show a micro-batch to readers of the feed."""
         marks = self._known()
         fed = {spec.name: marks.get((name, spec.name)) for name, spec in self._declared() if spec.updates and spec.feed}
@@ -216,7 +216,7 @@ class OwnedTables:
             with self._stores[name].held() as store:
                 self._marks[name, spec.name] = self._moved(store, spec.name, self._marks[name, spec.name], mark)
 
-    def replayed(self, time_ms: int, tables: Collection[str]) -> None:
+    def note_replayed(self, time_ms: int, tables: Collection[str]) -> None:
         """
         Note that the micro-batch of this time, which a rollback had rolled back from these tables, was replayed.
 
@@ -271,7 +271,7 @@ class OwnedTables:
         if owner is not None and owner != self._pipeline:
             # before the owner changes: a claim that was killed does this again
             if spec.updates:
-                _roll_back(store, spec, marked_ms + 1)
+                _remove(store, spec, marked_ms + 1)
             former[owner] = marked_ms
             text = orjson.dumps(former, option=orjson.OPT_SORT_KEYS).decode()
             if not store.set_property(spec.name, FORMER, found.get(FORMER), text):
@@ -304,9 +304,9 @@ class OwnedTables:
         )
 
 
-def _roll_back(store: Store[Any], spec: TableSpec, first_ms: int, last_ms: int | None = None) -> None:
+def _remove(store: Store[Any], spec: TableSpec, first_ms: int, last_ms: int | None = None) -> None:
     """Delete updates, then their changes: the table never has a cell that its feed lacks."""
-    roll_back(store, spec.name, first_ms, last_ms)
+    remove_updates(store, spec.name, first_ms, last_ms)
     stream = None if spec.feed is None else _stream_of(store, spec.name)
     if stream is not None:
         roll_back_changes(store, spec.name, stream, first_ms, last_ms)

@@ -97,13 +97,13 @@ class RangeRollback:
         self._after_deletes = failpoint.point("rollback_deleted")
         self.counts = RollbackCounts()
 
-    def run(self, keys: Range, on_calls: Callable[[], None] = lambda: None) -> None:
+    def run(self, keys: Range, check_running: Callable[[], None] = lambda: None) -> None:
         """
         Roll a range back.
 
         Args:
             keys: of stored row keys, as `whole_row_ranges` returns it.
-            on_calls: called after the deletes of some original rows.
+            check_running: called before each original row; raises to end it.
 
         Raises:
             IntegrityError: a row is no update row.
@@ -115,6 +115,7 @@ class RangeRollback:
         times = TimeRange(first_ms, MAX_TIME_MS + 1)
         rows = rows_in_pages(self._calls, self._table, keys, self._distribution, times)
         for _, group in by_row(rows):
+            check_running()
             found = rollback_of((row.key for row in group), first, last)
             self.counts.original_rows += bool(found.deletes)
             self.counts.deleted += len(found.deletes)
@@ -123,7 +124,6 @@ class RangeRollback:
             self._others += found.deletes[found.leftovers :]
             if len(self._leftovers) + len(self._others) >= CALL_ROWS:
                 self._carry_out()
-                on_calls()
         self._carry_out()
 
     def _carry_out(self) -> None:

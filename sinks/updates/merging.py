@@ -54,6 +54,11 @@ class Merging:
         """Whether a read returns the update of a column as it is stored."""
         return not self._has_results
 
+    @property
+    def merges_all(self) -> bool:
+        """As `Processor.merges_all`."""
+        return self._processor.merges_all
+
     def applies_to(self, column: bytes) -> bool:
         """Whether the processor merges a column; of all others the newest value wins."""
         names = self._names
@@ -160,6 +165,18 @@ class RowMerger:
             {column: updates[-1] for column, updates in self._updates.items()},
             tuple(Unmerged(column, reasons[column]) for column in sorted(reasons) if reasons[column]),
         )
+
+    def in_one(self) -> dict[bytes, bytes]:
+        """
+        The same columns, if the processor can merge all updates.
+
+        Raises:
+            NotMergeableError: it has a bug.
+        """
+        columns, unmerged = self.merged()
+        if unmerged:
+            raise NotMergeableError(f"{shown(unmerged[0].column)}: {unmerged[0].reason}")
+        return columns
 
     def _shorten(self, column: bytes, updates: list[bytes]) -> None:
         limits = self._limits or {}

@@ -198,9 +198,8 @@ class BufferedMutator:
             MappingError: an update among them cannot be merged.
         """
         refused = self._known_refused
-        for table, mutation in mutations if self._by_split else ():
-            if table in self._by_split:
-                self._split_tables.check(table, mutation)
+        if self._by_split:
+            self._split_tables.check([each for each in mutations if each[0] in self._by_split])
         if not refused:
             return mutations
         place = self._split_tables.refused_place

@@ -1,6 +1,6 @@
 """The tables whose mutations are folded by split: those with deferred updates, and those with a feed."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 
 from ingest.api import FeedSpec, LifecycleError, MappingError, Mutation, Put
@@ -103,17 +103,21 @@ class SplitTables:
             self._feed_writer.withdraw(table, place[1])
         raise refused_error(self._store_name, table, refused)
 
-    def check(self, table: str, mutation: Mutation) -> None:
+    def check(self, mutations: Sequence[tuple[str, Mutation]]) -> None:
         """
-        Check that a mutation of one of the tables can be added, unless the store has refused its row.
+        Check that mutations of one event can be added, unless the store has refused their rows.
 
         Raises:
             MappingError: as `add`.
         """
-        if table in self._feeds:
-            self._feed_rows.check(table, mutation)
-        if table in self._updates and isinstance(mutation, Put) and (table, mutation.row) not in self._known_refused:
-            self._updates.check(table, mutation)
+        updates: list[tuple[str, Put]] = []
+        for table, mutation in mutations:
+            if table in self._feeds:
+                self._feed_rows.check(table, mutation)
+            is_refused = (table, mutation.row) in self._known_refused
+            if table in self._updates and isinstance(mutation, Put) and not is_refused:
+                updates.append((table, mutation))
+        self._updates.check(updates)
 
     def refused_place(self, table: str, row: bytes) -> tuple[str, bytes]:
         """What names a row in `Prepared.refused`: in a table with a feed, the change of the row in this split."""

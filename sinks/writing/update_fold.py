@@ -1,16 +1,18 @@
 """Folds the updates of a split: one update row for each original row key."""
 
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 
 from ingest.api import Delete, Durability, MappingError, Mutation, NotMergeableError, Put, stronger
 from ingest.api.notation import shown
 from sinks.updates.keys import MAX_ORIGINAL_BYTES, UpdateKey, encoded_row, start_of
-from sinks.updates.merging import Merging
+from sinks.updates.merging import Merging, RowMerger
 
 
 class UpdateFold:
     """
-    Folds the updates of one split in memory; the processor merges them as they come.
+    Folds the updates of one split in memory; the processor merges them as they come, or a few at once if it can merge
+    them all.
 
     One update row for each original row key and split, whatever the sizes: a micro-batch that runs again writes the
     same rows, because a split has the same records and the same rank. So it buffers the rows of a whole split, which
@@ -22,7 +24,8 @@ class UpdateFold:
 
     def __init__(self, tables: Mapping[str, Merging]) -> None:
         self._tables = tables
-        self._rows: dict[str, dict[bytes, dict[bytes, bytes]]] = {}
+        self._rows: dict[str, dict[bytes, dict[bytes, bytes]]] = defaultdict(dict)
+        self._mergers: dict[str, dict[bytes, RowMerger]] = defaultdict(dict)  # of processors that can merge all updates
         self._durabilities: dict[str, Durability] = {}
         self._withdrawn: set[tuple[str, bytes]] = set()
 
@@ -39,18 +42,32 @@ class UpdateFold:
         Raises:
             MappingError: the processor cannot take a value, or the result has no representation; nothing is added.
         """
-        columns = self._folded(table, put)
-        self._rows.setdefault(table, {})[put.row] = columns
+        updates, merging = self._updates(table, put), self._tables[table]
+        if merging.merges_all:
+            mergers = self._mergers[table]
+            merger = mergers.get(put.row)
+            if merger is None:
+                merger = mergers[put.row] = merging.merger()
+            merger.add(updates)
+        else:
+            rows = self._rows[table]
+            rows[put.row] = _folded(merging, rows.get(put.row), updates)
         self._durabilities[table] = stronger(self._durabilities.get(table, put.durability), put.durability)
 
-    def check(self, table: str, put: Put) -> None:
+    def check(self, puts: Iterable[tuple[str, Put]]) -> None:
         """
-        Check that the values of an event can be added.
+        Check that the values of an event, for tables and rows, can be added one after the other.
 
         Raises:
             MappingError: as `add`.
         """
-        self._folded(table, put)
+        folded: dict[tuple[str, bytes], dict[bytes, bytes]] = {}
+        for table, put in puts:
+            updates, merging = self._updates(table, put), self._tables[table]
+            if not merging.merges_all:
+                place = table, put.row
+                before = folded.get(place, self._rows.get(table, {}).get(put.row))
+                folded[place] = _folded(merging, before, updates)
 
     def withdraw(self, table: str, row: bytes) -> None:
         """Delete the update row of this split, which an earlier attempt may have written."""
@@ -63,8 +80,13 @@ class UpdateFold:
         Args:
             batch_time_ms: of the micro-batch.
             rank: of the split in it.
+
+        Raises:
+            NotMergeableError: a processor that can merge all updates has a bug.
         """
         start = start_of(batch_time_ms, rank)
+        for table, mergers in self._mergers.items():
+            self._rows[table] = {row: merger.in_one() for row, merger in mergers.items()}
         for table, rows in self._rows.items():
             durability = self._durabilities[table]
             for row, columns in rows.items():
@@ -76,27 +98,30 @@ class UpdateFold:
     def clear(self) -> None:
         """Discard the updates of an abandoned split."""
         self._rows.clear()
+        self._mergers.clear()
         self._durabilities.clear()
         self._withdrawn.clear()
 
-    def _folded(self, table: str, put: Put) -> dict[bytes, bytes]:
-        """The columns of the update row after the values of an event are added."""
+    def _updates(self, table: str, put: Put) -> dict[bytes, bytes]:
+        """The updates of an event."""
         if len(encoded_row(put.row)) - 1 > MAX_ORIGINAL_BYTES:
             raise MappingError(
                 f"the row key has {len(put.row)} bytes; with the times of an update it is too long",
                 code="row_key_too_long",
                 hint="shorten it, for example with a hash of the long part",
             )
-        merging = self._tables[table]
-        updates = merging.updates(put.columns)
-        before = self._rows.get(table, {}).get(put.row)
-        if before is None:
-            return updates
-        folded = before | updates
-        for column in updates.keys() & before.keys():
-            if merging.applies_to(column):
-                try:
-                    folded[column] = merging.merge([before[column], updates[column]])
-                except NotMergeableError as error:
-                    raise MappingError(f"{shown(column)}: {error}", code="not_mergeable") from error
-        return folded
+        return self._tables[table].updates(put.columns)
+
+
+def _folded(merging: Merging, before: dict[bytes, bytes] | None, updates: dict[bytes, bytes]) -> dict[bytes, bytes]:
+    """The columns of an update row after those of an event are added."""
+    if before is None:
+        return updates
+    folded = before | updates
+    for column in updates.keys() & before.keys():
+        if merging.applies_to(column):
+            try:
+                folded[column] = merging.merge([before[column], updates[column]])
+            except NotMergeableError as error:
+                raise MappingError(f"{shown(column)}: {error}", code="not_mergeable") from error
+    return folded

@@ -7,9 +7,9 @@ import pytest
 from ingest.api import Scan
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.store import HBaseStore
+from sinks.rewriting.incomplete_updates import apply_to_updates
 from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.table_reader import TableReader
-from sinks.scanning.update_rows import apply_to_updates
 from sinks.updates.compaction import CompactionRules
 from sinks.updates.keys import UpdateKey, start_of
 from tests.support.names import unique

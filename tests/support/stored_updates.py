@@ -5,8 +5,8 @@ from contextlib import closing
 from typing import Any, Self
 
 from ingest.api import FamilySpec, Mutation, Put, Row, Scan, ScanCounts, Store, TableSpec
+from sinks.rewriting.incomplete_updates import apply_to_updates, delete_of, update_rows
 from sinks.rowkeys.row_format import UPDATES, RowFormat
-from sinks.scanning.update_rows import apply_to_updates, delete_of, update_rows
 from sinks.updates.compaction import CompactionRules, compaction_of
 from sinks.updates.groups import by_row
 from sinks.updates.keys import UpdateKey, start_of, time_of

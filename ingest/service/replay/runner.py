@@ -146,7 +146,7 @@ class ReplayRunner:
             IngestError: not possible now; the batch is ended when the replay resumes.
         """
         if self._updates is not None:
-            self._updates.replayed(UnfinishedBatch(batch, self._tables))
+            self._updates.note_replayed(UnfinishedBatch(batch, self._tables))
             self._updates.finish()
 
     def until_possible(self, action: Callable[[], T]) -> T:

@@ -142,7 +142,7 @@ class UpdateReplay:
         interrupted = None if stored is None else UnfinishedBatch.from_plain(stored["content"])
         if stored is not None and interrupted is not None and interrupted.batch in done:
             self._mark = replace(self._mark, time_ms=max(self._mark.time_ms, stored["time"]))
-            self.replayed(interrupted, stored["time"])
+            self.note_replayed(interrupted, stored["time"])
             self.finish()
 
     def settle(self, outcome_of: Callable[[Collection[RecordPlace], int], bool | None]) -> None:
@@ -160,7 +160,7 @@ class UpdateReplay:
         outcome = outcome_of(places, stored["begun"])
         is_written = self._mark.time_ms >= stored["time"]
         if outcome is None and not is_written:
-            self._tables.roll_back_after_marks()
+            self._tables.remove_after_marks()
             self._tables.roll_forward()
         if outcome is None or (outcome and is_written):
             self.finish()
@@ -170,7 +170,7 @@ class UpdateReplay:
         with file_errors(self._path):
             self._path.unlink(missing_ok=True)
 
-    def replayed(self, replayed: UnfinishedBatch, time_ms: int | None = None) -> None:
+    def note_replayed(self, replayed: UnfinishedBatch, time_ms: int | None = None) -> None:
         """
         Log a replayed micro-batch at its new time, and note that its updates are in the tables again.
 
@@ -188,7 +188,7 @@ class UpdateReplay:
         batch = LoggedBatch(replay_batch.number, time_ms, replay_batch.ranges, self._topic_ids, tuple(sorted(tables)))
         with closing(BatchLog(self._log_folder, self._keep_ms)) as log:
             log.append(batch)
-        self._tables.replayed(replay_batch.time_ms, tables)
+        self._tables.note_replayed(replay_batch.time_ms, tables)
 
     def _interrupted(self, wanted: object) -> int | None:
         """The time of the same records in an interrupted replay; None if none was interrupted."""

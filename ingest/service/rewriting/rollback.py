@@ -162,7 +162,7 @@ class TableRollback:
         """
         started_s = self._clock()
         with leased(self._calls, TableLease(self._table, "rollback")) as check:
-            if is_strict and (overlapping := self._run(None).counts.overlapping):
+            if is_strict and (overlapping := self._run(None, check_running).counts.overlapping):
                 raise RowsOverlapError.of(overlapping)
             result = self._run(check, check_running)
             self._calls(lambda store: add_rolled_back(store, self._table, result.rolled_back))
@@ -185,7 +185,6 @@ class TableRollback:
             check=check or (lambda _store: None),
         )
         for keys in ranges:
-            check_running()
             rollback.run(keys, check_running)
         counts = rollback.counts
         return RollbackResult(counts, counts.rolled_back(self._interval), self._clock() - started_s)

@@ -29,7 +29,7 @@ from sinks.scanning.partitions import Range
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class CompactionWork:
     """
     What all tasks of a job do.
 
@@ -72,13 +72,13 @@ class SparkEngine:
         Raises:
             IngestError: another error than that of an unavailable store.
         """
-        work = Work(self._plan, self._store, target, check, self._seconds)
+        work = CompactionWork(self._plan, self._store, target, check, self._seconds)
         task = partial(task_result, work)
         results, error = run_unit(self._session, self._tasks, ranges, task, activity=f"compaction of {target.table}")
         return UnitResult(CompactionCounts(), ranges, error) if error is not None else joined(results)
 
 
-def task_result(work: Work, ranges: Sequence[Range]) -> PlainResult:
+def task_result(work: CompactionWork, ranges: Sequence[Range]) -> PlainResult:
     """Compact the ranges of a task; returns its result as plain data."""
     counts, remaining, error = CompactionCounts(), ranges, None
     try:

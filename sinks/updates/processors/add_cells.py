@@ -15,6 +15,7 @@ class AddCells(Processor[Model]):
     """
 
     kind = "add_cells"
+    merges_all = True
     merge_examples = (
         ProcessorExample("the last status of a host", values=("up", "down"), merged="down"),
         ProcessorExample("an empty value is a value", values=("up", ""), merged=""),

@@ -33,6 +33,7 @@ class Count(Processor[CountSettings]):
     """
 
     kind = "count"
+    merges_all = True
     merge_examples = (
         ProcessorExample("requests of a user", values=("/a", "", b"\xff", "/a"), merged="4"),
         ProcessorExample(

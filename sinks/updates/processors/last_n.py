@@ -26,6 +26,7 @@ class LastN(Processor[LastNSettings]):
     """
 
     kind = "last_n"
+    merges_all = True
     merge_examples = (
         ProcessorExample(
             "the last three statuses of a host",

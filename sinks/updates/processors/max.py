@@ -14,6 +14,7 @@ class Max(NumberProcessor):
     """
 
     kind = "max"
+    merges_all = True
     merge_examples = (
         ProcessorExample("numbers are compared, not texts", values=("9", "12", "-3.5"), merged="12"),
         ProcessorExample(

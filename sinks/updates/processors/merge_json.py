@@ -30,6 +30,7 @@ class MergeJson(Processor[Model]):
     """
 
     kind = "merge_json"
+    merges_all = True
     merge_examples = (
         ProcessorExample(
             "a profile from several events",

@@ -14,6 +14,7 @@ class Min(NumberProcessor):
     """
 
     kind = "min"
+    merges_all = True
     merge_examples = (
         ProcessorExample("numbers are compared, not texts", values=("9", "12", "-3.5"), merged="-3.5"),
         ProcessorExample(

@@ -6,10 +6,10 @@ from ingest.api import FamilySpec, Put, Scan, TableSpec
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.config.model import declared_in
+from sinks.rewriting.incomplete_updates import apply_to_updates
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 from sinks.rowkeys.row_format import RowFormat
-from sinks.scanning.update_rows import apply_to_updates
 from sinks.table_records import ensure_declared
 from sinks.updates.keys import UpdateKey, start_of
 

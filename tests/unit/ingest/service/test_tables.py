@@ -322,6 +322,28 @@ def test_changed_configuration_rolls_back_the_interrupted_batch_alone(service: S
     assert service.times_in("hits") == [1_500]
 
 
+def test_interrupted_batch_keeps_its_time_until_its_updates_are_removed(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the later time first, a start that is killed would leave updates of the earlier one for good."""
+    service.start().complete(0, service.plan(0, 10))
+    acknowledge(service.folder, 0, {"t": {0: 10}})
+    service.start()
+    interrupted = service.plan(1, 20)
+    service.write("hits", interrupted)
+
+    def away(_table: str, _mutations: object) -> None:
+        raise StoreUnavailableError("away")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(service.store, "apply", away)
+        with pytest.raises(StoreUnavailableError):
+            service.start(fingerprint="corrected")
+    assert service.times.of(1) == interrupted
+    service.start(fingerprint="corrected")
+    assert (service.times_in("hits"), service.times.of(1) > interrupted) == ([], True)
+
+
 def test_new_checkpoint_keeps_what_each_table_has_up_to_its_own_mark(service: Service, tmp_path: Path) -> None:
     service.start().complete(0, service.plan(0, 10))
     mark = service.store.properties("hits")[MARK]

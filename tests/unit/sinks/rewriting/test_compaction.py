@@ -246,15 +246,18 @@ def test_range_is_compacted_in_units_of_work(monkeypatch: pytest.MonkeyPatch):
     for row in (b"a", b"b", b"c"):
         for start in range(1, 10):
             table.add(row, start, {VALUE: b"1"})
-    before, units = table.values(), 0
+    before, units, counts = table.values(), 0, CompactionCounts()
     for keys in whole_row_ranges((), Distribution(2)):
         remaining = keys
         while remaining is not None:
             target = CompactionTarget(TABLE, table.rows, CompactionRules(FOREVER, max_rows=3))
-            remaining = RangeCompaction(table.calls, target, SUM).run(remaining, lambda: False)
+            compaction = RangeCompaction(table.calls, target, SUM)
+            remaining = compaction.run(remaining, lambda: False)
+            counts.add(compaction.counts)
             assert table.values() == before
             units += 1
     assert units > 6
+    assert (counts.original_rows, counts.update_rows) == (3, 27)
     assert {(key.start, key.end) for key in table.update_keys()} == {(1, 9)}
 
 

@@ -5,7 +5,16 @@ from typing import Any
 
 import pytest
 
-from ingest.api import ConflictError, Delete, FamilySpec, FeedSpec, Mutation, Put, TableSpec, WriteRejectedError
+from ingest.api import (
+    ConflictError,
+    Delete,
+    FamilySpec,
+    FeedSpec,
+    Mutation,
+    Put,
+    TableSpec,
+    WriteRejectedError,
+)
 from ingest.api.feeds import feed_table
 from ingest.testing.tables import scanned
 from sinks.feed.changes import Op, encoded_change
@@ -288,7 +297,7 @@ def test_deferred_updates_are_rolled_back_with_their_changes(store: Refusing) ->
     tables.move(TableMark(1_000, {}))
     tables.roll_forward()
     assert mark_of(store).time_ms == 1_000
-    tables.roll_back_after_marks()
+    tables.remove_after_marks()
 
     assert [UpdateKey.decoded(row.key).start for row in scanned(store, "t")] == [start_of(1_000, 0)]
     assert [key.sequence.time_ms for key in feed_rows(store)] == [1_000]
@@ -319,6 +328,25 @@ def test_a_take_over_that_is_killed_takes_the_updates_back_again(
 
     assert store.properties("t")[OWNER] == "p"
     assert (scanned(store, "t"), feed_rows(store)) == ([], [])
+
+
+def test_no_update_is_left_without_its_change_when_a_take_over_is_killed(
+    store: Refusing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The reader of the feed sees what the table has, or more; never less."""
+    claimed(store, UPDATES).feeds.batches("s", 1_000)
+    log_update(store, 2_000)
+    apply = store.apply
+
+    def killed_at_changes(table: str, mutations: Sequence[Mutation]) -> None:
+        if table != "t":
+            raise RuntimeError("killed")
+        apply(table, mutations)
+
+    monkeypatch.setattr(store, "apply", killed_at_changes)
+    with pytest.raises(RuntimeError, match="killed"):
+        owned(store, UPDATES, "q").claim(take_over=True)
+    assert (scanned(store, "t"), len(feed_rows(store))) == ([], 1)
 
 
 def test_a_new_checkpoint_starts_at_the_marks_of_deferred_updates_alone(store: Refusing) -> None:

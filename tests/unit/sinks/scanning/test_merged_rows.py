@@ -20,10 +20,11 @@ from ingest.api import (
     UpdatesDifferError,
 )
 from sinks.memory import MemoryStore
+from sinks.rewriting.incomplete_updates import apply_to_updates
 from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.merged_rows import MergeCounts, MergedRows, row_of
 from sinks.scanning.table_reader import TableReader
-from sinks.scanning.update_rows import apply_to_updates, update_rows
+from sinks.scanning.update_rows import update_rows
 from sinks.updates.compaction import CompactionRules
 from sinks.updates.groups import UpdateRow
 from sinks.updates.keys import UpdateKey, last_start_of, start_of

@@ -1,15 +1,15 @@
-"""Rollbacks that are refused: above a mark of the pipeline's tables, or with an unfinished replay."""
+"""Rollbacks of a table: what is refused, the order of their steps, and their end before they are done."""
 
 from pathlib import Path
 
 import pytest
 
 from ingest.api import ConflictError
-from ingest.service.rewriting.rollback import TableRollback
-from sinks.rewriting.rolled_back import Interval
+from ingest.service.rewriting.rollback import RowsOverlapError, TableRollback
+from sinks.rewriting.rolled_back import Interval, rolled_back
 from sinks.updates.keys import start_of
 from tests.support.update_rows import VALUE
-from tests.support.updated_table import TABLE, UpdatedTable
+from tests.support.updated_table import TABLE, KilledError, UpdatedTable
 
 
 def with_updates(*times_ms: int) -> UpdatedTable:
@@ -57,3 +57,54 @@ def test_unfinished_replay_is_refused(tmp_path: Path, is_dry_run: bool):
     assert table.store.calls == []
     replay.unlink()
     assert rollback(table, 5, replay=replay).run().counts.deleted == 1
+
+
+def test_strict_rollback_that_would_leave_a_merged_row_deletes_nothing():
+    table = with_updates(5, 9)
+    table.add(b"m", start_of(4, 0), {VALUE: b"2"}, end=start_of(20, 0))
+    table.mark(20)
+    with pytest.raises(RowsOverlapError, match="1 merged row with updates both inside and outside"):
+        rollback(table, 10).run(is_strict=True)
+    assert (table.store.calls, rolled_back(table.store, TABLE)) == ([], ())
+    result = rollback(table, 10).run()
+    assert (result.counts.deleted, result.rolled_back) == (2, [Interval(1, 3)])
+    assert rollback(table, 3).run(is_strict=True).counts.deleted == 0
+
+
+def test_rollback_that_was_killed_has_recorded_nothing():
+    """A replay of batches whose updates are still there would count them twice."""
+    table = with_updates(5)
+    table.mark(5)
+    table.store.calls_left = 0
+    with pytest.raises(KilledError):
+        rollback(table, 5).run()
+    assert rolled_back(table.store, TABLE) == ()
+    table.store.calls_left = None
+    rollback(table, 5).run()
+    assert rolled_back(table.store, TABLE) == (Interval(1, 5),)
+
+
+@pytest.mark.parametrize("is_strict", [False, True])
+def test_cancelled_rollback_ends_at_the_next_row(is_strict: bool):
+    table = with_updates(5)
+    table.add(b"l", start_of(5, 0), {VALUE: b"1"})
+    table.mark(5)
+    rows = []
+
+    def check_running() -> None:
+        rows.append("row")
+        if len(rows) == 2:
+            raise ConflictError("cancelled")
+
+    with pytest.raises(ConflictError, match="cancelled"):
+        rollback(table, 5).run(is_strict=is_strict, check_running=check_running)
+    assert table.store.calls == []
+
+
+def test_tombstones_are_flushed_after_a_rollback(monkeypatch: pytest.MonkeyPatch):
+    table = with_updates(5)
+    table.mark(5)
+    flushed = []
+    monkeypatch.setattr(table.store, "flush_removed", lambda name: flushed.append((name, table.update_keys())))
+    rollback(table, 5).run()
+    assert flushed == [(TABLE, set())]

@@ -14,7 +14,7 @@ from ingest.plan.codec import packed
 from ingest.service.rewriting.compaction import TableCompaction
 from ingest.service.rewriting.compaction_request import CompactionRequest
 from ingest.service.rewriting.table_group import TableGroup
-from ingest.spark.jobs.compaction import SparkEngine, Work, joined, task_result
+from ingest.spark.jobs.compaction import CompactionWork, SparkEngine, joined, task_result
 from sinks.rewriting.compaction import CompactionTarget
 from sinks.rewriting.store_calls import StoreCalls
 from sinks.rewriting.table_lease import LeaseCheck, TableLease
@@ -48,7 +48,7 @@ def check() -> LeaseCheck:
 def unit(plan: bytes, *of_tasks: list[Range], seconds: float = 60.0, lease: LeaseCheck | None = None) -> UnitResult:
     """A job with a task for each of these."""
     target = CompactionTarget("counters", RowFormat(None, IDENTITY), CompactionRules(FOREVER))
-    work = Work(plan, "local", target, lease or check(), seconds)
+    work = CompactionWork(plan, "local", target, lease or check(), seconds)
     return joined([orjson.loads(orjson.dumps(task_result(work, ranges))) for ranges in of_tasks])
 
 

@@ -9,12 +9,14 @@ import pytest
 
 from ingest.api import ConflictError, FamilySpec, Put, Store, TableSpec
 from sinks.memory import MemoryStore
+from sinks.rewriting.incomplete_updates import remove_updates
+from sinks.rewriting.leased_writes import delete_of
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.mutations import with_stored_keys
 from sinks.rowkeys.row_format import UPDATES, RowFormat
-from sinks.scanning.update_rows import delete_of, roll_back, update_rows
+from sinks.scanning.update_rows import update_rows
 from sinks.updates.keys import UpdateKey, start_of
 
 TABLE = "counters"
@@ -55,9 +57,9 @@ def test_updates_of_an_interval_are_rolled_back(store: Store[Any], buckets: int 
     table = Updated(store, buckets)
     for row, time_ms in ((b"a", 4), (b"b", 5), (b"c", 6), (b"d", 7)):
         table.write(row, time_ms)
-    roll_back(store, TABLE, 5, 6)
+    remove_updates(store, TABLE, 5, 6)
     assert table.found() == [b"a", b"d"]
-    roll_back(store, TABLE, 7)
+    remove_updates(store, TABLE, 7)
     assert table.found() == [b"a"]
 
 
@@ -65,7 +67,7 @@ def test_updates_of_an_interval_are_rolled_back(store: Store[Any], buckets: int 
 def test_late_call_of_a_row_that_was_rolled_back_is_hidden(store: Store[Any], buckets: int | None):
     table = Updated(store, buckets)
     table.write(b"a", 5)
-    roll_back(store, TABLE, 5, 5)
+    remove_updates(store, TABLE, 5, 5)
     table.write(b"a", 5)
     assert table.found() == []
 
@@ -74,10 +76,10 @@ def test_late_call_of_a_row_that_was_not_there_is_counted(store: Store[Any]):
     """ADR 0043: no process of the former run may write any more when its updates are rolled back."""
     table = Updated(store, None)
     table.write(b"a", 5)
-    roll_back(store, TABLE, 5, 5)
+    remove_updates(store, TABLE, 5, 5)
     table.write(b"b", 5)
     assert table.found() == [b"b"]
-    roll_back(store, TABLE, 5, 5)
+    remove_updates(store, TABLE, 5, 5)
     assert table.found() == []
 
 
@@ -93,5 +95,5 @@ def test_merged_row_with_earlier_updates_is_refused(store: Store[Any]):
     table = Updated(store, None)
     table.write(b"a", 4, 5)
     with pytest.raises(ConflictError, match="not complete in merged rows"):
-        roll_back(store, TABLE, 5, 5)
+        remove_updates(store, TABLE, 5, 5)
     assert table.found() == [b"a"]
