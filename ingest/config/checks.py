@@ -28,7 +28,6 @@ from ingest.expressions import Condition
 from ingest.kafka.settings import connection_of
 from ingest.suggest import did_you_mean
 
-_LOCAL = re.compile(r"local(?:\[(\*|[0-9]+)(?:,[0-9]+)?\])?")
 _STARTS_JAVA = re.compile(
     r"spark\.(driver|executor|yarn\.am)\.(default|extra)(JavaOptions|ClassPath|LibraryPath)"
     r"|spark\.(archives|files|jars|pyspark|submit)(\..*)?"
@@ -284,21 +283,13 @@ def _check_stores(partial_config: PartialConfig, binding: Binding) -> None:
 def _check_slots(partial_config: PartialConfig, binding: Binding) -> None:
     """Duties leave a task slot to the pipelines; the number of slots is only known if the file has it."""
     location = partial_config.service_places.get(("duties", "tasks"))
-    slots = local_slots(partial_config.spark.master)
+    slots = partial_config.spark.local_slots
     tasks = partial_config.service.duties.tasks
     if location is None or slots is None or tasks < slots:
         return
     message = f'"tasks: {tasks}" leaves no task slot to the pipelines: "{partial_config.spark.master}" has {slots}'
     hint = "a service with one slot runs no duties: remove the option, or give Spark more slots, as in local[2]"
     binding.problem(Kind.CONFLICT, location, message, hint if slots == 1 else f"set it to {slots - 1} at most")
-
-
-def local_slots(master: str | None) -> int | None:
-    """The number of task slots of a local master; None if it depends on the machine, or for a cluster."""
-    match = _LOCAL.fullmatch(master or "")
-    if match is None or match[1] == "*":
-        return None
-    return 1 if match[1] is None else int(match[1])
 
 
 def _check_command_lines(partial_config: PartialConfig, binding: Binding) -> None:

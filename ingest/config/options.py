@@ -1,5 +1,6 @@
 """Options that do not belong to components: `service`, `spark`, `secrets` and the keys of a pipeline."""
 
+import re
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, WithJsonSchema, field_validator, model_validator
@@ -53,6 +54,8 @@ def _zone(value: str) -> str:
 
 Zone = Annotated[str, AfterValidator(_zone)]
 """A name of the IANA time zone database."""
+
+_LOCAL = re.compile(r"local(?:\[(\*|[0-9]+)(?:,[0-9]+)?\])?")
 
 
 class SecretsOptions(Model):
@@ -242,6 +245,14 @@ class SparkOptions(Model):
         "Heap of the driver's JVM; Spark's default if left out.", default=None, example="1GiB", ge=1
     )
     conf: dict[str, str] = option("Spark properties.", default={}, example={"spark.sql.session.timeZone": "UTC"})
+
+    @property
+    def local_slots(self) -> int | None:
+        """The number of task slots of a local master; None if it depends on the machine, or for a cluster."""
+        match = _LOCAL.fullmatch(self.master or "")
+        if match is None or match[1] == "*":
+            return None
+        return 1 if match[1] is None else int(match[1])
 
 
 class ErrorBudgetOptions(Model):

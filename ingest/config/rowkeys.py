@@ -47,7 +47,9 @@ def check_row_keys(pipeline: PartialPipeline, partial_config: PartialConfig, bin
     for sink in pipeline.sinks:
         found = {key.location: key for key in _row_keys(pipeline, sink, binding)}
         keys |= found
-        if not writes_updates(sink, partial_config):
+        table = sink.settings.fixed_table
+        is_invalid = table in partial_config.table_names and table not in partial_config.tables
+        if not is_invalid and not writes_updates(sink, partial_config):
             unique |= found
     for key in unique.values():
         if key.is_template:

@@ -215,7 +215,7 @@ def _wrong_type(located: LocatedNode, path: NodePath, wanted: str) -> Problem:
             found, hint = f"the number {node.text}", f'quote it: "{node.text}"' if "text" in wanted else ""
         case ScalarNode():
             found = f'the text "{node.text}"'
-            hint = _hint_for_text(node, wanted)
+            hint = _hint_for_text(node, wanted) or _hint_for_options(model_at(located.model, path), node)
         case SequenceNode():
             found, hint = "a list", ""
         case MappingNode():
@@ -231,6 +231,12 @@ def _hint_for_text(node: ScalarNode, wanted: str) -> str:
     if "list" in wanted.split() and not node.expanded:
         return f"write {flow([node.text])}"
     return ""
+
+
+def _hint_for_options(model: type[BaseModel] | None, node: ScalarNode) -> str:
+    """The text as the only option that must be there."""
+    required = [] if model is None else [name for name, field in model.model_fields.items() if field.is_required()]
+    return f"write {{{required[0]}: {flow(node.text)}}}" if len(required) == 1 and not node.expanded else ""
 
 
 def _unknown_field(located: LocatedNode, location: Sequence[str | int], path: NodePath) -> Problem:

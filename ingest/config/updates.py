@@ -1,29 +1,36 @@
-"""Checks the sinks of tables with deferred updates."""
+"""Checks tables with deferred updates, and their sinks."""
 
 from collections.abc import Iterator
 
 from ingest.api import Durability, SinkSettings, Tombstones
 from ingest.config.components import Binding
 from ingest.config.model import Component
-from ingest.config.partial import PartialConfig, PartialPipeline
+from ingest.config.nodes import locations
+from ingest.config.partial import PartialConfig, PartialPipeline, PartialTable
 from ingest.config.problems import Kind, Place
+from ingest.config.tables import UpdatesOptions
+from ingest.suggest import did_you_mean
 
 _LOSSY = (Durability.SKIP, Durability.ASYNC)
 
 
 def check_updates(partial_config: PartialConfig, binding: Binding) -> None:
     """
-    Report sinks that cannot write deferred updates.
+    Report deferred updates that cannot be merged or compacted as declared, and sinks that cannot write them.
 
     An update that is lost, or deleted by another event, would change a sum without a trace; and only one pipeline can
     say up to where the updates of a table are complete.
     """
+    for name, table in partial_config.tables.items():
+        if table.options.updates is not None:
+            _check_columns(name, table, table.options.updates, binding)
+            _check_compact(name, table, table.options.updates, partial_config, binding)
     writers: dict[str, str] = {}
     for pipeline in partial_config.pipelines.values():
-        for sink, table in _sinks_of_updates(pipeline, partial_config):
-            _check_sink(sink, table, pipeline, binding)
-            if (first := writers.setdefault(table, pipeline.name)) != pipeline.name:
-                message = f'pipeline {first} already writes the updates of table "{table}", and only one pipeline may'
+        for sink, written in _sinks_of_updates(pipeline, partial_config):
+            _check_sink(sink, written, pipeline, binding)
+            if (first := writers.setdefault(written, pipeline.name)) != pipeline.name:
+                message = f'pipeline {first} already writes the updates of table "{written}", and only one pipeline may'
                 binding.problem(Kind.CONFLICT, sink.place("table"), message, "use a table for each pipeline")
 
 
@@ -34,6 +41,30 @@ def writes_updates(sink: Component[SinkSettings], partial_config: PartialConfig)
         return False
     only = partial_config.only_store()
     return (sink.settings.store_name or only) == (declared.options.store or only)
+
+
+def _check_columns(name: str, table: PartialTable, updates: UpdatesOptions, binding: Binding) -> None:
+    families, places = sorted(table.options.families), locations(table.node)
+    if not updates.columns and (place := places.get(("updates", "columns"))) is not None:
+        binding.warning(Kind.DOUBTFUL, place, "no column is listed, so the processor merges all", "leave `columns` out")
+    for index, column in enumerate(updates.columns):
+        family = column.partition(":")[0]
+        if family not in families:
+            place = places.get(("updates", "columns", index), table.location)
+            hint = did_you_mean(family, families) or "declare it under `families`"
+            binding.warning(Kind.DOUBTFUL, place, f'table "{name}" declares no family "{family}"', hint)
+
+
+def _check_compact(
+    name: str, table: PartialTable, updates: UpdatesOptions, partial_config: PartialConfig, binding: Binding
+) -> None:
+    """A duty on Spark leaves a task slot to the pipelines; an embedded store is compacted without Spark."""
+    store = partial_config.stores.get(table.options.store or partial_config.only_store() or "")
+    is_on_spark = store is not None and store.settings.own_folder is None
+    if updates.compact is not None and is_on_spark and partial_config.spark.local_slots == 1:
+        place = locations(table.node).get(("updates", "compact"), table.location)
+        message = f'table "{name}" is never compacted: Spark has one task slot, and that is left to the pipelines'
+        binding.warning(Kind.DOUBTFUL, place, message, "give Spark more slots, as in spark: {master: local[2]}")
 
 
 def _sinks_of_updates(

@@ -1,6 +1,6 @@
 """
 Counters in tables with deferred updates are exact: a service is killed with SIGKILL inside micro-batches, starts with
-other task slots, another configuration and a new checkpoint, and every event counts once.
+other task slots, another configuration and a new checkpoint, while it compacts the tables, and every event counts once.
 
 `SEED=n` repeats the random choices.
 """
@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ from tests.support.servers import Given, HBase, Kafka, Protocol
 from tests.support.service import Service
 
 PARTITIONS = 4
-KEYS = 300
+EVENTS_OF_A_KEY = 100  # on average
 REFUSED = 37  # every so many events has a value that is no number
 
 Sums = dict[bytes, tuple[int, Decimal]]
@@ -41,11 +42,12 @@ Sums = dict[bytes, tuple[int, Decimal]]
 
 def events(count: int, chosen: random.Random) -> tuple[list[Given], Sums, int]:
     """Records with keys of Zipf's distribution, the sums of those that can be added, and the number of the others."""
-    weights = [1 / rank for rank in range(1, KEYS + 1)]
-    keys = chosen.choices(range(KEYS), weights, k=count)
+    number_of_keys = count // EVENTS_OF_A_KEY
+    weights = [1 / rank for rank in range(1, number_of_keys + 1)]
+    keys = chosen.choices(range(number_of_keys), weights, k=count)
     records, hits, amounts = [], Counter[bytes](), Counter[bytes]()
     for number, key in enumerate(keys):
-        row = b"page-%03d" % key
+        row = b"page-%05d" % key
         amount = b"many" if number % REFUSED == 0 else b"%d" % chosen.randrange(100)
         records.append(Given(b"page=%s amount=%s" % (row, amount), row, partition=key % PARTITIONS))
         if amount != b"many":
@@ -68,10 +70,12 @@ def pipeline(kafka: Kafka, topic: str, group: str, store: str, table: str, batch
 
 
 def merged(store: Store[Any], table: str) -> Sums:
-    """The merged rows of a table."""
+    """The merged rows of a table, which has been compacted in part."""
     merging = Merging(Sum(Sum.settings_class()()))
     sums = {}
-    for row, rows in by_row(update_rows(store, table, RowFormat.recorded(store, table))):
+    stored = list(update_rows(store, table, RowFormat.recorded(store, table)))
+    assert any(row.key.is_merged for row in stored)
+    for row, rows in by_row(stored):
         found = merged_row(rows, merging)
         assert found is not None
         assert not found.unmerged
@@ -94,7 +98,7 @@ class Counting:
         stores = {"to_rocksdb": "embedded", "to_hbase": "cluster"}
         group = unique("counts")
         batch = max(1_000, count // 200)  # a kill soon after its beginning is still within it
-        updates = {"processor": "sum", "columns": ["c"]}
+        updates = {"processor": "sum", "columns": ["c"], "compact": {"every": "2s", "older_than": "0s"}}
         self.content: dict[str, Any] = {
             "spark": {"master": "local[2,4]"},
             "stores": {"embedded": {"rocksdb": {"path": str(folder / "store")}}, "cluster": {"hbase": self._cluster}},
@@ -151,8 +155,13 @@ class Counting:
         ends = self._kafka.ends(self.topic)
         for name in self.tables:
             self.service.wait_for_offsets(ends, name, self.topic)
+        for table in self.tables.values():
+            self.service.wait_for(partial(self._is_compacted, table), f"a compaction of {table}")
         assert self.service.stop() == 0, self.service.last_lines()
         assert self.found() == dict.fromkeys(self.tables, self._sums)
+
+    def _is_compacted(self, table: str) -> bool:
+        return self.service.metric("ingest_compaction_rows_total", table=table) > 0
 
     def found(self) -> dict[str, Sums]:
         """Pipeline -> its sums."""
@@ -179,7 +188,7 @@ def test_sums_are_exact_after_a_kill_other_slots_and_a_new_checkpoint(counting: 
     counting.produce()
     counting.service.start()
     counting.kill()
-    counting.reconfigure(slots=1, comment="one slot")
+    counting.reconfigure(slots=3, comment="three slots")
     counting.forget(counting.random.choice(list(counting.tables)))
     counting.service.start("--start-from", "group")
     counting.finish()
@@ -194,7 +203,7 @@ def test_a_million_events_are_counted_once_over_ten_kills(counting: Counting) ->
         counting.service.start(*(["--start-from", "group"] if number == 8 else []))
         inside += counting.kill()
         if number == 4:
-            counting.reconfigure(slots=1, comment="one slot")
+            counting.reconfigure(slots=3, comment="three slots")
         if number == 7:
             counting.forget("to_hbase")
             counting.forget("to_rocksdb")
