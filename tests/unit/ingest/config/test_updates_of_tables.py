@@ -20,8 +20,8 @@ pipelines:
 """
 ROCKSDB, HBASE = "{rocksdb: {path: %s/store}}", '{hbase: {bootstrap_servers: "localhost:16000"}}'
 NEVER_COMPACTED = (
-    '6:71: doubtful: warning: table "hits" is never compacted: Spark has one task slot, and that is left to the pipelines; '
-    "give Spark more slots, as in spark: {master: local[2]}"
+    '6:71: doubtful: warning: table "hits" is never compacted: Spark has one task slot, and that is left to the '
+    "pipelines; give Spark more slots, as in spark: {master: local[2]}"
 )
 
 
