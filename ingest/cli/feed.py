@@ -45,7 +45,13 @@ def list_(out: Output, file: FileArgument) -> None:
             for table, state in found
         ],
     )
-    if not found:
+    begun = {table for table, _ in found}
+    waiting = sorted(
+        name for name, table in configuration.tables.items() if table.options.feed is not None and name not in begun
+    )
+    for name in waiting:
+        out.note(f'the feed of table "{name}" begins with the first micro-batch that writes it', "yellow")
+    if not found and not waiting:
         out.note("no table has a feed", "yellow")
 
 
@@ -62,6 +68,7 @@ def describe(out: Output, file: FileArgument, table: TableArgument) -> None:
     from ingest.formats.times import moment
     from ingest.plan.open_feeds import open_feed
     from ingest.reference.readable import readable
+    from sinks.feed.stream import SplitRequest
 
     with open_feed(*loaded(out, file), table) as feed:
         state = feed.client.state()
@@ -86,8 +93,12 @@ def describe(out: Output, file: FileArgument, table: TableArgument) -> None:
             for shard in stream.shards
         ],
     )
-    if stream.requested:
-        out.note(f"{counted(len(stream.requested), 'request')} for the next micro-batch", "yellow")
+    for request in stream.requested:
+        if isinstance(request, SplitRequest):
+            what = f"shard {request.shard} is split at {readable(request.at)}"
+        else:
+            what = f"shards {request.shards[0]} and {request.shards[1]} are merged"
+        out.note(f"{what} with the next micro-batch", "yellow")
 
 
 def iterator(

@@ -55,7 +55,7 @@ def rollback(  # noqa: PLR0913 - the options of the command
         if strict and result.counts.overlapping:
             _show(out, table, result, is_dry_run=True)
             raise RowsOverlapError.of(result.counts.overlapping)
-        if not yes:
+        if not yes and result.counts.deleted:
             confirm_deletion(f"permanently delete {counted(result.counts.deleted, 'update row')}?")
         by_service = _by_service(out, configuration, table, interval, is_strict=strict)
         if by_service is None:
@@ -100,7 +100,8 @@ def _show(out: Output, table: str, result: "RollbackResult", *, is_dry_run: bool
         out.line(f"batch times from {moment(first_ms)} to {moment(last_ms)} {verb} rolled back")
     verb = "would be deleted" if is_dry_run else "deleted"
     if not result.counts.deleted:
-        none = f'no update row of "{table}" has a batch time in this interval'
+        none = f'no update row of "{table}" that can be deleted has a batch time in this interval'
         out.note(f"{none}; 'ingest history' shows them", "yellow")
+        return
     keys = counted(result.counts.original_rows, "row")
     out.done(f"{counted(result.counts.deleted, 'update row')} of {keys} {verb}")

@@ -35,7 +35,8 @@ def ls(out: Output, root: RootArgument) -> None:
     """
     List the dumps of a root, oldest first, and their pins.
 
-    An incomplete dump was not finished, is being removed, or lacks files. No reader reads it.
+    An incomplete dump is being made or removed, was interrupted, or lacks files. No reader reads it. One that was
+    interrupted has its id, with which 'ingest stash run FILE --resume ID' completes it.
 
     Example: ingest stash ls /backups
     Example: ingest stash ls webhdfs://etl@namenode:9870/backups --output json
@@ -43,18 +44,20 @@ def ls(out: Output, root: RootArgument) -> None:
     from ingest.clock import now_ms
     from ingest.formats.times import moment
     from sinks.dumps.errors import StashCorruptError
-    from sinks.dumps.listing import complete_dump, dump_names
+    from sinks.dumps.listing import complete_dump, dump_names, unfinished_dumps
     from sinks.dumps.lock import holder_of
     from sinks.dumps.pins import pins
-    from sinks.files.root import open_root, root_errors
+    from sinks.files.root import existing_root, root_errors
 
-    opened = open_root(root)
+    opened = existing_root(root)
     with root_errors(opened):
         now = now_ms()
         held = [pin for pin in pins(opened) if pin.expires_ms > now]
         holder = holder_of(opened)
         rows: list[tuple[str, ...]] = []
-        for name in dump_names(opened):
+        ids = {folder: run_id for run_id, folder in unfinished_dumps(opened).items()}
+        names = dump_names(opened)
+        for name in (*names, *sorted(ids.keys() - set(names))):
             try:
                 dump, status = complete_dump(opened, name), "complete"
             except StashCorruptError as error:
@@ -62,7 +65,7 @@ def ls(out: Output, root: RootArgument) -> None:
                 out.note(f"warning: {error.message}", "yellow")
             if dump is None and status == "complete":
                 status = "incomplete"
-            about = {"dump": name, "status": status, **_about(dump)}
+            about = {"dump": name, "status": status, **_about(dump, ids.get(name))}
             of_dump = [pin for pin in held if pin.dump == name]
             if out.is_json:
                 about["pins"] = [
@@ -201,9 +204,9 @@ def verify(
     from sinks.dumps.listing import dump_names, newest_dump
     from sinks.dumps.reader import name_of
     from sinks.dumps.verifying import verify_dump
-    from sinks.files.root import open_root, root_errors
+    from sinks.files.root import existing_root, root_errors
 
-    opened = open_root(root)
+    opened = existing_root(root)
     with root_errors(opened):
         names = dump_names(opened) if all_ else [name_of(at) if at is not None else newest_dump(opened).name]
     found: list[Verification] = []
@@ -287,9 +290,9 @@ def _pinned(out: Output, root: str, at: str | None) -> "StashReader":
     return StashReader(root).locked_view(at, on_unpinned=on_unpinned)
 
 
-def _about(dump: "Dump | None") -> dict[str, object]:
+def _about(dump: "Dump | None", run_id: str | None) -> dict[str, object]:
     if dump is None:
-        return {"id": None, "end": None, "tables": None, "rows": None, "bytes": None}
+        return {"id": run_id, "end": None, "tables": None, "rows": None, "bytes": None}
     from ingest.formats.times import moment
 
     manifest = dump.manifest

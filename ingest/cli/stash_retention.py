@@ -36,12 +36,12 @@ def expire(
     from ingest.formats.durations import milliseconds
     from sinks.dumps.expiry import Retention, expire, files_to_remove, plan_expiry
     from sinks.dumps.lock import RootLock
-    from sinks.files.root import open_root, root_errors
+    from sinks.files.root import existing_root, root_errors
 
     retention = Retention(milliseconds("--keep", keep), keep_last, milliseconds("--incomplete", incomplete))
-    opened = open_root(root)
+    opened = existing_root(root)
     with ExitStack() as held, root_errors(opened):
-        if not dry_run and opened.exists(""):
+        if not dry_run:
             held.enter_context(RootLock(opened, "ingest stash expire").keep())
         plan = plan_expiry(opened, retention, now_ms())
         reasons = dict(plan.expired)

@@ -161,14 +161,16 @@ def _alone(
     request: "DumpRequest",
     on_progress: "Callable[[DumpResult, int, int], None]",
 ) -> "DumpResult":
-    from ingest.service.dumps.host import dump_alone, spark_engine
+    from contextlib import ExitStack
 
-    with spark_engine(configuration, request.tables) as engine:
+    from ingest.service.dumps.host import SparkWhenNeeded, dump_alone
+
+    with ExitStack() as opened:
         return dump_alone(
             configuration,
             catalog,
             request,
-            engine,
+            SparkWhenNeeded(configuration, request.tables, opened),
             on_progress=on_progress,
             on_blocked=out.blocked,
         )

@@ -17,6 +17,10 @@ FEED_CODES: dict[str, tuple[type[api.IngestError], str]] = {
         errors.ParentUnknownError,
         "A consumer group lacks the lease of a shard, so it is unknown how far the group has read the shard.",
     ),
+    "shard_requested": (
+        api.ConfigError,
+        "A split or a merge names a shard that the next micro-batch splits or merges already.",
+    ),
     "shard_closed": (api.ConfigError, "A split or a merge names a shard that is closed."),
     "shard_lease_lost": (
         errors.ShardLeaseLostError,

@@ -275,6 +275,7 @@ REMEDIES: Mapping[str, str] = {
     "bad_shard_split": "Name a row key inside of the shard; `ingest feed describe` lists the shards.",
     "invalid_iterator": "Create an iterator with `ingest feed iterator`.",
     "parent_unknown": "Restore the lease, or read the feed with another group.",
+    "shard_requested": "Wait for the next micro-batch; `ingest feed describe` lists the requests.",
     "shard_closed": "Name an open shard; `ingest feed describe` lists them.",
     "shard_lease_lost": "None: the other worker delivers the changes since the last checkpoint again. If it is "
     "frequent, lower `--limit`, so that a page is processed in less time.",

@@ -5,20 +5,25 @@ A dump is complete if it has `_SUCCESS` and its manifest, and all files of the m
 manifest; its tables and files are those of its folders.
 """
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
+
+import orjson
 
 from sinks.dumps.errors import StashCorruptError, StashNotAvailableError, TableNotInDumpError, TableNotStashedError
 from sinks.dumps.layout import (
     LATEST,
     MANIFEST,
+    PLAN,
     SUCCESS,
     FileFormat,
     decoded_table,
     dump_time,
     encoded_table,
     file_format,
+    id_of_run,
 )
 from sinks.dumps.manifest import Manifest, Success, TableFile
 from sinks.files.root import Root
@@ -101,6 +106,23 @@ def dump_names(root: Root) -> list[str]:
         return [entry.name for entry in root.entries("") if entry.is_folder and dump_time(entry.name) is not None]
     except FileNotFoundError:
         return []
+
+
+def unfinished_dumps(root: Root) -> dict[str, str]:
+    """Id -> folder of the dumps that are being made, or were interrupted and can be resumed; none without a root."""
+    try:
+        folders = [entry.name for entry in root.entries("") if entry.is_folder]
+    except FileNotFoundError:
+        return {}
+    found = {}
+    for folder in folders:
+        if id_of_run(folder) is None and dump_time(folder) is None:
+            continue
+        with contextlib.suppress(FileNotFoundError, ValueError, TypeError, KeyError):  # complete, or just begun
+            run_id = str(orjson.loads(root.read(f"{folder}/{PLAN}"))["id"])
+            if not root.exists(f"{folder}/{SUCCESS}"):
+                found[run_id] = folder
+    return found
 
 
 def complete_dump(root: Root, name: str) -> Dump | None:

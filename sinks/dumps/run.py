@@ -37,7 +37,7 @@ from sinks.dumps.layout import (
     id_of_run,
     run_folder,
 )
-from sinks.dumps.listing import complete_dumps, dump_names, named_latest, newest_dump, readable_dump
+from sinks.dumps.listing import complete_dumps, dump_names, named_latest, newest_dump, readable_dump, unfinished_dumps
 from sinks.dumps.lock import BEAT_S, RootLock
 from sinks.dumps.manifest import DumpedTable, Manifest, Success, TableFile
 from sinks.files.root import Root, root_errors
@@ -192,7 +192,11 @@ class DumpRun:
         with root_errors(self._root):
             found = self._interrupted()
             if found is None or found[1].get("plan") is None:
-                raise NotFoundError(f'no interrupted dump has the id "{self.id}"', hint="start it without --resume")
+                known = ", ".join(unfinished_dumps(self._root)) or "none"
+                raise NotFoundError(
+                    f'no interrupted dump has the id "{self.id}"',
+                    hint=f"there is {known}; a new dump starts without --resume",
+                )
             folder, content = found
             self._folder = folder  # it has its final name if the run ended after the rename
             try:
@@ -317,15 +321,8 @@ class DumpRun:
 
     def _interrupted(self) -> tuple[str, dict[str, Any]] | None:
         """Folder and plan of the run of this id that did not finish."""
-        runs = [run_folder(self.id)] if self._root.renames_folders else []
-        for folder in (*runs, *dump_names(self._root)):
-            try:
-                content = orjson.loads(self._root.read(f"{folder}/{PLAN}"))
-            except FileNotFoundError:
-                continue
-            if content.get("id") == self.id and not self._root.exists(f"{folder}/{SUCCESS}"):
-                return folder, content
-        return None
+        folder = unfinished_dumps(self._root).get(self.id)
+        return None if folder is None else (folder, orjson.loads(self._root.read(f"{folder}/{PLAN}")))
 
     def _remove_leftovers(self) -> None:
         for entry in self._root.entries(""):

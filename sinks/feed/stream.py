@@ -18,6 +18,7 @@ from typing import Any
 import orjson
 
 from ingest.api import ConfigError, IntegrityError
+from ingest.api.notation import shown
 from sinks.feed.errors import ShardNotFoundError
 from sinks.feed.keys import MAX_SHARD
 
@@ -184,9 +185,17 @@ class FeedStream:
         The stream with one more request.
 
         Raises:
-            ConfigError: the request is not possible after the ones before it.
+            ConfigError: the request is not possible after the ones before it, or one of its shards has a request.
             ShardNotFoundError: there is no such shard.
         """
+        taken = {number for each in self.requested for number in _shards_of(each)}
+        for number in _shards_of(request):
+            if number in taken:
+                raise ConfigError(
+                    f"shard {number} is split or merged with the next micro-batch already",
+                    code="shard_requested",
+                    hint="'ingest feed describe' shows the requests; wait until they are executed",
+                )
         requested = (*self.requested, request)
         replace(self, requested=requested).at_edge(self._last_edge_ms() + 1)
         return replace(self, requested=requested)
@@ -261,7 +270,7 @@ class FeedStream:
             bounds = [(closed[0].start, request.at), (request.at, closed[0].stop)]
             if not closed[0].has(request.at) or request.at == closed[0].start:
                 raise ConfigError(
-                    f"shard {request.shard} has no row keys on both sides of {request.at.hex()}",
+                    f"shard {request.shard} has no row keys on both sides of {shown(request.at)}",
                     code="bad_shard_split",
                     hint="name a row key inside of the shard, see 'ingest feed describe'",
                 )
@@ -325,6 +334,10 @@ def even_starts(count: int, buckets: int | None = None, splits: Sequence[bytes] 
     if len(points) >= count - 1 > 0:
         return (b"", *(points[index * (len(points) + 1) // count - 1] for index in range(1, count)))
     return (b"", *((index * 65_536 // count).to_bytes(2) for index in range(1, count)))
+
+
+def _shards_of(request: Request) -> tuple[int, ...]:
+    return (request.shard,) if isinstance(request, SplitRequest) else request.shards
 
 
 def _request_content(request: Request) -> Mapping[str, object]:

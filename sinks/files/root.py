@@ -17,7 +17,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from ingest.api import ConfigError
+from ingest.api import ConfigError, NotFoundError
 from ingest.durable import unusable
 
 TEMPORARY = ".tmp-"
@@ -235,6 +235,22 @@ def open_root(url: str) -> Root:
     from sinks.files.remote_root import RemoteRoot
 
     return RemoteRoot(url, {})
+
+
+def existing_root(url: str) -> Root:
+    """
+    The files below a root that exists.
+
+    Raises:
+        NotFoundError: there is no such folder.
+        ConfigError: as of `open_root`.
+        StoreUnavailableError: the file system does not answer.
+    """
+    root = open_root(url)
+    with root_errors(root):
+        if not root.exists(""):
+            raise NotFoundError(f'there is no folder "{root}"', hint="correct it; the first dump creates it")
+    return root
 
 
 def _below(folder: str, name: str) -> str:

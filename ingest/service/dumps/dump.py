@@ -29,14 +29,11 @@ _log = logger(__name__)
 
 
 class DumpEngine(Protocol):
-    """
-    Carries out units of work.
+    """Carries out units of work."""
 
-    Attributes:
-        tasks: number of tasks that run at a time.
-    """
-
-    tasks: int
+    @property
+    def tasks(self) -> int:
+        """The number of tasks that run at a time."""
 
     def unit(self, work: DumpWork, ranges: Sequence[DumpRange]) -> DumpUnit:
         """

@@ -1,7 +1,8 @@
 """Who makes a dump: a Spark session for it alone, or a running service."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from functools import cached_property
 from typing import Any
 
 from ingest.api import ConfigError, FrozenView, Store, StoreSettings
@@ -14,7 +15,8 @@ from ingest.service.dumps.dump import UNIT_S, DumpEngine, TableDump
 from ingest.service.dumps.plan import DumpSources, tables_of
 from ingest.service.dumps.request import DumpRequest
 from ingest.service.dumps.result import DumpResult
-from sinks.dumps.ranges import Limits
+from ingest.spark.jobs.dump import DumpWork
+from sinks.dumps.ranges import DumpRange, DumpUnit, Limits
 
 
 def dump_alone(  # noqa: PLR0913 - the arguments of `TableDump` and of its run
@@ -96,24 +98,45 @@ def sources_of(
     return lambda names: DumpSources(configuration, catalog, tables_of(configuration, names), freeze)
 
 
-@contextmanager
-def spark_engine(configuration: Configuration, tables: Sequence[str]) -> Iterator[DumpEngine]:
+class SparkWhenNeeded:
     """
-    A Spark session for a dump alone.
+    A Spark session for a dump alone, which starts with the first unit of work: what is refused is refused at once.
 
-    Raises:
-        ConfigError: a table is in an embedded store, which the tasks of a cluster cannot read.
+    Args:
+        configuration: has the options of the session.
+        tables: of the dump.
+        opened: closes the session.
     """
-    from ingest.spark.jobs.dump import SparkDump
-    from ingest.spark.session import close_session, open_session
-    from ingest.spark.state import session_options
 
-    session = open_session("attr2hbase stash", **session_options(configuration))
-    try:
-        refuse_cluster_of_views(configuration, tables, str(session.sparkContext.master))
-        yield SparkDump(session, session.sparkContext.defaultParallelism)
-    finally:
-        close_session(session)
+    def __init__(self, configuration: Configuration, tables: Sequence[str], opened: ExitStack) -> None:
+        self._configuration = configuration
+        self._tables = tables
+        self._opened = opened
+
+    @property
+    def tasks(self) -> int:
+        """As of `DumpEngine`."""
+        return self._engine.tasks
+
+    def unit(self, work: DumpWork, ranges: Sequence[DumpRange]) -> DumpUnit:
+        """
+        As of `DumpEngine`.
+
+        Raises:
+            ConfigError: a table is in an embedded store, which the tasks of a cluster cannot read.
+        """
+        return self._engine.unit(work, ranges)
+
+    @cached_property
+    def _engine(self) -> DumpEngine:
+        from ingest.spark.jobs.dump import SparkDump
+        from ingest.spark.session import close_session, open_session
+        from ingest.spark.state import session_options
+
+        session = open_session("attr2hbase stash", **session_options(self._configuration))
+        self._opened.callback(close_session, session)
+        refuse_cluster_of_views(self._configuration, self._tables, str(session.sparkContext.master))
+        return SparkDump(session, session.sparkContext.defaultParallelism)
 
 
 def refuse_cluster_of_views(configuration: Configuration, tables: Sequence[str], master: str) -> None:

@@ -135,6 +135,9 @@ def test_declared_feed_begins_with_the_first_micro_batch(ingest, folder: Path, t
     result = ingest("feed", "describe", "p.yaml", "orders")
     begins = 'the feed of table "orders" has not begun: it begins with the first micro-batch that the service stores'
     assert (result.code, begins in result.err, "declare" in result.err) == (3, True, False), result.err
+    listed = ingest("feed", "list", "p.yaml")
+    assert (listed.code, 'the feed of table "orders" begins with the first' in listed.err) == (0, True)
+    assert ingest("feed", "list", "p.yaml", "--output", "json").json == []
 
 
 def test_undeclared_feed(ingest, folder: Path):
@@ -155,11 +158,16 @@ def test_split_and_merge_without_a_service(ingest, file: str):
     requested = ingest("feed", "split", file, "orders", "--shard", 1, "--at", r"\x80", "--output", "json")
     assert requested.json["requested"] == [{"split": 1, "at": {"b64": "gA=="}}]
     assert "no service has started" in requested.err
+    again = ingest("feed", "split", file, "orders", "--shard", 1, "--at", "m")
+    assert (again.code, "shard 1 is split or merged with the next micro-batch already" in again.err) == (2, True)
+    described = ingest("feed", "describe", file, "orders")
+    assert r"shard 1 is split at \x80 with the next micro-batch" in described.err
     with writing() as writer:
         writer.put(b"c", b"\xfe")
     page = ingest("feed", "records", file, "orders", "--iterator", oldest(ingest, file), "--output", "json").json
     assert (page["next_iterator"], page["child_shards"]) == (None, [2, 3])
     assert ingest("feed", "merge", file, "orders", "--shards", "2,3").code == 0
+    assert "shards 2 and 3 are merged with the next micro-batch" in ingest("feed", "describe", file, "orders").err
     with writing() as writer:
         writer.put(b"d")
     shards = ingest("feed", "describe", file, "orders", "--output", "json").json["shards"]

@@ -56,7 +56,10 @@ def test_updates_of_an_interval_are_deleted(ingest, file):
 
 def test_interval_without_update_rows_is_named(ingest, file):
     done = rollback(ingest, file, T - 10 * HOUR, T - 9 * HOUR, "--yes")
-    assert (done.code, 'no update row of "counters" has a batch time in this interval' in done.err) == (0, True)
+    assert (
+        done.code,
+        'no update row of "counters" that can be deleted has a batch time in this interval' in done.err,
+    ) == (0, True)
     assert "no update row" not in rollback(ingest, file, T + HOUR, T + 2 * HOUR, "--yes").err
 
 

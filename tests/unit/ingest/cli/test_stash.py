@@ -10,11 +10,13 @@ from pathlib import Path
 import pytest
 
 from ingest import cli
+from ingest.api import NotFoundError
 from ingest.clock import now_ms
 from sinks.dumps.expiry import DAY_MS
 from sinks.dumps.layout import FileFormat
 from sinks.dumps.lock import RootLock
 from sinks.dumps.pins import Pin
+from sinks.dumps.run import DumpRun
 from sinks.files.local_root import LocalRoot
 from tests.support.dumps import DUMP, START_MS, make_dump, row_of, rows_of
 
@@ -50,9 +52,21 @@ def test_ls_shows_valid_pins_alone(ingest, root):
     assert [pin["id"] for pin in pins] == ["valid"]
 
 
-def test_ls_of_no_root(ingest, folder):
-    result = ingest("stash", "ls", "nothing")
-    assert (result.code, result.out, "0 dumps" in result.err) == (0, "", True)
+@pytest.mark.parametrize("command", [["ls"], ["expire"], ["expire", "--dry-run"], ["verify", "--all"]], ids=" ".join)
+def test_root_that_does_not_exist(ingest, folder, command: list[str]):
+    result = ingest("stash", *command, "nothing")
+    assert (result.code, result.out, 'there is no folder "nothing"' in result.err) == (3, "", True)
+    assert not (folder / "nothing").exists()
+
+
+def test_ls_names_the_ids_of_dumps_that_can_be_resumed(ingest, root):
+    with DumpRun(root, "three") as run:
+        run.start(["t"], plan=dict)
+    newest = ingest("stash", "ls", "dumps", "--output", "json").lines[-1]
+    assert (newest["dump"], newest["status"], newest["id"]) == ("_run-three", "incomplete", "three")
+    with DumpRun(root, "four") as other, pytest.raises(NotFoundError) as unknown:
+        other.resume()
+    assert (unknown.value.hint or "").startswith("there is three; ")
 
 
 def test_tables(ingest, root):
@@ -159,7 +173,6 @@ def test_expire_is_refused_while_a_dump_is_made(ingest, root):
         assert (refused.code, "in use by the dump x" in refused.err) == (4, True)
         assert ingest("stash", "expire", "dumps", "--dry-run").code == 0
         assert "in use by the dump x, pid" in ingest("stash", "ls", "dumps").err
-    assert ingest("stash", "expire", "nothing").code == 0
 
 
 def test_commands_read_parquet(ingest, folder):

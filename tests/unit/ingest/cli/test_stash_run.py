@@ -1,7 +1,7 @@
 """`ingest stash run`, in a process of its own and by the running service; its tasks run in this process."""
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from types import SimpleNamespace
 
 import pytest
@@ -13,6 +13,7 @@ from ingest.observe.health import Health
 from ingest.observe.metrics import Metrics
 from ingest.plan.assemble import plan_of
 from ingest.service.dumps.duty import DumpDuty
+from ingest.service.dumps.host import SparkWhenNeeded
 from ingest.service.dumps.request import DumpRequest
 from ingest.service.duties.cancellation import Cancellation
 from ingest.service.duties.duty import DutyContext, DutyRun, Progress
@@ -31,7 +32,7 @@ ALONE = ("stash", "run", "p.yaml", "--root", "dumps")
 
 @pytest.fixture
 def configuration(folder, monkeypatch) -> Configuration:
-    monkeypatch.setattr("ingest.service.dumps.host.spark_engine", lambda *_arguments: nullcontext(InProcess()))
+    monkeypatch.setattr("ingest.service.dumps.host.SparkWhenNeeded", lambda *_arguments: InProcess())
     return written(folder)
 
 
@@ -132,7 +133,14 @@ def test_too_little_space(ingest, monkeypatch):
         ((*ALONE, "--resume", "none"), 3, "no interrupted dump"),
     ],
 )
-def test_refused(ingest, arguments, code, message):
+def test_refused(ingest, monkeypatch, arguments, code, message):
+    """Before Spark starts."""
+
+    def start(*_arguments: object, **_options: object) -> None:
+        pytest.fail("Spark starts")
+
+    monkeypatch.setattr("ingest.service.dumps.host.SparkWhenNeeded", SparkWhenNeeded)
+    monkeypatch.setattr("ingest.spark.session.open_session", start)
     done = ingest(*arguments)
     assert (done.code, message in done.err) == (code, True), done.err
 

@@ -74,7 +74,7 @@ def test_an_impossible_request_is_refused(request_: SplitRequest | MergeRequest,
 
 
 def test_a_request_for_a_shard_that_an_earlier_request_closes_is_refused() -> None:
-    with pytest.raises(ConfigError, match="shard 1 is closed"):
+    with pytest.raises(ConfigError, match="shard 1 is split or merged"):
         STREAM.with_request(SplitRequest(1, b"f")).with_request(SplitRequest(1, b"g"))
 
 
