@@ -36,6 +36,7 @@ for command in sys.argv[1:]:
 @pytest.mark.parametrize("template", ["files", "kafka", "hbase"])
 def test_light_commands_import_no_heavy_package(ingest, folder, template):
     ingest("init", "--template", template)
+    (folder / "dumps").mkdir()
     done = subprocess.run(
         [sys.executable, "-c", CODE, *COMMANDS],
         env=os.environ | {"PYTHONPATH": str(Path(_package()).parent)},
