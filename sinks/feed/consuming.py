@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from ingest import failpoint
 from ingest.api import Disposition, IngestError
+from sinks.feed.balance import RENEW_S
 from sinks.feed.delivery import Delivery
 from sinks.feed.envelope import Envelope, Message
 from sinks.feed.errors import ShardLeaseLostError
@@ -107,11 +108,18 @@ class FeedConsumer:
         return self.consumed
 
     def _copy(self, delivery: Delivery) -> None:
-        messages = self._messages(delivery)
-        while chunk := list(islice(messages, _MESSAGES)):
-            self._write(chunk)
-            if len(chunk) == _MESSAGES:
-                self._retried(self._member.keep)
+        written = 0
+
+        def write_rest() -> None:
+            nonlocal written
+            messages = islice(self._messages(delivery), written, None)  # those of a delivery are always the same
+            while chunk := list(islice(messages, _MESSAGES)):
+                self._write(chunk)
+                written += len(chunk)
+                if len(chunk) == _MESSAGES:
+                    self._retried(self._member.keep)
+
+        self._retried(write_rest)  # the dump of a gap may be unavailable
         self._delivered()
         try:
             self._retried(delivery.checkpoint)
@@ -152,6 +160,19 @@ class FeedConsumer:
                 if error.disposition is not Disposition.RETRY:
                     raise
                 self._on_retry(error)
-                if self._wait(delay_s):
+                if self._has_ended(delay_s):
                     raise
                 delay_s = min(2 * delay_s, MAX_RETRY_S)
+
+    def _has_ended(self, wait_s: float) -> bool:
+        """Whether the consumer should end, after some seconds in which it keeps its leases."""
+        while wait_s > 0:
+            if self._wait(min(wait_s, RENEW_S)):
+                return True
+            wait_s -= RENEW_S
+            try:
+                self._member.keep()
+            except IngestError as error:
+                if error.disposition is not Disposition.RETRY:
+                    raise
+        return False

@@ -1,21 +1,24 @@
 """Copies of changes: checkpoints after writes, retries, heartbeats, and what a crash repeats."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
-from ingest.api import IngestError, SourceUnavailableError
+from ingest.api import Cell, IngestError, Row, SourceUnavailableError
+from sinks.feed import consuming
 from sinks.feed.balance import LEASE_S, RENEW_S
 from sinks.feed.client import FeedClient
 from sinks.feed.consuming import FIRST_RETRY_S, IDLE_S, Consumed, FeedConsumer
 from sinks.feed.envelope import Message, OwnEnvelope
+from sinks.feed.gaps import GapPolicy, SkipGaps
 from sinks.feed.group import GroupMember, GroupOptions
 from sinks.feed.leases import PropertyLeases
 from sinks.feed.outputs import ChangeOutput, LineOutput
+from sinks.feed.stream import Shard
 from sinks.memory import MemoryStore
 from tests.support.clock import Clock
-from tests.support.feeds import FeedFixture, T
+from tests.support.feeds import DAY_MS, FeedFixture, T
 
 
 class Recorded(ChangeOutput):
@@ -53,8 +56,8 @@ class Setting:
         self.progress: list[int] = []
         self.ends_at = 1e9
 
-    def member(self, name: str = "w", heartbeat_s: float = 0.0) -> GroupMember:
-        options = GroupOptions("g", name, limit=2, heartbeat_s=heartbeat_s)
+    def member(self, name: str = "w", heartbeat_s: float = 0.0, gap_policy: GapPolicy | None = None) -> GroupMember:
+        options = GroupOptions("g", name, limit=2, heartbeat_s=heartbeat_s, gap_policy=gap_policy)
         return GroupMember(self.client, self.leases, options, self.s, self.ms)
 
     def consumer(self, member: GroupMember) -> FeedConsumer:
@@ -89,6 +92,48 @@ def test_unavailable_destination_is_retried(setting: Setting):
     assert setting.consumer(setting.member()).run(once=True).changes == 1
     assert setting.waits == [FIRST_RETRY_S, 2 * FIRST_RETRY_S, 4 * FIRST_RETRY_S]
     assert [str(error) for error in setting.retried] == ["away"] * 3
+
+
+def test_leases_are_kept_while_the_destination_is_unavailable(setting: Setting):
+    """Else another worker, whose destination is as unavailable, would take the shard and write the same again."""
+    setting.writer.put(b"a")
+    other = setting.member("w2")
+    setting.output.failures = [SourceUnavailableError("away") for _ in range(9)]
+    wait = setting.wait
+
+    def wait_beside_another(seconds: float) -> bool:
+        if seconds:
+            other.refresh()
+        return wait(seconds)
+
+    setting.wait = wait_beside_another
+    consumed = setting.consumer(setting.member("w1")).run(once=True)
+    assert (consumed.changes, consumed.lost, other.shards) == (1, 0, ())
+    assert sum(setting.waits) > 4 * LEASE_S
+
+
+def test_rows_of_a_dump_that_is_unavailable_meanwhile_are_written_once(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(consuming, "_MESSAGES", 2)
+    away = [True]
+
+    class FromDump(SkipGaps):
+        def rows(self, shard: Shard | None) -> Iterator[Row]:
+            for number, key in enumerate((b"p", b"q", b"r", b"s")):
+                if number == 3 and away:
+                    away.clear()
+                    raise SourceUnavailableError("the root is away")
+                yield Row(key, (Cell(b"d", b"n", 5, b"1"),))
+
+    setting.writer.put(b"a")
+    assert setting.consumer(setting.member()).run(once=True).changes == 1  # the group starts here
+    setting.writer.put(b"lost")
+    setting.ms.now += 3 * DAY_MS
+    setting.writer.put(b"b", time_ms=setting.ms.now)
+    consumed = setting.consumer(setting.member("w2", gap_policy=FromDump())).run(once=True)
+    assert len(consumed.gaps) == 1
+    assert setting.output.rows[-5:] == ["p", "q", "r", "s", "b"]
 
 
 def test_other_error_ends_the_consumer_and_releases_its_shards(setting: Setting):
