@@ -95,7 +95,7 @@ class PipelineTables:
                     code="replay_unfinished",
                     hint="run its command again, then start the pipeline",
                 )
-        self._tables.claim(take_over=self._options.take_over)
+        self._tables.claim(take_over=self._options.take_over, on_found=self._times.start_after)
         uncommitted = self._checkpoint.uncommitted()
         runs_again_at = self._runs_again_at(uncommitted)
         self._checkpoint.check_locked()  # what was read may be a batch of the driver that has taken over
@@ -115,7 +115,8 @@ class PipelineTables:
                 self._check_topics(mark, source)
             self.resume_at()  # the marks agree
             self._checkpoint.check_locked()
-            self._tables.remove_after_marks()  # also after a reset of the offsets, which makes a new checkpoint
+            # also after a reset of the offsets, which makes a new checkpoint
+            self._tables.remove_after_marks(self._times.start_after)
         elif uncommitted is not None:
             self._check_uncommitted(uncommitted, withdraw)
 

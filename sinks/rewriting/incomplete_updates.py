@@ -1,6 +1,6 @@
 """The updates of micro-batches that are not complete: removed before their events are counted again."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from ingest.api import ConflictError, Mutation, Store, TimeRange
@@ -36,7 +36,14 @@ def apply_to_updates(store: Store[Any], table: str, row_format: RowFormat, mutat
         apply(pending)
 
 
-def remove_updates(store: Store[Any], table: str, first_ms: int, last_ms: int | None = None) -> None:
+def remove_updates(
+    store: Store[Any],
+    table: str,
+    first_ms: int,
+    last_ms: int | None = None,
+    *,
+    on_found: Callable[[int], None] = lambda _newest_ms: None,
+) -> None:
     """
     Delete the updates of micro-batches; afterwards their events can be counted again.
 
@@ -49,6 +56,8 @@ def remove_updates(store: Store[Any], table: str, first_ms: int, last_ms: int | 
         table: its name; it may not exist.
         first_ms: the first batch time.
         last_ms: the last batch time; None for all that follow.
+        on_found: called with the newest batch time of an update, before any is deleted: what is written at this time
+            again would be hidden.
 
     Raises:
         ConflictError: a merged row has updates of other micro-batches too; nothing is deleted.
@@ -66,4 +75,6 @@ def remove_updates(store: Store[Any], table: str, first_ms: int, last_ms: int | 
             "rolled back",
             hint="restore the checkpoint and the configuration of its pipeline, and let the micro-batch end",
         )
+    if keys:
+        on_found(max(time_of(key.last) for key in keys))
     apply_to_updates(store, table, row_format, map(delete_of, keys))

@@ -1,6 +1,6 @@
 """The tables with deferred updates or with a feed that a pipeline writes: their records, owner and marks."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
@@ -60,13 +60,14 @@ class OwnedTables:
     def __bool__(self) -> bool:
         return any(self._tables.values())
 
-    def claim(self, *, take_over: bool = False) -> None:
+    def claim(self, *, take_over: bool = False, on_found: Callable[[int], None] = lambda _newest_ms: None) -> None:
         """
         Record what the file declares of the tables, note the pipeline as their owner, and read their marks.
 
         Args:
             take_over: also take tables that another pipeline owns, after deleting its deferred updates above the mark:
                 the next mark would make them visible.
+            on_found: as of `sinks.rewriting.incomplete_updates.remove_updates`, for each table that is taken over.
 
         Raises:
             UpdatesDifferError: a table has rows that were written in another way.
@@ -79,7 +80,7 @@ class OwnedTables:
                 self._claimable(store, spec, take_over=take_over)
         for name, spec in self._declared():
             with self._stores[name].held() as store:
-                self._marks[name, spec.name] = self._claim(store, spec, take_over=take_over)
+                self._marks[name, spec.name] = self._claim(store, spec, on_found, take_over=take_over)
         self.feeds.claim()
         self._mark_new_ones()
 
@@ -148,9 +149,12 @@ class OwnedTables:
             )
         return marks[0].offsets
 
-    def remove_after_marks(self) -> None:
+    def remove_after_marks(self, on_found: Callable[[int], None]) -> None:
         """
         Delete the updates above the mark of each table, and their changes, before a new checkpoint reads their events.
+
+        Args:
+            on_found: as of `sinks.rewriting.incomplete_updates.remove_updates`, for each table.
 
         Raises:
             ConflictError: as `sinks.rewriting.incomplete_updates.remove_updates`.
@@ -161,7 +165,7 @@ class OwnedTables:
             if spec.updates:
                 mark = known.get((name, spec.name))
                 with self._stores[name].held() as store:
-                    _remove(store, spec, 0 if mark is None else mark.time_ms + 1)
+                    _remove(store, spec, 0 if mark is None else mark.time_ms + 1, on_found=on_found)
 
     def remove_batch(self, time_ms: int) -> None:
         """
@@ -261,7 +265,9 @@ class OwnedTables:
         check_updates(store, spec)
         return found
 
-    def _claim(self, store: Store[Any], spec: TableSpec, *, take_over: bool) -> str | None:
+    def _claim(
+        self, store: Store[Any], spec: TableSpec, on_found: Callable[[int], None], *, take_over: bool
+    ) -> str | None:
         """Claim one table; returns its mark."""
         found = self._claimable(store, spec, take_over=take_over)
         record_updates(store, spec)
@@ -271,7 +277,7 @@ class OwnedTables:
         if owner is not None and owner != self._pipeline:
             # before the owner changes: a claim that was killed does this again
             if spec.updates:
-                _remove(store, spec, marked_ms + 1)
+                _remove(store, spec, marked_ms + 1, on_found=on_found)
             former[owner] = marked_ms
             text = orjson.dumps(former, option=orjson.OPT_SORT_KEYS).decode()
             if not store.set_property(spec.name, FORMER, found.get(FORMER), text):
@@ -304,9 +310,16 @@ class OwnedTables:
         )
 
 
-def _remove(store: Store[Any], spec: TableSpec, first_ms: int, last_ms: int | None = None) -> None:
+def _remove(
+    store: Store[Any],
+    spec: TableSpec,
+    first_ms: int,
+    last_ms: int | None = None,
+    *,
+    on_found: Callable[[int], None] = lambda _newest_ms: None,
+) -> None:
     """Delete updates, then their changes: the table never has a cell that its feed lacks."""
-    remove_updates(store, spec.name, first_ms, last_ms)
+    remove_updates(store, spec.name, first_ms, last_ms, on_found=on_found)
     stream = None if spec.feed is None else _stream_of(store, spec.name)
     if stream is not None:
         roll_back_changes(store, spec.name, stream, first_ms, last_ms)

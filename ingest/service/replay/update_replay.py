@@ -25,7 +25,7 @@ from ingest.service.replay.plan import ReplayBatch
 from ingest.service.replay.rolled_back_batches import UnfinishedBatch
 from ingest.service.state_folders import batch_log_folder, checkpoint_folder, update_replay_file
 from ingest.spark.streaming.batch_log import BatchLog, LoggedBatch
-from ingest.spark.streaming.batch_time import MIN_GAP_MS, newest_time
+from ingest.spark.streaming.batch_time import MIN_GAP_MS, BatchTimes, newest_time
 from ingest.spark.streaming.checkpoint import Checkpoint
 from sinks.rewriting.owned_tables import OwnedTables
 from sinks.updates.marks import TableMark
@@ -160,7 +160,7 @@ class UpdateReplay:
         outcome = outcome_of(places, stored["begun"])
         is_written = self._mark.time_ms >= stored["time"]
         if outcome is None and not is_written:
-            self._tables.remove_after_marks()
+            self._tables.remove_after_marks(BatchTimes(self._times, self._clock).start_after)
             self._tables.roll_forward()
         if outcome is None or (outcome and is_written):
             self.finish()

@@ -344,6 +344,21 @@ def test_interrupted_batch_keeps_its_time_until_its_updates_are_removed(
     assert (service.times_in("hits"), service.times.of(1) > interrupted) == ([], True)
 
 
+@pytest.mark.parametrize("by", ["new checkpoint", "take over"])
+def test_batch_does_not_get_the_time_of_removed_updates_though_the_clock_was_set_back(
+    service: Service, tmp_path: Path, by: str
+) -> None:
+    """Their deletes would hide what it writes."""
+    service.start().complete(0, service.plan(0, 10))
+    acknowledge(service.folder, 0, {"t": {0: 10}})
+    service.write("hits", 5_000)
+    service.folder = tmp_path / "new"
+    taken = {"pipeline": "others", "options": OwnerOptions(take_over=True)} if by == "take over" else {}
+    service.start(now_ms=4_000, **taken)
+    assert service.times_in("hits") == []
+    assert service.plan(0, 20) > 5_000
+
+
 def test_new_checkpoint_keeps_what_each_table_has_up_to_its_own_mark(service: Service, tmp_path: Path) -> None:
     service.start().complete(0, service.plan(0, 10))
     mark = service.store.properties("hits")[MARK]

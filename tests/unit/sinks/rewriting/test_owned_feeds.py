@@ -297,7 +297,8 @@ def test_deferred_updates_are_rolled_back_with_their_changes(store: Refusing) ->
     tables.move(TableMark(1_000, {}))
     tables.roll_forward()
     assert mark_of(store).time_ms == 1_000
-    tables.remove_after_marks()
+    found: list[int] = []
+    tables.remove_after_marks(found.append)
 
     assert [UpdateKey.decoded(row.key).start for row in scanned(store, "t")] == [start_of(1_000, 0)]
     assert [key.sequence.time_ms for key in feed_rows(store)] == [1_000]
