@@ -22,18 +22,16 @@ def ensure_declared(store: Store[Any], declared: TableSpec) -> None:
     store.ensure_table(declared)
 
 
-def check_updates(store: Store[Any], declared: TableSpec) -> str | None:
+def refuse_other_updates(store: Store[Any], declared: TableSpec) -> None:
     """
-    Check that the record of a table can be that of its declaration; returns the recorded updates.
+    Refuse a table with rows whose updates are not merged as its declaration says.
 
     Raises:
-        UpdatesDifferError: the table has rows that were written in another way.
+        UpdatesDifferError: it is one.
     """
-    recorded = store.properties(declared.name).get(UPDATES)
-    is_recorded = (recorded or "") == declared.updates
-    if not is_recorded and store.families(declared.name) is not None and has_rows(store, declared.name):
-        raise UpdatesDifferError(declared.name, declared.updates, recorded or "")
-    return recorded
+    recorded = store.properties(declared.name).get(UPDATES) or ""
+    if recorded != declared.updates and store.families(declared.name) is not None and has_rows(store, declared.name):
+        raise UpdatesDifferError(declared.name, declared.updates, recorded)
 
 
 def record_updates(store: Store[Any], declared: TableSpec) -> None:
@@ -42,13 +40,14 @@ def record_updates(store: Store[Any], declared: TableSpec) -> None:
 
     Args:
         store: open for writing.
-        declared: the table's declaration; without updates it is compared only.
+        declared: the table's declaration; without updates the record is removed.
 
     Raises:
         UpdatesDifferError: the table has rows that were written in another way.
     """
-    recorded = check_updates(store, declared)
+    recorded = store.properties(declared.name).get(UPDATES)
     if (recorded or "") == declared.updates:
         return
+    refuse_other_updates(store, declared)
     if not store.set_property(declared.name, UPDATES, recorded, declared.updates or None):
         raise UpdatesDifferError(declared.name, declared.updates, store.properties(declared.name).get(UPDATES) or "")

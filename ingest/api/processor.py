@@ -52,7 +52,8 @@ class Processor(ComponentBase[S]):
 
     Attributes:
         merges_all: whether `merge` can merge all results of `update`. A task then holds some updates of a column before
-            it merges them; else it merges each when it comes, so that an event whose update cannot be merged fails.
+            it merges them; else it merges each when it comes, so that an event whose update cannot be merged fails. A
+            subclass inherits it. If it is wrong, the task fails, and its micro-batch runs again and again.
     """
 
     settings_base = Model

@@ -1,5 +1,6 @@
 """`ingest get`: one row of a table."""
 
+import shlex
 from contextlib import closing
 from typing import TYPE_CHECKING, Annotated
 
@@ -82,7 +83,7 @@ def get(  # noqa: PLR0913 - the options of the command
         if stats and reader.merged is not None:
             show_counts(out, counts, reader.merged.merge_counts)
         out.done(merged_of(merged))
-        out.next(f"ingest history {file} {table} ROW")
+        out.next(shlex.join(["ingest", "history", file, table, row]))
     elif original is None:
         raise missing_row(row, table, times, f"'ingest scan {file} {table}' lists the rows")
     else:

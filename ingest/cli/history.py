@@ -1,5 +1,7 @@
 """`ingest history`: the update rows of one row of a table with deferred updates."""
 
+import shlex
+
 from ingest.amounts import counted
 from ingest.cli.command import ColumnsOption, FileArgument, TableArgument
 from ingest.cli.get import RowArgument, missing_row
@@ -36,4 +38,4 @@ def history(
     for entry in found:
         show_history(out, entry)
     out.done(counted(len(found), "update row"))
-    out.next(f"ingest get {file} {table} ROW")
+    out.next(shlex.join(["ingest", "get", file, table, row]))

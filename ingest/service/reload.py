@@ -217,14 +217,14 @@ class Reloader:
             self._unbuilt.pop(name, None)
         set_level(LogLevel(shared.configuration.service.log.level))
         failed = {}
-        refused = self._refused_by_stores(shared, plans)
+        shared.stores.reconfigure(shared.configuration, plans.values())
         for name in (*self.status.changed, *self.status.added):
             if self._stopping.is_set():
                 return
             self._unbuilt.pop(name, None)
             shared.metrics.add(name)
             try:
-                pipeline = self._wait.result(partial(self._pipeline, plans[name], refused), [name])
+                pipeline = self._wait.result(partial(self._pipeline, plans[name]), [name])
             except StartStoppedError:
                 return
             except Exception as error:  # noqa: BLE001 - this pipeline fails, the others run
@@ -237,24 +237,9 @@ class Reloader:
         self._step()
         self._control.reload_status = dataclasses.replace(self.status, failed=failed)
 
-    def _refused_by_stores(self, shared: Shared, plans: dict[str, Plan]) -> IngestError | None:
-        """Give the stores in use the new configuration; returns why no pipeline can start with it."""
-        try:
-            connect(partial(shared.stores.reconfigure, shared.configuration, plans.values()), "the tables", once=False)
-        except IngestError as error:
-            return error
-        return None
-
-    def _pipeline(self, plan: Plan, refused: IngestError | None = None) -> LivePipeline:
-        """
-        A pipeline of this service; if an error ends this, its checkpoint and stores are free again.
-
-        Raises:
-            IngestError: it cannot be built; or `refused`.
-        """
+    def _pipeline(self, plan: Plan) -> LivePipeline:
+        """A pipeline of this service; if an error ends this, its checkpoint and stores are free again."""
         self._control.add(plan.pipeline)
-        if refused is not None:
-            raise refused
         with ExitStack() as building:
             pipeline = build_pipeline(self._shared, plan)
             building.callback(pipeline.close)

@@ -11,7 +11,7 @@ from ingest.config.model import Configuration, declared_in
 from ingest.plan.assemble import live_store
 from ingest.plan.plan import Plan
 from ingest.service.state_folders import dead_letters_beside, staging_folder, staging_root
-from sinks.table_records import check_updates, ensure_declared, record_updates
+from sinks.table_records import ensure_declared, refuse_other_updates
 from sinks.writing.driver_store import DriverStore
 from sinks.writing.staging import remove_leftovers
 
@@ -80,52 +80,51 @@ class SharedStores:
 
     def prepare(self, configuration: Configuration) -> None:
         """
-        Check that the stores in use can have another configuration, and create its tables in those of the driver.
+        Check that the stores in use can have another configuration, then create its tables in those of the driver.
+
+        Other deferred updates of a table without rows are recorded when its pipeline starts: the running one may write
+        the first rows.
 
         Raises:
             ConfigError: it changes the options of a store that a dump reads.
             UpdatesDifferError: it changes the deferred updates of a table with rows.
             IngestError: a table cannot be created.
         """
-        for name, store in self.in_use().items():
-            if name not in configuration.stores:
-                continue
-            if self._read[name] and configuration.stores[name].settings != self._settings[name]:
-                raise ConfigError(
-                    f'the options of store "{name}" cannot be reloaded while a dump reads it',
-                    hint="reload again when the dump has ended; 'ingest status' shows it",
-                )
-            changed = self._changed(name, configuration)
-            if changed:
-                with store.held() as opened:
-                    for spec in changed:
-                        check_updates(opened, spec)
-            if store.capabilities.written_by_driver:
-                with store.held() as opened:
-                    for spec in declared_in(name, configuration.tables.values()).values():
-                        if opened.families(spec.name) is None:
-                            ensure_declared(opened, spec)
-                        else:  # its updates are recorded by `reconfigure`
-                            opened.ensure_table(spec)
+        with ExitStack() as opened:
+            stores = self._used_now(configuration, opened)
+            for name, store in stores.items():
+                if self._read[name] and configuration.stores[name].settings != self._settings[name]:
+                    raise ConfigError(
+                        f'the options of store "{name}" cannot be reloaded while a dump reads it',
+                        hint="reload again when the dump has ended; 'ingest status' shows it",
+                    )
+                changed = self._changed(name, configuration)
+                if changed:
+                    with store.held() as held:
+                        for spec in changed:
+                            refuse_other_updates(held, spec)
+            for name, store in stores.items():  # once nothing is refused
+                if store.capabilities.written_by_driver:
+                    with store.held() as held:
+                        for spec in declared_in(name, configuration.tables.values()).values():
+                            if held.families(spec.name) is None:
+                                ensure_declared(held, spec)
+                            else:
+                                held.ensure_table(spec)
 
     def reconfigure(self, configuration: Configuration, plans: Collection[Plan]) -> None:
-        """
-        Use another configuration for stores created from now on; those in use keep their options.
-
-        The pipelines that it changes have ended: a running one may write the first rows of a table.
-
-        Raises:
-            UpdatesDifferError: a table has got rows since `prepare`.
-            StoreError: a store is unavailable.
-        """
-        changed = {name: self._changed(name, configuration) for name in self.in_use()}
+        """Use another configuration for stores created from now on; those in use keep their options."""
         with self._lock:
             self._configuration, self._plans = configuration, plans
-        for name, store in self.in_use().items():
-            if changed.get(name):
-                with store.held() as opened:
-                    for spec in changed[name]:
-                        record_updates(opened, spec)
+
+    def _used_now(self, configuration: Configuration, opened: ExitStack) -> Mapping[str, DriverStore]:
+        """The stores in use that a configuration has too; they stay in use until `opened` closes."""
+        with self._lock:
+            found = {name: store for name, store in self._stores.items() if name in configuration.stores}
+            for name in found:
+                self._users[name] += 1
+                opened.callback(self._release, name, outlives_reload=False)
+        return found
 
     def _changed(self, store: str, configuration: Configuration) -> list[TableSpec]:
         """The tables of a store whose deferred updates another configuration declares in another way."""

@@ -85,7 +85,7 @@ class PipelineTables:
                 or readers of a feed have updates of a micro-batch that would write them at another time again.
             IngestError: as `OwnedTables.claim`, `OwnedTables.roll_forward` and `OwnedTables.remove_batch`.
         """
-        self._close_feeds()
+        self._release_undeclared()
         if not self._tables:
             return
         with file_errors(self._replay):
@@ -120,14 +120,15 @@ class PipelineTables:
         elif uncommitted is not None:
             self._check_uncommitted(uncommitted, withdraw)
 
-    def _close_feeds(self) -> None:
-        """Close feeds that the file no longer declares; a store that does not answer is no reason not to start."""
+    def _release_undeclared(self) -> None:
+        """End what the file no longer declares of tables; a store that does not answer is no reason not to start."""
         try:
-            closed = self._tables.feeds.close_undeclared(take_over=self._options.take_over)
+            self._tables.check(take_over=self._options.take_over)  # a start that is refused changes no table
+            closed = self._tables.release_undeclared()
         except IngestError as error:
             if error.disposition is not Disposition.RETRY:
                 raise
-            _log.warning("feeds that are no longer declared are not closed", reason=str(error))
+            _log.warning("feeds and deferred updates that are no longer declared are not ended", reason=str(error))
             return
         for table in closed:
             _log.warning("the feed of a table is closed: the file does not declare it any more", table=table)
@@ -247,6 +248,7 @@ def owned_tables(configuration: Configuration, plan: Plan, stores: Mapping[str, 
     """The tables with deferred updates or with a feed that the sinks of a plan name."""
     tables: dict[str, list[TableSpec]] = {}
     others: dict[str, set[str]] = {}
+    plain: dict[str, list[TableSpec]] = {}
     for name in plan.stores:
         declared = declared_in(name, configuration.tables.values())
         owned = plan.updates.get(name, {}).keys() | plan.feeds.get(name, {}).keys()
@@ -254,7 +256,8 @@ def owned_tables(configuration: Configuration, plan: Plan, stores: Mapping[str, 
         written = {sink.settings.fixed_table for sink in plan.mapped_to(name)}
         if name in stores:
             others[name] = {table for table in written if table is not None and table not in plan.feeds.get(name, {})}
-    return OwnedTables(plan.pipeline, stores, tables, others)
+            plain[name] = [declared[table] for table in sorted(others[name] & declared.keys() - owned)]
+    return OwnedTables(plan.pipeline, stores, tables, others, plain)
 
 
 def _numbers(offsets: object, place: tuple[str, ...] = ()) -> dict[tuple[str, ...], int]:

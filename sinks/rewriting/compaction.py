@@ -142,6 +142,7 @@ class RangeCompaction:
 
     Attributes:
         counts: of all ranges.
+        reached: where the range that was compacted last is read again after an error: all before is carried out.
     """
 
     def __init__(
@@ -158,10 +159,13 @@ class RangeCompaction:
         self._writes = LeasedWrites(calls, target.table, target.row_format, check)
         self._distribution = Distribution.of(target.row_format.buckets)
         self._parts: list[CompactionPart] = []
+        self._read: list[int] = []  # of original rows: numbers of update rows, until their parts are carried out
+        self._place = b""
         self._mutations = self._bytes = 0
         self._after_writes = failpoint.point("merged_rows_written")
         self._after_deletes = failpoint.point("covered_rows_deleted")
         self.counts = CompactionCounts()
+        self.reached = b""
 
     def run(self, keys: Range, has_time: Callable[[], bool] = lambda: True) -> Range | None:
         """
@@ -176,22 +180,28 @@ class RangeCompaction:
 
         Raises:
             IntegrityError: a row is no update row.
-            StoreError: the store is unavailable; the range can be compacted again.
+            StoreError: the store is unavailable; the range can be compacted again, from `reached` on.
         """
+        self.reached = keys[0]
+        self._parts.clear()
+        self._read.clear()
+        self._mutations = self._bytes = 0
         bucket = b"" if self._distribution is None else keys[0][:1]
         rows = rows_in_pages(self._calls, self._target.table, keys, self._distribution)
         for row, group in by_row(rows):
             update_rows, removed = Counter[None](), 0
+            self._place = bucket + encoded_row(row)
             for part in compaction_of(_counted(group, update_rows), self._merging, self._target.rules):
                 removed += len(part.deletes) - (part.write is not None)
                 if self._add(part) and not has_time():
                     # what was replaced is not read again, so each call comes further
                     self.counts.update_rows += removed
-                    return bucket + encoded_row(row), keys[1]
-            self.counts.add_original_row(update_rows.total())
+                    return self._place, keys[1]
+            self._read.append(update_rows.total())
+            self._place = bucket + rows_of(row)[1]
             if not has_time():
                 self._carry_out()
-                return bucket + rows_of(row)[1], keys[1]
+                return self._place, keys[1]
         self._carry_out()
         return None
 
@@ -221,6 +231,10 @@ class RangeCompaction:
             self._after_deletes()
         self.counts.written += sum(part.write is not None for part in parts)
         self.counts.replaced += sum(len(part.deletes) for part in parts)
+        for update_rows in self._read:
+            self.counts.add_original_row(update_rows)
+        self._read.clear()
+        self.reached = self._place
         return bool(parts)
 
     def _written(self, parts: Sequence[CompactionPart]) -> list[CompactionPart]:

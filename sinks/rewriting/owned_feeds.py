@@ -64,39 +64,47 @@ class OwnedFeeds:
                     if changed == stream or store.set_property(spec.name, FEED, text, changed.to_text()):
                         break
 
-    def close_undeclared(self, *, take_over: bool = False) -> list[str]:
+    def check_undeclared(self) -> None:
+        """
+        Check that no other pipeline owns a table with a feed that this one writes without one.
+
+        Raises:
+            ConflictError: one does.
+            StoreError: a store is unavailable.
+        """
+        for name, tables in self._others.items():
+            for table in tables:
+                with self._stores[name].held() as store:
+                    found = store.properties(table)
+                owner = found.get(OWNER)
+                if FEED in found and owner not in (None, self._pipeline):
+                    raise ConflictError(
+                        f'pipeline "{owner}" owns table "{table}" with its feed, and "{self._pipeline}" would write it '
+                        "without one",
+                        code="other_owner",
+                        hint=f'if "{owner}" has ended for good, run with --take-over; else use another table',
+                    )
+
+    def close_undeclared(self) -> list[str]:
         """
         Close the feeds of tables that the pipeline writes and no longer declares with a feed.
-
-        Args:
-            take_over: also those of tables that another pipeline owns.
 
         Returns:
             The tables whose feeds are closed now.
 
         Raises:
-            ConflictError: another pipeline owns such a table.
             StoreError: a store is unavailable.
         """
         closed: list[str] = []
         for name, tables in self._others.items():
             for table in tables:
                 with self._stores[name].held() as store:
-                    found = store.properties(table)
-                    if FEED not in found:
-                        continue
-                    owner = found.get(OWNER)
-                    if owner not in (None, self._pipeline) and not take_over:
-                        raise ConflictError(
-                            f'pipeline "{owner}" owns table "{table}" with its feed, and "{self._pipeline}" would '
-                            "write it without one",
-                            code="other_owner",
-                            hint=f'if "{owner}" has ended for good, run with --take-over; else use another table',
-                        )
-                    store.set_property(table, FEED, found[FEED], None)
-                    if UPDATES not in found:
-                        store.set_property(table, OWNER, owner, None)
-                    closed.append(table)
+                    while (text := (found := store.properties(table)).get(FEED)) is not None:
+                        if not store.set_property(table, FEED, text, None):
+                            continue  # a split or a merge was requested meanwhile
+                        if UPDATES not in found:
+                            store.set_property(table, OWNER, found.get(OWNER), None)
+                        closed.append(table)
         return closed
 
     def newest_edge_ms(self) -> int:

@@ -13,7 +13,8 @@ from sinks.rewriting.incomplete_updates import remove_updates
 from sinks.rewriting.owned_feeds import OwnedFeeds
 from sinks.rewriting.rolled_back import remove_rolled_back
 from sinks.rewriting.rolling_forward import newest_change_ms, roll_back_changes, roll_forward
-from sinks.table_records import check_updates, record_updates
+from sinks.rowkeys.row_format import UPDATES
+from sinks.table_records import record_updates, refuse_other_updates
 from sinks.updates.marks import FORMER, MARK, OWNER, TableMark, former_owners
 from sinks.writing.driver_store import DriverStore
 
@@ -31,7 +32,8 @@ class OwnedTables:
         pipeline: its name.
         stores: the driver's, by name.
         tables: name of a store -> declarations of the tables.
-        others: name of a store -> tables that the pipeline writes and that have neither.
+        others: name of a store -> tables that the pipeline writes and that have no feed.
+        plain: name of a store -> declarations of those among them that have no deferred updates either.
 
     Attributes:
         feeds: of the tables.
@@ -43,10 +45,12 @@ class OwnedTables:
         stores: Mapping[str, DriverStore],
         tables: Mapping[str, Sequence[TableSpec]],
         others: Mapping[str, Collection[str]] = MappingProxyType({}),
+        plain: Mapping[str, Sequence[TableSpec]] = MappingProxyType({}),
     ) -> None:
         self._pipeline = pipeline
         self._stores = stores
         self._tables = tables
+        self._plain = plain
         self._marks: dict[tuple[str, str], str | None] = {}
         # taken over, and not written since -> batch times up to which this pipeline, and then others, completed it
         self._taken: dict[str, tuple[int, int]] = {}
@@ -59,6 +63,44 @@ class OwnedTables:
 
     def __bool__(self) -> bool:
         return any(self._tables.values())
+
+    def check(self, *, take_over: bool = False) -> None:
+        """
+        Check that the pipeline may write its tables, before any of them is changed.
+
+        Args:
+            take_over: also tables that another pipeline owns.
+
+        Raises:
+            UpdatesDifferError: a table has rows that were written in another way.
+            ConflictError: another pipeline owns a table.
+            StoreError: a store is unavailable.
+        """
+        for name, spec in (*self._declared(), *_named(self._plain)):
+            with self._stores[name].held() as store:
+                self._check(store, spec, take_over=take_over)
+        if not take_over:
+            self.feeds.check_undeclared()
+
+    def release_undeclared(self) -> list[str]:
+        """
+        End the deferred updates of tables without rows, and the feeds, that the pipeline no longer declares.
+
+        Returns:
+            The tables whose feeds are closed now.
+
+        Raises:
+            UpdatesDifferError: a table has rows of deferred updates.
+            StoreError: a store is unavailable.
+        """
+        for name, spec in _named(self._plain):
+            with self._stores[name].held() as store:
+                found = store.properties(spec.name)
+                if UPDATES in found:
+                    record_updates(store, spec)
+                    if FEED not in found:
+                        store.set_property(spec.name, OWNER, found.get(OWNER), None)
+        return self.feeds.close_undeclared()
 
     def claim(self, *, take_over: bool = False, on_found: Callable[[int], None] = lambda _newest_ms: None) -> None:
         """
@@ -75,9 +117,7 @@ class OwnedTables:
             StoreError: a store is unavailable.
         """
         self._taken = {}
-        for name, spec in self._declared():  # first all of them: a start that is refused changes no table
-            with self._stores[name].held() as store:
-                self._claimable(store, spec, take_over=take_over)
+        self.check(take_over=take_over)
         for name, spec in self._declared():
             with self._stores[name].held() as store:
                 self._marks[name, spec.name] = self._claim(store, spec, on_found, take_over=take_over)
@@ -252,24 +292,24 @@ class OwnedTables:
                     raise self._lost(spec.name)
             self._marks[key] = mark.to_text()
 
-    def _claimable(self, store: Store[Any], spec: TableSpec, *, take_over: bool) -> Mapping[str, str]:
-        """The properties of a table that this pipeline may claim."""
+    def _check(self, store: Store[Any], spec: TableSpec, *, take_over: bool) -> Mapping[str, str]:
+        """Check that the pipeline may write a table; returns its properties."""
         found = store.properties(spec.name)
         owner = found.get(OWNER)
         if owner not in (None, self._pipeline) and not take_over:
             raise ConflictError(
-                f'pipeline "{owner}" owns table "{spec.name}" with its {_what(spec)}',
+                f'pipeline "{owner}" owns table "{spec.name}" with its {_what(found)}',
                 code="other_owner",
                 hint=f'if "{owner}" has ended for good, run with --take-over; else use another table',
             )
-        check_updates(store, spec)
+        refuse_other_updates(store, spec)
         return found
 
     def _claim(
         self, store: Store[Any], spec: TableSpec, on_found: Callable[[int], None], *, take_over: bool
     ) -> str | None:
         """Claim one table; returns its mark."""
-        found = self._claimable(store, spec, take_over=take_over)
+        found = self._check(store, spec, take_over=take_over)
         record_updates(store, spec)
         owner, mark = found.get(OWNER), found.get(MARK)
         marked_ms = -1 if mark is None else TableMark.from_text(mark, spec.name).time_ms
@@ -300,7 +340,7 @@ class OwnedTables:
         return mark.to_text()
 
     def _declared(self) -> Iterator[tuple[str, TableSpec]]:
-        return ((name, spec) for name, specs in self._tables.items() for spec in specs)
+        return _named(self._tables)
 
     def _lost(self, table: str) -> ConflictError:
         return ConflictError(
@@ -330,5 +370,9 @@ def _stream_of(store: Store[Any], table: str) -> FeedStream | None:
     return None if text is None else FeedStream.from_text(text, table)
 
 
-def _what(spec: TableSpec) -> str:
-    return "deferred updates" if spec.updates else "feed"
+def _what(found: Mapping[str, str]) -> str:
+    return "deferred updates" if UPDATES in found else "feed"
+
+
+def _named(tables: Mapping[str, Sequence[TableSpec]]) -> Iterator[tuple[str, TableSpec]]:
+    return ((name, spec) for name, specs in tables.items() for spec in specs)

@@ -76,8 +76,8 @@ class InProcess:
             except IngestError as error:
                 if error.disposition is not Disposition.RETRY:
                     raise
-                return UnitResult(compaction.counts, ranges[index:], error)
+                rest = (compaction.reached, keys[1])
+                return UnitResult(compaction.counts, [rest, *ranges[index + 1 :]], error)
             if left is not None or not has_time():
-                rest = [] if left is None else [left]
-                return UnitResult(compaction.counts, [*rest, *ranges[index + 1 :]])
+                return UnitResult(compaction.counts, [*([] if left is None else [left]), *ranges[index + 1 :]])
         return UnitResult(compaction.counts, [])

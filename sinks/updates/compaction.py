@@ -89,8 +89,7 @@ def compaction_of(rows: Iterable[UpdateRow], merging: Merging, rules: Compaction
 
     The parts are carried out in order, each with its write before its deletes. The caller may put several together, of
     this row or of others: all writes, then all deletes. While the parts are read, no more than `max_rows` rows are in
-    memory. After all parts have been carried out, another compaction has none but for
-    rows that could not be merged.
+    memory. After all parts have been carried out, another compaction has none but for rows that could not be merged.
 
     Args:
         rows: of one original row, in the order of their keys; those from `bound` on may be left out.

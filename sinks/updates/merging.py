@@ -166,7 +166,7 @@ class RowMerger:
             tuple(Unmerged(column, reasons[column]) for column in sorted(reasons) if reasons[column]),
         )
 
-    def in_one(self) -> dict[bytes, bytes]:
+    def merged_or_raise(self) -> dict[bytes, bytes]:
         """
         The same columns, if the processor can merge all updates.
 

@@ -86,7 +86,7 @@ class UpdateFold:
         """
         start = start_of(batch_time_ms, rank)
         for table, mergers in self._mergers.items():
-            self._rows[table] = {row: merger.in_one() for row, merger in mergers.items()}
+            self._rows[table] = {row: _merged(table, row, merger) for row, merger in mergers.items()}
         for table, rows in self._rows.items():
             durability = self._durabilities[table]
             for row, columns in rows.items():
@@ -111,6 +111,13 @@ class UpdateFold:
                 hint="shorten it, for example with a hash of the long part",
             )
         return self._tables[table].updates(put.columns)
+
+
+def _merged(table: str, row: bytes, merger: RowMerger) -> dict[bytes, bytes]:
+    try:
+        return merger.merged_or_raise()
+    except NotMergeableError as error:
+        raise NotMergeableError(f'table "{table}", row {shown(row)}, {error}') from error
 
 
 def _folded(merging: Merging, before: dict[bytes, bytes] | None, updates: dict[bytes, bytes]) -> dict[bytes, bytes]:

@@ -1,4 +1,4 @@
-"""Who compacts a table: this process, a Spark session for the compaction alone, or a running service."""
+"""A compaction in a process of its own, with a Spark session if the tasks read its store."""
 
 from collections.abc import Callable
 from contextlib import ExitStack

@@ -174,7 +174,7 @@ class TableRollback:
         """A pass over the table, which deletes only with the check of a lease."""
         started_s = self._clock()
         row_format, ranges = self._calls(self._prepared)
-        check_below(self._group.oldest_mark(self._table), self._table, self._interval)
+        check_complete(self._group.oldest_mark(self._table), self._table, self._interval)
         self._group.check_no_replay()
         rollback = RangeRollback(
             self._calls,
@@ -236,7 +236,7 @@ def roll_back(
         return TableRollback(calls, name, interval, group).run(is_strict=is_strict)
 
 
-def check_below(mark: OldestMark | None, table: str, interval: Interval) -> None:
+def check_complete(mark: OldestMark | None, table: str, interval: Interval) -> None:
     """
     Refuse an interval with micro-batches that may not be complete.
 

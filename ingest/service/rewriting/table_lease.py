@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from typing import Any
 
 from ingest.api import IngestError, Store
@@ -24,10 +24,7 @@ def one_at_a_time(store: Store[Any]) -> Access:
         with lock:
             yield store
 
-    def access() -> AbstractContextManager[Store[Any]]:
-        return held()
-
-    return access
+    return held
 
 
 @contextmanager

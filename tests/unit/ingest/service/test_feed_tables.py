@@ -19,7 +19,7 @@ from sinks.feed.stream import FEED, FeedStream, SplitRequest
 from sinks.memory import MemoryStore
 from sinks.rewriting.owned_tables import OwnedTables
 from sinks.table_records import ensure_declared
-from sinks.updates.marks import MARK, TableMark
+from sinks.updates.marks import MARK, OWNER, TableMark
 from sinks.writing.driver_store import DriverStore
 from tests.support.checkpoint import acknowledge
 from tests.support.relocked import relocked
@@ -95,6 +95,21 @@ def service(tmp_path: Path) -> Iterator[Service]:
     made = Service(tmp_path)
     with made.opened:
         yield made
+
+
+def test_a_start_that_one_table_refuses_closes_no_feed(service: Service) -> None:
+    others = TableSpec("counts", (FamilySpec(b"f"),), updates='{"processor": "sum"}')
+    ensure_declared(service.store, others)
+    assert service.store.set_property("counts", OWNER, None, "q")
+    service.owned = OwnedTables("p", {"s": DriverStore(service.store)}, {"s": [others]}, {"s": ["t"]})
+    checkpoint = relocked(service.folder, service.opened)
+    replay = service.folder / "replays" / "updates"
+    tables = PipelineTables(
+        service.owned, checkpoint, service.times, fingerprint="x", replay=replay, options=OwnerOptions()
+    )
+    with pytest.raises(ConflictError, match='pipeline "q" owns table "counts"'):
+        tables.claim(KafkaSource(KAFKA, driver_context(service.folder)), lambda _batch_id, _time_ms: None)
+    assert FEED in service.store.properties("t")
 
 
 def test_an_interrupted_batch_runs_again_with_its_shards(service: Service) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ingest.api import ConfigError, NotFoundError, Put
+from ingest.api import ConfigError, NotFoundError
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.config.model import Configuration
@@ -38,8 +38,6 @@ from ingest.service.supervisor import Supervisor
 from ingest.service.systemd import ServiceManager
 from ingest.spark.streaming.checkpoint import Checkpoint
 from sinks.archive.sink import ArchiveSettings
-from sinks.updates.keys import UpdateKey
-from sinks.writing.driver_store import DriverStore
 from tests.support.archives import DAY_MS, Stream, event
 from tests.support.remote_files import MemoryFiles
 from tests.support.supervised import Bench
@@ -50,7 +48,7 @@ def configuration(folder: Path, change: Callable[[dict[str, Any]], None] = lambd
     content: dict[str, Any] = {
         "version": 1,
         "state_dir": str(folder / "state"),
-        "stores": {"one": {"hbase": {"host": "localhost"}}, "two": {"rocksdb": {"path": str(folder / "store")}}},
+        "stores": {"one": {"hbase": {"host": "localhost"}}, "two": {"rocksdb": {"path": "./store"}}},
         "pipelines": {
             name: {
                 "source": {"files": {"path": "./in"}},
@@ -305,23 +303,14 @@ def test_pipeline_that_cannot_be_attached_is_closed(tmp_path: Path, monkeypatch:
 
 
 def built_reloader(
-    folder: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    build: Callable[[str], Any],
-    opened: ExitStack,
-    *,
-    before: Callable[[dict[str, Any]], None] = lambda _content: None,
-    meanwhile: Callable[[DriverStore], object] = lambda _store: None,
+    folder: Path, monkeypatch: pytest.MonkeyPatch, build: Callable[[str], Any], opened: ExitStack
 ) -> tuple[reloading.Reloader, Control]:
-    """A reload of both pipelines, which are to be built now; `meanwhile` is called after it was accepted."""
-    old = configuration(folder, before)
+    """A reload of both pipelines, which are to be built now."""
+    old = configuration(folder)
 
     def both(content: dict[str, Any]) -> None:
-        before(content)
         for pipeline in content["pipelines"].values():
             pipeline["max_rate"] = 100
-        for table in content.get("tables", {}).values():
-            table["updates"] = {"processor": "max"}
 
     new = configuration(folder, both)
     new.masks.add("s3cret")
@@ -342,13 +331,9 @@ def built_reloader(
     wait = state_wait.StateWait(folder, Stop(), health, once=False)
     monkeypatch.setattr(reloading, "build_pipeline", lambda _shared, plan: build(plan.pipeline))
     reloader = reloader_of(shared, control, lambda: (new, Catalog()), wait=wait, opened=opened)
-    writes = plan_of(old, old.pipelines["b"], Catalog())
-    [store] = shared.stores.used_by(writes, opened).values()
-    store.open()
     reloader.begin(old.pipelines)
     assert reached(lambda: not reloader.is_working, 30)
     assert control.reload_status.changed == ("a", "b"), control.reload_status
-    meanwhile(store)
     reloader.build()
     return reloader, control
 
@@ -383,27 +368,6 @@ def test_pipeline_that_cannot_be_built_is_in_the_status_without_secrets(
     assert [each.reason for each in reloader.shared.health.snapshot()] == [
         f"no topic {MASK} of {name}" for name in "ab"
     ]
-
-
-def test_no_pipeline_starts_with_other_updates_of_a_table_that_got_rows_before_it_ended(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def summed(content: dict[str, Any]) -> None:
-        content["tables"] = {"t": {"store": "two", "families": {"c": {}}, "updates": {"processor": "sum"}}}
-
-    def write(store: DriverStore) -> None:
-        with store.held() as held:
-            held.apply("t", [Put(UpdateKey(b"a", 5).encoded(), {b"c:n": b"1"}, 5)])
-
-    started: list[str] = []
-    with ExitStack() as opened:
-        reloader, control = built_reloader(
-            tmp_path, monkeypatch, started.append, opened, before=summed, meanwhile=write
-        )
-        assert reached(lambda: not reloader.is_working, 30)
-        failed = control.reload_status.failed
-        assert (failed.keys(), started) == ({"a", "b"}, [])
-        assert 'table "t" has the deferred updates' in failed["b"]
 
 
 class Reloader:

@@ -8,6 +8,7 @@ import time
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -294,12 +295,34 @@ def test_reload_refuses_other_updates_of_a_table_with_rows(tmp_path: Path):
 
         shared.prepare(counting("max"))
         assert recorded() == "sum"  # the running pipeline adds
-        shared.reconfigure(counting("max"), [plans["max"]])
-        assert recorded() == "max"
-        shared.prepare(counting("sum"))
         with store.held() as held:
             held.apply("t", [Put(UpdateKey(b"a", 5).encoded(), {b"c:n": b"1"}, 5)])
-        for refused in (shared.prepare, lambda made: shared.reconfigure(made, [plans["sum"]])):
-            with pytest.raises(UpdatesDifferError):
-                refused(counting("sum"))
-        assert recorded() == "max"
+        with pytest.raises(UpdatesDifferError):
+            shared.prepare(counting("max"))
+
+
+def test_reload_creates_the_tables_of_a_store_whose_last_user_ends_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def counting(text: str) -> Configuration:
+        (tmp_path / "p.yaml").write_text(COUNTS.format(tmp_path).replace("PROCESSOR", "sum").replace("{t: ", text))
+        return load(tmp_path / "p.yaml", env={}, lookup=CATALOG)
+
+    before, after = counting("{t: "), counting("{new: {families: {c: {}}}, t: ")
+    plan = plan_of(before, before.pipelines["counts"], CATALOG)
+    shared, opened = SharedStores(before, [plan]), ExitStack()
+    store = shared.used_by(plan, opened)["logs"]
+    store.open()
+    used_now = shared._used_now
+
+    def ended(*arguments: Any) -> Any:
+        found = used_now(*arguments)
+        opened.close()
+        return found
+
+    monkeypatch.setattr(shared, "_used_now", ended)
+    shared.prepare(after)
+    assert shared.in_use() == {}
+    monkeypatch.undo()
+    with ExitStack() as again, shared.used_by(plan, again)["logs"].held() as held:
+        assert held.families("new") == {b"c"}

@@ -26,7 +26,7 @@ from ingest.testing.tables import scanned
 from sinks.memory import MemoryStore
 from sinks.rewriting.owned_tables import OwnedTables
 from sinks.updates.keys import UpdateKey, start_of
-from sinks.updates.marks import MARK, OWNER, TableMark
+from sinks.updates.marks import FORMER, MARK, OWNER, TableMark
 from sinks.writing.driver_store import DriverStore
 from tests.support.checkpoint import acknowledge
 from tests.support.relocked import relocked
@@ -465,6 +465,69 @@ def test_start_that_one_table_refuses_claims_none(service: Service, by: str) -> 
             options=OwnerOptions(take_over=by == "rows"),
         )
     assert service.store.properties("bytes") == {}
+
+
+def test_updates_that_are_no_longer_declared_are_forgotten_while_there_are_no_rows(service: Service) -> None:
+    service.start()
+    plain = {"s": [TableSpec("hits", (FamilySpec(b"c"),))]}
+    stores = {"s": DriverStore(service.store)}
+    with pytest.raises(ConflictError, match='pipeline "counts" owns table "hits" with its deferred updates'):
+        OwnedTables("others", stores, {}, {"s": ["hits"]}, plain).check()
+    owned = OwnedTables("counts", stores, {}, {"s": ["hits"]}, plain)
+    owned.check()
+    assert owned.release_undeclared() == []
+    assert service.store.properties("hits") == {}
+    service.write("bytes", 1_000)
+    with pytest.raises(UpdatesDifferError, match="but the file declares no deferred updates"):
+        OwnedTables("counts", stores, {}, {"s": ["bytes"]}, {"s": [TableSpec("bytes")]}).check()
+
+
+@pytest.mark.parametrize("name", [OWNER, FORMER, MARK])
+def test_table_that_another_process_takes_over_meanwhile_is_not_claimed(
+    service: Service, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    service.start(pipeline="others", tables=("hits",)).complete(0, service.plan(0, 10))
+    set_property = service.store.set_property
+
+    def lost(table: str, changed: str, before: str | None, value: str | None) -> bool:
+        return changed != name and set_property(table, changed, before, value)
+
+    monkeypatch.setattr(service.store, "set_property", lost)
+    tables, options = (("hits", "bytes"), None) if name == MARK else (("hits",), OwnerOptions(take_over=True))
+    with pytest.raises(ConflictError, match="another one has taken it over") as refused:
+        service.start(pipeline="others" if name == MARK else "counts", tables=tables, options=options)
+    assert refused.value.code == "other_owner"
+
+
+@pytest.mark.parametrize("passes", [0, 1, 2])
+@pytest.mark.parametrize("by", ["new checkpoint", "other configuration"])
+def test_driver_that_has_lost_its_checkpoint_removes_nothing(
+    service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: str, passes: int
+) -> None:
+    """Whatever it has read before: the driver that has taken over may run that batch now."""
+    service.start().complete(0, service.plan(0, 10))
+    acknowledge(service.folder, 0, {"t": {0: 10}})
+    service.start()
+    interrupted = service.plan(1, 20)
+    service.write("hits", interrupted)
+    if by == "new checkpoint":
+        service.folder = tmp_path / "new"
+    check, checks = Checkpoint.check_locked, []
+
+    def lost(checkpoint: Checkpoint) -> None:
+        checks.append(by)
+        if len(checks) > passes:
+            raise ConflictError("taken over", code="lease_lost")
+        check(checkpoint)
+
+    monkeypatch.setattr(Checkpoint, "check_locked", lost)
+    if passes < 2:
+        with pytest.raises(ConflictError, match="taken over"):
+            service.start(fingerprint="corrected", now_ms=9_000)
+        assert service.times_in("hits") == [interrupted]
+    else:
+        service.start(fingerprint="corrected", now_ms=9_000)
+        assert (service.times_in("hits"), len(checks)) == ([], 2)
 
 
 def with_topic_ids(service: Service, monkeypatch: pytest.MonkeyPatch, topic_id: str) -> None:

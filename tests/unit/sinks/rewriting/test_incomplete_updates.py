@@ -52,6 +52,17 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store[Any]
         yield made
 
 
+def test_all_updates_are_removed_in_calls_of_a_few(store: Store[Any], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("sinks.rewriting.incomplete_updates.CALL_ROWS", 2)
+    table, newest = Updated(store, None), []
+    for number in range(5):
+        table.write(b"%d" % number, 5 + number)
+    remove_updates(store, TABLE, 5, on_found=newest.append)
+    assert (table.found(), newest) == ([], [9])
+    remove_updates(store, TABLE, 5, on_found=newest.append)
+    assert newest == [9]
+
+
 @pytest.mark.parametrize("buckets", [None, 2])
 def test_updates_of_an_interval_are_rolled_back(store: Store[Any], buckets: int | None):
     table = Updated(store, buckets)

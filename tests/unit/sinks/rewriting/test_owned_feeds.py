@@ -215,8 +215,26 @@ def test_the_feed_of_another_pipeline_is_not_closed(store: Refusing) -> None:
     other = OwnedTables("q", {"s": DriverStore(store)}, {"s": []}, {"s": {"t"}})
 
     with pytest.raises(ConflictError, match='pipeline "p" owns table "t" with its feed'):
-        other.feeds.close_undeclared()
-    assert other.feeds.close_undeclared(take_over=True) == ["t"]
+        other.check()
+    other.check(take_over=True)
+    assert other.release_undeclared() == ["t"]
+
+
+def test_a_feed_is_closed_though_a_split_is_requested_meanwhile(
+    store: Refusing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claimed(store).feeds.batches("s", 1_000)
+    set_property = store.set_property
+
+    def after_a_request(table: str, name: str, before: str | None, value: str | None) -> bool:
+        monkeypatch.undo()
+        request(store, SplitRequest(1, b"\x20"))
+        return set_property(table, name, before, value)
+
+    monkeypatch.setattr(store, "set_property", after_a_request)
+    plain = OwnedTables("p", {"s": DriverStore(store)}, {"s": []}, {"s": {"t"}})
+    assert plain.release_undeclared() == ["t"]
+    assert store.properties("t") == {}
 
 
 def test_another_pipeline_does_not_write_the_feed(store: Refusing) -> None:

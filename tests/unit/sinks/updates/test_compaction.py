@@ -7,10 +7,12 @@ import pytest
 from sinks.updates.compaction import CompactionPart, CompactionRules, UnmergedRows, compaction_of
 from sinks.updates.groups import UpdateRow
 from sinks.updates.keys import UpdateKey, start_of
-from sinks.updates.merging import Unmerged
+from sinks.updates.merging import Merging, Unmerged
+from sinks.updates.processors.sum import Sum
 from tests.support.update_rows import FOREVER, LAST_FIVE, SUM, VALUE, UpdateTable
 
 ALL = CompactionRules(FOREVER)
+INT64_SUMS = Merging(Sum(Sum.settings_class()(type="int64")))
 Rows = list[tuple[int, int, object]]
 
 
@@ -188,6 +190,16 @@ def test_rows_after_those_that_cannot_be_merged_stay_in_their_window() -> None:
     table.compact(replace(ALL, max_rows=2))
     assert table.intervals() == [(1, 4), *((start, 0) for start in range(5, 20))]
     assert table.values() == before
+
+
+def test_rows_that_follow_an_overflow_are_not_merged_with_its_sum() -> None:
+    """They would have the updates of the rows that stay, which count again."""
+    table = UpdateTable(INT64_SUMS)
+    for start, number in enumerate((2**63 - 1, 1, -5, 2), start=1):
+        table.add(b"k", start, {VALUE: number.to_bytes(8, "big", signed=True)})
+    before = table.values()
+    table.compact(replace(ALL, max_rows=2))
+    assert (table.values(), len(table.stored)) == (before, 4)
 
 
 def test_leftovers_alone_do_not_delete_the_merged_row() -> None:

@@ -4,9 +4,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from ingest.api import MappingError, NotMergeableError, Put
+from ingest.api import Durability, MappingError, NotMergeableError, Put
+from sinks.updates.keys import UpdateKey
 from sinks.updates.merging import Merging
 from sinks.updates.processors.last_n import LastN
+from sinks.updates.processors.max import Max
 from sinks.updates.processors.merge_json import MergeJson
 from sinks.updates.processors.sum import Sum
 from sinks.writing.update_fold import UpdateFold
@@ -75,7 +77,7 @@ def test_event_whose_update_cannot_be_merged_changes_nothing() -> None:
 def test_puts_of_one_event_are_checked_one_after_the_other() -> None:
     fold = UpdateFold({"t": INT64_SUMS, "last": Merging(LastN(LastN.settings_class()(n=2)))})
     fold.check([put(LARGEST), put(LARGEST, b"c:m")])
-    fold.check([("last", Put(b"k", {b"c:n": b"a"}, 5))])
+    fold.check([("last", Put(b"k", {b"c:n": b"a"}, 5))] * 2)
     with pytest.raises(MappingError):
         fold.check([put(LARGEST), put(ONE)])
     assert list(fold.take(5, 0)) == []
@@ -87,3 +89,20 @@ def test_processor_that_cannot_merge_what_it_should_ends_the_task() -> None:
     fold.add(*put(b"{}"))
     with pytest.raises(NotMergeableError, match='c:n": the processor "merge_json" failed: ZeroDivisionError'):
         taken(fold)
+
+
+@pytest.mark.parametrize("kind", [Sum, Max])
+def test_split_has_nothing_of_the_one_before(kind: type[Sum | Max]) -> None:
+    fold = UpdateFold({"t": Merging(kind(kind.settings_class()()))})
+    fold.add("t", Put(b"k", {b"c:n": b"1"}, 5, Durability.SYNC))
+    fold.withdraw("t", b"gone")
+    assert len(list(fold.take(5, 0))) == 2
+    fold.add("t", Put(b"l", {b"c:n": b"2"}, 5, Durability.ASYNC))
+    fold.add("t", Put(b"l", {b"c:m": b"3"}, 5, Durability.FSYNC))
+    fold.add("t", Put(b"l", {b"c:m": b"4"}, 5, Durability.ASYNC))
+    ((_, put),) = fold.take(5, 1)
+    assert isinstance(put, Put)
+    assert (UpdateKey.decoded(put.row).row, put.durability) == (b"l", Durability.FSYNC)
+    fold.add("t", Put(b"l", {b"c:n": b"5"}, 5, Durability.SYNC))
+    fold.clear()
+    assert list(fold.take(5, 2)) == []
