@@ -175,7 +175,7 @@ def expire(
             continue
         if root.exists(f"{path}/{SUCCESS}") and not _hide(root, path, now_ms, on_removed):
             continue
-        for file in _files_to_remove(root, path):
+        for file in _files_of(root, path):
             root.remove_file(file)
             on_removed(file)
         _remove_empty_folders(root, path)
@@ -190,7 +190,7 @@ def files_to_remove(root: Root, plan: ExpiryPlan) -> Iterator[str]:
         if reason is Reason.PIN or not _is_folder(path):
             yield path
         else:
-            yield from _files_to_remove(root, path)
+            yield from _files_of(root, path)
 
 
 def _hide(root: Root, name: str, now_ms: int, on_removed: Callable[[str], object]) -> bool:
@@ -216,7 +216,7 @@ def _restore_hidden(root: Root, now_ms: int) -> None:
             root.rename(hidden, success)
 
 
-def _files_to_remove(root: Root, folder: str) -> list[str]:
+def _files_of(root: Root, folder: str) -> list[str]:
     """
     The files of this product in a folder: `_SUCCESS`, then those of the tables.
 

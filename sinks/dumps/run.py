@@ -43,7 +43,7 @@ from sinks.dumps.manifest import DumpedTable, Manifest, Success, TableFile
 from sinks.files.root import Root, root_errors
 
 
-class _Plan(NamedTuple):
+class _RunRecord(NamedTuple):
     """What a run must know to resume; the plan is None until it is made."""
 
     start_ms: int
@@ -91,7 +91,7 @@ class DumpRun:
         self._beat_s = beat_s
         self._lock = RootLock(root, f'the dump "{run_id}"', clock_ms=clock_ms)
         self._opened = ExitStack()
-        self._plan: _Plan | None = None
+        self._plan: _RunRecord | None = None
         self._results: dict[str, dict[int, TableFile | None]] = {}
 
     def __enter__(self) -> Self:
@@ -167,7 +167,7 @@ class DumpRun:
             if dump_name(start_ms) in dump_names(self._root):
                 raise self._exists(dump_name(start_ms))
             self._refuse_later(start_ms)
-        self._plan = _Plan(start_ms, list(tables), file_format.value, None)
+        self._plan = _RunRecord(start_ms, list(tables), file_format.value, None)
         with root_errors(self._root):
             self._root.make_folder(f"{self.folder}/{PARTS}")
             self._write_plan(self._plan)  # a sweep of bodies sees the dump before it reads its first row
@@ -200,7 +200,7 @@ class DumpRun:
             folder, content = found
             self._folder = folder  # it has its final name if the run ended after the rename
             try:
-                self._plan = _Plan(*(content[name] for name in _Plan._fields))
+                self._plan = _RunRecord(*(content[name] for name in _RunRecord._fields))
                 self.plan = self._plan.plan or {}
                 for _, entry in self._root.files_below(f"{folder}/{PARTS}"):
                     result = orjson.loads(self._root.read(f"{folder}/{PARTS}/{entry.name}"))
@@ -286,7 +286,7 @@ class DumpRun:
         return manifest
 
     @property
-    def _started(self) -> _Plan:
+    def _started(self) -> _RunRecord:
         if self._plan is None:
             raise LifecycleError("a dump is used before it has started")
         return self._plan
@@ -316,7 +316,7 @@ class DumpRun:
             if entry.is_folder and not self._root.entries(f"{self.folder}/{entry.name}"):
                 self._root.remove_folder(f"{self.folder}/{entry.name}")
 
-    def _write_plan(self, plan: _Plan) -> None:
+    def _write_plan(self, plan: _RunRecord) -> None:
         self._root.write(f"{self.folder}/{PLAN}", orjson.dumps({**plan._asdict(), "id": self.id}))
 
     def _interrupted(self) -> tuple[str, dict[str, Any]] | None:
