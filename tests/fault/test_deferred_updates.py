@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kafka import KafkaConsumer, OffsetAndMetadata, TopicPartition
 
 from ingest.api import Store
 from sinks.hbase.settings import HBaseSettings
@@ -147,8 +148,15 @@ class Counting:
         self.service.write(self.content)
 
     def forget(self, name: str) -> None:
-        """Remove the checkpoint of a pipeline."""
+        """Remove the checkpoint of a pipeline, and the newest commits of its group, as if it was killed before these."""
         shutil.rmtree(self.service.checkpoint(name).folder)
+        group = self.content["pipelines"][name]["source"]["kafka"]["group"]
+        consumer = KafkaConsumer(bootstrap_servers=self._kafka.brokers, group_id=group)
+        try:
+            earlier = {TopicPartition(self.topic, number): OffsetAndMetadata(0, "", -1) for number in range(PARTITIONS)}
+            consumer.commit(earlier)
+        finally:
+            consumer.close()
 
     def finish(self) -> None:
         """Process the whole topic, stop the service, and compare the sums."""
