@@ -148,7 +148,7 @@ class Counting:
         self.service.write(self.content)
 
     def forget(self, name: str) -> None:
-        """Remove the checkpoint of a pipeline, and the newest commits of its group, as if it was killed before these."""
+        """Remove the checkpoint of a pipeline, and the commits of its group, as if it was killed before these."""
         shutil.rmtree(self.service.checkpoint(name).folder)
         group = self.content["pipelines"][name]["source"]["kafka"]["group"]
         consumer = KafkaConsumer(bootstrap_servers=self._kafka.brokers, group_id=group)
@@ -164,7 +164,7 @@ class Counting:
         for name in self.tables:
             self.service.wait_for_offsets(ends, name, self.topic)
         for table in self.tables.values():
-            self.service.wait_for(partial(self._is_compacted, table), f"a compaction of {table}")
+            self.service.wait_for(partial(self._is_compacted, table), f"a compaction of {table}", 180)
         assert self.service.stop() == 0, self.service.last_lines()
         assert self.found() == dict.fromkeys(self.tables, self._sums)
 
