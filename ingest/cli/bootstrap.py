@@ -7,6 +7,7 @@ import typer
 from ingest.amounts import counted
 from ingest.cli.command import FileArgument
 from ingest.cli.output import Output
+from ingest.cli.stash import note_unpinned
 
 if TYPE_CHECKING:
     from ingest.service.dumps.bootstrap import OpenedBootstrap, SourceTable
@@ -74,10 +75,7 @@ def bootstrap(  # noqa: PLR0913 - the options of the command
     dumped = table or (target.table if source is None else source.table)
     request = BootstrapRequest(dump, at, dumped, target, is_concurrent=concurrent)
 
-    def on_unpinned(reason: str) -> None:
-        out.note(f"the dump may expire while it is loaded: {reason}", "yellow")
-
-    with opened_bootstrap(configuration, catalog, request, source, on_unpinned=on_unpinned) as opened:
+    with opened_bootstrap(configuration, catalog, request, source, on_unpinned=note_unpinned(out)) as opened:
         _run(out, opened)
         verified = None if no_verify else _verified(out, opened)
         _show(out, to, opened, verified)

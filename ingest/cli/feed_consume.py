@@ -11,6 +11,7 @@ import typer
 from ingest.amounts import counted
 from ingest.cli.command import FileArgument, TableArgument
 from ingest.cli.output import Output
+from ingest.cli.stash import note_unpinned
 
 if TYPE_CHECKING:
     from ingest.config.model import Configuration
@@ -172,10 +173,7 @@ def _gap_policy(
         return
     from sinks.bootstrap.restart import restart_from_dump
 
-    def on_unpinned(reason: str) -> None:
-        out.note(f"the dump may expire while it is read: {reason}", "yellow")
-
-    with restart_from_dump(root, feed.store, table, on_unpinned=on_unpinned) as policy:
+    with restart_from_dump(root, feed.store, table, on_unpinned=note_unpinned(out)) as policy:
         yield policy
 
 

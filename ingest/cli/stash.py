@@ -1,6 +1,7 @@
 """`ingest stash ls`, `tables`, `splits`, `cat`, `verify` and `diff`: read dumps."""
 
 from collections import Counter
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -271,6 +272,11 @@ def diff(
     out.done(", ".join(f"{counts[kind]:,} {kind}" for kind in _SIGNS))
 
 
+def note_unpinned(out: Output) -> Callable[[str], None]:
+    """What is called with the reason why a dump that the command reads could not be pinned."""
+    return lambda reason: out.note(f"the dump may expire while it is read: {reason}", "yellow")
+
+
 def _reader(root: str, at: str | None) -> "StashReader":
     from sinks.dumps.reader import StashReader
 
@@ -284,10 +290,7 @@ def _pinned(out: Output, root: str, at: str | None) -> "StashReader":
     """A reader with a pin, so that the dump does not expire meanwhile; a context manager."""
     from sinks.dumps.reader import StashReader
 
-    def on_unpinned(reason: str) -> None:
-        out.note(f"the dump may expire while it is read: {reason}", "yellow")
-
-    return StashReader(root).locked_view(at, on_unpinned=on_unpinned)
+    return StashReader(root).locked_view(at, on_unpinned=note_unpinned(out))
 
 
 def _about(dump: "Dump | None", run_id: str | None) -> dict[str, object]:
