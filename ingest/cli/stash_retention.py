@@ -1,5 +1,6 @@
 """`ingest stash expire`, `pin` and `unpin`: how long dumps stay."""
 
+import shlex
 from typing import Annotated
 
 import typer
@@ -65,7 +66,8 @@ def expire(
         out.note(f"kept: {name}: {reason}", "dim")
     out.done(f"{counted(len(names), 'dump')} {'would be removed' if dry_run else 'removed'}")
     if dry_run and plan.expired:
-        out.next(f"ingest stash expire {root} --keep {keep}")
+        options = ["--keep", keep, "--keep-last", str(keep_last), "--incomplete", incomplete]
+        out.next(shlex.join(["ingest", "stash", "expire", root, *options]))
 
 
 def pin(

@@ -17,6 +17,7 @@ FEED_CODES: dict[str, tuple[type[api.IngestError], str]] = {
         errors.ParentUnknownError,
         "A consumer group lacks the lease of a shard, so it is unknown how far the group has read the shard.",
     ),
+    "feed_group_in_use": (api.ConflictError, "A group that is removed has a worker that runs."),
     "shard_requested": (
         api.ConfigError,
         "A split or a merge names a shard that the next micro-batch splits or merges already.",

@@ -269,12 +269,14 @@ REMEDIES: Mapping[str, str] = {
     "change_too_large": "Divide the event, or write to a table without `feed`.",
     "feed_undeclared": "Declare `feed` of the table, or start its pipeline without `feed`, which closes the feed.",
     "rollback_of_feed": "Remove `feed` of the table and start its pipeline, which closes the feed; then roll back.",
-    "updates_changed": "Declare `updates` as they are recorded; the pipeline resumes by itself. If the table has no rows, declare it without `updates` under `tables`, and restart the pipeline.",
+    "updates_changed": "Declare `updates` as they are recorded; the pipeline resumes by itself. If the table has no "
+    "rows, declare it without `updates` under `tables`, and restart the pipeline.",
     "updates_differ": "Declare `updates` as they are recorded, or write to a new table.",
     "bad_shard_merge": "Name two adjacent shards, that of the lower row keys first; `ingest feed describe` lists them.",
     "bad_shard_split": "Name a row key inside of the shard; `ingest feed describe` lists the shards.",
     "invalid_iterator": "Create an iterator with `ingest feed iterator`.",
     "parent_unknown": "Restore the lease, or read the feed with another group.",
+    "feed_group_in_use": "Stop the workers of the group, then remove it.",
     "shard_requested": "Wait for the next micro-batch; `ingest feed describe` lists the requests.",
     "shard_closed": "Name an open shard; `ingest feed describe` lists them.",
     "shard_lease_lost": "None: the other worker delivers the changes since the last checkpoint again. If it is "

@@ -72,6 +72,7 @@ class FeedConsumer:
         self._on_retry = on_retry
         self._delivered = failpoint.point("changes_delivered")
         self._checkpointed = failpoint.point("changes_checkpointed")
+        self._is_ending = False
         self.consumed = Consumed()
 
     def run(self, *, once: bool = False) -> Consumed:
@@ -157,15 +158,16 @@ class FeedConsumer:
             try:
                 return call()
             except IngestError as error:
-                if error.disposition is not Disposition.RETRY:
+                if error.disposition is not Disposition.RETRY or self._is_ending:
                     raise
                 self._on_retry(error)
-                if self._has_ended(delay_s):
+                if self._wait_keeping_leases(delay_s):
+                    self._is_ending = True
                     raise
                 delay_s = min(2 * delay_s, MAX_RETRY_S)
 
-    def _has_ended(self, wait_s: float) -> bool:
-        """Whether the consumer should end, after some seconds in which it keeps its leases."""
+    def _wait_keeping_leases(self, wait_s: float) -> bool:
+        """Wait for some seconds; returns whether the consumer should end."""
         while wait_s > 0:
             if self._wait(min(wait_s, RENEW_S)):
                 return True

@@ -236,12 +236,13 @@ class GroupMember:
         """Record a position of a shard, unless a later one is recorded, and the number of gaps before it."""
         if self._held.get(held.shard) is not held:
             raise self._lost(held.shard)
+        held.settle()
         if covered < held.covered:
             return
         owner = "" if position == SHARD_END else None
-        if not self._store(held, position=position, owner=owner, gaps=gaps):
+        gaps = gaps if covered > held.covered else 0  # those of a call whose answer was lost are recorded
+        if not self._store(held, position=position, owner=owner, gaps=gaps, covered=covered):
             raise self._lost(held.shard)
-        held.covered = covered
         if position == SHARD_END:
             self._end(held)
 
@@ -315,15 +316,28 @@ class GroupMember:
 
     def _renew(self, held: HeldLease, *, releases: bool = False) -> None:
         """Renew a lease, or pass it on to the worker that has requested it."""
+        held.settle()
+        if held.lease.owner != self._worker:  # passed on, or at its end, by a call whose answer was lost
+            if held.lease.position != SHARD_END:
+                self._held.pop(held.shard, None)
+            return
         position = held.position if held.is_settled and held.position != SHARD_END else held.lease.position
         wanted_by = held.lease.wanted_by if held.is_settled else ""
         owner = "" if releases else wanted_by or self._worker
         if not self._store(held, position=position, owner=owner) or owner != self._worker:
             self._held.pop(held.shard, None)
 
-    def _store(self, held: HeldLease, *, position: str, owner: str | None = None, gaps: int = 0) -> bool:
+    def _store(
+        self,
+        held: HeldLease,
+        *,
+        position: str,
+        owner: str | None = None,
+        gaps: int = 0,
+        covered: tuple[int, int] | None = None,
+    ) -> bool:
         """Store a lease of this worker; False if another worker has it, so that it is no longer held."""
-        is_stored = held.store(position=position, owner=owner, gaps=gaps)
+        is_stored = held.store(position=position, owner=owner, gaps=gaps, covered=covered)
         if not is_stored:
             self._held.pop(held.shard, None)
         return is_stored

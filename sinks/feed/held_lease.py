@@ -20,6 +20,7 @@ class HeldLease:
         active_s: when it had its last change or heartbeat.
         deliveries: number of deliveries so far.
         covered: by checkpoints: number of deliveries, and number of changes of the next one.
+        asked: a lease, and what it covers, whose call has no answer yet; None if the last one was answered.
     """
 
     leases: LeaseStore
@@ -31,20 +32,37 @@ class HeldLease:
     active_s: float
     deliveries: int = 0
     covered: tuple[int, int] = (0, 0)
+    asked: tuple[ShardLease, tuple[int, int]] | None = None
 
     @property
     def is_settled(self) -> bool:
         """Whether every delivery has its checkpoint."""
         return self.deliveries == self.covered[0]
 
-    def store(self, *, position: str, owner: str | None = None, gaps: int = 0) -> bool:
+    def settle(self) -> None:
         """
-        Store the lease with its next counter.
+        Learn whether a call was executed whose answer was lost.
+
+        Raises:
+            StoreError: the leases are unavailable.
+        """
+        if self.asked is not None:
+            lease, covered = self.asked
+            if self.leases.read(self.group).get(self.shard) == lease.to_text():
+                self.lease, self.covered = lease, covered
+            self.asked = None
+
+    def store(
+        self, *, position: str, owner: str | None = None, gaps: int = 0, covered: tuple[int, int] | None = None
+    ) -> bool:
+        """
+        Store the lease with its next counter; no earlier call may be without an answer.
 
         Args:
             position: of the last checkpoint.
             owner: next owner; "" for none, None for this worker.
             gaps: number of gaps that were skipped since the last checkpoint.
+            covered: what the position covers; None for what was covered before.
 
         Returns:
             False if another worker has the lease.
@@ -62,8 +80,11 @@ class HeldLease:
                 wanted_by=before.wanted_by if new_owner == self.worker else "",
                 gaps=before.gaps + gaps,
             )
-            if self.leases.replace(self.group, self.shard, before.to_text(), after.to_text()):
-                self.lease = after
+            self.asked = after, covered or self.covered
+            is_stored = self.leases.replace(self.group, self.shard, before.to_text(), after.to_text())
+            self.asked = None
+            if is_stored:
+                self.lease, self.covered = after, covered or self.covered
                 return True
             text = self.leases.read(self.group).get(self.shard)
             present = None if text is None else ShardLease.from_text(text)

@@ -8,19 +8,22 @@ may write, as files.
 
 import fcntl
 import re
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
 
-from ingest.api import ConfigError, IntegrityError, Store
+from ingest.api import ConfigError, ConflictError, IntegrityError, Store
 from ingest.durable import file_errors, make_folder, open_private, sync_folder, write_durably
 
 SHARD_END = "SHARD_END"
 """Position of a lease whose shard has been read to its end."""
+RENEWED_S = 8.0
+"""A live worker has renewed its leases in this time: a little more than `RENEW_S` of `sinks.feed.balance`."""
 _GROUP = re.compile(r"[a-z0-9][a-z0-9_-]{0,99}")
 _PREFIX = "group."
 _FILE = ".json"
@@ -151,18 +154,38 @@ class LeaseStore(ABC):
             StoreError: the store is unavailable.
         """
 
-    def remove(self, group: str) -> None:
+    def remove(self, group: str, wait: Callable[[float], object] = time.sleep) -> None:
         """
         Remove a group with its leases; another one of this name starts anew.
 
         A call that was interrupted must be repeated before that: leases that are left keep their positions.
 
+        Args:
+            group: its name.
+            wait: waits for seconds, in which a live worker renews its leases.
+
         Raises:
+            ConflictError: a worker of the group runs.
             StoreError: the store is unavailable.
         """
         texts = self.read(group)
+        owned = {shard: text for shard, text in texts.items() if shard and _has_owner(text)}
+        if owned:
+            wait(RENEWED_S)
+            texts = self.read(group)
+            live = {shard for shard, text in owned.items() if texts.get(shard) not in (text, None)}
+            if live:
+                raise self._in_use(group)
         for shard in sorted(texts):  # the record first: a group that has it has all of its leases
-            self.replace(group, shard, texts[shard], None)
+            if not self.replace(group, shard, texts[shard], None):
+                raise self._in_use(group)
+
+    def _in_use(self, group: str) -> ConflictError:
+        return ConflictError(
+            f'group "{group}" has a worker that runs, and would create it again',
+            code="feed_group_in_use",
+            hint="stop its workers, then remove the group",
+        )
 
 
 class PropertyLeases(LeaseStore):
@@ -216,12 +239,16 @@ class FileLeases(LeaseStore):
             return tuple(sorted(each.name for each in self._folder.iterdir() if any(each.glob(f"*{_FILE}"))))
 
     def read(self, group: str) -> Mapping[int, str]:
-        """The texts of a group; a writer replaces a file in one step, so no lock is needed."""
+        """The texts of a group, read until no file has come or gone meanwhile: a text may name the lease of another."""
         folder = self._folder / group
         with file_errors(folder):
-            files = {int(file.stem): file for file in folder.glob(f"*{_FILE}") if file.stem.isdigit()}
-            found = ((shard, _read(file)) for shard, file in files.items())
-            return {shard: text for shard, text in found if text is not None}
+            files = _files(folder)
+            while True:
+                found = ((shard, _read(file)) for shard, file in files.items())
+                texts = {shard: text for shard, text in found if text is not None}
+                if (now := _files(folder)) == files:
+                    return texts
+                files = now
 
     def replace(self, group: str, shard: int, before: str | None, after: str | None) -> bool:
         """Replace a file."""
@@ -239,6 +266,11 @@ class FileLeases(LeaseStore):
             else:
                 write_durably(file, after.encode())
             return True
+
+
+def _files(folder: Path) -> dict[int, Path]:
+    """The files of the leases of a group, by shard."""
+    return {int(file.stem): file for file in sorted(folder.glob(f"*{_FILE}")) if file.stem.isdigit()}
 
 
 def check_group(name: str) -> str:
@@ -272,6 +304,13 @@ def _locked(folder: Path) -> Iterator[None]:
     with open_private(folder / _LOCK, "ab") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
+
+
+def _has_owner(text: str) -> bool:
+    try:
+        return bool(ShardLease.from_text(text).owner)
+    except IntegrityError:  # no worker can read it either, and it can be removed
+        return False
 
 
 def _unreadable(what: str) -> IntegrityError:

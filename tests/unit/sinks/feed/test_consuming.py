@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
-from ingest.api import Cell, IngestError, Row, SourceUnavailableError
+from ingest.api import Cell, IngestError, Row, SourceUnavailableError, StoreUnavailableError
 from sinks.feed import consuming
 from sinks.feed.balance import LEASE_S, RENEW_S
 from sinks.feed.client import FeedClient
@@ -13,7 +13,7 @@ from sinks.feed.consuming import FIRST_RETRY_S, IDLE_S, Consumed, FeedConsumer
 from sinks.feed.envelope import Message, OwnEnvelope
 from sinks.feed.gaps import GapPolicy, SkipGaps
 from sinks.feed.group import GroupMember, GroupOptions
-from sinks.feed.leases import PropertyLeases
+from sinks.feed.leases import LeaseStore, PropertyLeases, ShardLease
 from sinks.feed.outputs import ChangeOutput, LineOutput
 from sinks.feed.stream import Shard
 from sinks.memory import MemoryStore
@@ -46,10 +46,11 @@ class Setting:
 
     def __init__(self) -> None:
         self.ms, self.s = Clock(T + 1000), Clock(0.0)
-        store = MemoryStore(clock_ms=self.ms)
+        self.store = store = MemoryStore(clock_ms=self.ms)
         store.open()
         self.writer = FeedFixture(store)
-        self.client, self.leases = FeedClient(store, "orders", self.ms), PropertyLeases(store, "orders_feed")
+        self.client = FeedClient(store, "orders", self.ms)
+        self.leases: LeaseStore = PropertyLeases(store, "orders_feed")
         self.output = Recorded()
         self.waits: list[float] = []
         self.retried: list[IngestError] = []
@@ -112,6 +113,52 @@ def test_leases_are_kept_while_the_destination_is_unavailable(setting: Setting):
     assert sum(setting.waits) > 4 * LEASE_S
 
 
+class Unanswered(PropertyLeases):
+    """Leases of which one change is made, and has no answer."""
+
+    left = 0
+
+    def replace(self, group: str, shard: int, before: str | None, after: str | None) -> bool:
+        is_replaced = super().replace(group, shard, before, after)
+        self.left -= 1
+        if self.left == 0:
+            raise StoreUnavailableError("no answer")
+        return is_replaced
+
+
+@pytest.mark.parametrize("change", range(1, 7))
+@pytest.mark.parametrize("failures", [0, 4])
+def test_changes_are_copied_once_though_an_answer_about_a_lease_is_lost(
+    setting: Setting, change: int, failures: int
+) -> None:
+    """That of a checkpoint, or of a renewal while the destination is unavailable."""
+    setting.writer.put(b"a", b"b", b"c")
+    leases = setting.leases = Unanswered(setting.store, "orders_feed")
+    member = setting.member()
+    member.refresh()
+    leases.left = change
+    setting.output.failures = [SourceUnavailableError("away") for _ in range(failures)]
+    consumed = setting.consumer(member).run(once=True)
+    assert (setting.output.rows, consumed.changes, consumed.lost) == (["a", "b", "c"], 3, 0)
+    assert setting.consumer(setting.member("w2")).run(once=True).changes == 0
+
+
+def test_gap_is_counted_once_though_the_answer_of_its_checkpoint_is_lost(setting: Setting) -> None:
+    setting.writer.put(b"a")
+    assert setting.consumer(setting.member()).run(once=True).changes == 1
+    setting.writer.put(b"lost")
+    setting.ms.now += 3 * DAY_MS
+    setting.writer.put(b"b", time_ms=setting.ms.now)
+    leases = setting.leases = Unanswered(setting.store, "orders_feed")
+    member = setting.member("w2", gap_policy=SkipGaps())
+    member.refresh()
+    leases.left = 1
+    setting.output.on_write = lambda: None
+    consumed = setting.consumer(member).run(once=True)
+    texts = leases.read("g")
+    assert (len(consumed.gaps), [ShardLease.from_text(texts[shard]).gaps for shard in texts if shard]) == (1, [1])
+
+
 def test_rows_of_a_dump_that_is_unavailable_meanwhile_are_written_once(
     setting: Setting, monkeypatch: pytest.MonkeyPatch
 ):
@@ -150,6 +197,7 @@ def test_consumer_that_should_end_does_not_retry(setting: Setting):
     setting.ends_at = 5.0
     with pytest.raises(SourceUnavailableError):
         setting.consumer(setting.member()).run()
+    assert len(setting.retried) == 9 - len(setting.output.failures)  # each was noted once
 
 
 def test_page_of_a_lost_shard_is_delivered_by_the_other_worker(setting: Setting):

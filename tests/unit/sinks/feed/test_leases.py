@@ -6,8 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from ingest.api import ConfigError, IntegrityError
-from sinks.feed.leases import SHARD_END, FileLeases, GroupRecord, LeaseStore, PropertyLeases, ShardLease, check_group
+from ingest.api import ConfigError, ConflictError, IntegrityError
+from sinks.feed import leases as leases_module
+from sinks.feed.leases import (
+    RENEWED_S,
+    SHARD_END,
+    FileLeases,
+    GroupRecord,
+    LeaseStore,
+    PropertyLeases,
+    ShardLease,
+    check_group,
+)
 from sinks.memory import MemoryStore
 
 Opened = Callable[[], LeaseStore]
@@ -112,3 +122,47 @@ def test_name_of_a_group_is_checked(name: str):
     assert check_group("fraud-check_2") == "fraud-check_2"
     with pytest.raises(ConfigError, match="cannot be the name of a group"):
         check_group(name)
+
+
+def test_group_with_a_live_worker_is_not_removed(opened: Callable[[], LeaseStore]) -> None:
+    leases, lease = opened(), ShardLease("p", owner="w", counter=1)
+    assert leases.replace("a", 1, None, lease.to_text())
+
+    def renewed(_seconds: float) -> None:
+        later = lease._replace(counter=2)
+        assert leases.replace("a", 1, lease.to_text(), later.to_text())
+
+    with pytest.raises(ConflictError) as refused:
+        leases.remove("a", wait=renewed)
+    assert (refused.value.code, len(leases.read("a"))) == ("feed_group_in_use", 1)
+    waits: list[float] = []
+    leases.remove("a", wait=waits.append)
+    assert (leases.groups(), waits) == ((), [RENEWED_S])
+
+
+def test_lease_that_is_renewed_while_its_group_is_removed_is_no_leftover(
+    opened: Callable[[], LeaseStore], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leases = opened()
+    assert leases.replace("a", 1, None, ShardLease("p").to_text())
+    monkeypatch.setattr(leases, "replace", lambda *_: False)
+    with pytest.raises(ConflictError, match="has a worker that runs"):
+        leases.remove("a")
+
+
+def test_leases_that_are_created_while_a_group_is_read_are_read_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the record of a new group would name leases that seem to be missing."""
+    leases, reads = FileLeases(tmp_path), []
+    assert leases.replace("a", 0, None, "record")
+    read = leases_module._read
+
+    def beside_another(file: Path) -> str | None:
+        if not reads:
+            reads.append(file)
+            assert leases.replace("a", 1, None, "lease")
+        return read(file)
+
+    monkeypatch.setattr(leases_module, "_read", beside_another)
+    assert leases.read("a") == {0: "record", 1: "lease"}
