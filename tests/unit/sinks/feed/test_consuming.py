@@ -127,7 +127,7 @@ class Unanswered(PropertyLeases):
 
 
 @pytest.mark.parametrize("change", range(1, 7))
-@pytest.mark.parametrize("failures", [0, 4])
+@pytest.mark.parametrize("failures", [0, 3, 4])
 def test_changes_are_copied_once_though_an_answer_about_a_lease_is_lost(
     setting: Setting, change: int, failures: int
 ) -> None:
