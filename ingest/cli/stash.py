@@ -1,5 +1,6 @@
 """`ingest stash ls`, `tables`, `splits`, `cat`, `verify` and `diff`: read dumps."""
 
+import shlex
 from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
@@ -46,7 +47,7 @@ def ls(out: Output, root: RootArgument) -> None:
     from ingest.formats.times import moment
     from sinks.dumps.errors import StashCorruptError
     from sinks.dumps.listing import complete_dump, dump_names, unfinished_dumps
-    from sinks.dumps.lock import holder_of
+    from sinks.dumps.lock import STALE_MS, holder_of
     from sinks.dumps.pins import pins
     from sinks.files.root import existing_root, root_errors
 
@@ -56,9 +57,10 @@ def ls(out: Output, root: RootArgument) -> None:
         held = [pin for pin in pins(opened) if pin.expires_ms > now]
         holder = holder_of(opened)
         rows: list[tuple[str, ...]] = []
-        ids = {folder: run_id for run_id, folder in unfinished_dumps(opened).items()}
+        unfinished = unfinished_dumps(opened)
+        ids = {each.folder: run_id for run_id, each in unfinished.items() if each.can_be_resumed}
         names = dump_names(opened)
-        for name in (*names, *sorted(ids.keys() - set(names))):
+        for name in (*names, *sorted({each.folder for each in unfinished.values()} - {*names})):
             try:
                 dump, status = complete_dump(opened, name), "complete"
             except StashCorruptError as error:
@@ -78,11 +80,13 @@ def ls(out: Output, root: RootArgument) -> None:
             rows.append((name, status, *shown, str(about["id"] or ""), ", ".join(pin.id for pin in of_dump)))
     if rows and not out.is_json:
         out.table(("dump", "status", "#tables", "#rows", "#bytes", "id", "pins"), rows)
-    if holder is not None:
+    if holder is not None and now - holder.heartbeat_ms <= STALE_MS:
         out.note(f"in use by {holder}", "dim")
     out.done(counted(len(rows), "dump"))
-    if rows:
-        out.next(f"ingest stash tables {root}")
+    if any(row[1] == "complete" for row in rows):
+        out.next(shlex.join(["ingest", "stash", "tables", root]))
+    elif ids:
+        out.next(shlex.join(["ingest", "stash", "run", "FILE", "--root", root, "--resume", max(ids.values())]))
 
 
 def tables(out: Output, root: RootArgument, *, at: AtOption = None) -> None:

@@ -5,10 +5,9 @@ A dump is complete if it has `_SUCCESS` and its manifest, and all files of the m
 manifest; its tables and files are those of its folders.
 """
 
-import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -108,8 +107,26 @@ def dump_names(root: Root) -> list[str]:
         return []
 
 
-def unfinished_dumps(root: Root) -> dict[str, str]:
-    """Id -> folder of the dumps that are being made, or were interrupted and can be resumed; none without a root."""
+class UnfinishedDump(NamedTuple):
+    """
+    A dump that is being made, or was interrupted.
+
+    Attributes:
+        folder: of its files, below the root.
+        record: what its run has recorded; None if that cannot be read.
+    """
+
+    folder: str
+    record: Mapping[str, Any] | None
+
+    @property
+    def can_be_resumed(self) -> bool:
+        """Whether its plan was made."""
+        return self.record is not None and self.record.get("plan") is not None
+
+
+def unfinished_dumps(root: Root) -> dict[str, UnfinishedDump]:
+    """The dumps that are being made, or were interrupted, by their ids; none without a root."""
     try:
         folders = [entry.name for entry in root.entries("") if entry.is_folder]
     except FileNotFoundError:
@@ -118,10 +135,17 @@ def unfinished_dumps(root: Root) -> dict[str, str]:
     for folder in folders:
         if id_of_run(folder) is None and dump_time(folder) is None:
             continue
-        with contextlib.suppress(FileNotFoundError, ValueError, TypeError, KeyError):  # complete, or just begun
-            run_id = str(orjson.loads(root.read(f"{folder}/{PLAN}"))["id"])
-            if not root.exists(f"{folder}/{SUCCESS}"):
-                found[run_id] = folder
+        try:
+            content = root.read(f"{folder}/{PLAN}")
+        except FileNotFoundError:
+            continue  # complete, or just begun
+        try:
+            record = orjson.loads(content)
+            run_id = str(record["id"])
+        except (ValueError, TypeError, KeyError):
+            record, run_id = None, id_of_run(folder) or folder
+        if not root.exists(f"{folder}/{SUCCESS}"):
+            found[run_id] = UnfinishedDump(folder, record)
     return found
 
 

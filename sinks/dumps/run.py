@@ -91,7 +91,7 @@ class DumpRun:
         self._beat_s = beat_s
         self._lock = RootLock(root, f'the dump "{run_id}"', clock_ms=clock_ms)
         self._opened = ExitStack()
-        self._plan: _RunRecord | None = None
+        self._record: _RunRecord | None = None
         self._results: dict[str, dict[int, TableFile | None]] = {}
 
     def __enter__(self) -> Self:
@@ -149,7 +149,7 @@ class DumpRun:
         plan: Callable[[], Mapping[str, Any]] = dict,
     ) -> None:
         """
-        Start a new dump, now; what killed runs have left is removed.
+        Start a new dump, now; what killed runs have left is removed once it is planned.
 
         Args:
             tables: that are dumped; also those that may have no rows.
@@ -163,23 +163,23 @@ class DumpRun:
         check_tables(list(tables))
         start_ms = self._clock_ms()
         with root_errors(self._root):
-            self._remove_leftovers()
             if dump_name(start_ms) in dump_names(self._root):
                 raise self._exists(dump_name(start_ms))
             self._refuse_later(start_ms)
-        self._plan = _RunRecord(start_ms, list(tables), file_format.value, None)
+        self._record = _RunRecord(start_ms, list(tables), file_format.value, None)
         with root_errors(self._root):
             self._root.make_folder(f"{self.folder}/{PARTS}")
-            self._write_plan(self._plan)  # a sweep of bodies sees the dump before it reads its first row
+            self._write_record(self._record)  # a sweep of bodies sees the dump before it reads its first row
         try:
             self.plan = plan()
         except BaseException:
             with contextlib.suppress(OSError):
                 self._root.remove_tree(self.folder)
             raise
-        self._plan = self._plan._replace(plan=self.plan)
+        self._record = self._record._replace(plan=self.plan)
         with root_errors(self._root):
-            self._write_plan(self._plan)
+            self._remove_leftovers()
+            self._write_record(self._record)
 
     def resume(self) -> None:
         """
@@ -190,20 +190,21 @@ class DumpRun:
             IntegrityError: its plan cannot be read.
         """
         with root_errors(self._root):
-            found = self._interrupted()
-            if found is None or found[1].get("plan") is None:
-                known = ", ".join(unfinished_dumps(self._root)) or "none"
+            unfinished = unfinished_dumps(self._root)
+            found = unfinished.get(self.id)
+            if found is None or (found.record is not None and not found.can_be_resumed):
+                known = ", ".join(run_id for run_id, each in unfinished.items() if each.can_be_resumed) or "none"
                 raise NotFoundError(
-                    f'no interrupted dump has the id "{self.id}"',
+                    f'no interrupted dump that can be resumed has the id "{self.id}"',
                     hint=f"there is {known}; a new dump starts without --resume",
                 )
-            folder, content = found
-            self._folder = folder  # it has its final name if the run ended after the rename
+            self._folder = found.folder  # it has its final name if the run ended after the rename
             try:
-                self._plan = _RunRecord(*(content[name] for name in _RunRecord._fields))
-                self.plan = self._plan.plan or {}
-                for _, entry in self._root.files_below(f"{folder}/{PARTS}"):
-                    result = orjson.loads(self._root.read(f"{folder}/{PARTS}/{entry.name}"))
+                record = found.record or {}
+                self._record = _RunRecord(*(record[name] for name in _RunRecord._fields))
+                self.plan = self._record.plan or {}
+                for _, entry in self._root.files_below(f"{found.folder}/{PARTS}"):
+                    result = orjson.loads(self._root.read(f"{found.folder}/{PARTS}/{entry.name}"))
                     file = result["file"] and TableFile.from_json(result["file"])
                     self._results.setdefault(result["table"], {})[result["part"]] = file
             except (ValueError, TypeError, KeyError) as error:
@@ -287,9 +288,9 @@ class DumpRun:
 
     @property
     def _started(self) -> _RunRecord:
-        if self._plan is None:
+        if self._record is None:
             raise LifecycleError("a dump is used before it has started")
-        return self._plan
+        return self._record
 
     def _create_success(self, content: bytes) -> None:
         path = f"{self.name}/{SUCCESS}"
@@ -316,18 +317,21 @@ class DumpRun:
             if entry.is_folder and not self._root.entries(f"{self.folder}/{entry.name}"):
                 self._root.remove_folder(f"{self.folder}/{entry.name}")
 
-    def _write_plan(self, plan: _RunRecord) -> None:
-        self._root.write(f"{self.folder}/{PLAN}", orjson.dumps({**plan._asdict(), "id": self.id}))
+    def _write_record(self, record: _RunRecord) -> None:
+        self._root.write(f"{self.folder}/{PLAN}", orjson.dumps({**record._asdict(), "id": self.id}))
 
-    def _interrupted(self) -> tuple[str, dict[str, Any]] | None:
-        """Folder and plan of the run of this id that did not finish."""
-        folder = unfinished_dumps(self._root).get(self.id)
-        return None if folder is None else (folder, orjson.loads(self._root.read(f"{folder}/{PLAN}")))
+    def leftover_bytes(self) -> int:
+        """Size of the files that `start` removes, which killed runs have left."""
+        with root_errors(self._root):
+            return sum(entry.size for folder in self._leftovers() for _, entry in self._root.files_below(folder))
 
     def _remove_leftovers(self) -> None:
-        for entry in self._root.entries(""):
-            if entry.is_folder and id_of_run(entry.name) is not None:
-                self._root.remove_tree(entry.name)
+        for folder in self._leftovers():
+            self._root.remove_tree(folder)
+
+    def _leftovers(self) -> list[str]:
+        folders = [entry.name for entry in self._root.entries("") if entry.is_folder]
+        return [folder for folder in folders if folder != self._folder and id_of_run(folder) is not None]
 
     def _refuse_later(self, start_ms: int) -> None:
         """Refuse a start before that of a complete dump: readers would not find the new dump."""

@@ -152,7 +152,8 @@ class TableDump:
                 raise ConfigError("no table of the dump has a body store", hint="leave out `bodies`")
             found.append((sources, planned))
             if not self._request.ignore_space:
-                check_space(root, planned, sources)
+                check_space(root, planned, sources, run.leftover_bytes())
+            _ = self._engine.tasks  # what it refuses is refused before an interrupted dump is removed
             return {each.name: each.to_json() for each in planned}
 
         run.start(tables, FileFormat[self._request.format.upper()], plan)

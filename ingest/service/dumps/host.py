@@ -100,7 +100,7 @@ def sources_of(
 
 class SparkWhenNeeded:
     """
-    A Spark session for a dump alone, which starts with the first unit of work: what is refused is refused at once.
+    A Spark session for a dump alone, which starts when it is first used, after the checks of the dump.
 
     Args:
         configuration: has the options of the session.

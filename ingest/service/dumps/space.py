@@ -12,12 +12,18 @@ from sinks.dumps.manifest import DumpedTable
 from sinks.files.root import Root, root_errors
 
 
-def check_space(root: Root, planned: Sequence[PlannedTable], sources: DumpSources) -> None:
+def check_space(root: Root, planned: Sequence[PlannedTable], sources: DumpSources, freed_bytes: int = 0) -> None:
     """
     Refuse a dump that would fill the file system of the root.
 
     A dump needs about as much space as the last one of the same tables, or else, as an upper bound, as the files of the
     tables in their stores.
+
+    Args:
+        root: that gets the dump.
+        planned: its tables.
+        sources: of the tables.
+        freed_bytes: of files that are removed before it is made.
 
     Raises:
         StoreUnavailableError: there is less free space.
@@ -27,7 +33,7 @@ def check_space(root: Root, planned: Sequence[PlannedTable], sources: DumpSource
     if free is None:
         return
     needed = _needed_bytes(root, planned, sources)
-    if needed > free:
+    if needed > free + freed_bytes:
         raise StoreUnavailableError(
             f'the dump needs about {size(needed)}, and "{root}" has {size(free)} free',
             code="disk_full",

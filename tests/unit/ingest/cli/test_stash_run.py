@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ingest.api import NotFoundError
+from ingest.api import ConfigError, NotFoundError
 from ingest.catalog import Catalog
 from ingest.config.model import Configuration
 from ingest.observe.health import Health
@@ -22,6 +22,8 @@ from ingest.service.endpoint.access import token_file
 from ingest.service.endpoint.http import HttpEndpoint
 from ingest.service.stores import SharedStores
 from sinks.dumps.reader import StashReader
+from sinks.dumps.run import DumpRun
+from sinks.files.local_root import LocalRoot
 from sinks.rocksdb.store import RocksDBStore
 from sinks.rocksdb.views import VIEWS
 from tests.support.endpoint import TOKEN, pages, published
@@ -236,3 +238,19 @@ def test_same_duties(shared):
         DumpDuty(DumpRequest(root="dumps", tables=("x",))).run(
             DutyRun(DutyContext(shared, None, 2), 1, Cancellation(), lambda _progress: None)
         )
+
+
+@pytest.mark.usefixtures("configuration")
+def test_dump_that_can_be_resumed_is_kept_while_spark_cannot_start(ingest, folder, monkeypatch):
+    class Refusing:
+        @property
+        def tasks(self) -> int:
+            raise ConfigError("JAVA_HOME is not set")
+
+    with DumpRun(LocalRoot(folder / "dumps"), "killed") as run:
+        run.start([TABLE])
+    monkeypatch.setattr("ingest.service.dumps.host.SparkWhenNeeded", lambda *_arguments: Refusing())
+    refused = ingest(*ALONE)
+    assert (refused.code, "JAVA_HOME is not set" in refused.err) == (2, True)
+    assert ingest("stash", "ls", "dumps", "--output", "json").lines[0]["id"] == "killed"
+    assert "next: ingest stash run FILE --root dumps --resume killed" in ingest("stash", "ls", "dumps").err

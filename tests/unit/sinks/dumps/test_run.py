@@ -6,7 +6,9 @@ import re
 
 import pytest
 
-from ingest.api import ConflictError, NotFoundError
+from ingest.api import ConfigError, ConflictError, IntegrityError, NotFoundError
+from sinks.dumps.listing import complete_dumps, unfinished_dumps
+from sinks.dumps.lock import RootLock
 from sinks.dumps.manifest import DumpedTable
 from sinks.dumps.reader import StashReader
 from sinks.dumps.run import DumpRun
@@ -111,3 +113,93 @@ def test_start_before_a_complete_dump_is_refused(root):
         make_dump(root, {TABLE: [rows_of(b"b")]})
     root.remove_file(f"{later}/_SUCCESS")
     assert make_dump(root, {TABLE: [rows_of(b"b")]}).dump == DUMP
+
+
+def written(root, run: DumpRun, *parts: int) -> None:
+    for part in parts:
+        run.add(TABLE, part, write_table_file(root, run.folder, TABLE, part, rows_of(b"%d" % part)))
+
+
+def test_file_that_was_changed_after_it_was_written_is_not_published(root, tmp_path):
+    with DumpRun(root, "r", clock_ms=lambda: START_MS) as run:
+        run.start([TABLE])
+        written(root, run, 0, 1)
+        first, second = sorted((tmp_path / "dumps" / run.folder / "answer~testclient1").iterdir())
+        content = first.read_bytes()
+        first.write_bytes(content[:-1])
+        with pytest.raises(IntegrityError, match="bytes, but"):
+            run.finish({TABLE: DumpedTable(())})
+        first.write_bytes(content)
+        kept = second.read_bytes()
+        second.unlink()
+        with pytest.raises(IntegrityError, match="is missing"):
+            run.finish({TABLE: DumpedTable(())})
+        assert list(root.entries("")) == [each for each in root.entries("") if each.name.startswith("_")]
+        second.write_bytes(kept)
+        run.finish({TABLE: DumpedTable(())})
+    assert [row.key for row in StashReader(root).scan(TABLE)] == [b"0", b"1"]
+
+
+def test_files_of_repeated_attempts_are_removed_and_the_others_are_in_order(root, tmp_path):
+    with DumpRun(root, "r", clock_ms=lambda: START_MS) as run:
+        run.start([TABLE])
+        written(root, run, 2, 0)
+        write_table_file(root, run.folder, TABLE, 7, rows_of(b"twice"))  # its task was repeated with other numbers
+        written(root, run, 1)
+        manifest = run.finish({TABLE: DumpedTable(())})
+    assert [file.first_row for file in manifest.tables[TABLE].files] == [b"0", b"1", b"2"]
+    assert len(list((tmp_path / "dumps" / DUMP / "answer~testclient1").iterdir())) == 3
+
+
+@pytest.mark.parametrize("checks", [0, 1, 2])
+def test_run_that_has_lost_its_lock_publishes_nothing(root, monkeypatch, checks: int):
+    lost: list[int] = []
+
+    def check(_lock: RootLock) -> None:
+        lost.append(checks)
+        if len(lost) > checks:
+            raise ConflictError("another process has taken the lock")
+
+    with DumpRun(root, "r", clock_ms=lambda: START_MS) as run:
+        run.start([TABLE])
+        written(root, run, 0)
+        monkeypatch.setattr(RootLock, "check", check)
+        with pytest.raises(ConflictError, match="taken the lock"):
+            run.finish({TABLE: DumpedTable(())})
+        monkeypatch.undo()
+        assert complete_dumps(root) == []
+        has_manifest = any(root.exists(f"{folder}/_MANIFEST.json") for folder in (run.folder, DUMP))
+        assert (root.exists(DUMP), has_manifest) == (checks == 2, checks == 2)
+
+
+def test_refused_start_keeps_the_dump_that_can_be_resumed(root):
+    with DumpRun(root, "killed", clock_ms=lambda: START_MS) as run:
+        run.start([TABLE])
+        written(root, run, 0)
+
+    def refused() -> dict[str, object]:
+        assert other.leftover_bytes() > 0
+        raise ConfigError("no such table")
+
+    with DumpRun(root, "other", clock_ms=lambda: START_MS + 1_000) as other, pytest.raises(ConfigError):
+        other.start([TABLE], plan=refused)
+    with DumpRun(root, "killed", clock_ms=lambda: START_MS + 2_000) as resumed:
+        resumed.resume()
+        assert resumed.done(TABLE).keys() == {0}
+    make_dump(root, {TABLE: [rows_of(b"a")]}, at_ms=START_MS + 3_000)
+    assert unfinished_dumps(root) == {}
+
+
+def test_run_whose_plan_was_not_made_or_is_damaged_cannot_be_resumed(root):
+    for run_id, content in (("planning", b'{"id": "planning", "plan": null}'), ("damaged", b"{")):
+        root.make_folder(f"_run-{run_id}")
+        root.write(f"_run-{run_id}/_PLAN.json", content)
+    assert {run_id: each.can_be_resumed for run_id, each in unfinished_dumps(root).items()} == {
+        "damaged": False,
+        "planning": False,
+    }
+    for run_id, error in (("planning", NotFoundError), ("damaged", IntegrityError), ("other", NotFoundError)):
+        with DumpRun(root, run_id) as run, pytest.raises(error) as refused:
+            run.resume()
+        assert "--resume" in (refused.value.hint or "")
+        assert ("there is none; " in (refused.value.hint or "")) == (error is NotFoundError)
