@@ -20,6 +20,8 @@ from ingest.cli.command import (
 from ingest.cli.output import Output
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from ingest.api import NotFoundError, Scan, ScanCounts, TimeRange
 
 RowArgument = Annotated[
@@ -85,7 +87,7 @@ def get(  # noqa: PLR0913 - the options of the command
         out.done(merged_of(merged))
         out.next(shlex.join(["ingest", "history", file, table, row]))
     elif original is None:
-        raise missing_row(row, table, times, f"'ingest scan {file} {table}' lists the rows")
+        raise missing_row(row, table, times, f"'ingest scan {file} {table}' lists the rows", wanted)
     else:
         what = (
             "the key of an update row; write the original row key"
@@ -95,12 +97,15 @@ def get(  # noqa: PLR0913 - the options of the command
         raise missing_row(row, table, times, f"this is {what}: {readable(original)}")
 
 
-def missing_row(row: str, table: str, times: "TimeRange | None", hint: str) -> "NotFoundError":
-    """The error for a row that a table does not have."""
+def missing_row(
+    row: str, table: str, times: "TimeRange | None", hint: str, columns: "Collection[bytes] | None" = None
+) -> "NotFoundError":
+    """The error for a row that a table does not have, or of which it has no cell in a time range or columns."""
     from ingest.api import ALL_TIMES, NotFoundError
 
-    in_range = "" if times in {None, ALL_TIMES} else " has a cell in the time range"
-    return NotFoundError(f'no row "{row}" in table "{table}"{in_range}', hint=hint)
+    places = [*(["the time range"] if times not in {None, ALL_TIMES} else []), *(["these columns"] if columns else [])]
+    has_none = f" has a cell in {' and '.join(places)}" if places else ""
+    return NotFoundError(f'no row "{row}" in table "{table}"{has_none}', hint=hint)
 
 
 def _refuse_stats(table: str, *, is_refused: bool) -> None:
@@ -125,5 +130,5 @@ def _show_raw(out: Output, file: str, table: str, row: str, scan: "Scan", counts
             for count, update in enumerate(updates, start=1):  # noqa: B007 - the last number is shown
                 show_update(out, update)
     if not count:
-        raise missing_row(row, table, scan.times, f"'ingest scan {file} {table}' lists the rows")
+        raise missing_row(row, table, scan.times, f"'ingest scan {file} {table}' lists the rows", scan.columns)
     out.done(counted(count, "update row"))

@@ -34,7 +34,7 @@ def history(
             raise ConfigError(f'table "{table}" has no deferred updates', hint=f"'ingest get {file} {table} {row}'")
         found = reader.merged.history(from_readable(row), wanted)
     if not found:
-        raise missing_row(row, table, None, f"'ingest scan {file} {table}' lists the rows")
+        raise missing_row(row, table, None, f"'ingest scan {file} {table}' lists the rows", wanted)
     for entry in found:
         show_history(out, entry)
     out.done(counted(len(found), "update row"))

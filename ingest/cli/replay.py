@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ingest.service.replay.state import ReplayTotals
 
 _MEANINGS = {
-    "whole": "whole logged batches, at their own times",
+    "whole": "whole logged batches, at their own times; in tables with deferred updates at new ones",
     "part": "parts of logged batches, one ms before their times",
     "unlogged": "records in no logged batch",
 }

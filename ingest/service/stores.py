@@ -169,7 +169,10 @@ def _driver_store(configuration: Configuration, name: str, store: Store[Any], pi
     def prepare(store: Store[Any]) -> None:
         if not store.capabilities.written_by_driver:
             return
-        for table in declared_in(name, configuration.tables.values()).values():
+        declared = declared_in(name, configuration.tables.values()).values()
+        for table in declared:  # first all of them: a start that is refused changes no table
+            refuse_other_updates(store, table)
+        for table in declared:
             ensure_declared(store, table)
         for pipeline in pipelines:
             # only with the store open: until then another process may own it and read them

@@ -182,7 +182,7 @@ class PipelineTables:
             self._checkpoint.check_locked()
             _log.warning("the last batch runs anew at a later time; its deferred updates are removed", batch=batch_id)
             withdraw(batch_id, time_ms)
-            self._tables.remove_batch(time_ms)
+            self._tables.remove_batch(int(self._times.name_of(batch_id)), time_ms)
             self._times.renew(batch_id, self._newest_ms())
 
     def _runs_anew(self, batch_id: int, time_ms: int) -> bool:

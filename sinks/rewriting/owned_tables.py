@@ -15,7 +15,7 @@ from sinks.rewriting.rolled_back import remove_rolled_back
 from sinks.rewriting.rolling_forward import newest_change_ms, roll_back_changes, roll_forward
 from sinks.rowkeys.row_format import UPDATES
 from sinks.table_records import record_updates, refuse_other_updates
-from sinks.updates.marks import FORMER, MARK, OWNER, TableMark, former_owners
+from sinks.updates.marks import FORMER, MARK, OWNER, TableMark, former_owners, later_offsets
 from sinks.writing.driver_store import DriverStore
 
 
@@ -54,6 +54,7 @@ class OwnedTables:
         self._marks: dict[tuple[str, str], str | None] = {}
         # taken over, and not written since -> batch times up to which this pipeline, and then others, completed it
         self._taken: dict[str, tuple[int, int]] = {}
+        self._ended_at: dict[str, Mapping[str, object]] = {}  # of these: the offsets of this pipeline up to which
         self.feeds = OwnedFeeds(pipeline, stores, tables, others)
 
     @property
@@ -116,7 +117,7 @@ class OwnedTables:
             ConflictError: another pipeline owns a table; or as `sinks.rewriting.incomplete_updates.remove_updates`.
             StoreError: a store is unavailable.
         """
-        self._taken = {}
+        self._taken, self._ended_at = {}, {}
         self.check(take_over=take_over)
         for name, spec in self._declared():
             with self._stores[name].held() as store:
@@ -168,6 +169,9 @@ class OwnedTables:
         """
         The offsets up to which the tables with deferred updates are complete; None if none of them has a mark.
 
+        The mark of a table that was taken over, and not written since, is that of another pipeline: of what that one
+        does not read, this pipeline has written what it had when it lost the table.
+
         Args:
             is_new: whether a new checkpoint starts there; else the oldest mark counts if they differ, since the first
                 micro-batch was interrupted while it moved them.
@@ -176,7 +180,11 @@ class OwnedTables:
             ConflictError: the marks have different offsets, so some tables would lose events, or count them twice.
         """
         updated = {(name, spec.name) for name, spec in self._declared() if spec.updates}
-        known = {key: mark for key, mark in self._known().items() if key in updated}
+        known = {
+            key: replace(mark, offsets=later_offsets(self._ended_at.get(key[1], {}), mark.offsets))
+            for key, mark in self._known().items()
+            if key in updated
+        }
         marks = sorted(known.values(), key=lambda mark: mark.time_ms)
         if not marks:
             return None
@@ -207,9 +215,13 @@ class OwnedTables:
                 with self._stores[name].held() as store:
                     _remove(store, spec, 0 if mark is None else mark.time_ms + 1, on_found=on_found)
 
-    def remove_batch(self, time_ms: int) -> None:
+    def remove_batch(self, first_ms: int, last_ms: int) -> None:
         """
         Delete the updates of one micro-batch of this pipeline, and their changes, before it runs at another time.
+
+        Args:
+            first_ms: its first time; an earlier start may have renewed it without a table that is declared now.
+            last_ms: its last time.
 
         Raises:
             ConflictError: as `sinks.rewriting.incomplete_updates.remove_updates`.
@@ -217,10 +229,11 @@ class OwnedTables:
         """
         for name, spec in self._declared():
             ours_ms, theirs_ms = self._taken.get(spec.name, (-1, -1))
-            # what another pipeline wrote may have the same time
-            if spec.updates and not ours_ms < time_ms <= theirs_ms:
-                with self._stores[name].held() as store:
-                    _remove(store, spec, time_ms, time_ms)
+            # what another pipeline wrote may have the same times
+            for begin_ms, end_ms in ((first_ms, min(last_ms, ours_ms)), (max(first_ms, theirs_ms + 1), last_ms)):
+                if spec.updates and begin_ms <= end_ms:
+                    with self._stores[name].held() as store:
+                        _remove(store, spec, begin_ms, end_ms)
 
     def is_complete(self, time_ms: int, offsets: Mapping[str, object]) -> bool:
         """Whether the marks of all tables are those of a micro-batch, or of a later replay."""
@@ -318,15 +331,18 @@ class OwnedTables:
             # before the owner changes: a claim that was killed does this again
             if spec.updates:
                 _remove(store, spec, marked_ms + 1, on_found=on_found)
-            former[owner] = marked_ms
-            text = orjson.dumps(former, option=orjson.OPT_SORT_KEYS).decode()
+            former[owner] = TableMark(-1, {}) if mark is None else TableMark.from_text(mark, spec.name)
+            content = {name: each.to_json() for name, each in former.items()}
+            text = orjson.dumps(content, option=orjson.OPT_SORT_KEYS).decode()
             if not store.set_property(spec.name, FORMER, found.get(FORMER), text):
                 raise self._lost(spec.name)
         if owner != self._pipeline and not store.set_property(spec.name, OWNER, owner, self._pipeline):
             raise self._lost(spec.name)
-        theirs = [time_ms for name, time_ms in former.items() if name != self._pipeline]
+        theirs = [each.time_ms for name, each in former.items() if name != self._pipeline]
         if theirs and marked_ms <= max(theirs):  # also at a start after one that was interrupted here
-            self._taken[spec.name] = former.get(self._pipeline, -1), max(theirs)
+            ours = former.get(self._pipeline, TableMark(-1, {}))
+            self._taken[spec.name] = ours.time_ms, max(theirs)
+            self._ended_at[spec.name] = ours.offsets
         return mark
 
     def _moved(self, store: Store[Any], table: str, before: str | None, mark: TableMark) -> str:

@@ -7,6 +7,7 @@ mark belongs to a micro-batch that may run again; compaction, rollback and reads
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import orjson
 
@@ -14,8 +15,8 @@ from ingest.api import IntegrityError
 
 OWNER, MARK, FORMER = "owner", "mark", "former_owners"
 """
-Names of the properties of a table: the pipeline that writes it, its mark, and of former owners the times up to which
-they completed it: a JSON object, pipeline -> time of the mark when another pipeline took the table over, ms.
+Names of the properties of a table: the pipeline that writes it, its mark, and the marks of former owners: a JSON
+object, pipeline -> its mark when another pipeline took the table over.
 """
 
 
@@ -37,9 +38,12 @@ class TableMark:
 
     def to_text(self) -> str:
         """The mark as the value of a property."""
-        content = {"time": self.time_ms, "offsets": self.offsets}
-        ids = {"topic_ids": self.topic_ids} if self.topic_ids else {}
-        return orjson.dumps(content | ids, option=orjson.OPT_SORT_KEYS).decode()
+        return orjson.dumps(self.to_json(), option=orjson.OPT_SORT_KEYS).decode()
+
+    def to_json(self) -> dict[str, object]:
+        """The mark as plain data."""
+        content: dict[str, object] = {"time": self.time_ms, "offsets": self.offsets}
+        return content | ({"topic_ids": self.topic_ids} if self.topic_ids else {})
 
     @classmethod
     def from_text(cls, text: str, table: str) -> "TableMark":
@@ -51,28 +55,48 @@ class TableMark:
         """
         try:
             content = orjson.loads(text)
-            time_ms, offsets = content["time"], content["offsets"]
-            topic_ids = content.get("topic_ids", {})
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
+        except ValueError as error:
             raise _unreadable("mark", table) from error
-        if type(time_ms) is not int or not isinstance(offsets, dict) or not isinstance(topic_ids, dict):
-            raise _unreadable("mark", table)
-        return cls(time_ms, offsets, topic_ids)
+        return _mark_of(content, "mark", table)
 
 
-def former_owners(text: str | None, table: str) -> dict[str, int]:
+def former_owners(text: str | None, table: str) -> dict[str, TableMark]:
     """
-    The value of the property `FORMER`: pipeline -> time, ms.
+    The value of the property `FORMER`: pipeline -> its mark, with the time -1 if it had none.
 
     Raises:
         IntegrityError: it is none; the message names the table.
     """
     if text is None:
         return {}
+    what = "record of former owners"
     try:
-        return {name: int(time_ms) for name, time_ms in orjson.loads(text).items()}
-    except (ValueError, TypeError, AttributeError) as error:
-        raise _unreadable("record of former owners", table) from error
+        marks = orjson.loads(text).items()
+    except (ValueError, AttributeError) as error:
+        raise _unreadable(what, table) from error
+    return {name: _mark_of(content, what, table) for name, content in marks}
+
+
+def later_offsets(one: Mapping[str, object], other: Mapping[str, object]) -> dict[str, object]:
+    """The later of two offsets of a source, place by place; a place that only one of them has is kept."""
+    common = {name: _later(one[name], other[name]) for name in one.keys() & other.keys()}
+    return {**one, **other, **common}
+
+
+def _later(one: object, other: object) -> object:
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return later_offsets(one, other)
+    return max(one, other) if isinstance(one, int) and isinstance(other, int) else other
+
+
+def _mark_of(content: Any, what: str, table: str) -> TableMark:
+    try:
+        time_ms, offsets, topic_ids = content["time"], content["offsets"], content.get("topic_ids", {})
+    except (TypeError, KeyError, AttributeError) as error:
+        raise _unreadable(what, table) from error
+    if type(time_ms) is not int or not isinstance(offsets, dict) or not isinstance(topic_ids, dict):
+        raise _unreadable(what, table)
+    return TableMark(time_ms, offsets, topic_ids)
 
 
 def _unreadable(what: str, table: str) -> IntegrityError:

@@ -32,8 +32,8 @@ class NumberSettings(Model):
     """Options of processors of numbers."""
 
     type: NumberType = option(
-        "Form of the numbers: `decimal` (text such as `-3.5`, of any size and exact), `int64` (8 bytes, as HBase's "
-        "counters) or `float64` (8 bytes).",
+        "Form of the numbers: `decimal` (text such as `-3.5`, exact, with up to 400 digits), `int64` (8 bytes, as "
+        "HBase's counters) or `float64` (8 bytes).",
         default="decimal",
         strict=False,
         example="int64",

@@ -144,16 +144,16 @@ class TableCompaction:
         spec = store.describe_table(self._table)
         if spec is None:
             raise NotFoundError(f'there is no table "{self._table}"')
+        row_format = RowFormat.recorded(store, self._table)
+        # another processor would merge them into other values, for good
+        if row_format.updates != self._declared.updates:
+            raise UpdatesDifferError(self._table, self._declared.updates, row_format.updates)
         if mark is None:
             return None
         rules = CompactionRules(
             bound_of(mark.time_ms, self._request.older_than_ms),
             start_of(self._request.window_ms, 0),
         )
-        row_format = RowFormat.recorded(store, self._table)
-        # another processor would merge them into other values, for good
-        if row_format.updates != self._declared.updates:
-            raise UpdatesDifferError(self._table, self._declared.updates, row_format.updates)
         target = CompactionTarget(self._table, row_format, rules, is_dry_run)
         return target, whole_row_ranges(spec.splits, Distribution.of(row_format.buckets))
 
@@ -171,7 +171,10 @@ def table_with_updates(configuration: Configuration, name: str) -> tuple[Table, 
     )
     table = declared_table(configuration, name, if_none=elsewhere)
     if table.updates is None:
-        raise ConfigError(f'table "{name}" has no deferred updates, so there is nothing to compact or to roll back')
+        raise ConfigError(
+            f'the file declares no deferred updates for table "{name}", so there is nothing to compact or to roll back',
+            hint="'ingest table plan' shows whether the table has some",
+        )
     for pipeline in configuration.pipelines.values():
         if table in configuration.updated_by(pipeline):
             return table, pipeline

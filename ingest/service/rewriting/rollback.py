@@ -9,7 +9,16 @@ from typing import Any, Self
 from pydantic import ConfigDict
 
 from ingest.amounts import counted
-from ingest.api import ConfigError, ConflictError, IngestError, Model, NotFoundError, Store
+from ingest.api import (
+    ConfigError,
+    ConflictError,
+    IngestError,
+    Model,
+    NotFoundError,
+    Store,
+    TableSpec,
+    UpdatesDifferError,
+)
 from ingest.catalog import Catalog
 from ingest.config.model import Configuration
 from ingest.formats.times import moment
@@ -111,7 +120,7 @@ class TableRollback:
 
     Args:
         calls: of its store, open for writing; for a dry run it may be open for reading.
-        table: its name.
+        declared: declaration of the table.
         interval: batch times whose updates are deleted.
         group: the tables of the pipeline that writes it.
         clock: monotonic seconds.
@@ -120,7 +129,7 @@ class TableRollback:
     def __init__(
         self,
         calls: StoreCalls,
-        table: str,
+        declared: TableSpec,
         interval: Interval,
         group: TableGroup,
         *,
@@ -129,7 +138,8 @@ class TableRollback:
         if interval.first_ms > interval.last_ms:
             raise ConfigError("the interval is empty: --from is after --to", hint="times without a zone are UTC")
         self._calls = calls
-        self._table = table
+        self._declared = declared
+        self._table = declared.name
         self._interval = interval
         self._group = group
         self._clock = clock
@@ -140,6 +150,7 @@ class TableRollback:
 
         Raises:
             NotFoundError: the store has no such table.
+            UpdatesDifferError: its rows were written with other deferred updates than the declared ones.
             ConflictError: the interval is not below the marks, or a replay of the pipeline is not finished.
             StoreError: the store is unavailable.
         """
@@ -155,6 +166,7 @@ class TableRollback:
 
         Raises:
             NotFoundError: the store has no such table.
+            UpdatesDifferError: its rows were written with other deferred updates than the declared ones.
             ConflictError: the interval is not below the marks, a replay of the pipeline is not finished, or a
                 compaction or rollback of the table runs.
             RowsOverlapError: merged rows would be left, and the rollback is strict.
@@ -200,6 +212,8 @@ class TableRollback:
                 hint="remove `feed` of the table and start its pipeline, which closes the feed; then roll back",
             )
         row_format = RowFormat.recorded(store, self._table)
+        if row_format.updates != self._declared.updates:
+            raise UpdatesDifferError(self._table, self._declared.updates, row_format.updates)
         return row_format, whole_row_ranges(spec.splits, Distribution.of(row_format.buckets))
 
 
@@ -215,7 +229,7 @@ def plan_rollback(configuration: Configuration, catalog: Catalog, name: str, int
         store = opened.enter_context(reading_store(configuration.stores[table.store], catalog))
         calls = StoreCalls(lambda: nullcontext(store))
         group = table_group_beside(configuration, pipeline, catalog, {table.store: calls}, opened)
-        return TableRollback(calls, name, interval, group).plan()
+        return TableRollback(calls, table.spec(), interval, group).plan()
 
 
 def roll_back(
@@ -233,7 +247,7 @@ def roll_back(
         store = opened.enter_context(owned_store(configuration.stores[table.store], catalog))
         calls = StoreCalls(one_at_a_time(store))
         group = table_group_beside(configuration, pipeline, catalog, {table.store: calls}, opened)
-        return TableRollback(calls, name, interval, group).run(is_strict=is_strict)
+        return TableRollback(calls, table.spec(), interval, group).run(is_strict=is_strict)
 
 
 def check_complete(mark: OldestMark | None, table: str, interval: Interval) -> None:

@@ -44,6 +44,6 @@ class RollbackDuty(TableDuty[RollbackRequest]):
         with ExitStack() as opened:
             calls = {name: StoreCalls(store.held) for name, store in shared.stores.used_by(plan, opened).items()}
             group = table_group(shared.configuration, pipeline, calls)
-            rollback = TableRollback(calls[table.store], table.name, interval, group)
+            rollback = TableRollback(calls[table.store], table.spec(), interval, group)
             result = rollback.run(is_strict=self.request.is_strict, check_running=check_running)
         run.report(Progress(1, 1, result.to_json()))

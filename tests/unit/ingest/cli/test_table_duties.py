@@ -160,7 +160,7 @@ def test_commands_let_the_service_work(ingest, configuration: Configuration, sha
         locked = ingest("compact", "p.yaml", "counters", "--own-process")
         assert (locked.code, "is held by process" in locked.err) == (4, True)
         refused = ingest("compact", "p.yaml", "plain")
-        assert (refused.code, "has no deferred updates" in refused.err) == (2, True)
+        assert (refused.code, "declares no deferred updates" in refused.err) == (2, True)
 
 
 def test_failed_duty_ends_the_command(

@@ -244,7 +244,7 @@ class TestGet:
         assert ingest(*get, *times).out == "a1\n  cf:q  1970-01-01T00:00:01.000Z  v1000\n"
         result = ingest(*get, "--from", "1970-01-02")
         assert (result.code, result.out) == (3, "")
-        assert 'no row "a1" in table "mytable" has a cell in the time range\n' in result.err
+        assert 'no row "a1" in table "mytable" has a cell in the time range and these columns\n' in result.err
 
     def test_missing_row_is_reported(self, ingest, store):
         result = ingest("get", "pipeline.yaml", "mytable", "a3")

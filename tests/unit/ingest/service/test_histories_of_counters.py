@@ -231,7 +231,7 @@ class World:
         interval = Interval(batch.time_ms, batch.time_ms)
 
         def rollback() -> TableRollback:
-            return TableRollback(self.calls, table, interval, self._group(), clock=lambda: 0.0)
+            return TableRollback(self.calls, SPECS[TABLES.index(table)], interval, self._group(), clock=lambda: 0.0)
 
         divided = self._divided(table, batch.time_ms)
         with self._killed_at(kill), suppress(ConflictError):  # not below the marks

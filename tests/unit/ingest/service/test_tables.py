@@ -35,6 +35,7 @@ from tests.support.sources import driver_context
 SUMS = '{"processor": "sum"}'
 TABLES = ("hits", "bytes")
 FINGERPRINT = "as before"
+SPEC = TableSpec("hits", (FamilySpec(b"c"),), updates=SUMS)
 
 
 class Kept(MemoryStore):
@@ -434,8 +435,7 @@ def test_batch_is_counted_once_in_a_table_that_was_taken_over_and_back(service: 
     service.write("hits", killed)
     acknowledge(service.folder, 0, {"t": {0: 10}})
     service.start(tables=("hits",)).complete(1, killed)
-    spec = TableSpec("hits", (FamilySpec(b"c"),), updates=SUMS)
-    others = OwnedTables("others", {"s": DriverStore(service.store)}, {"s": [spec]})
+    others = OwnedTables("others", {"s": DriverStore(service.store)}, {"s": [SPEC]})
     others.claim(take_over=True)
     assert service.times_in("hits") == [killed]
     others.move(TableMark(killed + 500, {"other": {"0": 7}}))
@@ -443,6 +443,38 @@ def test_batch_is_counted_once_in_a_table_that_was_taken_over_and_back(service: 
     service.start(tables=("hits",), options=OwnerOptions(take_over=True))
     assert service.times_in("hits") == [killed + 500]
     assert service.times.of(1) > killed + 500
+
+
+def test_pipeline_that_takes_a_table_back_starts_where_it_ended_though_its_checkpoint_is_lost(
+    service: Service, tmp_path: Path
+) -> None:
+    service.start(tables=("hits",)).complete(0, service.plan(0, 10))
+    acknowledge(service.folder, 0, {"t": {0: 10}})
+    others = OwnedTables("others", {"s": DriverStore(service.store)}, {"s": [SPEC]})
+    others.claim(take_over=True)
+    assert others.resume_at() == {"t": {"0": 10}}  # it may read the same topic
+    others.move(TableMark(5_000, {"other": {"0": 7}}))
+    service.folder = tmp_path / "new"
+    tables = service.start(tables=("hits",), options=OwnerOptions(take_over=True), now_ms=9_000)
+    assert tables.resume_at() == {"t": {"0": 10}, "other": {"0": 7}}
+    tables.complete(0, service.plan(0, 20))
+    assert service.start(tables=("hits",)).resume_at() == {"t": {"0": 20}}
+
+
+def test_interrupted_batch_leaves_no_updates_of_an_earlier_time_in_a_table_that_was_left_out(service: Service) -> None:
+    """A start without the table gives the batch a later time, and a third one declares the table again."""
+    service.start().complete(0, service.plan(0, 10))
+    acknowledge(service.folder, 0, {"t": {0: 10}})
+    service.start()
+    interrupted = service.plan(1, 20)
+    service.write("bytes", interrupted)
+    service.start(fingerprint="without bytes", tables=("hits",))
+    renewed = service.times.of(1)
+    assert renewed > interrupted
+    service.write("hits", renewed)
+    service.start()
+    assert (service.times_in("bytes"), service.times_in("hits")) == ([], [])
+    assert service.times.of(1) > renewed
 
 
 def test_refused_owner_changes_no_record(service: Service) -> None:

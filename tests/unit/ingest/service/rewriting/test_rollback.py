@@ -4,12 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from ingest.api import ConflictError
+from ingest.api import ConflictError, TableSpec, UpdatesDifferError
 from ingest.service.rewriting.rollback import RowsOverlapError, TableRollback
 from sinks.rewriting.rolled_back import Interval, rolled_back
 from sinks.updates.keys import start_of
 from tests.support.update_rows import VALUE
 from tests.support.updated_table import TABLE, KilledError, UpdatedTable
+
+DECLARED = TableSpec(TABLE, updates='{"processor": "sum"}')
 
 
 def with_updates(*times_ms: int) -> UpdatedTable:
@@ -21,7 +23,7 @@ def with_updates(*times_ms: int) -> UpdatedTable:
 
 
 def rollback(table: UpdatedTable, last_ms: int, *others: str, replay: Path = Path("no-replay")) -> TableRollback:
-    return TableRollback(table.calls, TABLE, Interval(1, last_ms), table.group(*others, replay=replay))
+    return TableRollback(table.calls, DECLARED, Interval(1, last_ms), table.group(*others, replay=replay))
 
 
 def test_interval_above_the_mark_is_refused():
@@ -33,6 +35,17 @@ def test_interval_above_the_mark_is_refused():
         rollback(table, 6).run()
     assert refused.value.code == "above_mark"
     assert rollback(table, 5).run().counts.deleted == 1
+
+
+@pytest.mark.parametrize("updates", ["", '{"processor": "max"}'])
+def test_other_updates_than_the_declared_ones_are_refused(updates: str):
+    table = with_updates(5)
+    recorded = table.store.properties(TABLE)["updates"]
+    assert table.store.set_property(TABLE, "updates", recorded, updates or None)
+    for run in (rollback(table, 5).plan, rollback(table, 5).run):
+        with pytest.raises(UpdatesDifferError):
+            run()
+    assert table.store.calls == []
 
 
 def test_interval_above_the_mark_of_another_table_is_refused():
