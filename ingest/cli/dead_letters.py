@@ -35,6 +35,7 @@ UntilOption = Annotated[
 ]
 _SKIPPED = {
     "counted": "a replay has counted their events in deferred updates; --all --recount counts them again",
+    "not_in_batch": "their micro-batches were replays, into other tables; they are marked as replayed",
     "ran_again": "their records ran again in later micro-batches; they are marked as replayed",
     "no_body": "the values of their records are not in the body store any more",
     "runs_again": "their micro-batch is not acknowledged, and runs their records again when the pipeline runs",

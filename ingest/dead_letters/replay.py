@@ -31,6 +31,8 @@ class SkipReason(StrEnum):
 
     COUNTED = "counted"
     """A replay has stored its event in deferred updates; a dead letter that is not marked as replayed is marked."""
+    NOT_IN_BATCH = "not_in_batch"
+    """Its micro-batch, a replay, did not write the table, and an earlier one did; it is marked as replayed."""
     RAN_AGAIN = "ran_again"
     """Its record ran again in a later micro-batch; the dead letter is marked as replayed."""
     ROLLED_BACK = "rolled_back"
@@ -187,7 +189,9 @@ def batches_of(
                 continue
             if (reason := SkipReason.RUNS_AGAIN if is_unacknowledged else skip_reason(entry)) is not None:
                 skipped[entry.position] = reason
-                if reason is SkipReason.RAN_AGAIN or (reason is SkipReason.COUNTED and not entry.is_replayed):
+                if reason in (SkipReason.NOT_IN_BATCH, SkipReason.RAN_AGAIN) or (
+                    reason is SkipReason.COUNTED and not entry.is_replayed
+                ):
                     settled.append(entry)
                 continue
             by_record.setdefault(entry.dead_letter.record.place, []).append(entry)

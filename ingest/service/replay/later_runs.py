@@ -44,11 +44,13 @@ class LaterRuns:
         self._rolled_back = rolled_back
         self._recount = recount
         self._oldest_ms: int | None = None
+        self._updated: dict[int, tuple[str, ...]] = {}
         runs: dict[tuple[str, str, int], list[_Run]] = {}
         self._ids: dict[str, list[tuple[int, str]]] = {}
         for batch in batches:
             if self._oldest_ms is None:
                 self._oldest_ms = batch.time_ms
+            self._updated[batch.time_ms] = batch.updated
             self._note_ids(batch)
             for (topic, partition), (begin, end) in batch.ranges.items():
                 run = _Run(begin, end, batch.time_ms, batch.topic_ids.get(topic, ""))
@@ -72,9 +74,11 @@ class LaterRuns:
         found = self._runs.get((table, topic, partition))
         if found is not None:
             topic_id = self._id_at(topic, batch_time_ms)
-            for run in found.containing(offset):
-                if run.time_ms > batch_time_ms and may_be_same(topic_id, run.topic_id):
-                    return SkipReason.RAN_AGAIN
+            same = [run for run in found.containing(offset) if may_be_same(topic_id, run.topic_id)]
+            if any(run.time_ms > batch_time_ms for run in same):
+                return SkipReason.RAN_AGAIN
+            if same and table not in self._updated.get(batch_time_ms, (table,)):
+                return SkipReason.NOT_IN_BATCH
         if is_in(self._rolled_back.get(table, ()), batch_time_ms):
             return SkipReason.ROLLED_BACK
         is_logged = self._oldest_ms is not None and self._oldest_ms <= batch_time_ms

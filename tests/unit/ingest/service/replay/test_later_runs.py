@@ -27,6 +27,16 @@ def test_record_of_a_later_batch_is_skipped():
     assert runs.skip_reason("bytes", PLACE, 1_000) is None
 
 
+def test_replay_into_one_table_says_nothing_of_the_others():
+    """The dead letter of the first run counts there."""
+    runs = LaterRuns([logged(1_000, 0, 10, "hits", "bytes"), logged(2_000, 0, 10, "hits")], {})
+    assert runs.skip_reason("bytes", PLACE, 1_000) is None
+    assert runs.skip_reason("bytes", PLACE, 2_000) is SkipReason.NOT_IN_BATCH
+    assert runs.skip_reason("hits", PLACE, 2_000) is None
+    added = LaterRuns([logged(2_000, 0, 10, "hits")], {})
+    assert added.skip_reason("bytes", PLACE, 2_000) is None  # declared since
+
+
 def test_interrupted_batch_that_got_a_later_time_need_not_be_logged():
     assert LaterRuns([logged(2_000, 0, 10)], {}).skip_reason("hits", PLACE, 1_000) is SkipReason.RAN_AGAIN
 
