@@ -309,7 +309,8 @@ class OwnedTables:
         """Check that the pipeline may write a table; returns its properties."""
         found = store.properties(spec.name)
         owner = found.get(OWNER)
-        if owner not in (None, self._pipeline) and not take_over:
+        needs_owner = spec.updates or spec.feed or UPDATES in found or FEED in found
+        if needs_owner and owner not in (None, self._pipeline) and not take_over:
             raise ConflictError(
                 f'pipeline "{owner}" owns table "{spec.name}" with its {_what(found)}',
                 code="other_owner",

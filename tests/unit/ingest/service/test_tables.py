@@ -509,6 +509,8 @@ def test_updates_that_are_no_longer_declared_are_forgotten_while_there_are_no_ro
     owned.check()
     assert owned.release_undeclared() == []
     assert service.store.properties("hits") == {}
+    assert service.store.set_property("hits", OWNER, None, "counts")  # a plain table has no owner
+    OwnedTables("others", stores, {}, {"s": ["hits"]}, plain).check()
     service.write("bytes", 1_000)
     with pytest.raises(UpdatesDifferError, match="but the file declares no deferred updates"):
         OwnedTables("counts", stores, {}, {"s": ["bytes"]}, {"s": [TableSpec("bytes")]}).check()
