@@ -88,14 +88,12 @@ class PipelineTables:
         self._release_undeclared()
         if not self._tables:
             return
-        with file_errors(self._replay):
-            if self._replay.exists():
-                raise ConflictError(
-                    "a replay into the tables of this pipeline was interrupted, and some of its records may be written",
-                    code="replay_unfinished",
-                    hint="run its command again, then start the pipeline",
-                )
+        gives_up_replay = self._gives_up_replay()
         self._tables.claim(take_over=self._options.take_over, on_found=self._times.start_after)
+        if gives_up_replay:
+            self._tables.remove_after_marks(self._times.start_after)
+            with file_errors(self._replay):
+                self._replay.unlink(missing_ok=True)
         uncommitted = self._checkpoint.uncommitted()
         runs_again_at = self._runs_again_at(uncommitted)
         self._checkpoint.check_locked()  # what was read may be a batch of the driver that has taken over
@@ -119,6 +117,27 @@ class PipelineTables:
             self._tables.remove_after_marks(self._times.start_after)
         elif uncommitted is not None:
             self._check_uncommitted(uncommitted, withdraw)
+
+    def _gives_up_replay(self) -> bool:
+        """
+        Whether a start takes a table back that another pipeline has taken over within an interrupted replay.
+
+        That replay cannot go on: the take-over has deleted what it had written, and its time is past.
+
+        Raises:
+            ConflictError: a replay is not finished, and can go on.
+        """
+        with file_errors(self._replay):
+            if not self._replay.exists():
+                return False
+        if self._options.take_over and self._tables.has_another_owner():
+            _log.warning("a replay that was interrupted is given up; run its command again", path=str(self._replay))
+            return True
+        raise ConflictError(
+            "a replay into the tables of this pipeline was interrupted, and some of its records may be written",
+            code="replay_unfinished",
+            hint="run its command again, then start the pipeline",
+        )
 
     def _release_undeclared(self) -> None:
         """End what the file no longer declares of tables; a store that does not answer is no reason not to start."""

@@ -8,11 +8,11 @@ from typing import Any
 import orjson
 
 from ingest.api import ConflictError, Store, TableSpec
-from sinks.feed.stream import FEED, FeedStream
-from sinks.rewriting.incomplete_updates import remove_updates
+from sinks.feed.stream import FEED
+from sinks.rewriting.incomplete_updates import remove_with_changes
 from sinks.rewriting.owned_feeds import OwnedFeeds
 from sinks.rewriting.rolled_back import remove_rolled_back
-from sinks.rewriting.rolling_forward import newest_change_ms, roll_back_changes, roll_forward
+from sinks.rewriting.rolling_forward import newest_change_ms, recorded_stream, roll_forward
 from sinks.rowkeys.row_format import UPDATES
 from sinks.table_records import record_updates, refuse_other_updates
 from sinks.updates.marks import FORMER, MARK, OWNER, TableMark, former_owners, later_offsets
@@ -64,6 +64,14 @@ class OwnedTables:
 
     def __bool__(self) -> bool:
         return any(self._tables.values())
+
+    def has_another_owner(self) -> bool:
+        """Whether another pipeline has taken over one of the tables."""
+        for name, spec in self._declared():
+            with self._stores[name].held() as store:
+                if store.properties(spec.name).get(OWNER) not in (None, self._pipeline):
+                    return True
+        return False
 
     def check(self, *, take_over: bool = False) -> None:
         """
@@ -145,7 +153,7 @@ class OwnedTables:
             text = self._marks[name, spec.name]
             mark = TableMark(0, {}) if text is None else TableMark.from_text(text, spec.name)
             with self._stores[name].held() as store:
-                stream = _stream_of(store, spec.name)
+                stream = recorded_stream(store, spec.name)
                 if stream is None:
                     continue
                 last_ms = None
@@ -213,7 +221,7 @@ class OwnedTables:
             if spec.updates:
                 mark = known.get((name, spec.name))
                 with self._stores[name].held() as store:
-                    _remove(store, spec, 0 if mark is None else mark.time_ms + 1, on_found=on_found)
+                    remove_with_changes(store, spec, 0 if mark is None else mark.time_ms + 1, on_found=on_found)
 
     def remove_batch(self, first_ms: int, last_ms: int) -> None:
         """
@@ -233,7 +241,7 @@ class OwnedTables:
             for begin_ms, end_ms in ((first_ms, min(last_ms, ours_ms)), (max(first_ms, theirs_ms + 1), last_ms)):
                 if spec.updates and begin_ms <= end_ms:
                     with self._stores[name].held() as store:
-                        _remove(store, spec, begin_ms, end_ms)
+                        remove_with_changes(store, spec, begin_ms, end_ms)
 
     def is_complete(self, time_ms: int, offsets: Mapping[str, object]) -> bool:
         """Whether the marks of all tables are those of a micro-batch, or of a later replay."""
@@ -331,7 +339,7 @@ class OwnedTables:
         if owner is not None and owner != self._pipeline:
             # before the owner changes: a claim that was killed does this again
             if spec.updates:
-                _remove(store, spec, marked_ms + 1, on_found=on_found)
+                remove_with_changes(store, spec, marked_ms + 1, on_found=on_found)
             former[owner] = TableMark(-1, {}) if mark is None else TableMark.from_text(mark, spec.name)
             content = {name: each.to_json() for name, each in former.items()}
             text = orjson.dumps(content, option=orjson.OPT_SORT_KEYS).decode()
@@ -365,26 +373,6 @@ class OwnedTables:
             code="other_owner",
             hint="end one of the two pipelines; run the other with --take-over",
         )
-
-
-def _remove(
-    store: Store[Any],
-    spec: TableSpec,
-    first_ms: int,
-    last_ms: int | None = None,
-    *,
-    on_found: Callable[[int], None] = lambda _newest_ms: None,
-) -> None:
-    """Delete updates, then their changes: the table never has a cell that its feed lacks."""
-    remove_updates(store, spec.name, first_ms, last_ms, on_found=on_found)
-    stream = None if spec.feed is None else _stream_of(store, spec.name)
-    if stream is not None:
-        roll_back_changes(store, spec.name, stream, first_ms, last_ms)
-
-
-def _stream_of(store: Store[Any], table: str) -> FeedStream | None:
-    text = store.properties(table).get(FEED)
-    return None if text is None else FeedStream.from_text(text, table)
 
 
 def _what(found: Mapping[str, str]) -> str:

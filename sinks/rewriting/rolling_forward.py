@@ -16,7 +16,7 @@ from ingest.api import Delete, Mutation, Row, Scan, Store
 from ingest.api.feeds import feed_table
 from sinks.feed.changes import Change
 from sinks.feed.keys import FEED_COLUMN, FeedKey, shard_range
-from sinks.feed.stream import FeedStream
+from sinks.feed.stream import FEED, FeedStream
 from sinks.rowkeys.mutations import with_stored_keys
 from sinks.rowkeys.row_format import RowFormat
 from sinks.writing.bisection import apply_all_but_refused
@@ -27,6 +27,12 @@ CHANGES_BYTES = 16 << 20
 """Changes are applied in one call up to about this size."""
 PAGE_ROWS = 20
 """Changes read in one call: each may have 8 MiB."""
+
+
+def recorded_stream(store: Store[Any], table: str) -> FeedStream | None:
+    """The stream of a table's feed; None without one."""
+    text = store.properties(table).get(FEED)
+    return None if text is None else FeedStream.from_text(text, table)
 
 
 def newest_change_ms(store: Store[Any], table: str, stream: FeedStream, above_ms: int) -> int | None:

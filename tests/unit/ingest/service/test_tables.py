@@ -477,6 +477,24 @@ def test_interrupted_batch_leaves_no_updates_of_an_earlier_time_in_a_table_that_
     assert service.times.of(1) > renewed
 
 
+def test_interrupted_replay_is_given_up_with_a_table_that_another_pipeline_has_taken_over(service: Service) -> None:
+    service.start().complete(0, service.plan(0, 10))
+    acknowledge(service.folder, 0, {"t": {0: 10}})
+    service.replay.parent.mkdir(parents=True)
+    service.replay.touch()
+    for table in TABLES:
+        service.write(table, 2_000)  # of the replay, above the marks
+    with pytest.raises(ConflictError, match="was interrupted"):
+        service.start(options=OwnerOptions(take_over=True))
+    OwnedTables("others", {"s": DriverStore(service.store)}, {"s": [SPEC]}).claim(take_over=True)
+    with pytest.raises(ConflictError, match='pipeline "others" owns'):
+        service.start()
+    assert service.replay.exists()
+    service.start(options=OwnerOptions(take_over=True))
+    assert (service.replay.exists(), service.times_in("hits"), service.times_in("bytes")) == (False, [], [])
+    assert service.plan(1, 20) > 2_000
+
+
 def test_refused_owner_changes_no_record(service: Service) -> None:
     service.start()
     with pytest.raises(ConflictError, match="owns table"):
