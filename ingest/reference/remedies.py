@@ -210,7 +210,8 @@ REMEDIES: Mapping[str, str] = {
     "query_failed": "Correct the cause in the log, then start again.",
     "record_too_large": "Raise `max.message.bytes` of the topic.",
     "reference_file": "Replace it by a valid file; the service resumes by itself.",
-    "replay_unfinished": "Run the command of the replay again; then start the pipeline, or roll back.",
+    "replay_unfinished": "Run the command of the replay again; then start the pipeline, or roll back. If another "
+    "pipeline has taken over one of its tables since, run with --take-over, which gives the replay up.",
     "replay_stopped": "Correct the cause in the message, then run the same command again.",
     "row_key_too_long": "Shorten the row key, with a hash of its long part for example.",
     "schema": "Compare with `ingest table plan`, then run `ingest table apply` or correct the file.",
