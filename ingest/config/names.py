@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from ingest.api import Format, Settings, SinkSettings, SourceSettings
 from ingest.config.components import Binding
 from ingest.config.model import Component
-from ingest.config.nodes import NodePath
+from ingest.config.nodes import NodePath, locations
 from ingest.config.partial import PartialConfig, PartialPipeline
 from ingest.config.problems import Kind, Place
 from ingest.config.references import expressions_in, read_by, read_when
+from ingest.config.updates import writes_updates
 from ingest.expressions import CORE_NAMES, FUNCTIONS, is_name, quoted
 from ingest.suggest import closest, did_you_mean, misspelled
 
@@ -68,6 +69,8 @@ def check_names(pipeline: PartialPipeline, partial_config: PartialConfig, bindin
     if not is_raw:
         return  # other formats set attributes from the record
     names = _names(pipeline.decorators)
+    if not has_headers:
+        _check_merged_columns(pipeline, partial_config, names, given, binding)
     sinks = [(sink, prefix) for sink in pipeline.sinks if (prefix := sink.settings.cell_prefix) is not None]
     for sink, prefix in sinks:
         has_cells = _has_cell(names, prefix)
@@ -88,6 +91,32 @@ def check_names(pipeline: PartialPipeline, partial_config: PartialConfig, bindin
                 start.startswith(other) or other.startswith(start) for other in others
             ):
                 _warn_malformed_cells(start, prefix, decorator, pipeline.decorators[index + 1 :], binding)
+
+
+def _check_merged_columns(
+    pipeline: PartialPipeline, partial_config: PartialConfig, names: _Names, given: set[str], binding: Binding
+) -> None:
+    """Warn of columns that a processor merges and no decorator sets: of the one that is meant the newest value counts."""
+    prefixes: dict[str, list[str | None]] = {}
+    for sink in pipeline.sinks:
+        if writes_updates(sink, partial_config):
+            prefix = None if sink.settings.adds_cells else sink.settings.cell_prefix
+            prefixes.setdefault(sink.settings.fixed_table or "", []).append(prefix)
+    for name, found in prefixes.items():
+        table = partial_config.tables[name]
+        updates = table.options.updates
+        starts = [prefix for prefix in found if prefix is not None]
+        if updates is None or len(starts) < len(found):
+            continue
+        written = {known.removeprefix(prefix) for prefix in starts for known in {*names.known, *given} - {prefix}}
+        for index, column in enumerate(updates.columns):
+            if ":" in column and not any(
+                prefix + column in given or names.may_have(prefix + column) for prefix in starts
+            ):
+                place = locations(table.node).get(("updates", "columns", index), table.location)
+                message = f'no decorator sets the column "{column}", so the processor merges nothing there'
+                hint = did_you_mean(column, sorted(written)) or "correct it, or leave it out"
+                binding.warning(Kind.DOUBTFUL, place, message, hint)
 
 
 def _names_in_tests(pipeline: PartialPipeline, partial_config: PartialConfig) -> set[str]:

@@ -38,6 +38,8 @@ def problems(folder: Path, updates: str, *, master: str = "local[2]", store: str
         ('{processor: sum, columns: ["c:n", c]}', None),
         ('{processor: sum, columns: ["c:n", "d:n"]}', '6:79: doubtful: warning: table "hits" declares no family "d"'),
         ("{processor: sum, columns: [cc]}", 'did you mean "c"'),
+        ('{processor: sum, columns: ["c:nn"]}', 'no decorator sets the column "c:nn"'),
+        ('{processor: sum, columns: ["c:*"]}', 'did you mean "c:n"'),
         ("{processor: sum, columns: []}", "doubtful: warning: no column is listed, so the processor merges all; leave"),
         ("{processor: summ}", 'did you mean "sum"'),
         ("sum", 'updates must be a mapping, not the text "sum"; write {processor: sum}'),
