@@ -96,7 +96,7 @@ def check_names(pipeline: PartialPipeline, partial_config: PartialConfig, bindin
 def _check_merged_columns(
     pipeline: PartialPipeline, partial_config: PartialConfig, names: _Names, given: set[str], binding: Binding
 ) -> None:
-    """Warn of columns that a processor merges and no decorator sets: of the one that is meant the newest value counts."""
+    """Warn of columns that a processor merges and no decorator sets: of the one that is meant, no values are merged."""
     prefixes: dict[str, list[str | None]] = {}
     for sink in pipeline.sinks:
         if writes_updates(sink, partial_config):
@@ -110,9 +110,9 @@ def _check_merged_columns(
             continue
         written = {known.removeprefix(prefix) for prefix in starts for known in {*names.known, *given} - {prefix}}
         for index, column in enumerate(updates.columns):
-            if ":" in column and not any(
-                prefix + column in given or names.may_have(prefix + column) for prefix in starts
-            ):
+            is_declared = column.partition(":")[0] in table.options.families
+            is_set = any(prefix + column in given or names.may_have(prefix + column) for prefix in starts)
+            if ":" in column and is_declared and not is_set:
                 place = locations(table.node).get(("updates", "columns", index), table.location)
                 message = f'no decorator sets the column "{column}", so the processor merges nothing there'
                 hint = did_you_mean(column, sorted(written)) or "correct it, or leave it out"
