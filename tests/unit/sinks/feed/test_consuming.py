@@ -181,6 +181,7 @@ def test_rows_of_a_dump_that_is_unavailable_meanwhile_are_written_once(
     consumed = setting.consumer(setting.member("w2", gap_policy=FromDump())).run(once=True)
     assert len(consumed.gaps) == 1
     assert setting.output.rows[-5:] == ["p", "q", "r", "s", "b"]
+    assert setting.output.rows.count("p") == 1
 
 
 def test_other_error_ends_the_consumer_and_releases_its_shards(setting: Setting):
