@@ -15,13 +15,13 @@ from sinks.dumps.layout import FileFormat
 from sinks.dumps.manifest import DumpedTable
 from sinks.dumps.run import DumpRun
 from sinks.dumps.table_files import write_table_file
-from sinks.feed.client import FeedClient
+from sinks.feed.client import FeedClient, IteratorType
 from sinks.feed.consuming import FeedConsumer
 from sinks.feed.envelope import DebeziumEnvelope, OwnEnvelope
 from sinks.feed.errors import StreamIdMismatchError, TrimmedError
 from sinks.feed.gaps import GapPolicy
 from sinks.feed.group import GroupMember, GroupOptions
-from sinks.feed.leases import PropertyLeases
+from sinks.feed.leases import SHARD_END, PropertyLeases
 from sinks.feed.outputs import LineOutput
 from sinks.feed.position import FeedPosition
 from sinks.files.root import open_root
@@ -170,6 +170,15 @@ def test_shard_that_was_split_before_the_dump(feed: Restarted):
     assert newest == {"a": ["2"], "b": ["3"], "c": ["4"], "d": ["5"], "x": ["2"], "y": ["3"], "z": ["5"]}
     assert found[-2:] in ([("PUT", "d", "5"), ("PUT", "z", "5")], [("READ", "y", "3"), ("PUT", "z", "5")])
     assert feed.consumed(None) == []
+
+
+def test_all_rows_of_the_dump_stand_for_a_shard_that_is_forgotten(feed: Restarted):
+    feed.put(b"a", b"x", value=b"1")
+    position = FeedPosition.from_token(feed.client.iterator(1, IteratorType.TRIM_HORIZON))
+    feed.dump()
+    with restart_from_dump(feed.root, feed.store, "orders") as policy:
+        assert policy.resume(feed.client.state(), None, position) == SHARD_END
+        assert [row.key for row in policy.rows(None)] == [b"a", b"x"]
 
 
 def test_dump_that_is_too_old_is_refused(feed: Restarted):

@@ -143,6 +143,24 @@ def test_changes_are_copied_once_though_an_answer_about_a_lease_is_lost(
     assert setting.consumer(setting.member("w2")).run(once=True).changes == 0
 
 
+def test_shard_that_another_worker_takes_in_the_same_moment_is_not_read(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    setting.writer.put(b"a")
+    member, other = setting.member(), setting.member("w2")
+    replace = setting.leases.replace
+
+    def after_the_other(group: str, shard: int, before: str | None, after: str | None) -> bool:
+        if after is not None and shard and ShardLease.from_text(after).owner == "w":
+            monkeypatch.undo()
+            other.refresh()
+        return replace(group, shard, before, after)
+
+    monkeypatch.setattr(setting.leases, "replace", after_the_other)
+    assert member.poll() is None
+    assert (member.shards, other.shards) == ((), (1,))
+
+
 def test_gap_is_counted_once_though_the_answer_of_its_checkpoint_is_lost(setting: Setting) -> None:
     setting.writer.put(b"a")
     assert setting.consumer(setting.member()).run(once=True).changes == 1
