@@ -21,7 +21,7 @@ EVENTS = 100 * MIB // (len(TEXT) + 16)
 def test_hundred_mebibytes_of_updates_in_one_split(tmp_path: Path) -> None:
     """A file with gzip is one split, whatever its size; the values of `last_n` are held with it."""
     (tmp_path / "in").mkdir()
-    lines = (f"key={number % KEYS} text={TEXT}{number:08d}\n" for number in range(EVENTS))
+    lines = (f"page={number % KEYS} text={TEXT}{number:08d}\n" for number in range(EVENTS))
     with gzip.open(tmp_path / "in" / "events.gz", "wt", compresslevel=1) as file:
         file.writelines(lines)
     content = {
@@ -35,7 +35,7 @@ def test_hundred_mebibytes_of_updates_in_one_split(tmp_path: Path) -> None:
                 "source": {"files": {"path": str(tmp_path / "in")}},
                 "decorators": [{"kv": {}}, {"value": {"attribute": "n", "value": "1"}}],
                 "sinks": [
-                    {"hbase": {"table": table, "row_key": {"template": "%{key}"}, "cells": [cell]}}
+                    {"hbase": {"table": table, "row_key": {"template": "%{page}"}, "cells": [cell]}}
                     for table, cell in (
                         ("sums", {"family": "c", "qualifier": "n", "value": "%{n}"}),
                         ("last", {"family": "c", "qualifier": "text", "value": "%{text}"}),
