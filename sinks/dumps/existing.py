@@ -12,6 +12,7 @@ import orjson
 
 from sinks.dumps.errors import StashCorruptError
 from sinks.dumps.layout import MANIFEST, PLAN, dump_time, id_of_run
+from sinks.dumps.listing import dump_folders
 from sinks.dumps.manifest import Manifest
 from sinks.files.root import Root, root_errors
 
@@ -44,9 +45,9 @@ def oldest_with_pointers(root: Root, table: str) -> ExistingDump | None:
     """
     with root_errors(root):
         while True:
-            folders = _folders(root)
+            folders = dump_folders(root)
             found = _oldest(root, folders, table)
-            if _folders(root) == folders:  # else a dump may have been renamed between the calls
+            if dump_folders(root) == folders:  # else a dump may have been renamed between the calls
                 return found
 
 
@@ -87,16 +88,6 @@ def _start_of_run(plan: bytes, unknown_ms: int, table: str) -> int | None:
     except (ValueError, TypeError, KeyError):
         return unknown_ms
     return start_ms if table in tables else None
-
-
-def _folders(root: Root) -> list[str]:
-    """Folders of dumps, oldest first, and of runs."""
-    try:
-        entries = root.entries("")
-    except FileNotFoundError:
-        return []
-    names = [entry.name for entry in entries if entry.is_folder]
-    return [name for name in names if dump_time(name) is not None or id_of_run(name) is not None]
 
 
 def _content(root: Root, path: str) -> bytes | None:

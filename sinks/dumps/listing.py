@@ -99,12 +99,18 @@ class Dump:
         )
 
 
-def dump_names(root: Root) -> list[str]:
-    """Folders of dumps, oldest first, complete or not; none if there is no root."""
+def dump_folders(root: Root) -> list[str]:
+    """Folders of dumps, oldest first, and of runs; none if there is no root."""
     try:
-        return [entry.name for entry in root.entries("") if entry.is_folder and dump_time(entry.name) is not None]
+        names = [entry.name for entry in root.entries("") if entry.is_folder]
     except FileNotFoundError:
         return []
+    return [name for name in names if dump_time(name) is not None or id_of_run(name) is not None]
+
+
+def dump_names(root: Root) -> list[str]:
+    """Folders of dumps, oldest first, complete or not; none if there is no root."""
+    return [name for name in dump_folders(root) if dump_time(name) is not None]
 
 
 class UnfinishedDump(NamedTuple):
@@ -127,14 +133,8 @@ class UnfinishedDump(NamedTuple):
 
 def unfinished_dumps(root: Root) -> dict[str, UnfinishedDump]:
     """The dumps that are being made, or were interrupted, by their ids; none without a root."""
-    try:
-        folders = [entry.name for entry in root.entries("") if entry.is_folder]
-    except FileNotFoundError:
-        return {}
     found = {}
-    for folder in folders:
-        if id_of_run(folder) is None and dump_time(folder) is None:
-            continue
+    for folder in dump_folders(root):
         try:
             content = root.read(f"{folder}/{PLAN}")
         except FileNotFoundError:

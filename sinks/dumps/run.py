@@ -37,7 +37,15 @@ from sinks.dumps.layout import (
     id_of_run,
     run_folder,
 )
-from sinks.dumps.listing import complete_dumps, dump_names, named_latest, newest_dump, readable_dump, unfinished_dumps
+from sinks.dumps.listing import (
+    complete_dumps,
+    dump_folders,
+    dump_names,
+    named_latest,
+    newest_dump,
+    readable_dump,
+    unfinished_dumps,
+)
 from sinks.dumps.lock import BEAT_S, RootLock
 from sinks.dumps.manifest import DumpedTable, Manifest, Success, TableFile
 from sinks.files.root import Root, root_errors
@@ -330,8 +338,7 @@ class DumpRun:
             self._root.remove_tree(folder)
 
     def _leftovers(self) -> list[str]:
-        folders = [entry.name for entry in self._root.entries("") if entry.is_folder]
-        return [folder for folder in folders if folder != self._folder and id_of_run(folder) is not None]
+        return [each for each in dump_folders(self._root) if each != self._folder and id_of_run(each) is not None]
 
     def _refuse_later(self, start_ms: int) -> None:
         """Refuse a start before that of a complete dump: readers would not find the new dump."""
