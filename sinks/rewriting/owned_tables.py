@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -17,6 +17,24 @@ from sinks.rowkeys.row_format import UPDATES
 from sinks.table_records import record_updates, refuse_other_updates
 from sinks.updates.marks import FORMER, MARK, OWNER, TableMark, former_owners, later_offsets
 from sinks.writing.driver_store import DriverStore
+
+
+class _Taken(NamedTuple):
+    """
+    A table that was taken over, and not written since.
+
+    Attributes:
+        ours_ms: batch time up to which this pipeline completed it, when it owned it; -1 if it did not.
+        theirs_ms: batch time up to which others completed it after that.
+        offsets: of this pipeline, at the first of these times.
+    """
+
+    ours_ms: int
+    theirs_ms: int
+    offsets: Mapping[str, object]
+
+
+_NOT_TAKEN = _Taken(-1, -1, {})
 
 
 class OwnedTables:
@@ -52,9 +70,7 @@ class OwnedTables:
         self._tables = tables
         self._plain = plain
         self._marks: dict[tuple[str, str], str | None] = {}
-        # taken over, and not written since -> batch times up to which this pipeline, and then others, completed it
-        self._taken: dict[str, tuple[int, int]] = {}
-        self._ended_at: dict[str, Mapping[str, object]] = {}  # of these: the offsets of this pipeline up to which
+        self._taken: dict[str, _Taken] = {}
         self.feeds = OwnedFeeds(pipeline, stores, tables, others)
 
     @property
@@ -125,7 +141,7 @@ class OwnedTables:
             ConflictError: another pipeline owns a table; or as `sinks.rewriting.incomplete_updates.remove_updates`.
             StoreError: a store is unavailable.
         """
-        self._taken, self._ended_at = {}, {}
+        self._taken = {}
         self.check(take_over=take_over)
         for name, spec in self._declared():
             with self._stores[name].held() as store:
@@ -189,7 +205,7 @@ class OwnedTables:
         """
         updated = {(name, spec.name) for name, spec in self._declared() if spec.updates}
         known = {
-            key: replace(mark, offsets=later_offsets(self._ended_at.get(key[1], {}), mark.offsets))
+            key: replace(mark, offsets=later_offsets(self._taken.get(key[1], _NOT_TAKEN).offsets, mark.offsets))
             for key, mark in self._known().items()
             if key in updated
         }
@@ -236,7 +252,7 @@ class OwnedTables:
             StoreError: a store is unavailable.
         """
         for name, spec in self._declared():
-            ours_ms, theirs_ms = self._taken.get(spec.name, (-1, -1))
+            ours_ms, theirs_ms, _ = self._taken.get(spec.name, _NOT_TAKEN)
             # what another pipeline wrote may have the same times
             for begin_ms, end_ms in ((first_ms, min(last_ms, ours_ms)), (max(first_ms, theirs_ms + 1), last_ms)):
                 if spec.updates and begin_ms <= end_ms:
@@ -266,7 +282,7 @@ class OwnedTables:
             for table, mark in fed.items()
             if mark
             and time_ms <= mark.time_ms
-            and (mark.offsets == offsets or time_ms <= self._taken.get(table, (-1, -1))[0])
+            and (mark.offsets == offsets or time_ms <= self._taken.get(table, _NOT_TAKEN).ours_ms)
         ]
 
     def move(self, mark: TableMark) -> None:
@@ -350,8 +366,7 @@ class OwnedTables:
         theirs = [each.time_ms for name, each in former.items() if name != self._pipeline]
         if theirs and marked_ms <= max(theirs):  # also at a start after one that was interrupted here
             ours = former.get(self._pipeline, TableMark(-1, {}))
-            self._taken[spec.name] = ours.time_ms, max(theirs)
-            self._ended_at[spec.name] = ours.offsets
+            self._taken[spec.name] = _Taken(ours.time_ms, max(theirs), ours.offsets)
         return mark
 
     def _moved(self, store: Store[Any], table: str, before: str | None, mark: TableMark) -> str:

@@ -101,6 +101,15 @@ class Service:
         """The batch times of the update rows of a table."""
         return [cell.timestamp_ms for row in scanned(self.store, table) for cell in row.cells]
 
+    def interrupted(self) -> int:
+        """Complete a batch, and interrupt the next one with a row in one table; returns its time."""
+        self.start().complete(0, self.plan(0, 10))
+        acknowledge(self.folder, 0, {"t": {0: 10}})
+        self.start()
+        time_ms = self.plan(1, 20)
+        self.write("hits", time_ms)
+        return time_ms
+
     def marks(self) -> Mapping[str, int]:
         texts = {table: self.store.properties(table).get(MARK) for table in TABLES}
         return {table: json.loads(text)["time"] for table, text in texts.items() if text is not None}
@@ -327,11 +336,7 @@ def test_interrupted_batch_keeps_its_time_until_its_updates_are_removed(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With the later time first, a start that is killed would leave updates of the earlier one for good."""
-    service.start().complete(0, service.plan(0, 10))
-    acknowledge(service.folder, 0, {"t": {0: 10}})
-    service.start()
-    interrupted = service.plan(1, 20)
-    service.write("hits", interrupted)
+    interrupted = service.interrupted()
 
     def away(_table: str, _mutations: object) -> None:
         raise StoreUnavailableError("away")
@@ -557,11 +562,7 @@ def test_driver_that_has_lost_its_checkpoint_removes_nothing(
     service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: str, passes: int
 ) -> None:
     """Whatever it has read before: the driver that has taken over may run that batch now."""
-    service.start().complete(0, service.plan(0, 10))
-    acknowledge(service.folder, 0, {"t": {0: 10}})
-    service.start()
-    interrupted = service.plan(1, 20)
-    service.write("hits", interrupted)
+    interrupted = service.interrupted()
     if by == "new checkpoint":
         service.folder = tmp_path / "new"
     check, checks = Checkpoint.check_locked, []
