@@ -123,7 +123,11 @@ def component_example(shown: ShownExample) -> str:
 
 def commands_page() -> str:
     """Every command with its arguments and options."""
-    parts = ["# Commands", "`ingest` and `attr2hbase` are the same command."]
+    parts = [
+        "# Commands",
+        "`ingest` and `attr2hbase` are the same command.",
+        "With `--output json` each line of stdout is a JSON object; commands that list have a line for each entry.",
+    ]
     for name, command in commands(typer.main.get_command(application()), "ingest"):
         parts += [f"## {name}", inspect.cleandoc(command.help or "")]
         rows = [row for row in map(parameter_row, command.params) if row]

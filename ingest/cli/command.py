@@ -9,7 +9,12 @@ import typer
 
 from ingest.cli.output import Format, Output
 
-FormatOption = Annotated[Format | None, typer.Option("--output", help="How data is printed.", show_default="text")]
+FormatOption = Annotated[
+    Format | None,
+    typer.Option(
+        "--output", help="How data is printed; with json each line of stdout is an object.", show_default="text"
+    ),
+]
 PlainOption = Annotated[bool, typer.Option("--no-color", help="No colours; NO_COLOR does the same.")]
 FileArgument = Annotated[str, typer.Argument(metavar="FILE", help="The pipeline file; - is stdin.")]
 PipelineOption = Annotated[

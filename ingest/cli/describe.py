@@ -68,7 +68,8 @@ def _list(out: Output) -> None:
 
     found = pages()
     if out.is_json:
-        out.json([_in_list(page) for page in found])
+        for page in found:
+            out.json(_in_list(page))
         return
     _table(out, [page for page in found if not page.is_for_imports])
     out.line()
@@ -111,7 +112,8 @@ def _one(out: Output, name: str) -> None:
         return
     found = pages_named(name)
     if out.is_json:
-        out.json([_plain(page) for page in found])
+        for page in found:
+            out.json(_plain(page))
         return
     for page in found:
         _show(out, page)
@@ -120,13 +122,9 @@ def _one(out: Output, name: str) -> None:
 
 def _sections(out: Output, sections: "list[ConfigurationSection]") -> None:
     if out.is_json:
-        out.json(
-            [
-                {"type": "configuration", "name": section.key, "title": section.title, "text": section.text}
-                | {"options": _plain_options(section.options)}
-                for section in sections
-            ]
-        )
+        for section in sections:
+            about = {"type": "configuration", "name": section.key, "title": section.title, "text": section.text}
+            out.json(about | {"options": _plain_options(section.options)})
         return
     for section in sections:
         out.line(section.title.replace("`", ""), "bold")
@@ -209,7 +207,8 @@ def _error(out: Output, code: str | None) -> None:
     if code is None:
         every = error_pages()
         if out.is_json:
-            out.json([{"code": page.code, "meaning": page.meaning} for page in every])
+            for each in every:
+                out.json({"code": each.code, "meaning": each.meaning})
             return
         out.table(("code", "meaning"), [(page.code, page.meaning) for page in every])
         out.next("ingest describe error CODE")

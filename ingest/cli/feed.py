@@ -30,7 +30,8 @@ def list_(out: Output, file: FileArgument) -> None:
     configuration, catalog = loaded(out, file)
     found = feeds_of(configuration, catalog)
     if out.is_json:
-        out.json([_plain_state(table, state) for table, state in found])
+        for table, state in found:
+            out.json(_plain_state(table, state))
         return
     out.table(
         ("table", "stream", "since", "#open shards", "complete up to"),

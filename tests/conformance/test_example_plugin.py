@@ -52,7 +52,7 @@ def test_suite_of_the_plugin_passes(installed: Path, copy: Path) -> None:
 
 def test_plugin_is_listed_with_its_provider(installed: Path, copy: Path, example: Example) -> None:
     ingest = installed / "bin" / "ingest"
-    described = json.loads(run_in(copy, ingest, "--output", "json", "describe"))
+    described = map(json.loads, run_in(copy, ingest, "--output", "json", "describe").splitlines())
     (entry,) = [each for each in described if each["name"] == example.name]
     assert (entry["type"], entry["provider"]) == (example.component_type, example.provider)
     found = json.loads(run_in(copy, ingest, "--output", "json", "validate", "pipeline.yaml"))

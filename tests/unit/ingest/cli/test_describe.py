@@ -11,7 +11,7 @@ from ingest.reference.pages import cost_in, shown_example, shown_merge_example
 
 
 def test_list_has_every_component(ingest):
-    listed = {(entry["type"], entry["name"]) for entry in ingest("describe", "--output", "json").json}
+    listed = {(entry["type"], entry["name"]) for entry in ingest("describe", "--output", "json").lines}
     catalog = Catalog()
     assert listed == {(type_, name) for type_ in COMPONENT_TYPES for name in catalog.names(type_)}
 
@@ -26,7 +26,7 @@ def test_list_as_text(ingest):
 def test_every_component_has_a_page(ingest, name):
     result = ingest("describe", name)
     assert (result.code, result.out.split()[0]) == (0, name)
-    assert ingest("describe", name, "--output", "json").json[0]["text"] != ""
+    assert ingest("describe", name, "--output", "json").lines[0]["text"] != ""
 
 
 def test_list_has_import_components_and_functions_in_separate_sections(ingest):
@@ -40,8 +40,8 @@ def test_list_has_import_components_and_functions_in_separate_sections(ingest):
 @pytest.mark.parametrize(("name", "decorator"), ALIASES.items())
 def test_page_of_an_alias_names_the_decorator(ingest, name, decorator):
     assert f"An alias of {decorator}." in ingest("describe", name).out
-    assert ingest("describe", name, "--output", "json").json[0]["alias_of"] == decorator
-    assert ingest("describe", decorator, "--output", "json").json[0]["alias_of"] == ""
+    assert ingest("describe", name, "--output", "json").lines[0]["alias_of"] == decorator
+    assert ingest("describe", decorator, "--output", "json").lines[0]["alias_of"] == ""
 
 
 def test_expressions_show_the_language_and_every_function(ingest):
@@ -54,7 +54,7 @@ def test_expressions_show_the_language_and_every_function(ingest):
 
 
 def test_page_shows_options_and_examples(ingest):
-    page = ingest("describe", "split", "--output", "json").json[0]
+    page = ingest("describe", "split", "--output", "json").lines[0]
     assert [option["name"] for option in page["options"]][:2] == ["separator", "index"]
     assert [option["name"] for option in page["options"]][-3:] == ["label", "when", "on_error"]
     assert page["options"][0]["default"] == "required"
@@ -66,12 +66,12 @@ def test_page_shows_options_and_examples(ingest):
 
 
 def test_page_shows_the_measured_cost_of_an_event(ingest):
-    page = ingest("describe", "split", "--output", "json").json[0]
+    page = ingest("describe", "split", "--output", "json").lines[0]
     assert 10 < page["cost_ns"] < 1_000_000
     assert re.search(
         r"^Cost: about [0-9.]+ (ns|µs) an event \(.*Python 3", ingest("describe", "split").out, re.MULTILINE
     )
-    assert ingest("describe", "memory", "--output", "json").json[0]["cost_ns"] is None
+    assert ingest("describe", "memory", "--output", "json").lines[0]["cost_ns"] is None
     costs = {"machine": "a core", "ns": {"quick": 999, "slow": 20_449}}
     assert [str(cost_in(costs, name)) for name in ("quick", "slow", "newer")] == [
         "999 ns an event (a core)",
@@ -81,7 +81,7 @@ def test_page_shows_the_measured_cost_of_an_event(ingest):
 
 
 def test_page_shows_events_of_a_fan_out_and_offsets(ingest):
-    pages = {name: ingest("describe", name, "--output", "json").json[0] for name in ("mult", "interval_sampler")}
+    pages = {name: ingest("describe", name, "--output", "json").lines[0] for name in ("mult", "interval_sampler")}
     assert pages["mult"]["examples"][0]["lines"][2:] == ['after   {"body":"x","attributes":{"a":"1"}}'] * 3
     assert pages["interval_sampler"]["examples"][1]["lines"][1:] == [
         'before  {"body":"event 7","offset":7}',
@@ -142,7 +142,7 @@ def test_page_shows_what_a_read_of_merged_values_returns():
 
 
 def test_page_starts_with_own_and_required_options(ingest):
-    options = {name: ingest("describe", name, "--output", "json").json[0]["options"] for name in ("kafka", "avro")}
+    options = {name: ingest("describe", name, "--output", "json").lines[0]["options"] for name in ("kafka", "avro")}
     assert [option["name"] for option in options["kafka"]][:2] == ["brokers", "topics"]
     assert options["avro"][0]["name"] == "schema_file"
 
@@ -164,19 +164,19 @@ def test_function_has_a_page(ingest):
         "pad_left  function of expressions, stable\n\n%{pad_left(text, width, [fill])}\n\nThe text padded on the left"
     )
     assert "%{pad_left(id, 5, '0')}\n  id is 42\n  gives 00042\n" in result.out
-    (page,) = ingest("describe", "pad_left", "--output", "json").json
+    (page,) = ingest("describe", "pad_left", "--output", "json").lines
     assert (page["type"], [option["name"] for option in page["options"]]) == ("functions", ["text", "width", "fill"])
 
 
 @pytest.mark.parametrize(("name", "default"), [("pad_left", "' '"), ("uuid", "''"), ("hmac_sha256", "hex")])
 def test_default_of_a_parameter_is_as_an_expression_writes_it(ingest, name, default):
-    (page,) = [page for page in ingest("describe", name, "--output", "json").json if page["type"] == "functions"]
+    (page,) = [page for page in ingest("describe", name, "--output", "json").lines if page["type"] == "functions"]
     assert page["options"][-1]["default"] == default
 
 
 @pytest.mark.parametrize("name", sorted(FUNCTIONS))
 def test_every_function_has_a_page(ingest, name):
-    pages = ingest("describe", name, "--output", "json").json
+    pages = ingest("describe", name, "--output", "json").lines
     assert pages[-1]["type"] == "functions"
     assert ingest("describe", name).code == 0
 
@@ -213,7 +213,7 @@ def test_key_of_the_file_has_a_page(ingest):
     shown = ingest("describe", "tables")
     assert (shown.code, shown.out.splitlines()[0]) == (0, "tables: each table")
     assert [name for name in ("families.*.versions", "splits", "distribute.hash") if name not in shown.out] == []
-    (page,) = ingest("describe", "tables", "--output", "json").json
+    (page,) = ingest("describe", "tables", "--output", "json").lines
     assert (page["name"], "splits" in {option["name"] for option in page["options"]}) == ("tables", True)
 
 
@@ -238,7 +238,7 @@ def test_page_without_a_terminal_fits_the_width(ingest):
 @pytest.mark.parametrize("name", ["lookup", "geoip"])
 def test_page_explains_relative_paths(ingest, name):
     (path,) = [
-        each for each in ingest("describe", name, "--output", "json").json[0]["options"] if each["name"] == "path"
+        each for each in ingest("describe", name, "--output", "json").lines[0]["options"] if each["name"] == "path"
     ]
     assert "a relative path is relative to the working directory of the command" in path["doc"]
 
@@ -267,7 +267,7 @@ class TestError:
 
     def test_all_codes_are_listed(self, ingest):
         assert "unknown_family" in ingest("describe", "error").out
-        assert [entry["code"] for entry in ingest("describe", "error", "--output", "json").json] == [
+        assert [entry["code"] for entry in ingest("describe", "error", "--output", "json").lines] == [
             page.code for page in error_pages()
         ]
 

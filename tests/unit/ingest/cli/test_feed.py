@@ -67,7 +67,7 @@ def oldest(ingest, file: str, shard: int = 1) -> str:
 
 
 def test_list_and_describe(ingest, file: str):
-    (listed,) = ingest("feed", "list", file, "--output", "json").json
+    (listed,) = ingest("feed", "list", file, "--output", "json").lines
     described = ingest("feed", "describe", file, "orders", "--output", "json").json
     assert {**listed, "horizon_ms": 0} == {**described, "horizon_ms": 0}
     assert (described["table"], described["stream"], described["requested"]) == ("orders", "s1", [])
@@ -137,7 +137,7 @@ def test_declared_feed_begins_with_the_first_micro_batch(ingest, folder: Path, t
     assert (result.code, begins in result.err, "declare" in result.err) == (3, True, False), result.err
     listed = ingest("feed", "list", "p.yaml")
     assert (listed.code, 'the feed of table "orders" begins with the first' in listed.err) == (0, True)
-    assert ingest("feed", "list", "p.yaml", "--output", "json").json == []
+    assert ingest("feed", "list", "p.yaml", "--output", "json").lines == []
 
 
 def test_undeclared_feed(ingest, folder: Path):

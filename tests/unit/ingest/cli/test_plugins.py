@@ -24,13 +24,13 @@ def louder(packages):
 @pytest.mark.usefixtures("louder")
 class TestPackage:
     def test_list_names_the_provider(self, ingest):
-        (entry,) = [each for each in ingest("describe", "--output", "json").json if each["name"] == "loud"]
+        (entry,) = [each for each in ingest("describe", "--output", "json").lines if each["name"] == "loud"]
         expected = {"type": "decorators", "name": "loud", "summary": "Say it louder.", "provider": "louder 1.2"}
         assert entry == expected
         assert "Say it louder. (from louder 1.2)" in ingest("describe").out
 
     def test_page_names_the_provider(self, ingest):
-        page = ingest("describe", "loud", "--output", "json").json[0]
+        page = ingest("describe", "loud", "--output", "json").lines[0]
         assert (page["provider"], page["options"][0]["name"]) == ("louder 1.2", "mark")
         assert "\nProvided by louder 1.2.\n" in ingest("describe", "loud").out
 
@@ -74,7 +74,7 @@ class TestBrokenPackage:
             'install the package that contains "no_such_library"'
         )
         assert (result.code, f"CANNOT BE USED: {reason}" in result.out) == (0, True)
-        (entry,) = [each for each in ingest("describe", "--output", "json").json if each["name"] == "loud"]
+        (entry,) = [each for each in ingest("describe", "--output", "json").lines if each["name"] == "loud"]
         assert entry == {"type": "decorators", "name": "loud", "error": reason}
 
     def test_page_is_an_error(self, ingest):

@@ -157,6 +157,26 @@ def test_row_seen_first_from_the_feed_is_not_overwritten_by_the_dump(source, sto
     assert not (tmp_path / "deletes").exists()
 
 
+def test_rows_that_an_interrupted_run_had_from_the_feed_are_not_overwritten(source, store, tmp_path):
+    writer = FeedFixture(source)
+    writer.batch({b"a": [put(b"a", 100, b"old")]})
+    positions = FeedClient(source, "orders", lambda: T).latest()
+    dumped = Rows([Row(b"0", (Cell(b"d", b"a", 1, b"x"),))], rows_of(source))
+    source.apply("orders", [put(b"0", 1, b"x")])
+    writer.batch({b"a": [put(b"a", 100, b"new")]})
+    log = DeleteLog(tmp_path / "deletes")
+
+    def kill(progress: BootstrapProgress) -> None:
+        if progress.changes:
+            raise Killed
+
+    with pytest.raises(Killed):
+        bootstrap(dumped, store, following(source, positions, log), on_progress=kill).load()
+    assert dumped.read == 1
+    completed(bootstrap(dumped, store, following(source, positions, log)))
+    assert rows_of(store, "copy") == rows_of(source)
+
+
 class Forgetful(MemoryStore):
     """A store that compacts after each write, so that its deletes do not hide cells written later."""
 

@@ -117,6 +117,11 @@ def test_iterators_of_a_dump_that_do_not_cover_all_row_keys_are_refused(feeds: C
         feed.worker("w1", {1: dump[1]}).poll()
     with pytest.raises(InvalidIteratorError, match="shard 1 has none"):
         feed.worker("w1", {}).poll()
+    feed.client.split(2, b"\xf0")
+    feed.writer.put(b"b")
+    split = feed.client.latest()
+    with pytest.raises(InvalidIteratorError, match="shard 3 has none"):
+        feed.worker("w1", {1: split[1], 4: split[4]}).poll()
     assert feed.leases.groups() == ()
 
 
