@@ -215,7 +215,8 @@ class StoreBusyError(StoreError):
     The store is overloaded and requests a lower rate.
 
     Attributes:
-        has_waited: the store has waited for its server and repeated the call, so its caller need not do so at once.
+        has_waited: the store has waited for its server and repeated the call, or its server requests a longer wait; so
+            its caller need not repeat the call at once.
     """
 
     code = "store_busy"

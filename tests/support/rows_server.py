@@ -35,6 +35,11 @@ def master_answer(request: Request, address: Address) -> bytes:
     return request.answer(data(1, server_name(address)))
 
 
+def get_answer(cells: int) -> bytes:
+    """A GetResponse whose result has so many cells in the block; no result without cells."""
+    return data(1, number(2, cells)) if cells else b""
+
+
 def server_name(address: Address) -> bytes:
     """A ServerName."""
     return data(1, address.host.encode()) + number(2, address.port)
@@ -109,7 +114,8 @@ class RowsServer:
                 return self._multi(request)
             case "Get":
                 row = Message(request.parameter).message(2).data(1)
-                return request.answer(cells=self._cells([row] if row in self.rows else []))
+                found = [row] if row in self.rows else []
+                return request.answer(get_answer(len(found)), self._cells(found))
         assert request.method == "Scan"
         message = Message(request.parameter)
         if message.message(1).data(2) == _META_REGION:

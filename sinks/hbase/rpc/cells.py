@@ -43,8 +43,11 @@ _MAX_GENERATED_CELLS = 64
 """A put with more cells is encoded by a loop: the generated function would be long, and the loop costs little."""
 _MAX_SHAPES = 4096
 """Bound on the memory for tables whose columns come from the events."""
+_MAX_HEADS = 65_536
+"""Bound on the memory for values of very many lengths; each takes about 100 bytes."""
 
 Assemble = Callable[[bytes, bytes, Iterable[bytes]], bytes]
+_Binder = Callable[[list["_Heads"], list[bytes], Assemble], Assemble]
 _Shape = tuple[int | bytes, ...]
 """The length of the row key, then the columns."""
 
@@ -53,13 +56,22 @@ class _Heads:
     """
     The bytes before the row key, for one length of row key and column.
 
+    Args:
+        row_bytes: length of the row key.
+        column_bytes: length of family and qualifier.
+        max_cell_bytes: larger cells are refused.
+        may_keep: whether the bytes for another length of a value may be kept.
+
     Attributes:
         known: length of a value -> these bytes. Generated functions read it, so it is a plain dict: CPython looks up
             a subclass of dict more slowly.
     """
 
-    def __init__(self, row_bytes: int, column_bytes: int, max_cell_bytes: int) -> None:
+    def __init__(
+        self, row_bytes: int, column_bytes: int, max_cell_bytes: int, may_keep: Callable[[], bool] = bool
+    ) -> None:
         self.known: dict[int, bytes] = {}
+        self._may_keep = may_keep
         self._row_bytes = row_bytes
         self._key_bytes = row_bytes + column_bytes + _FIXED_KEY_BYTES
         self._max_cell_bytes = max_cell_bytes
@@ -75,7 +87,9 @@ class _Heads:
         if head is None:
             size = 8 + self._key_bytes + value_bytes
             refusals.check_cell_bytes(4 + size, self._max_cell_bytes)
-            head = self.known[value_bytes] = _LENGTHS.pack(size, self._key_bytes, value_bytes, self._row_bytes)
+            head = _LENGTHS.pack(size, self._key_bytes, value_bytes, self._row_bytes)
+            if self._may_keep():
+                self.known[value_bytes] = head
         return head
 
 
@@ -90,6 +104,7 @@ class CellEncoder:
     def __init__(self, max_cell_bytes: int) -> None:
         self._max_cell_bytes = max_cell_bytes
         self._shapes: dict[_Shape, Assemble] = {}
+        self._heads = 0
         self._time_ms: int | None = None
         self._stamp = b""
 
@@ -137,16 +152,26 @@ class CellEncoder:
         if not columns:
             raise refusals.RefusalError(refusals.NO_CELLS)
         names = [_column(column) for column in columns]
-        by_length = {size: _Heads(len(row), size, self._max_cell_bytes) for size in {len(name) - 1 for name in names}}
+        by_length = {
+            size: _Heads(len(row), size, self._max_cell_bytes, self._may_keep)
+            for size in {len(name) - 1 for name in names}
+        }
         heads = [by_length[len(name) - 1] for name in names]
-        if len(self._shapes) >= _MAX_SHAPES:
+        if len(self._shapes) >= _MAX_SHAPES or self._heads >= _MAX_HEADS:
             self._shapes.clear()
-        if len(columns) > _MAX_GENERATED_CELLS:
-            assemble = _looping(heads, names)
-        else:
-            assemble = _binder(len(columns))(heads, names)
+            self._heads = 0
+        assemble = _looping(heads, names)
+        if len(columns) <= _MAX_GENERATED_CELLS:
+            assemble = _binder(len(columns))(heads, names, assemble)
         self._shapes[key] = assemble
         return assemble
+
+    def _may_keep(self) -> bool:
+        """Count one more kept head, unless there are too many."""
+        if self._heads >= _MAX_HEADS:
+            return False
+        self._heads += 1
+        return True
 
 
 def cell_count(mutation: Mutation) -> int:
@@ -225,18 +250,18 @@ def _looping(heads: list[_Heads], names: list[bytes]) -> Assemble:
 
 
 @lru_cache(maxsize=_MAX_GENERATED_CELLS)
-def _binder(cells: int) -> Callable[[list[_Heads], list[bytes]], Assemble]:
+def _binder(cells: int) -> _Binder:
     """
     A function that binds the pieces of a shape with so many cells to a function that joins a row of it.
 
-    The generated text depends on the number of cells alone. A KeyError tells that a value has a length that no value
-    of its column had.
+    The generated text depends on the number of cells alone. A KeyError tells that the head for the length of a value is
+    not kept; then `looping` joins the row.
     """
     numbers = range(cells)
     heads, names, values = (", ".join(f"{letter}{n}" for n in numbers) + "," for letter in "hnv")
     row = "join(({}))".format("".join(f"h{n}[len(v{n})], row, n{n}, stamp, v{n}, " for n in numbers))
     lines = (
-        "def bind(heads, names):",
+        "def bind(heads, names, looping):",
         f"    {heads} = [head.known for head in heads]",
         f"    {names} = names",
         "    def assemble(row, stamp, values):",
@@ -245,11 +270,9 @@ def _binder(cells: int) -> Callable[[list[_Heads], list[bytes]], Assemble]:
         f"            return {row}",
         "        except KeyError:",
         "            pass",
-        f"        for head, value in zip(heads, ({values})):",
-        "            head.of(len(value))",
-        f"        return {row}",
+        f"        return looping(row, stamp, ({values}))",
         "    return assemble",
     )
     scope: dict[str, object] = {"join": b"".join}
     exec("\n".join(lines), scope)  # noqa: S102 - the text above, in which only a number varies
-    return cast("Callable[[list[_Heads], list[bytes]], Assemble]", scope["bind"])
+    return cast("_Binder", scope["bind"])

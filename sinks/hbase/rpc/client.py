@@ -22,11 +22,11 @@ from sinks.hbase.client import HBaseClient
 from sinks.hbase.rpc.attempts import Attempts
 from sinks.hbase.rpc.cluster import Cluster
 from sinks.hbase.rpc.master import Master
+from sinks.hbase.rpc.mutate import check_and_put, increment, incremented
 from sinks.hbase.rpc.reading import Reader
 from sinks.hbase.rpc.region_admin import RegionAdmin
 from sinks.hbase.rpc.regions import Region, RegionCache
 from sinks.hbase.rpc.repeating import RepeatedCalls
-from sinks.hbase.rpc.requests import check_and_put, increment, incremented
 from sinks.hbase.rpc.sasl import Logins
 from sinks.hbase.rpc.stream import Address
 from sinks.hbase.rpc.tls import tls_context
@@ -171,7 +171,9 @@ class RpcClient(HBaseClient):
         """
         Add to a cell that has a signed number of eight bytes, which is 0 without a cell; returns the sum.
 
-        If the call is repeated because its answer was lost, HBase recognizes it by its nonce and adds nothing.
+        If the call is repeated because its answer was lost, the region server recognizes it by its nonce and adds
+        nothing, for six minutes (`ServerNonceManager`). Another server, to which the region has moved since, knows the
+        nonce only if it has replayed the WAL: after an orderly move the amount is added twice.
 
         Raises:
             WriteRejectedError: the table lacks the family, or the value has not eight bytes.

@@ -153,10 +153,7 @@ class Cluster:
             LoginError: servers refuse the login with Kerberos, or there is no ticket.
         """
         if self._meta is None:
-            # GetMetaRegionLocationsResponse: RegionLocation 1; RegionLocation: ServerName 2
-            self._meta = self._registered(
-                "GetMetaRegionLocations", "the meta table", deadline_s, lambda it: it.message(2)
-            )
+            self._meta = self._registered("GetMetaRegionLocations", "the meta table", deadline_s, _meta_server)
         return self._meta
 
     def master(self, deadline_s: float) -> Address:
@@ -167,8 +164,7 @@ class Cluster:
             StoreUnavailableError: no server says.
         """
         if self._master is None:
-            # GetActiveMasterResponse: ServerName 1
-            self._master = self._registered("GetActiveMaster", "an active master", deadline_s, lambda it: it)
+            self._master = self._registered("GetActiveMaster", "an active master", deadline_s, _master_server)
         return self._master
 
     def forget_meta(self) -> None:
@@ -179,16 +175,18 @@ class Cluster:
         """Find the active master anew before its next use."""
         self._master = None
 
-    def _registered(self, method: str, what: str, deadline_s: float, name: Callable[[Message], Message]) -> Address:
-        """The server whose name is in field 1 of the answer of the first server that has one."""
+    def _registered(
+        self, method: str, what: str, deadline_s: float, name: Callable[[Message], Message | None]
+    ) -> Address:
+        """The server whose name is in the answer of the first server that has one."""
         problems: list[str] = []
         refusal: LoginError | None = None
         last = () if self._last_registry is None else (self._last_registry,)
         for address in dict.fromkeys((*last, *self._bootstrap, *self._seen)):
             try:
                 answer = self.call(address, _REGISTRY, method, b"", min(deadline_s, self._clock() + _REGISTRY_S))
-                found = Message(answer.message)
-                server = server_address(name(found.message(1))) if found.has(1) else None
+                found = name(Message(answer.message))
+                server = None if found is None else server_address(found)
             except CredentialsError:
                 raise
             except LoginError as error:
@@ -206,6 +204,22 @@ class Cluster:
         if refusal is not None:
             raise LoginError(message, hint=refusal.hint) from refusal
         raise StoreUnavailableError(message, hint=_OLD_SERVER)
+
+
+def _meta_server(answer: Message) -> Message | None:
+    """
+    The ServerName in a GetMetaRegionLocationsResponse.
+
+    The meta table may have replicas, each with a location. Those other than replica 0 may lag, and a server does not
+    accept them under the region's name.
+    """
+    # RegionLocation 1: region_info 1, server_name 2; replica_id 7 of RegionInfo
+    return next((each.message(2) for each in answer.messages(1) if not each.message(1).number(7)), None)
+
+
+def _master_server(answer: Message) -> Message | None:
+    """The ServerName in a GetActiveMasterResponse: server_name 1."""
+    return answer.message(1) if answer.has(1) else None
 
 
 def server_address(name: Message) -> Address:

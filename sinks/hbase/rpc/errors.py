@@ -20,10 +20,9 @@ _CLASSES = {
     for kind, names in {
         Kind.MOVED: "NotServingRegionException RegionMovedException RegionOpeningException WrongRegionException "
         "RegionServerStoppedException RegionServerAbortedException ServerNotRunningYetException "
-        "RegionInRecoveryException RegionOfflineException MasterNotRunningException PleaseHoldException "
-        "MasterStoppedException",
-        Kind.BUSY: "RegionTooBusyException StoreTooBusyException CallQueueTooBigException CallDroppedException "
-        "RpcThrottlingException ThrottlingException ServerTooBusyException OverloadedException",
+        "RegionOfflineException MasterNotRunningException PleaseHoldException MasterStoppedException",
+        Kind.BUSY: "RegionTooBusyException CallQueueTooBigException CallDroppedException "
+        "RpcThrottlingException ThrottlingException ServerTooBusyException",
         Kind.NO_FAMILY: "NoSuchColumnFamilyException",
         Kind.REJECTED: "FailedSanityCheckException IllegalArgumentException InvalidFamilyOperationException "
         "ConstraintException CoprocessorException",

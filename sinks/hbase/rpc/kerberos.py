@@ -59,7 +59,11 @@ class Kerberos:
         """The logins to try at a server, in order: only the registry is a service of masters and region servers."""
         master = self._settings.principal_of_master(address.host)
         region_server = self._settings.principal_of_region_server(address.host)
-        of_service = {"MasterService": [master], "ClientService": [region_server]}
+        of_service = {
+            "MasterService": [master],
+            "ClientService": [region_server],
+            "AdminService": [region_server],
+        }
         principals = of_service.get(service, [master, region_server])
         return [
             Login(principal, self._settings.qop, partial(self._context, principal))

@@ -88,7 +88,8 @@ class Master:
         Add a family to a live table.
 
         Raises:
-            SchemaError: it exists, or the table does not.
+            SchemaError: it exists.
+            NoTableError: there is no such table.
         """
         # AddColumnRequest: table_name 1, column_families 2, nonce 4
         self._change(table, "AddColumn", data(1, table_name(table)) + data(2, family_schema(family)))

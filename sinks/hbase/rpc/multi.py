@@ -30,6 +30,9 @@ Of the cells of one call with several rows: about half of the cells of a full wr
 size are in flight for it. Larger calls are not faster, and the server keeps them in memory.
 """
 
+_MAX_KINDS = 64
+"""Whose actions are kept: 5,000 of one take about 300 KB."""
+
 MAX_ROW_BYTES = 128 << 20
 """Of the cells of one row, which cannot be divided: half of the largest request that a server accepts."""
 
@@ -81,7 +84,7 @@ class MultiEncoder:
             own = [mutations[index] for index in batch.indexes]
             kinds = {(type(mutation), cell_count(mutation), mutation.durability) for mutation in own}
             if len(kinds) == 1 and _has_cells(own[0]):
-                actions = self._of_kind(own[0], len(own))[: len(own)]
+                actions = self._of_kind(own[0], range(len(own)))
             else:
                 actions = [self._action(at, mutation) for at, mutation in enumerate(own)]
             parts.append(data(1, data(1, region_specifier(batch.region)) + b"".join(actions)))
@@ -89,18 +92,23 @@ class MultiEncoder:
 
     def _action(self, at: int, mutation: Mutation) -> bytes:
         if _has_cells(mutation):
-            return self._of_kind(mutation, at + 1)[at]
+            (action,) = self._of_kind(mutation, range(at, at + 1))
+            return action
         whole_row = data(1, mutation.row) + number(2, DELETE) + number(4, mutation.timestamp_ms)
         return _action(at, whole_row + _durability(mutation))
 
-    def _of_kind(self, mutation: Mutation, count: int) -> list[bytes]:
-        """At least so many actions that differ from that of a mutation in their index alone."""
+    def _of_kind(self, mutation: Mutation, indexes: range) -> list[bytes]:
+        """Actions that differ from that of a mutation in their index alone."""
         key = (DELETE if type(mutation) is Delete else PUT, cell_count(mutation), mutation.durability)
-        kept = self._actions.setdefault(key, [])
-        if len(kept) < count:
+        kept = self._actions.get(key)
+        if kept is None or len(kept) < indexes.stop:
             kind = number(2, key[0]) + _durability(mutation) + number(8, key[1])
-            kept += [_action(at, kind) for at in range(len(kept), count)]
-        return kept
+            if kept is None:
+                if len(self._actions) >= _MAX_KINDS:
+                    return [_action(at, kind) for at in indexes]
+                kept = self._actions[key] = []
+            kept += [_action(at, kind) for at in range(len(kept), indexes.stop)]
+        return kept[indexes.start : indexes.stop]
 
 
 def _has_cells(mutation: Mutation) -> bool:

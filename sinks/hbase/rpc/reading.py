@@ -1,19 +1,22 @@
 """Gets and scans."""
 
 from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from itertools import islice
 
-from ingest.api import MAX_ROW_KEY_BYTES, Row, Scan, ScanCounts, TimeRange, split_column
+from ingest.api import MAX_ROW_KEY_BYTES, Row, Scan, ScanCounts, StoreUnavailableError, TimeRange, split_column
 from sinks.hbase.client import NoFamilyError
 from sinks.hbase.paging import Paging
 from sinks.hbase.rpc.cells import decoded, row_of
+from sinks.hbase.rpc.connection import Answer
 from sinks.hbase.rpc.filters import ServerFilters
 from sinks.hbase.rpc.regions import Region
 from sinks.hbase.rpc.repeating import RepeatedCalls
 from sinks.hbase.rpc.requests import columns_message, region_specifier, time_range_message
+from sinks.hbase.rpc.scanner import ScannedRow
 from sinks.hbase.rpc.table_scan import TableScan, size_of
-from sinks.hbase.rpc.wire import data, number
+from sinks.hbase.rpc.wire import Message, WireError, data, number
 
 
 class Reader:
@@ -44,8 +47,8 @@ class Reader:
             return None
         try:
             return self.get_columns(table, row, columns, versions, times)
-        except NoFamilyError:
-            known = self._known(table, columns)
+        except NoFamilyError as error:
+            known = self._known(table, columns, error)
             return self.get_columns(table, row, known, versions, times) if known else None
 
     def get_columns(
@@ -65,7 +68,7 @@ class Reader:
         def request(region: Region) -> bytes:
             return data(1, region_specifier(region.name)) + get
 
-        return self._calls.of_row(table, row, "Get", request, lambda answer: row_of(decoded(answer.cells)))
+        return self._calls.of_row(table, row, "Get", request, _row)
 
     def scan(self, table: str, scan: Scan, counts: ScanCounts) -> Generator[Row]:
         """
@@ -77,13 +80,17 @@ class Reader:
         self._check(table)
         if scan.limit == 0 or scan.columns == ():
             return
-        paging = Paging(scan, counts, size_of)
+        with closing(self._rows(table, scan, Paging(scan, counts, size_of))) as rows:
+            yield from islice(rows, scan.limit)
+
+    def _rows(self, table: str, scan: Scan, paging: Paging[ScannedRow]) -> Generator[Row]:
+        """The rows; a family that the table lacks, or loses while it is read, has no cells."""
         while True:
             running = TableScan(self._calls, table, paging, scan, self._filters)
             try:
-                yield from islice(running.rows(), scan.limit)
-            except NoFamilyError:  # of the first call: it names all families
-                scan = replace(scan, columns=self._known(table, scan.columns))
+                yield from running.rows()
+            except NoFamilyError as error:
+                scan = replace(scan, columns=self._known(table, scan.columns, error))
                 if not scan.columns:
                     return
             else:
@@ -95,7 +102,30 @@ class Reader:
         """Raise `NotFoundError` if there is no such table."""
         self._calls.run(table, lambda deadline_s: self._calls.regions.of(table, deadline_s))
 
-    def _known(self, table: str, columns: Sequence[bytes] | None) -> tuple[bytes, ...]:
-        """Columns of families that exist: HBase refuses the whole request if one does not."""
+    def _known(self, table: str, columns: Sequence[bytes] | None, error: NoFamilyError) -> tuple[bytes, ...]:
+        """
+        Columns of families that exist: HBase refuses the whole request if one does not.
+
+        Raises:
+            StoreUnavailableError: all exist, so the regions will have them when they are opened again.
+        """
         families = self._families(table)
-        return tuple(column for column in columns or () if split_column(column)[0] in families)
+        known = tuple(column for column in columns or () if split_column(column)[0] in families)
+        if len(known) == len(columns or ()):
+            raise StoreUnavailableError(f'regions of table "{table}" lack one of its families: {error}') from error
+        return known
+
+
+def _row(answer: Answer) -> Row | None:
+    """
+    The row in the answer to a get.
+
+    Raises:
+        WireError: cells are missing.
+    """
+    cells = list(decoded(answer.cells))
+    # GetResponse: result 1; Result: associated_cell_count 2
+    count = Message(answer.message).message(1).number(2)
+    if len(cells) != count:
+        raise WireError(f"a get returned {len(cells)} cells of {count}")
+    return row_of(cells)

@@ -1,8 +1,9 @@
 """
 Calls about the regions of a table: sizes, flush and major compaction.
 
-Source: AdminService of Admin.proto, which every region server has; RegionLoad of ClusterStatus.proto. A flush has ended
-when the server answers. A compaction is only requested by its call; whether one runs is the region's compaction state.
+Source: AdminService of Admin.proto, which every region server has; RegionLoad of ClusterStatus.proto. A server answers
+a flush when it has ended, or at once if the region has nothing to flush or is being flushed already. A compaction is
+only requested by its call; whether one runs is the region's compaction state.
 """
 
 import time
@@ -88,7 +89,7 @@ class RegionAdmin:
 
     def _starts(self, table: str) -> list[bytes]:
         """Their first row keys, by which regions are found again after a move."""
-        regions = self._calls.run(table, lambda deadline_s: self._calls.regions.of(table, deadline_s))
+        regions = self._calls.run(table, lambda deadline_s: self._calls.regions.present(table, deadline_s))
         return [region.start for region in regions.all]
 
     def _wait(self, table: str, starts: list[bytes], until_s: float) -> None:

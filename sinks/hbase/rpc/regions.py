@@ -165,9 +165,9 @@ def _region(name: bytes, cells: dict[bytes, bytes]) -> Region | None:
     info = cells.get(b"info:regioninfo", b"")
     if not info.startswith(_PBUF):
         return None
-    # RegionInfo of HBase.proto: start_key 3, end_key 4, offline 5, split 6, replica_id 7
+    # RegionInfo of HBase.proto: start_key 3, end_key 4, offline 5, split 6
     found = Message(info[len(_PBUF) :])
-    if found.flag(5) or found.flag(6) or found.number(7):
+    if found.flag(5) or found.flag(6):
         return None
     host, colon, port = cells.get(b"info:server", b"").decode("utf-8", "replace").rpartition(":")
     server = Address(host, int(port)) if colon and port.isdecimal() else None

@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 class RepeatedCalls:
     """
-    Calls that may run twice: reads, and writes that check a cell; called by one thread.
+    Calls that may run twice: reads, writes that check a cell, and increments with their nonce; called by one thread.
 
     Args:
         attempts: returns those of one call.

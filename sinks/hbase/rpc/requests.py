@@ -1,25 +1,18 @@
 """
-Messages that several calls have, and the requests of a check-and-put and of an increment.
+Parts that messages of several calls have.
 
-Source: HBase.proto, Client.proto, Comparator.proto.
+Source: HBase.proto, Client.proto.
 """
 
-import struct
 from collections.abc import Sequence
 
 from ingest.api import ALL_TIMES, Durability, TimeRange, split_column
-from sinks.hbase.rpc.cells import decoded
-from sinks.hbase.rpc.connection import Answer
-from sinks.hbase.rpc.wire import WireError, data, number
+from sinks.hbase.rpc.wire import data, number
 
 INCREMENT, PUT, DELETE = 1, 2, 3
 """MutationType of a MutationProto."""
 DURABILITIES = {Durability.SKIP: 1, Durability.ASYNC: 2, Durability.SYNC: 3, Durability.FSYNC: 4}
 """Durability of a MutationProto; 0 is that of the table."""
-
-_AMOUNT = struct.Struct(">q")
-_EQUAL = 2  # CompareType
-_BINARY_COMPARATOR = b"org.apache.hadoop.hbase.filter.BinaryComparator"
 
 
 def region_specifier(name: bytes) -> bytes:
@@ -50,60 +43,3 @@ def columns_message(field: int, columns: Sequence[bytes] | None) -> bytes:
 def time_range_message(field: int, times: TimeRange) -> bytes:
     """A range of timestamps as `optional TimeRange` of a Get or Scan; no bytes for all timestamps."""
     return b"" if times == ALL_TIMES else data(field, number(1, times.from_ms) + number(2, times.to_ms))
-
-
-def check_and_put(region: bytes, row: bytes, column: bytes, *, before: bytes | None, value: bytes) -> bytes:
-    """
-    A MutateRequest that writes a cell if its value is still the one before.
-
-    Args:
-        region: its name.
-        row: the row key.
-        column: of the cell.
-        before: the expected value; an empty one is equal to None, which is no cell.
-        value: the new value, with the server's time.
-    """
-    family, qualifier = split_column(column)
-    mutation = _mutation(row, PUT, column, value)
-    # Condition, Comparator, BinaryComparator, ByteArrayComparable
-    comparator = data(1, _BINARY_COMPARATOR) + data(2, data(1, data(1, before or b"")))
-    condition = data(1, row) + data(2, family) + data(3, qualifier or b"") + number(4, _EQUAL) + data(5, comparator)
-    return data(1, region_specifier(region)) + data(2, mutation) + data(3, condition)
-
-
-def increment(region: bytes, row: bytes, column: bytes, amount: int, nonces: tuple[int, int]) -> bytes:
-    """
-    A MutateRequest that adds to a cell.
-
-    Args:
-        region: its name.
-        row: the row key.
-        column: of the cell.
-        amount: in 64 bits, signed.
-        nonces: group and number, both above 0; a server executes the requests with the same ones once.
-    """
-    group, nonce = nonces
-    mutation = _mutation(row, INCREMENT, column, _AMOUNT.pack(amount)) + number(9, nonce)
-    return data(1, region_specifier(region)) + data(2, mutation) + number(4, group)
-
-
-def incremented(answer: Answer) -> int:
-    """
-    The new value of the cell in the answer to an increment.
-
-    Raises:
-        WireError: there is none.
-    """
-    values = [cell.value for _, cell in decoded(answer.cells)]
-    if len(values) != 1 or len(values[0]) != _AMOUNT.size:
-        raise WireError(f"an increment returned {len(values)} cells")
-    (value,) = _AMOUNT.unpack(values[0])
-    return int(value)
-
-
-def _mutation(row: bytes, kind: int, column: bytes, value: bytes) -> bytes:
-    """A MutationProto of one cell."""
-    family, qualifier = split_column(column)
-    # ColumnValue: family 1, qualifier_value 2; QualifierValue: qualifier 1, value 2
-    cell = data(1, family) + data(2, data(1, qualifier or b"") + data(2, value))
-    return data(1, row) + number(2, kind) + data(3, cell) + number(6, DURABILITIES[Durability.SYNC])

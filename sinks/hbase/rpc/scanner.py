@@ -20,7 +20,7 @@ from sinks.hbase.rpc.requests import columns_message, region_specifier, time_ran
 from sinks.hbase.rpc.wire import Message, WireError, data, flag, number
 
 _PAGE_BYTES = 2 << 20
-"""A server ends a page at the row with which it becomes larger (`hbase.client.scanner.max.result.size`)."""
+"""A server ends a page at the cell with which it becomes larger (`hbase.client.scanner.max.result.size`)."""
 
 
 class Bounds(NamedTuple):

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ingest.api import Mutation, Put, StoreError, WriteRejectedError
+from sinks.hbase.errors import Kind
 from sinks.hbase.refusals import RefusalError
 from sinks.hbase.rpc.attempts import Attempts
 from sinks.hbase.rpc.cells import CellEncoder
@@ -72,7 +73,7 @@ class Writer:
 
         Raises:
             WriteRejectedError: some can never be written. If one of these was found before anything was sent, nothing
-                was; else all others were written, unless the error has no indexes.
+                was; else any of the others may have been written.
             StoreError: as `errors` translates the exception of a server.
         """
         work = _Work(table, mutations, self._encoded(mutations))
@@ -136,8 +137,12 @@ class Writer:
         try:
             by_region = self._by_region(work, indexes, outcome, deadline_s)
         except (ConnectionLostError, RemoteError, WireError) as error:
-            self._cluster.forget_meta()
-            outcome.again, outcome.reason, outcome.has_moved = list(indexes), error, True
+            outcome.again, outcome.reason = list(indexes), error
+            if isinstance(error, RemoteError) and error.kind is Kind.BUSY:
+                outcome.busy = error
+            else:
+                outcome.has_moved = True
+                self._cluster.forget_meta()
             return outcome
         by_server: dict[Address, deque[Request]] = {}
         for request in requests_of(by_region, work.encoded):

@@ -80,8 +80,8 @@ RULES = (
     ),
     Rule(
         "busy",
-        r"RegionTooBusyException|StoreTooBusyException|CallQueueTooBigException|CallDroppedException|ThrottlingException"
-        r"|OverloadedException|ServerTooBusyException|Busy Server!",
+        r"RegionTooBusyException|CallQueueTooBigException|CallDroppedException|ThrottlingException"
+        r"|ServerTooBusyException|Busy Server!",
         Kind.BUSY,
     ),
     # not about rows, although HBase calls some of these non-retriable

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from ingest.api import MAX_FAMILY_BYTES, MAX_ROW_KEY_BYTES, MAX_TIME_MS, Cell, Delete, Put
 from sinks.hbase.refusals import RefusalError
+from sinks.hbase.rpc import cells
 from sinks.hbase.rpc.cells import CellEncoder, cell_count, decoded, row_of
 from sinks.hbase.rpc.wire import WireError
 
@@ -43,6 +44,20 @@ def test_cells_of_puts_are_read_as_they_were_written(puts):
     ]
     assert list(decoded(block)) == expected
     assert sum(map(cell_count, puts)) == len(expected)
+
+
+def test_what_is_kept_for_a_shape_is_bounded(monkeypatch):
+    monkeypatch.setattr(cells, "_MAX_HEADS", 10)
+    monkeypatch.setattr(cells, "_MAX_SHAPES", 4)
+    made, other = encoder(), encoder()
+    for size in range(100):
+        put = Put(b"row", {b"f:a": b"v" * size, b"f:b": b"v"}, 1)
+        assert made.put(put) == other.put(put)
+        assert made._heads <= 10
+    for number in range(10):
+        made.put(Put(b"row", {b"f:%d" % number: b"v"}, 1))
+        assert len(made._shapes) <= 4
+    assert made._heads <= 4
 
 
 @pytest.mark.parametrize(

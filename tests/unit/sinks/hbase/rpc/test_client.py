@@ -11,7 +11,7 @@ from sinks.hbase.rpc.client import RpcClient
 from sinks.hbase.rpc.requests import INCREMENT
 from sinks.hbase.rpc.wire import Message, data, flag, number
 from sinks.hbase.settings import HBaseSettings
-from tests.support.rows_server import meta_answer, no_table_answer, registry_answer
+from tests.support.rows_server import get_answer, meta_answer, no_table_answer, registry_answer
 from tests.support.rpc_server import Request, RpcServer
 
 REGIONSERVER = "org.apache.hadoop.hbase.regionserver."
@@ -52,15 +52,20 @@ class OneCell:
         if request.method == "Scan":
             return self._meta(request)
         if request.method == "Get":
-            if self.throttled:
-                self.throttled -= 1
-                name = "org.apache.hadoop.hbase.quotas.RpcThrottlingException"
-                return request.failure(name, f"{name}: number of read requests exceeded - wait 60ms")
-            return request.answer(cells=b"" if self.value is None else self._put({b"f:q": self.value}))
+            return self._get(request)
         if request.method == "GetRegionLoad":
             return request.failure(REGIONSERVER + self.exception)
         assert request.method == "Mutate"
         return self._check_and_put(request)
+
+    def _get(self, request: Request) -> bytes:
+        if self.throttled:
+            self.throttled -= 1
+            name = "org.apache.hadoop.hbase.quotas.RpcThrottlingException"
+            return request.failure(name, f"{name}: number of read requests exceeded - wait 60ms")
+        if self.value is None:
+            return request.answer()
+        return request.answer(get_answer(1), self._put({b"f:q": self.value}))
 
     def _meta(self, request: Request) -> bytes:
         if not self.has_table:
@@ -145,6 +150,7 @@ def test_increment_whose_answer_is_lost_is_counted_once(cluster: OneCell) -> Non
     assert cluster.client.increment("t", b"a", b"f:q", -7) == -2
     assert [request.method for request in cluster.server.requests].count("Mutate") == 3
     assert len(cluster.nonces) == 2
+    assert all(group and nonce for group, nonce in cluster.nonces)
 
 
 def test_missing_family_of_an_increment_is_a_rejected_write(cluster: OneCell) -> None:

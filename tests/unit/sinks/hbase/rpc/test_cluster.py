@@ -59,6 +59,23 @@ def test_server_that_answered_is_called_first_the_next_time(serve: RpcServers) -
     cluster.close()
 
 
+def test_replicas_of_the_meta_table_are_not_used(serve: RpcServers) -> None:
+    def location(replica: int) -> bytes:
+        info = data(1, number(1, 1) + number(7, replica))
+        return data(1, info + data(2, data(1, b"rs%d" % replica) + number(2, 16020)))
+
+    cluster = cluster_of(serve(lambda request: request.answer(location(1) + location(0) + location(2))).address)
+    assert cluster.meta(soon(cluster)) == Address("rs0", 16020)
+    cluster.close()
+
+
+def test_server_that_is_silent_leaves_time_for_the_others(serve: RpcServers, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sinks.hbase.rpc.cluster._REGISTRY_S", 0.1)
+    cluster = cluster_of(serve(lambda _request: b"").address, serve(registry).address)
+    assert cluster.meta(soon(cluster)) == Address("rs1", 16020)
+    cluster.close()
+
+
 def test_no_server_answers(serve: RpcServers) -> None:
     old = serve(lambda _request: None)
     cluster = cluster_of(closed(), old.address)

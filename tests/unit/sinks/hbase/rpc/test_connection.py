@@ -1,7 +1,9 @@
 """Frames, calls and answers of one connection."""
 
 import contextlib
+import socket
 import struct
+import threading
 import time
 
 import pytest
@@ -11,6 +13,7 @@ from hypothesis import strategies as st
 from sinks.hbase.errors import Kind
 from sinks.hbase.rpc.connection import MAX_IDLE_S, Connection
 from sinks.hbase.rpc.errors import ConnectionLostError, RemoteError
+from sinks.hbase.rpc.stream import Stream
 from sinks.hbase.rpc.wire import number, varint
 from sinks.hbase.tcp import MAX_ANSWER_BYTES
 from tests.support.local import free_ports
@@ -51,6 +54,23 @@ def test_call_ids_differ_and_the_connection_stays_open_after_an_exception(serve:
     assert connection.call("B", b"", soon()).message == b"2"
     assert [request.call_id for request in server.requests] == [1, 2]
     connection.close()
+
+
+def test_peer_that_trickles_bytes_has_a_deadline(serve: RpcServers) -> None:
+    ended = threading.Event()
+
+    def log_in(live: socket.socket) -> socket.socket:
+        while not ended.wait(0.05):
+            live.sendall(b"\x00")
+        return live
+
+    server = serve(log_in=log_in)
+    stream = Stream(server.address, None, time.monotonic)
+    stream.open(soon())
+    stream.send([b"HBas\x00\x51"], soon())
+    with pytest.raises(ConnectionLostError):
+        stream.receive(1 << 20, soon(0.5))
+    ended.set()
 
 
 def test_answer_to_a_posted_call_is_discarded_when_it_arrives(serve: RpcServers) -> None:

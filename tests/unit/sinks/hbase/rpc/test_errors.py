@@ -58,6 +58,10 @@ def test_overloaded_server_is_busy_whatever_the_exception() -> None:
     assert RemoteError(HBASE + "CallDroppedException", "", is_overloaded=True).reason == "CallDroppedException"
 
 
+def test_region_that_has_moved_is_looked_up_also_if_its_server_is_overloaded() -> None:
+    assert RemoteError(HBASE + "NotServingRegionException", "", is_overloaded=True).kind is Kind.MOVED
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

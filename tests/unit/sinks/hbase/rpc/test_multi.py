@@ -53,6 +53,17 @@ def test_request() -> None:
         ]
 
 
+def test_actions_of_few_kinds_are_kept() -> None:
+    puts: list[Mutation] = [Put(b"a", {b"f:%d" % cell: b"1" for cell in range(cells)}, 5) for cells in range(1, 101)]
+    encoder = MultiEncoder()
+    requests = [encoder.request([Batch(b"r", list(range(len(puts))))], puts) for _ in range(2)]
+    (region,) = Message(requests[0]).messages(1)
+    found = [(action.number(1), action.message(2).number(8)) for action in region.messages(3)]
+    assert found == [(at, at + 1) for at in range(100)]
+    assert requests[0] == requests[1]
+    assert len(encoder._actions) == 64
+
+
 @given(sizes=st.lists(st.integers(1, 300), min_size=1, max_size=4), processed=st.booleans(), seed=st.randoms())
 def test_answer_without_exceptions(sizes, processed, seed) -> None:
     answer = b""

@@ -1,5 +1,6 @@
 """Sizes, flushes and compactions of the regions of a table."""
 
+import itertools
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -27,6 +28,8 @@ class FalseServer:
         failures: exceptions of the next calls of AdminService; then there are none.
         unreadable: messages of the next answers of AdminService that cannot be read; then there are none.
         calls: method, region and second field of each call of AdminService.
+        edges: row keys between which the regions are.
+        is_split: whether the first region was split.
         now_s: of the clock; each wait adds to it.
     """
 
@@ -35,6 +38,8 @@ class FalseServer:
         self.failures: list[str] = []
         self.unreadable: list[bytes] = []
         self.calls: list[tuple[str, bytes, int]] = []
+        self.edges = [b"", b"m", b""]
+        self.is_split = False
         self.now_s = 0.0
         self.server = RpcServer(self._answer)
         cluster = self.cluster = Cluster([self.server.address], may_leave_machine=False)
@@ -64,6 +69,11 @@ class FalseServer:
             )
             return request.answer(b"".join(data(1, each) for each in load))
         self.calls.append((request.method, message.message(1).data(2), message.number(2)))
+        return self._region_answer(request, message.message(1).data(2))
+
+    def _region_answer(self, request: Request, region: bytes) -> bytes:
+        if region not in itertools.starmap(self._name, itertools.pairwise(self.edges)):
+            return request.failure(HBASE + "NotServingRegionException")
         if self.failures:
             return request.failure(HBASE + self.failures.pop(0))
         if self.unreadable:
@@ -71,11 +81,19 @@ class FalseServer:
         asked = request.method == "GetRegionInfo" and self.states
         return request.answer(number(2, self.states.pop(0)) if asked else b"")
 
+    def _name(self, start: bytes, _end: bytes) -> bytes:
+        return b"t,%s,%d." % (start, 2 if self.is_split and start < b"m" else 1)
+
     def _meta(self, request: Request) -> bytes:
         name = Message(request.parameter).message(2).data(3)
         if name != b"t":
             return no_table_answer(request)
-        return meta_answer(request, [b"", b"m", b""], [self.server.address] * 2)
+        return meta_answer(request, self.edges, [self.server.address] * (len(self.edges) - 1), self._name)
+
+    def split(self) -> None:
+        """Divide the table at `f` too; its first regions are new ones."""
+        self.edges = [b"", b"f", b"m", b""]
+        self.is_split = True
 
 
 @pytest.fixture
@@ -97,6 +115,15 @@ def test_every_region_is_flushed_also_after_a_move(false: FalseServer) -> None:
     false.failures = ["exceptions.RegionMovedException"]
     false.admin.flush("t")
     assert false.calls == [("FlushRegion", name, 0) for name in (b"t,,1.", b"t,,1.", b"t,m,1.")]
+
+
+def test_daughters_of_a_region_that_was_split_are_flushed(false: FalseServer) -> None:
+    false.admin.flush("t")
+    false.split()
+    false.calls.clear()
+    false.admin.flush("t")
+    assert false.calls[-1] == ("FlushRegion", b"t,m,1.", 0)
+    assert ("FlushRegion", b"t,f,2.", 0) in false.calls
 
 
 @pytest.mark.parametrize("message", [b"\xff", data(2, b"compacts")])

@@ -110,5 +110,7 @@ def test_missing_and_disabled_tables(read) -> None:
         read({})
     with pytest.raises(StoreRefusedError, match='table "t" is disabled'):
         read({b"t": {b"table:state": number(1, 1)}})
+    with pytest.raises(StoreRefusedError, match='table "t" is disabled'):
+        read({b"t": {b"table:state": number(1, 2)}})
     with pytest.raises(WireError):
         read({b"t": {b"table:state": number(1, 9)}})

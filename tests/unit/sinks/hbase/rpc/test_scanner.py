@@ -75,9 +75,20 @@ def test_part_at_the_end_of_a_region_is_a_whole_row():
 
 
 def test_each_call_accepts_parts_of_rows_and_pages_without_rows():
-    connection = FalseConnection(([], False, True), ([], False, False))
-    assert read(connection) == [[], []]
-    assert [(message.flag(7), message.flag(8)) for message in connection.requests] == [(True, True)] * 2
+    connection = FalseConnection(([], False, True), ([], False, True), ([], False, False))
+    assert read(connection) == [[], [], []]
+    assert [(message.flag(7), message.flag(8)) for message in connection.requests] == [(True, True)] * 3
+
+
+def test_calls_after_the_first_are_numbered():
+    connection = FalseConnection(*[([], False, True)] * 3, ([], False, False))
+    read(connection)
+    assert [message.has(6) for message in connection.requests] == [False, True, True, True]
+    assert [message.number(6) for message in connection.requests[1:]] == [0, 1, 2]
+
+
+def test_server_ends_a_page_of_two_mib():
+    assert Message(scan_message(Bounds(b"a", b"b"), None, 1)).number(10) == 2 << 20
 
 
 @pytest.mark.parametrize("times", [TimeRange(5), TimeRange(0, 7), TimeRange(5, 7), TimeRange(MAX_TIME_MS)])

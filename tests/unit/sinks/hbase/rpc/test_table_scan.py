@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.api import Cell, FuzzyPattern, Put, Row, Scan, ScanCounts
+from ingest.api import ALL_TIMES, Cell, FuzzyPattern, Put, Row, Scan, ScanCounts, StoreUnavailableError
 from sinks.hbase.rpc.attempts import Attempts
 from sinks.hbase.rpc.cells import CellEncoder
 from sinks.hbase.rpc.cluster import Cluster
@@ -17,10 +17,11 @@ from sinks.hbase.rpc.reading import Reader
 from sinks.hbase.rpc.regions import RegionCache
 from sinks.hbase.rpc.repeating import RepeatedCalls
 from sinks.hbase.rpc.wire import Message, data, flag, number
-from tests.support.rows_server import meta_answer, registry_answer
+from tests.support.rows_server import get_answer, meta_answer, registry_answer
 from tests.support.rpc_server import Request, RpcServer
 
 HBASE = "org.apache.hadoop.hbase."
+NO_FAMILY = "regionserver.NoSuchColumnFamilyException"
 KEYS = [b"%02d" % number for number in range(40)]
 
 
@@ -35,6 +36,9 @@ class FalseCluster:
         filters: of the scanners that were opened with one, whether it is one that checks the server.
         exceptions: for the next calls of a scanner that is open; None answers.
         empty_pages: whether the next pages that are not the last of a region have no rows.
+        families: of the table, as the master says.
+        get_fails: each get is refused, because the region lacks a family.
+        lost_cells: the number of the next gets whose answers have no cells.
         open_scanners: those that were opened and have neither ended nor been closed.
     """
 
@@ -46,6 +50,8 @@ class FalseCluster:
         self.exceptions: Iterator[str | None] = itertools.repeat(None)
         self.empty_pages: Iterator[bool] = itertools.repeat(False)
         self.open_scanners: dict[int, tuple[tuple[bytes, ...], list[bytes]]] = {}
+        self.get_fails = False
+        self.lost_cells = 0
         self._numbers = itertools.count(1)
         self._encoder = CellEncoder(1 << 20)
         self.server = RpcServer(self._answer)
@@ -54,7 +60,8 @@ class FalseCluster:
         calls = RepeatedCalls(
             self.cluster, RegionCache(self.cluster), lambda: Attempts(5.0, sleep=lambda _seconds: None)
         )
-        self.reader = Reader(calls, lambda _table: frozenset([b"f"]))
+        self.families = frozenset([b"f"])
+        self.reader = Reader(calls, lambda _table: self.families)
 
     def close(self) -> None:
         self.cluster.close()
@@ -70,12 +77,22 @@ class FalseCluster:
             return request.answer()
         if request.method == "GetMetaRegionLocations":
             return registry_answer(request, self.server.address)
+        if request.method == "Get":
+            return self._get(request)
         message = Message(request.parameter)
         if not message.has(2):
             return self._next(request, message)
         if message.message(1).data(2) == b"hbase:meta,,1":
             return self._meta(request)
         return self._open(request, message)
+
+    def _get(self, request: Request) -> bytes:
+        if self.get_fails:
+            return request.failure(HBASE + NO_FAMILY)
+        if self.lost_cells:
+            self.lost_cells -= 1
+            return request.answer(get_answer(1))
+        return request.answer(get_answer(1), self._encoder.put(Put(b"01", {b"f:q": b"1"}, 1)))
 
     def _meta(self, request: Request) -> bytes:
         edges = [b"", *self.splits, b""]
@@ -291,3 +308,27 @@ def test_rows_that_end_within_a_pattern_are_dropped(false: FalseCluster) -> None
     scan = Scan(fuzzy=(FuzzyPattern.parse("?5"), FuzzyPattern.parse("?7x")))
     assert list(false.reader.scan("t", scan, ScanCounts())) == expected(scan)
     assert False in false.filters
+
+
+def test_limit_counts_all_rows_if_a_family_is_dropped_during_the_scan(false: FalseCluster) -> None:
+    false.exceptions = iter([None, NO_FAMILY])
+    scan = Scan(columns=(b"f:q", b"g:q"), limit=5, page_rows=2)
+    assert [row.key for row in false.reader.scan("t", scan, ScanCounts())] == KEYS[:5]
+    assert false.settled_scanners() == {}
+
+
+def test_family_that_only_the_regions_lack_is_waited_for(false: FalseCluster) -> None:
+    false.exceptions = iter([NO_FAMILY])
+    with pytest.raises(StoreUnavailableError, match="lack one of its families"):
+        list(false.reader.scan("t", Scan(columns=(b"f:q",), page_rows=2), ScanCounts()))
+    false.get_fails = True
+    with pytest.raises(StoreUnavailableError, match="lack one of its families"):
+        false.reader.get("t", b"01", [b"f:q"], 1, ALL_TIMES)
+    assert false.reader.get("t", b"01", [b"g:q"], 1, ALL_TIMES) is None
+
+
+def test_get_with_cells_missing_is_another_attempt(false: FalseCluster) -> None:
+    false.lost_cells = 2
+    found = false.reader.get("t", b"01", [b"f:q"], 1, ALL_TIMES)
+    assert found is not None
+    assert (found.key, false.lost_cells) == (b"01", 0)

@@ -50,6 +50,7 @@ class FalseCluster:
         calls: the regions of each `Multi`.
         rows: row keys of the puts that were stored, in order.
         lookups: how often the meta table was read.
+        registry_calls: how often its server was asked for.
         text: of the exceptions.
         waits: those of the calls of `apply` for busy servers.
     """
@@ -61,6 +62,7 @@ class FalseCluster:
         self.calls: list[list[bytes]] = []
         self.rows: list[bytes] = []
         self.lookups = 0
+        self.registry_calls = 0
         self.text = ""
         self.waits: list[BusyWait] = []
         self.servers = [RpcServer(self._answer), RpcServer(self._answer)]
@@ -82,6 +84,7 @@ class FalseCluster:
 
     def _frame(self, request: Request) -> bytes:
         if request.method == "GetMetaRegionLocations":
+            self.registry_calls += 1
             return registry_answer(request, self.servers[0].address)
         if request.method == "Scan":
             self.lookups += 1
@@ -245,6 +248,40 @@ def test_longest_requested_wait_is_that_of_all_servers(false: FalseCluster) -> N
     assert false.waits == [BusyWait("RpcThrottlingException", 0.2)]
 
 
+def test_longest_requested_wait_counts_also_if_it_is_answered_first(false: FalseCluster) -> None:
+    false.text = "wait exceeded - wait 200ms"
+    names = iter(["quotas.RpcThrottlingException", "RegionTooBusyException"])
+    false.fail_region = lambda _region: next((HBASE + name for name in names), None)
+    false.apply(put(b"a"), put(b"z"))
+    assert false.waits == [BusyWait("RpcThrottlingException", 0.2)]
+
+
+def test_busy_server_of_the_meta_table_is_waited_for(false: FalseCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    meta = false._meta
+    names = iter([HBASE + "CallQueueTooBigException"] * 2)
+
+    def busy_meta(request: Request) -> bytes:
+        name = next(names, None)
+        return meta(request) if name is None else request.failure(name)
+
+    monkeypatch.setattr(false, "_meta", busy_meta)
+    false.writer.apply("t", [put(b"a")], Attempts(10.0, sleep=lambda _seconds: None, on_busy=false.waits.append))
+    assert [wait.reason for wait in false.waits] == ["CallQueueTooBigException"] * 2
+    assert (false.rows, false.registry_calls) == ([b"a"], 1)
+
+
+def test_meta_table_that_has_moved_is_found(false: FalseCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    meta, moved = false._meta, once(MOVED)
+
+    def moved_meta(request: Request) -> bytes:
+        name = moved()
+        return meta(request) if name is None else request.failure(name)
+
+    monkeypatch.setattr(false, "_meta", moved_meta)
+    false.apply(put(b"a"))
+    assert (false.rows, false.registry_calls) == ([b"a"], 2)
+
+
 def test_wait_beyond_the_patience_is_an_error_at_once(false: FalseCluster) -> None:
     false.text = "number of write requests exceeded - wait 1mins, 0.00sec"
     false.fail_region = lambda _region: HBASE + "quotas.RpcThrottlingException"
@@ -297,6 +334,22 @@ def test_rejected_rows_are_named_and_the_others_are_stored(false: FalseCluster) 
         false.apply(put(b"a"), put(b"x"), put(b"y"), put(b"z"))
     assert (caught.value.indexes, caught.value.code) == ([2], "unknown_family")
     assert sorted(false.rows) == [b"a", b"x", b"z"]
+
+
+def test_rejected_row_is_reported_though_another_row_was_repeated(false: FalseCluster) -> None:
+    names = iter([NO_FAMILY, MOVED])
+    false.fail = lambda _region, _at: next(names, None)
+    with pytest.raises(WriteRejectedError) as caught:
+        false.apply(put(b"a"), put(b"b"))
+    assert (caught.value.indexes, false.rows) == ([0], [b"b"])
+
+
+def test_rejected_batch_is_reported_though_another_batch_was_repeated(false: FalseCluster) -> None:
+    failures = {b"t,,1.": iter([NO_FAMILY]), b"t,m,1.": iter([MOVED])}
+    false.fail_region = lambda region: next(failures[region], None)
+    with pytest.raises(WriteRejectedError) as caught:
+        false.apply(put(b"a"), put(b"b"), put(b"z"))
+    assert (caught.value.indexes, false.rows) == (None, [b"z"])
 
 
 def test_rejected_batch_names_no_row(false: FalseCluster) -> None:

@@ -1,0 +1,74 @@
+"""
+The call `Mutate` with a condition, and of an increment.
+
+Source: MutateRequest, MutationProto and Condition of Client.proto; Comparator.proto.
+"""
+
+import struct
+
+from ingest.api import Durability, split_column
+from sinks.hbase.rpc.cells import decoded
+from sinks.hbase.rpc.connection import Answer
+from sinks.hbase.rpc.requests import DURABILITIES, INCREMENT, PUT, region_specifier
+from sinks.hbase.rpc.wire import WireError, data, number
+
+_AMOUNT = struct.Struct(">q")
+_EQUAL = 2  # CompareType
+_BINARY_COMPARATOR = b"org.apache.hadoop.hbase.filter.BinaryComparator"
+
+
+def check_and_put(region: bytes, row: bytes, column: bytes, *, before: bytes | None, value: bytes) -> bytes:
+    """
+    A MutateRequest that writes a cell if its value is still the one before.
+
+    Args:
+        region: its name.
+        row: the row key.
+        column: of the cell.
+        before: the expected value; an empty one is equal to None, which is no cell.
+        value: the new value, with the server's time.
+    """
+    family, qualifier = split_column(column)
+    mutation = _mutation(row, PUT, column, value)
+    # Condition, Comparator, BinaryComparator, ByteArrayComparable
+    comparator = data(1, _BINARY_COMPARATOR) + data(2, data(1, data(1, before or b"")))
+    condition = data(1, row) + data(2, family) + data(3, qualifier or b"") + number(4, _EQUAL) + data(5, comparator)
+    return data(1, region_specifier(region)) + data(2, mutation) + data(3, condition)
+
+
+def increment(region: bytes, row: bytes, column: bytes, amount: int, nonces: tuple[int, int]) -> bytes:
+    """
+    A MutateRequest that adds to a cell.
+
+    Args:
+        region: its name.
+        row: the row key.
+        column: of the cell.
+        amount: in 64 bits, signed.
+        nonces: group and number, both above 0; a server executes the requests with the same ones once.
+    """
+    group, nonce = nonces
+    mutation = _mutation(row, INCREMENT, column, _AMOUNT.pack(amount)) + number(9, nonce)
+    return data(1, region_specifier(region)) + data(2, mutation) + number(4, group)
+
+
+def incremented(answer: Answer) -> int:
+    """
+    The new value of the cell in the answer to an increment.
+
+    Raises:
+        WireError: there is none.
+    """
+    values = [cell.value for _, cell in decoded(answer.cells)]
+    if len(values) != 1 or len(values[0]) != _AMOUNT.size:
+        raise WireError(f"an increment returned {len(values)} cells")
+    (value,) = _AMOUNT.unpack(values[0])
+    return int(value)
+
+
+def _mutation(row: bytes, kind: int, column: bytes, value: bytes) -> bytes:
+    """A MutationProto of one cell."""
+    family, qualifier = split_column(column)
+    # ColumnValue: family 1, qualifier_value 2; QualifierValue: qualifier 1, value 2
+    cell = data(1, family) + data(2, data(1, qualifier or b"") + data(2, value))
+    return data(1, row) + number(2, kind) + data(3, cell) + number(6, DURABILITIES[Durability.SYNC])
