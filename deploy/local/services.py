@@ -91,6 +91,7 @@ def exports(servers: list[KafkaServer | HBaseServer]) -> list[str]:
         else:
             host, _, port = server.endpoints["thrift"].rpartition(":")
             commands.append(f"export HBASE={host} HBASE_PORT={port}")
+            commands.append(f"export HBASE_SERVERS={server.endpoints['bootstrap_servers']}")
     return commands
 
 

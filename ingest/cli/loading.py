@@ -175,7 +175,8 @@ def _opened(out: Output, file: str, table: str) -> "Iterator[tuple[Configuration
         if table not in tables:
             if table in configuration.tables and not component.settings.creates_tables:
                 raise NotFoundError(f'there is no table "{table}"', hint=f"create it: 'ingest table apply {file}'")
-            empty = f"the store has no tables yet: run 'ingest run --once {file}'"
+            creates = "run --once" if component.settings.creates_tables else "table apply"
+            empty = f"the store has no tables yet: run 'ingest {creates} {file}'"
             raise missing_table(table, tables, if_empty=empty)
         yield configuration, catalog, store
 

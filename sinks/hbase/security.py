@@ -111,16 +111,6 @@ class HBaseKerberos(Model):
         check_private_key(self.keytab, "keytab", "the keys")
         return self
 
-    @model_validator(mode="after")
-    def _package_is_installed(self) -> Self:
-        if find_spec(KERBEROS_PACKAGE) is None:
-            raise PydanticCustomError(
-                "unknown_reference",
-                "{problem}",
-                {"problem": f'the Python package "{KERBEROS_PACKAGE}" is not installed', "hint": INSTALL_KERBEROS},
-            )
-        return self
-
     def principal_of_master(self, host: str) -> str:
         """The principal of the master on a host."""
         return self._of_server(self.master_principal or self.server_principal, host)
@@ -163,6 +153,19 @@ class HBaseSecurity(Model):
         if self.kerberos is not None:
             return "write `qop: auth-conf`, add security: {tls: {}}, or {insecure: true} if the network is trusted"
         return "add security: {tls: {}}, or {insecure: true} if the network is trusted"
+
+    def check_packages(self) -> None:
+        """Raise `PydanticCustomError` if a package is missing."""
+        if self.kerberos is not None and find_spec(KERBEROS_PACKAGE) is None:
+            raise PydanticCustomError(
+                "unknown_reference",
+                "{problem}",
+                {
+                    "problem": f'the Python package "{KERBEROS_PACKAGE}" is not installed',
+                    "hint": INSTALL_KERBEROS,
+                    "option": "security",
+                },
+            )
 
     def in_folder(self, folder: Path) -> Self:
         """The same, with absolute paths of files."""

@@ -1,5 +1,6 @@
 """Settings of the HBase store, without heavy imports, so that checking a file is quick."""
 
+import re
 from enum import StrEnum
 from pathlib import Path
 from typing import Self
@@ -13,6 +14,7 @@ from sinks.hbase.security import HBaseSecurity
 
 _THRIFT_OPTIONS = ("host", "port", "transport", "protocol", "thrift2")
 _MAX_PORT = 65535
+_HOST = re.compile(r"[^\s:;/,\[\]]+")
 
 
 class Transport(StrEnum):
@@ -142,6 +144,11 @@ class HBaseSettings(StoreSettings):
                 )
         return self
 
+    @model_validator(mode="after")
+    def _has_packages(self) -> Self:
+        self.security.check_packages()  # last: who installs one should not read of another error afterwards
+        return self
+
     @property
     def addresses(self) -> tuple[tuple[str, int], ...]:
         """The bootstrap servers; else the Thrift server, and the Thrift2 server if there is one."""
@@ -205,8 +212,10 @@ class HBaseSettings(StoreSettings):
 
 def _address(text: str) -> tuple[str, int]:
     host, colon, port = text.strip().rpartition(":")
-    host = host.removeprefix("[").removesuffix("]")  # of an IPv6 address
-    if not colon or not host or not port.isdecimal() or not 0 < int(port) <= _MAX_PORT:
+    is_ipv6 = host.startswith("[") and host.endswith("]")
+    host = host[1:-1] if is_ipv6 else host
+    is_host = host and (":" in host if is_ipv6 else _HOST.fullmatch(host))
+    if not colon or not is_host or not port.isdecimal() or not 0 < int(port) <= _MAX_PORT:
         raise PydanticCustomError(
             "wrong_type",
             '"{text}" is not an address; write host:port, several with commas between them',

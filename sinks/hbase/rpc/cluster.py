@@ -23,6 +23,8 @@ _REGISTRY = "ClientMetaService"
 _MAX_PORT = 65535
 _REGISTRY_S = 5.0
 """Maximum wait for one server's answer, which it has in memory; then the next server is called."""
+_MIN_REGISTRY_S = 1.0
+"""Of this wait, if the time that is left has to do for many servers."""
 _OLD_SERVER = (
     "do the addresses of `bootstrap_servers` belong to masters (HBase 2.3 or newer) or region servers (2.5 or newer)? "
     "Older clusters are reached through a Thrift server. Do they require TLS or Kerberos?"
@@ -180,11 +182,16 @@ class Cluster:
     ) -> Address:
         """The server whose name is in the answer of the first server that has one."""
         problems: list[str] = []
+        hints: set[str | None] = set()
         refusal: LoginError | None = None
         last = () if self._last_registry is None else (self._last_registry,)
-        for address in dict.fromkeys((*last, *self._bootstrap, *self._seen)):
+        waiting = list(dict.fromkeys((*last, *self._bootstrap, *self._seen)))
+        while waiting:
+            now_s = self._clock()
+            limit_s = min(max((deadline_s - now_s) / len(waiting), _MIN_REGISTRY_S), _REGISTRY_S)
+            address = waiting.pop(0)
             try:
-                answer = self.call(address, _REGISTRY, method, b"", min(deadline_s, self._clock() + _REGISTRY_S))
+                answer = self.call(address, _REGISTRY, method, b"", min(deadline_s, now_s + limit_s))
                 found = name(Message(answer.message))
                 server = None if found is None else server_address(found)
             except CredentialsError:
@@ -195,15 +202,18 @@ class Cluster:
                 continue
             except (ConnectionLostError, RemoteError, WireError, StoreRefusedError) as error:
                 problems.append(str(error))
+                hints.add(error.hint if isinstance(error, ConnectionLostError) else None)
                 continue
             if server is not None:
                 self._last_registry = address
                 return server
             problems.append(f"{address} has no answer")
+            hints.add(None)
         message = f"no server of the cluster says where {what} is: {'; '.join(problems)}"
         if refusal is not None:
             raise LoginError(message, hint=refusal.hint) from refusal
-        raise StoreUnavailableError(message, hint=_OLD_SERVER)
+        hint = hints.pop() if len(hints) == 1 else None
+        raise StoreUnavailableError(message, hint=hint or _OLD_SERVER)
 
 
 def _meta_server(answer: Message) -> Message | None:

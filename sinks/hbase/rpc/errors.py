@@ -62,7 +62,16 @@ REPEATED = frozenset([Kind.MOVED, Kind.UNAVAILABLE, Kind.SCANNER_GONE])
 
 
 class ConnectionLostError(Exception):
-    """A server cannot be reached or gave no answer; a call that was sent may still be executed."""
+    """
+    A server cannot be reached or gave no answer; a call that was sent may still be executed.
+
+    Attributes:
+        hint: what to do; None if it depends on other servers.
+    """
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.hint = hint
 
 
 class LoginError(StoreRefusedError):

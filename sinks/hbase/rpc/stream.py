@@ -11,6 +11,11 @@ from sinks.hbase.rpc.errors import ConnectionLostError
 
 _RECEIVED_BYTES = 1 << 20
 """Maximum size of one read from the socket."""
+_IS_IT_UP = "check that the servers run, their names and ports, and firewalls"
+_NO_TLS = (
+    "the server answers without TLS: set `hbase.server.netty.tls.enabled` of the cluster (HBase 2.6), or remove "
+    "security: {tls} of the store"
+)
 
 
 class Address(NamedTuple):
@@ -60,14 +65,15 @@ class Stream:
             self._socket = tcp.connected(*self.address, self.left_s(deadline_s))
         except (OSError, OverflowError, ValueError) as error:  # the last two: a damaged answer named the server
             self.abort()
-            raise ConnectionLostError(f"no server can be reached at {self.address}: {error}") from error
+            raise ConnectionLostError(f"no server can be reached at {self.address}: {error}", hint=_IS_IT_UP) from error
         if self._tls is None:
             return
         try:
             self._socket = self._tls.wrap_socket(self._socket, server_hostname=self.address.host)
         except OSError as error:
             self.abort()
-            raise ConnectionLostError(f"no TLS connection to {self.address}: {error}") from error
+            hint = _NO_TLS if getattr(error, "reason", "") == "WRONG_VERSION_NUMBER" else None
+            raise ConnectionLostError(f"no TLS connection to {self.address}: {error}", hint=hint) from error
 
     def close(self) -> None:
         """Close the connection; may be called twice or without open."""

@@ -15,6 +15,7 @@ import re
 import struct
 from typing import NamedTuple
 
+from thriftpy2.protocol.cybin.cybin import ProtocolError as CythonProtocolError
 from thriftpy2.protocol.exc import TProtocolException
 from thriftpy2.thrift import TApplicationException
 from thriftpy2.transport import TTransportException
@@ -27,13 +28,16 @@ from sinks.hbase.thrift.thrift1 import AlreadyExists, HBaseIOError, IllegalArgum
 DRIVER_ERRORS = (HBaseIOError, IllegalArgument, AlreadyExists, TApplicationException)
 """Errors that the server returns; the connection can still be used."""
 
-CONNECTION_ERRORS = (TTransportException, TProtocolException, OSError, EOFError)
+CONNECTION_ERRORS = (TTransportException, TProtocolException, CythonProtocolError, OSError, EOFError)
 """Errors after which the connection is broken, or may still deliver an old answer."""
 
 UNREADABLE_ANSWERS = (MemoryError, SystemError, RecursionError, LookupError, ValueError, struct.error)
 """Errors of the Thrift library for an answer that is not one, such as a length that is negative or too large."""
 
-_DO_THEY_MATCH = "do `transport`, `protocol` and `port` match the server's?"
+_DO_THEY_MATCH = (
+    "do `transport`, `protocol` and `port` match the server's? The port of a master or region server belongs into "
+    "`bootstrap_servers`"
+)
 
 
 class Rule(NamedTuple):
@@ -163,7 +167,7 @@ def _connection_error(error: Exception, where: str, hint: str | None) -> StoreUn
         )
     if isinstance(error, TimeoutError):
         return StoreUnavailableError(f"no answer from {where} in time; the call may still execute", hint=hint)
-    if isinstance(error, (TProtocolException, *UNREADABLE_ANSWERS)):
+    if isinstance(error, (TProtocolException, CythonProtocolError, *UNREADABLE_ANSWERS)):
         return StoreUnavailableError(
             f"{where} does not answer as a Thrift server: {text_of(error) or type(error).__name__}", hint=_DO_THEY_MATCH
         )

@@ -106,6 +106,8 @@ def test_missing_package_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ValidationError, match='the Python package "gssapi" is not installed') as caught:
         settings_of(LOGIN)
     assert "pip install 'attr2hbase[kerberos]'" in caught.value.errors()[0]["ctx"]["hint"]
+    with pytest.raises(ValidationError, match="a Thrift server has no Kerberos"):
+        HBaseSettings.model_validate({"security": {"kerberos": LOGIN}})
 
 
 @pytest.mark.usefixtures("package")

@@ -76,6 +76,22 @@ def test_server_that_is_silent_leaves_time_for_the_others(serve: RpcServers, mon
     cluster.close()
 
 
+def test_silent_servers_share_the_time_that_is_left(serve: RpcServers, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sinks.hbase.rpc.cluster._MIN_REGISTRY_S", 0.1)
+    silent = [serve(lambda _request: b"").address for _ in range(2)]
+    cluster = cluster_of(*silent, serve(registry).address)
+    assert cluster.meta(cluster._clock() + 1.5) == Address("rs1", 16020)
+    cluster.close()
+
+
+def test_outage_is_no_question_of_versions() -> None:
+    cluster = cluster_of(closed(), closed())
+    with pytest.raises(StoreUnavailableError) as caught:
+        cluster.meta(soon(cluster))
+    assert caught.value.hint == "check that the servers run, their names and ports, and firewalls"
+    cluster.close()
+
+
 def test_no_server_answers(serve: RpcServers) -> None:
     old = serve(lambda _request: None)
     cluster = cluster_of(closed(), old.address)

@@ -1,6 +1,8 @@
 """TLS of connections to masters and region servers."""
 
+import socket
 import ssl
+import threading
 from pathlib import Path
 
 import pytest
@@ -76,6 +78,27 @@ def test_client_without_tls_or_certificate_cannot_connect(authority: Authority, 
             client.open()
         assert "Do they require TLS or Kerberos?" in str(caught.value.hint)
         client.close()
+
+
+def test_server_without_tls(authority: Authority) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def answer() -> None:
+            accepted, _ = listening.accept()
+            with accepted:
+                accepted.recv(1000)
+                accepted.sendall(b"no TLS record")
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        address = f"127.0.0.1:{listening.getsockname()[1]}"
+        options = {"bootstrap_servers": address, "security": {"tls": {"ca_file": str(authority.certificate)}}}
+        client = RpcClient(HBaseSettings.model_validate(options))
+        with pytest.raises(StoreUnavailableError, match="no TLS connection") as caught:
+            client.open()
+        assert str(caught.value.hint).startswith("the server answers without TLS")
+        client.close()
+        thread.join(10)
 
 
 def test_unusable_files_are_named(tmp_path: Path, authority: Authority) -> None:

@@ -227,3 +227,27 @@ def test_timed_out_call_is_not_delivered_later(listener: Listener) -> None:
     with pytest.raises(ConnectionResetError):
         to_the_end()
     connection.close()
+
+
+@pytest.mark.parametrize("transport", ["buffered", "framed"])
+def test_port_of_hbase_itself_is_no_thrift_server(transport: str) -> None:
+    """A region server answers a connection without its preamble with an exception, and closes it."""
+    listening = socket.create_server(("127.0.0.1", 0))
+
+    def answer() -> None:
+        accepted, _ = listening.accept()
+        with accepted:
+            accepted.recv(1)
+            accepted.sendall(b"\x00\x00\x00\x3f\x91\x01" + b"\x08\xff" * 32)
+
+    thread = threading.Thread(target=answer)
+    thread.start()
+    options = {"port": listening.getsockname()[1], "transport": transport, "timeout": "5s"}
+    connection = Connection(HBaseSettings.model_validate(options))
+    connection.open()
+    with pytest.raises(StoreUnavailableError, match="does not answer as a Thrift server") as caught:
+        connection.call(lambda client: client.getTableNames())
+    assert "`bootstrap_servers`" in str(caught.value.hint)
+    connection.close()
+    thread.join(10)
+    listening.close()
