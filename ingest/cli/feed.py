@@ -246,7 +246,10 @@ def groups(
     table: TableArgument,
     *,
     remove: Annotated[
-        str | None, typer.Option(metavar="GROUP", help="Remove this group; one of its name then starts anew.")
+        str | None,
+        typer.Option(
+            metavar="GROUP", help="Remove this group. Its workers end with an error; one of its name starts anew."
+        ),
     ] = None,
 ) -> None:
     """

@@ -10,7 +10,7 @@ import typer
 
 from ingest.amounts import counted
 from ingest.cli.command import FileArgument, TableArgument
-from ingest.cli.output import Output
+from ingest.cli.output import Output, OutputClosedError
 from ingest.cli.stash import note_unpinned
 
 if TYPE_CHECKING:
@@ -127,8 +127,15 @@ def consume(  # noqa: PLR0913 - the options of the command
             _Progress(out, advance),
             lambda error: out.note(str(error), "yellow"),
         )
-        consumed = consumer.run(once=once)
+        try:
+            consumed = consumer.run(once=once)
+        except OutputClosedError:
+            copied = counted(consumer.consumed.changes, "change")
+            out.note(f"the reader of standard output has ended; {copied} copied", "red")
+            raise typer.Exit(1) from None
     out.done(f"{counted(consumed.changes, 'change')} copied")
+    if consumed.lost:
+        out.note(f"{counted(consumed.lost, 'page')} without a checkpoint, since the lease was lost", "yellow")
     if once and consumed.shards_elsewhere:
         elsewhere = counted(consumed.shards_elsewhere, "shard")
         out.note(f"other workers of the group read {elsewhere}; 'ingest feed groups' shows how far", "yellow")

@@ -83,8 +83,8 @@ def run(  # noqa: PLR0913 - the options of the command
     was at some moment of the dump. Of a table with deferred updates it has the merged rows up to the table's mark.
 
     If the service runs, it makes the dump beside its pipelines; interrupting the command (Ctrl-C) cancels it. Readers
-    see a dump when it is complete. One process at a time makes a dump in a root; a second one is refused with exit
-    code 4.
+    see a dump when it is complete. One process at a time makes a dump in a root; another one is refused with exit
+    code 4, and a second request to the service waits.
 
     Example: ingest stash run pipeline.yaml --root ./dumps --tables logs,users
     Example: ingest stash run pipeline.yaml --resume 2026-01-31-02-00-00-5f0c1a
@@ -170,7 +170,7 @@ def _alone(
             configuration,
             catalog,
             request,
-            SparkWhenNeeded(configuration, request.tables, opened),
+            SparkWhenNeeded(configuration, opened),
             on_progress=on_progress,
             on_blocked=out.blocked,
         )

@@ -17,7 +17,11 @@ FEED_CODES: dict[str, tuple[type[api.IngestError], str]] = {
         errors.ParentUnknownError,
         "A consumer group lacks the lease of a shard, so it is unknown how far the group has read the shard.",
     ),
-    "feed_group_in_use": (api.ConflictError, "A group that is removed has a worker that runs."),
+    "feed_group_removed": (errors.GroupRemovedError, "A consumer group was removed while one of its workers ran."),
+    "feed_worker_replaced": (
+        errors.WorkerReplacedError,
+        "Another process has started as the same worker of a consumer group, and has its shards.",
+    ),
     "shard_requested": (
         api.ConfigError,
         "A split or a merge names a shard that the next micro-batch splits or merges already.",

@@ -277,7 +277,8 @@ REMEDIES: Mapping[str, str] = {
     "bad_shard_split": "Name a row key inside of the shard; `ingest feed describe` lists the shards.",
     "invalid_iterator": "Create an iterator with `ingest feed iterator`.",
     "parent_unknown": "Restore the lease, or read the feed with another group.",
-    "feed_group_in_use": "Stop the workers of the group, then remove it.",
+    "feed_group_removed": "Start the worker again if the group should begin anew.",
+    "feed_worker_replaced": "Give each worker of a group a name of its own, or leave the name out.",
     "shard_requested": "Wait for the next micro-batch; `ingest feed describe` lists the requests.",
     "shard_closed": "Name an open shard; `ingest feed describe` lists them.",
     "shard_lease_lost": "None: the other worker delivers the changes since the last checkpoint again. If it is "

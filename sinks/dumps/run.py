@@ -7,9 +7,10 @@ Making a dump: where its files are written, and the changes that make it visible
     start ► _SUCCESS ► _LATEST ► the plan and `_parts` are removed ► release
 
 Nothing reads `_run-ID`, and a folder without `_SUCCESS` is no complete dump, so a process may be killed at any moment.
-The next run removes what remains, or resumes it: each file that is complete, and the end of each range, is recorded in
-`_parts`. Plan and `_parts` stay until `_SUCCESS` exists, so that a run can be resumed wherever it ended. On an object
-store, which cannot rename a folder, the files are written below their final name.
+The next run removes what remains of others, or resumes it: each file that is complete, and the end of each range, is
+recorded in `_parts`. Plan and `_parts` stay until `_SUCCESS` exists, so that a run can be resumed wherever it ended. On an object
+store, which cannot rename a folder, the files are written below their final name; an interrupted run is then removed by
+`expire`, as one that was killed after the rename.
 """
 
 import contextlib
@@ -166,16 +167,24 @@ class DumpRun:
 
         Raises:
             ConfigError: two tables would have one folder.
-            ConflictError: a dump of this second or a later one exists, or another process has taken the lock.
+            ConflictError: an interrupted dump of this id can be resumed, a dump of this second or a later one exists,
+                or another process has taken the lock.
         """
         check_tables(list(tables))
         start_ms = self._clock_ms()
         with root_errors(self._root):
+            interrupted = unfinished_dumps(self._root).get(self.id)
+            if interrupted is not None and interrupted.can_be_resumed:
+                raise ConflictError(
+                    f'the dump "{self.id}" was interrupted, and can be resumed',
+                    hint=f"resume it with --resume {self.id}, or choose another id",
+                )
             if dump_name(start_ms) in dump_names(self._root):
                 raise self._exists(dump_name(start_ms))
             self._refuse_later(start_ms)
         self._record = _RunRecord(start_ms, list(tables), file_format.value, None)
         with root_errors(self._root):
+            self._root.remove_tree(self.folder)  # without a plan: what it says to be complete is of no use
             self._root.make_folder(f"{self.folder}/{PARTS}")
             self._write_record(self._record)  # a sweep of bodies sees the dump before it reads its first row
         try:
@@ -186,8 +195,8 @@ class DumpRun:
             raise
         self._record = self._record._replace(plan=self.plan)
         with root_errors(self._root):
-            self._remove_leftovers()
             self._write_record(self._record)
+            self._remove_leftovers()
 
     def resume(self) -> None:
         """
@@ -217,7 +226,7 @@ class DumpRun:
                     self._results.setdefault(result["table"], {})[result["part"]] = file
             except (ValueError, TypeError, KeyError) as error:
                 raise IntegrityError(
-                    f'the plan of the dump "{self.id}" cannot be read', hint="start it without --resume"
+                    f'the plan of the dump "{self.id}" cannot be read', hint="start another dump, without --resume"
                 ) from error
 
     def done(self, table: str) -> dict[int, TableFile | None]:

@@ -166,8 +166,9 @@ class FeedClient:
         has_sequence = kind in (IteratorType.AT_SEQUENCE, IteratorType.AFTER_SEQUENCE)
         if (sequence is not None) != has_sequence or (time_ms is not None) != (kind is IteratorType.AT_TIMESTAMP):
             raise InvalidIteratorError(
-                f"{kind} with other arguments than it takes",
-                hint="AT_SEQUENCE and AFTER_SEQUENCE take a sequence (--sequence), AT_TIMESTAMP a time (--time)",
+                f"{kind} does not go with these arguments",
+                hint="AT_SEQUENCE and AFTER_SEQUENCE need a sequence (--sequence), AT_TIMESTAMP needs a time (--time), "
+                "and no other type takes one",
             )
         if kind is IteratorType.TRIM_HORIZON:
             return FeedPosition(state.stream.id, shard).to_token()

@@ -32,7 +32,8 @@ class Consumed:
     Attributes:
         changes: with a checkpoint.
         gaps: by shard.
-        lost: number of deliveries whose shard another worker has taken meanwhile; it delivers them again.
+        lost: number of deliveries without a checkpoint, because the lease of the shard was lost; they are delivered
+            again, by this worker or another one.
         shards_elsewhere: number of shards that other workers read at the end.
     """
 
@@ -115,14 +116,17 @@ class FeedConsumer:
             nonlocal written
             messages = islice(self._messages(delivery), written, None)  # those of a delivery are always the same
             while chunk := list(islice(messages, _MESSAGES)):
-                self._write(chunk)
+                self._retried(lambda chunk=chunk: write(chunk))  # type: ignore[misc]
                 written += len(chunk)
-                if len(chunk) == _MESSAGES:
-                    self._retried(self._member.keep)
 
-        self._retried(write_rest)  # the dump of a gap may be unavailable
-        self._delivered()
+        def write(messages: list[Message]) -> None:
+            self._member.keep()
+            delivery.check()
+            self._output.write(messages)
+
         try:
+            self._retried(write_rest)  # the dump of a gap may be unavailable
+            self._delivered()
             self._retried(delivery.checkpoint)
         except ShardLeaseLostError as error:
             self.consumed.lost += 1
@@ -146,10 +150,7 @@ class FeedConsumer:
         beats = self._member.heartbeats()
         messages = list(chain.from_iterable(self._envelope.of_heartbeat(*beat) for beat in beats))
         if messages:
-            self._write(messages)
-
-    def _write(self, messages: list[Message]) -> None:
-        self._retried(lambda: self._output.write(messages))
+            self._retried(lambda: self._output.write(messages))
 
     def _retried(self, call: Callable[[], R]) -> R:
         """The result of a call, repeated while a server is unavailable, unless the consumer should end."""

@@ -88,13 +88,37 @@ class ParentUnknownError(NotFoundError):
 
 
 class ShardLeaseLostError(ConflictError):
-    """Another worker of a consumer group has taken over the lease of a shard."""
+    """A worker of a consumer group has lost the lease of a shard, which it has not renewed in time."""
 
     code = "shard_lease_lost"
 
     def __init__(self, group: str, shard: int, owner: str) -> None:
-        by = f'worker "{owner}" has taken it over' if owner else "it has been released"
+        by = f'worker "{owner}" has taken it over' if owner else "it was not renewed for 20 seconds"
         super().__init__(
             f'the lease of shard {shard} in group "{group}" is lost: {by}',
             hint="the changes since the last checkpoint are delivered again by the worker that has the lease",
+        )
+
+
+class WorkerReplacedError(ConflictError):
+    """Another process has started as the same worker of a consumer group."""
+
+    code = "feed_worker_replaced"
+
+    def __init__(self, group: str, worker: str) -> None:
+        super().__init__(
+            f'another process has started as worker "{worker}" of group "{group}", and has its shards',
+            hint="give each worker a name of its own, or leave the name out",
+        )
+
+
+class GroupRemovedError(ConflictError):
+    """A consumer group was removed while one of its workers was running."""
+
+    code = "feed_group_removed"
+
+    def __init__(self, group: str) -> None:
+        super().__init__(
+            f'group "{group}" was removed while this worker was running',
+            hint="start the worker again if the group should begin anew",
         )

@@ -9,13 +9,14 @@ join and leave.
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from uuid import uuid4
 
 from ingest.api import Row
 from ingest.clock import now_ms
 from sinks.feed.balance import RENEW_S, LeaseObserver, lease_moves
 from sinks.feed.client import FeedClient, FeedRecord
 from sinks.feed.delivery import Delivery
-from sinks.feed.errors import ShardLeaseLostError, StreamIdMismatchError, TrimmedError
+from sinks.feed.errors import GroupRemovedError, ShardLeaseLostError, StreamIdMismatchError, TrimmedError
 from sinks.feed.gaps import Gap, GapPolicy
 from sinks.feed.held_lease import HeldLease
 from sinks.feed.leases import SHARD_END, GroupRecord, LeaseStore, ShardLease, check_group
@@ -35,7 +36,7 @@ class GroupOptions:
 
     Attributes:
         group: name of the group; a new one is created.
-        worker: name of the worker, unique in the group.
+        worker: name of the worker, unique in the group. One that starts again has its shards at once.
         start: where a new group begins; an existing one resumes at its checkpoints.
         limit: maximum number of changes of a delivery.
         gap_policy: what is done about changes that have expired, in a delivery that names the gap; None for an error.
@@ -66,6 +67,7 @@ class GroupMember:
         options: of the worker.
         clock_s: monotonic seconds.
         clock_ms: milliseconds since the epoch.
+        holder: id of this process, different from those of all others.
     """
 
     def __init__(
@@ -75,6 +77,7 @@ class GroupMember:
         options: GroupOptions,
         clock_s: Callable[[], float] = time.monotonic,
         clock_ms: Callable[[], int] = now_ms,
+        holder: str | None = None,
     ) -> None:
         self._client = client
         self._leases = leases
@@ -82,6 +85,8 @@ class GroupMember:
         self._group, self._worker = options.group, options.worker
         self._clock_s = clock_s
         self._clock_ms = clock_ms
+        self._holder = holder or uuid4().hex
+        self._has_read = self._has_taken = False
         self._observer = LeaseObserver()
         self._elsewhere: set[int] = set()
         self._held: dict[int, HeldLease] = {}
@@ -111,6 +116,8 @@ class GroupMember:
             StreamDisabledError: the table has no feed.
             StreamIdMismatchError: the group is of an earlier stream.
             ParentUnknownError: the lease of a shard is missing.
+            GroupRemovedError: the group was removed since the first call.
+            WorkerReplacedError: another process has started as this worker.
             TrimmedError: changes have expired before the group has read them.
             StoreError: the store or the leases are unavailable; the call may be repeated.
         """
@@ -222,6 +229,9 @@ class GroupMember:
         held.active_s = self._clock_s()
         number, after = held.deliveries, held.position
 
+        def check() -> None:
+            self._check(held)
+
         def checkpoint(record: FeedRecord | None) -> None:
             if record is None:
                 self._checkpoint(held, after, (number, 0), 0 if gap is None else 1)
@@ -230,20 +240,25 @@ class GroupMember:
                 covered = (number - 1, records.index(record) + 1)
                 self._checkpoint(held, record.after(kept_ms).to_token(), covered)
 
-        return Delivery(stream, held.shard, records, behind_ms, gap, rows, checkpoint)
+        return Delivery(stream, held.shard, records, behind_ms, gap, rows, checkpoint, check)
+
+    def _check(self, held: HeldLease) -> None:
+        """Raise `ShardLeaseLostError` if this worker has lost a lease, even if it has another one of the shard."""
+        if self._held.get(held.shard) is not held:
+            text = self._leases.read(self._group).get(held.shard)
+            owner = "" if text is None else ShardLease.from_text(text).owner
+            raise ShardLeaseLostError(self._group, held.shard, "" if owner == self._worker else owner)
 
     def _checkpoint(self, held: HeldLease, position: str, covered: tuple[int, int], gaps: int = 0) -> None:
         """Record a position of a shard, unless a later one is recorded, and the number of gaps before it."""
-        if self._held.get(held.shard) is not held:
-            raise self._lost(held.shard)
-        held.settle()
-        if covered < held.covered:
-            return
-        owner = "" if position == SHARD_END else None
-        gaps = gaps if covered > held.covered else 0  # those of a call whose answer was lost are recorded
-        if not self._store(held, position=position, owner=owner, gaps=gaps, covered=covered):
-            raise self._lost(held.shard)
-        if position == SHARD_END:
+        if self._held.get(held.shard) is held:
+            held.settle()
+        if covered > held.covered:
+            self._check(held)
+            owner = "" if position == SHARD_END else None
+            self._store(held, position=position, owner=owner, gaps=gaps, covered=covered)
+            self._check(held)
+        if position == SHARD_END and self._held.get(held.shard) is held:
             self._end(held)
 
     def _end(self, held: HeldLease) -> None:
@@ -253,20 +268,27 @@ class GroupMember:
 
     def _read(self, state: FeedState) -> tuple[GroupRecord, dict[int, ShardLease]]:
         """The record and the leases of the group; it is created if there is none."""
-        texts = dict(self._leases.read(self._group))
-        if 0 not in texts:
-            record = GroupRecord(state.stream.id, self._starts(state))
-            self._leases.replace(self._group, 0, None, record.to_text())
-            texts = dict(self._leases.read(self._group))
-        record = GroupRecord.from_text(texts[0])
+        texts = self._leases.read(self._group)
+        record = _record(texts)
+        if record is None and not self._has_read:
+            self._leases.remove(self._group)  # what an interrupted removal has left
+            new = GroupRecord(state.stream.id, self._starts(state))
+            self._leases.replace(self._group, 0, None, new.to_text())
+            texts = self._leases.read(self._group)
+            record = _record(texts)
+        if record is None:
+            raise GroupRemovedError(self._group)
+        self._has_read = True
         if record.stream != state.stream.id:
             raise StreamIdMismatchError(self._client.table, record.stream, state.stream.id)
         if not record.is_begun:
             for shard, start in record.starts.items():
                 self._leases.replace(self._group, shard, None, ShardLease(start).to_text())
             self._leases.replace(self._group, 0, texts[0], record._replace(is_begun=True).to_text())
-            texts = dict(self._leases.read(self._group))
-            record = GroupRecord.from_text(texts[0])
+            texts = self._leases.read(self._group)
+            record = _record(texts)
+            if record is None:
+                raise GroupRemovedError(self._group)
         leases = {shard: ShardLease.from_text(text) for shard, text in texts.items() if shard}
         check_leases(self._group, record, leases, state.stream)
         return record, leases
@@ -297,16 +319,23 @@ class GroupMember:
     def _take(self, leases: Mapping[int, ShardLease]) -> None:
         active = {shard: lease for shard, lease in leases.items() if not lease.is_ended}
         stale = self._observer.stale(active, self._clock_s())
+        # passed on to this worker, or by a call whose answer was lost, or before it was started again
+        holders = {"", self._holder}
         still_ours = {
-            shard for shard, lease in active.items() if lease.owner == self._worker and shard not in self._held
+            shard
+            for shard, lease in active.items()
+            if lease.owner == self._worker
+            and shard not in self._held
+            and (lease.holder in holders or not self._has_taken)
         }
+        self._has_taken = True
         mine = lease_moves(self._worker, active, stale - set(self._held) - still_ours)
         for shard in sorted({*still_ours, *mine.take}):
             lease = active[shard]
-            taken = lease._replace(owner=self._worker, counter=lease.counter + 1, wanted_by="")
+            taken = lease._replace(owner=self._worker, holder=self._holder, counter=lease.counter + 1, wanted_by="")
             if self._leases.replace(self._group, shard, lease.to_text(), taken.to_text()):
                 self._held[shard] = HeldLease(
-                    self._leases, self._group, self._worker, shard, taken, taken.position, self._clock_s()
+                    self._leases, self._group, self._worker, self._holder, shard, taken, taken.position, self._clock_s()
                 )
         self._elsewhere = {shard for shard, lease in active.items() if lease.owner and shard not in self._held}
         if mine.request is not None:
@@ -342,7 +371,8 @@ class GroupMember:
             self._held.pop(held.shard, None)
         return is_stored
 
-    def _lost(self, shard: int) -> ShardLeaseLostError:
-        text = self._leases.read(self._group).get(shard)
-        self._held.pop(shard, None)
-        return ShardLeaseLostError(self._group, shard, "" if text is None else ShardLease.from_text(text).owner)
+
+def _record(texts: Mapping[int, str]) -> GroupRecord | None:
+    """The record of a group; None if there is none, or the group is being removed."""
+    record = None if 0 not in texts else GroupRecord.from_text(texts[0])
+    return None if record is None or record.is_removed else record

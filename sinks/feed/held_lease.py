@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from sinks.feed.errors import WorkerReplacedError
 from sinks.feed.leases import LeaseStore, ShardLease
 
 
@@ -14,6 +15,7 @@ class HeldLease:
         leases: of the table.
         group: name of the group.
         worker: name of this worker.
+        holder: id of its process.
         shard: number of the shard.
         lease: as it is stored.
         position: iterator of the next page; `SHARD_END` after the last one.
@@ -26,6 +28,7 @@ class HeldLease:
     leases: LeaseStore
     group: str
     worker: str
+    holder: str
     shard: int
     lease: ShardLease
     position: str
@@ -47,9 +50,10 @@ class HeldLease:
             StoreError: the leases are unavailable.
         """
         if self.asked is not None:
-            lease, covered = self.asked
-            if self.leases.read(self.group).get(self.shard) == lease.to_text():
-                self.lease, self.covered = lease, covered
+            asked, covered = self.asked
+            present = self._present()
+            if present is not None and _is_same_call(present, asked):
+                self.lease, self.covered = present, covered
             self.asked = None
 
     def store(
@@ -68,14 +72,17 @@ class HeldLease:
             False if another worker has the lease.
 
         Raises:
+            WorkerReplacedError: another process with the name of this worker has it.
             StoreError: the leases are unavailable.
         """
         new_owner = self.worker if owner is None else owner
+        new_holder = self.holder if new_owner == self.worker else ""
         while True:
             before = self.lease
             after = before._replace(
                 position=position,
                 owner=new_owner,
+                holder=new_holder,
                 counter=before.counter + 1,
                 wanted_by=before.wanted_by if new_owner == self.worker else "",
                 gaps=before.gaps + gaps,
@@ -86,8 +93,22 @@ class HeldLease:
             if is_stored:
                 self.lease, self.covered = after, covered or self.covered
                 return True
-            text = self.leases.read(self.group).get(self.shard)
-            present = None if text is None else ShardLease.from_text(text)
-            if present is None or (present.owner, present.counter) != (self.worker, before.counter):
+            present = self._present()
+            if present is None or (present.owner != self.worker and not _is_same_call(present, after)):
                 return False
-            self.lease = present  # another worker has requested the shard
+            if present.owner == self.worker and present.holder != self.holder:
+                raise WorkerReplacedError(self.group, self.worker)
+            self.lease = present
+            if _is_same_call(present, after):  # the store has repeated the call
+                self.covered = covered or self.covered
+                return True
+            # another worker has requested the shard, or an earlier call was executed late
+
+    def _present(self) -> ShardLease | None:
+        text = self.leases.read(self.group).get(self.shard)
+        return None if text is None else ShardLease.from_text(text)
+
+
+def _is_same_call(present: ShardLease, asked: ShardLease) -> bool:
+    """Whether a lease is one that a call has stored, though others may have added requests and followers since."""
+    return asked == present._replace(wanted_by=asked.wanted_by, followed_by=asked.followed_by)

@@ -8,22 +8,19 @@ may write, as files.
 
 import fcntl
 import re
-import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
 
-from ingest.api import ConfigError, ConflictError, IntegrityError, Store
+from ingest.api import ConfigError, IntegrityError, Store
 from ingest.durable import file_errors, make_folder, open_private, sync_folder, write_durably
 
 SHARD_END = "SHARD_END"
 """Position of a lease whose shard has been read to its end."""
-RENEWED_S = 8.0
-"""A live worker has renewed its leases in this time: a little more than `RENEW_S` of `sinks.feed.balance`."""
 _GROUP = re.compile(r"[a-z0-9][a-z0-9_-]{0,99}")
 _PREFIX = "group."
 _FILE = ".json"
@@ -37,6 +34,7 @@ class ShardLease(NamedTuple):
     Attributes:
         position: iterator of the last checkpoint; `SHARD_END` after the last change.
         owner: worker that reads the shard; empty if there is none.
+        holder: id of the owner's process; empty until the owner has taken a lease that was passed on to it.
         counter: rises with each renewal; a lease whose text stays the same for too long may be taken over.
         wanted_by: worker that has requested the shard; the owner releases it to this worker after its next checkpoint.
         followed_by: shards that continue this one and have leases; only at the end of the shard.
@@ -49,6 +47,7 @@ class ShardLease(NamedTuple):
     wanted_by: str = ""
     followed_by: tuple[int, ...] = ()
     gaps: int = 0
+    holder: str = ""
 
     @property
     def is_ended(self) -> bool:
@@ -83,11 +82,13 @@ class GroupRecord(NamedTuple):
         stream: id of the stream that it reads.
         starts: shard -> iterator, or `SHARD_END`, of the shards that existed.
         is_begun: whether each of them has got its lease; from then on a missing one is an error.
+        is_removed: whether the group is being removed: its leases are of no use any more.
     """
 
     stream: str
     starts: Mapping[int, str]
     is_begun: bool = False
+    is_removed: bool = False
 
     def to_text(self) -> str:
         """The record as text."""
@@ -105,9 +106,12 @@ class GroupRecord(NamedTuple):
         try:
             content = orjson.loads(text)
             starts = {int(number): str(start) for number, start in content["starts"].items()}
-            return cls(content["stream"], starts, content["is_begun"])
+            return cls(content["stream"], starts, content["is_begun"], content.get("is_removed", False))
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise _unreadable("the record of a group") from error
+
+
+_REMOVED = GroupRecord("", {}, is_removed=True).to_text()
 
 
 class LeaseStore(ABC):
@@ -154,38 +158,26 @@ class LeaseStore(ABC):
             StoreError: the store is unavailable.
         """
 
-    def remove(self, group: str, wait: Callable[[float], object] = time.sleep) -> None:
+    def remove(self, group: str) -> None:
         """
         Remove a group with its leases; another one of this name starts anew.
 
-        A call that was interrupted must be repeated before that: leases that are left keep their positions.
-
-        Args:
-            group: its name.
-            wait: waits for seconds, in which a live worker renews its leases.
+        The record is marked first. So after an interruption the next call, or the next worker that starts, removes the
+        rest; and a worker that runs ends with an error at its next look.
 
         Raises:
-            ConflictError: a worker of the group runs.
             StoreError: the store is unavailable.
         """
-        texts = self.read(group)
-        owned = {shard: text for shard, text in texts.items() if shard and _has_owner(text)}
-        if owned:
-            wait(RENEWED_S)
-            texts = self.read(group)
-            live = {shard for shard, text in owned.items() if texts.get(shard) not in (text, None)}
-            if live:
-                raise self._in_use(group)
-        for shard in sorted(texts):  # the record first: a group that has it has all of its leases
-            if not self.replace(group, shard, texts[shard], None):
-                raise self._in_use(group)
-
-    def _in_use(self, group: str) -> ConflictError:
-        return ConflictError(
-            f'group "{group}" has a worker that runs, and would create it again',
-            code="feed_group_in_use",
-            hint="stop its workers, then remove the group",
-        )
+        while texts := self.read(group):
+            record = texts.get(0, _REMOVED)
+            leases = [shard for shard in texts if shard]
+            if record != _REMOVED:
+                self.replace(group, 0, record, _REMOVED)
+            elif leases:
+                for shard in leases:
+                    self.replace(group, shard, texts[shard], None)
+            else:
+                self.replace(group, 0, record, None)
 
 
 class PropertyLeases(LeaseStore):
@@ -304,13 +296,6 @@ def _locked(folder: Path) -> Iterator[None]:
     with open_private(folder / _LOCK, "ab") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
-
-
-def _has_owner(text: str) -> bool:
-    try:
-        return bool(ShardLease.from_text(text).owner)
-    except IntegrityError:  # no worker can read it either, and it can be removed
-        return False
 
 
 def _unreadable(what: str) -> IntegrityError:

@@ -61,6 +61,9 @@ class InProcess:
     def __init__(self) -> None:
         self.ranges: list[int] = []
 
+    def start(self, tables: Sequence[str]) -> None:
+        pass
+
     def unit(self, work: DumpWork, ranges: Sequence[DumpRange]) -> DumpUnit:
         self.ranges.append(len(ranges))
         return joined([orjson.loads(orjson.dumps(task_result(work, ranges)))])

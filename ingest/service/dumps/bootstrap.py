@@ -192,7 +192,7 @@ def _positions(dumped: DumpTableReader, source: SourceTable, request: BootstrapR
     if dumped.feed is None:
         raise ConfigError(
             f'dump {dumped.dump} has no position in a feed of table "{request.dumped}": it had none at that time',
-            hint="load a newer dump, or leave --feed out",
+            hint="make a newer dump with 'ingest stash run' and load it into a table without rows, or leave --feed out",
         )
     return positions_of(dumped.feed, source.table)
 

@@ -33,7 +33,15 @@ class DumpEngine(Protocol):
 
     @property
     def tasks(self) -> int:
-        """The number of tasks that run at a time."""
+        """The number of tasks that run at a time; once it has started."""
+
+    def start(self, tables: Sequence[str]) -> None:
+        """
+        Start, for a dump of these tables.
+
+        Raises:
+            ConfigError: it cannot start, or its tasks cannot read a table.
+        """
 
     def unit(self, work: DumpWork, ranges: Sequence[DumpRange]) -> DumpUnit:
         """
@@ -112,6 +120,7 @@ class TableDump:
                 run.resume()
                 sources = self._sources(run.tables)
                 planned = resumed(run, sources.planned(request.min_ranges, with_bodies=True))
+                self._engine.start(run.tables)
             else:
                 sources, planned = self._started(run, root, tables)
             result = DumpResult(request.root, "", run.id, run.start_ms, all(each.is_exact for each in planned))
@@ -153,7 +162,7 @@ class TableDump:
             found.append((sources, planned))
             if not self._request.ignore_space:
                 check_space(root, planned, sources, run.leftover_bytes())
-            _ = self._engine.tasks  # what it refuses is refused before an interrupted dump is removed
+            self._engine.start(tables)  # what it refuses is refused before an interrupted dump is removed
             return {each.name: each.to_json() for each in planned}
 
         run.start(tables, FileFormat[self._request.format.upper()], plan)

@@ -2,10 +2,9 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
-from functools import cached_property
 from typing import Any
 
-from ingest.api import ConfigError, FrozenView, Store, StoreSettings
+from ingest.api import ConfigError, FrozenView, LifecycleError, Store, StoreSettings
 from ingest.catalog import Catalog
 from ingest.clock import now_ms
 from ingest.config.model import Component, Configuration
@@ -100,43 +99,48 @@ def sources_of(
 
 class SparkWhenNeeded:
     """
-    A Spark session for a dump alone, which starts when it is first used, after the checks of the dump.
+    A Spark session for a dump alone, which starts after the checks of the dump.
 
     Args:
         configuration: has the options of the session.
-        tables: of the dump.
         opened: closes the session.
     """
 
-    def __init__(self, configuration: Configuration, tables: Sequence[str], opened: ExitStack) -> None:
+    def __init__(self, configuration: Configuration, opened: ExitStack) -> None:
         self._configuration = configuration
-        self._tables = tables
         self._opened = opened
+        self._engine: DumpEngine | None = None
 
     @property
     def tasks(self) -> int:
         """As of `DumpEngine`."""
-        return self._engine.tasks
+        return self._started.tasks
 
-    def unit(self, work: DumpWork, ranges: Sequence[DumpRange]) -> DumpUnit:
+    def start(self, tables: Sequence[str]) -> None:
         """
-        As of `DumpEngine`.
+        Start the session.
 
         Raises:
             ConfigError: a table is in an embedded store, which the tasks of a cluster cannot read.
         """
-        return self._engine.unit(work, ranges)
-
-    @cached_property
-    def _engine(self) -> DumpEngine:
         from ingest.spark.jobs.dump import SparkDump
         from ingest.spark.session import close_session, open_session
         from ingest.spark.state import session_options
 
         session = open_session("attr2hbase stash", **session_options(self._configuration))
         self._opened.callback(close_session, session)
-        refuse_cluster_of_views(self._configuration, self._tables, str(session.sparkContext.master))
-        return SparkDump(session, session.sparkContext.defaultParallelism)
+        refuse_cluster_of_views(self._configuration, tables, str(session.sparkContext.master))
+        self._engine = SparkDump(session, session.sparkContext.defaultParallelism)
+
+    def unit(self, work: DumpWork, ranges: Sequence[DumpRange]) -> DumpUnit:
+        """As of `DumpEngine`."""
+        return self._started.unit(work, ranges)
+
+    @property
+    def _started(self) -> DumpEngine:
+        if self._engine is None:
+            raise LifecycleError("Spark is used before it has started")
+        return self._engine
 
 
 def refuse_cluster_of_views(configuration: Configuration, tables: Sequence[str], master: str) -> None:

@@ -12,6 +12,9 @@ from ingest.service.request import request_of
 DEFAULT_MIN_RANGES = 16
 """Ranges of a table without regions; more than task slots, since the rows may be spread unevenly over the row keys."""
 
+_FIXED = ("tables", "format", "bodies", "min_ranges")
+"""Options that a dump has recorded at its start."""
+
 
 class DumpRequest(Model):
     """
@@ -83,14 +86,20 @@ class DumpRequest(Model):
         The request of `ingest stash run`; options that are None or empty are those of the configuration.
 
         Raises:
-            ConfigError: there is no root, `--keep` is no duration, or both an id and one to resume are named.
+            ConfigError: there is no root, `--keep` is no duration, or an option contradicts `--resume`.
         """
         if not root and stash is None:
             raise ConfigError("the root of the dumps is missing", hint="add --root, or `stash: {root: …}` to the file")
         if resume is not None and id_ is not None:
             raise ConfigError("--id and --resume exclude each other", hint="a dump that is resumed keeps its id")
-        defaults = cls(root=root or "") if stash is None else cls.of_options(stash)
         given = {name: value for name, value in options.items() if value is not None and value != ()}
+        fixed = [name for name in _FIXED if name in given]
+        if resume is not None and fixed:
+            raise ConfigError(
+                f"--{fixed[0].replace('_', '-')} has no effect with --resume",
+                hint="leave it out: a dump that is resumed keeps the tables and the format of its start",
+            )
+        defaults = cls(root=root or "") if stash is None else cls.of_options(stash)
         if given.get("format", "parquet") != "parquet":
             given["columns"] = {}
         if keep is not None:

@@ -374,10 +374,10 @@ class ServiceClient:
 
     def _refused(self, status: int, code: str | None, text: str) -> IngestError:
         if status == HTTPStatus.NOT_FOUND:
+            reload = f"'ingest reload {self._configuration.path}'"
             return NotFoundError(
                 f"{self.url}: {text}",
-                hint="the service may run an older version of the file; "
-                f"apply the file with 'ingest reload {self._configuration.path}'",
+                hint=f"if the file has it, the service runs an older version of the file: apply it with {reload}",
             )
         if status == HTTPStatus.BAD_REQUEST:
             return ConfigError(f"{self.url}: {text}")

@@ -5,6 +5,7 @@ A task writes files of its ranges until its time is up, and returns the files an
 seconds whatever the size of a table, and a lost task loses no more than its own unit of work.
 """
 
+import errno
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,7 +22,7 @@ from ingest.plan.stores import reading_store
 from ingest.plan.updates import live_merging
 from ingest.spark.jobs.task_errors import plain_error
 from ingest.spark.jobs.units import PlainResult, retryable_error, run_unit
-from sinks.dumps.layout import FileFormat
+from sinks.dumps.layout import PLAN, FileFormat
 from sinks.dumps.manifest import TableFile
 from sinks.dumps.ranges import DumpedPart, DumpRange, DumpTarget, DumpUnit, Limits, RangeDump
 from sinks.dumps.table_files import write_table_file
@@ -46,9 +47,16 @@ class DumpFiles:
     columns: Mapping[str, Mapping[str, str] | None] = field(default_factory=dict)
 
     def write(self, table: str, part: int, rows: Iterable[Row]) -> TableFile | None:
-        """Write a file; see `write_table_file`."""
+        """
+        Write a file; see `write_table_file`.
+
+        Raises:
+            StoreUnavailableError: the root cannot be used; or it was replaced, as by an empty mount point.
+        """
         columns = self.columns.get(table)
         with root_errors(self.root):
+            if not self.root.exists(f"{self.folder}/{PLAN}"):
+                raise FileNotFoundError(errno.ENOENT, "the folder of the dump is gone", f"{self.root}/{self.folder}")
             return write_table_file(self.root, self.folder, table, part, rows, self.file_format, columns=columns)
 
 
@@ -88,7 +96,7 @@ class DumpWork:
         """The work of the tasks of a plan."""
         return cls(packed(plan), targets, files, limits, seconds, bodies or {})
 
-    def done(self, ranges: Sequence[DumpRange]) -> DumpUnit:
+    def dump(self, ranges: Sequence[DumpRange]) -> DumpUnit:
         """
         Dump as many ranges, of one or several stores, as there is time for; in any process.
 
@@ -155,6 +163,9 @@ class SparkDump:
         self._session = session
         self.tasks = tasks
 
+    def start(self, tables: Sequence[str]) -> None:
+        """Nothing: the session runs."""
+
     def unit(self, work: DumpWork, ranges: Sequence[DumpRange]) -> DumpUnit:
         """
         Dump as many ranges as the tasks have time for.
@@ -169,7 +180,7 @@ class SparkDump:
 def task_result(work: DumpWork, ranges: Sequence[DumpRange]) -> PlainResult:
     """Dump the ranges of a task; returns its result as plain data."""
     try:
-        unit = work.done(ranges)
+        unit = work.dump(ranges)
     except IngestError as error:
         unit = DumpUnit((), ranges, error)
     return {

@@ -1,6 +1,6 @@
 """`ingest stash run`, in a process of its own and by the running service; its tasks run in this process."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from types import SimpleNamespace
 
@@ -133,6 +133,8 @@ def test_too_little_space(ingest, monkeypatch):
         ((*ALONE, "--id", "a", "--resume", "b"), 2, "exclude each other"),
         ((*ALONE, "--id", "a/b"), 2, "is no id of a dump"),
         ((*ALONE, "--resume", "none"), 3, "no interrupted dump"),
+        ((*ALONE, "--resume", "none", "--format", "parquet"), 2, "--format has no effect with --resume"),
+        ((*ALONE, "--resume", "none", "--min-ranges", "4"), 2, "--min-ranges has no effect with --resume"),
     ],
 )
 def test_refused(ingest, monkeypatch, arguments, code, message):
@@ -243,8 +245,9 @@ def test_same_duties(shared):
 @pytest.mark.usefixtures("configuration")
 def test_dump_that_can_be_resumed_is_kept_while_spark_cannot_start(ingest, folder, monkeypatch):
     class Refusing:
-        @property
-        def tasks(self) -> int:
+        tasks = 1
+
+        def start(self, _tables: Sequence[str]) -> None:
             raise ConfigError("JAVA_HOME is not set")
 
     with DumpRun(LocalRoot(folder / "dumps"), "killed") as run:

@@ -203,3 +203,43 @@ def test_run_whose_plan_was_not_made_or_is_damaged_cannot_be_resumed(root):
             run.resume()
         assert "--resume" in (refused.value.hint or "")
         assert ("there is none; " in (refused.value.hint or "")) == (error is NotFoundError)
+
+
+def test_interrupted_dump_is_not_started_again_under_its_id(root: LocalRoot) -> None:
+    with DumpRun(root, "x", clock_ms=lambda: START_MS) as run:
+        run.start(["t"])
+        run.add("t", 0, write_table_file(root, run.folder, "t", 0, rows_of(b"old")))
+    with (
+        DumpRun(root, "x", clock_ms=lambda: START_MS + 1000) as again,
+        pytest.raises(ConflictError, match="resume it with --resume x, or choose another id"),
+    ):
+        again.start(["t"])
+    assert "x" in unfinished_dumps(root)
+
+
+def test_dump_without_a_plan_is_started_anew(root: LocalRoot) -> None:
+    with DumpRun(root, "x", clock_ms=lambda: START_MS) as run:
+        run.start(["t"])
+        run.add("t", 0, write_table_file(root, run.folder, "t", 0, rows_of(b"old")))
+    root.write("_run-x/_PLAN.json", b"{")
+    with DumpRun(root, "x", clock_ms=lambda: START_MS + 1000) as again:
+        again.start(["t"])
+        assert not root.exists("_run-x/t")
+        assert root.entries("_run-x/_parts") == []
+
+
+def test_killed_dump_is_removed_after_the_plan_of_the_next_one_is_recorded(
+    root: LocalRoot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with DumpRun(root, "x", clock_ms=lambda: START_MS) as run:
+        run.start(["t"])
+
+    def killed(_folder: str) -> None:
+        raise KeyboardInterrupt
+
+    with DumpRun(root, "y", clock_ms=lambda: START_MS + 1000) as run:
+        remove_tree = root.remove_tree
+        monkeypatch.setattr(root, "remove_tree", lambda folder: (killed if folder == "_run-x" else remove_tree)(folder))
+        with pytest.raises(KeyboardInterrupt):
+            run.start(["t"])
+    assert unfinished_dumps(root)["y"].can_be_resumed

@@ -161,6 +161,54 @@ def test_shard_that_another_worker_takes_in_the_same_moment_is_not_read(
     assert (member.shards, other.shards) == ((), (1,))
 
 
+@pytest.mark.parametrize("is_renewal", [False, True])
+def test_lost_answer_is_settled_though_another_worker_has_requested_the_shard(
+    setting: Setting, *, is_renewal: bool
+) -> None:
+    setting.writer.put(b"a", b"b", b"c")
+    leases = setting.leases = Unanswered(setting.store, "orders_feed")
+    member = setting.member()
+    member.refresh()
+    delivery = member.poll()
+    assert delivery is not None
+    leases.left = 1
+    setting.s.now += RENEW_S
+    with pytest.raises(StoreUnavailableError):
+        (member.keep if is_renewal else delivery.checkpoint)()
+    text = leases.read("g")[1]
+    assert leases.replace("g", 1, text, ShardLease.from_text(text)._replace(wanted_by="w2").to_text())
+    member.keep()
+    delivery.checkpoint()
+    setting.s.now += RENEW_S
+    assert member.poll() is None
+    rest = setting.member("w2").poll()
+    assert rest is not None
+    assert [record.change.row for record in rest.records] == [b"c"]
+
+
+def test_page_is_not_written_after_its_shard_was_lost(setting: Setting) -> None:
+    """Else an older value would follow a newer one at the destination."""
+    setting.writer.put(b"a")
+    setting.output.failures = [SourceUnavailableError("away")]
+    other, wait = setting.member("w2"), setting.wait
+
+    def wait_suspended(seconds: float) -> bool:
+        if seconds == FIRST_RETRY_S:
+            other.refresh()
+            setting.s.now += LEASE_S
+            setting.writer.put(b"b")
+            while (delivery := other.poll()) is not None:
+                setting.output.rows += [f"other {record.change.row.decode()}" for record in delivery.records]
+                delivery.checkpoint()
+        return wait(seconds)
+
+    setting.wait = wait_suspended
+    consumed = setting.consumer(setting.member("w1")).run(once=True)
+    assert (consumed.changes, consumed.lost) == (0, 1)
+    assert setting.output.rows == ["other a", "other b"]
+    assert 'worker "w2" has taken it over' in str(setting.retried[-1])
+
+
 def test_gap_is_counted_once_though_the_answer_of_its_checkpoint_is_lost(setting: Setting) -> None:
     setting.writer.put(b"a")
     assert setting.consumer(setting.member()).run(once=True).changes == 1

@@ -7,8 +7,15 @@ import pytest
 
 from ingest.api import ConfigError
 from sinks.feed.balance import LEASE_S, RENEW_S
-from sinks.feed.errors import ShardLeaseLostError, StreamIdMismatchError, TrimmedError
+from sinks.feed.errors import (
+    GroupRemovedError,
+    ShardLeaseLostError,
+    StreamIdMismatchError,
+    TrimmedError,
+    WorkerReplacedError,
+)
 from sinks.feed.group import LATEST, GroupOptions
+from sinks.feed.leases import GroupRecord
 from tests.support.feeds import HOUR_MS, FeedFixture, T
 from tests.support.group_feeds import GroupFeed, drained, rows
 
@@ -113,6 +120,54 @@ def test_4c11_lease_of_a_killed_worker_is_taken_after_20_seconds(feeds: Callable
     assert lost.value.exit_code == 4
     assert killed.poll() is None
     assert killed.shards == ()
+
+
+def test_worker_that_starts_again_has_its_shards_at_once(feeds: Callable[..., GroupFeed]):
+    feed = feeds(2)
+    feed.writer.put(b"a", b"\xfa")
+    first = feed.worker("w1")
+    assert sorted(drained(first)) == [b"a", b"\xfa"]
+    second = feed.worker("w1")
+    assert drained(second) == []
+    assert second.shards == (1, 2)
+    feed.passed(RENEW_S)
+    feed.writer.put(b"b")
+    with pytest.raises(WorkerReplacedError, match='another process has started as worker "w1"'):
+        first.poll()
+    assert drained(second) == [b"b"]
+
+
+def test_group_that_is_removed_ends_its_workers(feeds: Callable[..., GroupFeed]):
+    feed = feeds(2)
+    feed.writer.put(b"a")
+    busy, idle = feed.worker("w1"), feed.worker("w2")
+    delivery = busy.poll()
+    assert delivery is not None
+    assert idle.poll() is None
+    feed.leases.remove("g")
+    with pytest.raises(ShardLeaseLostError):
+        delivery.checkpoint()
+    for worker in (busy, idle):
+        feed.passed(RENEW_S)
+        with pytest.raises(GroupRemovedError, match='group "g" was removed while this worker was running'):
+            worker.poll()
+    assert feed.leases.groups() == ()
+    assert drained(feed.worker("w1")) == [b"a"]
+
+
+@pytest.mark.parametrize("is_marked", [False, True])
+def test_removal_that_was_interrupted_is_finished_by_the_next_worker(
+    feeds: Callable[..., GroupFeed], *, is_marked: bool
+):
+    feed = feeds(2)
+    feed.writer.put(b"a", b"\xfa")
+    drained(feed.worker("w1"))
+    texts = feed.leases.read("g")
+    feed.leases.remove("g")
+    marked = GroupRecord("", {}, is_removed=True).to_text()
+    assert feed.leases.replace("g", 1, None, texts[1])
+    assert feed.leases.replace("g", 0, None, marked) if is_marked else True
+    assert drained(feed.worker("w1")) == [b"a", b"\xfa"]
 
 
 def test_interrupted_beginning_of_a_group_is_finished(feeds: Callable[..., GroupFeed]):

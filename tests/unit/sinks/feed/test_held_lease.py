@@ -2,20 +2,23 @@
 
 from pathlib import Path
 
+import pytest
+
+from sinks.feed.errors import WorkerReplacedError
 from sinks.feed.held_lease import HeldLease
 from sinks.feed.leases import FileLeases, ShardLease
 
 
 def held(folder: Path) -> HeldLease:
-    leases, lease = FileLeases(folder), ShardLease("p1", "w", counter=3)
+    leases, lease = FileLeases(folder), ShardLease("p1", "w", counter=3, holder="h")
     assert leases.replace("g", 1, None, lease.to_text())
-    return HeldLease(leases, "g", "w", 1, lease, "p1", 0.0)
+    return HeldLease(leases, "g", "w", "h", 1, lease, "p1", 0.0)
 
 
 def test_lease_is_stored_with_its_next_counter(tmp_path: Path):
     lease = held(tmp_path)
     assert lease.store(position="p2", gaps=1)
-    assert lease.lease == ShardLease("p2", "w", counter=4, gaps=1)
+    assert lease.lease == ShardLease("p2", "w", counter=4, gaps=1, holder="h")
     assert lease.leases.read("g") == {1: lease.lease.to_text()}
 
 
@@ -24,7 +27,7 @@ def test_request_of_another_worker_is_kept_until_the_lease_is_released(tmp_path:
     requested = lease.lease._replace(wanted_by="v")
     assert lease.leases.replace("g", 1, lease.lease.to_text(), requested.to_text())
     assert lease.store(position="p2")
-    assert lease.lease == ShardLease("p2", "w", counter=4, wanted_by="v")
+    assert lease.lease == ShardLease("p2", "w", counter=4, wanted_by="v", holder="h")
     assert lease.store(position="p2", owner="v")
     assert lease.lease == ShardLease("p2", "v", counter=5)
 
@@ -37,6 +40,36 @@ def test_lease_of_another_worker_is_not_replaced(tmp_path: Path):
     assert lease.leases.read("g") == {1: taken.to_text()}
     assert lease.leases.replace("g", 1, taken.to_text(), None)
     assert not lease.store(position="p2")
+
+
+def test_lease_of_another_process_with_this_name_is_an_error(tmp_path: Path):
+    lease = held(tmp_path)
+    assert lease.leases.replace("g", 1, lease.lease.to_text(), lease.lease._replace(counter=4, holder="i").to_text())
+    with pytest.raises(WorkerReplacedError, match='another process has started as worker "w" of group "g"'):
+        lease.store(position="p2")
+
+
+def test_earlier_call_that_was_executed_late_is_no_loss(tmp_path: Path):
+    lease = held(tmp_path)
+    late = lease.lease._replace(counter=4, wanted_by="v")
+    assert lease.leases.replace("g", 1, lease.lease.to_text(), late.to_text())
+    assert lease.store(position="p2")
+    assert lease.lease == late._replace(position="p2", counter=5)
+
+
+def test_call_that_the_store_repeats_is_known_by_its_owner_and_counter(tmp_path: Path):
+    lease = held(tmp_path)
+    replace = lease.leases.replace
+
+    def repeated(group: str, shard: int, before: str | None, after: str | None) -> bool:
+        assert replace(group, shard, before, after)
+        assert after is not None
+        assert replace(group, shard, after, ShardLease.from_text(after)._replace(wanted_by="v").to_text())
+        return replace(group, shard, before, after)
+
+    lease.leases.replace = repeated  # type: ignore[method-assign]
+    assert lease.store(position="p2", covered=(1, 0))
+    assert (lease.lease, lease.covered) == (ShardLease("p2", "w", 4, "v", holder="h"), (1, 0))
 
 
 def test_lease_is_settled_once_every_delivery_has_its_checkpoint(tmp_path: Path):

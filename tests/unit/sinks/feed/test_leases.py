@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from ingest.api import ConfigError, ConflictError, IntegrityError
+from ingest.api import ConfigError, IntegrityError
 from sinks.feed import leases as leases_module
 from sinks.feed.leases import (
-    RENEWED_S,
     SHARD_END,
     FileLeases,
     GroupRecord,
@@ -67,24 +66,29 @@ def test_groups_are_apart(opened: Opened):
     leases.remove("a")
 
 
-def test_record_of_a_group_is_removed_before_its_leases(opened: Opened, monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize("calls", range(5))
+def test_removal_that_is_interrupted_marks_the_group(opened: Opened, monkeypatch: pytest.MonkeyPatch, calls: int):
     leases = opened()
     for shard in range(3):
         assert leases.replace("a", shard, None, f"{shard}")
-    replace, removed = leases.replace, []
+    replace, left = leases.replace, list(range(calls))
 
     def interrupted(group: str, shard: int, before: str | None, after: str | None) -> bool:
-        if removed:
+        if not left:
             raise KeyboardInterrupt
-        removed.append(shard)
+        left.pop()
         return replace(group, shard, before, after)
 
     monkeypatch.setattr(leases, "replace", interrupted)
-    with pytest.raises(KeyboardInterrupt):
+    if calls < 4:
+        with pytest.raises(KeyboardInterrupt):
+            leases.remove("a")
+        texts = opened().read("a")
+        assert set(texts) == ({0, 1, 2} if calls < 2 else {0, 2} if calls == 2 else {0})
+        assert calls == 0 or GroupRecord.from_text(texts[0]).is_removed
+        opened().remove("a")
+    else:
         leases.remove("a")
-    assert opened().read("a") == {1: "1", 2: "2"}
-    assert opened().groups() == ("a",)
-    opened().remove("a")
     assert opened().groups() == ()
 
 
@@ -110,6 +114,7 @@ def test_lease_and_record_are_texts():
     assert ShardLease(SHARD_END).is_ended
     record = GroupRecord("s", {1: SHARD_END, 12: "x"}, is_begun=True)
     assert GroupRecord.from_text(record.to_text()) == record
+    assert not GroupRecord.from_text('{"stream": "s", "starts": {}, "is_begun": true}').is_removed
     for text in ("", "1", "{}", '{"position": 1}', "[]"):
         with pytest.raises(IntegrityError):
             ShardLease.from_text(text)
@@ -124,30 +129,22 @@ def test_name_of_a_group_is_checked(name: str):
         check_group(name)
 
 
-def test_group_with_a_live_worker_is_not_removed(opened: Callable[[], LeaseStore]) -> None:
-    leases, lease = opened(), ShardLease("p", owner="w", counter=1)
-    assert leases.replace("a", 1, None, lease.to_text())
-
-    def renewed(_seconds: float) -> None:
-        later = lease._replace(counter=2)
-        assert leases.replace("a", 1, lease.to_text(), later.to_text())
-
-    with pytest.raises(ConflictError) as refused:
-        leases.remove("a", wait=renewed)
-    assert (refused.value.code, len(leases.read("a"))) == ("feed_group_in_use", 1)
-    waits: list[float] = []
-    leases.remove("a", wait=waits.append)
-    assert (leases.groups(), waits) == ((), [RENEWED_S])
-
-
-def test_lease_that_is_renewed_while_its_group_is_removed_is_no_leftover(
+def test_lease_that_is_renewed_while_its_group_is_removed_is_removed_too(
     opened: Callable[[], LeaseStore], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    leases = opened()
-    assert leases.replace("a", 1, None, ShardLease("p").to_text())
-    monkeypatch.setattr(leases, "replace", lambda *_: False)
-    with pytest.raises(ConflictError, match="has a worker that runs"):
-        leases.remove("a")
+    leases, lease = opened(), ShardLease("p", owner="w", counter=1)
+    assert leases.replace("a", 1, None, lease.to_text())
+    replace, renewals = leases.replace, iter([2, 3])
+
+    def renewed(group: str, shard: int, before: str | None, after: str | None) -> bool:
+        for counter in renewals:
+            assert replace("a", 1, opened().read("a")[1], lease._replace(counter=counter).to_text())
+            break
+        return replace(group, shard, before, after)
+
+    monkeypatch.setattr(leases, "replace", renewed)
+    leases.remove("a")
+    assert leases.groups() == ()
 
 
 def test_leases_that_are_created_while_a_group_is_read_are_read_too(

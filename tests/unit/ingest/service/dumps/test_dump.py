@@ -313,11 +313,11 @@ def test_options_of_the_command_replace_those_of_the_file():
     request = DumpRequest.of_command(stash, root=None, resume=None, id_=None, keep=None, tables=(), min_ranges=None)
     assert request == DumpRequest(root="./dumps", tables=("t",), format="zstd", keep_s=60.0)
     request = DumpRequest.of_command(
-        stash, root="r", resume="x", id_=None, keep="2d", tables=("u",), min_ranges=3, format="gzip", max_rate=5
+        stash, root="r", resume=None, id_="x", keep="2d", tables=("u",), min_ranges=3, format="gzip", max_rate=5
     )
-    assert request == DumpRequest(
-        root="r", tables=("u",), id="x", is_resumed=True, keep_s=172_800.0, min_ranges=3, max_rate=5
-    )
+    assert request == DumpRequest(root="r", tables=("u",), id="x", keep_s=172_800.0, min_ranges=3, max_rate=5)
+    request = DumpRequest.of_command(stash, root="r", resume="x", id_=None, keep=None, max_rate=5)
+    assert (request.id, request.is_resumed, request.max_rate) == ("x", True, 5)
 
 
 def test_request_as_json():

@@ -1,5 +1,6 @@
 """The tasks of a dump, in this process: what a task returns, and what the driver makes of it."""
 
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -31,6 +32,8 @@ RANGES = DumpRange.numbered(TABLE, [(b"", b"row-0020"), (b"row-0020", None)])
 @pytest.fixture
 def configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Configuration:
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "dumps" / "_run-x").mkdir(parents=True)
+    (tmp_path / "dumps" / "_run-x" / "_PLAN.json").touch()
     return written(tmp_path, ROWS)
 
 
@@ -52,6 +55,17 @@ def test_each_task_dumps_its_ranges(configuration: Configuration):
     assert [part.number for part in unit.parts if part.file is None] == [1, RANGES[1].part + 1]
     assert (unit.remaining, unit.error) == ([], None)
     assert len(list(Path("dumps/_run-x").rglob("*.json.gz"))) == 2
+
+
+def test_root_that_was_replaced_is_not_filled(configuration: Configuration):
+    """As the folder below a disk that is not mounted any more."""
+    work = work_of(configuration)
+    shutil.rmtree("dumps")
+    unit = job(work, [RANGES[0]])
+    assert unit.remaining == [RANGES[0]]
+    assert unit.error is not None
+    assert ("the folder of the dump is gone" in unit.error.message, unit.error.disposition) == (True, Disposition.RETRY)
+    assert not Path("dumps").exists()
 
 
 def test_tasks_return_what_remains(configuration: Configuration):
