@@ -8,9 +8,9 @@ Making a dump: where its files are written, and the changes that make it visible
 
 Nothing reads `_run-ID`, and a folder without `_SUCCESS` is no complete dump, so a process may be killed at any moment.
 The next run removes what remains of others, or resumes it: each file that is complete, and the end of each range, is
-recorded in `_parts`. Plan and `_parts` stay until `_SUCCESS` exists, so that a run can be resumed wherever it ended. On an object
-store, which cannot rename a folder, the files are written below their final name; an interrupted run is then removed by
-`expire`, as one that was killed after the rename.
+recorded in `_parts`. Plan and `_parts` stay until `_SUCCESS` exists, so that a run can be resumed wherever it ended. On
+an object store, which cannot rename a folder, the files are written below their final name; an interrupted run is then
+removed by `expire`, as one that was killed after the rename.
 """
 
 import contextlib
