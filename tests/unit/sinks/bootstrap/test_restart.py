@@ -172,6 +172,29 @@ def test_shard_that_was_split_before_the_dump(feed: Restarted):
     assert feed.consumed(None) == []
 
 
+def test_shard_that_was_opened_after_the_dump_is_refused(feed: Restarted):
+    """The dump has recorded no position in it, and does not have its changes."""
+    feed.put(b"a", b"x", value=b"1")
+    position = FeedPosition.from_token(feed.client.iterator(1, IteratorType.TRIM_HORIZON))
+    feed.dump()
+    feed.client.split(1, b"m")
+    feed.put(b"b", b"y", value=b"2")
+    with restart_from_dump(feed.root, feed.store, "orders") as policy:
+        state = feed.client.state()
+        with pytest.raises(TrimmedError):
+            policy.resume(state, state.shard("orders", 2), position)
+
+
+def test_rows_of_the_dump_are_those_of_the_shard(feed: Restarted):
+    feed.client.split(1, b"m")
+    feed.put(b"a", b"b", b"x", value=b"1")
+    feed.dump()
+    state = feed.client.state()
+    with restart_from_dump(feed.root, feed.store, "orders") as policy:
+        found = [[row.key for row in policy.rows(state.shard("orders", shard))] for shard in (2, 3)]
+    assert found == [[b"a", b"b"], [b"x"]]
+
+
 def test_all_rows_of_the_dump_stand_for_a_shard_that_is_forgotten(feed: Restarted):
     feed.put(b"a", b"x", value=b"1")
     position = FeedPosition.from_token(feed.client.iterator(1, IteratorType.TRIM_HORIZON))

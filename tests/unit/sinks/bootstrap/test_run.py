@@ -310,6 +310,42 @@ def test_expired_changes_are_an_error_before_anything_is_written(source, store):
     assert (dumped.read, BOOTSTRAP in store.properties("copy")) == (0, False)
 
 
+def test_expired_changes_are_an_error_before_an_interrupted_run_reads_on(source, store):
+    writer = FeedFixture(source)
+    writer.put(b"a")
+    positions = FeedClient(source, "orders", lambda: T).latest()
+    writer.put(b"b")
+
+    def kill(_progress: BootstrapProgress) -> None:
+        raise Killed
+
+    with pytest.raises(Killed):
+        bootstrap(Rows(rows_of(source)), store, following(source, positions), on_progress=kill).load()
+    dumped = Rows(rows_of(source))
+    with pytest.raises(TrimmedError):
+        bootstrap(dumped, store, following(source, positions, clock=lambda: T + 2 * DAY_MS)).load()
+    assert dumped.read == 0
+
+
+def test_log_of_deletes_is_kept_until_they_are_recorded_as_applied(source, store, tmp_path, monkeypatch):
+    writer = FeedFixture(source)
+    writer.put(b"a", b"b")
+    positions = FeedClient(source, "orders", lambda: T).latest()
+    dumped = Rows(rows_of(source))
+    writer.delete(b"a")
+    log, stages = DeleteLog(tmp_path / "deletes"), []
+    remove = log.remove
+
+    def removed() -> None:
+        saved = store.properties("copy").get(BOOTSTRAP)
+        stages.append(None if saved is None else BootstrapProgress.from_text(saved, "copy").stage)
+        remove()
+
+    monkeypatch.setattr(log, "remove", removed)
+    bootstrap(dumped, store, following(source, positions, log)).load()
+    assert stages == [None, Stage.FOLLOWING]
+
+
 def test_feed_of_deferred_updates_is_refused(source, store):
     FeedFixture(source).put(b"a")
     positions = FeedClient(source, "orders", lambda: T).latest()

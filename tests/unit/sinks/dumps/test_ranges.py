@@ -177,6 +177,9 @@ def test_what_remains_of_an_interrupted_range():
         TABLE, bucket + b"b\x00", b"\x03", PARTS_OF_RANGE + 1
     )
     assert remaining_of(target, keys, {PARTS_OF_RANGE: file, PARTS_OF_RANGE + 1: None}) is None
+    two = remaining_of(target, keys, {PARTS_OF_RANGE: file, PARTS_OF_RANGE + 1: file})
+    assert two is not None
+    assert two.part == PARTS_OF_RANGE + 2
 
 
 def test_range_as_json():

@@ -243,3 +243,22 @@ def test_killed_dump_is_removed_after_the_plan_of_the_next_one_is_recorded(
         with pytest.raises(KeyboardInterrupt):
             run.start(["t"])
     assert unfinished_dumps(root)["y"].can_be_resumed
+
+
+def test_success_that_the_client_creates_twice_is_that_of_this_run(
+    root: LocalRoot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An object store may execute a request whose answer is lost; its client repeats it."""
+    create = root.create
+
+    def repeated(path: str, content: bytes) -> None:
+        create(path, content)
+        if path.endswith("_SUCCESS"):
+            create(path, content)
+
+    with DumpRun(root, "x", clock_ms=lambda: START_MS) as run:
+        run.start(["t"])
+        monkeypatch.setattr(root, "create", repeated)
+        run.finish({"t": DumpedTable(())})
+    assert [dump.name for dump in complete_dumps(root)] == [DUMP]
+    assert root.read("_LATEST") == f"{DUMP}\n".encode()
