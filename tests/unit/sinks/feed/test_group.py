@@ -137,6 +137,17 @@ def test_worker_that_starts_again_has_its_shards_at_once(feeds: Callable[..., Gr
     assert drained(second) == [b"b"]
 
 
+def test_earlier_process_of_a_name_takes_no_shard_of_the_later_one(feeds: Callable[..., GroupFeed]):
+    feed = feeds(2)
+    first, second = feed.worker("w1"), feed.worker("w1")
+    first.poll()
+    first.close()
+    second.poll()
+    feed.passed(RENEW_S)
+    assert not first.refresh()
+    assert (first.shards, second.shards) == ((), (1, 2))
+
+
 def test_group_that_is_removed_ends_its_workers(feeds: Callable[..., GroupFeed]):
     feed = feeds(2)
     feed.writer.put(b"a")
