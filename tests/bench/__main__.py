@@ -138,7 +138,7 @@ def main() -> int:
             progress.add_task(f"soak of {options.soak_minutes:g} minutes", total=None)
             result["soak"] = soak.summary(soak.run(kafka, folder / "soak", options.soak_minutes, PARTITIONS))
     result["goals"] = goals(result)
-    result["measured"] = {part: measured(part, options.runs, **result["machine"]) for part in parts}
+    result["measured"] = {part: measured(part, options, **result["machine"]) for part in parts}
     show(Console(), result)
     if options.write:
         write(result)
@@ -163,10 +163,13 @@ def parsed() -> argparse.Namespace:
     return options
 
 
-def measured(part: str, runs: int, *, commit: str, date: str, **_machine: str) -> str:
-    """Commit, date and number of runs of a part's figures."""
-    times = runs if part in (*LADDER, *HBASE, *CLUSTER) else 1
-    return f"{commit}, {date}, {'one run' if times == 1 else f'{times} runs'}"
+def measured(part: str, options: argparse.Namespace, *, commit: str, date: str, cpu: str, **_machine: str) -> str:
+    """Commit, date and machine of a part's figures, and the number of runs and events of one that has several."""
+    events = options.hbase_events if part in (*HBASE, *CLUSTER) else options.events if part in LADDER else None
+    where = f"{commit}, {date}, {cpu}"
+    if events is None:
+        return where
+    return f"{where}, {'one run' if options.runs == 1 else f'{options.runs} runs'} with {events:,} events"
 
 
 def beside_peers(parts: Sequence[str], events: int, runs: int, console: Console) -> dict[str, Any]:
@@ -250,15 +253,15 @@ def turns(
 
 
 def figures(runs: Sequence[Sample]) -> dict[str, Any]:
-    """Median and range of the runs of a benchmark; CPU by threads of the median run."""
+    """Median and range of the runs of a benchmark; CPU, in all and by threads, of the median run."""
     rates = [run.per_s for run in runs]
     middle = sorted(runs, key=lambda run: run.per_s)[len(runs) // 2]
     return {
         "per_s": statistics.median(rates),
         "lowest_per_s": min(rates),
         "highest_per_s": max(rates),
-        "cpu_s_per_million": statistics.median(run.cpu_s / run.events * 1e6 for run in runs),
-        "servers_cpu_s_per_million": statistics.median(run.servers_cpu_s / run.events * 1e6 for run in runs),
+        "cpu_s_per_million": middle.cpu_s / middle.events * 1e6,
+        "servers_cpu_s_per_million": middle.servers_cpu_s / middle.events * 1e6,
         "peak_mib": max(run.peak_mib for run in runs),
         "threads": {
             process: {kind: used / middle.events * 1e6 for kind, used in kinds.items()}
