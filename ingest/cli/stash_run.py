@@ -186,7 +186,7 @@ def _by_service(out: Output, configuration: "Configuration", request: "DumpReque
         configuration,
         lambda client: client.stash(request.model_dump(mode="json")),
         does="makes the dump",
-        resumes="'ingest stash run FILE --resume ID' keeps the files that are complete",
+        resumes="with --resume, as above, the files that are complete are kept",
     )
 
 

@@ -48,17 +48,25 @@ class DumpSourceReader(DataSourceReader):
     def partitions(self) -> list[FilePartition]:
         """A partition for each file that may have rows of the range."""
         reader = StashReader(self._source.root, owner="Spark")
-        reader.lock(self._source.dump, pin=self._source.is_pinned)  # the pin stays: the tasks run later
+        reader.lock(self._source.dump, pin=self._source.is_pinned)
+        found: list[FilePartition] = []
+        try:
+            found = self._partitions(reader)
+        finally:
+            if not found:
+                reader.unlock()  # else the pin stays: the tasks run later
+        # without a partition, Spark would make one of its own class
+        return found or [FilePartition("")]
+
+    def _partitions(self, reader: StashReader) -> list[FilePartition]:
         start, stop = self._options.scan.bounds()
         known = {file.path: file.described for file in _files(reader, self._source.table)}
-        found = [
+        return [
             FilePartition(split.token)
             for split in (reader.splits(self._source.table) if known else [])
             if (file := known[split.path]) is None
             or (file.last_row >= start and (stop is None or file.first_row < stop))
         ]
-        # without a partition, Spark would make one of its own class
-        return found or [FilePartition("")]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a file, in batches bounded by rows and bytes."""

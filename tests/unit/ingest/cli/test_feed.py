@@ -108,7 +108,7 @@ def test_records_page_by_page(ingest, file: str):
         (["records", "p.yaml", "orders", "--iterator", "x"], 2, '"x" is not an iterator'),
         (["iterator", "p.yaml", "orders", "--shard", "7"], 3, "has no shard 7"),
         (["iterator", "p.yaml", "orders", "--shard", "1", "--type", "NEWEST"], 2, "is not a type of iterators"),
-        (["iterator", "p.yaml", "orders", "--shard", "1", "--sequence", "00"], 2, "with other arguments"),
+        (["iterator", "p.yaml", "orders", "--shard", "1", "--sequence", "00"], 2, "AT_TIMESTAMP needs a time (--time)"),
         (["merge", "p.yaml", "orders", "--shards", "1"], 2, "does not name two shards"),
         (["merge", "p.yaml", "orders", "--shards", "1,2"], 3, "has no shard 2"),
         (["split", "p.yaml", "orders", "--shard", "1", "--at", ""], 2, "no row keys on both sides"),

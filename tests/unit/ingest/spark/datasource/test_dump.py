@@ -90,6 +90,9 @@ def test_dump_is_pinned_unless_it_is_not_wanted(root: Path):
     partitions(root)
     partitions(root, pin="false")
     assert len(list((root / "_pins").glob("*.json"))) == before + 1
+    with pytest.raises(TableNotInDumpError):
+        partitions(root, "unknown")
+    assert len(list((root / "_pins").glob("*.json"))) == before + 1, "no task needs it"
 
 
 @pytest.mark.parametrize(
