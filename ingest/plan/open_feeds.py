@@ -14,7 +14,8 @@ from ingest.config.model import Configuration
 from ingest.plan.stores import missing_table, reading_store, reading_store_if_exists
 from sinks.feed.client import FeedClient
 from sinks.feed.errors import StreamDisabledError
-from sinks.feed.leases import FileLeases, LeaseStore, PropertyLeases
+from sinks.feed.file_leases import FileLeases
+from sinks.feed.leases import LeaseStore, PropertyLeases
 from sinks.feed.state import FeedState
 
 

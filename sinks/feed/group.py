@@ -188,7 +188,7 @@ class GroupMember:
     def _next_of(self, held: HeldLease, state: FeedState | None) -> Delivery | None:
         """The next changes of a shard; None if there are none, or another worker has taken it."""
         if held.position == SHARD_END:
-            if held.is_settled and self._store(held, position=SHARD_END, owner=""):
+            if held.is_checkpointed and self._store(held, position=SHARD_END, owner=""):
                 self._end(held)
             return None
         position = FeedPosition.from_token(held.position)
@@ -350,8 +350,8 @@ class GroupMember:
             if held.lease.position != SHARD_END:
                 self._held.pop(held.shard, None)
             return
-        position = held.position if held.is_settled and held.position != SHARD_END else held.lease.position
-        wanted_by = held.lease.wanted_by if held.is_settled else ""
+        position = held.position if held.is_checkpointed and held.position != SHARD_END else held.lease.position
+        wanted_by = held.lease.wanted_by if held.is_checkpointed else ""
         owner = "" if releases else wanted_by or self._worker
         if not self._store(held, position=position, owner=owner) or owner != self._worker:
             self._held.pop(held.shard, None)

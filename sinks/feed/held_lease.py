@@ -38,7 +38,7 @@ class HeldLease:
     asked: tuple[ShardLease, tuple[int, int]] | None = None
 
     @property
-    def is_settled(self) -> bool:
+    def is_checkpointed(self) -> bool:
         """Whether every delivery has its checkpoint."""
         return self.deliveries == self.covered[0]
 

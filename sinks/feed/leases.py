@@ -6,25 +6,19 @@ every consumer of the table can write: for HBase as properties of the feed table
 may write, as files.
 """
 
-import fcntl
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
 
 from ingest.api import ConfigError, IntegrityError, Store
-from ingest.durable import file_errors, make_folder, open_private, sync_folder, write_durably
 
 SHARD_END = "SHARD_END"
 """Position of a lease whose shard has been read to its end."""
 _GROUP = re.compile(r"[a-z0-9][a-z0-9_-]{0,99}")
 _PREFIX = "group."
-_FILE = ".json"
-_LOCK = "lock"
 
 
 class ShardLease(NamedTuple):
@@ -70,7 +64,7 @@ class ShardLease(NamedTuple):
             content = orjson.loads(text)
             lease = cls(**{**content, "followed_by": tuple(content["followed_by"])})
         except (ValueError, TypeError, KeyError) as error:
-            raise _unreadable("a lease") from error
+            raise unreadable("a lease") from error
         return lease
 
 
@@ -108,7 +102,7 @@ class GroupRecord(NamedTuple):
             starts = {int(number): str(start) for number, start in content["starts"].items()}
             return cls(content["stream"], starts, content["is_begun"], content.get("is_removed", False))
         except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise _unreadable("the record of a group") from error
+            raise unreadable("the record of a group") from error
 
 
 _REMOVED = GroupRecord("", {}, is_removed=True).to_text()
@@ -212,59 +206,6 @@ class PropertyLeases(LeaseStore):
                 yield group, int(shard), text
 
 
-class FileLeases(LeaseStore):
-    """
-    Leases as files of this machine, `NAME/SHARD.json`; a lock of the kernel covers each compare-and-set.
-
-    Args:
-        folder: of the table; created by the first write.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    def groups(self) -> tuple[str, ...]:
-        """Names of the groups."""
-        with file_errors(self._folder):
-            if not self._folder.is_dir():
-                return ()
-            return tuple(sorted(each.name for each in self._folder.iterdir() if any(each.glob(f"*{_FILE}"))))
-
-    def read(self, group: str) -> Mapping[int, str]:
-        """The texts of a group, read until no file has come or gone meanwhile: a text may name the lease of another."""
-        folder = self._folder / group
-        with file_errors(folder):
-            files = _files(folder)
-            while True:
-                found = ((shard, _read(file)) for shard, file in files.items())
-                texts = {shard: text for shard, text in found if text is not None}
-                if (now := _files(folder)) == files:
-                    return texts
-                files = now
-
-    def replace(self, group: str, shard: int, before: str | None, after: str | None) -> bool:
-        """Replace a file."""
-        folder = self._folder / group
-        file = folder / f"{shard}{_FILE}"
-        with file_errors(file), _locked(folder):
-            present = _read(file)
-            if present == after:
-                return True
-            if present != before:
-                return False
-            if after is None:
-                file.unlink()
-                sync_folder(folder)
-            else:
-                write_durably(file, after.encode())
-            return True
-
-
-def _files(folder: Path) -> dict[int, Path]:
-    """The files of the leases of a group, by shard."""
-    return {int(file.stem): file for file in sorted(folder.glob(f"*{_FILE}")) if file.stem.isdigit()}
-
-
 def check_group(name: str) -> str:
     """
     The name of a group.
@@ -280,25 +221,8 @@ def check_group(name: str) -> str:
     return name
 
 
-def _read(file: Path) -> str | None:
-    try:
-        return file.read_text("utf-8")
-    except FileNotFoundError:
-        return None
-    except UnicodeDecodeError as error:
-        raise _unreadable(f'"{file}"') from error
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Exclude all other writers of a group, of this process too; they hold the lock for milliseconds."""
-    make_folder(folder)
-    with open_private(folder / _LOCK, "ab") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
-
-
-def _unreadable(what: str) -> IntegrityError:
+def unreadable(what: str) -> IntegrityError:
+    """The error for a text that is no lease and no record."""
     return IntegrityError(
         f"{what} of a consumer group cannot be read", hint="use the version that wrote it, or a later one"
     )

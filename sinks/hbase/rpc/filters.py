@@ -30,7 +30,7 @@ from sinks.hbase.errors import Kind
 from sinks.hbase.rpc.connection import Connection
 from sinks.hbase.rpc.errors import RemoteError
 from sinks.hbase.rpc.regions import Region
-from sinks.hbase.rpc.scanner import Bounds, RegionScanner, scan_message
+from sinks.hbase.rpc.scanner import Bounds, ClientScanner, scan_message
 from sinks.hbase.rpc.wire import data, flag
 
 _FUZZY = b"org.apache.hadoop.hbase.filter.FuzzyRowFilter"
@@ -100,7 +100,7 @@ def _is_found(connection: Connection, region: Region, row: bytes, scan: Scan, de
     key, mask = bytes((row[0] ^ 0xFF,)) + row[1:], _ANY + bytes(len(row) - 1)
     check = _filter([_pair(key, mask)])
     bounds = Bounds(row, row, includes_last=True)
-    scanner = RegionScanner(
+    scanner = ClientScanner(
         connection, region.name, scan_message(bounds, scan.columns, 1, scan.times, server_filter=check)
     )
     try:

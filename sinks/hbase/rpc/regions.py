@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from sinks.hbase.errors import Kind, error_of_kind
 from sinks.hbase.rpc.cluster import Cluster
-from sinks.hbase.rpc.scanner import Bounds, RegionScanner, ScannedRow, scan_message
+from sinks.hbase.rpc.scanner import Bounds, ClientScanner, ScannedRow, scan_message
 from sinks.hbase.rpc.stream import Address
 from sinks.hbase.rpc.wire import Message, WireError
 
@@ -145,7 +145,7 @@ class RegionCache:
     def _rows(self, name: bytes, deadline_s: float) -> Iterable[ScannedRow]:
         connection = self._cluster.connection(self._cluster.meta(deadline_s), CLIENT_SERVICE, deadline_s)
         scan = scan_message(Bounds(name, name + b" ,,"), [b"info", b"table"], 1)
-        scanner = RegionScanner(connection, META, scan)
+        scanner = ClientScanner(connection, META, scan)
         while True:
             page = scanner.next(_PAGE_ROWS, deadline_s)
             yield from page.rows

@@ -79,7 +79,7 @@ def scan_message(
     return b"".join(parts)
 
 
-class RegionScanner:
+class ClientScanner:
     """
     A scanner; it belongs to one connection.
 

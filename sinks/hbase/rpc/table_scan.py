@@ -18,7 +18,7 @@ from sinks.hbase.rpc.errors import ConnectionLostError
 from sinks.hbase.rpc.filters import ServerFilters
 from sinks.hbase.rpc.regions import CLIENT_SERVICE, Region
 from sinks.hbase.rpc.repeating import RepeatedCalls
-from sinks.hbase.rpc.scanner import Bounds, Page, RegionScanner, ScannedRow, scan_message
+from sinks.hbase.rpc.scanner import Bounds, ClientScanner, Page, ScannedRow, scan_message
 
 
 class TableScan:
@@ -42,7 +42,7 @@ class TableScan:
         self._scan = scan
         self._filters = filters
         self._region: Region | None = None
-        self._scanner: RegionScanner | None = None
+        self._scanner: ClientScanner | None = None
         self._last_row: bytes | None = None
 
     def rows(self) -> Generator[Row]:
@@ -76,7 +76,7 @@ class TableScan:
             self._scanner = None  # a call that may have been executed cannot be repeated on it
             raise
 
-    def _open(self, deadline_s: float) -> RegionScanner:
+    def _open(self, deadline_s: float) -> ClientScanner:
         regions = self._calls.regions.of(self._table, deadline_s)
         bounds = self._bounds()
         is_before = bounds.is_reverse and not (bounds.first and bounds.includes_first)
@@ -89,7 +89,7 @@ class TableScan:
         self._paging.start(server_seeks=server_filter is not None)
         self._paging.count_view()  # a scanner of a region returns what the region had when it was opened
         message = scan_message(bounds, scan.columns, scan.versions, scan.times, server_filter=server_filter)
-        self._scanner = RegionScanner(connection, region.name, message, counts_filtered=server_filter is not None)
+        self._scanner = ClientScanner(connection, region.name, message, counts_filtered=server_filter is not None)
         return self._scanner
 
     def _bounds(self) -> Bounds:

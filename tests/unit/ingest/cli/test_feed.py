@@ -14,8 +14,8 @@ from ingest.config import load
 from ingest.plan.open_feeds import leases_folder
 from sinks.feed.balance import LEASE_S
 from sinks.feed.client import FeedClient
+from sinks.feed.file_leases import FileLeases
 from sinks.feed.group import GroupMember, GroupOptions
-from sinks.feed.leases import FileLeases
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 from tests.support.feeds import HOUR_MS, FeedFixture

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from sinks.feed.leases import FileLeases, LeaseStore, PropertyLeases
+from sinks.feed.file_leases import FileLeases
+from sinks.feed.leases import LeaseStore, PropertyLeases
 from sinks.memory import MemoryStore
 from tests.support.feeds import HOUR_MS
 from tests.support.group_feeds import GroupFeed

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from sinks.feed.errors import WorkerReplacedError
+from sinks.feed.file_leases import FileLeases
 from sinks.feed.held_lease import HeldLease
-from sinks.feed.leases import FileLeases, ShardLease
+from sinks.feed.leases import ShardLease
 
 
 def held(folder: Path) -> HeldLease:
@@ -72,10 +73,10 @@ def test_call_that_the_store_repeats_is_known_by_its_owner_and_counter(tmp_path:
     assert (lease.lease, lease.covered) == (ShardLease("p2", "w", 4, "v", holder="h"), (1, 0))
 
 
-def test_lease_is_settled_once_every_delivery_has_its_checkpoint(tmp_path: Path):
+def test_lease_is_checkpointed_once_every_delivery_has_its_checkpoint(tmp_path: Path):
     lease = held(tmp_path)
-    assert lease.is_settled
+    assert lease.is_checkpointed
     lease.deliveries = 1
-    assert not lease.is_settled
+    assert not lease.is_checkpointed
     lease.covered = (1, 0)
-    assert lease.is_settled
+    assert lease.is_checkpointed

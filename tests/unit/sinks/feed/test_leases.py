@@ -7,16 +7,9 @@ from pathlib import Path
 import pytest
 
 from ingest.api import ConfigError, IntegrityError
-from sinks.feed import leases as leases_module
-from sinks.feed.leases import (
-    SHARD_END,
-    FileLeases,
-    GroupRecord,
-    LeaseStore,
-    PropertyLeases,
-    ShardLease,
-    check_group,
-)
+from sinks.feed import file_leases
+from sinks.feed.file_leases import FileLeases
+from sinks.feed.leases import SHARD_END, GroupRecord, LeaseStore, PropertyLeases, ShardLease, check_group
 from sinks.memory import MemoryStore
 
 Opened = Callable[[], LeaseStore]
@@ -153,7 +146,7 @@ def test_leases_that_are_created_while_a_group_is_read_are_read_too(
     """Else the record of a new group would name leases that seem to be missing."""
     leases, reads = FileLeases(tmp_path), []
     assert leases.replace("a", 0, None, "record")
-    read = leases_module._read
+    read = file_leases._read
 
     def beside_another(file: Path) -> str | None:
         if not reads:
@@ -161,5 +154,5 @@ def test_leases_that_are_created_while_a_group_is_read_are_read_too(
             assert leases.replace("a", 1, None, "lease")
         return read(file)
 
-    monkeypatch.setattr(leases_module, "_read", beside_another)
+    monkeypatch.setattr(file_leases, "_read", beside_another)
     assert leases.read("a") == {0: "record", 1: "lease"}

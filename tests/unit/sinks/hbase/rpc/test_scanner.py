@@ -8,7 +8,7 @@ from ingest.api import ALL_TIMES, MAX_TIME_MS, Put, TimeRange
 from sinks.hbase.rpc.cells import CellEncoder
 from sinks.hbase.rpc.connection import Answer
 from sinks.hbase.rpc.requests import time_range_message
-from sinks.hbase.rpc.scanner import Bounds, RegionScanner, scan_message
+from sinks.hbase.rpc.scanner import Bounds, ClientScanner, scan_message
 from sinks.hbase.rpc.wire import Message, data, flag, number
 
 
@@ -46,7 +46,7 @@ class FalseConnection:
 
 def read(connection: Any) -> list[list[tuple[bytes, bytes]]]:
     """The pages of a scanner: rows with the qualifiers of their cells."""
-    scanner = RegionScanner(connection, b"region", b"")
+    scanner = ClientScanner(connection, b"region", b"")
     pages = []
     while True:
         page = scanner.next(10, 1.0)
@@ -105,7 +105,7 @@ def test_scan_of_all_times_has_no_time_range():
 def test_filter_and_the_number_of_rows_that_it_excludes():
     connection: Any = FalseConnection(([], False, True), ([], False, False))
     message = scan_message(Bounds(b"a", b"b"), None, 1, server_filter=b"\x0a\x01f")
-    scanner = RegionScanner(connection, b"region", message, counts_filtered=True)
+    scanner = ClientScanner(connection, b"region", message, counts_filtered=True)
     connection.filtered = 7
     assert scanner.next(10, 1.0).filtered_rows == 7
     connection.filtered = None
