@@ -14,6 +14,7 @@ from ingest.cli.output import Output, OutputClosedError
 from ingest.cli.stash import note_unpinned
 
 if TYPE_CHECKING:
+    from ingest.api import IngestError
     from ingest.config.model import Configuration
     from ingest.kafka.settings import KafkaConnection
     from ingest.plan.open_feeds import OpenFeed
@@ -125,7 +126,7 @@ def consume(  # noqa: PLR0913 - the options of the command
             form,
             stop.requested.wait,
             _Progress(out, advance),
-            lambda error: out.note(str(error), "yellow"),
+            _Retries(out),
         )
         try:
             consumed = consumer.run(once=once)
@@ -141,6 +142,19 @@ def consume(  # noqa: PLR0913 - the options of the command
         out.note(f"other workers of the group read {elsewhere}; 'ingest feed groups' shows how far", "yellow")
     if stop.exit_code:
         raise typer.Exit(stop.exit_code)
+
+
+class _Retries:
+    """Shows why a server is called again, once for each reason."""
+
+    def __init__(self, out: Output) -> None:
+        self._out = out
+        self._last = ""
+
+    def __call__(self, error: "IngestError") -> None:
+        if str(error) != self._last:
+            self._last = str(error)
+            self._out.note(self._last, "yellow")
 
 
 class _Progress:

@@ -150,7 +150,12 @@ class KafkaAdmin:
         """Create a topic with the cluster's defaults if it is missing; returns whether it was."""
         if self.existing([name]):
             return False
-        self.create_topic(name)
+        try:
+            self.create_topic(name)
+        except ConflictError:  # another process creates it at this moment
+            with translating(f'creating topic "{name}"'):
+                self._client.wait_for_topics([name], timeout_ms=ANSWER_MS)
+            return False
         return True
 
     def create_topic(self, name: str, *, partitions: int = -1, config: Mapping[str, str] | None = None) -> None:

@@ -86,7 +86,9 @@ class GroupMember:
         self._clock_s = clock_s
         self._clock_ms = clock_ms
         self._holder = holder or uuid4().hex
-        self._has_read = self._has_taken = False
+        self._group_id: str | None = None
+        self._leftovers: dict[int, str] = {}
+        self._has_taken = False
         self._observer = LeaseObserver()
         self._elsewhere: set[int] = set()
         self._held: dict[int, HeldLease] = {}
@@ -245,7 +247,9 @@ class GroupMember:
     def _check(self, held: HeldLease) -> None:
         """Raise `ShardLeaseLostError` if this worker has lost a lease, even if it has another one of the shard."""
         if self._held.get(held.shard) is not held:
-            text = self._leases.read(self._group).get(held.shard)
+            texts = self._leases.read(self._group)
+            self._own(_record(texts))
+            text = texts.get(held.shard)
             owner = "" if text is None else ShardLease.from_text(text).owner
             raise ShardLeaseLostError(self._group, held.shard, "" if owner == self._worker else owner)
 
@@ -267,31 +271,45 @@ class GroupMember:
         self._refreshed_s = None
 
     def _read(self, state: FeedState) -> tuple[GroupRecord, dict[int, ShardLease]]:
-        """The record and the leases of the group; it is created if there is none."""
+        """The record and the leases of the group; it is created if there is none when this worker starts."""
         texts = self._leases.read(self._group)
-        record = _record(texts)
-        if record is None and not self._has_read:
-            self._leases.remove(self._group)  # what an interrupted removal has left
-            new = GroupRecord(state.stream.id, self._starts(state))
+        if self._group_id is None and _record(texts) is None:
+            if 0 in texts:
+                self._leases.remove(self._group)  # an interrupted removal
+            new = GroupRecord(state.stream.id, self._starts(state), id=uuid4().hex)
             self._leases.replace(self._group, 0, None, new.to_text())
             texts = self._leases.read(self._group)
-            record = _record(texts)
-        if record is None:
-            raise GroupRemovedError(self._group)
-        self._has_read = True
+        record = self._own(_record(texts))
+        self._group_id = record.id
         if record.stream != state.stream.id:
             raise StreamIdMismatchError(self._client.table, record.stream, state.stream.id)
         if not record.is_begun:
+            of_others = self._of_others(texts, record)
             for shard, start in record.starts.items():
-                self._leases.replace(self._group, shard, None, ShardLease(start).to_text())
+                lease = ShardLease(start, group_id=record.id)
+                self._leases.replace(self._group, shard, of_others.get(shard), lease.to_text())
             self._leases.replace(self._group, 0, texts[0], record._replace(is_begun=True).to_text())
             texts = self._leases.read(self._group)
-            record = _record(texts)
-            if record is None:
-                raise GroupRemovedError(self._group)
-        leases = {shard: ShardLease.from_text(text) for shard, text in texts.items() if shard}
+            record = self._own(_record(texts))
+        self._leftovers = self._of_others(texts, record)
+        leases = {
+            shard: ShardLease.from_text(text) for shard, text in texts.items() if shard and shard not in self._leftovers
+        }
         check_leases(self._group, record, leases, state.stream)
         return record, leases
+
+    def _own(self, record: GroupRecord | None) -> GroupRecord:
+        """The record, which is that of the group that this worker has joined; else raise `GroupRemovedError`."""
+        if record is None or self._group_id not in {None, record.id}:
+            raise GroupRemovedError(self._group)
+        return record
+
+    @staticmethod
+    def _of_others(texts: Mapping[int, str], record: GroupRecord) -> dict[int, str]:
+        """The leases that are left of earlier groups of this name."""
+        return {
+            shard: text for shard, text in texts.items() if shard and ShardLease.from_text(text).group_id != record.id
+        }
 
     def _starts(self, state: FeedState) -> Mapping[int, str]:
         start = self._options.start
@@ -305,8 +323,8 @@ class GroupMember:
         """Create the leases of shards whose parents have been read; the parents name them afterwards."""
         for shard, lease, parents in list(followers(record, leases, state.stream)):
             if shard not in leases:
-                self._leases.replace(self._group, shard, None, lease.to_text())
-                leases[shard] = lease
+                leases[shard] = lease._replace(group_id=record.id)
+                self._leases.replace(self._group, shard, self._leftovers.get(shard), leases[shard].to_text())
             for parent in parents:
                 before = leases[parent]
                 after = before._replace(followed_by=tuple(sorted({*before.followed_by, shard})))

@@ -38,11 +38,14 @@ def lags_of(state: FeedState, leases: LeaseStore, group: str) -> list[ShardLag] 
         StoreError: the leases are unavailable.
     """
     texts = dict(leases.read(group))
-    record = texts.pop(0, None)
-    if record is not None and GroupRecord.from_text(record).stream != state.stream.id:
+    text = texts.pop(0, None)
+    record = None if text is None else GroupRecord.from_text(text)
+    if record is not None and record.stream != state.stream.id:
         return None
+    group_id = "" if record is None else record.id
     shards = {shard.number: shard for shard in state.stream.shards}
-    return [_lag(state, shards.get(number), number, ShardLease.from_text(texts[number])) for number in sorted(texts)]
+    found = ((number, ShardLease.from_text(texts[number])) for number in sorted(texts))
+    return [_lag(state, shards.get(number), number, lease) for number, lease in found if lease.group_id == group_id]
 
 
 def _lag(state: FeedState, shard: Shard | None, number: int, lease: ShardLease) -> ShardLag:

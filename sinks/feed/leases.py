@@ -33,6 +33,7 @@ class ShardLease(NamedTuple):
         wanted_by: worker that has requested the shard; the owner releases it to this worker after its next checkpoint.
         followed_by: shards that continue this one and have leases; only at the end of the shard.
         gaps: number of gaps in the shard that the group has skipped.
+        group_id: id of the group's record; a lease with another one is left of an earlier group of this name.
     """
 
     position: str
@@ -42,6 +43,7 @@ class ShardLease(NamedTuple):
     followed_by: tuple[int, ...] = ()
     gaps: int = 0
     holder: str = ""
+    group_id: str = ""
 
     @property
     def is_ended(self) -> bool:
@@ -77,12 +79,14 @@ class GroupRecord(NamedTuple):
         starts: shard -> iterator, or `SHARD_END`, of the shards that existed.
         is_begun: whether each of them has got its lease; from then on a missing one is an error.
         is_removed: whether the group is being removed: its leases are of no use any more.
+        id: differs from those of other groups that have had this name.
     """
 
     stream: str
     starts: Mapping[int, str]
     is_begun: bool = False
     is_removed: bool = False
+    id: str = ""
 
     def to_text(self) -> str:
         """The record as text."""
@@ -100,7 +104,7 @@ class GroupRecord(NamedTuple):
         try:
             content = orjson.loads(text)
             starts = {int(number): str(start) for number, start in content["starts"].items()}
-            return cls(content["stream"], starts, content["is_begun"], content.get("is_removed", False))
+            return cls(**{**content, "starts": starts})
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise unreadable("the record of a group") from error
 
@@ -157,21 +161,26 @@ class LeaseStore(ABC):
         Remove a group with its leases; another one of this name starts anew.
 
         The record is marked first. So after an interruption the next call, or the next worker that starts, removes the
-        rest; and a worker that runs ends with an error at its next look.
+        rest; and a worker that runs ends with an error at its next look. A group that begins meanwhile is not removed.
 
         Raises:
             StoreError: the store is unavailable.
         """
-        while texts := self.read(group):
-            record = texts.get(0, _REMOVED)
+        texts = self.read(group)
+        while texts.get(0) != _REMOVED:
+            before = texts.get(0)
+            if not texts or self.replace(group, 0, before, _REMOVED):
+                break
+            texts = self.read(group)
+            if not _are_of_one_group(before, texts.get(0)):
+                return
+        while (texts := self.read(group)).get(0) == _REMOVED:
             leases = [shard for shard in texts if shard]
-            if record != _REMOVED:
-                self.replace(group, 0, record, _REMOVED)
-            elif leases:
-                for shard in leases:
-                    self.replace(group, shard, texts[shard], None)
-            else:
-                self.replace(group, 0, record, None)
+            if not leases:
+                self.replace(group, 0, _REMOVED, None)
+                return
+            for shard in leases:
+                self.replace(group, shard, texts[shard], None)
 
 
 class PropertyLeases(LeaseStore):
@@ -219,6 +228,16 @@ def check_group(name: str) -> str:
             hint="up to 100 characters a to z, 0 to 9, _ and -, of which the first is a letter or digit",
         )
     return name
+
+
+def _are_of_one_group(before: str | None, after: str | None) -> bool:
+    """Whether two records, of which the second one can be any text, are of the same group."""
+    if before is None or after is None:
+        return False
+    try:
+        return GroupRecord.from_text(before).id == GroupRecord.from_text(after).id
+    except IntegrityError:
+        return False
 
 
 def unreadable(what: str) -> IntegrityError:

@@ -15,6 +15,7 @@ from sinks.feed.errors import (
     WorkerReplacedError,
 )
 from sinks.feed.group import LATEST, GroupOptions
+from sinks.feed.lag import lags_of
 from sinks.feed.leases import GroupRecord
 from tests.support.feeds import HOUR_MS, FeedFixture, T
 from tests.support.group_feeds import GroupFeed, drained, rows
@@ -156,7 +157,7 @@ def test_group_that_is_removed_ends_its_workers(feeds: Callable[..., GroupFeed])
     assert delivery is not None
     assert idle.poll() is None
     feed.leases.remove("g")
-    with pytest.raises(ShardLeaseLostError):
+    with pytest.raises(GroupRemovedError):
         delivery.checkpoint()
     for worker in (busy, idle):
         feed.passed(RENEW_S)
@@ -164,6 +165,67 @@ def test_group_that_is_removed_ends_its_workers(feeds: Callable[..., GroupFeed])
             worker.poll()
     assert feed.leases.groups() == ()
     assert drained(feed.worker("w1")) == [b"a"]
+
+
+def test_group_that_another_worker_creates_at_the_same_time_is_kept(feeds: Callable[..., GroupFeed]):
+    feed = feeds(2)
+    feed.writer.put(b"a", b"\xfa")
+    first, second = feed.worker("w1"), feed.worker("w2")
+    read, found = feed.leases.read, []
+
+    def beside_another(group: str) -> Mapping[int, str]:
+        texts = read(group)
+        if not found:
+            found.append(b"")
+            found.extend(drained(second))
+        return texts
+
+    feed.leases.read = beside_another  # type: ignore[method-assign]
+    assert first.poll() is None
+    assert sorted(found) == [b"", b"a", b"\xfa"]
+
+
+def test_group_that_begins_while_it_is_removed_is_kept(feeds: Callable[..., GroupFeed]):
+    feed = feeds(2)
+    feed.writer.put(b"a", b"\xfa")
+    drained(feed.worker("w1"))
+    replace, later = feed.leases.replace, feed.worker("w2")
+
+    def beside_another(group: str, shard: int, before: str | None, after: str | None) -> bool:
+        is_replaced = replace(group, shard, before, after)
+        if (shard, after) == (0, None):
+            feed.leases.replace = replace  # type: ignore[method-assign]
+            assert sorted(drained(later)) == [b"a", b"\xfa"]
+        return is_replaced
+
+    feed.leases.replace = beside_another  # type: ignore[method-assign]
+    feed.leases.remove("g")
+    feed.passed(RENEW_S)
+    feed.writer.put(b"b")
+    assert drained(later) == [b"b"]
+
+
+def test_leases_of_an_earlier_group_are_not_those_of_a_new_one(feeds: Callable[..., GroupFeed]):
+    """A suspended worker may write them after its group was removed, and another one of its name has begun."""
+    feed = feeds()
+    feed.writer.put(b"a", b"z")
+    feed.client.split(1, b"m")
+    feed.writer.put(b"b", b"y")
+    old = feed.worker("w1")
+    assert sorted(drained(old)) == [b"a", b"b", b"y", b"z"]
+    texts = dict(feed.leases.read("g"))
+    feed.leases.remove("g")
+    new = feed.worker("w2", limit=1)
+    assert rows(new.poll()) == [b"a"]
+    for shard in (2, 3):
+        assert feed.leases.replace("g", shard, None, texts[shard])
+    feed.passed(RENEW_S)
+    with pytest.raises(GroupRemovedError):
+        old.poll()
+    assert [lag.shard for lag in lags_of(feed.client.state(), feed.leases, "g") or ()] == [1]
+    feed.passed(LEASE_S)
+    found = drained(feed.worker("w3"), new)
+    assert (found[0], sorted(found)) == (b"z", [b"b", b"y", b"z"])
 
 
 @pytest.mark.parametrize("is_marked", [False, True])
