@@ -251,7 +251,8 @@ class ThreadSender(Sender):
 
     def _timed_out(self, seconds: float) -> StoreUnavailableError:
         """Also reports how the previous call ended after its time-out, which is probably the reason."""
-        text = f"a chunk has been in flight for {seconds:.1f} s"
+        what = "a call" if self._chunk is None else f'a chunk of table "{self._chunk.table}"'
+        text = f"{what} has been in flight for {seconds:.1f} s"
         late = self._late_error
         if isinstance(late, StoreError):
             text = f"{text}; the previous call ended with: {late.message}"

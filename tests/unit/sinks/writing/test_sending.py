@@ -226,11 +226,11 @@ def test_time_out_ends_the_flush_cycle_and_the_next_waits_for_the_late_chunk(thr
     store.gate.clear()
     threaded.begin(0.01)
     threaded.submit(chunk("a"))
-    with pytest.raises(StoreUnavailableError, match="a chunk has been in flight for"):
+    with pytest.raises(StoreUnavailableError, match='a chunk of table "t" has been in flight for'):
         threaded.submit(chunk("b"))
     with pytest.raises(StoreUnavailableError):
         threaded.wait()
-    with pytest.raises(StoreUnavailableError, match="a chunk has been in flight for"):
+    with pytest.raises(StoreUnavailableError, match='a chunk of table "t" has been in flight for'):
         threaded.begin(0.01)
 
     threading.Timer(0.05, store.gate.set).start()
