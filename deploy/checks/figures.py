@@ -23,6 +23,8 @@ FIGURES = {
     r"which loses events in a crash, ([\d,]*\d)": ("hbase", "flume memory channel", "per_s"),
     r"can be read ([\d.]*\d) s after": ("latency", "50 %", "p50_s"),
     r"99 of 100 within ([\d.]*\d) s": ("latency", "50 %", "p99_s"),
+    r"Thrift server, and ([\d.]*\d) s": ("latency", "50 %, direct", "p50_s"),
+    r"\(([\d.]*\d) s\) with HBase's own protocol": ("latency", "50 %, direct", "p99_s"),
     r"decorates ([\d,]*\d) events a second": ("chain_of_four_per_s",),
 }
 """Text around a figure of the README -> its path in docs/bench/latest.json."""
