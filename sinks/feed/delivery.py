@@ -21,8 +21,8 @@ class Delivery:
         gap: changes that are lost to this group; None otherwise.
         rows: returns the rows of the shard that stand for the changes in the gap.
         on_checkpoint: records a checkpoint after one of the changes, or after all of them for None.
-        check: raises ShardLeaseLostError if the worker knows that it has lost the shard. Older changes of a row would
-            then follow newer ones that another worker has written.
+        check: raises ShardLeaseLostError if the worker knows that it has lost the shard, which it learns within six
+            seconds. Older changes of a row would then follow newer ones that another worker has written.
     """
 
     stream: str

@@ -31,14 +31,19 @@ class FileLeases(LeaseStore):
             return tuple(sorted(each.name for each in self._folder.iterdir() if any(each.glob(f"*{_FILE}"))))
 
     def read(self, group: str) -> Mapping[int, str]:
-        """The texts of a group, read until no file has come or gone meanwhile: a text may name the lease of another."""
+        """
+        The texts of a group, read until no file has come or gone meanwhile, and the record is the same.
+
+        A text may name the lease of another; and the leases of a group that begins anew have the names of the old ones.
+        """
         folder = self._folder / group
         with file_errors(folder):
             files = _files(folder)
             while True:
                 found = ((shard, _read(file)) for shard, file in files.items())
                 texts = {shard: text for shard, text in found if text is not None}
-                if (now := _files(folder)) == files:
+                now = _files(folder)
+                if now == files and (0 not in files or _read(files[0]) == texts.get(0)):
                     return texts
                 files = now
 

@@ -11,16 +11,17 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from uuid import uuid4
 
-from ingest.api import Row
+from ingest.api import IngestError, Row
 from ingest.clock import now_ms
 from sinks.feed.balance import RENEW_S, LeaseObserver, lease_moves
 from sinks.feed.client import FeedClient, FeedRecord
 from sinks.feed.delivery import Delivery
-from sinks.feed.errors import GroupRemovedError, ShardLeaseLostError, StreamIdMismatchError, TrimmedError
+from sinks.feed.errors import ShardLeaseLostError, TrimmedError
 from sinks.feed.gaps import Gap, GapPolicy
 from sinks.feed.held_lease import HeldLease
-from sinks.feed.leases import SHARD_END, GroupRecord, LeaseStore, ShardLease, check_group
-from sinks.feed.lineage import check_leases, followers, forgotten_leases, starts_at, starts_at_latest, starts_at_oldest
+from sinks.feed.joined_group import JoinedGroup
+from sinks.feed.leases import SHARD_END, LeaseStore, ShardLease, check_group
+from sinks.feed.lineage import starts_at, starts_at_latest, starts_at_oldest
 from sinks.feed.position import FeedPosition
 from sinks.feed.state import FeedState
 
@@ -86,8 +87,7 @@ class GroupMember:
         self._clock_s = clock_s
         self._clock_ms = clock_ms
         self._holder = holder or uuid4().hex
-        self._group_id: str | None = None
-        self._leftovers: dict[int, str] = {}
+        self._joined = JoinedGroup(leases, client.table, options.group, self._starts)
         self._has_taken = False
         self._observer = LeaseObserver()
         self._elsewhere: set[int] = set()
@@ -170,22 +170,26 @@ class GroupMember:
         for held in list(self._held.values()):
             self._renew(held)
         state = self._client.state()
-        record, leases = self._read(state)
-        leases = self._with_followers(record, leases, state)
-        self._take(leases)
+        self._take(self._joined.read(state))
         self._refreshed_s = self._clock_s()
         return self.shards != before
 
     def close(self) -> None:
         """
-        Release the leases, so that other workers can take them at once.
+        Release all leases that can be released, so that other workers can take them at once.
 
         Raises:
-            StoreError: the leases are unavailable; they end by themselves after 20 seconds.
+            IngestError: of the first lease that cannot; it ends by itself after 20 seconds.
         """
+        failure: IngestError | None = None
         for held in list(self._held.values()):
-            self._renew(held, releases=True)
+            try:
+                self._renew(held, releases=True)
+            except IngestError as error:
+                failure = failure or error
         self._held.clear()
+        if failure is not None:
+            raise failure
 
     def _next_of(self, held: HeldLease, state: FeedState | None) -> Delivery | None:
         """The next changes of a shard; None if there are none, or another worker has taken it."""
@@ -247,9 +251,7 @@ class GroupMember:
     def _check(self, held: HeldLease) -> None:
         """Raise `ShardLeaseLostError` if this worker has lost a lease, even if it has another one of the shard."""
         if self._held.get(held.shard) is not held:
-            texts = self._leases.read(self._group)
-            self._own(_record(texts))
-            text = texts.get(held.shard)
+            text = self._joined.texts().get(held.shard)
             owner = "" if text is None else ShardLease.from_text(text).owner
             raise ShardLeaseLostError(self._group, held.shard, "" if owner == self._worker else owner)
 
@@ -270,69 +272,11 @@ class GroupMember:
         self._held.pop(held.shard, None)
         self._refreshed_s = None
 
-    def _read(self, state: FeedState) -> tuple[GroupRecord, dict[int, ShardLease]]:
-        """The record and the leases of the group; it is created if there is none when this worker starts."""
-        texts = self._leases.read(self._group)
-        if self._group_id is None and _record(texts) is None:
-            if 0 in texts:
-                self._leases.remove(self._group)  # an interrupted removal
-            new = GroupRecord(state.stream.id, self._starts(state), id=uuid4().hex)
-            self._leases.replace(self._group, 0, None, new.to_text())
-            texts = self._leases.read(self._group)
-        record = self._own(_record(texts))
-        self._group_id = record.id
-        if record.stream != state.stream.id:
-            raise StreamIdMismatchError(self._client.table, record.stream, state.stream.id)
-        if not record.is_begun:
-            of_others = self._of_others(texts, record)
-            for shard, start in record.starts.items():
-                lease = ShardLease(start, group_id=record.id)
-                self._leases.replace(self._group, shard, of_others.get(shard), lease.to_text())
-            self._leases.replace(self._group, 0, texts[0], record._replace(is_begun=True).to_text())
-            texts = self._leases.read(self._group)
-            record = self._own(_record(texts))
-        self._leftovers = self._of_others(texts, record)
-        leases = {
-            shard: ShardLease.from_text(text) for shard, text in texts.items() if shard and shard not in self._leftovers
-        }
-        check_leases(self._group, record, leases, state.stream)
-        return record, leases
-
-    def _own(self, record: GroupRecord | None) -> GroupRecord:
-        """The record, which is that of the group that this worker has joined; else raise `GroupRemovedError`."""
-        if record is None or self._group_id not in {None, record.id}:
-            raise GroupRemovedError(self._group)
-        return record
-
-    @staticmethod
-    def _of_others(texts: Mapping[int, str], record: GroupRecord) -> dict[int, str]:
-        """The leases that are left of earlier groups of this name."""
-        return {
-            shard: text for shard, text in texts.items() if shard and ShardLease.from_text(text).group_id != record.id
-        }
-
     def _starts(self, state: FeedState) -> Mapping[int, str]:
         start = self._options.start
         if not isinstance(start, str):
             return starts_at(state, start)
         return starts_at_oldest(state) if start == OLDEST else starts_at_latest(state, self._clock_ms())
-
-    def _with_followers(
-        self, record: GroupRecord, leases: dict[int, ShardLease], state: FeedState
-    ) -> dict[int, ShardLease]:
-        """Create the leases of shards whose parents have been read; the parents name them afterwards."""
-        for shard, lease, parents in list(followers(record, leases, state.stream)):
-            if shard not in leases:
-                leases[shard] = lease._replace(group_id=record.id)
-                self._leases.replace(self._group, shard, self._leftovers.get(shard), leases[shard].to_text())
-            for parent in parents:
-                before = leases[parent]
-                after = before._replace(followed_by=tuple(sorted({*before.followed_by, shard})))
-                if self._leases.replace(self._group, parent, before.to_text(), after.to_text()):
-                    leases[parent] = after
-        for shard in forgotten_leases(leases, state.stream):
-            self._leases.replace(self._group, shard, leases.pop(shard).to_text(), None)
-        return leases
 
     def _take(self, leases: Mapping[int, ShardLease]) -> None:
         active = {shard: lease for shard, lease in leases.items() if not lease.is_ended}
@@ -346,7 +290,6 @@ class GroupMember:
             and shard not in self._held
             and (lease.holder in holders or not self._has_taken)
         }
-        self._has_taken = True
         mine = lease_moves(self._worker, active, stale - set(self._held) - still_ours)
         for shard in sorted({*still_ours, *mine.take}):
             lease = active[shard]
@@ -355,6 +298,7 @@ class GroupMember:
                 self._held[shard] = HeldLease(
                     self._leases, self._group, self._worker, self._holder, shard, taken, taken.position, self._clock_s()
                 )
+        self._has_taken = True
         self._elsewhere = {shard for shard, lease in active.items() if lease.owner and shard not in self._held}
         if mine.request is not None:
             lease = active[mine.request]
@@ -388,9 +332,3 @@ class GroupMember:
         if not is_stored:
             self._held.pop(held.shard, None)
         return is_stored
-
-
-def _record(texts: Mapping[int, str]) -> GroupRecord | None:
-    """The record of a group; None if there is none, or the group is being removed."""
-    record = None if 0 not in texts else GroupRecord.from_text(texts[0])
-    return None if record is None or record.is_removed else record

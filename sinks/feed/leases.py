@@ -174,10 +174,19 @@ class LeaseStore(ABC):
             texts = self.read(group)
             if not _are_of_one_group(before, texts.get(0)):
                 return
-        while (texts := self.read(group)).get(0) == _REMOVED:
+        self.finish_removal(group)
+
+    def finish_removal(self, group: str) -> None:
+        """
+        Remove a group whose record is marked; nothing without the mark.
+
+        Raises:
+            StoreError: the store is unavailable.
+        """
+        while _is_removed((texts := self.read(group)).get(0)):
             leases = [shard for shard in texts if shard]
             if not leases:
-                self.replace(group, 0, _REMOVED, None)
+                self.replace(group, 0, texts[0], None)
                 return
             for shard in leases:
                 self.replace(group, shard, texts[shard], None)
@@ -228,6 +237,10 @@ def check_group(name: str) -> str:
             hint="up to 100 characters a to z, 0 to 9, _ and -, of which the first is a letter or digit",
         )
     return name
+
+
+def _is_removed(record: str | None) -> bool:
+    return record is not None and GroupRecord.from_text(record).is_removed
 
 
 def _are_of_one_group(before: str | None, after: str | None) -> bool:

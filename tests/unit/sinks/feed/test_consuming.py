@@ -250,6 +250,29 @@ def test_rows_of_a_dump_that_is_unavailable_meanwhile_are_written_once(
     assert setting.output.rows.count("p") == 1
 
 
+def test_lease_is_renewed_between_the_writes_of_a_long_gap(setting: Setting, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(consuming, "_MESSAGES", 1)
+
+    class FromDump(SkipGaps):
+        def rows(self, shard: Shard | None) -> Iterator[Row]:
+            for key in (b"p", b"q", b"r", b"s"):
+                yield Row(key, (Cell(b"d", b"n", 5, b"1"),))
+
+    setting.writer.put(b"a")
+    assert setting.consumer(setting.member()).run(once=True).changes == 1  # the group starts here
+    setting.writer.put(b"lost")
+    setting.ms.now += 3 * DAY_MS
+    other = setting.member("w3")
+
+    def slow() -> None:
+        setting.s.now += RENEW_S + 1
+        other.refresh()
+
+    setting.output.on_write = slow
+    consumed = setting.consumer(setting.member("w2", gap_policy=FromDump())).run(once=True)
+    assert (len(consumed.gaps), consumed.lost, other.shards) == (1, 0, ())
+
+
 def test_other_error_ends_the_consumer_and_releases_its_shards(setting: Setting):
     setting.writer.put(b"a")
     setting.output.failures = [IngestError("too large", code="record_too_large")]

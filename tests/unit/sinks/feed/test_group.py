@@ -1,11 +1,13 @@
 """Consumer groups; the numbers are those of the acceptance statements of a feed."""
 
+import json
 from collections import Counter
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import pytest
 
-from ingest.api import ConfigError
+from ingest.api import ConfigError, StoreUnavailableError
 from sinks.feed.balance import LEASE_S, RENEW_S
 from sinks.feed.errors import (
     GroupRemovedError,
@@ -16,7 +18,7 @@ from sinks.feed.errors import (
 )
 from sinks.feed.group import LATEST, GroupOptions
 from sinks.feed.lag import lags_of
-from sinks.feed.leases import GroupRecord
+from sinks.feed.leases import GroupRecord, ShardLease
 from tests.support.feeds import HOUR_MS, FeedFixture, T
 from tests.support.group_feeds import GroupFeed, drained, rows
 
@@ -226,6 +228,133 @@ def test_leases_of_an_earlier_group_are_not_those_of_a_new_one(feeds: Callable[.
     feed.passed(LEASE_S)
     found = drained(feed.worker("w3"), new)
     assert (found[0], sorted(found)) == (b"z", [b"b", b"y", b"z"])
+
+
+OLD_FIELDS = {"holder", "group_id", "id", "is_removed"}
+
+
+@pytest.mark.parametrize("owner", ["", "w1"])
+def test_group_of_an_earlier_version_is_read_on(feeds: Callable[..., GroupFeed], owner: str):
+    """Its texts have fewer fields."""
+    feed = feeds()
+    feed.writer.put(b"a")
+    drained(feed.worker("w1"))
+    for shard, text in list(feed.leases.read("g").items()):
+        content = {name: value for name, value in json.loads(text).items() if name not in OLD_FIELDS}
+        old = json.dumps(content | ({"owner": owner} if shard else {}))
+        assert feed.leases.replace("g", shard, text, None)
+        assert feed.leases.replace("g", shard, None, old)
+    feed.writer.put(b"b")
+    assert drained(feed.worker("w1")) == [b"b"]
+
+
+def test_worker_that_starts_beside_one_which_ends_a_removal_leaves_its_group(feeds: Callable[..., GroupFeed]):
+    feed = feeds()
+    feed.writer.put(b"a")
+    feed.worker("w0").poll()
+    assert feed.leases.replace("g", 0, feed.leases.read("g")[0], GroupRecord("", {}, is_removed=True).to_text())
+    first, second = feed.worker("w1"), feed.worker("w2")
+    read, found = feed.leases.read, []
+
+    def beside_another(group: str) -> Mapping[int, str]:
+        texts = read(group)
+        feed.leases.read = read  # type: ignore[method-assign]
+        found.extend(drained(first))
+        return texts
+
+    feed.leases.read = beside_another  # type: ignore[method-assign]
+    assert (second.poll(), found) == (None, [b"a"])
+    feed.passed(RENEW_S)
+    assert first.poll() is None
+
+
+def test_late_lease_of_an_earlier_group_delays_the_beginning_of_a_new_one(feeds: Callable[..., GroupFeed]):
+    feed = feeds()
+    feed.writer.put(b"a")
+    replace = feed.leases.replace
+
+    def beside_another(group: str, shard: int, before: str | None, after: str | None) -> bool:
+        if (shard, before) == (1, None):
+            feed.leases.replace = replace  # type: ignore[method-assign]
+            assert replace("g", 1, None, ShardLease("x", group_id="earlier").to_text())
+        return replace(group, shard, before, after)
+
+    feed.leases.replace = beside_another  # type: ignore[method-assign]
+    worker = feed.worker("w1")
+    assert worker.poll() is None
+    feed.passed(RENEW_S)
+    assert rows(worker.poll()) == [b"a"]
+
+
+def test_lease_that_is_created_in_a_removed_group_is_not_taken(feeds: Callable[..., GroupFeed]):
+    feed = feeds()
+    feed.writer.put(b"a")
+    worker = feed.worker("w1")
+    assert drained(worker) == [b"a"]
+    feed.client.split(1, b"m")
+    feed.writer.put(b"b")
+    replace = feed.leases.replace
+
+    def removed_before(group: str, shard: int, before: str | None, after: str | None) -> bool:
+        if shard == 2 and before is None:
+            feed.leases.replace = replace  # type: ignore[method-assign]
+            feed.leases.remove("g")
+        return replace(group, shard, before, after)
+
+    feed.leases.replace = removed_before  # type: ignore[method-assign]
+    with pytest.raises(GroupRemovedError):
+        drained(worker)
+    assert worker.shards == ()
+
+
+def test_take_without_an_answer_is_repeated_at_once(feeds: Callable[..., GroupFeed]):
+    feed = feeds(2)
+    feed.writer.put(b"a")
+    first, second = feed.worker("w1"), feed.worker("w1")
+    first.poll()
+    replace = feed.leases.replace
+
+    def unanswered(*arguments: Any) -> bool:
+        feed.leases.replace = replace  # type: ignore[method-assign]
+        raise StoreUnavailableError("no answer")
+
+    feed.leases.replace = unanswered  # type: ignore[method-assign]
+    with pytest.raises(StoreUnavailableError):
+        second.poll()
+    second.poll()
+    assert second.shards == (1, 2)
+
+
+def test_take_that_was_executed_without_an_answer_is_known(feeds: Callable[..., GroupFeed]):
+    feed = feeds()
+    feed.writer.put(b"a")
+    other, worker = feed.worker("w1"), feed.worker("w2")
+    other.poll()
+    worker.poll()
+    other.close()
+    replace = feed.leases.replace
+
+    def unanswered(*arguments: Any) -> bool:
+        feed.leases.replace = replace  # type: ignore[method-assign]
+        replace(*arguments)
+        raise StoreUnavailableError("no answer")
+
+    feed.leases.replace = unanswered  # type: ignore[method-assign]
+    feed.passed(RENEW_S)
+    with pytest.raises(StoreUnavailableError):
+        worker.poll()
+    assert rows(worker.poll()) == [b"a"]
+
+
+def test_leases_are_released_although_one_is_lost(feeds: Callable[..., GroupFeed]):
+    feed = feeds(2)
+    worker = feed.worker("w1")
+    worker.poll()
+    lost = feed.lease(1)
+    assert feed.leases.replace("g", 1, lost.to_text(), lost._replace(holder="other", counter=9).to_text())
+    with pytest.raises(WorkerReplacedError):
+        worker.close()
+    assert feed.lease(2).owner == ""
 
 
 @pytest.mark.parametrize("is_marked", [False, True])

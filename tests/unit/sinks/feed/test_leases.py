@@ -156,3 +156,42 @@ def test_leases_that_are_created_while_a_group_is_read_are_read_too(
 
     monkeypatch.setattr(file_leases, "_read", beside_another)
     assert leases.read("a") == {0: "record", 1: "lease"}
+
+
+@pytest.mark.parametrize("is_same", [False, True])
+def test_record_that_changes_while_a_group_is_removed(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch, *, is_same: bool
+):
+    """The group is removed if it has only begun meanwhile, and kept if it is another one."""
+    leases, record = opened(), GroupRecord("s", {}, id="1")
+    assert leases.replace("a", 0, None, record.to_text())
+    replace = leases.replace
+    later = record._replace(is_begun=True) if is_same else record._replace(id="2")
+
+    def changed(group: str, shard: int, before: str | None, after: str | None) -> bool:
+        monkeypatch.undo()
+        assert replace("a", 0, record.to_text(), later.to_text())
+        return replace(group, shard, before, after)
+
+    monkeypatch.setattr(leases, "replace", changed)
+    leases.remove("a")
+    assert leases.read("a") == ({} if is_same else {0: later.to_text()})
+
+
+def test_record_and_leases_are_of_one_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A removal and a new beginning while the files are read leave files of the same names."""
+    leases, reads = FileLeases(tmp_path), []
+    for shard in (0, 1):
+        assert leases.replace("a", shard, None, f"old {shard}")
+    read = file_leases._read
+
+    def beside_another(file: Path) -> str | None:
+        text = read(file)
+        if not reads:
+            reads.append(file)
+            for shard in (0, 1):
+                assert leases.replace("a", shard, f"old {shard}", f"new {shard}")
+        return text
+
+    monkeypatch.setattr(file_leases, "_read", beside_another)
+    assert leases.read("a") == {0: "new 0", 1: "new 1"}
