@@ -34,6 +34,8 @@ def lags_of(state: FeedState, leases: LeaseStore, group: str) -> list[ShardLag] 
     """
     The shards of a group by their numbers; None if the group is of an earlier stream.
 
+    Those that have not begun count from their start: no worker may be left that would begin them.
+
     Raises:
         StoreError: the leases are unavailable.
     """
@@ -44,8 +46,12 @@ def lags_of(state: FeedState, leases: LeaseStore, group: str) -> list[ShardLag] 
         return None
     group_id = "" if record is None else record.id
     shards = {shard.number: shard for shard in state.stream.shards}
-    found = ((number, ShardLease.from_text(texts[number])) for number in sorted(texts))
-    return [_lag(state, shards.get(number), number, lease) for number, lease in found if lease.group_id == group_id]
+    found = {number: ShardLease.from_text(text) for number, text in texts.items()}
+    of_group = {number: lease for number, lease in found.items() if lease.group_id == group_id}
+    if record is not None and record.is_begun:
+        for number in shards.keys() - of_group.keys():
+            of_group[number] = ShardLease(FeedPosition.at_start(state.stream, shards[number]).to_token())
+    return [_lag(state, shards.get(number), number, lease) for number, lease in sorted(of_group.items())]
 
 
 def _lag(state: FeedState, shard: Shard | None, number: int, lease: ShardLease) -> ShardLag:

@@ -224,7 +224,8 @@ def test_leases_of_an_earlier_group_are_not_those_of_a_new_one(feeds: Callable[.
     feed.passed(RENEW_S)
     with pytest.raises(GroupRemovedError):
         old.poll()
-    assert [lag.shard for lag in lags_of(feed.client.state(), feed.leases, "g") or ()] == [1]
+    lags = lags_of(feed.client.state(), feed.leases, "g") or ()
+    assert [(lag.shard, lag.owner, lag.is_ended) for lag in lags] == [(1, "w2", False), (2, "", False), (3, "", False)]
     feed.passed(LEASE_S)
     found = drained(feed.worker("w3"), new)
     assert (found[0], sorted(found)) == (b"z", [b"b", b"y", b"z"])

@@ -61,3 +61,26 @@ def test_group_that_has_read_everything():
     writer.close_feed()
     FeedFixture(store, time_ms=writer.time_ms, stream="s2")
     assert lags_of(client.state(), leases, "g") is None
+
+
+def test_shards_that_have_not_begun_are_behind():
+    """Their worker may have ended before it began them."""
+    clock = Clock(T)
+    store = MemoryStore(clock_ms=clock)
+    store.open()
+    writer = FeedFixture(store)
+    client, leases = FeedClient(store, "orders", clock), PropertyLeases(store, "orders_feed")
+    member = GroupMember(client, leases, GroupOptions("g", "w"), lambda: 0.0, clock)
+    writer.put(b"a")
+    client.split(1, b"m")
+    writer.put(b"b")
+    delivery = member.poll()
+    assert delivery is not None
+    delivery.checkpoint()
+    assert leases.read("g").keys() == {0, 1}
+    lags = lags_of(client.state(), leases, "g") or []
+    assert [(lag.shard, lag.is_ended, lag.behind_ms > 0) for lag in lags] == [
+        (1, True, False),
+        (2, False, True),
+        (3, False, True),
+    ]
