@@ -8,7 +8,8 @@ from sinks.feed.lag import ShardLag, lags_of
 from sinks.feed.leases import PropertyLeases
 from sinks.memory import MemoryStore
 from tests.support.clock import Clock
-from tests.support.feeds import HOUR_MS, FeedFixture, T
+from tests.support.feeds import DAY_MS, HOUR_MS, FeedFixture, T
+from tests.support.group_feeds import GroupFeed
 
 
 def test_lag_and_margin():
@@ -39,15 +40,11 @@ def test_lag_and_margin():
 
 
 def test_group_that_has_read_everything():
-    clock = Clock(T)
-    store = MemoryStore(clock_ms=clock)
-    store.open()
-    writer = FeedFixture(store)
-    client, leases = FeedClient(store, "orders", clock), PropertyLeases(store, "orders_feed")
-    member = GroupMember(client, leases, GroupOptions("g", "w"), lambda: 0.0, clock)
-    writer.put(b"a")
+    feed = GroupFeed(lambda store: PropertyLeases(store, "orders_feed"), shards=1, expiration_ms=DAY_MS)
+    client, leases, member = feed.client, feed.leases, feed.worker("w")
+    feed.writer.put(b"a")
     client.split(1, b"m")
-    writer.put(b"b")
+    feed.writer.put(b"b")
     while (delivery := member.poll()) is not None or member.refresh():
         if delivery is not None:
             delivery.checkpoint()
@@ -58,22 +55,18 @@ def test_group_that_has_read_everything():
         ShardLag(3, "", is_ended=False, behind_ms=0, margin=1.0, gaps=0),
     ]
     assert lags_of(client.state(), leases, "nothing") == []
-    writer.close_feed()
-    FeedFixture(store, time_ms=writer.time_ms, stream="s2")
+    feed.writer.close_feed()
+    FeedFixture(feed.store, time_ms=feed.writer.time_ms, stream="s2")
     assert lags_of(client.state(), leases, "g") is None
 
 
 def test_shards_that_have_not_begun_are_behind():
     """Their worker may have ended before it began them."""
-    clock = Clock(T)
-    store = MemoryStore(clock_ms=clock)
-    store.open()
-    writer = FeedFixture(store)
-    client, leases = FeedClient(store, "orders", clock), PropertyLeases(store, "orders_feed")
-    member = GroupMember(client, leases, GroupOptions("g", "w"), lambda: 0.0, clock)
-    writer.put(b"a")
+    feed = GroupFeed(lambda store: PropertyLeases(store, "orders_feed"), shards=1, expiration_ms=DAY_MS)
+    client, leases, member = feed.client, feed.leases, feed.worker("w")
+    feed.writer.put(b"a")
     client.split(1, b"m")
-    writer.put(b"b")
+    feed.writer.put(b"b")
     delivery = member.poll()
     assert delivery is not None
     delivery.checkpoint()
