@@ -68,7 +68,6 @@ class GroupMember:
         options: of the worker.
         clock_s: monotonic seconds.
         clock_ms: milliseconds since the epoch.
-        holder: id of this process, different from those of all others.
     """
 
     def __init__(
@@ -78,7 +77,6 @@ class GroupMember:
         options: GroupOptions,
         clock_s: Callable[[], float] = time.monotonic,
         clock_ms: Callable[[], int] = now_ms,
-        holder: str | None = None,
     ) -> None:
         self._client = client
         self._leases = leases
@@ -86,7 +84,7 @@ class GroupMember:
         self._group, self._worker = options.group, options.worker
         self._clock_s = clock_s
         self._clock_ms = clock_ms
-        self._holder = holder or uuid4().hex
+        self._holder = uuid4().hex
         self._joined = JoinedGroup(leases, client.table, options.group, self._starts)
         self._has_taken = False
         self._observer = LeaseObserver()

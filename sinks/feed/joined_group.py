@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from uuid import uuid4
 
 from sinks.feed.errors import GroupRemovedError, StreamIdMismatchError
-from sinks.feed.leases import GroupRecord, LeaseStore, ShardLease
+from sinks.feed.leases import GroupRecord, LeaseStore, ShardLease, leases_of
 from sinks.feed.lineage import check_leases, followers, forgotten_leases
 from sinks.feed.state import FeedState
 
@@ -74,20 +74,17 @@ class JoinedGroup:
 
     def _begun(self, texts: Mapping[int, str], record: GroupRecord) -> Mapping[int, str]:
         """Create the first leases. The group has begun once it has all of them; else the next read goes on."""
-        leftovers = _leftovers(texts, record)
+        created = leases_of(texts, record.id)
         for shard, start in record.starts.items():
-            lease = ShardLease(start, group_id=record.id)
-            self._leases.replace(self._group, shard, leftovers.get(shard), lease.to_text())
-        now = self._leases.read(self._group)
-        if now.keys() - _leftovers(now, record).keys() >= record.starts.keys():
+            if shard not in created:
+                lease = ShardLease(start, group_id=record.id)
+                self._leases.replace(self._group, shard, texts.get(shard), lease.to_text())
+        if leases_of(self._leases.read(self._group), record.id).keys() >= record.starts.keys():
             self._leases.replace(self._group, 0, texts[0], record._replace(is_begun=True).to_text())
         return self._leases.read(self._group)
 
     def _of_group(self, texts: Mapping[int, str], record: GroupRecord) -> dict[int, ShardLease]:
-        leftovers = _leftovers(texts, record)
-        leases = {
-            shard: ShardLease.from_text(text) for shard, text in texts.items() if shard and shard not in leftovers
-        }
+        leases = leases_of(texts, record.id)
         for shard, lease in leases.items():
             if texts[shard] != lease.to_text():  # of an earlier version, which has fewer fields
                 self._leases.replace(self._group, shard, texts[shard], lease.to_text())
@@ -97,12 +94,11 @@ class JoinedGroup:
         self, texts: Mapping[int, str], record: GroupRecord, leases: dict[int, ShardLease], state: FeedState
     ) -> dict[int, ShardLease]:
         """Create the leases of shards whose parents have been read; the parents name them afterwards."""
-        leftovers = _leftovers(texts, record)
         has_new = False
         for shard, lease, parents in list(followers(record, leases, state.stream)):
             if shard not in leases:
                 own = lease._replace(group_id=record.id)
-                if not self._leases.replace(self._group, shard, leftovers.get(shard), own.to_text()):
+                if not self._leases.replace(self._group, shard, texts.get(shard), own.to_text()):
                     continue  # the next read tells who has created it
                 leases[shard] = own
                 has_new = True
@@ -128,8 +124,3 @@ def _record(texts: Mapping[int, str]) -> GroupRecord | None:
     """The record of a group; None if there is none, or the group is being removed."""
     record = None if 0 not in texts else GroupRecord.from_text(texts[0])
     return None if record is None or record.is_removed else record
-
-
-def _leftovers(texts: Mapping[int, str], record: GroupRecord) -> dict[int, str]:
-    """The leases that are left of earlier groups of this name."""
-    return {shard: text for shard, text in texts.items() if shard and ShardLease.from_text(text).group_id != record.id}

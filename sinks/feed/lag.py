@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from sinks.feed.leases import GroupRecord, LeaseStore, ShardLease
+from sinks.feed.leases import GroupRecord, LeaseStore, ShardLease, leases_of
 from sinks.feed.position import FeedPosition
 from sinks.feed.state import FeedState
 from sinks.feed.stream import Shard
@@ -39,15 +39,12 @@ def lags_of(state: FeedState, leases: LeaseStore, group: str) -> list[ShardLag] 
     Raises:
         StoreError: the leases are unavailable.
     """
-    texts = dict(leases.read(group))
-    text = texts.pop(0, None)
-    record = None if text is None else GroupRecord.from_text(text)
+    texts = leases.read(group)
+    record = None if 0 not in texts else GroupRecord.from_text(texts[0])
     if record is not None and record.stream != state.stream.id:
         return None
-    group_id = "" if record is None else record.id
     shards = {shard.number: shard for shard in state.stream.shards}
-    found = {number: ShardLease.from_text(text) for number, text in texts.items()}
-    of_group = {number: lease for number, lease in found.items() if lease.group_id == group_id}
+    of_group = leases_of(texts, "" if record is None else record.id)
     if record is not None and record.is_begun:
         for number in shards.keys() - of_group.keys():
             of_group[number] = ShardLease(FeedPosition.at_start(state.stream, shards[number]).to_token())

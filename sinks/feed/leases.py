@@ -239,6 +239,21 @@ def check_group(name: str) -> str:
     return name
 
 
+def leases_of(texts: Mapping[int, str], group_id: str) -> dict[int, ShardLease]:
+    """
+    The leases of a group by shard, without those that are left of earlier groups of its name.
+
+    Args:
+        texts: of the group, as `LeaseStore.read` returns them.
+        group_id: id of its record.
+
+    Raises:
+        IntegrityError: one cannot be read.
+    """
+    found = {shard: ShardLease.from_text(text) for shard, text in texts.items() if shard}
+    return {shard: lease for shard, lease in found.items() if lease.group_id == group_id}
+
+
 def _is_removed(record: str | None) -> bool:
     return record is not None and GroupRecord.from_text(record).is_removed
 

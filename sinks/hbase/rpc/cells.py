@@ -67,14 +67,12 @@ class _Heads:
             a subclass of dict more slowly.
     """
 
-    def __init__(
-        self, row_bytes: int, column_bytes: int, max_cell_bytes: int, may_keep: Callable[[], bool] = bool
-    ) -> None:
+    def __init__(self, row_bytes: int, column_bytes: int, max_cell_bytes: int, may_keep: Callable[[], bool]) -> None:
         self.known: dict[int, bytes] = {}
-        self._may_keep = may_keep
         self._row_bytes = row_bytes
-        self._key_bytes = row_bytes + column_bytes + _FIXED_KEY_BYTES
+        self._column_bytes = column_bytes
         self._max_cell_bytes = max_cell_bytes
+        self._may_keep = may_keep
 
     def of(self, value_bytes: int) -> bytes:
         """
@@ -85,9 +83,7 @@ class _Heads:
         """
         head = self.known.get(value_bytes)
         if head is None:
-            size = 8 + self._key_bytes + value_bytes
-            refusals.check_cell_bytes(4 + size, self._max_cell_bytes)
-            head = _LENGTHS.pack(size, self._key_bytes, value_bytes, self._row_bytes)
+            head = _head(self._row_bytes, self._column_bytes, value_bytes, self._max_cell_bytes)
             if self._may_keep():
                 self.known[value_bytes] = head
         return head
@@ -144,7 +140,7 @@ class CellEncoder:
         else:
             kind, qualifier = DELETE if delete.exact else DELETE_COLUMN, delete.qualifier
         stamp = _stamp(delete.timestamp_ms, kind)
-        head = _Heads(len(delete.row), len(family) + len(qualifier), self._max_cell_bytes).of(0)
+        head = _head(len(delete.row), len(family) + len(qualifier), 0, self._max_cell_bytes)
         return b"".join((head, delete.row, bytes((len(family),)), family, qualifier, stamp))
 
     def _new_shape(self, row: bytes, columns: tuple[bytes, ...], key: _Shape) -> Assemble:
@@ -224,6 +220,14 @@ def row_of(cells: Iterable[tuple[bytes, Cell]]) -> Row | None:
     for key, cell in cells:  # noqa: B007 - all have the same key
         found.append(cell)
     return None if key is None else Row(key, tuple(found))
+
+
+def _head(row_bytes: int, column_bytes: int, value_bytes: int, max_cell_bytes: int) -> bytes:
+    """The bytes before the row key; raises `RefusalError` if the cell is too large."""
+    key_bytes = row_bytes + column_bytes + _FIXED_KEY_BYTES
+    size = 8 + key_bytes + value_bytes
+    refusals.check_cell_bytes(4 + size, max_cell_bytes)
+    return _LENGTHS.pack(size, key_bytes, value_bytes, row_bytes)
 
 
 def _stamp(time_ms: int, kind: int) -> bytes:

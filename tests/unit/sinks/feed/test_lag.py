@@ -12,6 +12,15 @@ from tests.support.feeds import DAY_MS, HOUR_MS, FeedFixture, T
 from tests.support.group_feeds import GroupFeed
 
 
+def split_feed() -> GroupFeed:
+    """A feed whose shard was split between two changes."""
+    feed = GroupFeed(lambda store: PropertyLeases(store, "orders_feed"), shards=1, expiration_ms=DAY_MS)
+    feed.writer.put(b"a")
+    feed.client.split(1, b"m")
+    feed.writer.put(b"b")
+    return feed
+
+
 def test_lag_and_margin():
     clock = Clock(T)
     store = MemoryStore(clock_ms=clock)
@@ -40,11 +49,8 @@ def test_lag_and_margin():
 
 
 def test_group_that_has_read_everything():
-    feed = GroupFeed(lambda store: PropertyLeases(store, "orders_feed"), shards=1, expiration_ms=DAY_MS)
+    feed = split_feed()
     client, leases, member = feed.client, feed.leases, feed.worker("w")
-    feed.writer.put(b"a")
-    client.split(1, b"m")
-    feed.writer.put(b"b")
     while (delivery := member.poll()) is not None or member.refresh():
         if delivery is not None:
             delivery.checkpoint()
@@ -62,11 +68,8 @@ def test_group_that_has_read_everything():
 
 def test_shards_that_have_not_begun_are_behind():
     """Their worker may have ended before it began them."""
-    feed = GroupFeed(lambda store: PropertyLeases(store, "orders_feed"), shards=1, expiration_ms=DAY_MS)
+    feed = split_feed()
     client, leases, member = feed.client, feed.leases, feed.worker("w")
-    feed.writer.put(b"a")
-    client.split(1, b"m")
-    feed.writer.put(b"b")
     delivery = member.poll()
     assert delivery is not None
     delivery.checkpoint()
