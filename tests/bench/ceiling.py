@@ -110,7 +110,8 @@ class DirectClient(Client):
             def answered() -> int:
                 call, batch = sent.popleft()
                 answer = connection.receive(call, Attempts(TIMEOUT_S).deadline_s)
-                assert not failures(answer.message, [batch])
+                refused = failures(answer.message, [batch])
+                assert not refused, refused
                 return len(batch.indexes)
 
             for each in calls:
