@@ -190,7 +190,7 @@ def records(
         children = ", ".join(map(str, page.child_shards)) or "none"
         out.done(f"{counted(len(page.records), 'change')}; the shard is closed, shards that continue it: {children}")
     else:
-        out.done(f"{counted(len(page.records), 'change')}, {page.behind_ms / 1000:,.1f} s behind")
+        out.done(f"{counted(len(page.records), 'change')}, {page.behind_ms / 1000:,.3f} s behind")
         out.next(f"ingest feed records {file} {table} --iterator {page.next_iterator}")
 
 
@@ -294,7 +294,7 @@ def groups(
 
 
 def _shown(lag: "ShardLag") -> tuple[str, str]:
-    return f"{lag.behind_ms / 1000:,.1f}", f"{lag.margin:.0%}"
+    return f"{lag.behind_ms / 1000:,.3f}", f"{lag.margin:.0%}"
 
 
 def _request(out: Output, file: str, table: str, request: "ShardRequest") -> None:

@@ -31,7 +31,7 @@ def check_stash(partial_config: PartialConfig, binding: Binding) -> None:
             place = partial_config.stash_places.get(("tables", index), partial_config.stash_places[()])
             message = f'table "{table}" is written to several stores: {listed(stores)}'
             binding.problem(Kind.CONFLICT, place, message, f"declare its store: tables: {{{table}: {{store: NAME}}}}")
-    if not stash.tables and not partial_config.tables:
+    if not stash.tables and not partial_config.table_names:
         place = partial_config.stash_places[()]
         binding.problem(Kind.MISSING_FIELD, place, 'stash needs "tables", because the file declares none')
 

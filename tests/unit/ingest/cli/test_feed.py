@@ -80,16 +80,15 @@ def test_list_and_describe(ingest, file: str):
 
 
 def test_records_page_by_page(ingest, file: str):
-    first = ingest(
-        "feed", "records", file, "orders", "--iterator", oldest(ingest, file), "--limit", 2, "--output", "json"
-    )
-    page = first.json
+    first = ("feed", "records", file, "orders", "--iterator", oldest(ingest, file), "--limit", 2)
+    page = ingest(*first, "--output", "json").json
     assert [record["row"] for record in page["records"]] == ["a", {"b64": "/w=="}]
     assert page["records"][0]["columns"][0] | {"ts": 0} == {"type": "PUT", "ts": 0, "column": "d:a", "value": "v"}
     assert (page["behind_ms"] > 0, page["child_shards"]) == (True, [])
+    assert f"2 changes, 0.{page['behind_ms']:03} s behind" in ingest(*first).err
     text = ingest("feed", "records", file, "orders", "--iterator", page["next_iterator"])
     assert "b  PUT" in text.out
-    assert "1 change, 0.0 s behind" in text.err
+    assert "1 change, 0.000 s behind" in text.err
     sequence = page["records"][1]["seq"]
     after = ingest(
         *("feed", "iterator", file, "orders", "--shard", 1, "--type", "after_sequence"), "--sequence", sequence

@@ -54,6 +54,13 @@ def test_table_whose_options_have_problems_is_there(tmp_path):
     assert [problem.kind for problem in found.value.report.errors] == [Kind.OUT_OF_RANGE]
 
 
+def test_misspelt_option_of_the_only_table_is_the_only_problem(tmp_path):
+    file = FILE.replace("families: {f: {}}}", "famlies: {f: {}}}")
+    with pytest.raises(ConfigInvalidError) as found:
+        configuration(tmp_path, "{root: ./dumps}", file)
+    assert [problem.kind for problem in found.value.report.errors] == [Kind.UNKNOWN_FIELD]
+
+
 @pytest.mark.parametrize(
     ("stash", "kind", "message"),
     [
