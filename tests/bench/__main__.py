@@ -49,7 +49,7 @@ from tests.support.servers import TestFolder
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "docs" / "bench"
 SO_FAR = ROOT / "build" / "bench.json"
-"""The result so far, written after each part in case a later one fails."""
+"""The result so far, written after each part and each run in case a later one fails."""
 LADDER = (*rungs.STAGES, *rungs.CHAINS, *rungs.ROCKSDB, rungs.ARCHIVE, rungs.PEER)
 HBASE = (*hbase.PRODUCTS, *hbase.CEILINGS, *hbase.FLUME, *NEIGHBOURS)
 CLUSTER = tuple(hbase.CLUSTER)
@@ -76,6 +76,7 @@ def main() -> int:
     result: dict[str, Any] = {
         "machine": machine(), "settings": settings, "events": options.events, "hbase_events": options.hbase_events,
     }  # fmt: skip
+    SO_FAR.unlink(missing_ok=True)
     if "micro" in parts:
         console.print("decorators, sinks and the chain of four, one core …")
         result["decorators_ns"] = costs.decorators()
@@ -90,7 +91,7 @@ def main() -> int:
                 brokers=kafka.brokers, topic=produced(kafka, options.events, progress), partitions=PARTITIONS,
                 events=options.events, folder=folder, servers=processes_of(kafka.server.process),
             )  # fmt: skip
-            result["rungs"] = turns(ladder.run, ladder_parts, options.runs, progress)
+            result["rungs"] = turns("rungs", ladder.run, ladder_parts, options.runs, progress)
         keep(result)
     if {"counters", "dumps", "latency", "performance evaluation", "scans", *HBASE}.intersection(parts):
         result |= beside_peers(parts, options.hbase_events, options.runs, console)
@@ -182,7 +183,7 @@ def beside_peers(parts: Sequence[str], events: int, runs: int, console: Console)
             ladder = HBaseRungs(kafka, base, topic=topic, partitions=PARTITIONS, events=events, folder=folder)
             names = [part for part in parts if part in HBASE]
             if names or "latency" in parts:
-                found["hbase"] = turns(ladder.run, names or latency.RUNGS, runs, progress)
+                found["hbase"] = turns("hbase", ladder.run, names or latency.RUNGS, runs, progress)
             if "scans" in parts:
                 found["scans_per_s"] = scans.rows_per_s(base, min(events, SCANNED_ROWS), runs)
             if "counters" in parts:
@@ -222,7 +223,7 @@ def on_cluster(parts: Sequence[str], events: int, runs: int, console: Console) -
         with hbase_cluster(folder) as base:
             topic = produced(kafka, events, progress)
             ladder = HBaseRungs(kafka, base, topic=topic, partitions=PARTITIONS, events=events, folder=folder)
-            return turns(ladder.run, parts, runs, progress)
+            return turns("hbase", ladder.run, parts, runs, progress)
 
 
 def grown(parts: Sequence[str], console: Console) -> dict[str, dict[str, Any]]:
@@ -237,9 +238,9 @@ def grown(parts: Sequence[str], console: Console) -> dict[str, dict[str, Any]]:
 
 
 def turns(
-    one: Callable[[str, int], Sample], names: Sequence[str], runs: int, progress: Progress
+    section: str, one: Callable[[str, int], Sample], names: Sequence[str], runs: int, progress: Progress
 ) -> dict[str, dict[str, Any]]:
-    """Run benchmarks alternately, after one run that only warms up the servers."""
+    """Run benchmarks of a section alternately, after one run that only warms up the servers."""
     samples: dict[str, list[Sample]] = {}
     task = progress.add_task("warming up", total=1 + runs * len(names))
     one(names[-1], 0)
@@ -248,6 +249,7 @@ def turns(
         for name in names:
             progress.update(task, description=f"run {number}: {name}")
             samples.setdefault(name, []).append(one(name, number))
+            keep({section: {done: figures(runs_of) for done, runs_of in samples.items()}})
             progress.advance(task)
     return {name: figures(runs) for name, runs in samples.items()}
 
@@ -286,10 +288,11 @@ def machine() -> dict[str, str]:
     }
 
 
-def keep(result: dict[str, Any]) -> None:
-    """Write the result so far."""
+def keep(found: dict[str, Any]) -> None:
+    """Write the result so far; sections are added to those written before."""
     SO_FAR.parent.mkdir(exist_ok=True)
-    SO_FAR.write_text(json.dumps(result, indent=1, sort_keys=True) + "\n")
+    before = json.loads(SO_FAR.read_text()) if SO_FAR.exists() else {}
+    SO_FAR.write_text(json.dumps(before | found, indent=1, sort_keys=True) + "\n")
 
 
 def write(result: dict[str, Any]) -> None:
