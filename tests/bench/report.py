@@ -1,14 +1,17 @@
 """The page docs/performance.md and its plots, from the figures of a run."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from tests.bench import compaction, costs, counting, killed_compaction, plots
-from tests.bench.goals import shown, verdict, wanted
+from tests.bench.goals import goals, shown, verdict, wanted
 from tests.bench.hbase import ON_THREE
 from tests.bench.threads import REST, Usage
 
 OURS = ("rocksdb", "hbase")
+TABLES = ("rungs", "hbase", "scale", "latency")
+"""Parts of a result with a row for each benchmark."""
 LEAST_S = 0.3
 """CPU seconds per million events; a purpose of threads with less in all columns has no row."""
 LOG = Path(__file__).resolve().parents[2] / "docs" / "bench" / "changes.md"
@@ -281,19 +284,31 @@ def page(result: dict[str, Any]) -> str:
 
 def laid_over(earlier: dict[str, Any], result: dict[str, Any]) -> dict[str, Any]:
     """
-    Merge a run with an earlier one on the same CPU, for the benchmarks that it left out.
+    Merge a run with an earlier one, for the benchmarks that it left out.
 
-    A goal is taken from one run, so a ratio never mixes figures of two runs; only current goals are reported.
+    A goal is taken from one run, so a ratio never mixes figures of two runs; only current goals are reported. A table
+    never mixes two kinds of CPU: one that the run has a part of loses the figures of another CPU.
     """
     if earlier["machine"]["cpu"] != result["machine"]["cpu"]:
-        return result
+        earlier = _without(earlier, [table for table in TABLES if table in result])
     whole = earlier | result
-    for part in ("rungs", "hbase", "scale", "latency", "measured"):
+    for part in (*TABLES, "measured"):
         if part in whole:
             whole[part] = earlier.get(part, {}) | result.get(part, {})
     before = {goal["name"]: goal for goal in earlier["goals"]}
     reported = [before.get(goal["name"], goal) if goal["figure"] is None else goal for goal in result["goals"]]
     return whole | {"goals": reported}
+
+
+def _without(result: dict[str, Any], tables: Sequence[str]) -> dict[str, Any]:
+    """A result without these tables, their parts, and the goals that need them."""
+    gone = {part for table in tables for part in result.get(table, {})} | set(tables)
+    rest = {key: value for key, value in result.items() if key not in tables}
+    measurable = {goal["name"] for goal in goals(rest) if goal["figure"] is not None}
+    return rest | {
+        "goals": [goal for goal in result["goals"] if goal["name"] in measurable],
+        "measured": {part: at for part, at in result["measured"].items() if part not in gone},
+    }
 
 
 def pictures(result: dict[str, Any]) -> dict[str, str]:

@@ -216,11 +216,21 @@ def test_partial_run_keeps_earlier_figures_of_other_parts():
     assert "\n- measured at a, 2026-01-01: `chain_of_four_per_s`\n- measured at b, 2026-01-01: `scale`\n" in page(whole)
 
 
-def test_figures_of_another_machine_are_dropped():
-    earlier = run("a", goal="first", scale={"1": 1})
+def test_tables_never_mix_two_machines():
+    at_half = {"p50_s": 1.0, "p99_s": 1.0}
+    earlier = run("a", goal="first", latency={"50 %": at_half}, scale={"1": 1}, chain_of_four_per_s=5.0)
     earlier["machine"]["cpu"] = "64 x other"
-    later = run("b", goal="second")
-    assert laid_over(earlier, later) == later
+    chain, half, *_ = [goal for goal in goals(earlier) if goal["figure"] is not None]
+    earlier["goals"] = [chain, half]
+    later = run("b", goal="second", latency={"10 %": at_half})
+    later["goals"] += [goal | {"figure": None, "met": False} for goal in (chain, half)]
+    whole = laid_over(earlier, later)
+    assert (whole["latency"], whole["scale"], whole["chain_of_four_per_s"]) == ({"10 %": at_half}, {"1": 1}, 5.0)
+    assert [goal["figure"] for goal in whole["goals"]] == [1.0, 5.0, None]
+    assert whole["measured"] == {
+        part: f"{commit}, 2026-01-01"
+        for part, commit in (("scale", "a"), ("chain_of_four_per_s", "a"), ("latency", "b"))
+    }
 
 
 def test_benthos_runs_the_same_regex():
