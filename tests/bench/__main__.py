@@ -255,7 +255,7 @@ def turns(
 
 
 def figures(runs: Sequence[Sample]) -> dict[str, Any]:
-    """Median and range of the runs of a benchmark; CPU, in all and by threads, of the median run."""
+    """Median and range of the runs of a benchmark, and each of them; CPU, in all and by threads, of the median run."""
     rates = [run.per_s for run in runs]
     middle = sorted(runs, key=lambda run: run.per_s)[len(runs) // 2]
     return {
@@ -265,6 +265,7 @@ def figures(runs: Sequence[Sample]) -> dict[str, Any]:
         "cpu_s_per_million": middle.cpu_s / middle.events * 1e6,
         "servers_cpu_s_per_million": middle.servers_cpu_s / middle.events * 1e6,
         "peak_mib": max(run.peak_mib for run in runs),
+        "turns": [{"per_s": run.per_s, "cpu_s_per_million": run.cpu_s / run.events * 1e6} for run in runs],
         "threads": {
             process: {kind: used / middle.events * 1e6 for kind, used in kinds.items()}
             for process, kinds in middle.threads.items()

@@ -24,7 +24,8 @@ _TOP = """\
 stages are similar on other machines, the figures themselves are not.
 
 - Machine: {cpu}, Python {python}, PySpark {pyspark}.
-- If a benchmark runs several times, its runs alternate with those of the others, and the page shows the median.
+- If a benchmark runs several times, its runs alternate with those of the others, and the page shows the median. A goal
+  that compares two benchmarks compares their runs in the same turn, and shows the median of these ratios.
 - Each run warms up with the first half of its events. Only the second half is measured.
 - CPU is in seconds per million events.
 - The benchmark refuses to run with other settings than [these](#settings).
