@@ -40,7 +40,7 @@ from tests.bench import (
 from tests.bench.goals import goals, shown, verdict, wanted
 from tests.bench.hbase import HBaseRungs
 from tests.bench.neighbour import NEIGHBOURS
-from tests.bench.report import laid_over, page, pictures
+from tests.bench.report import laid_over, merged, page, pictures
 from tests.bench.rungs import Ladder
 from tests.bench.servers import PARTITIONS, hbase_cluster, hbase_server, produced, servers
 from tests.bench.watching import Sample, processes_of
@@ -242,6 +242,7 @@ def turns(
 ) -> dict[str, dict[str, Any]]:
     """Run benchmarks of a section alternately, after one run that only warms up the servers."""
     samples: dict[str, list[Sample]] = {}
+    found: dict[str, dict[str, Any]] = {}
     task = progress.add_task("warming up", total=1 + runs * len(names))
     one(names[-1], 0)
     progress.advance(task)
@@ -249,9 +250,10 @@ def turns(
         for name in names:
             progress.update(task, description=f"run {number}: {name}")
             samples.setdefault(name, []).append(one(name, number))
-            keep({section: {done: figures(runs_of) for done, runs_of in samples.items()}})
+            found[name] = figures(samples[name])
+            keep({section: found})
             progress.advance(task)
-    return {name: figures(runs) for name, runs in samples.items()}
+    return found
 
 
 def figures(runs: Sequence[Sample]) -> dict[str, Any]:
@@ -290,10 +292,10 @@ def machine() -> dict[str, str]:
 
 
 def keep(found: dict[str, Any]) -> None:
-    """Write the result so far; sections are added to those written before."""
+    """Write the result so far, with what was written before."""
     SO_FAR.parent.mkdir(exist_ok=True)
     before = json.loads(SO_FAR.read_text()) if SO_FAR.exists() else {}
-    SO_FAR.write_text(json.dumps(before | found, indent=1, sort_keys=True) + "\n")
+    SO_FAR.write_text(json.dumps(merged(before, found), indent=1, sort_keys=True) + "\n")
 
 
 def write(result: dict[str, Any]) -> None:

@@ -42,7 +42,8 @@ class Flume:
             "-cp", jars.class_path("flume", Path(__file__).parent), "org.apache.flume.node.Application",
             "-n", "a", "-f", str(self._settings), "--no-reload-conf",
         ]  # fmt: skip
-        return follow_peer(self._process, command, events, self._stored, servers=servers)
+        # after a failed transaction Flume repeats its events
+        return follow_peer(self._process, command, events, self._stored, servers=servers, repeats=True)
 
     def _stored(self) -> int:
         """Number of events in HBase; 0 while the agent does not respond."""

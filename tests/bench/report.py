@@ -292,13 +292,19 @@ def laid_over(earlier: dict[str, Any], result: dict[str, Any]) -> dict[str, Any]
     """
     if earlier["machine"]["cpu"] != result["machine"]["cpu"]:
         earlier = _without(earlier, [table for table in TABLES if table in result])
+    whole = merged(earlier, result)
+    before = {goal["name"]: goal for goal in earlier["goals"]}
+    reported = [before.get(goal["name"], goal) if goal["figure"] is None else goal for goal in result["goals"]]
+    return whole | {"goals": reported}
+
+
+def merged(earlier: dict[str, Any], result: dict[str, Any]) -> dict[str, Any]:
+    """The parts of both results, and of a table the benchmarks of both; the later one replaces the earlier one."""
     whole = earlier | result
     for part in (*TABLES, "measured"):
         if part in whole:
             whole[part] = earlier.get(part, {}) | result.get(part, {})
-    before = {goal["name"]: goal for goal in earlier["goals"]}
-    reported = [before.get(goal["name"], goal) if goal["figure"] is None else goal for goal in result["goals"]]
-    return whole | {"goals": reported}
+    return whole
 
 
 def _without(result: dict[str, Any], tables: Sequence[str]) -> dict[str, Any]:

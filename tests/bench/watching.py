@@ -148,13 +148,19 @@ def follow(
 
 
 def follow_peer(
-    process: ServerProcess, command: Sequence[str], events: int, done: Callable[[], int], *, servers: Processes
+    process: ServerProcess,
+    command: Sequence[str],
+    events: int,
+    done: Callable[[], int],
+    *,
+    servers: Processes,
+    repeats: bool = False,
 ) -> Sample:
-    """Start a peer, measure it as `follow` does, and kill it; Flume repeats events after a failed transaction."""
+    """Start a peer, measure it as `follow` does, and kill it."""
     process.start(command)
     try:
         its, runs = processes_of(process), lambda: process.pid is not None
-        return follow(events, done, its=its, servers=servers, runs=runs, repeats=True)
+        return follow(events, done, its=its, servers=servers, runs=runs, repeats=repeats)
     finally:
         process.kill()
 

@@ -30,7 +30,7 @@ from tests.bench import (
 from tests.bench.goals import GOALS, goals, verdict
 from tests.bench.latency import load_name
 from tests.bench.ready_made import batch
-from tests.bench.report import laid_over, page
+from tests.bench.report import laid_over, merged, page
 from tests.bench.watching import follow
 from tests.bench.workload import COLUMNS, PATTERN, PIPELINE, Workload, written
 
@@ -223,6 +223,10 @@ def test_partial_run_keeps_earlier_figures_of_other_parts():
     assert [(goal["name"], goal["figure"]) for goal in whole["goals"]] == [("first", 1.0), ("second", 1.0)]
     del whole["scale"]
     assert "\n- measured at a, 2026-01-01: `chain_of_four_per_s`\n- measured at b, 2026-01-01: `scale`\n" in page(whole)
+
+
+def test_later_part_of_a_run_keeps_the_benchmarks_of_an_earlier_one():
+    assert merged({"hbase": {"a": 1, "b": 1}, "x": 1}, {"hbase": {"b": 2}}) == {"hbase": {"a": 1, "b": 2}, "x": 1}
 
 
 def test_tables_never_mix_two_machines():
