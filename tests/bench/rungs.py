@@ -128,13 +128,17 @@ def product(folder: Path, content: dict[str, Any], events: int, servers: Process
     """Run `ingest run` until every event of the topic is acknowledged."""
     with Service(folder, content) as service:
         service.start(env=LONG_LIVED)
-        sample = follow(
-            events,
-            lambda: int(service.metric("ingest_events_stored_total")),
-            its=service.processes,
-            servers=servers,
-            runs=lambda: service.is_running,
-        )
+        try:
+            sample = follow(
+                events,
+                lambda: int(service.metric("ingest_events_stored_total")),
+                its=service.processes,
+                servers=servers,
+                runs=lambda: service.is_running,
+            )
+        except RuntimeError as error:
+            error.add_note(service.last_lines())  # its folder is removed
+            raise
         service.stop()
         return sample
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from ingest.spark.jars import fetch
 from tests.bench import hbase
 from tests.bench.workload import Workload, in_turn
 from tests.support.hbase_cluster import HBaseCluster
@@ -18,10 +19,11 @@ PARTITIONS = 4
 
 @contextmanager
 def servers(console: Console) -> Iterator[tuple[Path, Kafka, Progress]]:
-    """A temporary folder, a broker without the JVM options of tests, and a progress display."""
+    """A temporary folder, a broker without the JVM options of tests, and a progress display; fetches jars of Spark."""
     columns = (
         SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
     )  # fmt: skip
+    fetch()
     folder = TestFolder()
     kafka = Kafka(folder.path / "kafka", java_options=())
     try:
