@@ -35,6 +35,8 @@ class LintWarning(NamedTuple):
 
 Value = Callable[[Event], bytes | None]
 Count = Callable[[Event], Numeric | None]
+Piece = tuple[bytes, Callable[[Event], bytes | int]]
+"""Of a format: `%b` or `%d`, and its argument for an event, which is empty if the value is absent."""
 T = TypeVar("T")
 
 _PRIORITIES = {priority: priority.value.encode("ascii") for priority in Priority}
@@ -51,6 +53,7 @@ class Expression:
         constant: its bytes if they are the same for every event, else None.
         attributes: names of the attributes it reads, in the order of the text.
         core: the core names it reads.
+        piece: its value as a piece of a format; None if it is that of `value`.
     """
 
     value: Value
@@ -58,6 +61,7 @@ class Expression:
     constant: bytes | None = None
     attributes: tuple[str, ...] = ()
     core: frozenset[str] = frozenset()
+    piece: Piece | None = None
 
     @property
     def may_lack(self) -> tuple[str | None, ...]:
@@ -99,7 +103,8 @@ class Compiler:
             case Text(text) | Number(text):
                 return constant(name_to_bytes(text))
             case Attribute(name):
-                return Expression(value=lambda event: event.attributes.get(name), attributes=(name,))
+                piece = b"%b", lambda event: event.attributes.get(name, b"")
+                return Expression(lambda event: event.attributes.get(name), attributes=(name,), piece=piece)
             case Core(name):
                 return _CORE[name]
             case DateLetter():
@@ -114,7 +119,7 @@ class Compiler:
                 return _CORE["timestamp"]
             case _:
                 write = date_format(pieces, self._zone(self._zone_name, pieces[0].column))
-                return Expression(value=lambda event: write(event.timestamp_ms), core=frozenset({"timestamp"}))
+                return _core("timestamp", lambda event: write(event.timestamp_ms))
 
     def _zone(self, name: str, column: int) -> ZoneInfo:
         try:
@@ -365,12 +370,13 @@ def _written(number: Count) -> Value:
     return value
 
 
-def _core(name: str, value: Value) -> Expression:
-    return Expression(value, core=frozenset({name}))
+def _core(name: str, value: Callable[[Event], bytes]) -> Expression:
+    return Expression(value, core=frozenset({name}), piece=(b"%b", value))
 
 
 def _core_number(name: str, number: Callable[[Event], int]) -> Expression:
-    return Expression(lambda event: b"%d" % number(event), number, core=frozenset({name}))
+    # a format writes the number itself: no call and no bytes for it alone
+    return Expression(lambda event: b"%d" % number(event), number, core=frozenset({name}), piece=(b"%d", number))
 
 
 _HOST = _core("host", lambda event: name_to_bytes(event.host))
@@ -378,7 +384,7 @@ _CORE = {
     "body": _core("body", lambda event: event.body),
     "host": _HOST,
     "hostname": _HOST,
-    "key": _core("key", lambda event: event.key or None),
+    "key": Expression(lambda event: event.key or None, core=frozenset({"key"}), piece=(b"%b", lambda event: event.key)),
     "nanos": _core_number("nanos", lambda event: event.nanos),
     "offset": _core_number("offset", lambda event: event.origin.offset),
     "partition": _core_number("partition", lambda event: event.origin.partition),

@@ -11,7 +11,7 @@ from pydantic_core import CoreSchema
 from ingest.api.errors import EventError, ExpressionError
 from ingest.api.event import Event
 from ingest.decorating.choices import OnMissing
-from ingest.expressions.compiler import Compiler, Expression, LintWarning, Value, constant
+from ingest.expressions.compiler import Compiler, Expression, LintWarning, Piece, Value, constant
 from ingest.expressions.mistakes import further_mistakes
 from ingest.expressions.nodes import Attribute, DateLetter, Node, Text
 from ingest.expressions.option_type import DEFAULT_ZONE, option_schema
@@ -161,17 +161,23 @@ def _renderer(nodes: Sequence[Node], parts: Sequence[Expression]) -> Render:  # 
             return _around(name, _fixed(parts[0]), _fixed(parts[2]))
     if len(parts) == 1:
         return _or_empty(parts[0].value)
-    pattern = b"".join(b"%b" if part.constant is None else part.constant.replace(b"%", b"%%") for part in parts)
-    values = [part.value for part in parts if part.constant is None]
-    match values:
-        case [value]:
-            return lambda event: pattern % (value(event) or b"")
+    pieces = [_piece(part) for part in parts]
+    text = b"".join(conversion for conversion, _ in pieces)
+    match [argument for _, argument in pieces if argument is not None]:
+        case [one]:
+            return lambda event: text % one(event)
         case [first, second]:
-            return lambda event: pattern % (first(event) or b"", second(event) or b"")
+            return lambda event: text % (first(event), second(event))
         case [first, second, third]:
-            return lambda event: pattern % (first(event) or b"", second(event) or b"", third(event) or b"")
-        case _:
-            return lambda event: pattern % tuple([value(event) or b"" for value in values])
+            return lambda event: text % (first(event), second(event), third(event))
+        case arguments:
+            return lambda event: text % tuple([argument(event) for argument in arguments])
+
+
+def _piece(part: Expression) -> Piece | tuple[bytes, None]:
+    if part.constant is not None:
+        return part.constant.replace(b"%", b"%%"), None
+    return part.piece or (b"%b", _or_empty(part.value))
 
 
 def _fixed(part: Expression) -> bytes:

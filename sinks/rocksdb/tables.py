@@ -74,8 +74,8 @@ def table_options() -> Options:
 
 
 def file_options(compression: str) -> Options:
-    """Options of a file that a task writes for a table."""
-    options = table_options()
+    """Options of a file that a task writes for a table; it has no deletes, which would have to be counted."""
+    options = Options(raw_mode=True)
     options.set_compression_type(_COMPRESSIONS[compression][1]())
     return options
 

@@ -76,6 +76,10 @@ class TestEscapesOfFlume:
     def test_doubled_percent_hides_a_tag(self) -> None:
         assert rendered("%%{henry}") == b"%{henry}"
 
+    def test_zero_is_written(self) -> None:
+        of = Event(b"", origin=Origin("ticks", 0, 0))
+        assert rendered("%{partition}:%{offset}|%{timestamp}:%{nanos}", of) == b"0:0|0:0"
+
     def test_unknown_attribute_is_empty(self) -> None:
         assert rendered("/h/%{unknown}/t") == b"/h//t"
 
