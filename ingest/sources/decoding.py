@@ -45,6 +45,8 @@ class Existing(StrEnum):
     ERROR = "error"
 
 
+_new = tuple.__new__
+"""Creates a named tuple without its call of Python code."""
 _Content = Callable[[bytes], tuple[bytes, Mapping[str, bytes]]]
 
 
@@ -105,7 +107,7 @@ class Decoder:
             "",
             Priority.INFO,
             key or b"",
-            Origin(topic, partition, offset),
+            _new(Origin, (topic, partition, offset, 0)),
             tombstone,
         )
         if headers:
