@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 from ingest.formats.times import moment
@@ -15,6 +14,7 @@ from tests.support.names import unique
 from tests.support.servers import Kafka
 from tests.support.service import Service
 from tests.support.ticks import Ticks
+from tests.support.waiting import worker_ended
 
 HOUR_MS = 3_600_000
 KEPT = {"keep": "10000d"}
@@ -105,7 +105,7 @@ def test_cancelled_replay_ends_after_its_tasks(kafka: Kafka, tmp_path: Path) -> 
         service.wait_for(lambda: held.exists() and held.read_text().endswith("\n"), "a task of the replay", 120)
         assert service.post(f"/duties/{duty(service)['id']}/cancel")[0] == 202
         service.wait_for(lambda: duty(service)["state"] == "cancelled", "cancelled")
-        assert not psutil.pid_exists(int(held.read_text().split()[0]))
+        assert worker_ended(int(held.read_text().split()[0]))
         assert service.stop() == 0, service.last_lines()
 
 

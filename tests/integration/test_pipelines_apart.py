@@ -8,7 +8,6 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 from ingest.catalog import Catalog
@@ -31,7 +30,7 @@ from sinks.rocksdb.store import RocksDBStore
 from tests.support.audit import rocksdb_table
 from tests.support.service import Service
 from tests.support.short_lived import java_options
-from tests.support.waiting import reached
+from tests.support.waiting import reached, worker_ended
 
 LIMIT_S = 120.0
 HOUR_MS = 3_600_000
@@ -240,7 +239,7 @@ def test_pipeline_has_not_stopped_while_a_task_of_an_abandoned_batch_may_write(t
         worker = int(held.read_text().split()[0])
         one.stop()
         assert reached(one.has_stopped, LIMIT_S)
-        assert not psutil.pid_exists(worker)
+        assert worker_ended(worker)
         one.close()
     assert built.rows()["a"] == set()
 

@@ -3,6 +3,8 @@
 import time
 from collections.abc import Callable
 
+import psutil
+
 POLL_S = 0.02
 
 
@@ -14,3 +16,13 @@ def reached(condition: Callable[[], object], timeout_s: float, poll_s: float = P
             return False
         time.sleep(poll_s)
     return True
+
+
+def worker_ended(pid: int) -> bool:
+    """
+    Whether a Python worker of Spark ends within a second.
+
+    Spark counts its task as ended once it has told the worker's parent process to kill it, two seconds after the
+    cancellation at the earliest. So a task that is reported as ended too early has a worker that is there for longer.
+    """
+    return reached(lambda: not psutil.pid_exists(pid), 1.0)
