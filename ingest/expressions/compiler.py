@@ -35,8 +35,6 @@ class LintWarning(NamedTuple):
 
 Value = Callable[[Event], bytes | None]
 Count = Callable[[Event], Numeric | None]
-Piece = tuple[bytes, Callable[[Event], bytes | int]]
-"""Of a format: `%b` or `%d`, and its argument for an event, which is empty if the value is absent."""
 T = TypeVar("T")
 
 _PRIORITIES = {priority: priority.value.encode("ascii") for priority in Priority}
@@ -53,7 +51,8 @@ class Expression:
         constant: its bytes if they are the same for every event, else None.
         attributes: names of the attributes it reads, in the order of the text.
         core: the core names it reads.
-        piece: its value as a piece of a format; None if it is that of `value`.
+        filled: as `value`, but empty if absent; None if only `value` can tell.
+        integer: its number for an event, if that is always an integer, written as `value`; else None.
     """
 
     value: Value
@@ -61,7 +60,8 @@ class Expression:
     constant: bytes | None = None
     attributes: tuple[str, ...] = ()
     core: frozenset[str] = frozenset()
-    piece: Piece | None = None
+    filled: Callable[[Event], bytes] | None = None
+    integer: Callable[[Event], int] | None = None
 
     @property
     def may_lack(self) -> tuple[str | None, ...]:
@@ -103,8 +103,8 @@ class Compiler:
             case Text(text) | Number(text):
                 return constant(name_to_bytes(text))
             case Attribute(name):
-                piece = b"%b", lambda event: event.attributes.get(name, b"")
-                return Expression(lambda event: event.attributes.get(name), attributes=(name,), piece=piece)
+                value, filled = lambda event: event.attributes.get(name), lambda event: event.attributes.get(name, b"")
+                return Expression(value, attributes=(name,), filled=filled)
             case Core(name):
                 return _CORE[name]
             case DateLetter():
@@ -371,12 +371,14 @@ def _written(number: Count) -> Value:
 
 
 def _core(name: str, value: Callable[[Event], bytes]) -> Expression:
-    return Expression(value, core=frozenset({name}), piece=(b"%b", value))
+    return Expression(value, core=frozenset({name}), filled=value)
 
 
 def _core_number(name: str, number: Callable[[Event], int]) -> Expression:
-    # a format writes the number itself: no call and no bytes for it alone
-    return Expression(lambda event: b"%d" % number(event), number, core=frozenset({name}), piece=(b"%d", number))
+    def value(event: Event) -> bytes:
+        return b"%d" % number(event)
+
+    return Expression(value, number, core=frozenset({name}), filled=value, integer=number)
 
 
 _HOST = _core("host", lambda event: name_to_bytes(event.host))
@@ -384,7 +386,7 @@ _CORE = {
     "body": _core("body", lambda event: event.body),
     "host": _HOST,
     "hostname": _HOST,
-    "key": Expression(lambda event: event.key or None, core=frozenset({"key"}), piece=(b"%b", lambda event: event.key)),
+    "key": Expression(lambda event: event.key or None, core=frozenset({"key"}), filled=lambda event: event.key),
     "nanos": _core_number("nanos", lambda event: event.nanos),
     "offset": _core_number("offset", lambda event: event.origin.offset),
     "partition": _core_number("partition", lambda event: event.origin.partition),

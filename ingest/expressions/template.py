@@ -11,7 +11,7 @@ from pydantic_core import CoreSchema
 from ingest.api.errors import EventError, ExpressionError
 from ingest.api.event import Event
 from ingest.decorating.choices import OnMissing
-from ingest.expressions.compiler import Compiler, Expression, LintWarning, Piece, Value, constant
+from ingest.expressions.compiler import Compiler, Expression, LintWarning, constant
 from ingest.expressions.mistakes import further_mistakes
 from ingest.expressions.nodes import Attribute, DateLetter, Node, Text
 from ingest.expressions.option_type import DEFAULT_ZONE, option_schema
@@ -151,8 +151,6 @@ def _renderer(nodes: Sequence[Node], parts: Sequence[Expression]) -> Render:  # 
     if not parts:
         return lambda _event: b""
     match nodes:
-        case [Attribute(name)]:
-            return lambda event: event.attributes.get(name, b"")
         case [Attribute(name), Text()]:
             return _around(name, b"", _fixed(parts[1]))
         case [Text(), Attribute(name)]:
@@ -160,24 +158,24 @@ def _renderer(nodes: Sequence[Node], parts: Sequence[Expression]) -> Render:  # 
         case [Text(), Attribute(name), Text()]:
             return _around(name, _fixed(parts[0]), _fixed(parts[2]))
     if len(parts) == 1:
-        return _or_empty(parts[0].value)
-    pieces = [_piece(part) for part in parts]
-    text = b"".join(conversion for conversion, _ in pieces)
-    match [argument for _, argument in pieces if argument is not None]:
+        return _filled(parts[0])
+    pattern = b"".join(map(_conversion, parts))
+    match [part.integer or _filled(part) for part in parts if part.constant is None]:
         case [one]:
-            return lambda event: text % one(event)
+            return lambda event: pattern % one(event)
         case [first, second]:
-            return lambda event: text % (first(event), second(event))
+            return lambda event: pattern % (first(event), second(event))
         case [first, second, third]:
-            return lambda event: text % (first(event), second(event), third(event))
+            return lambda event: pattern % (first(event), second(event), third(event))
         case arguments:
-            return lambda event: text % tuple([argument(event) for argument in arguments])
+            return lambda event: pattern % tuple([argument(event) for argument in arguments])
 
 
-def _piece(part: Expression) -> Piece | tuple[bytes, None]:
+def _conversion(part: Expression) -> bytes:
+    """The part in a format, which writes an integer without bytes of its own."""
     if part.constant is not None:
-        return part.constant.replace(b"%", b"%%"), None
-    return part.piece or (b"%b", _or_empty(part.value))
+        return part.constant.replace(b"%", b"%%")
+    return b"%b" if part.integer is None else b"%d"
 
 
 def _fixed(part: Expression) -> bytes:
@@ -188,8 +186,9 @@ def _around(name: str, before: bytes, after: bytes) -> Render:
     return lambda event: before + event.attributes.get(name, b"") + after
 
 
-def _or_empty(value: Value) -> Render:
-    return lambda event: value(event) or b""
+def _filled(part: Expression) -> Render:
+    value = part.value
+    return part.filled or (lambda event: value(event) or b"")
 
 
 def _whole(parts: Sequence[Expression], absent: _Absent) -> RenderWhole:
