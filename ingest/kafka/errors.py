@@ -76,6 +76,10 @@ def translated(error: KafkaError, what: str) -> IngestError:
     """The corresponding error of this product; raise it `from error`."""
     message = f"{what} failed: {_message(error)}"
     match error:
+        case kafka.UnknownBrokerIdError():  # kafka-python asks node -1 for a partition without a leader
+            return SourceUnavailableError(
+                f"{what} failed: a partition has no leader", hint="are all brokers of the cluster running?"
+            )
         case _ if isinstance(error, _ACCESS_DENIED):
             return SourceError(
                 message, code="access_denied", hint="check user, password and the user's permissions in the cluster"

@@ -50,6 +50,12 @@ def test_message_has_the_name_of_the_error_without_its_suffix():
     assert translated(kafka.errors.NodeNotReadyError(), "x").message == "x failed: NodeNotReady"
 
 
+def test_partition_without_a_leader_is_told_in_words():
+    error = translated(kafka.errors.UnknownBrokerIdError(-1), 'reading offsets of "t"')
+    assert error.message == 'reading offsets of "t" failed: a partition has no leader'
+    assert error.hint == "are all brokers of the cluster running?"
+
+
 def test_original_error_is_the_cause():
     cause = kafka.errors.KafkaConnectionError("gone")
     with pytest.raises(SourceUnavailableError) as caught, translating("x"):
