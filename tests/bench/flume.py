@@ -5,7 +5,7 @@ import urllib.request
 from pathlib import Path
 
 from tests.bench.watching import Processes, Sample, follow_peer
-from tests.bench.workload import COLUMNS, FAMILY, PATTERN
+from tests.bench.workload import COLUMNS, FAMILY, LINE, PATTERN
 from tests.support.local import ServerProcess, free_ports, jars
 
 OPENED = [
@@ -21,14 +21,26 @@ class Flume:
     Args:
         channel: `memory`, which loses its events in a crash, or `file`, which does not.
         sinks: number of sinks of the channel, each with its own connection.
+        body: whether the line is also stored, as a further cell.
     """
 
     def __init__(
-        self, folder: Path, *, brokers: str, topic: str, table: str, zookeeper: str, channel: str, sinks: int
+        self,
+        folder: Path,
+        *,
+        brokers: str,
+        topic: str,
+        table: str,
+        zookeeper: str,
+        channel: str,
+        sinks: int,
+        body: bool,
     ) -> None:
         self._folder = folder
         self._topic = topic
         self._sinks = [f"h{number}" for number in range(sinks)]
+        regex, names = PATTERN + ".*", ",".join(COLUMNS)
+        self._regex, self._names = (f"({regex})", f"{LINE},{names}") if body else (regex, names)
         (self._port,) = free_ports(1)
         self._process = ServerProcess(f"flume-{channel}", folder)
         folder.mkdir(parents=True, exist_ok=True)
@@ -85,7 +97,7 @@ class Flume:
                 f"a.sinks.{sink}.enableWal": "true",
                 f"a.sinks.{sink}.serializer": serializer,
                 # properties files need two backslashes for one
-                f"a.sinks.{sink}.serializer.regex": (PATTERN + ".*").replace("\\", "\\\\"),
-                f"a.sinks.{sink}.serializer.colNames": ",".join(COLUMNS),
+                f"a.sinks.{sink}.serializer.regex": self._regex.replace("\\", "\\\\"),
+                f"a.sinks.{sink}.serializer.colNames": self._names,
             }
         return "".join(f"{name} = {value}\n" for name, value in lines.items())

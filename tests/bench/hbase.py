@@ -78,7 +78,7 @@ Without the last one HBase splits the only region at 512 MiB, which 3,000,000 ev
 that split, and the ceilings would have to follow it.
 """
 HEAP, THRIFT_HEAP, CLUSTER_HEAP = "2g", "1g", "1g"
-BODIES_BYTES = 400_000_000
+BODIES_BYTES = 1_200_000_000
 """Limit of the bytes in a topic of padded lines, which would else be gigabytes."""
 BATCH_MS = 1_785_000_000_000
 
@@ -187,6 +187,7 @@ class HBaseRungs:
             zookeeper=self._hbase.server.endpoints["zookeeper"],
             channel=channel,
             sinks=TASKS,
+            body=workload.body_bytes is not None,
         )
         return flume.run(self._events_of(workload), self.servers)
 

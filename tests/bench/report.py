@@ -85,8 +85,8 @@ _HBASE = """\
 
 ![Kafka to HBase, compared with peers](bench/hbase.svg)
 
-The same lines into an empty table. The WAL is on, except for `no WAL`. For bodies of 1 KB or 10 KB the
-lines are padded, and 400 MB of them are written; with 30 cells a row there are as many cells as with nine.
+The same lines into an empty table. The WAL is on, except for `no WAL`. For bodies of 1 KB or 10 KB the lines are padded
+and stored as a further cell, up to 1.2 GB of them; with 30 cells a row there are as many cells as with nine.
 
 {table}
 - `hbase`: `ingest run`, two tasks at a time, each with one connection to HBase's Thrift server.

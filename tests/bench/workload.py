@@ -15,6 +15,8 @@ TABLE = "access"
 PIPELINE = "access"
 STORE = "logs"
 COLUMNS = ("ip", "ident", "user", "time", "method", "path", "proto", "status", "size")
+LINE = "line"
+"""Column of the body."""
 MAX_EVENTS_PER_BATCH = 200_000
 """The default of the option."""
 SEED = 20260101
@@ -87,7 +89,7 @@ class Workload:
         """The pipeline file as plain data."""
         sink = {"table": self.table, **self.sink}
         if self.body_bytes is not None:
-            sink["write_body"] = f"{FAMILY}:line"
+            sink["write_body"] = f"{FAMILY}:{LINE}"
         table: dict[str, Any] = {"families": {FAMILY: self.family}}
         if self.buckets is not None:
             table["distribute"] = {"hash": self.buckets}
