@@ -45,6 +45,7 @@ _INVALID_USE: tuple[type[KafkaError], ...] = (
 
 TIMED_OUT: tuple[type[KafkaError], ...] = (kafka.KafkaTimeoutError, kafka.RequestTimedOutError)
 _ERROR_NUMBER = re.compile(r"\b([0-9]{1,3}) E[A-Z]+\b")
+_ARE_ALL_THERE = "are all brokers of the cluster running?"
 _IS_IT_THERE = "is a Kafka broker running there, and does `security` match its listener?"
 
 
@@ -76,10 +77,6 @@ def translated(error: KafkaError, what: str) -> IngestError:
     """The corresponding error of this product; raise it `from error`."""
     message = f"{what} failed: {_message(error)}"
     match error:
-        case kafka.UnknownBrokerIdError():  # kafka-python asks node -1 for a partition without a leader
-            return SourceUnavailableError(
-                f"{what} failed: a partition has no leader", hint="are all brokers of the cluster running?"
-            )
         case _ if isinstance(error, _ACCESS_DENIED):
             return SourceError(
                 message, code="access_denied", hint="check user, password and the user's permissions in the cluster"
@@ -99,7 +96,8 @@ def translated(error: KafkaError, what: str) -> IngestError:
         case _ if isinstance(error, _INVALID_USE):
             return SourceError(message)
         case _:  # disconnects, timeouts, leader changes: transient, or visible in the metric of retries
-            return SourceUnavailableError(message)
+            leaderless = isinstance(error, kafka.UnknownBrokerIdError)
+            return SourceUnavailableError(message, hint=_ARE_ALL_THERE if leaderless else None)
 
 
 def unreachable(message: str, reason: BaseException | None) -> SourceUnavailableError:
@@ -142,6 +140,8 @@ def _in_words(reason: BaseException) -> str:
 
 
 def _message(error: KafkaError) -> str:
+    if isinstance(error, kafka.UnknownBrokerIdError):  # kafka-python asks node -1 for a partition without a leader
+        return "a partition has no leader"
     name = type(error).__name__.removesuffix("Error")
     words = ", ".join(str(word) for word in error.args if word is not None)
     if not words:

@@ -21,7 +21,8 @@ _TOP = """\
 # Performance
 
 `make bench` writes this page from `docs/bench/latest.json` and `docs/bench/changes.md`; do not edit it. Ratios between
-stages are similar on other machines, the figures themselves are not.
+stages are similar on other machines, the figures themselves are not, nor on the same machine on another day. So compare
+figures of one run only.
 
 - Machine: {cpu}, Python {python}, PySpark {pyspark}.
 - If a benchmark runs several times, its runs alternate with those of the others, and the page shows the median. A goal
@@ -40,6 +41,8 @@ stages are similar on other machines, the figures themselves are not.
 """
 
 _HEAD = """\
+Measured at {at}:
+
 | {what} | events/s | range | own CPU | servers' CPU | total CPU | peak MiB |
 |---|---:|---:|---:|---:|---:|---:|
 {rows}
@@ -242,10 +245,10 @@ def page(result: dict[str, Any]) -> str:
     parts = [_TOP.format(**machine, goals=lines, measured=measured)]
     if "rungs" in result:
         more = "".join(text for name, text in _MORE_RUNGS.items() if name in result["rungs"])
-        parts.append(_RUNGS.format(table=_table("stage", result["rungs"]), more=more))
+        parts.append(_RUNGS.format(table=_tables("stage", result, "rungs"), more=more))
     if "hbase" in result:
         more = "".join(text for name, text in _MORE_HBASE.items() if any(name in rung for rung in result["hbase"]))
-        table = _table("benchmark", result["hbase"])
+        table = _tables("benchmark", result, "hbase")
         parts.append(_HBASE.format(table=table, more=more))
         parts.extend(_threads({rung: run["threads"] for rung, run in result["hbase"].items() if "threads" in run}))
     if "performance_evaluation_per_s" in result:
@@ -268,7 +271,7 @@ def page(result: dict[str, Any]) -> str:
     if "latency" in result:
         parts.append(_LATENCY.format(rows="\n".join(_latency(*each) for each in result["latency"].items())))
     if "scale" in result:
-        parts.append(_SCALE.format(table=_table("size", result["scale"])))
+        parts.append(_SCALE.format(table=_tables("size", result, "scale")))
     if "soak" in result:
         soak = result["soak"]
         growth = "not measured" if soak["memory_growth"] is None else f"{soak['memory_growth']:+.1%}"
@@ -319,15 +322,18 @@ def _without(result: dict[str, Any], tables: Sequence[str]) -> dict[str, Any]:
 
 
 def pictures(result: dict[str, Any]) -> dict[str, str]:
-    """File name -> SVG."""
+    """File name -> SVG; a picture of benchmarks has only those of the run of attr2hbase itself."""
     found = {}
-    for key, title in (
-        ("rungs", "Kafka to RocksDB, one stage at a time"),
-        ("hbase", "Kafka to HBase, compared with peers"),
+    for key, product, title in (
+        ("rungs", "rocksdb", "Kafka to RocksDB, one stage at a time"),
+        ("hbase", "hbase direct", "Kafka to HBase, compared with peers"),
     ):
-        if key in result:
+        if product in result.get(key, {}):
+            measured = result["measured"]
             values = {
-                name: (run["per_s"], run["lowest_per_s"], run["highest_per_s"]) for name, run in result[key].items()
+                name: (run["per_s"], run["lowest_per_s"], run["highest_per_s"])
+                for name, run in result[key].items()
+                if measured[name] == measured[product]
             }
             ours = [name for name in values if name.startswith(OURS)]
             found[f"{key}.svg"] = plots.bars(title, values, ours=ours, unit="events a second on two cores")
@@ -341,8 +347,12 @@ def pictures(result: dict[str, Any]) -> dict[str, str]:
     return found
 
 
-def _table(what: str, runs: dict[str, dict[str, Any]]) -> str:
-    return _HEAD.format(what=what, rows="\n".join(_rung(name, run) for name, run in runs.items()))
+def _tables(what: str, result: dict[str, Any], part: str) -> str:
+    """A table for each run that the part has benchmarks of."""
+    groups: dict[str, list[str]] = {}
+    for name, run in result[part].items():
+        groups.setdefault(result["measured"][name], []).append(_rung(name, run))
+    return "\n".join(_HEAD.format(at=at, what=what, rows="\n".join(rows)) for at, rows in groups.items())
 
 
 def _rung(name: str, run: dict[str, Any]) -> str:

@@ -30,7 +30,7 @@ from tests.bench import (
 from tests.bench.goals import GOALS, goals, verdict
 from tests.bench.latency import load_name
 from tests.bench.ready_made import batch
-from tests.bench.report import laid_over, merged, page
+from tests.bench.report import laid_over, merged, page, pictures
 from tests.bench.watching import follow
 from tests.bench.workload import COLUMNS, PATTERN, PIPELINE, Workload, written
 
@@ -135,10 +135,25 @@ def test_page_shows_cpu_by_process_and_purpose_of_threads():
     run = dict.fromkeys(("per_s", "lowest_per_s", "highest_per_s", "peak_mib"), 1.0)
     run |= dict.fromkeys(("cpu_s_per_million", "servers_cpu_s_per_million"), 1.0)
     machine = dict.fromkeys(("cpu", "python", "pyspark", "commit", "date"), "")
-    result = {"machine": machine, "measured": {}, "settings": {}, "goals": [], "hbase_events": 1}
+    measured = {"hbase": "a run", "ceiling": "another run"}
+    result = {"machine": machine, "measured": measured, "settings": {}, "goals": [], "hbase_events": 1}
     used = {"HBase": {"calls": 8.8, "flushes": 0.1, threads.REST: 1.0}}
     text = page(result | {"hbase": {"hbase": run | {"threads": used}, "ceiling": run}})
     assert "| process | threads | hbase |\n|---|---|---:|\n| HBase | all | 9.9 |\n|  | calls | 8.8 |\n\n" in text
+
+
+def test_benchmarks_of_two_runs_share_no_table_and_no_picture():
+    rate = dict.fromkeys(("per_s", "lowest_per_s", "highest_per_s", "peak_mib"), 1.0)
+    rate |= dict.fromkeys(("cpu_s_per_million", "servers_cpu_s_per_million"), 1.0)
+    result = run("a", goal="x", hbase=dict.fromkeys(("ceiling", "flume", "hbase direct"), rate))
+    result["measured"] = {"ceiling": "a", "flume": "b", "hbase direct": "b"}
+    first, second = (
+        part.partition("\n\n")[2].partition("\n\n")[0] for part in page(result).split("\nMeasured at ")[1:]
+    )
+    assert ("| ceiling |" in first, "| flume |" in first, "| hbase direct |" in first) == (True, False, False)
+    assert ("| ceiling |" in second, "| flume |" in second, "| hbase direct |" in second) == (False, True, True)
+    picture = pictures(result)["hbase.svg"]
+    assert (">ceiling<" in picture, ">flume<" in picture, ">hbase direct<" in picture) == (False, True, True)
 
 
 def test_page_shows_counters_and_their_compaction():
