@@ -51,7 +51,7 @@ class Expression:
         constant: its bytes if they are the same for every event, else None.
         attributes: names of the attributes it reads, in the order of the text.
         core: the core names it reads.
-        filled: as `value`, but empty if absent; None if only `value` can tell.
+        filled: as `value`, but empty if absent; None if it has to be derived from `value`.
         integer: its number for an event, if that is always an integer, written as `value`; else None.
     """
 

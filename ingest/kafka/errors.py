@@ -45,7 +45,6 @@ _INVALID_USE: tuple[type[KafkaError], ...] = (
 
 TIMED_OUT: tuple[type[KafkaError], ...] = (kafka.KafkaTimeoutError, kafka.RequestTimedOutError)
 _ERROR_NUMBER = re.compile(r"\b([0-9]{1,3}) E[A-Z]+\b")
-_ARE_ALL_THERE = "are all brokers of the cluster running?"
 _IS_IT_THERE = "is a Kafka broker running there, and does `security` match its listener?"
 
 
@@ -75,7 +74,7 @@ def translating(what: str) -> Iterator[None]:
 
 def translated(error: KafkaError, what: str) -> IngestError:
     """The corresponding error of this product; raise it `from error`."""
-    message = f"{what} failed: {_message(error)}"
+    message, hint = f"{what} failed: {_message(error)}", None
     match error:
         case _ if isinstance(error, _ACCESS_DENIED):
             return SourceError(
@@ -95,9 +94,10 @@ def translated(error: KafkaError, what: str) -> IngestError:
             )
         case _ if isinstance(error, _INVALID_USE):
             return SourceError(message)
-        case _:  # disconnects, timeouts, leader changes: transient, or visible in the metric of retries
-            leaderless = isinstance(error, kafka.UnknownBrokerIdError)
-            return SourceUnavailableError(message, hint=_ARE_ALL_THERE if leaderless else None)
+        case kafka.UnknownBrokerIdError():  # kafka-python requests node -1 for a partition without a leader
+            message, hint = f"{what} failed: a partition has no leader", "are all brokers of the cluster running?"
+    # the others too are transient, or visible in the metric of retries: disconnects, timeouts, leader changes
+    return SourceUnavailableError(message, hint=hint)
 
 
 def unreachable(message: str, reason: BaseException | None) -> SourceUnavailableError:
@@ -140,8 +140,6 @@ def _in_words(reason: BaseException) -> str:
 
 
 def _message(error: KafkaError) -> str:
-    if isinstance(error, kafka.UnknownBrokerIdError):  # kafka-python asks node -1 for a partition without a leader
-        return "a partition has no leader"
     name = type(error).__name__.removesuffix("Error")
     words = ", ".join(str(word) for word in error.args if word is not None)
     if not words:

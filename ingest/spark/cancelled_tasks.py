@@ -20,7 +20,7 @@ class CancelledTasks:
     Tasks of jobs that failed or were cancelled, which may still write.
 
     Such a job ends at once. Spark then asks its tasks to end, and kills a Python worker that has not ended two to four
-    seconds later. Spark counts the task as active until the worker has ended, or its parent was told to kill it.
+    seconds later. Spark counts the task as active until the worker has ended, or its parent has the request to kill it.
     """
 
     def __init__(self, session: SparkSession) -> None:

@@ -39,13 +39,11 @@ class Flume:
         self._folder = folder
         self._topic = topic
         self._sinks = [f"h{number}" for number in range(sinks)]
-        regex, names = PATTERN + ".*", ",".join(COLUMNS)
-        self._regex, self._names = (f"({regex})", f"{LINE},{names}") if body else (regex, names)
         (self._port,) = free_ports(1)
         self._process = ServerProcess(f"flume-{channel}", folder)
         folder.mkdir(parents=True, exist_ok=True)
         self._settings = folder / "flume.conf"
-        self._settings.write_text(self._content(brokers, topic, table, zookeeper, channel))
+        self._settings.write_text(self._content(brokers, topic, table, zookeeper, channel, body))
 
     def run(self, events: int, servers: Processes) -> Sample:
         """Store this number of events."""
@@ -66,7 +64,10 @@ class Flume:
             return 0
         return sum(int(counters.get(f"SINK.{sink}", {}).get("EventDrainSuccessCount", 0)) for sink in self._sinks)
 
-    def _content(self, brokers: str, topic: str, table: str, zookeeper: str, channel: str) -> str:
+    def _content(self, brokers: str, topic: str, table: str, zookeeper: str, channel: str, body: bool) -> str:
+        regex, names = PATTERN + ".*", ",".join(COLUMNS)
+        if body:  # a group around all of them
+            regex, names = f"({regex})", f"{LINE},{names}"
         lines = {
             "a.sources": "s",
             "a.channels": "c",
@@ -97,7 +98,7 @@ class Flume:
                 f"a.sinks.{sink}.enableWal": "true",
                 f"a.sinks.{sink}.serializer": serializer,
                 # properties files need two backslashes for one
-                f"a.sinks.{sink}.serializer.regex": self._regex.replace("\\", "\\\\"),
-                f"a.sinks.{sink}.serializer.colNames": self._names,
+                f"a.sinks.{sink}.serializer.regex": regex.replace("\\", "\\\\"),
+                f"a.sinks.{sink}.serializer.colNames": names,
             }
         return "".join(f"{name} = {value}\n" for name, value in lines.items())

@@ -1,6 +1,6 @@
 """The page docs/performance.md and its plots, from the figures of a run."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -117,6 +117,11 @@ _THREADS = """\
 
 CPU in the median run, by process and purpose of its threads. A purpose below 0.3 in all columns is included only in
 `all`.
+
+{tables}"""
+
+_THREADS_OF_A_RUN = """\
+Measured at {at}:
 
 | process | threads | {rungs} |
 |---|---|{rules}
@@ -238,10 +243,10 @@ def page(result: dict[str, Any]) -> str:
     """The text of docs/performance.md for a run."""
     machine = result["machine"]
     lines = "\n".join(_goal(goal) for goal in result["goals"])
-    runs: dict[str, list[str]] = {}
-    for part, at in sorted(result["measured"].items()):
-        runs.setdefault(at, []).append(f"`{part}`")
-    measured = "\n".join(f"- measured at {at}: {', '.join(parts)}" for at, parts in runs.items())
+    groups = _by_run(sorted(result["measured"]), result)
+    measured = "\n".join(
+        f"- measured at {at}: {', '.join(f'`{part}`' for part in parts)}" for at, parts in groups.items()
+    )
     parts = [_TOP.format(**machine, goals=lines, measured=measured)]
     if "rungs" in result:
         more = "".join(text for name, text in _MORE_RUNGS.items() if name in result["rungs"])
@@ -250,7 +255,11 @@ def page(result: dict[str, Any]) -> str:
         more = "".join(text for name, text in _MORE_HBASE.items() if any(name in rung for rung in result["hbase"]))
         table = _tables("benchmark", result, "hbase")
         parts.append(_HBASE.format(table=table, more=more))
-        parts.extend(_threads({rung: run["threads"] for rung, run in result["hbase"].items() if "threads" in run}))
+        reported = [rung for rung, run in result["hbase"].items() if "threads" in run]
+        if reported:
+            runs = _by_run(reported, result)
+            tables = (_threads(at, {rung: result["hbase"][rung]["threads"] for rung in runs[at]}) for at in runs)
+            parts.append(_THREADS.format(tables="\n".join(tables)))
     if "performance_evaluation_per_s" in result:
         parts.append(
             "HBase's own load test, PerformanceEvaluation, random rows of nine columns of 20 bytes, two Java clients: "
@@ -329,11 +338,10 @@ def pictures(result: dict[str, Any]) -> dict[str, str]:
         ("hbase", "hbase direct", "Kafka to HBase, compared with peers"),
     ):
         if product in result.get(key, {}):
-            measured = result["measured"]
+            runs = result[key]
             values = {
-                name: (run["per_s"], run["lowest_per_s"], run["highest_per_s"])
-                for name, run in result[key].items()
-                if measured[name] == measured[product]
+                name: (runs[name]["per_s"], runs[name]["lowest_per_s"], runs[name]["highest_per_s"])
+                for name in _by_run(runs, result)[result["measured"][product]]
             }
             ours = [name for name in values if name.startswith(OURS)]
             found[f"{key}.svg"] = plots.bars(title, values, ours=ours, unit="events a second on two cores")
@@ -349,10 +357,19 @@ def pictures(result: dict[str, Any]) -> dict[str, str]:
 
 def _tables(what: str, result: dict[str, Any], part: str) -> str:
     """A table for each run that the part has benchmarks of."""
-    groups: dict[str, list[str]] = {}
-    for name, run in result[part].items():
-        groups.setdefault(result["measured"][name], []).append(_rung(name, run))
-    return "\n".join(_HEAD.format(at=at, what=what, rows="\n".join(rows)) for at, rows in groups.items())
+    runs = result[part]
+    return "\n".join(
+        _HEAD.format(at=at, what=what, rows="\n".join(_rung(name, runs[name]) for name in names))
+        for at, names in _by_run(runs, result).items()
+    )
+
+
+def _by_run(parts: Iterable[str], result: dict[str, Any]) -> dict[str, list[str]]:
+    """Run -> the parts that it measured, in their order."""
+    found: dict[str, list[str]] = {}
+    for part in parts:
+        found.setdefault(result["measured"][part], []).append(part)
+    return found
 
 
 def _rung(name: str, run: dict[str, Any]) -> str:
@@ -364,10 +381,8 @@ def _rung(name: str, run: dict[str, Any]) -> str:
     )
 
 
-def _threads(runs: dict[str, Usage]) -> list[str]:
+def _threads(at: str, runs: dict[str, Usage]) -> str:
     """A row for each process and purpose of threads with enough CPU in one of the benchmarks."""
-    if not runs:
-        return []
     everything = sorted({(process, kind) for run in runs.values() for process, kinds in run.items() for kind in kinds})
     counts = {
         place
@@ -381,7 +396,7 @@ def _threads(runs: dict[str, Usage]) -> list[str]:
         rows.append(_used(process, "all", [sum(kinds.values()) for kinds in whole.values()]))
         rows.extend(_used("", kind, [kinds.get(kind, 0.0) for kinds in whole.values()]) for kind in reported)
     names = list(runs)
-    return [_THREADS.format(rungs=" | ".join(names), rules="---:|" * len(names), rows="\n".join(rows))]
+    return _THREADS_OF_A_RUN.format(at=at, rungs=" | ".join(names), rules="---:|" * len(names), rows="\n".join(rows))
 
 
 def _used(process: str, kind: str, seconds: list[float]) -> str:

@@ -22,7 +22,8 @@ def worker_ended(pid: int) -> bool:
     """
     Whether a Python worker of Spark ends within a second.
 
-    Spark counts its task as ended once it has told the worker's parent process to kill it, two seconds after the
-    cancellation at the earliest. So a task that is reported as ended too early has a worker that is there for longer.
+    Spark counts its task as ended once it has sent the worker's parent process the request to kill it, two seconds
+    after the cancellation at the earliest. So a task that is reported as ended too early has a worker that is there for
+    longer.
     """
     return reached(lambda: not psutil.pid_exists(pid), 1.0)

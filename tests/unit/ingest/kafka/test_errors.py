@@ -50,7 +50,7 @@ def test_message_has_the_name_of_the_error_without_its_suffix():
     assert translated(kafka.errors.NodeNotReadyError(), "x").message == "x failed: NodeNotReady"
 
 
-def test_partition_without_a_leader_is_told_in_words():
+def test_partition_without_a_leader_is_reported_in_words():
     error = translated(kafka.errors.UnknownBrokerIdError(-1), 'reading offsets of "t"')
     assert error.message == 'reading offsets of "t" failed: a partition has no leader'
     assert error.hint == "are all brokers of the cluster running?"
