@@ -11,6 +11,7 @@ from kafka import TopicPartition as KafkaTopicPartition
 from kafka.net.compat import KafkaNetClient
 
 from ingest.api import SourceUnavailableError, TopicPartition
+from ingest.kafka.decompression import read_all_codecs
 from ingest.kafka.errors import TIMED_OUT, translating, unreachable
 from ingest.kafka.settings import KafkaConnection, Mechanism
 from ingest.kafka.tls import CompleteSocket, tls_context
@@ -54,7 +55,8 @@ def admin_client(connection: KafkaConnection) -> KafkaAdminClient:
 
 
 def consumer(connection: KafkaConnection) -> KafkaConsumer:
-    """A consumer of committed records, without a group, that creates no topics."""
+    """A consumer of committed records in any codec, without a group, that creates no topics."""
+    read_all_codecs()
     with _connecting(connection) as options:
         return KafkaConsumer(
             **options,

@@ -7,7 +7,7 @@ from typing import Any
 
 from kafka import TopicPartition as KafkaTopicPartition
 
-from ingest.api import Record, SourceUnavailableError, TopicPartition
+from ingest.api import Record, SourceError, SourceUnavailableError, TopicPartition
 from ingest.kafka.admin import KafkaAdmin
 from ingest.kafka.clients import ANSWER_MS, consumer
 from ingest.kafka.clients import partition as partition_of
@@ -36,6 +36,7 @@ class TopicTail:
         Raises:
             NotFoundError: there is no such topic.
             SourceUnavailableError: the cluster does not answer; also while records are read.
+            SourceError: a record batch cannot be decompressed, while records are read; see `ingest.kafka.codecs`.
         """
         with KafkaAdmin(self._connection) as admin:
             ends = admin.ends([topic])
@@ -104,7 +105,7 @@ class TopicTail:
             progress = _Progress()
             while ends:
                 with translating(what):
-                    polled = client.poll(timeout_ms=_POLL_MS)
+                    polled = _polled(client, what)
                     positions = {part: client.position(part, timeout_ms=ANSWER_MS) for part in ends}
                 for part, records in polled.items():
                     for record in records:
@@ -137,6 +138,16 @@ def newest_ranges(
         if taken:
             ranges[part] = (ends[part] - taken, ends[part])
     return ranges
+
+
+def _polled(client: Any, what: str) -> dict[KafkaTopicPartition, list[Any]]:
+    """The next records; an error of a record batch names its place."""
+    try:
+        return dict(client.poll(timeout_ms=_POLL_MS))
+    except SourceError as error:
+        batch = client._fetcher._next_partition_records  # noqa: SLF001 - the only one who knows what is decompressed
+        place = f"partition {batch.topic_partition.partition} at offset {batch.next_fetch_offset}"
+        raise SourceError(f"{what} failed: {place}: {error.message}", code=error.code, hint=error.hint) from error
 
 
 def _reading(topics: Collection[str]) -> str:

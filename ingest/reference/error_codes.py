@@ -282,6 +282,11 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         IngestError,
         "A micro-batch failed repeatedly in Spark; the log has the reason.",
     ),
+    "record_batch_damaged": (api.SourceError, "A record batch of a topic cannot be decompressed."),
+    "record_batch_too_large": (
+        api.SourceError,
+        "A record batch of a topic takes too much memory when it is decompressed.",
+    ),
     "record_too_large": (
         IngestError,
         "A dead letter, or a record to produce, is larger than max.message.bytes of its topic.",

@@ -1,0 +1,114 @@
+"""Topics whose record batches are compressed: dead letters in them, their records, and the limit of a batch."""
+
+import json
+from functools import partial
+from pathlib import Path
+
+import pytest
+import yaml
+
+from ingest.api import Record, SourceError
+from ingest.catalog import Catalog
+from ingest.cli import main
+from ingest.config import load
+from ingest.config.model import Configuration
+from ingest.dead_letters.envelope import DeadLetter
+from ingest.kafka.decompression import read_all_codecs
+from ingest.kafka.settings import KafkaConnection
+from ingest.kafka.tail import TopicTail
+from ingest.service.dead_letters.queues import dead_letter_queue
+from tests.support.servers import Kafka
+
+CODECS = ["gzip", "snappy", "lz4", "zstd"]
+COUNT = 300
+BATCH_MS = 1_700_000_000_000
+
+
+def written(folder: Path, kafka: Kafka, topic: str, letters: str) -> Configuration:
+    """A configuration whose pipeline stores each event under its key."""
+    content = {
+        "version": 1,
+        "stores": {"s": {"rocksdb": {"path": str(folder / "store")}}},
+        "tables": {"t": {"families": {"f": {}}}},
+        "state_dir": str(folder / "state"),
+        "pipelines": {
+            "p": {
+                "source": {"kafka": {"brokers": kafka.brokers, "topics": [topic]}},
+                "decorators": [{"value": {"attribute": "2hb_", "value": "%{key}"}}],
+                "sinks": [{"attr2hbase": {"table": "t", "write_body": "f:body"}}],
+                "dead_letters": {"kafka": {"topic": letters}},
+            }
+        },
+    }
+    file = folder / "p.yaml"
+    file.write_text(yaml.safe_dump(content))
+    return load(file, env={}, lookup=Catalog())
+
+
+def letter(topic: str, number: int) -> bytes:
+    return DeadLetter(
+        record=Record(topic, 0, number, b"key-%03d" % number, b"the same value " * 20, BATCH_MS),
+        fan_out=0,
+        attributes={},
+        pipeline="p",
+        component="value",
+        code="decorate",
+        message="no",
+        batch_time_ms=BATCH_MS,
+        fingerprint="f",
+    ).to_json()
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_dead_letters_in_a_compressed_topic_are_listed_shown_and_replayed(
+    codec: str, kafka: Kafka, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    topic, letters = kafka.create_topic("in"), kafka.create_topic("dead", config={"compression.type": codec})
+    configuration = written(tmp_path, kafka, topic, letters)
+    queue = dead_letter_queue(configuration, configuration.pipelines["p"])
+    queue.publish([letter(topic, number) for number in range(COUNT)], 1, BATCH_MS)
+    queue.close()
+    file = str(tmp_path / "p.yaml")
+
+    def done(*arguments: str) -> list[dict]:
+        capfd.readouterr()
+        code = main([*arguments, "--output", "json"])
+        out, err = capfd.readouterr()
+        assert code == 0, err
+        return [json.loads(line) for line in out.splitlines()]
+
+    assert len(done("dead-letters", "list", file)) == COUNT
+    (shown,) = done("dead-letters", "show", file, "0:299")
+    assert shown["record"]["key"] == "key-299"
+    done("dead-letters", "replay", file)
+    assert len(done("scan", file, "t")) == COUNT
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_keys_of_a_compressed_topic_are_analysed(
+    codec: str, kafka: Kafka, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    topic = kafka.create_topic("in", config={"compression.type": codec})
+    kafka.produce(topic, ["the same value " * 20] * COUNT)
+    written(tmp_path, kafka, topic, "dead")
+    code = main(["keys", "analyse", str(tmp_path / "p.yaml"), "--from-topic", "200", "--output", "json"])
+    out, err = capfd.readouterr()
+    assert code == 0, err
+    assert sum(json.loads(out)["events"].values()) == 200
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_batch_above_the_limit_is_an_error_with_its_place(
+    codec: str, kafka: Kafka, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic = kafka.create_topic("large", config={"compression.type": codec})
+    kafka.produce(topic, ["small"])
+    kafka.produce(topic, [b"x" * 30_000])
+    monkeypatch.setattr("ingest.kafka.clients.read_all_codecs", partial(read_all_codecs, 20_000))
+    found = TopicTail(KafkaConnection.model_validate({"brokers": kafka.brokers})).read(topic)
+    assert next(found).value == b"small"
+    with pytest.raises(SourceError) as caught:
+        next(found)
+    assert caught.value.code == "record_batch_too_large"
+    begin = f'reading topic "{topic}" failed: partition 0 at offset 1: record batch of '
+    assert caught.value.message.startswith(begin)
