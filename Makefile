@@ -66,7 +66,7 @@ bench-all: maven setup  ## all benchmarks, including scaling and the soak; hours
 docs: setup  ## generate docs/reference from the code
 	@$(BIN)/python deploy/docs/generate.py
 
-services-up: maven setup  ## start Kafka and HBase on this machine, in data/services
+services-up: maven setup  ## start Kafka and HBase on this machine, in data/services; KAFKA_VERSION=…, HBASE_VERSION=…
 	@$(BIN)/python deploy/local/services.py start
 
 services-down: setup  ## stop them; their data stays

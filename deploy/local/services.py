@@ -4,6 +4,7 @@ Start and stop Kafka and HBase on this machine, without containers, and show the
     python deploy/local/services.py start                 both, in ./data/services
     python deploy/local/services.py start kafka --dir X   one of them, elsewhere
     python deploy/local/services.py status --output json
+    python deploy/local/services.py start --hbase-version 2.5.8 --kafka-version 4.4.0
     python deploy/local/services.py stop
 
 The servers listen only on 127.0.0.1, on free ports that are chosen at the first start and stored in the folder. `stop`
@@ -15,6 +16,7 @@ import json
 import sys
 from pathlib import Path
 
+from local_servers import versions
 from local_servers.errors import ServerError
 from local_servers.hbase import HBaseServer
 from local_servers.kafka import KafkaServer
@@ -29,13 +31,21 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("servers", nargs="*", metavar="kafka|hbase", help="default: both")
     parser.add_argument("--dir", type=Path, default=Path("data/services"), help="folder of their data (%(default)s)")
     parser.add_argument("--output", choices=("text", "json"), default="text")
+    for name in SERVERS:
+        parser.add_argument(
+            f"--{name}-version",
+            metavar="VERSION",
+            help=f"to start; default: the variable {versions.variable(name)}, else {versions.default(name)}",
+        )
     options = parser.parse_args(arguments)
     names = options.servers or list(SERVERS)
     unknown = [name for name in names if name not in SERVERS]
     if unknown:
         parser.error(f'no server "{unknown[0]}"; choose from {", ".join(SERVERS)}')
-    servers = [SERVERS[name](options.dir.resolve() / name) for name in names]
     try:
+        servers = [
+            SERVERS[name](options.dir.resolve() / name, version=getattr(options, f"{name}_version")) for name in names
+        ]
         if options.action == "start":
             start(servers)
         elif options.action == "stop":
@@ -68,7 +78,11 @@ def start(servers: list[KafkaServer | HBaseServer]) -> None:
 def show(servers: list[KafkaServer | HBaseServer], output: str) -> None:
     """Print which servers run, and their addresses."""
     states = {
-        server.name: {"running": server.is_running, "folder": str(server.folder)}
+        server.name: {
+            "running": server.is_running,
+            "folder": str(server.folder),
+            "version": versions.of_data(server.folder),
+        }
         | (server.endpoints if server.is_running else {})
         for server in servers
     }

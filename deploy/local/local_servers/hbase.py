@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-from local_servers import jars
+from local_servers import jars, versions
 from local_servers.errors import ServerError
 from local_servers.probes import hbase_is_ready, thrift_is_ready
 from local_servers.processes import ServerProcess, free_ports
@@ -47,9 +47,10 @@ class HBaseServer:
     Args:
         has_thrift: also start the Thrift servers.
         java_options: additional options of its JVMs.
-        version: of HBase; None for that of hbase.pom.xml.
+        version: of HBase; None for the chosen one.
 
     Attributes:
+        version: of HBase, to start next.
         properties: of HBase and its Thrift servers; override the defaults, from the next start on.
     """
 
@@ -75,7 +76,7 @@ class HBaseServer:
         self._java_options = tuple(java_options)
         self._thrift_heap = thrift_heap
         self.properties = dict(properties or {})
-        self._version = version
+        self.version = versions.chosen(self.name, version)
 
     @property
     def processes(self) -> tuple[ServerProcess, ...]:
@@ -127,8 +128,10 @@ class HBaseServer:
         Start the processes that do not run; call `wait` next.
 
         Raises:
-            ServerError: Java, Maven or the jars are missing.
+            ServerError: Java, Maven or the jars are missing, or the data are of a newer version.
         """
+        is_running = any(process.pid is not None for process in self.processes)
+        versions.remember(self.folder, self.version, is_running=is_running)
         for process in self.processes:
             self.start_one(process)
 
@@ -150,7 +153,7 @@ class HBaseServer:
             *_OPENED,
             *self._java_options,
         ]
-        class_path = f"{self._write_settings()}:{jars.class_path('hbase', version=self._version)}"
+        class_path = f"{self._write_settings()}:{jars.class_path('hbase', version=self.version)}"
         return [*java, f"-Dhbase.log.dir={self.folder}", "-cp", class_path, *main]
 
     def wait(self) -> None:

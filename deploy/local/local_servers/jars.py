@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,8 +16,10 @@ from local_servers.errors import ServerError
 
 _HERE = Path(__file__).resolve().parent
 OLDEST_JAVA = 17  # required by Spark 4 and Kafka 4
-_VERSION = re.compile(r"<version>\d+\.\d+\.\d+</version>")  # of the server; that of the pom itself is 1
-
+_THRIFT_SERVERS = ("3.0.0-alpha-3", "2.6.1", "2.5.8", "2.4.17")
+"""Versions of hbase-thrift for those of HBase without one: a repository may lack the Thrift server of a version."""
+_NO_THRIFT_SERVER = re.compile(r"org\.apache\.hbase:hbase-thrift:jar:")
+_MISSING = re.compile(r"Could not find artifact (\S+)|(\S+:jar:\S+) was not found")
 
 SHORT_LIVED = ("-XX:TieredStopAtLevel=1",)
 """JVM options for a server that runs for minutes: it starts with half the CPU, but its peak rate is lower."""
@@ -58,46 +60,61 @@ def class_path(server: str, poms: Path = _HERE, *, version: str | None = None) -
     Args:
         server: `kafka` or `hbase`, the name of a pom.
         poms: folder of the pom.
-        version: of the server; None for that of the pom.
+        version: of the server, for a pom with a property for it; None for that of the pom.
 
     Raises:
-        ServerError: Maven is missing or failed.
+        ServerError: Maven is missing or failed, or there is no such version.
     """
     pom = (poms / f"{server}.pom.xml").read_text("utf-8")
-    if version is not None:
-        pom = _VERSION.sub(f"<version>{version}</version>", pom)
-    # the name depends on the content of the pom, so a new version never uses old jars
-    folder = cache_folder() / "jars" / f"{server}-{hashlib.sha256(pom.encode()).hexdigest()[:12]}"
+    # the name depends on the content of the pom and the version, so a new version never uses old jars
+    content = pom if version is None else f"{pom}{version}"
+    folder = cache_folder() / "jars" / f"{server}-{hashlib.sha256(content.encode()).hexdigest()[:12]}"
     if not folder.is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with _lock(folder.parent / f"{folder.name}.lock"):
             if not folder.is_dir():
-                _resolve(server, pom, folder)
+                _resolve(server, pom, folder, version)
     # no wildcard: a shared class archive needs a fixed order
     return os.pathsep.join(str(jar) for jar in sorted(folder.glob("*.jar")))
 
 
-def _resolve(server: str, pom: str, folder: Path) -> None:
+def _resolve(server: str, pom: str, folder: Path, version: str | None) -> None:
     maven = shutil.which("mvn")
     if maven is None:
         raise ServerError("Maven is needed to fetch the servers' jars; apt-get install maven")
-    print(f"fetching the jars of {server} with Maven into {folder}", file=sys.stderr, flush=True)
+    name = server if version is None else f"{server} {version}"
+    print(f"fetching the jars of {name} with Maven into {folder}", file=sys.stderr, flush=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
         jars, file = Path(temporary) / "jars", Path(temporary) / "pom.xml"
         file.write_text(pom, "utf-8")
-        done = subprocess.run(
-            [
-                maven, "--batch-mode", "--quiet", "--file", str(file), "dependency:copy-dependencies",
-                "-DincludeScope=runtime", f"-DoutputDirectory={jars}",
-            ],
-            capture_output=True,
-            text=True,
-            check=False,
-        )  # fmt: skip
-        if done.returncode != 0:
-            lines = [line for line in (done.stdout + done.stderr).splitlines() if "ERROR" in line]
-            raise ServerError(f"Maven could not fetch the jars of {server}: {lines[0] if lines else 'no reason given'}")
+        command = [
+            maven, "--batch-mode", "--quiet", "--file", str(file), "dependency:copy-dependencies",
+            "-DincludeScope=runtime", f"-DoutputDirectory={jars}",
+        ]  # fmt: skip
+        if version is not None:
+            command.append(f"-D{server}.version={version}")
+        reason = _reason_of(command)
+        line = (version or "").rpartition(".")[0]
+        thrift = next((each for each in _THRIFT_SERVERS if line and each.startswith(line)), None)
+        if reason is not None and thrift is not None and _NO_THRIFT_SERVER.search(reason):
+            print(f"no Thrift server of {name} is served; taking that of {thrift}", file=sys.stderr, flush=True)
+            reason = _reason_of([*command, f"-Dthrift.version={thrift}"])
+        if reason is not None:
+            missing = _MISSING.search(reason)
+            what = f"there is no {missing[1] or missing[2]}" if missing else reason
+            raise ServerError(
+                f"the jars of {name} cannot be had: {what}"
+                + ("" if version is None else f"; set {server.upper()}_VERSION to a version that Maven finds whole")
+            )
         jars.rename(folder)
+
+
+def _reason_of(command: Sequence[str]) -> str | None:
+    """Why a command of Maven failed; None if it did not."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode == 0:
+        return None
+    return next((line for line in (done.stdout + done.stderr).splitlines() if "ERROR" in line), "no reason given")
 
 
 @contextmanager

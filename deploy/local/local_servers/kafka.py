@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from local_servers import jars
+from local_servers import jars, versions
 from local_servers.errors import ServerError
 from local_servers.probes import kafka_is_ready
 from local_servers.processes import ServerProcess, free_ports
@@ -24,7 +24,7 @@ class KafkaServer:
     Args:
         properties: of the broker, besides or instead of those that `_write_settings` has.
         java_options: additional options of its JVM.
-        version: of Kafka; None for that of kafka.pom.xml.
+        version: of Kafka; None for the chosen one.
         cluster: id of the cluster, the same for all its brokers; a new one if None.
         listeners: name -> security protocol of additional listeners; `properties` has their certificates and users.
     """
@@ -49,7 +49,7 @@ class KafkaServer:
         self._heap = heap
         self._java_options = tuple(java_options)
         self._properties = properties or {}
-        self._version = version
+        self.version = versions.chosen(self.name, version)
 
     @property
     def port(self) -> int:
@@ -80,11 +80,13 @@ class KafkaServer:
         Start the process; call `wait` next.
 
         Raises:
-            ServerError: Java, Maven or the jars are missing, or the storage cannot be formatted.
+            ServerError: Java, Maven or the jars are missing, the storage cannot be formatted, or the data are of a
+                newer version.
         """
+        versions.remember(self.folder, self.version, is_running=self.is_running)
         if self.is_running:
             return
-        java, class_path = jars.java(), jars.class_path("kafka", version=self._version)
+        java, class_path = jars.java(), jars.class_path("kafka", version=self.version)
         self.folder.mkdir(parents=True, exist_ok=True)
         settings = self._write_settings()
         log = ["-Dlog4j2.level=WARN", "-Djava.awt.headless=true"]
