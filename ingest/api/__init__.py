@@ -99,6 +99,7 @@ from ingest.api.source import (
     Tombstones,
 )
 from ingest.api.store import Capabilities, FileStore, FrozenView, Store
+from ingest.api.unread import UnreadError
 
 __all__ = [
     "ALL_TIMES",
@@ -197,6 +198,7 @@ __all__ = [
     "TimeRange",
     "Tombstones",
     "TopicPartition",
+    "UnreadError",
     "UpdatesChangedError",
     "UpdatesDifferError",
     "WriteCounts",

@@ -10,6 +10,7 @@ Every error this product raises on purpose, and its disposition.
     ├── CatalogError               STOP   no such component, import failed, package missing
     ├── EventError                 DIVERT this event can never pass; the pipeline continues
     │   ├── DecodeError                   the record is not an event
+    │   ├── UnreadError                   the source could not read records from a place on
     │   ├── DecorateError                 a decorator refused it
     │   ├── DecorateBugError              a decorator raised an unexpected exception
     │   ├── ExpressionError               %{...} has no value here

@@ -47,11 +47,14 @@ class Decoding:
 
     Attributes:
         max_event_bytes: largest value of a record.
+        has_unread: whether a record without a value stands for records that could not be read, if it has headers. Only
+            for a source whose own records have none.
     """
 
     format: Format = Format.RAW
     max_event_bytes: int = DEFAULT_EVENT_BYTES
     tombstones: Tombstones = Tombstones.DROP
+    has_unread: bool = False
 
 
 class SourceSettings(Model):

@@ -116,6 +116,7 @@ def show(
             out.note(f"the value is in the body store; '{whole}' has it, as 'ingest explain' needs it", "yellow")
         return
     record = dead_letter.record
+    unread = dead_letter.unread
     facts = [
         ("id", dead_letter.id),
         ("pipeline", dead_letter.pipeline),
@@ -123,6 +124,7 @@ def show(
         ("error", f"{dead_letter.code}: {dead_letter.message}"),
         ("batch", moment(dead_letter.batch_time_ms)),
         ("record", f"{record.topic}, partition {record.partition}, offset {record.offset}"),
+        ("not read", "" if unread is None else f"from offset {record.offset:,} {_up_to(unread.end)}"),
         ("events", "" if dead_letter.events == 1 else f"{dead_letter.events:,} failed alike; this is the first"),
         ("time", moment(record.timestamp_ms)),
         ("key", "" if record.key is None else readable(record.key)),
@@ -140,10 +142,11 @@ def show(
     kept, whole = entry.dead_letter.body, "" if entry.dead_letter.body is None else " --body"
     if kept is not None:
         out.next(f"ingest body get {file} {kept.table} {kept.id} --to PATH")
-    out.next(
-        f"ingest dead-letters show {target} {position}{whole} --output json | ingest explain {target} --events -",
-        f"ingest dead-letters replay {target} {position}",
-    )
+    if unread is None:
+        out.next(
+            f"ingest dead-letters show {target} {position}{whole} --output json | ingest explain {target} --events -"
+        )
+    out.next(f"ingest dead-letters replay {target} {position}")
 
 
 def replay(  # noqa: PLR0913 - the options of the command
@@ -275,6 +278,8 @@ def _row(entry: "Entry") -> tuple[str, ...]:
         event += f" ({dead_letter.events:,} events)"
     if dead_letter.body is not None:
         event += f" ({dead_letter.body.length:,} bytes, body {dead_letter.body.id})"
+    if dead_letter.unread is not None:
+        event += f" {_up_to(dead_letter.unread.end)}"
     return (
         entry.position,
         moment(dead_letter.batch_time_ms),
@@ -286,10 +291,17 @@ def _row(entry: "Entry") -> tuple[str, ...]:
     )
 
 
+def _up_to(end: int | None) -> str:
+    """The end of records that could not be read."""
+    return "to the end" if end is None else f"up to offset {end:,}"
+
+
 def _value(dead_letter: "DeadLetter") -> str:
     from ingest.reference.readable import readable
 
     body, value = dead_letter.body, dead_letter.record.value
+    if dead_letter.unread is not None:
+        return ""
     if body is not None:
         return f'{counted(body.length, "byte")}: body {body.id} of table "{body.table}"'
     return "null" if value is None else readable(value)
@@ -326,8 +338,8 @@ def _plain(entry: "Entry") -> dict[str, object]:
 
 
 def _explainable(dead_letter: "DeadLetter") -> dict[str, object]:
-    """The record as an input of `explain`, which refuses one whose value is in a body store."""
+    """The record as an input of `explain`, which refuses one whose value is in a body store or could not be read."""
     import orjson
 
     content = orjson.loads(dead_letter.to_json())
-    return {name: content[name] for name in ("record", "body") if name in content}
+    return {name: content[name] for name in ("record", "body", "unread") if name in content}

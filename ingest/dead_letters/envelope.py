@@ -5,7 +5,7 @@ Events of one record that failed in one component with one code have one dead le
 attributes are those of the first. As JSON it is one line; bytes are text if they are UTF-8, else `{"b64": …}`. The
 keys, in this order::
 
-    format         1, or 2 if there is a `body`; a reader refuses any other number
+    format         1, 2 if there is a `body`, or 3 if there is `unread`; a reader refuses any other number
     product        version that wrote it
     id             topic/partition/offset/fan-out/component; the same if it is published again
     pipeline       its name
@@ -20,13 +20,15 @@ keys, in this order::
                    larger than 1 MiB, and the message says so
     pointer        place of the complete dead letter, if this one was cut to fit; else null
     body           {table, id, length}: the value of the record is this body in the body store of the table, and null
-                   in the record; missing in format 1
+                   in the record; only in format 2
+    unread         {end}: the source could not read its records from the place of `record` up to the offset `end`, or
+                   null if that is not known, and the dead letter has none of their bytes; only in format 3
     record         {topic, partition, offset, timestamp_ms, key, value, headers: [[name, value], …]}
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -38,25 +40,40 @@ from ingest.dead_letters.bodies import DeadLetterBody, reference_of
 FORMAT = 1
 BODY_FORMAT = 2
 """Of dead letters with a body: an earlier version would replay them with an empty value."""
+UNREAD_FORMAT = 3
+"""Of dead letters by place: an earlier version would replay them as a record without a value."""
 MAX_MESSAGE_CHARS = 4_000  # an error that quotes a body must not double the size of the dead letter
+
+
+class UnreadRange(NamedTuple):
+    """
+    Records that a source could not read: those from the place of the dead letter's record.
+
+    Attributes:
+        end: offset at which they end, above that of the last one; None if it is not known.
+    """
+
+    end: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadLetter:
     """
-    A failed event, or all events of a record that failed in one component with one code.
+    A failed event, or all events of a record that failed in one component with one code; or a place by itself, of
+    records that the source could not read.
 
     For several events it describes the failure of the first one.
 
     Attributes:
-        record: as the source read it; without key, value and headers if there is a `pointer`, without the value if
-            there is a `body`.
+        record: as the source read it; without key, value and headers if there is a `pointer` or `unread`, without the
+            value if there is a `body`.
         fan_out: number among the events made of the record, 0 without a fan-out.
         attributes: of the event when it failed; empty if the record could not be decoded.
         component: name or label of the sink or decorator, "source" if the record could not be decoded.
         batch_time_ms: of the micro-batch in which it failed.
         pointer: place of the complete dead letter; None if this is the complete one.
         body: where the value of the record is; None if the record has it.
+        unread: which records could not be read, from the place of `record`; None if `record` is one that was read.
         events: number of events.
         product: version that wrote it.
     """
@@ -72,6 +89,7 @@ class DeadLetter:
     fingerprint: str
     pointer: str | None = None
     body: DeadLetterBody | None = None
+    unread: UnreadRange | None = None
     events: int = 1
     product: str = __version__
 
@@ -114,9 +132,10 @@ class DeadLetter:
         """One line, without the line feed."""
         record = self.record
         body = {} if self.body is None else {"body": self.body._asdict() | {"table": _plain(self.body.table)}}
+        unread = {} if self.unread is None else {"unread": self.unread._asdict()}
         return orjson.dumps(
             {
-                "format": FORMAT if self.body is None else BODY_FORMAT,
+                "format": UNREAD_FORMAT if unread else BODY_FORMAT if body else FORMAT,
                 "product": self.product,
                 "id": self.id,
                 "pipeline": _plain(self.pipeline),
@@ -130,6 +149,7 @@ class DeadLetter:
                 "attributes": [[_name(name), to_notation(value)] for name, value in self.attributes.items()],
                 "pointer": None if self.pointer is None else _plain(self.pointer),
                 **body,
+                **unread,
                 "record": {
                     "topic": _name(record.topic),
                     "partition": record.partition,
@@ -152,9 +172,9 @@ class DeadLetter:
         """
         try:
             content = orjson.loads(line)
-            if content["format"] not in {FORMAT, BODY_FORMAT}:
+            if content["format"] not in {FORMAT, BODY_FORMAT, UNREAD_FORMAT}:
                 raise IntegrityError(
-                    f"dead letter has format {content['format']!r}, this version reads {FORMAT} and {BODY_FORMAT}",
+                    f"dead letter has format {content['format']!r}, this version reads {FORMAT} to {UNREAD_FORMAT}",
                     hint="read it with the version that wrote it or a later one",
                 )
             return cls(
@@ -172,6 +192,7 @@ class DeadLetter:
                 fingerprint=_text(content["fingerprint"]),
                 pointer=None if content["pointer"] is None else _text(content["pointer"]),
                 body=_body_of(content) if content["format"] == BODY_FORMAT else None,
+                unread=_unread_of(content) if content["format"] == UNREAD_FORMAT else None,
                 product=_text(content["product"]),
             )
         except (ValueError, TypeError, KeyError, DecodeError) as error:
@@ -203,6 +224,14 @@ def _body_of(content: Mapping[str, Any]) -> DeadLetterBody:
     if not body.is_valid() or content["record"]["value"] is not None:
         raise ValueError(f"{body} is not the body of a dead letter")
     return body
+
+
+def _unread_of(content: Mapping[str, Any]) -> UnreadRange:
+    end = content["unread"]["end"]
+    unread = UnreadRange(None if end is None else _integer(end))
+    if content["record"]["value"] is not None:
+        raise ValueError(f"{unread} has a value")
+    return unread
 
 
 def _plain(text: str, limit: int | None = None) -> str:

@@ -184,7 +184,7 @@ def batches_of(
                 if entry.needs_body:
                     others.append(entry)
                 continue
-            if entry.dead_letter.pointer is not None:
+            if entry.dead_letter.pointer is not None or entry.dead_letter.unread is not None:
                 cut.append(entry.position)
                 continue
             if (reason := SkipReason.RUNS_AGAIN if is_unacknowledged else skip_reason(entry)) is not None:

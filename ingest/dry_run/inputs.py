@@ -56,6 +56,10 @@ def inputs_of(lines: Iterable[bytes], name: str = "events") -> Iterator[Given]:
                 "ingest explain FILE --events -'"
             )
             raise _bad([Problem(Kind.MISSING_FIELD, Place(name, number, 1), text, hint)])
+        if "unread" in content and "record" in content:
+            text = "the source could not read the records of this dead letter, and it has none of their bytes"
+            hint = "'ingest dead-letters replay' reads them again"
+            raise _bad([Problem(Kind.MISSING_FIELD, Place(name, number, 1), text, hint)])
         try:
             yield Given.model_validate(content)
         except ValidationError as error:

@@ -21,9 +21,10 @@ from ingest.api import (
     Record,
     TaskSink,
     TaskSpec,
+    UnreadError,
 )
 from ingest.dead_letters.buffer import DeadLetterBuffer
-from ingest.dead_letters.envelope import DeadLetter
+from ingest.dead_letters.envelope import DeadLetter, UnreadRange
 from ingest.expressions import Condition
 from ingest.pipeline.chain import Chain, Dropped, Failed, Outcome, StillBuffered
 from ingest.pipeline.splits import Split, by_rank, by_split
@@ -291,7 +292,9 @@ class Task:
             except IngestError:
                 raise
             except BaseException as bug:  # noqa: BLE001 - as in the chain: a bug costs its event, not the pipeline
-                failures.append((_bug_in(bug, binding, event.origin), binding))
+                name, module, provider = binding.name, binding.module, binding.provider
+                found = _bug_of(bug, name, module, event.origin, code="sink_bug", provider=provider)
+                failures.append((found, binding))
             else:
                 if reason is None:
                     stored = True
@@ -351,7 +354,8 @@ class Task:
                 counts.dead_lettered[error.code] += counted
                 self._dead_letters.add(
                     DeadLetter(
-                        record=record,
+                        record=record._replace(headers=()) if isinstance(error, UnreadError) else record,
+                        unread=UnreadRange(error.end) if isinstance(error, UnreadError) else None,
                         fan_out=fan_out,
                         attributes={} if event is None else event.attributes,
                         pipeline=self._pipeline,
@@ -376,10 +380,6 @@ class Task:
             logger(__name__).error(
                 "a component has a bug", pipeline=self._pipeline, component=component, exc_info=cause
             )
-
-
-def _bug_in(bug: BaseException, binding: SinkBinding, origin: Origin) -> DecorateBugError:
-    return _bug_of(bug, binding.name, binding.module, origin, code="sink_bug", provider=binding.provider)
 
 
 def _bug_of(

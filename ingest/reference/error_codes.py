@@ -365,6 +365,10 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         api.DecorateError,
         "A group of the pattern did not match, with on_unmatched: error.",
     ),
+    "unread": (
+        api.UnreadError,
+        "A source could not read its records from a place on; their dead letter is the place, without their bytes.",
+    ),
     "worker_late": (
         api.SourceUnavailableError,
         "A Python process of Spark took more than 10 seconds, Spark's limit, to start and connect.",

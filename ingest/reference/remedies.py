@@ -272,6 +272,7 @@ REMEDIES: Mapping[str, str] = {
     "change_too_large": "Divide the event, or write to a table without `feed`.",
     "feed_undeclared": "Declare `feed` of the table, or start its pipeline without `feed`, which closes the feed.",
     "rollback_of_feed": "Remove `feed` of the table and start its pipeline, which closes the feed; then roll back.",
+    "unread": "Repair what the source reads; then replay the dead letters.",
     "updates_changed": "Declare `updates` as they are recorded; the pipeline resumes by itself. If the table has no "
     "rows, declare it without `updates` under `tables`, and restart the pipeline.",
     "updates_differ": "Declare `updates` as they are recorded, or write to a new table.",

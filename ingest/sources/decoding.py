@@ -36,6 +36,7 @@ from ingest.api import (
 from ingest.api.notation import from_notation
 from ingest.formats.headers import take_core_fields
 from ingest.formats.json_text import attributes_of, read_json, write_json
+from ingest.sources.unread import unread_error
 
 
 class Existing(StrEnum):
@@ -59,6 +60,7 @@ class Decoder:
         existing: `error` creates events whose attributes can be set only once.
         max_event_bytes: maximum size of a record's value.
         tombstones: the action for a record without a value.
+        has_unread: see `ingest.api.source.Decoding`.
 
     Attributes:
         event_class: class of the events, which depends on `existing`.
@@ -71,12 +73,14 @@ class Decoder:
         existing: str = Existing.REPLACE,
         max_event_bytes: int = 1 << 20,
         tombstones: str = Tombstones.DROP,
+        has_unread: bool = False,
     ) -> None:
         self._format = Format(format)
         self._content: _Content | None = {Format.JSON: _from_envelope, Format.FLUME_AVRO: _from_avro}.get(self._format)
         self.event_class: type[Event] = WriteOnceEvent if Existing(existing) is Existing.ERROR else Event
         self._max_event_bytes = max_event_bytes
         self._tombstones = Tombstones(tombstones)
+        self._has_unread = has_unread
 
     def decode(self, record: Record) -> Event | str:
         """
@@ -84,10 +88,13 @@ class Decoder:
 
         Raises:
             DecodeError: the record cannot be decoded.
+            UnreadError: it stands for records that could not be read.
         """
         topic, partition, offset, key, value, timestamp_ms, headers = record
         tombstone = value is None
         if value is None:
+            if headers and self._has_unread:
+                raise unread_error(record)
             if self._tombstones is Tombstones.DROP:
                 return "tombstone"
             if self._tombstones is Tombstones.ERROR:

@@ -17,7 +17,7 @@ class FilesSourceSettings(SourceSettings):
     @property
     def decoding(self) -> Decoding:
         """The decoding options; a line is never a tombstone."""
-        return Decoding(self.format, self.max_event_bytes)
+        return Decoding(self.format, self.max_event_bytes, has_unread=True)
 
     @property
     def summary(self) -> str:

@@ -14,7 +14,11 @@ from tests.support.environments import ROOT
 PAGE = (ROOT / "docs/stability.md").read_text("utf-8")
 FORMATS = {
     "checkpoint and batch times of a pipeline": [checkpoint.FORMAT.decode()],
-    "dead letters, in files and in a topic": [str(envelope.FORMAT)],
+    "dead letters, in files and in a topic": [
+        str(envelope.FORMAT),
+        str(envelope.BODY_FORMAT),
+        str(envelope.UNREAD_FORMAT),
+    ],
     "RocksDB store": [one.decode() for one in tables.FORMATS],
 }
 
@@ -24,7 +28,8 @@ def test_formats_are_those_of_the_code(state: str) -> None:
     cells = next(line.split(" | ") for line in PAGE.splitlines() if line.startswith(f"| {state} |"))
     assert re.findall(r"\d+", cells[1]) == FORMATS[state]
     newer = int(FORMATS[state][-1]) + 1
-    read = " and ".join(f'"?{one}"?' for one in FORMATS[state])
+    first, *others = (f'"?{one}"?' for one in FORMATS[state])
+    read = f"{first} to {others[-1]}" if len(others) > 1 else " and ".join([first, *others])
     assert re.search(rf'format "?{newer}"?, this version reads {read}`, exit code 5', cells[3])
 
 

@@ -71,9 +71,9 @@ def test_newer_checkpoint_is_refused_by_name(version: str, tmp_path: Path) -> No
 def test_newer_dead_letter_is_refused_by_name(version: str, tmp_path: Path) -> None:
     ingest = Folder(golden.unpack(version, tmp_path))
     (file,) = (tmp_path / "data/state/dead-letters/ticks").glob("*.jsonl")
-    file.write_bytes(file.read_bytes().replace(b'"format":1,', b'"format":3,'))
+    file.write_bytes(file.read_bytes().replace(b'"format":1,', b'"format":4,'))
     refused = ingest("dead-letters", "list", "pipeline.yaml", code=IntegrityError.exit_code)
-    assert "dead letter has format 3, this version reads 1 and 2" in refused.stderr
+    assert "dead letter has format 4, this version reads 1 to 3" in refused.stderr
 
 
 def test_newer_store_is_refused_by_name(version: str, tmp_path: Path) -> None:

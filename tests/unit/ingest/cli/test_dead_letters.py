@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from ingest.api import Record
-from ingest.dead_letters.envelope import DeadLetter
+from ingest.dead_letters.envelope import DeadLetter, UnreadRange
 from ingest.dead_letters.files import FileDeadLetters
 from ingest.dead_letters.queue import Mark, ReplayOutcome
 from ingest.dead_letters.replay import SkipReason
@@ -154,6 +154,40 @@ class TestSeveralEvents:
     def test_show_shows_the_number_of_events(self, ingest, position):
         shown = ingest("dead-letters", "show", FILE, position).out
         assert "1,100 failed alike; this is the first" in shown
+
+
+class TestUnread:
+    """A dead letter by place, of records that could not be read."""
+
+    @pytest.fixture(params=[None, 90_000])
+    def end(self, request):
+        return request.param
+
+    @pytest.fixture
+    def position(self, pipeline, end):
+        letter = dead_letter(4_000, None, "damaged_file", 1000)
+        record = letter.record._replace(key=None, headers=())
+        queue = FileDeadLetters(pipeline / "data" / "state", "ticks")
+        queue.publish([replace(letter, record=record, attributes={}, unread=UnreadRange(end)).to_json()], 0, 1000)
+        return next(queue.entries()).position
+
+    def test_list_shows_how_far_they_go(self, ingest, position, end):
+        up_to = "to the end" if end is None else "up to offset 90,000"
+        assert f"ticks/monday.txt/0/4000 {up_to}" in ingest("dead-letters", "list", FILE).out
+        assert ingest("dead-letters", "list", FILE, "--output", "json").json["unread"] == {"end": end}
+
+    def test_show_shows_how_far_they_go_and_no_value(self, ingest, position, end):
+        result = ingest("dead-letters", "show", FILE, position)
+        up_to = "to the end" if end is None else "up to offset 90,000"
+        assert f"from offset 4,000 {up_to}" in result.out
+        assert "value" not in result.out
+        assert "explain" not in result.err
+
+    def test_explain_refuses_it(self, ingest, position, pipeline):
+        (pipeline / "one.jsonl").write_text(ingest("dead-letters", "show", FILE, position, "--output", "json").out)
+        result = ingest("explain", FILE, "--events", "one.jsonl")
+        assert result.code == 2
+        assert "it has none of their bytes" in result.err
 
 
 class TestReplay:

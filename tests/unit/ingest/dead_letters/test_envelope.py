@@ -1,6 +1,7 @@
 """The envelope of a dead letter."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -10,7 +11,7 @@ from ingest import __version__
 from ingest.api import IntegrityError, Record
 from ingest.api.notation import name_from_bytes
 from ingest.dead_letters.bodies import DeadLetterBody, pipeline_of
-from ingest.dead_letters.envelope import MAX_MESSAGE_CHARS, DeadLetter
+from ingest.dead_letters.envelope import MAX_MESSAGE_CHARS, DeadLetter, UnreadRange
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 NAMES = st.binary(max_size=20).map(name_from_bytes)
@@ -43,7 +44,14 @@ WHOLE_LETTERS = st.builds(
     events=st.integers(1, 2**31 - 1),
     product=UNICODE,
 )
-LETTERS = WHOLE_LETTERS | st.builds(DeadLetter.with_body, WHOLE_LETTERS, BODIES)
+UNREAD_LETTERS = st.builds(
+    lambda letter, unread: replace(
+        letter, record=letter.record._replace(key=None, value=None, headers=()), attributes={}, unread=unread
+    ),
+    WHOLE_LETTERS,
+    st.builds(UnreadRange, st.none() | st.integers(0, 2**63 - 1)),
+)
+LETTERS = WHOLE_LETTERS | st.builds(DeadLetter.with_body, WHOLE_LETTERS, BODIES) | UNREAD_LETTERS
 BODY = DeadLetterBody("events", "ab" * 32, 70_000_000)
 
 
@@ -111,6 +119,30 @@ def test_line_with_a_body_has_keys_in_the_documented_order():
     content = json.loads(dead_letter().with_body(BODY).to_json())
     assert list(content)[-4:] == ["attributes", "pointer", "body", "record"]
     assert content["body"] == {"table": "events", "id": "ab" * 32, "length": 70_000_000}
+
+
+@given(UNREAD_LETTERS)
+def test_only_a_dead_letter_by_place_has_format_3(each):
+    content = json.loads(each.to_json())
+    assert (content["format"], content["unread"], content["record"]["value"]) == (3, {"end": each.unread.end}, None)
+    assert list(content)[-4:] == ["attributes", "pointer", "unread", "record"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"unread": None},
+        {"unread": {}},
+        {"unread": {"end": "1"}},
+        {"record": json.loads(dead_letter().to_json())["record"]},
+        {"format": 4},
+    ],
+)
+def test_damaged_dead_letter_by_place_is_refused(change):
+    record = dead_letter().record._replace(key=None, value=None, headers=())
+    content = json.loads(dead_letter(record=record, unread=UnreadRange(20)).to_json())
+    with pytest.raises(IntegrityError):
+        DeadLetter.from_json(json.dumps(content | change).encode())
 
 
 @given(LETTERS, LETTERS)

@@ -31,11 +31,12 @@ from ingest.api import (
     StoreUnavailableError,
     TableSpec,
     Tombstones,
+    UnreadError,
     WriteRejectedError,
 )
 from ingest.config.model import Component
 from ingest.dead_letters.budget import ErrorBudget
-from ingest.dead_letters.envelope import DeadLetter
+from ingest.dead_letters.envelope import DeadLetter, UnreadRange
 from ingest.observe.logs import set_up
 from ingest.pipeline.in_process import InProcessHost
 from ingest.pipeline.loop import MicroBatch, StoppedError, run_until_durable
@@ -45,6 +46,7 @@ from ingest.plan.assemble import live_task
 from ingest.plan.plan import Plan
 from ingest.receipt import Counts, Receipt, TaskStatus
 from ingest.sources.decoding import Decoder
+from ingest.sources.unread import unread_record
 from sinks.hbase.settings import HBaseSettings
 from sinks.mapping.attr2hbase import Attr2HBase
 from sinks.mapping.mapper import Skipped
@@ -175,6 +177,21 @@ def test_bug_of_a_decorator_is_logged_once_with_its_traceback(spec, capsys):
     lines = capsys.readouterr().err
     assert lines.count("a component has a bug") == 1
     assert "unforeseen" in lines
+
+
+def test_records_that_could_not_be_read_are_a_dead_letter_by_place(spec):
+    error = UnreadError("it is truncated", end=90, code="damaged_file")
+    unread = unread_record(("/b.gz", 0, 20), 500, error)
+    receipt = live_task(plan(decorators=TICK, decoding=Decoding(has_unread=True))).run(
+        [record("a", "1:2"), unread], spec
+    )
+    (line,) = receipt.dead_letters
+    letter = DeadLetter.from_json(line)
+    assert letter.record == Record("/b.gz", 0, 20, b"", None, 500, ())
+    assert (letter.unread, letter.code, letter.message) == (UnreadRange(90), "damaged_file", "it is truncated")
+    assert (letter.component, letter.attributes) == ("source", {})
+    assert (receipt.counts.records, receipt.counts.failed, receipt.counts.stored) == (2, 1, 1)
+    assert receipt.counts.dead_lettered == Counter(damaged_file=1)
 
 
 class BuggyDecoder(Decoder):

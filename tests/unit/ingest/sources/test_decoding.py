@@ -10,8 +10,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.api import DecodeError, DecorateError, Event, Origin, Priority, Record, WriteOnceEvent, nanos_of
+from ingest.api import (
+    DecodeError,
+    DecorateError,
+    Event,
+    Origin,
+    Priority,
+    Record,
+    UnreadError,
+    WriteOnceEvent,
+    nanos_of,
+)
 from ingest.sources.decoding import Decoder
+from ingest.sources.unread import unread_record
 
 AVRO = {
     "type": "record",
@@ -28,6 +39,21 @@ def avro(headers, body):
     out = io.BytesIO()
     fastavro.schemaless_writer(out, AVRO, {"headers": headers, "body": body})
     return out.getvalue()
+
+
+class TestUnread:
+    @given(st.text(), st.none() | st.integers(0, 2**63 - 1), st.booleans(), st.sampled_from(["unread", "damaged_file"]))
+    def test_error_of_the_reader_arrives(self, message, end, is_certain, code):
+        sent = unread_record(("/a.gz", 0, 7), 5, UnreadError(message, end=end, is_certain=is_certain, code=code))
+        assert (sent.place, sent.value, sent.timestamp_ms) == (("/a.gz", 0, 7), None, 5)
+        with pytest.raises(UnreadError) as caught:
+            Decoder(has_unread=True).decode(sent)
+        error = caught.value
+        assert (error.message, error.end, error.is_certain, error.code) == (message, end, is_certain, code)
+
+    @pytest.mark.parametrize(("has_unread", "headers"), [(False, (("unread", b"{}"),)), (True, ())])
+    def test_other_records_without_a_value_are_tombstones(self, has_unread, headers):
+        assert Decoder(has_unread=has_unread).decode(record(None, headers=headers)) == "tombstone"
 
 
 class TestRaw:
