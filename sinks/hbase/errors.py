@@ -30,6 +30,8 @@ class Kind(Enum):
     NO_TABLE = "no_table"
     DISABLED = "disabled"
     READ_ONLY = "read_only"
+    REPLICATED = "replicated"
+    """The family is replicated, which needs the write-ahead log that the row skips; only HBase 3 refuses it."""
     QUOTA = "quota"
     DENIED = "denied"
     INCOMPATIBLE = "incompatible"
@@ -63,6 +65,12 @@ _FAILURES = {
     Kind.DISABLED: _Failure(StoreRefusedError, 'table "{table}" is disabled', "enable '{table}' in the hbase shell"),
     Kind.READ_ONLY: _Failure(
         StoreRefusedError, 'table "{table}" is read only', "alter '{table}', READONLY => false in the hbase shell"
+    ),
+    Kind.REPLICATED: _Failure(
+        StoreRefusedError,
+        'a family of table "{table}" is replicated, and HBase 3 refuses rows without the write-ahead log: {reason}',
+        "leave `durability: skip` and `write_to_wal: false` out of the sink, or alter '{table}', "
+        "{NAME => 'FAMILY', REPLICATION_SCOPE => 0} in the hbase shell",
     ),
     Kind.QUOTA: _Failure(StoreRefusedError, "a quota of space is used up: {reason}"),
     Kind.DENIED: _Failure(

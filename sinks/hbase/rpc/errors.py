@@ -29,6 +29,7 @@ _CLASSES = {
         Kind.TOO_LARGE: "RequestTooBigException RowTooBigException",
         Kind.NO_TABLE: "TableNotFoundException NamespaceNotFoundException",
         Kind.DISABLED: "TableNotEnabledException",
+        Kind.REPLICATED: "InvalidMutationDurabilityException",
         Kind.QUOTA: "SpaceLimitingException QuotaExceededException",
         Kind.DENIED: "AccessDeniedException AccessControlException",
         Kind.INCOMPATIBLE: "FatalConnectionException BadAuthException WrongVersionException "

@@ -73,6 +73,7 @@ RULES = (
     ),
     Rule("disabled", r"TableNotEnabledException|TableNotEnabled|is disabled", Kind.DISABLED),
     Rule("read_only", r"region is read only", Kind.READ_ONLY),
+    Rule("replicated", r"InvalidMutationDurabilityException", Kind.REPLICATED),
     Rule("quota", r"SpaceLimitingException|QuotaExceededException", Kind.QUOTA),
     Rule("denied", r"AccessDeniedException|AccessControlException", Kind.DENIED),
     Rule(
@@ -109,6 +110,10 @@ RULES = (
 
 _FRAME = re.compile(r"^\s+at .*\n?", re.MULTILINE)  # of a Java stack trace
 _WRAPPING = re.compile(r"^\S*RetriesExhaustedWithDetailsException: ")
+_ATTEMPTS = re.compile(r"RetriesExhaustedException: Failed after attempts=\d+, exceptions:\s*\Z")
+"""The first line of a text that lists attempts, as for all writes with HBase 3; each has a line of its own."""
+_ATTEMPT = re.compile(r"^\S+Z, (?:.*?, )?((?:\w+\.)+\w+(?:Exception|Error)\b.*)", re.MULTILINE)
+_TWICE = re.compile(r"^(\S+: )\1")
 
 
 def translated(
@@ -142,8 +147,15 @@ def translated(
 def error_of(text: str, table: str) -> IngestError:
     """Our error for a server's text."""
     kind = rule_for(text, table).kind
-    reason = _WRAPPING.sub("", text).partition("\n")[0] or "no reason given"
-    return error_of_kind(kind, table, reason)
+    return error_of_kind(kind, table, reason_of(text) or "no reason given")
+
+
+def reason_of(text: str) -> str:
+    """The line of a server's text that says why; that of the last attempt, if it lists several."""
+    first, _, rest = text.partition("\n")
+    if _ATTEMPTS.search(first) and (attempts := _ATTEMPT.findall(rest)):
+        first = attempts[-1]
+    return _TWICE.sub(r"\1", _WRAPPING.sub("", first))
 
 
 def rule_for(text: str, table: str) -> Rule:

@@ -21,6 +21,7 @@ from sinks.hbase.thrift.errors import error_of
         "TableNotFoundException: t",
         "TableNotEnabledException: t",
         "DoNotRetryIOException: region is read only",
+        "regionserver.InvalidMutationDurabilityException: Mutation's durability is SKIP_WAL",
         "quotas.SpaceLimitingException: NO_WRITES",
         "security.AccessDeniedException: Insufficient permissions",
         "ipc.UnsupportedCellCodecException: c",

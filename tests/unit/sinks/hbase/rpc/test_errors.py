@@ -29,6 +29,7 @@ HBASE = "org.apache.hadoop.hbase."
         ("DoNotRetryIOException", "region is read only", Kind.READ_ONLY, StoreRefusedError),
         ("DoNotRetryIOException", "another problem", Kind.UNAVAILABLE, StoreUnavailableError),
         ("TableNotFoundException", "t", Kind.NO_TABLE, NoTableError),
+        ("regionserver.InvalidMutationDurabilityException", "SKIP_WAL", Kind.REPLICATED, StoreRefusedError),
         ("quotas.SpaceLimitingException", "NO_WRITES", Kind.QUOTA, StoreRefusedError),
         ("security.AccessDeniedException", "Insufficient permissions", Kind.DENIED, StoreRefusedError),
         ("UnknownScannerException", "id 5", Kind.SCANNER_GONE, StoreUnavailableError),

@@ -19,7 +19,7 @@ from ingest.api import (
 )
 from sinks.hbase.client import TableExistsError
 from sinks.hbase.errors import read_error, schema_error
-from sinks.hbase.thrift.errors import RULES, error_of, rule_for, text_of, translated
+from sinks.hbase.thrift.errors import RULES, error_of, reason_of, rule_for, text_of, translated
 from sinks.hbase.thrift.thrift1 import AlreadyExists, HBaseIOError, IllegalArgument
 
 KINDS = {
@@ -30,6 +30,7 @@ KINDS = {
     "no_table": NoTableError,
     "disabled": StoreRefusedError,
     "read_only": StoreRefusedError,
+    "replicated": StoreRefusedError,
     "quota": StoreRefusedError,
     "denied": StoreRefusedError,
     "cluster": StoreRefusedError,
@@ -38,6 +39,7 @@ KINDS = {
     "final": WriteRejectedError,
     "other": StoreUnavailableError,
 }
+HBASE = "org.apache.hadoop.hbase."
 FAILED = "org.apache.hadoop.hbase.client.RetriesExhaustedWithDetailsException: Failed "
 
 
@@ -75,6 +77,48 @@ def test_text_of_the_server(name: str) -> None:
     assert (rule_for(text, table).name, type(error)) == (rule, KINDS[rule])
     assert "\n" not in str(error)
     assert len(str(error)) < 500
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        (
+            "replicated-puts",
+            f"{HBASE}regionserver.InvalidMutationDurabilityException: Mutation's durability is SKIP_WAL",
+        ),
+        ("no_family-attempts", f"{HBASE}regionserver.NoSuchColumnFamilyException: Column family no does not exist"),
+        ("no_table-attempts", f"{HBASE}TableNotFoundException: t1"),
+        ("unavailable-initializing", f"{HBASE}PleaseHoldException: Master is initializing"),
+        ("unavailable-starting", "Failed 1 action: ConnectException: 1 time, servers with issues: "),
+    ],
+)
+def test_reason_is_that_of_the_last_attempt(name: str, reason: str) -> None:
+    assert reason_of(CAPTURED[name].text).startswith(reason)
+    assert reason_of(CAPTURED[name].text).count("Exception") == reason.count("Exception")
+
+
+def test_reason_of_several_attempts_is_the_last_one() -> None:
+    text = (
+        "org.apache.hadoop.hbase.client.RetriesExhaustedException: Failed after attempts=2, exceptions:\n"
+        "2026-11-29T04:57:14.432Z, host,1,2, org.apache.hadoop.hbase.NotServingRegionException: r1 is not online\n"
+        "\tat org.apache.hadoop.hbase.X.y(X.java:1)\n\n"
+        "2026-11-29T04:57:14.560Z, host,1,2, java.net.ConnectException: Call to host:1 failed, refused\n"
+        "\tat org.apache.hadoop.hbase.X.z(X.java:1)\n\n"
+        "Caused by: java.net.ConnectException: another line\n"
+    )
+    assert reason_of(text) == "java.net.ConnectException: Call to host:1 failed, refused"
+
+
+def test_attempts_that_cannot_be_read_leave_the_first_line() -> None:
+    text = "org.apache.hadoop.hbase.client.RetriesExhaustedException: Failed after attempts=1, exceptions:\n?\n"
+    assert reason_of(text) == text.partition("\n")[0]
+
+
+def test_error_of_a_replicated_family_names_the_remedy() -> None:
+    error = error_of(CAPTURED["replicated-puts"].text, "t1")
+    assert error.message.startswith('a family of table "t1" is replicated')
+    assert "column family cf need replication" in error.message
+    assert "`durability: skip`" in (error.hint or "")
 
 
 def test_error_without_a_text_is_unavailable() -> None:
