@@ -254,6 +254,14 @@ def interruptible() -> Iterator[None]:
     signal.signal(signal.SIGINT, earlier)
 
 
+@pytest.fixture
+def hangs_up() -> Iterator[None]:
+    """SIGHUP has its default effect in programs that the test starts, also under `nohup`; here it has none."""
+    earlier = signal.signal(signal.SIGHUP, lambda _number, _frame: None)
+    yield
+    signal.signal(signal.SIGHUP, earlier)
+
+
 @pytest.fixture(autouse=True)
 def _servers_heal(pytestconfig: pytest.Config) -> Iterator[None]:
     yield

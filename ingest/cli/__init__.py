@@ -65,9 +65,10 @@ def _hold_hang_ups(arguments: Sequence[str]) -> None:
     """Let a SIGHUP wait until the service handles it, instead of ending a process that is about to be a service."""
     command = next((word for word in arguments if not word.startswith("-")), "")
     if sys.platform != "win32" and command == "run":
-        from ingest.service.lifecycle import HeldHangUps
+        from ingest.service.lifecycle import HeldHangUps, hang_ups_are_ignored
 
-        signal.signal(signal.SIGHUP, HeldHangUps())
+        if not hang_ups_are_ignored():
+            signal.signal(signal.SIGHUP, HeldHangUps())
 
 
 def _check_system() -> None:

@@ -21,6 +21,11 @@ class Receiver(Enum):
     JVM = "jvm"
 
 
+def hang_ups_are_ignored() -> bool:
+    """Whether this process was started with SIGHUP ignored: whoever did, as `nohup` does, wants no effect of it."""
+    return signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+
+
 class HeldHangUps:
     """
     A handler that counts SIGHUP until a service handles it; unlike a blocked signal, child processes do not inherit it.
@@ -83,16 +88,22 @@ class Stop:
         Handle SIGTERM, SIGINT and SIGHUP until the block ends; only in the main thread.
 
         The attributes change shortly after a signal. At the end of the block all received signals have been handled.
-        A SIGHUP that `ingest run` has held since its start counts.
+        A SIGHUP that `ingest run` has held since its start counts. If the process was started with SIGHUP ignored, as
+        by `nohup`, it stays ignored.
         """
 
         def handle(number: int, _frame: FrameType | None) -> None:
             self._received.put((number, Receiver.DRIVER))
 
-        earlier = {number: signal.signal(number, handle) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
+        handled = [signal.SIGTERM, signal.SIGINT]
+        if not hang_ups_are_ignored():
+            handled.append(signal.SIGHUP)
+        elif self._reloads:
+            _log.info("SIGHUP is ignored, as under nohup", hint="'ingest reload FILE' reloads the file")
+        earlier = {number: signal.signal(number, handle) for number in handled}
         thread = threading.Thread(target=self._handle_received, name="signals", daemon=True)
         thread.start()
-        held = earlier[signal.SIGHUP]
+        held = earlier.get(signal.SIGHUP)
         if isinstance(held, HeldHangUps):
             for _ in range(held.count):
                 self._received.put((signal.SIGHUP, Receiver.DRIVER))

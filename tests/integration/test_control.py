@@ -8,6 +8,8 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from ingest.service.pauses import Pauses
 from tests.support.audit import rocksdb_table
 from tests.support.service import Service
@@ -43,6 +45,7 @@ def stored(service: Service, name: str) -> int:
     return int(service.metric("ingest_events_stored_total", pipeline=name))
 
 
+@pytest.mark.usefixtures("hangs_up")
 def test_commands_change_a_running_service(tmp_path: Path) -> None:
     content = {
         "stores": {"rows": {"rocksdb": {"path": str(tmp_path / "store")}}},

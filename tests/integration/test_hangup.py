@@ -10,6 +10,8 @@ import pytest
 
 from tests.support.service import Service
 
+pytestmark = pytest.mark.usefixtures("hangs_up")
+
 CONTENT: dict[str, Any] = {
     "state_dir": "data/state",
     "stores": {"local": {"rocksdb": {"path": "data/store"}}},

@@ -10,6 +10,8 @@ import pytest
 
 from tests.support.environments import ROOT
 
+pytestmark = pytest.mark.usefixtures("hangs_up")
+
 INVALID, HUNG_UP = 2, -signal.SIGHUP
 
 
@@ -29,3 +31,27 @@ def test_sighup_before_the_service_handles_it(tmp_path: Path, words: list[str], 
             else:
                 started.wait(60)
         assert started.wait(60) == code
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux")
+def test_ignored_sighup_stays_ignored_while_the_file_is_read(tmp_path: Path):
+    """As under `nohup`: `/proc` tells what the process does with the signal."""
+    file = tmp_path / "pipeline.yaml"
+    os.mkfifo(file)
+    earlier = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        started = subprocess.Popen(
+            [sys.executable, "-m", "ingest", "run", str(file)], cwd=ROOT, stderr=subprocess.DEVNULL
+        )
+    finally:
+        signal.signal(signal.SIGHUP, earlier)
+    with started, file.open("w") as content:
+        assert ignored_of(started.pid) >> (signal.SIGHUP - 1) & 1
+        content.write("no: pipelines")
+    assert started.returncode == INVALID
+
+
+def ignored_of(pid: int) -> int:
+    """The ignored signals of a process, as bits."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(next(line.split()[1] for line in status.splitlines() if line.startswith("SigIgn:")), 16)

@@ -13,6 +13,8 @@ from ingest.observe.logs import set_up
 from ingest.service.lifecycle import HeldHangUps, Stop
 from tests.support.waiting import reached
 
+pytestmark = pytest.mark.usefixtures("hangs_up")
+
 WAIT_S = 30.0
 """For the thread that handles signals; only a failing test waits so long."""
 ROOT = Path(__file__).resolve().parents[4]
@@ -123,6 +125,28 @@ def test_signals_while_the_main_thread_polls_the_events_cannot_block_it():
     assert (done.returncode, done.stdout) == (0, f"True True {count // 10} 0\n")
     (line,) = done.stderr.splitlines()
     assert json.loads(line)["signal"] == "SIGTERM"
+
+
+@pytest.mark.parametrize("reloads", [True, False])
+def test_ignored_sighup_stays_ignored(reloads: bool, capsys: pytest.CaptureFixture[str]):
+    """As under `nohup`; a stop is still a stop."""
+    set_up()
+    earlier = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    stop = Stop(reloads=reloads)
+    try:
+        with stop.on_signals():
+            assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+            os.kill(os.getpid(), signal.SIGHUP)
+            os.kill(os.getpid(), signal.SIGTERM)
+            assert stop.requested.wait(WAIT_S)
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, earlier)
+    assert (stop.hang_ups, stop.at_once.is_set()) == (0, False)
+    events = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    assert [event["hint"] for event in events if "nohup" in event["event"]] == (
+        ["'ingest reload FILE' reloads the file"] if reloads else []
+    )
 
 
 def test_hang_up_before_the_handlers_counts():

@@ -56,6 +56,7 @@ def handlers_of_child() -> list[str]:
     return started.stdout.decode().split()
 
 
+@pytest.mark.usefixtures("hangs_up")
 def test_program_that_is_started_in_the_block_ignores_stop_signals():
     here = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGHUP)
     with stop_signals_ignored_by_children():
