@@ -120,7 +120,8 @@ def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """
-    A test of both protocols of HBase fails if it is skipped, unless a capability of its store says so.
+    A test that is skipped for want of a program fails in CI. One of both protocols of HBase that is skipped fails
+    everywhere, unless a capability of its store says so.
 
     The report of a failed test tells which processes of HBase do not run.
     """
@@ -132,9 +133,11 @@ def pytest_runtest_makereport(
             if isinstance(server, HBase) and (ended := server.ended()):
                 report.sections.append(("processes of HBase that do not run", ended))
     if report.skipped and call.excinfo is not None:
-        from tests.support.protocols import problem_of_skip
+        from tests.support import programs, protocols
 
-        if (problem := problem_of_skip(item, str(call.excinfo.value))) is not None:
+        reason = str(call.excinfo.value)
+        problem = protocols.problem_of_skip(item, reason) or programs.problem_of_skip(reason)
+        if problem is not None:
             report.outcome, report.longrepr = "failed", problem
     return report
 

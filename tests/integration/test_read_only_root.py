@@ -6,7 +6,6 @@ to whom the interpreter belongs.
 """
 
 import json
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.audit import rocksdb_table
+from tests.support.programs import needs, path_of
 from tests.support.service import environment
 
 CONFINED = r"""
@@ -45,7 +45,7 @@ CONTENT = {
 
 
 def can_confine() -> bool:
-    if not all(map(shutil.which, ("unshare", "setpriv", "ip"))):
+    if path_of("unshare") is None:
         return False
     done = subprocess.run(["unshare", "--mount", "--net", "true"], capture_output=True, check=False)
     return done.returncode == 0
@@ -53,6 +53,7 @@ def can_confine() -> bool:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not can_confine(), reason="this account may not create namespaces")
+@needs("unshare", "setpriv", "ip")
 def test_service_runs_with_a_read_only_root_and_without_a_network(tmp_path: Path) -> None:
     state = tmp_path / "state"
     (state / "lines").mkdir(parents=True)

