@@ -5,6 +5,8 @@ BIN := .venv/bin
 NEED := deploy/setup/need.sh
 # test files that run in parallel, each worker with its own servers; `make test WORKERS=0` runs them sequentially
 WORKERS := 3
+# of `make test-slow`: test files and folders; all if empty
+TESTS :=
 # a test that takes ten minutes hangs: the stacks of its threads are printed, and the run ends
 LIMIT := -o faulthandler_timeout=600 -o faulthandler_exit_on_timeout=true --max-worker-restart 0
 PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(LIMIT)
@@ -12,8 +14,8 @@ PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscop
 # with it, each of some thousand starts of Python would compile the tests, and what was changed since `make setup`
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo demo-hbase fmt check audit test-fast test test-slow bench bench-all docs build \
-	services-up services-down services-status java jdk maven
+.PHONY: help setup demo demo-hbase fmt check audit test-fast test test-slow test-properties bench bench-all docs release \
+	build services-up services-down services-status java jdk maven
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -53,9 +55,12 @@ test-fast: setup  ## unit and conformance tests, no servers
 test: jdk maven setup  ## all tests but the slow ones, with real Kafka, HBase and Spark; under 20 minutes
 	@$(PYTEST) -m "not slow" --durations=15
 
-test-slow: jdk maven setup  ## soaks and long faults, and property tests with many examples
+test-slow: jdk maven setup  ## soaks and long faults, and test-properties; hours; make test-slow TESTS=FILES runs some alone
+	@$(if $(TESTS),:,$(MAKE) --no-print-directory test-properties)
+	@$(BIN)/python -m pytest -q -m slow $(TESTS)
+
+test-properties: setup  ## property tests with many examples
 	@$(BIN)/python -m pytest -q -m "hypothesis and not slow" --hypothesis-profile thorough tests/unit tests/conformance
-	@$(BIN)/python -m pytest -q -m slow
 
 bench: maven setup  ## the benchmarks of the goals, about two hours; writes docs/performance.md
 	@$(BIN)/python -m tests.bench --write
@@ -75,5 +80,9 @@ services-down: setup  ## stop them; their data stays
 services-status: setup  ## show which of them run, on which ports
 	@$(BIN)/python deploy/local/services.py status || true
 
-build: setup  ## a release of the last commit into dist/: wheel, source archive, locked packages, SBOM, NOTICE, checksums
+release: setup  ## `make build`, if the results in docs/reliability.md are recent enough; needs a clone with its history
+	@$(BIN)/python -m tests.support.ledger age
+	@$(MAKE) --no-print-directory build
+
+build: setup  ## the files of a release of the last commit into dist/: wheel, source archive, lock, SBOM, NOTICE, checksums
 	@$(BIN)/python -m deploy.release.build

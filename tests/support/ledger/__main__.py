@@ -1,4 +1,4 @@
-"""`python -m tests.support.ledger produce | chain | audit | report`: the ledger without a test."""
+"""`python -m tests.support.ledger produce | chain | audit | report | age`: the ledger without a test."""
 
 import argparse
 import json
@@ -10,7 +10,7 @@ from typing import Any
 import happybase
 
 from tests.support.checkpoint import CheckpointReader
-from tests.support.ledger import report
+from tests.support.ledger import age, report
 from tests.support.ledger.audit import settled
 from tests.support.ledger.books import Books
 from tests.support.ledger.events import FAMILIES, Events, chain
@@ -101,6 +101,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     looks.set_defaults(do=audit)
     writes = commands.add_parser("report", help="write the tables of docs/reliability.md from the last results")
     writes.set_defaults(do=lambda _: report.render())
+    is_recent = commands.add_parser("age", help="refuse a page with results that are too old for a release")
+    is_recent.set_defaults(do=lambda _: print(age.require_recent()))  # noqa: T201 - what the command is for
     options = parser.parse_args(arguments)
     options.do(options)
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -13,6 +14,7 @@ ROOT = Path(__file__).resolve().parents[3]
 VARIABLE = "FAULT_REPORT"
 PAGE = ROOT / "docs" / "reliability.md"
 FAULTS, MUTANTS = "faults", "mutants"
+PRODUCT = ("ingest", "decorators", "sinks")
 NUMBERS = ("sent", "stored", "dead-lettered", "dropped", "redelivered", "lost", "corrupt")
 HEADS = ("fault", "proof", "store", *NUMBERS)
 WIDEST = 48
@@ -70,7 +72,7 @@ class Row:
 
 
 def folder() -> Path:
-    """Folder of the results."""
+    """Folder of the results; those of several machines have folders in it."""
     return Path(os.environ.get(VARIABLE) or ROOT / "build" / "faults")
 
 
@@ -117,7 +119,7 @@ def written() -> Sequence[Row]:
 
 def rows() -> list[Row]:
     """The newest row of each fault, store and seed."""
-    stored = [Row(**json.loads(line)) for path in folder().glob("*.jsonl") for line in path.read_text().splitlines()]
+    stored = [Row(**json.loads(line)) for path in folder().rglob("*.jsonl") for line in path.read_text().splitlines()]
     stored.sort(key=lambda each: each.at)
     found = {(row.fault, row.store, row.seed): row for row in stored}
     return sorted(found.values(), key=lambda each: (each.fault, each.store, each.seed))
@@ -145,7 +147,7 @@ def fault_table(shown: Sequence[Row], before: str = "") -> str:
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in shown:
         groups.setdefault((row.fault, row.store), []).append(row)
-    found = {(cells[0], cells[2]): cells for cells in _lines_of(before)}
+    found = {(cells[0], cells[2]): cells for cells in lines_of(before)}
     for place, members in groups.items():
         seeds = ", ".join(f"{row.seed}" for row in members)
         found[place] = (*_summed(members).cells, seeds, _commits(members))
@@ -157,7 +159,7 @@ def fault_table(shown: Sequence[Row], before: str = "") -> str:
     return f"{about}\n\n{_markdown((*HEADS, 'seeds', 'commit'), lines, numbers=range(3, 10))}"
 
 
-def _lines_of(table: str) -> list[tuple[str, ...]]:
+def lines_of(table: str) -> list[tuple[str, ...]]:
     """The cells of the lines of a table that `fault_table` has made."""
     lines = [line.removeprefix("| ").removesuffix(" |") for line in table.splitlines() if line.startswith("| ")]
     return [tuple(cell.replace("\\|", "|") for cell in line.split(" | ")) for line in lines[1:]]
@@ -196,12 +198,22 @@ def render(page: Path = PAGE) -> None:
 
 def _between(text: str, name: str, content: Callable[[str], str]) -> str:
     """The text with new content between two markers, made from the old one."""
-    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
-    before, found, rest = text.partition(begin)
-    old, also_found, after = rest.partition(end)
-    if not found or not also_found:
+    old = table_of(text, name)
+    begin, end = _markers(name)
+    return text.replace(f"{begin}{old}{end}", f"{begin}\n{content(old)}\n{end}")
+
+
+def table_of(text: str, name: str) -> str:
+    """The text between the two markers of a table; refused if a marker is missing."""
+    begin, end = _markers(name)
+    found = re.search(f"{re.escape(begin)}(.*?){re.escape(end)}", text, re.DOTALL)
+    if found is None:
         raise SystemExit(f"the page has no markers {begin} … {end}")
-    return f"{before}{begin}\n{content(old)}\n{end}{after}"
+    return found[1]
+
+
+def _markers(name: str) -> tuple[str, str]:
+    return f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
 
 
 def _markdown(heads: Sequence[str], lines: Iterable[Sequence[str]], *, numbers: range) -> str:
@@ -226,7 +238,7 @@ def _commits(shown: Sequence[Row]) -> str:
 
 @cache
 def _commit() -> str:
-    product = ["--", "ingest", "decorators", "sinks"]
+    product = ["--", *PRODUCT]
     newest = _git("log", "-1", "--format=%h", "--abbrev=10", *product) or "unknown"
     return f"{newest}+" if _git("status", "--porcelain", *product) else newest
 
