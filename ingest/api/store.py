@@ -5,9 +5,9 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, Self, TypeVar
 
-from ingest.api.cells import Delete, FamilySpec, Mutation, Put, Row, StoredRegion, TableSpec
+from ingest.api.cells import Delete, Durability, FamilySpec, Mutation, Put, Row, StoredRegion, TableSpec
 from ingest.api.component import ComponentBase
-from ingest.api.errors import LifecycleError
+from ingest.api.errors import IngestError, LifecycleError
 from ingest.api.scans import ALL_TIMES, Scan, ScanCounts, TimeRange
 from ingest.api.settings import StoreSettings
 from ingest.api.sink import BusyWait
@@ -319,6 +319,23 @@ class Store(ComponentBase[S]):
 
         Raises:
             NotFoundError: there is no such table.
+        """
+        return None
+
+    def server_version(self) -> str | None:
+        """The version of its servers, such as 2.6.1; None if it has none, or they do not say."""
+        return None
+
+    def refusal_of(
+        self,
+        table: str,  # noqa: ARG002 - for stores whose tables differ
+        family: bytes,  # noqa: ARG002
+        durability: Durability,  # noqa: ARG002
+    ) -> IngestError | None:
+        """
+        The error of `apply` for rows of a family with this durability; None if it takes them, or cannot tell before.
+
+        It is about the table as it is now; what no table of the store has, the settings refuse (`durability_refusal`).
         """
         return None
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ingest.amounts import counted
 from ingest.api import IngestError, NoTableError, NotFoundError, Source, Store, TableSpec
+from ingest.api.notation import name_from_bytes
 from ingest.config.model import declared_in
 from ingest.config.options import DeadLetterTopic
 from ingest.plan.assemble import plan_of, sink_checks
@@ -19,6 +20,7 @@ from ingest.plan.bodies import bodies_in
 from ingest.plan.stores import reading_store_if_exists
 
 if TYPE_CHECKING:
+    from ingest.api import SinkSettings
     from ingest.catalog import Catalog
     from ingest.config.model import Component, Configuration
     from ingest.dead_letters.kafka import Loss
@@ -128,10 +130,34 @@ def _connect_store(configuration: "Configuration", catalog: "Catalog", name: str
         for spec in declared.values():
             if store.families(spec.name) is not None:
                 store.get(spec.name, ANY_KEY)
+        _check_durabilities(configuration, name, store)
         for table in tables:
             if table.store == name and table.options.bodies is not None:
                 bodies_in(store, table).check()
         return counted(len(existing), "table") + (f" through {store.connected_by}" if store.connected_by else "")
+
+
+def _check_durabilities(configuration: "Configuration", name: str, store: Store[Any]) -> None:
+    """Raise the error of the rows of a sink whose durability a family refuses, as far as the store can tell."""
+    for pipeline in configuration.pipelines.values():
+        for settings in (sink.settings for sink in pipeline.sinks if sink.settings.store_name == name):
+            table = settings.fixed_table
+            durabilities = {durability for _, durability in settings.named_durabilities()}
+            if table is None or not durabilities:
+                continue
+            for family in sorted(store.families(table) or ()):
+                if not _may_write(settings, family):
+                    continue
+                errors = (store.refusal_of(table, family, durability) for durability in sorted(durabilities))
+                for error in filter(None, errors):
+                    raise error
+
+
+def _may_write(settings: "SinkSettings", family: bytes) -> bool:
+    """Whether the options of a sink name a family, or events may name it."""
+    word = name_from_bytes(family)
+    named = {one for _, one in settings.named_families()}
+    return settings.family_rule(word) is not False and (settings.cell_prefix is not None or word in named)
 
 
 def table_names(configuration: "Configuration", store: str) -> list[str]:

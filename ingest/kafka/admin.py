@@ -6,7 +6,14 @@ from typing import Any, Self
 
 from kafka import IsolationLevel, KafkaAdminClient
 from kafka.admin import ConfigFilterType, ConfigResource, ConfigResourceType, OffsetSpec
-from kafka.errors import InvalidTopicError, NoError, TopicAlreadyExistsError, UnknownTopicOrPartitionError, for_code
+from kafka.errors import (
+    IncompatibleBrokerVersion,
+    InvalidTopicError,
+    NoError,
+    TopicAlreadyExistsError,
+    UnknownTopicOrPartitionError,
+    for_code,
+)
 
 from ingest.api import ConflictError, NotFoundError, SourceError, TopicPartition
 from ingest.kafka.clients import ANSWER_MS, admin_client, partition
@@ -14,6 +21,7 @@ from ingest.kafka.errors import translated, translating
 from ingest.kafka.producer import MAX_REQUEST_BYTES
 from ingest.kafka.settings import KafkaConnection
 from ingest.kafka.stored import TopicSettings
+from ingest.kafka.versions import FEATURE, BrokerVersion, broker_version
 
 _NO_ID = "00000000-0000-0000-0000-000000000000"
 _MISSING = (UnknownTopicOrPartitionError, InvalidTopicError)
@@ -50,15 +58,20 @@ class KafkaAdmin:
         with translating("reading the id of the cluster"):
             return str(self._client.describe_cluster()["cluster_id"])
 
-    def version(self) -> tuple[int, ...]:
+    def version(self) -> BrokerVersion:
         """
-        The version of a broker, such as (4, 1), as far as its protocol shows it.
+        The version of a broker: of its features, and of brokers without `metadata.version` as their protocol shows it.
 
-        That is the newest version that kafka-python knows and whose requests the broker supports.
+        The latter is the newest version that kafka-python knows and whose requests the broker supports.
         """
         with translating("reading the version of a broker"):
             broker = self._client.describe_cluster()["brokers"][0]["broker_id"]
-            return tuple(self._client.get_broker_version_data(broker).broker_version)
+            by_protocol = tuple(self._client.get_broker_version_data(broker).broker_version)
+            try:
+                features = self._client.describe_features().get(FEATURE, {})
+            except IncompatibleBrokerVersion:  # older than 2.4
+                features = {}
+        return broker_version(by_protocol, features)
 
     def brokers(self) -> list[tuple[str, int]]:
         """Host and port of each broker as the cluster advertises them; clients connect to these addresses."""

@@ -91,6 +91,14 @@ class HBaseClient(ABC):
         """The regions of a table with their sizes; as `Store.regions`."""
         return None
 
+    def version(self) -> str | None:
+        """The version of the cluster, such as 2.6.1; None if this client cannot ask for it, or may not."""
+        return None
+
+    def replicated_families(self, table: str) -> frozenset[bytes]:  # noqa: ARG002 - not every client can ask for it
+        """The families of a table that are replicated to other clusters, as far as this client knows."""
+        return frozenset()
+
     @abstractmethod
     def create_table(self, spec: TableSpec) -> None:
         """

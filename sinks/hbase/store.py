@@ -8,7 +8,9 @@ from ingest.api import (
     BucketsDifferError,
     BusyWait,
     Capabilities,
+    Durability,
     FamilySpec,
+    IngestError,
     Mutation,
     NotFoundError,
     Row,
@@ -21,11 +23,16 @@ from ingest.api import (
     TimeRange,
     WriteRejectedError,
 )
+from ingest.api.notation import shown
 from ingest.api.properties import check_property
 from ingest.api.replacement import check_replacement
 from sinks.hbase.client import HBaseClient, TableExistsError
+from sinks.hbase.errors import Kind, error_of_kind
 from sinks.hbase.records import RECORDS, TableRecords
 from sinks.hbase.settings import HBaseSettings
+
+_REFUSES_REPLICATED = 3
+"""First version that refuses rows of replicated families without the write-ahead log; others do not replicate them."""
 
 
 class HBaseStore(Store[HBaseSettings]):
@@ -170,6 +177,19 @@ class HBaseStore(Store[HBaseSettings]):
     def regions(self, table: str) -> tuple[StoredRegion, ...] | None:
         """The regions of a table; a Thrift server does not report their sizes."""
         return self._client.regions(table)
+
+    def server_version(self) -> str | None:
+        """The version of the master; a Thrift server does not say it."""
+        return self._client.version()
+
+    def refusal_of(self, table: str, family: bytes, durability: Durability) -> IngestError | None:
+        """That of HBase 3 for a replicated family and `skip`; unknown through a Thrift server."""
+        if durability is not Durability.SKIP or family not in self._client.replicated_families(table):
+            return None
+        major = (self._client.version() or "").partition(".")[0]
+        if not major.isdecimal() or int(major) < _REFUSES_REPLICATED:
+            return None
+        return error_of_kind(Kind.REPLICATED, table, f"family {shown(family)}")
 
     def _has_rows(self, table: str) -> bool:
         with contextlib.closing(self._client.scan(table, Scan(limit=1), ScanCounts())) as rows:

@@ -15,6 +15,7 @@ from ingest.doctor.examination import Examination, Finding, Found, Key, Severity
 from ingest.doctor.pipelines import kafka, machine, network, tables
 from ingest.doctor.pipelines.guide import docs_of
 from ingest.doctor.pipelines.state import state
+from ingest.doctor.versions import MATRIX
 from ingest.kafka.settings import KafkaConnection, connection_of
 from ingest.kafka.tls import tls_context
 from ingest.sources.kafka import KafkaSourceSettings
@@ -102,12 +103,15 @@ def _store(configuration: "Configuration", catalog: "Catalog", connection: Conne
         yield _of("ports", subject, partial(network.ports, settings.addresses, subject=subject), needs=("names",))
         needs = (("ports", subject),)
     yield _connected(connection, needs)
+    component = configuration.stores[connection.name]
+    if component.kind in MATRIX:
+        run = partial(tables.server_version, catalog, component, subject=subject)
+        yield Examination(f"{component.kind}_version", subject, run, needs, docs_of(f"{component.kind}_version"))
     wanted = table_names(configuration, connection.name)
     if wanted and (settings.own_folder is not None or not settings.creates_tables):
-        component = configuration.stores[connection.name]
         declared = declared_in(connection.name, configuration.tables.values())
-        run = partial(tables.readable, catalog, component, wanted, declared=declared, subject=subject)
-        yield _of("tables", subject, run, needs=(connection.kind.value,))
+        readable = partial(tables.readable, catalog, component, wanted, declared=declared, subject=subject)
+        yield _of("tables", subject, readable, needs=(connection.kind.value,))
 
 
 def _source(pipeline: "Pipeline", connection: Connection, clusters: list[Cluster]) -> Iterator[Examination]:

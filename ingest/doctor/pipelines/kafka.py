@@ -3,13 +3,14 @@
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 
 from ingest.amounts import counted, size
 from ingest.api import SourceError, TopicPartition
 from ingest.doctor.examination import Finding, Found, Severity, Skipped
 from ingest.doctor.pipelines import network
 from ingest.doctor.pipelines.guide import docs_of
-from ingest.doctor.versions import rated
+from ingest.doctor.versions import dotted, rated
 from ingest.kafka.admin import KafkaAdmin
 from ingest.kafka.offsets import GroupOffsets
 from ingest.kafka.retention import HALF, NEARLY, Backlog, backlogs
@@ -25,7 +26,12 @@ def versions(connection: KafkaConnection, *, subject: str) -> Found:
     """The version of the brokers."""
     with KafkaAdmin(connection) as admin:
         found = admin.version()
-    return rated("kafka_version", "kafka", found, subject=subject, docs=docs_of("kafka_version"))
+    rating = rated("kafka_version", "kafka", found.number, subject=subject, docs=docs_of("kafka_version"))
+    return rating if found.agreed is None else replace(rating, text=f"{rating.text}, {_agreed(found.agreed)}")
+
+
+def _agreed(version: tuple[int, ...]) -> str:
+    return f"the cluster uses the features of {dotted(version)} until 'kafka-features.sh upgrade'"
 
 
 def login(connection: KafkaConnection) -> Found:

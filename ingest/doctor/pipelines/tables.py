@@ -8,8 +8,9 @@ from ingest.amounts import counted, size
 from ingest.api import BucketsDifferError, NoTableError, Scan, SchemaError, Store, TableSpec, UpdatesDifferError
 from ingest.api.notation import shown_start
 from ingest.doctor.connecting import ANY_KEY, CONNECT_TIMEOUT_S
-from ingest.doctor.examination import Finding, Found, Severity
+from ingest.doctor.examination import Finding, Found, Severity, Skipped
 from ingest.doctor.pipelines.guide import docs_of
+from ingest.doctor.versions import numbers_of, rated
 from ingest.plan.stores import reading_store_if_exists
 from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.stored_rows import misplaced_row
@@ -17,6 +18,16 @@ from sinks.scanning.stored_rows import misplaced_row
 if TYPE_CHECKING:
     from ingest.catalog import Catalog
     from ingest.config.model import Component
+
+
+def server_version(catalog: "Catalog", component: "Component[Any]", *, subject: str) -> Found | Skipped:
+    """The version of the servers of a store, if the support matrix has one and they say it."""
+    with reading_store_if_exists(component, catalog, timeout_s=CONNECT_TIMEOUT_S) as (store, _):
+        found = store.server_version()
+    if found is None:
+        return Skipped(f"{store.connected_by} does not tell the version; 'ingest doctor hbase --jmx URL' shows it")
+    check = f"{component.kind}_version"
+    return rated(check, component.kind, numbers_of(found), subject=subject, docs=docs_of(check))
 
 
 def readable(

@@ -116,6 +116,17 @@ class RpcClient(HBaseClient):
         except StoreRefusedError:
             return None
 
+    def version(self) -> str | None:
+        """The version of the active master; None if it tells only administrators."""
+        try:
+            return self._master.version() or None
+        except StoreRefusedError:
+            return None
+
+    def replicated_families(self, table: str) -> frozenset[bytes]:
+        """Those with a REPLICATION_SCOPE."""
+        return frozenset(self._master.replicated_families(table))
+
     def flush(self, table: str) -> None:
         """
         Write the memstores of a table to files.

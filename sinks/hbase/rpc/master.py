@@ -17,7 +17,15 @@ from sinks.hbase.errors import schema_error
 from sinks.hbase.rpc.attempts import Attempts
 from sinks.hbase.rpc.cluster import Cluster
 from sinks.hbase.rpc.errors import REPEATED, ConnectionLostError, RemoteError, store_error, unavailable
-from sinks.hbase.rpc.schema import families_of, family_of, family_schema, name_of, table_name, table_schema
+from sinks.hbase.rpc.schema import (
+    families_of,
+    family_of,
+    family_schema,
+    name_of,
+    replicated_in,
+    table_name,
+    table_schema,
+)
 from sinks.hbase.rpc.wire import Message, WireError, data, number
 
 T = TypeVar("T")
@@ -60,6 +68,16 @@ class Master:
 
         return self._repeated("", "GetTableNames", b"", self._attempts(), read)
 
+    def version(self) -> str:
+        """The version of the active master, such as 2.6.1; empty if it does not say."""
+
+        def read(answer: Message) -> str:
+            # GetClusterStatusResponse: cluster_status 1; ClusterStatus: hbase_version 1; of these the version is 1
+            return answer.message(1).message(1).text(1)
+
+        # GetClusterStatusRequest: options 1, of which 0 is the version
+        return self._repeated("", "GetClusterStatus", number(1, 0), self._attempts(), read)
+
     def families(self, table: str) -> tuple[FamilySpec, ...]:
         """
         A table's families, by name.
@@ -70,6 +88,12 @@ class Master:
         for found in self._described(table, families_of):
             return found
         raise NotFoundError(f'there is no table "{table}"')
+
+    def replicated_families(self, table: str) -> tuple[bytes, ...]:
+        """Names of a table's families that are replicated to other clusters; none if there is no such table."""
+        for found in self._described(table, replicated_in):
+            return found
+        return ()
 
     def create_table(self, spec: TableSpec) -> None:
         """

@@ -12,6 +12,7 @@ _FOREVER_S = 2**31 - 1  # HBase's TTL for cells that never expire
 _MAX_DIGITS = 10
 """Of a number, which has 31 bits."""
 _VERSIONS, _TTL, _COMPRESSION, _BLOOM = b"VERSIONS", b"TTL", b"COMPRESSION", b"BLOOMFILTER"
+_SCOPE = b"REPLICATION_SCOPE"
 
 
 def table_name(name: str) -> bytes:
@@ -56,6 +57,11 @@ def family_schema(family: FamilySpec, before: Message | None = None) -> bytes:
 def families_of(table: Message) -> tuple[FamilySpec, ...]:
     """The families of a TableSchema, by name."""
     return tuple(sorted((_family(each) for each in table.messages(3)), key=lambda family: family.name))
+
+
+def replicated_in(table: Message) -> tuple[bytes, ...]:
+    """Names of the families in a TableSchema that are replicated to other clusters."""
+    return tuple(each.data(1) for each in table.messages(3) if _attributes(each).get(_SCOPE, b"0") != b"0")
 
 
 def family_of(table: Message, name: bytes) -> Message | None:

@@ -43,6 +43,7 @@ class Cluster:
     """A fake Kafka client: a topic with one partition of 100 records, and a group that has read 80 of them."""
 
     version: ClassVar[tuple[int, ...]] = (4, 1)
+    features: ClassVar[dict[str, Any]] = {}
     operations: ClassVar[list[str] | None] = ["READ", "WRITE", "DESCRIBE"]
     settings: ClassVar[dict[str, str]] = {
         "max.message.bytes": "1048588",
@@ -65,6 +66,9 @@ class Cluster:
 
     def get_broker_version_data(self, _broker: int) -> Any:
         return SimpleNamespace(broker_version=self.version)
+
+    def describe_features(self) -> dict[str, Any]:
+        return self.features
 
     def describe_topics(self, names: list[str]) -> list[dict[str, Any]]:
         return [
@@ -215,6 +219,12 @@ def test_settings_that_may_not_be_read_are_skipped(examined):
 
 def test_old_cluster_is_a_warning(examined):
     assert of_kafka(examined(version=(2, 7)))["kafka_version"][0] == "warning"
+
+
+def test_features_show_the_version_exactly_and_that_of_the_cluster(examined):
+    result = examined(version=(4, 0), features={"metadata.version": {"supported": (7, 27), "finalized": (21, 21)}})
+    (found,) = (each["found"] for each in result.json["passed"] if each["check"] == "kafka_version")
+    assert found == "Kafka 4.1, the cluster uses the features of 3.9 until 'kafka-features.sh upgrade'"
 
 
 def test_advertised_address_that_cannot_be_reached_is_an_error(examined, unused_port):

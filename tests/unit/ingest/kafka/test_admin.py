@@ -5,6 +5,7 @@ from uuid import UUID
 
 import pytest
 from kafka import TopicPartition
+from kafka.errors import IncompatibleBrokerVersion
 from kafka.protocol.broker_version_data import BrokerVersionData
 from kafka.structs import OffsetAndTimestamp
 
@@ -13,6 +14,7 @@ from ingest.dead_letters.kafka import CREATE_WITH
 from ingest.kafka import admin
 from ingest.kafka.settings import KafkaConnection
 from ingest.kafka.stored import TopicSettings
+from ingest.kafka.versions import BrokerVersion
 
 ID = UUID("6b0b2c1e-0000-4000-8000-000000000001")
 
@@ -104,6 +106,9 @@ class Described(Client):
     def get_broker_version_data(self, broker_id: int) -> BrokerVersionData:
         return BrokerVersionData(broker_version=(3, broker_id))
 
+    def describe_features(self) -> dict[str, Any]:
+        return {"metadata.version": {"supported": (7, 33), "finalized": (27, 27), "finalized_epoch": 9}}
+
     def describe_topics(self, names: list[str]) -> list[dict[str, Any]]:
         operations = {"dead": ["READ", "DESCRIBE"], "old": None}
         return [{"name": name, "error_code": 0, "authorized_operations": operations[name]} for name in names]
@@ -120,7 +125,15 @@ def test_brokers_have_the_addresses_that_the_cluster_advertises(described):
 
 
 def test_version_is_that_of_a_broker(described):
-    assert described.version() == (3, 2)
+    assert described.version() == BrokerVersion((4, 4), (4, 1))
+
+
+def test_version_of_an_old_broker_is_that_of_its_protocol(described, monkeypatch):
+    def describe_features(_self: object) -> dict[str, object]:
+        raise IncompatibleBrokerVersion
+
+    monkeypatch.setattr(Described, "describe_features", describe_features)
+    assert described.version() == BrokerVersion((3, 2))
 
 
 def test_operations_on_topics_are_those_that_the_cluster_reports(described):

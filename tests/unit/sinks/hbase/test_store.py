@@ -4,6 +4,7 @@ from unittest.mock import MagicMock, create_autospec
 
 import pytest
 
+from ingest.api import Durability, StoreRefusedError
 from sinks.hbase import store as module
 from sinks.hbase.client import HBaseClient
 from sinks.hbase.settings import HBaseSettings
@@ -34,3 +35,33 @@ class TestReplaceCell:
         client.replace.return_value = False
         client.values.return_value = found
         assert store.replace_cell("t", b"r", b"f:q", b"1", b"2") is is_replaced
+
+
+class TestRefusalOfADurability:
+    @pytest.mark.parametrize(
+        ("version", "family", "durability", "refused"),
+        [
+            ("3.0.0-alpha-4", b"far", Durability.SKIP, True),
+            ("10.1", b"far", Durability.SKIP, True),
+            ("3.0.0-alpha-4", b"near", Durability.SKIP, False),
+            ("3.0.0-alpha-4", b"far", Durability.SYNC, False),
+            ("2.6.1", b"far", Durability.SKIP, False),
+            (None, b"far", Durability.SKIP, False),
+            ("Unknown", b"far", Durability.SKIP, False),
+        ],
+    )
+    def test_hbase_3_refuses_rows_of_a_replicated_family_without_log(
+        self, client, store, version, family, durability, refused
+    ):
+        client.replicated_families.return_value = frozenset([b"far"])
+        client.version.return_value = version
+        error = store.refusal_of("t", family, durability)
+        assert (error is not None) is refused
+        if error is not None:
+            assert isinstance(error, StoreRefusedError)
+            assert error.message.startswith('a family of table "t" is replicated, and HBase 3 refuses rows without')
+            assert error.message.endswith('family "far"')
+
+    def test_version_of_the_servers_is_that_of_the_client(self, client, store):
+        client.version.return_value = "2.6.1"
+        assert store.server_version() == "2.6.1"

@@ -157,3 +157,26 @@ def test_answer_that_cannot_be_read_is_another_attempt(false: FalseMaster, metho
     false.answers[method] = [answer(message)]
     with pytest.raises(StoreUnavailableError):
         operations()
+
+
+def test_version_is_that_of_the_master(false: FalseMaster) -> None:
+    status = data(1, data(1, data(1, b"3.0.0-alpha-4")))
+    false.answers = {"GetClusterStatus": [failure("PleaseHoldException"), answer(status)]}
+    assert false.master.version() == "3.0.0-alpha-4"
+    assert [each.has(1) for each in false.requests("GetClusterStatus")] == [True, True]
+
+
+def test_families_with_a_scope_are_replicated(false: FalseMaster) -> None:
+    def family(name: bytes, *attributes: tuple[bytes, bytes]) -> bytes:
+        pairs = (data(2, data(1, key) + data(2, value)) for key, value in attributes)
+        return data(3, data(1, name) + b"".join(pairs))
+
+    families = (
+        family(b"far", (b"VERSIONS", b"1"), (b"REPLICATION_SCOPE", b"1")),
+        family(b"near", (b"REPLICATION_SCOPE", b"0")),
+        family(b"old"),
+    )
+    schema = data(1, table_name("t")) + b"".join(families)
+    false.answers = {"GetTableDescriptors": [answer(data(1, schema)), answer(b"")]}
+    assert false.master.replicated_families("t") == (b"far",)
+    assert false.master.replicated_families("none") == ()
