@@ -8,7 +8,7 @@ from functools import partial
 from ingest.doctor.examination import Examination, Finding, Found, Skipped
 from ingest.doctor.hbase import metrics_checks, settings_checks
 from ingest.doctor.hbase.findings import docs_of
-from ingest.doctor.hbase.inputs import UNKNOWN, Inputs
+from ingest.doctor.hbase.inputs import UNKNOWN, Inputs, MissingInputError
 from ingest.doctor.hbase.jmx import MissingMetricError
 
 
@@ -65,5 +65,7 @@ def _run(check: Check, inputs: Inputs) -> Found | Skipped:
         arguments[name] = value
     try:
         return Found(findings=tuple(check.find(**arguments)))
+    except MissingInputError as error:
+        return Skipped(UNKNOWN[str(error)])
     except MissingMetricError as error:
         return Skipped(f"the server does not report {error}")

@@ -7,6 +7,10 @@ from ingest.doctor.hbase.jmx import Sample
 from ingest.doctor.hbase.server import Memory, RegionServer
 
 
+class MissingInputError(LookupError):
+    """A check that usually needs no such input needs it for this server; the argument is its name."""
+
+
 @dataclass(frozen=True, slots=True)
 class Writers:
     """

@@ -1,15 +1,18 @@
 """
 The settings of a region server on which memstores, write-ahead log and flushes depend, and the sizes that follow.
 
-Source: HBase 2.6, MemorySizeUtil, AbstractFSWAL, FlushLargeStoresPolicy, HRegion, hbase-default.xml.
+Source: HBase 2.6, MemorySizeUtil (of 2.4.18 to 2.6.6 and 3.0.0), AbstractFSWAL, FlushLargeStoresPolicy, HRegion,
+hbase-default.xml.
 """
 
 import math
+import struct
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ingest.api import ConfigError
+from ingest.doctor.hbase.property_reader import PropertyReader
 from ingest.doctor.hbase.site import Properties
+from ingest.doctor.versions import numbers_of
 
 MEMSTORE_SIZE = "hbase.regionserver.global.memstore.size"
 LOWER_LIMIT = "hbase.regionserver.global.memstore.size.lower.limit"
@@ -28,6 +31,9 @@ FLUSHERS = "hbase.hstore.flusher.count"
 SMALL_COMPACTIONS = "hbase.regionserver.thread.compaction.small"
 FLUSH_INTERVAL = "hbase.regionserver.optionalcacheflushinterval"
 BLOCK_CACHE = "hfile.block.cache.size"
+BLOCK_CACHE_BYTES = "hfile.block.cache.memory.size"
+MEMSTORE_BYTES = "hbase.regionserver.global.memstore.memory.size"
+MIN_FREE_BYTES = "hbase.regionserver.free.heap.min.memory.size"
 HANDLERS = "hbase.regionserver.handler.count"
 VERSION = "hbase.defaults.for.version"
 
@@ -35,9 +41,16 @@ DEFAULT_MEMSTORE = 0.4
 DEFAULT_LOWER_LIMIT = 0.95
 MAX_MEMSTORE = 0.8
 MIN_LOGS = 32
+DEFAULT_MIN_FREE = 0.2
+"""Of the heap, which memstores and block cache leave for everything else."""
 
 _MIB = 1 << 20
-_SUFFIXES = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}  # of Hadoop's sizes
+_SINCE = {  # property -> the first version of each line that knows it; earlier ones ignore it
+    BLOCK_CACHE_BYTES: ((2, 5, 11), (2, 6, 2), (3, 0, 0)),
+    MIN_FREE_BYTES: ((2, 5, 13), (2, 6, 4), (3, 0, 0)),
+    MEMSTORE_BYTES: ((2, 5, 14), (2, 6, 5), (3, 0, 0)),
+}
+_BYTES = {"block_cache_bytes": BLOCK_CACHE_BYTES, "min_free_bytes": MIN_FREE_BYTES, "memstore_bytes": MEMSTORE_BYTES}
 
 _COUNTS = {  # field -> property, and its least value
     "flush_size": (FLUSH_SIZE, 1),
@@ -88,6 +101,10 @@ class RegionServer:
         small_compactions: threads for small compactions.
         flush_interval_s: maximum age of an edit in a memstore.
         block_cache: block cache as a fraction of the heap.
+        block_cache_bytes: the same in bytes, which wins if it is above 0; None if it is not set.
+        memstore_bytes: global memstore limit in bytes, which wins if it is a valid fraction of the heap.
+        min_free_bytes: least heap besides memstores and block cache; None, or below 0, for a fifth.
+        ignored: properties set that this version does not know, and so ignores.
         offheap_memstore: global memstore limit outside the heap in bytes; 0 for the heap.
         handlers: threads that serve requests.
         version: of HBase; None if the configuration does not list the defaults.
@@ -107,6 +124,10 @@ class RegionServer:
     small_compactions: int = 1
     flush_interval_s: float = 3600.0
     block_cache: float = 0.4
+    block_cache_bytes: int | None = None
+    memstore_bytes: int | None = None
+    min_free_bytes: int | None = None
+    ignored: tuple[str, ...] = ()
     offheap_memstore: int = 0
     handlers: int = 30
     version: str | None = None
@@ -119,7 +140,7 @@ class RegionServer:
         Raises:
             ConfigError: a value is not a number, or out of range; the message has its place.
         """
-        read = _Reader(properties)
+        read = PropertyReader(properties)
         found: dict[str, Any] = {}
         if DFS_BLOCK_SIZE in properties:
             found["wal_block_size"] = 2 * read.size(DFS_BLOCK_SIZE)
@@ -136,12 +157,21 @@ class RegionServer:
             found["flush_interval_s"] = read.count(FLUSH_INTERVAL, 0) / 1000
         if VERSION in properties and properties[VERSION].value[:1].isdigit():
             found["version"] = properties[VERSION].value
+        present = {field: name for field, name in _BYTES.items() if name in properties}
+        known = {field: name for field, name in present.items() if _knows(found.get("version"), name)}
+        found |= {field: read.storage_size(name) for field, name in known.items()}
+        found["ignored"] = tuple(sorted(set(present.values()) - set(known.values())))
         return cls(**found, **_memstore(read))
 
     @property
     def effective_memstore_size(self) -> float:
         """The fraction of the heap that HBase uses: its default if the configured one is out of range."""
         return self.memstore_size if 0 < self.memstore_size <= MAX_MEMSTORE else DEFAULT_MEMSTORE
+
+    @property
+    def needs_heap(self) -> bool:
+        """Whether the fractions of memstores and block cache depend on the heap."""
+        return (self.block_cache_bytes, self.memstore_bytes, self.min_free_bytes) != (None, None, None)
 
     @property
     def effective_lower_limit(self) -> float:
@@ -167,9 +197,27 @@ class Memory:
     heap: int
 
     @property
+    def memstore_size(self) -> float:
+        """The fraction of the heap that HBase gives the memstores: that of the bytes if it is in range."""
+        own = self._fraction(self.server.memstore_bytes or 0)
+        return own if 0 < own <= MAX_MEMSTORE else self.server.effective_memstore_size
+
+    @property
+    def block_cache(self) -> float:
+        """The fraction of the heap that HBase gives the block cache."""
+        own = self.server.block_cache_bytes or 0
+        return self._fraction(own) if own > 0 else self.server.block_cache
+
+    @property
+    def min_free(self) -> float:
+        """The fraction of the heap that both have to leave, else HBase refuses to start."""
+        own = self.server.min_free_bytes
+        return self._fraction(own) if own is not None and own >= 0 else DEFAULT_MIN_FREE
+
+    @property
     def limit(self) -> int:
         """Global memstore limit: above it, the server blocks all writes."""
-        return self.server.offheap_memstore or max(1, math.floor(self.server.effective_memstore_size * self.heap))
+        return self.server.offheap_memstore or max(1, math.floor(self.memstore_size * self.heap))
 
     @property
     def low_mark(self) -> int:
@@ -195,16 +243,37 @@ class Memory:
         """Size of a memstore at its flush, if so many regions are written at the same rate."""
         return max(1, min(self.server.flush_size, self.low_mark // regions))
 
+    def _fraction(self, size: int) -> float:
+        """Of the heap, as HBase divides."""
+        return float32(float32(size) / float32(self.heap))
+
     @property
     def _unrounded_limit(self) -> float:
-        return self.server.offheap_memstore or self.server.effective_memstore_size * self.heap
+        return self.server.offheap_memstore or self.memstore_size * self.heap
 
     @property
     def _unrounded_roll(self) -> float:
         return self.server.wal_block_size * self.server.roll_multiplier
 
 
-def _memstore(read: "_Reader") -> dict[str, Any]:
+def float32(value: float) -> float:
+    """The nearest float of 32 bits, with which HBase calculates fractions."""
+    (rounded,) = struct.unpack("f", struct.pack("f", value))
+    return float(rounded)
+
+
+def _knows(version: str | None, name: str) -> bool:
+    """Whether a version knows a property; yes if the version is unknown."""
+    if version is None:
+        return True
+    numbers, is_early = numbers_of(version), "-alpha" in version or "-beta" in version
+    for since in reversed(_SINCE[name]):
+        if numbers[:2] >= since[:2]:
+            return numbers > since or (numbers == since and not is_early)
+    return False
+
+
+def _memstore(read: PropertyReader) -> dict[str, Any]:
     """
     The two global memstore settings, which have old names.
 
@@ -233,55 +302,3 @@ def _memstore(read: "_Reader") -> dict[str, Any]:
     if lower is not None:
         found["lower_limit"] = lower
     return found | {"old_names": tuple(old_names)}
-
-
-class _Reader:
-    """Reads values of properties as numbers."""
-
-    def __init__(self, properties: Properties) -> None:
-        self._properties = properties
-
-    def optional(self, name: str, *, above: float | None = None) -> float | None:
-        """A number; None if the property is not set."""
-        return self.number(name, above=above) if name in self._properties else None
-
-    def number(self, name: str, *, above: float | None = None) -> float:
-        text = self._properties[name].value
-        try:
-            value = float(text.rstrip("fFdD"))  # as Java reads it
-        except ValueError:
-            value = math.nan
-        if not math.isfinite(value):
-            raise self._mistake(name, "not a number")
-        if above is not None and value <= above:
-            raise self._mistake(name, f"not above {above:g}")
-        return value
-
-    def fraction(self, name: str) -> float:
-        value = self.number(name)
-        if not 0 <= value <= 1:
-            raise self._mistake(name, "not between 0 and 1")
-        return value
-
-    def count(self, name: str, least: int) -> int:
-        try:
-            value = int(self._properties[name].value)
-        except ValueError as error:
-            raise self._mistake(name, "not a whole number") from error
-        if value < least:
-            raise self._mistake(name, f"below {least}")
-        return value
-
-    def size(self, name: str) -> int:
-        """Bytes; Hadoop also allows a suffix, as in `128m`."""
-        text = self._properties[name].value.lower()
-        factor = _SUFFIXES.get(text[-1:], 1)
-        digits = text[:-1] if factor > 1 else text
-        if not digits.isdecimal() or int(digits) < 1:
-            raise self._mistake(name, "not a size")
-        return int(digits) * factor
-
-    def _mistake(self, name: str, what: str) -> ConfigError:
-        found = self._properties[name]
-        place = f"{found.place}: " if found.place else ""
-        return ConfigError(f'{place}{name} is "{found.value}", {what}')

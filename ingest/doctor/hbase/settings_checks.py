@@ -1,7 +1,6 @@
 """The checks of a region server's configuration under its load: M1 to M12, M19, and the version."""
 
 import math
-import struct
 from collections.abc import Iterator
 
 from ingest.amounts import number, size
@@ -10,11 +9,10 @@ from ingest.api.notation import shown
 from ingest.doctor.examination import Finding, Severity
 from ingest.doctor.hbase import server as names
 from ingest.doctor.hbase.findings import docs_of, finding
-from ingest.doctor.hbase.inputs import Writers
-from ingest.doctor.hbase.server import Memory, RegionServer
+from ingest.doctor.hbase.inputs import MissingInputError, Writers
+from ingest.doctor.hbase.server import Memory, RegionServer, float32
 from ingest.doctor.versions import numbers_of, rated
 
-_FREE_PERCENT = 20  # HBase's minimum of the heap besides memstores and block cache
 _MIN_LOWER_LIMIT = 0.8
 _LOG_STORM, _LOG_FULL, _LONG_REPLAY = 0.5, 1.0, 3.0  # WAL capacity relative to the low water mark
 _CUSHION_WARNING_S, _CUSHION_ERROR_S = 10.0, 3.0
@@ -26,41 +24,60 @@ _MIB = 1 << 20
 _GIB = 1 << 30
 
 
-def heap_left(server: RegionServer) -> Iterator[Finding]:
-    """M1: HBase refuses to start if memstores and block cache leave less than 20 % of the heap."""
-    memstores, cache = _percent(server.effective_memstore_size), _percent(server.block_cache)
-    if 100 - (memstores + cache) >= _FREE_PERCENT:
+def heap_left(server: RegionServer, memory: Memory | None = None) -> Iterator[Finding]:
+    """
+    M1: HBase refuses to start if memstores and block cache leave too little of the heap.
+
+    Raises:
+        MissingInputError: it depends on the heap, which is unknown.
+    """
+    if memory is None:
+        if server.needs_heap:
+            raise MissingInputError("memory")
+        memory = Memory(server, 1)
+    memstores, cache, free = map(_percent, (memory.memstore_size, memory.block_cache, memory.min_free))
+    if memstores + cache <= 100 - free:
         return
-    cache_fits = memstores <= 100 - _FREE_PERCENT
     yield finding(
         "M1",
         Severity.CRITICAL,
         f"memstores {memstores} % and block cache {cache} % of the heap leave {100 - memstores - cache} %",
-        {"memstore_percent": memstores, "block_cache_percent": cache, "free_percent": 100 - memstores - cache},
-        setting=(
-            names.BLOCK_CACHE if cache_fits else names.MEMSTORE_SIZE,
-            _fraction((100 - _FREE_PERCENT - (memstores if cache_fits else cache)) / 100),
-        ),
-        why="HBase refuses to start with less than 20 % of the heap for everything else",
+        {
+            "memstore_percent": memstores,
+            "block_cache_percent": cache,
+            "free_percent": 100 - memstores - cache,
+            "min_free_percent": free,
+        },
+        setting=_less(memory, memstores, cache, free),
+        why=f"HBase refuses to start with less than {free} % of the heap for everything else",
     )
 
 
-def memstore_size(server: RegionServer) -> Iterator[Finding]:
-    """M2: a global memstore size that HBase replaces by its default without an error."""
-    if server.memstore_size == server.effective_memstore_size:
-        return
-    yield finding(
-        "M2",
-        Severity.ERROR,
-        f"global memstore size {number(server.memstore_size)} is not in (0, {names.MAX_MEMSTORE}]",
-        {"memstore_size": server.memstore_size, "effective": server.effective_memstore_size},
-        setting=(names.MEMSTORE_SIZE, _fraction(names.DEFAULT_MEMSTORE)),
-        why=f"HBase logs a warning and uses {names.DEFAULT_MEMSTORE}",
-    )
+def memstore_size(server: RegionServer, memory: Memory | None = None) -> Iterator[Finding]:
+    """M2: a global memstore size that HBase replaces without an error."""
+    if server.memstore_size != server.effective_memstore_size:
+        yield finding(
+            "M2",
+            Severity.ERROR,
+            f"global memstore size {number(server.memstore_size)} is not in (0, {names.MAX_MEMSTORE}]",
+            {"memstore_size": server.memstore_size, "effective": server.effective_memstore_size},
+            setting=(names.MEMSTORE_SIZE, _fraction(names.DEFAULT_MEMSTORE)),
+            why=f"HBase logs a warning and uses {names.DEFAULT_MEMSTORE}",
+        )
+    most = 0 if memory is None else math.floor(names.MAX_MEMSTORE * memory.heap)
+    if memory is not None and (server.memstore_bytes or 0) > most:
+        yield finding(
+            "M2",
+            Severity.ERROR,
+            f"global memstore size {size(server.memstore_bytes or 0)} is above {size(most)}",
+            {"memstore_bytes": server.memstore_bytes or 0, "effective": memory.memstore_size},
+            setting=(names.MEMSTORE_BYTES, str(most)),
+            why=f"HBase logs a warning and uses {number(memory.memstore_size)} of the heap",
+        )
 
 
 def old_names(server: RegionServer) -> Iterator[Finding]:
-    """M3: a property under the name that it had before HBase 2."""
+    """M3: a property under the name that it had before HBase 2, or under one that this version does not know yet."""
     for old in server.old_names:
         is_conflict = old.conflicting is not None
         numbers = {"effective": old.value} | ({} if old.conflicting is None else {"ignored": old.conflicting})
@@ -75,6 +92,15 @@ def old_names(server: RegionServer) -> Iterator[Finding]:
             why="the present name wins, so the old one is ignored"
             if is_conflict
             else "newer versions of HBase ignore the old name and use their default",
+        )
+    for name in server.ignored:
+        yield finding(
+            "M3",
+            Severity.WARNING,
+            f"HBase {server.version} does not know {name}",
+            {"version": server.version or ""},
+            hint=f"remove {name}, or upgrade HBase",
+            why="it is ignored, and the fractions of the heap are in force",
         )
 
 
@@ -265,12 +291,7 @@ def version(version: str) -> Iterator[Finding]:
 
 def _percent(fraction: float) -> int:
     """A fraction of the heap in whole percent as HBase calculates it, with floats of 32 bits."""
-    return int(_float32(_float32(fraction) * 100))
-
-
-def _float32(value: float) -> float:
-    (rounded,) = struct.unpack("f", struct.pack("f", value))
-    return float(rounded)
+    return int(float32(float32(fraction) * 100))
 
 
 def _more_memory(memory: Memory, needed: int) -> tuple[str, str]:
@@ -278,12 +299,27 @@ def _more_memory(memory: Memory, needed: int) -> tuple[str, str]:
     server = memory.server
     lower = server.effective_lower_limit
     fraction = math.ceil(needed / lower / memory.heap * 100) / 100
-    free = (100 - _FREE_PERCENT - _percent(server.block_cache)) / 100
+    free = (100 - _percent(memory.min_free) - _percent(memory.block_cache)) / 100
     if not server.offheap_memstore and fraction <= free:
+        if (server.memstore_bytes or 0) > 0:
+            return names.MEMSTORE_BYTES, str(math.ceil(fraction * memory.heap))
         return names.MEMSTORE_SIZE, _fraction(fraction)
     if server.offheap_memstore:
         return names.OFFHEAP_MEMSTORE, str(math.ceil(needed / lower / _MIB))
-    return _HEAP, f"{math.ceil(needed / lower / server.effective_memstore_size / _GIB)}G"
+    return _HEAP, f"{math.ceil(needed / lower / memory.memstore_size / _GIB)}G"
+
+
+def _less(memory: Memory, memstores: int, cache: int, free: int) -> tuple[str, str]:
+    """The setting with which they are 100 percent: the block cache, else the memstores, else what is to be left."""
+    server = memory.server
+    for rest, own, in_bytes, fraction in (
+        (100 - free - memstores, server.block_cache_bytes, names.BLOCK_CACHE_BYTES, names.BLOCK_CACHE),
+        (100 - free - cache, server.memstore_bytes, names.MEMSTORE_BYTES, names.MEMSTORE_SIZE),
+    ):
+        if rest >= 0:
+            is_in_bytes = own is not None and own > 0
+            return (in_bytes, str(rest * memory.heap // 100)) if is_in_bytes else (fraction, _fraction(rest / 100))
+    return names.MIN_FREE_BYTES, str(max(0, 100 - memstores - cache) * memory.heap // 100)
 
 
 def _rounded_up(count: int, unit: int) -> int:

@@ -7,6 +7,7 @@ import pytest
 from ingest.doctor.examination import Skipped
 from ingest.doctor.hbase.checks import CHECKS, Check, examinations
 from ingest.doctor.hbase.inputs import UNKNOWN, Inputs
+from ingest.doctor.hbase.server import RegionServer
 
 NAMES = {name for name, _ in inspect.getmembers(Inputs) if not name.startswith("_")}
 
@@ -27,3 +28,8 @@ def test_every_reason_is_of_an_input_that_may_be_unknown() -> None:
 def test_check_without_its_inputs_is_skipped_with_the_reason() -> None:
     outcomes = [examination.run() for examination in examinations(Inputs())]
     assert any(isinstance(outcome, Skipped) and outcome.reason in UNKNOWN.values() for outcome in outcomes)
+
+
+def test_sizes_in_bytes_without_a_heap_skip_the_check_of_the_heap() -> None:
+    (check,) = (each for each in examinations(Inputs(server=RegionServer(block_cache_bytes=1))) if each.check == "M1")
+    assert check.run() == Skipped(UNKNOWN["memory"])

@@ -5,7 +5,7 @@ import pytest
 from ingest.api import FamilySpec, TableSpec
 from ingest.doctor.examination import Severity
 from ingest.doctor.hbase import settings_checks as checks
-from ingest.doctor.hbase.inputs import Writers
+from ingest.doctor.hbase.inputs import MissingInputError, Writers
 from ingest.doctor.hbase.server import Memory, OldName, RegionServer
 from ingest.doctor.hbase.site import parsed
 
@@ -132,8 +132,69 @@ class TestHeapLeft:
     def test_value_that_hbase_ignores_does_not_count(self):
         assert severities(checks.heap_left(RegionServer(memstore_size=0.9))) == []
 
+    @pytest.mark.parametrize(
+        ("settings", "percent"),
+        [
+            # what servers of 2.5.13, 2.6.4 and 2.6.6 say with 4 GiB
+            ({"block_cache_bytes": 1638 * MIB}, None),
+            ({"block_cache_bytes": 1680 * MIB}, (40, 41, 19, 20)),
+            ({"block_cache_bytes": 0}, None),
+            ({"block_cache": 0.9, "block_cache_bytes": 512 * MIB}, None),
+            ({"min_free_bytes": 1024 * MIB}, (40, 40, 20, 25)),
+            ({"min_free_bytes": 512 * MIB}, None),
+            ({"block_cache": 0.6, "min_free_bytes": 0}, None),
+            ({"block_cache": 0.6, "min_free_bytes": -1}, (40, 60, 0, 20)),
+            ({"memstore_bytes": 1720 * MIB}, (41, 40, 19, 20)),
+            ({"memstore_size": 0.7, "memstore_bytes": 1024 * MIB}, None),
+            ({"memstore_bytes": 3400 * MIB}, None),
+        ],
+    )
+    def test_bytes_are_fractions_of_the_heap(self, settings, percent):
+        server = RegionServer(**settings)
+        found = [each.numbers for each in checks.heap_left(server, Memory(server, 4 * GIB))]
+        names = ("memstore_percent", "block_cache_percent", "free_percent", "min_free_percent")
+        assert [tuple(each[name] for name in names) for each in found] == ([] if percent is None else [percent])
+
+    @pytest.mark.parametrize(
+        ("settings", "expected"),
+        [
+            ({"block_cache_bytes": 2 * GIB}, ("hfile.block.cache.memory.size", "1717986918")),
+            ({"min_free_bytes": 1 * GIB}, ("hfile.block.cache.size", "0.35")),
+            ({"memstore_size": 0.75, "block_cache_bytes": 1 * GIB}, ("hfile.block.cache.memory.size", "214748364")),
+            (
+                {"memstore_bytes": 2 * GIB, "block_cache": 0.2, "min_free_bytes": 3 * GIB},
+                ("hbase.regionserver.global.memstore.memory.size", "214748364"),
+            ),
+            ({"min_free_bytes": 3 * GIB}, ("hbase.regionserver.free.heap.min.memory.size", "858993459")),
+            ({"memstore_size": 0.8, "min_free_bytes": 3 * GIB}, ("hbase.regionserver.free.heap.min.memory.size", "0")),
+        ],
+    )
+    def test_property_that_is_set_is_the_one_to_change(self, settings, expected):
+        server = RegionServer(**settings)
+        found = one(checks.heap_left(server, Memory(server, 4 * GIB)))
+        assert (found.property, found.value) == expected
+
+    @pytest.mark.parametrize("name", ["block_cache_bytes", "min_free_bytes", "memstore_bytes"])
+    def test_bytes_without_a_heap_leave_the_check_open(self, name):
+        with pytest.raises(MissingInputError, match="memory"):
+            list(checks.heap_left(RegionServer(**{name: 1})))
+
 
 class TestMemstoreSize:
+    def test_bytes_above_the_most_are_replaced_by_the_fraction(self):
+        server = RegionServer(memstore_size=0.3, memstore_bytes=4000 * MIB)
+        memory = Memory(server, 4 * GIB)
+        found = one(checks.memstore_size(server, memory))
+        assert (found.check, found.severity, found.value) == ("M2", Severity.ERROR, "3435973836")
+        assert found.message == "global memstore size 3.91 GiB is above 3.20 GiB"
+        assert found.why == "HBase logs a warning and uses 0.3 of the heap"
+        assert memory.limit == 1288490188
+
+    def test_bytes_in_range_are_the_limit(self):
+        server = RegionServer(memstore_size=0.3, memstore_bytes=1 * GIB)
+        memory = Memory(server, 4 * GIB)
+        assert (severities(checks.memstore_size(server, memory)), memory.limit) == ([], GIB)
+
     @pytest.mark.parametrize("size", [0.0, -0.1, 0.81])
     def test_default_replaces_a_value_out_of_range(self, size):
         found = one(checks.memstore_size(RegionServer(memstore_size=size)))
