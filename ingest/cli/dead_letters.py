@@ -37,6 +37,7 @@ _SKIPPED = {
     "counted": "a replay has counted their events in deferred updates; --all --recount counts them again",
     "not_in_batch": "their micro-batches were replays, into other tables; they are marked as replayed",
     "ran_again": "their records ran again in later micro-batches; they are marked as replayed",
+    "superseded": "a later dead letter has the same place; they are marked as replayed",
     "no_body": "the values of their records are not in the body store any more",
     "runs_again": "their micro-batch is not acknowledged, and runs their records again when the pipeline runs",
     "rolled_back": "their micro-batches were rolled back; 'ingest replay' runs these as a whole",
@@ -175,6 +176,8 @@ def replay(  # noqa: PLR0913 - the options of the command
 
     The dead letter of a sink is replayed into that sink alone, that of a decorator or the source into all sinks.
 
+    Of records that the source could not read, it reads what is there now.
+
     The timestamp of the cells is one millisecond before the micro-batch in which they failed, so a newer value is
     never hidden. Exit code 1 when some fail again.
 
@@ -185,8 +188,9 @@ def replay(  # noqa: PLR0913 - the options of the command
     Example: ingest dead-letters replay pipeline.yaml --code no_match
     """
     from ingest.clock import now_ms
-    from ingest.dead_letters.replay import SkipReason, require
     from ingest.dead_letters.replay import replay as run_again
+    from ingest.dead_letters.replay import require
+    from ingest.dead_letters.replay_batches import SkipReason
     from ingest.durable import private_files
     from ingest.service.replay.dead_letter_replay import DeadLetterReplay
 
@@ -229,6 +233,7 @@ def replay(  # noqa: PLR0913 - the options of the command
                 "skipped": dict(report.skipped),
                 "cut": report.cut,
                 "renamed": dict(report.renamed),
+                "published": dict(report.published),
             }
         )
     else:
@@ -246,6 +251,8 @@ def replay(  # noqa: PLR0913 - the options of the command
             out.note(f"skipped: {counted(number, 'dead letter')}, because {_SKIPPED[reason.value]}", "yellow")
         if failed:
             out.note(f"failed again: {counts_of(report.failed_again)}", "yellow")
+        if report.published:
+            out.note(f"failed, with dead letters of their own: {counts_of(report.published)}", "yellow")
         if report.dropped:
             out.note(f"dropped by the pipeline: {counts_of(report.dropped)}", "yellow")
         if report.renamed:
@@ -253,7 +260,7 @@ def replay(  # noqa: PLR0913 - the options of the command
                 f"replayed into all sinks, because no component has the name: {counts_of(report.renamed)}", "yellow"
             )
     out.next(f"ingest dead-letters list {target_of(file, configuration, pipeline)}")
-    if report.failed_again or report.cut or report.skipped[SkipReason.NO_BODY]:
+    if report.failed_again or report.published or report.cut or report.skipped[SkipReason.NO_BODY]:
         raise typer.Exit(1)
 
 

@@ -1,46 +1,31 @@
 """Replay: runs dead letters through the pipeline as it is configured now."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
-from itertools import groupby
 
 from ingest.api import IngestError, NotFoundError, Record, RecordPlace
-from ingest.dead_letters.bodies import DeadLetterBody
 from ingest.dead_letters.envelope import DeadLetter, dead_letters_of
-from ingest.dead_letters.queue import DeadLetterQueue, Entry, Mark, ReplayOutcome, with_unneeded_bodies
+from ingest.dead_letters.queue import DeadLetterQueue, Entry, Mark, ReplayOutcome
+from ingest.dead_letters.replay_batches import (
+    DeadLetterBatch,
+    SkipReason,
+    Values,
+    batches_of,
+    is_within,
+    skip_superseded,
+)
 from ingest.receipt import Counts
 
 BEFORE_BATCH_MS = 1  # two batches are two ms apart, so this is after the previous batch and before the batch itself
 
-RunRecords = Callable[
-    [Sequence[Record], int, Mapping[RecordPlace, frozenset[str]], Mapping[RecordPlace, DeadLetterBody]],
-    tuple[Counts, list[bytes]],
-]
+RunRecords = Callable[[Sequence[Record], int, Mapping[RecordPlace, frozenset[str]], Values], tuple[Counts, list[bytes]]]
 """
 Runs records, with a batch time, through the pipeline until all are durable; returns the counts and the dead letters.
 The first mapping gives the sinks of a record by its place; a record that is not in it is written to all sinks. The
-second one gives the values of records that are in a body store: it reads each of them when its record runs, since all
-of a micro-batch may not fit in memory. Raises an IngestError if the records cannot be made durable now.
+values are read when their record runs, since all of a micro-batch may not fit in memory; a record with an `UnreadRange`
+stands for all records that the source now reads there. Raises an IngestError if the records cannot be made durable now.
 """
-
-
-class SkipReason(StrEnum):
-    """Why a dead letter is not run again; of several sinks with different reasons, the last in this order counts."""
-
-    COUNTED = "counted"
-    """A replay has stored its event in deferred updates; a dead letter that is not marked as replayed is marked."""
-    NOT_IN_BATCH = "not_in_batch"
-    """Its micro-batch, a replay, did not write the table, and an earlier one did; it is marked as replayed."""
-    RAN_AGAIN = "ran_again"
-    """Its record ran again in a later micro-batch; the dead letter is marked as replayed."""
-    ROLLED_BACK = "rolled_back"
-    """Its micro-batch was rolled back as a whole, and a replay of that runs the record; it stays selectable."""
-    RUNS_AGAIN = "runs_again"
-    """Its micro-batch is not acknowledged, and runs the record again; it stays selectable."""
-    NO_BODY = "no_body"
-    """The value of its record is not in the body store any more; it stays selectable."""
 
 
 class ReplayStoppedError(IngestError):
@@ -112,6 +97,8 @@ class ReplayReport:
         skipped: why dead letters were not run -> their number.
         cut: positions of dead letters that are incomplete because their file is not on this machine.
         renamed: component that no longer exists -> number of its dead letters, which were run into several sinks.
+        published: error code -> number of records that failed in place of those that the source could not read before;
+            they have dead letters of their own.
     """
 
     selected: int = 0
@@ -121,93 +108,7 @@ class ReplayReport:
     skipped: Counter[SkipReason] = field(default_factory=Counter)
     cut: list[str] = field(default_factory=list)
     renamed: Counter[str] = field(default_factory=Counter)
-
-
-@dataclass(frozen=True, slots=True)
-class DeadLetterBatch:
-    """
-    Selected dead letters of one micro-batch, which run together: they may contain a value and its delete.
-
-    Attributes:
-        records: each once, in the order of their source.
-        sinks_by_record: place of a record -> names of its sinks, if those are not all.
-        entries: the dead letters; a record may have several, from a fan-out or from several sinks.
-        skipped: position -> why, of dead letters of the micro-batch that do not run.
-        settled: those of them that need no replay any more, and are marked as replayed.
-        cut: positions of selected ones that are incomplete because their file is not on this machine.
-        others: dead letters of the micro-batch that are not selected, and need their bodies.
-        bodies: place of a record -> where its value is, if the record does not have it.
-    """
-
-    batch_time_ms: int
-    records: tuple[Record, ...]
-    sinks_by_record: Mapping[RecordPlace, frozenset[str]]
-    entries: tuple[Entry, ...]
-    skipped: Mapping[str, SkipReason] = field(default_factory=dict)
-    settled: tuple[Entry, ...] = ()
-    cut: tuple[str, ...] = ()
-    others: tuple[Entry, ...] = ()
-    bodies: Mapping[RecordPlace, DeadLetterBody] = field(default_factory=dict)
-
-    def released(self, replayed: Iterable[Entry]) -> Sequence[DeadLetter]:
-        """
-        Those of some dead letters that were replayed whose bodies may be released.
-
-        Selected dead letters with the same reference have the same outcome, so only the others may need the body.
-        """
-        return with_unneeded_bodies((entry.dead_letter for entry in replayed), self.others)
-
-
-def batches_of(
-    entries: Iterable[Entry],
-    sinks: frozenset[str] = frozenset(),
-    skip_reason: Callable[[Entry], SkipReason | None] = lambda _entry: None,
-    is_selected: Callable[[Entry], bool] = lambda _entry: True,
-    runs_again: Callable[[Entry], bool] = lambda _entry: False,
-) -> Iterator[DeadLetterBatch]:
-    """
-    Batches of entries in order of batch time, also those of which nothing runs; a record whose dead letters are all of
-    `sinks` is written to those only.
-
-    A batch fits in memory without its bodies, since its dead letters already fitted into that of the driver.
-    """
-    # asked at once: the first entry of a batch is read before the batch before it runs, and may be replaced meanwhile
-    read = ((entry, is_selected(entry) and runs_again(entry)) for entry in entries)
-    for batch_time_ms, batch in groupby(read, key=lambda each: each[0].dead_letter.batch_time_ms):
-        by_record: dict[RecordPlace, list[Entry]] = {}
-        skipped: dict[str, SkipReason] = {}
-        settled: list[Entry] = []
-        cut: list[str] = []
-        others: list[Entry] = []
-        for entry, is_unacknowledged in batch:
-            if not is_selected(entry):
-                if entry.needs_body:
-                    others.append(entry)
-                continue
-            if entry.dead_letter.pointer is not None or entry.dead_letter.unread is not None:
-                cut.append(entry.position)
-                continue
-            if (reason := SkipReason.RUNS_AGAIN if is_unacknowledged else skip_reason(entry)) is not None:
-                skipped[entry.position] = reason
-                if reason in (SkipReason.NOT_IN_BATCH, SkipReason.RAN_AGAIN) or (
-                    reason is SkipReason.COUNTED and not entry.is_replayed
-                ):
-                    settled.append(entry)
-                continue
-            by_record.setdefault(entry.dead_letter.record.place, []).append(entry)
-        groups = sorted(by_record.items())
-        components = {place: frozenset(entry.dead_letter.component for entry in group) for place, group in groups}
-        yield DeadLetterBatch(
-            batch_time_ms,
-            records=tuple(group[0].dead_letter.record for _, group in groups),
-            sinks_by_record={place: names for place, names in components.items() if names <= sinks},
-            entries=tuple(entry for _, group in groups for entry in group),
-            skipped=skipped,
-            settled=tuple(settled),
-            cut=tuple(cut),
-            others=tuple(others),
-            bodies={place: body for place, group in groups if (body := group[0].dead_letter.body) is not None},
-        )
+    published: Counter[str] = field(default_factory=Counter)
 
 
 def require(queue: DeadLetterQueue, ids: Iterable[str]) -> None:
@@ -253,13 +154,15 @@ def replay(  # noqa: PLR0913 - a queue, what runs its dead letters, and callback
     - It may be interrupted and run again: the same dead letters give the same cells.
     - A dead letter of a sink runs into that sink only, since the others have the event. A dead letter of any other
       component runs into all sinks, since none has it.
+    - A dead letter by place runs all records that the source now reads there. Those that fail have new dead letters.
     - The whole record runs, so cells that other events of a fan-out have stored get an older version of the same value.
     - Each dead letter is marked when all selected ones of its batch are durable; those that fail again stay selectable.
 
     Args:
         queue: the dead letters.
         selection: which of them.
-        run_records: returns when all its rows are stored; its dead letters are not published, since the queue has them.
+        run_records: returns when all its rows are stored; its dead letters are not published, since the queue has them,
+            except for those of records that the source could not read before.
         components: of the pipeline as it is now. A dead letter of a component that no longer exists runs into all
             sinks: the component may have been before them, and a superfluous version does less harm than a lost event.
         now_ms: the clock, for the marks.
@@ -278,6 +181,7 @@ def replay(  # noqa: PLR0913 - a queue, what runs its dead letters, and callback
     """
     report = ReplayReport()
     alone = components.alone
+    skip_reason = skip_superseded(queue, skip_reason)
     for batch in batches_of(queue.entries(), alone, skip_reason, selection.matches, runs_again):
         report.selected += len(batch.entries) + len(batch.skipped) + len(batch.cut)
         report.cut += batch.cut
@@ -290,7 +194,7 @@ def replay(  # noqa: PLR0913 - a queue, what runs its dead letters, and callback
             continue
         try:
             counts, dead_letters = run_records(
-                batch.records, batch.batch_time_ms - BEFORE_BATCH_MS, batch.sinks_by_record, batch.bodies
+                batch.records, batch.batch_time_ms - BEFORE_BATCH_MS, batch.sinks_by_record, batch.values
             )
         except IngestError as error:
             raise ReplayStoppedError(
@@ -299,6 +203,8 @@ def replay(  # noqa: PLR0913 - a queue, what runs its dead letters, and callback
                 hint="finished dead letters are marked; run the same command again",
             ) from error
         report.dropped.update(counts.dropped)
+        if batch.is_unread:
+            on_released(_publish(queue, batch, dead_letters, report.published))
         marks = _marks(batch, dead_letters, alone, now_ms(), counted)
         queue.mark(marks)
         on_marked()
@@ -314,6 +220,26 @@ def replay(  # noqa: PLR0913 - a queue, what runs its dead letters, and callback
                 report.failed_again[mark.code] += 1
         on_progress(len(marks))
     return report
+
+
+def _publish(
+    queue: DeadLetterQueue, batch: DeadLetterBatch, lines: Sequence[bytes], published: Counter[str]
+) -> Sequence[DeadLetter]:
+    """
+    Publish the dead letters of records that could be read now, in place of those of an earlier replay.
+
+    They are those of a micro-batch at the time of the replay, which no other one has; its number does not matter.
+
+    Returns:
+        As `DeadLetterQueue.publish`.
+    """
+    new = [(line, letter) for line, letter in zip(lines, dead_letters_of(lines), strict=True) if letter.unread is None]
+    published.update(letter.code for _, letter in new)
+
+    def keeps(letter: DeadLetter) -> bool:
+        return not any(is_within(letter, entry.dead_letter) for entry in batch.entries)
+
+    return queue.publish([line for line, _ in new], 0, batch.batch_time_ms - BEFORE_BATCH_MS, keeps)
 
 
 def _marks_of_skipped(batch: DeadLetterBatch, now_ms: int) -> dict[str, Mark]:
@@ -337,7 +263,12 @@ def _marks(
     """
     failed: dict[RecordPlace, list[DeadLetter]] = {}
     for dead_letter in dead_letters_of(failures_again):
-        failed.setdefault(dead_letter.record.place, []).append(dead_letter)
+        if not batch.is_unread:
+            failed.setdefault(dead_letter.record.place, []).append(dead_letter)
+        elif dead_letter.unread is not None:
+            for entry in batch.entries:
+                if is_within(dead_letter, entry.dead_letter):
+                    failed.setdefault(entry.dead_letter.record.place, []).append(dead_letter)
     marks = {}
     for entry in batch.entries:
         component = entry.dead_letter.component

@@ -84,7 +84,7 @@ class Inputs:
 
 class OutputObserver:
     """
-    Collects the outputs of an attempt; see `ingest.pipeline.task.TaskObserver`.
+    Collects the outputs of an attempt; see `ingest.pipeline.task_observer.TaskObserver`.
 
     Args:
         inputs: of the task.

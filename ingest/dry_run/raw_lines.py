@@ -34,7 +34,7 @@ def records_of_file(path: Path, max_event_bytes: int) -> Iterator[Given]:
 
     Raises:
         NotFoundError: there is no such file, or it is a folder.
-        PositionLostError: the file cannot be decompressed.
+        UnreadableFileError: the file cannot be decompressed.
         SourceUnavailableError: it cannot be read now.
     """
     if path.is_dir():
@@ -51,7 +51,7 @@ def first_records(path: str, count: int, max_event_bytes: int) -> Iterator[Given
     Records of the first lines of the files that the option `path` of the source matches now.
 
     Raises:
-        PositionLostError: a file cannot be decompressed.
+        UnreadableFileError: a file cannot be decompressed.
         SourceUnavailableError: a file cannot be read now.
     """
     every = (

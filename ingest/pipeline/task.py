@@ -6,7 +6,6 @@ Plain iterators, without Kafka, HBase or Spark. In a task, only this module acts
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from ingest import failpoint
 from ingest.api import (
@@ -18,6 +17,7 @@ from ingest.api import (
     IngestError,
     OnError,
     Origin,
+    PositionLostError,
     Record,
     TaskSink,
     TaskSpec,
@@ -28,6 +28,7 @@ from ingest.dead_letters.envelope import DeadLetter, UnreadRange
 from ingest.expressions import Condition
 from ingest.pipeline.chain import Chain, Dropped, Failed, Outcome, StillBuffered
 from ingest.pipeline.splits import Split, by_rank, by_split
+from ingest.pipeline.task_observer import TaskObserver
 from ingest.pipeline.time_limit import OutOfTimeError, TimeLimit, sink_timeout
 from ingest.plugins.guard import describe_exception, reraise_fatal
 from ingest.receipt import Receipt, TaskStatus
@@ -65,24 +66,6 @@ class _BufferedRecord:
 
     record: Record
     part: float = 1.0
-
-
-class TaskObserver(Protocol):
-    """Receives the outcome of each event; for the dry run."""
-
-    def started(self) -> None:
-        """An attempt starts."""
-
-    def undecoded(self, record: Record, why: EventError | str) -> None:
-        """The decoder returned no event for the record: an error, or the reason why it is dropped."""
-
-    def settled(self, record: Record, outcome: Outcome) -> None:
-        """An outcome of the chain for an event of the record; an event is written to the sinks next."""
-
-    def written(
-        self, record: Record, event: Event, failures: Sequence[tuple[str, EventError]], skipped: str | None
-    ) -> None:
-        """Every sink has handled the event: some failed, or none wrote it, for the reason `skipped`."""
 
 
 class Task:
@@ -226,6 +209,8 @@ class Task:
             destination.split_end()
 
     def _undecoded(self, record: Record, error: EventError) -> None:
+        if isinstance(error, UnreadError) and self._spec.splits and not error.is_certain:
+            raise _lost_positions(error) from error
         counts = self._receipt.counts
         counts.read += 1
         counts.failed += 1
@@ -390,6 +375,18 @@ def _bug_of(
     error = DecorateBugError(describe_exception(bug, package, provider), code=code)
     error.__cause__ = bug
     return error
+
+
+def _lost_positions(error: UnreadError) -> PositionLostError:
+    """
+    The error of records that an earlier attempt may have read, into deferred updates or a feed.
+
+    These would keep what that attempt has written, and a replay of a dead letter would write it a second time.
+    """
+    return PositionLostError(
+        error.message,
+        hint="restore it as it was; or move the checkpoint away: a new one starts where the tables of the pipeline end",
+    )
 
 
 def _ended(receipt: Receipt, status: TaskStatus, error: IngestError) -> Receipt:

@@ -113,6 +113,14 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         api.BucketsDifferError,
         "A table has another number of buckets than its declaration, so its rows would not be found.",
     ),
+    "changed_file": (
+        api.UnreadError,
+        "A file of the files source is not as it was discovered, or is at the path of one that was read before.",
+    ),
+    "damaged_file": (
+        api.UnreadError,
+        "A gzip file is truncated, damaged or no gzip file; nothing of it was read.",
+    ),
     "distributed": (
         api.SchemaError,
         "The rows of a table declared without `distribute` are in the buckets of the table's record, which stays.",
@@ -126,6 +134,8 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         api.SchemaError,
         "A row of a table is not stored in the bucket that the declared number of buckets gives its key.",
     ),
+    "other_source": (api.ConflictError, "Dead letters by place are those of another source than that of the pipeline."),
+    "removed_file": (api.UnreadError, "A file was removed before all of it was read."),
     "rollback_of_feed": (
         api.ConflictError,
         "A rollback of a table with a feed: readers of the feed would keep the updates that are rolled back.",

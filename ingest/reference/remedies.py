@@ -106,6 +106,8 @@ REMEDIES: Mapping[str, str] = {
     "body_gone": "Store the body again, then mark it.",
     "body_missing": "Declare `bodies` of the target, and load the tables of its body store first, of the same dump.",
     "body_not_stored": "Wait until it is stored, or store it again.",
+    "changed_file": "Give a new file another name; replay the dead letter to read what is at the path now.",
+    "damaged_file": "Repair the file, or copy it again; then replay the dead letter.",
     "hash_mismatch": "Check the source; nothing was stored.",
     "buckets_changed": "Run `ingest table apply FILE --adopt TABLE`, which checks the rows and records the number; the "
     "pipeline resumes by itself.",
@@ -114,6 +116,8 @@ REMEDIES: Mapping[str, str] = {
     "distributed": "Declare the `distribute` that is recorded, or copy the rows into a new table.",
     "job_failed": "Read the log of Spark; a job is repeated.",
     "not_distributed": "Declare the number of buckets that the rows were written with, or leave out `distribute`.",
+    "other_source": "Restore the source of the pipeline for the replay.",
+    "removed_file": "Put the file back; then replay the dead letter.",
     "rows_overlap": "Roll back an interval of whole windows of the compaction, or leave out `--strict`.",
     "split_start_failed": "Correct the decorator in the message, then start again.",
     "split_mismatch": "For a source of a plugin, correct its `splits` or its reader; for a built-in source, report the "

@@ -19,13 +19,25 @@ class FilesSource(Source[FilesSourceSettings]):
     Read complete files, one event per line; plain text or gzip.
 
     An event is identified by the path of its file (`%{topic}`) and its byte offset in the file (`%{offset}`); its time
-    is the file's modification time. Both are stored when the file is discovered, so a replay yields the same events. A
-    file that changes after that is refused until its old content and time are restored.
+    is the file's modification time. Both are stored when the file is discovered, so a replay yields the same events.
 
-    A file that was read to its end may be moved away. The next batch records its removal, unless the folder is empty,
-    since then its disk may not be mounted. From then on a file at this path is refused, new or restored, because its
-    events would overwrite those of the first. The last 10,000 removals are stored; a file at an older path is read,
-    and its events do overwrite. A daily export therefore needs the date in its file name.
+    A file that cannot be read as it was found becomes a dead letter by its path, which says from which byte on it was
+    not read, and the other files are read. `ingest dead-letters replay` reads what is at the path then.
+
+    - A gzip file that is truncated, damaged or no gzip file: nothing of it is read, since all of it is decompressed
+      once before.
+    - A file that changes or is removed before it was read, as one that is still being copied; and lines added later to
+      a file that was read. So copy a file under a name that begins with a dot, or from another folder of the disk, and
+      then rename it. A file that goes on changing has a dead letter every ten minutes at most.
+    - A file that may not be read, or whose folder is empty (its disk may not be mounted), blocks the pipeline instead.
+
+    A file that was read to its end may be moved away. The next batch records its removal, unless the folder is empty.
+    From then on a file at this path becomes a dead letter, new or restored, because its events would overwrite those of
+    the first. The last 10,000 removals are stored; a file at an older path is read, and its events do overwrite. A
+    daily export therefore needs the date in its file name.
+
+    If a table of the pipeline has deferred updates or a feed, a file that changes between discovery and reading stops
+    the pipeline: an earlier attempt may have counted its lines.
 
     In `%{topic}`, a byte of the path that is not UTF-8 is written as `\xe9`, and a backslash before such text is
     doubled, so every file has a topic of its own.

@@ -19,6 +19,9 @@ from sinks.writing.driver_store import DriverStore
 
 _log = logger(__name__)
 
+_OF_A_FILE = {("size",), ("mtime_ms",), ("length",)}
+"""Numbers of a file in the offsets of the files source: another file at its path may have lower ones."""
+
 
 @dataclass(frozen=True, slots=True)
 class OwnerOptions:
@@ -280,9 +283,9 @@ def owned_tables(configuration: Configuration, plan: Plan, stores: Mapping[str, 
 
 
 def _numbers(offsets: object, place: tuple[str, ...] = ()) -> dict[tuple[str, ...], int]:
-    """The numbers in the offsets of a source, by their places; other values have none."""
+    """The numbers in the offsets of a source that never become lower, by their places; other values have none."""
     if isinstance(offsets, int):
-        return {place: offsets}
+        return {} if place[-1:] in _OF_A_FILE else {place: offsets}
     found: dict[tuple[str, ...], int] = {}
     if isinstance(offsets, Mapping):
         for name, each in offsets.items():

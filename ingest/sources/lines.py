@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, cast
 
-from ingest.api import IngestError, PositionLostError, SourceUnavailableError
+from ingest.api import IngestError, SourceUnavailableError, UnreadError
 from ingest.sources.file_names import path_of, text_of
 
 MAX_LINE_BYTES = 16 * 1024 * 1024  # a longer line is cut, so that it fits into a dead letter
@@ -26,6 +26,12 @@ GONE = (FileNotFoundError, NotADirectoryError)
 """Errors that mean that a file does not exist; after any other error it may exist."""
 
 _BUFFER_BYTES = 1 << 20
+
+
+class UnreadableFileError(UnreadError):
+    """A file that no retry can read: it is damaged, was removed, or is another one than it was."""
+
+    code = "damaged_file"
 
 
 def files_at(path: str) -> Iterator[tuple[str, dict[str, int]]]:
@@ -72,7 +78,7 @@ def lines_of(path: str, max_event_bytes: int, start: int = 0, stop: int | None =
         stop: end of the range; None for the end of the file.
 
     Raises:
-        PositionLostError: the file does not exist, or cannot be decompressed.
+        UnreadableFileError: the file does not exist, or cannot be decompressed; after the lines before the damage.
         SourceUnavailableError: it cannot be read now.
     """
     with _read_errors(path), _opened(path) as file:
@@ -82,6 +88,36 @@ def lines_of(path: str, max_event_bytes: int, start: int = 0, stop: int | None =
             file.seek(start - 1)
             offset = start - 1 + _skip_line(file)
         yield from lines_in(file, max_event_bytes, offset, None if is_gzip(path) else stop)
+
+
+def check_readable(path: str) -> None:
+    """
+    Check that a file can be read to its end.
+
+    Raises:
+        UnreadableFileError: as `lines_of`; no line of the file need be read before it is known.
+        SourceUnavailableError: as `lines_of`.
+    """
+    if is_gzip(path):
+        bytes_in(path)
+    else:
+        with _read_errors(path), _opened(path):
+            pass
+
+
+def bytes_in(path: str) -> int:
+    """
+    Number of bytes of a file, uncompressed; it is read to its end, so that each damage is found.
+
+    Raises:
+        UnreadableFileError: as `lines_of`.
+        SourceUnavailableError: as `lines_of`.
+    """
+    size = 0
+    with _read_errors(path), _opened(path) as file:
+        while piece := file.read(_BUFFER_BYTES):
+            size += len(piece)
+    return size
 
 
 def lines_in(
@@ -106,10 +142,7 @@ def lines_in(
 def unread(path: str, error: OSError) -> IngestError:
     """The error of a file that cannot be read."""
     if isinstance(error, GONE):
-        return PositionLostError(
-            f'"{path}" was removed before it was read completely',
-            hint="put it back, or move the checkpoint away and start again",
-        )
+        return UnreadableFileError(f'"{path}" was removed before it was read completely', code="removed_file")
     return SourceUnavailableError(
         f'"{path}" cannot be read: {error.strerror or error}',
         hint="the pipeline resumes once its user may read the file and the disk returns it",
@@ -121,11 +154,8 @@ def _read_errors(path: str) -> Iterator[None]:
     try:
         yield
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        # permanent: the file must not change any more
-        raise PositionLostError(
-            f'"{path}" cannot be decompressed: {error}',
-            hint="move it and the checkpoint away, and start again",
-        ) from error
+        # the classes of damage that a decompressor finds; a file with a wrong name has the last one
+        raise UnreadableFileError(f'"{path}" cannot be decompressed: {error}') from error
     except OSError as error:
         raise unread(path, error) from error
 

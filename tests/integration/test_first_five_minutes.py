@@ -1,5 +1,6 @@
 """The commands of the README, from an empty folder to rows in a table."""
 
+import gzip
 import json
 import os
 import subprocess
@@ -53,8 +54,18 @@ def test_files_to_rows(tmp_path: Path) -> None:
     assert queried.stdout == shown, (tmp_path / "run.log").read_text()
     assert "1 dead letter\n" in ingest("dead-letters", "list", "pipeline.yaml").stderr
 
-    again = ingest("run", "--once", "pipeline.yaml", "--output", "json")
-    assert json.loads(again.stdout)["ticks"]["read"] == 0
+    # nothing is read again; a file that is damaged ends nothing, and is read once it is repaired
+    damaged, whole = tmp_path / "ticks" / "later.gz", gzip.compress(b"1:2\n3:4\n")
+    damaged.write_bytes(whole[:-9])
+    (tmp_path / "ticks" / "other.txt").write_text("5:6\n")
+    again = json.loads(ingest("run", "--once", "pipeline.yaml", "--output", "json").stdout)["ticks"]
+    assert (again["read"], again["stored"], again["dead_lettered"]) == (2, 1, {"damaged_file": 1})
+    assert f"{damaged}/0/0 to the end" in ingest("dead-letters", "list", "pipeline.yaml").stdout
+    damaged.write_bytes(whole)
+    ingest("dead-letters", "replay", "pipeline.yaml", "--code", "damaged_file")
+    scanned = ingest("scan", "pipeline.yaml", "mytable", "--output", "json").stdout.splitlines()
+    new = ["later.gz:000000", "later.gz:000004", "other.txt:000000"]
+    assert [row for row in (json.loads(line)["row"] for line in scanned) if row in new] == new
     refused = ingest("run", "--once", "pipeline.yaml", "--start-from", "earliest", code=2)
     assert "does not support --start-from" in refused.stderr
 

@@ -5,15 +5,17 @@ from contextlib import ExitStack, contextmanager
 from types import MappingProxyType
 from typing import Self
 
-from ingest.api import ConfigError, ConflictError, NotFoundError, Record, RecordPlace
+from ingest.api import ConfigError, ConflictError, NotFoundError, Record
 from ingest.catalog import Catalog
 from ingest.config.model import Configuration
 from ingest.dead_letters.bodies import DeadLetterBody
-from ingest.dead_letters.envelope import DeadLetter
+from ingest.dead_letters.envelope import DeadLetter, UnreadRange
 from ingest.dead_letters.queue import DeadLetterQueue, Entry, Keeps, keeps_none
+from ingest.dead_letters.replay_batches import Values
 from ingest.durable import private_files
 from ingest.plan.bodies import bodies_in, table_with_bodies
 from ingest.plan.stores import unopened_store
+from ingest.service.dead_letters.unread import ReadAgain
 from sinks.bodies.body_store import BodyStore
 from sinks.writing.driver_store import DriverStore
 
@@ -135,25 +137,32 @@ class OpenDeadLetterBodies:
 
 class RecordsWithValues:
     """
-    Records whose values are in body stores; each value is read when its record is reached, and not kept.
+    Records whose values their dead letters do not have; each value is read when its record is reached, and not kept.
 
     Args:
         records: without these values.
         values: place of a record -> where its value is.
-        bodies: reads them.
+        bodies: reads those that are in body stores.
+        read_again: reads those that are still in the source.
     """
 
     def __init__(
-        self, records: Iterable[Record], values: Mapping[RecordPlace, DeadLetterBody], bodies: OpenDeadLetterBodies
+        self, records: Iterable[Record], values: Values, bodies: OpenDeadLetterBodies, read_again: ReadAgain
     ) -> None:
         self._records = records
         self._values = values
         self._bodies = bodies
+        self._read_again = read_again
 
     def __iter__(self) -> Iterator[Record]:
         for record in self._records:
-            body = self._values.get(record.place)
-            yield record if body is None else record._replace(value=self._bodies.read(body))
+            match self._values.get(record.place):
+                case None:
+                    yield record
+                case UnreadRange() as unread:
+                    yield from self._read_again(record, unread)
+                case body:
+                    yield record._replace(value=self._bodies.read(body))
 
 
 class DeadLetterPublication:

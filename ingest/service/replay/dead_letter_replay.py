@@ -11,10 +11,10 @@ from typing import Self
 from ingest.api import ConflictError, Record, RecordPlace
 from ingest.catalog import Catalog
 from ingest.config.model import Configuration, Pipeline
-from ingest.dead_letters.bodies import DeadLetterBody
-from ingest.dead_letters.envelope import DeadLetter, dead_letters_of
+from ingest.dead_letters.envelope import DeadLetter, UnreadRange, dead_letters_of
 from ingest.dead_letters.queue import DeadLetterQueue, Entry
-from ingest.dead_letters.replay import BEFORE_BATCH_MS, Components, SkipReason
+from ingest.dead_letters.replay import BEFORE_BATCH_MS, Components
+from ingest.dead_letters.replay_batches import SkipReason, Values
 from ingest.pipeline.in_process import InProcessHost
 from ingest.pipeline.loop import MicroBatch, run_until_durable
 from ingest.pipeline.splits import ranked
@@ -23,6 +23,7 @@ from ingest.receipt import Counts
 from ingest.service.committers import committers_of
 from ingest.service.dead_letters.bodies import OpenDeadLetterBodies, RecordsWithValues
 from ingest.service.dead_letters.queues import components_of
+from ingest.service.dead_letters.unread import SinksByRange, read_again_from
 from ingest.service.replay.later_runs import LaterRuns
 from ingest.service.replay.update_replay import UpdateReplay
 from ingest.service.replay_lock import replay_lock
@@ -66,7 +67,8 @@ class DeadLetterReplay:
         self._read_ms: int | None = None
         self._counted: dict[RecordPlace, dict[str, int]] = {}  # of the dead letters of the micro-batch that is read
         self._bodies = OpenDeadLetterBodies(configuration, catalog)
-        self._values: Mapping[RecordPlace, DeadLetterBody] = {}
+        self._values: Values = {}
+        self._is_unread = False
         self._tables = {  # of the sinks into deferred updates
             sink.name: sink.settings.fixed_table or ""
             for sink in self._plan.sinks
@@ -94,6 +96,10 @@ class DeadLetterReplay:
                 self._runs = self._later_runs()
             self._task = live_task(self._plan)
             opened.callback(self._task.close)
+            # values of records that can be read now are in their dead letters, whatever their length
+            publishing = replace(self._plan, publishes_dead_letters=True, dead_letter_bodies=None)
+            self._publishing_task = live_task(publishing)
+            opened.callback(self._publishing_task.close)
             self._opened = opened.pop_all()
         return self
 
@@ -110,17 +116,19 @@ class DeadLetterReplay:
         records: Sequence[Record],
         batch_time_ms: int,
         sinks_by_record: Mapping[RecordPlace, frozenset[str]],
-        values: Mapping[RecordPlace, DeadLetterBody] = MappingProxyType({}),
+        values: Values = MappingProxyType({}),
     ) -> tuple[Counts, list[bytes]]:
         """
         Run records at a batch time, each into its sinks; records counted as stored are durable.
 
-        Values of records that are in a body store are read one at a time.
+        Values of records that are in a body store are read one at a time. Records that the source could not read before
+        are read now, and have complete dead letters if they fail.
 
         Sinks of tables with deferred updates run as a micro-batch of their own, at a new time. Sinks of tables with a
         feed do so too, but only their changes have that time: readers of the feed may have read further already.
         """
         self._values = values
+        self._is_unread = any(isinstance(value, UnreadRange) for value in values.values())
         if self._updates is None:
             return self._run(records, batch_time_ms, sinks_by_record)
         names = self.components.sinks
@@ -218,6 +226,8 @@ class DeadLetterReplay:
         """Note the sinks that have stored records at a time: those in which they did not fail."""
         failures: dict[RecordPlace, set[str]] = {}
         for dead_letter in dead_letters_of(failed):
+            if self._is_unread and dead_letter.unread is None:
+                continue  # of one of the records at this place, which has a dead letter of its own
             failures.setdefault(dead_letter.record.place, set()).add(dead_letter.component)
         for place, names in sinks.items():
             components = failures.get(place, set())
@@ -284,15 +294,17 @@ class DeadLetterReplay:
             _name(records, batch_time_ms, sinks_by_record),
             batch_time_ms,
             f"{time.monotonic_ns()}",
-            sinks_by_record=sinks_by_record,
-            split_per_record=True,
+            sinks_by_record=SinksByRange(sinks_by_record) if self._is_unread else sinks_by_record,
+            split_per_record=not self._is_unread,
             splits=ranked(record.place for record in records) if self._plan.needs_splits else (),
         )
         self._check_locked()
+        task = self._publishing_task if self._is_unread else self._task
+        read_again = read_again_from(self._pipeline.source.settings)
         return run_until_durable(
             micro_batch,
             self._committers,
-            InProcessHost(self._task, RecordsWithValues(records, self._values, self._bodies)),
+            InProcessHost(task, RecordsWithValues(records, self._values, self._bodies, read_again)),
             check=lambda _counts, _dead_letters: self._check_locked(),
         )
 

@@ -12,7 +12,7 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from ingest.api import ConflictError, RecordPlace
-from ingest.dead_letters.replay import SkipReason
+from ingest.dead_letters.replay_batches import SkipReason
 from ingest.formats.times import moment
 from ingest.service.kafka.topics import may_be_same
 from ingest.spark.streaming.batch_log import LoggedBatch

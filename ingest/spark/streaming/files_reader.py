@@ -4,18 +4,19 @@ Finished files as a stream: each line is a record, as `ingest.sources.lines` def
 - The source offset contains the size and modification time of a file at its discovery, so a replay gives the same
   records.
 - A plain file is split into ranges at arbitrary bytes: a line belongs to the range that contains its first byte. A gzip
-  file is one range.
-- A file that changes after its discovery is an error, and so is a new file at the path of a removed one: path and
-  offset would no longer identify the same lines.
+  file is one range, and is decompressed once before it is planned: all of it is read, or nothing.
+- A file that is damaged, changes or is removed has a dead letter by place (see `file_entries`), and the other files are
+  read. So has a new file at the path of a removed one: path and offset would no longer identify the same lines.
 - A file that was read to its end and then removed is dropped from the offset with the next batch; only a hash of its
   path remains (see `removed_files`).
 """
 
+import contextlib
 import json
 import os
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
@@ -24,11 +25,34 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from ingest.api import RECORD_SCHEMA, PositionLostError, RecordPlace
+from ingest.api import RECORD_SCHEMA, RecordPlace, SourceUnavailableError, UnreadError
 from ingest.sources.file_names import path_of
-from ingest.sources.lines import GONE, PARTITION, files_at, is_gzip, lines_of, size_and_time, unread
+from ingest.sources.lines import (
+    GONE,
+    PARTITION,
+    UnreadableFileError,
+    files_at,
+    is_gzip,
+    lines_of,
+    size_and_time,
+    unread,
+)
+from ingest.spark.streaming.file_batches import line_batch, unread_batch
+from ingest.spark.streaming.file_entries import (
+    Entry,
+    Files,
+    Unread,
+    changed,
+    entry_after_change,
+    entry_after_removal,
+    entry_at_a_known_path,
+    is_planned,
+    is_same,
+    new_entry,
+    unread_of,
+)
 from ingest.spark.streaming.removed_files import RemovedFiles
-from ingest.spark.streaming.rows import ARROW_BYTES, ARROW_ROWS, COLUMNS
+from ingest.spark.streaming.rows import ARROW_BYTES, ARROW_ROWS
 
 BATCH_BYTES = 64 * 1024 * 1024  # of files in one micro-batch: some seconds of work in bounded memory
 RANGE_BYTES = 16 * 1024 * 1024
@@ -36,22 +60,27 @@ RANGE_BYTES = 16 * 1024 * 1024
 Size of a range: even one large file gives several tasks. Part of the format of checkpoints (`checkpoint.FORMAT`): with
 another size a micro-batch that runs again after an upgrade has other splits.
 """
+UNREAD_BYTES = 64 * 1024  # that a file which is not read counts in a micro-batch: a thousand dead letters at most
+CHANGED_AGAIN_S = 600.0  # between dead letters of one file that goes on changing, such as a log that is written to
 
-Files = dict[str, dict[str, int]]
-"""Text of a path -> {size, mtime_ms, position}: bytes up to `position` have been read."""
 Offset = dict[str, Any]
 """The files, and under the key "forgotten" (not a path: those start with a slash) the hashes of removed ones."""
 
 
 @dataclass
 class FileRange(InputPartition):
-    """The lines of a file whose first byte is in [start, stop); `path` is text as of `file_names`."""
+    """
+    The lines of a file whose first byte is in [start, stop), or in their place the dead letter of the file.
+
+    `path` is text as of `file_names`.
+    """
 
     path: str
     size: int
     mtime_ms: int
     start: int
     stop: int
+    unread: Unread | None = None
 
     @property
     def first_place(self) -> RecordPlace:
@@ -92,15 +121,23 @@ class FilesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         max_records: maximum number of lines of a micro-batch, which are then counted when it is planned; None without
             one. A gzip file is read as a whole, and ends the micro-batch.
         first_offset: where a query without a checkpoint starts; None if no file has been read.
+        clock: monotonic seconds.
     """
 
     def __init__(
-        self, path: str, max_event_bytes: int, max_records: int | None = None, first_offset: Offset | None = None
+        self,
+        path: str,
+        max_event_bytes: int,
+        max_records: int | None = None,
+        first_offset: Offset | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._path = path
         self._max_event_bytes = max_event_bytes
         self._max_records = max_records
         self._first_offset = first_offset or {}
+        self._clock = clock
+        self._changed_again_s: dict[str, float] = {}
         self._target: Files | None = None
 
     def initialOffset(self) -> Offset:  # noqa: N802 - Spark's name
@@ -113,39 +150,38 @@ class FilesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
         """Fix the files that a `--once` run reads."""
-        self._target = discovered(self._path, {})
+        self._target = dict(files_at(self._path))
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # noqa: N802 - Spark's name
-        """The end of the next micro-batch: files in the order of their paths, up to the limit."""
+        """
+        The end of the next micro-batch: files in the order of their paths, up to the limit.
+
+        Each file is examined with one call, so a file that is removed meanwhile is either absent or has both size and
+        time.
+
+        Raises:
+            SourceUnavailableError: a file cannot be examined now.
+        """
         files, removed = _files(start), RemovedFiles(start.get("forgotten", ""))
-        if self._target is None:
-            known = discovered(self._path, files)
-        else:
-            for path in self._target.keys() & files.keys():
-                _check_same(path, files[path], self._target[path])
-            # a partly read file that was removed is only in `files`; reading it raises an error
-            known = files | self._target
+        found = dict(files_at(self._path)) if self._target is None else self._target
         room = limit.max_bytes if isinstance(limit, ReadMaxBytes) else None
         lines_left = self._max_records
         end = {path: dict(file) for path, file in files.items()}
-        for path in sorted(known):
-            if path not in end:
-                if _is_gone(path):
-                    continue  # removed since it was listed; a batch with it could not be read
-                _check_new(path, removed)
-            file = end.get(path) or known[path] | {"position": 0}
-            remaining = file["size"] - file["position"]
-            if remaining == 0:
-                continue  # also a new empty file: it alone would start an empty batch
+        for path in sorted(found.keys() | files.keys()):
+            if not self._has_more(path, files.get(path), found.get(path)):
+                continue
             if (room is not None and room <= 0) or lines_left == 0:
                 break
-            end[path] = file
-            length = remaining if room is None or is_gzip(path) else min(remaining, room)
-            if lines_left is not None:
+            file = end[path] = self._entry(path, files.get(path), found.get(path), removed)
+            if "unread" in file:
+                length, lines = UNREAD_BYTES, 1
+            else:
+                remaining = file["size"] - file["position"]
+                length = remaining if room is None or is_gzip(path) else min(remaining, room)
                 length, lines = self._first_lines(path, file["position"], length, lines_left)
-                lines_left -= lines
-            file["position"] += length
+                file["position"] += length
             room = None if room is None else room - length
+            lines_left = None if lines_left is None else lines_left - lines
         if end == files:
             return start
         # only together with new lines: a changed offset alone would start an empty batch
@@ -154,15 +190,52 @@ class FilesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         present = {path: file for path, file in end.items() if path not in gone}
         return present | ({"forgotten": hashes} if hashes else {})
 
-    def _first_lines(self, path: str, start: int, length: int, count: int) -> tuple[int, int]:
-        """Bytes and number of the first lines of a range, at most `count`; a gzip file counts as that many."""
-        if is_gzip(path):
-            return length, count
+    def _has_more(self, path: str, file: Entry | None, now: Entry | None) -> bool:
+        """
+        Whether something of a file is to be planned.
+
+        Args:
+            path: of the file.
+            file: its entry; None if it is new.
+            now: its size and time; None if it does not exist.
+        """
+        if file is None:
+            # an empty file alone would start an empty batch; one that was removed since it was listed is not there
+            return now is not None and now["size"] > 0 and not _is_gone(path)
+        if now is None or is_same(file, now):
+            return not is_planned(file)
+        if "unread" not in file:
+            return True
+        at_s = self._clock()
+        if at_s - self._changed_again_s.get(path, -CHANGED_AGAIN_S) < CHANGED_AGAIN_S:
+            return False
+        self._changed_again_s[path] = at_s
+        return True
+
+    def _entry(self, path: str, file: Entry | None, now: Entry | None, removed: RemovedFiles) -> Entry:
+        """The entry of a file of which something is to be planned; arguments as of `_has_more`."""
+        if file is None:
+            assert now is not None  # noqa: S101 - for mypy: it exists
+            return entry_at_a_known_path(path, now) if path in removed else new_entry(path, now)
+        if now is not None:
+            return dict(file) if is_same(file, now) else entry_after_change(path, file, now)
+        return entry_after_removal(path, file) if _is_removed(path) else dict(file)
+
+    def _first_lines(self, path: str, start: int, length: int, count: int | None) -> tuple[int, int]:
+        """
+        Bytes and number of the first lines of a range, at most `count`; a gzip file counts as that many.
+
+        Without a `count` the lines are not counted, nor is a file that cannot be read as it was found: its reader says
+        so.
+        """
+        if count is None or is_gzip(path):
+            return length, count or 0
         lines = 0
-        for offset, _ in lines_of(path, self._max_event_bytes, start, start + length):
-            if lines == count:
-                return offset - start, lines
-            lines += 1
+        with contextlib.suppress(UnreadableFileError):
+            for offset, _ in lines_of(path, self._max_event_bytes, start, start + length):
+                if lines == count:
+                    return offset - start, lines
+                lines += 1
         return length, lines
 
     def _gone(self, files: Files) -> set[str]:
@@ -171,15 +244,10 @@ class FilesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
         Files of a `--once` run's target are not among them, or they would be discovered again.
         """
-        if any(file["position"] < file["size"] and _is_gone(path) for path, file in files.items()):
-            # this batch will fail; the whole folder may be unavailable for a while
-            return set()
         candidates = files.keys() - (self._target or {}).keys()
         has_others: dict[Path, bool] = {}
         return {
-            path
-            for path in candidates
-            if files[path]["position"] == files[path]["size"] and _is_gone(path) and _has_others(path, has_others)
+            path for path in candidates if is_planned(files[path]) and _is_gone(path) and _has_others(path, has_others)
         }
 
     def partitions(self, start: Offset, end: Offset) -> list[FileRange]:
@@ -187,27 +255,60 @@ class FilesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ranges_between(start, end)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The records of one range, in batches bounded by rows and bytes."""
+        """
+        The records of one range, in batches bounded by rows and bytes.
+
+        A file that cannot be read as it was found ends with a record in place of the lines that are missing.
+
+        Raises:
+            SourceUnavailableError: the file cannot be read now, or changes while it is read; the next attempt finds it
+                changed.
+        """
         piece = cast("FileRange", partition)
-        check_unchanged(piece.path, {"size": piece.size, "mtime_ms": piece.mtime_ms})
+        if piece.unread is not None:
+            first, end, code, message = piece.unread
+            yield unread_batch(piece.path, first, piece.mtime_ms, UnreadError(message, end=end, code=code))
+            return
         offsets: list[int] = []
         lines: list[bytes] = []
         size = 0
-        for offset, line in lines_of(piece.path, self._max_event_bytes, piece.start, piece.stop):
-            offsets.append(offset)
-            lines.append(line)
-            size += len(line)
-            if len(lines) == ARROW_ROWS or size >= ARROW_BYTES:
-                yield _arrow(piece, offsets, lines)
-                offsets, lines, size = [], [], 0
+        following = piece.start
+        try:
+            check_unchanged(piece)
+            for offset, line in lines_of(piece.path, self._max_event_bytes, piece.start, piece.stop):
+                offsets.append(offset)
+                lines.append(line)
+                size += len(line)
+                if len(lines) == ARROW_ROWS or size >= ARROW_BYTES:
+                    yield line_batch(piece.path, offsets, lines, piece.mtime_ms)
+                    following = offset + len(line) + 1
+                    offsets, lines, size = [], [], 0
+        except UnreadableFileError as error:
+            if error.code == "removed_file":
+                _is_removed(piece.path)
+            if lines:
+                yield line_batch(piece.path, offsets, lines, piece.mtime_ms)
+                following = offsets[-1] + len(lines[-1]) + 1
+            message = f"{error.message}; its lines from byte {following} on were not read"
+            end = None if is_gzip(piece.path) else piece.stop
+            missing = UnreadError(message, end=end, is_certain=False, code=error.code)
+            yield unread_batch(piece.path, following, piece.mtime_ms, missing)
+            return
+        _check_unchanged_meanwhile(piece)
         if lines:
-            yield _arrow(piece, offsets, lines)
+            yield line_batch(piece.path, offsets, lines, piece.mtime_ms)
 
 
 def ranges_between(start: Offset, end: Offset) -> list[FileRange]:
     """The ranges of files of the micro-batch between two offsets, each of which is a split."""
     ranges = []
     for path, file in sorted(_files(end).items()):
+        known = unread_of(file)
+        if known is not None:
+            if file != start.get(path):
+                stop = file["size"] if known.end is None else known.end
+                ranges.append(FileRange(path, file["size"], file["mtime_ms"], known.first, stop, known))
+            continue
         begin = start.get(path, {}).get("position", 0)
         width = file["size"] if is_gzip(path) else RANGE_BYTES
         for first in range(begin, file["position"], max(width, 1)):
@@ -220,58 +321,46 @@ def _files(offset: Offset) -> Files:
     return {path: file for path, file in offset.items() if path != "forgotten"}
 
 
-def discovered(path: str, known: Files) -> Files:
-    """
-    The files that a path matches, with their size and modification time when they were first seen.
-
-    Each file is examined with one call, so a file that is removed meanwhile is either absent or has both.
-
-    Raises:
-        PositionLostError: a known file has changed.
-        SourceUnavailableError: a file cannot be examined now.
-    """
-    found: Files = {}
-    for name, now in files_at(path):
-        if name in known:
-            _check_same(name, known[name], now)
-        else:
-            found[name] = now | {"position": 0}
-    return found | known
-
-
-def check_unchanged(path: str, known: dict[str, int]) -> None:
+def check_unchanged(piece: FileRange) -> None:
     """
     Check that a file is the one that its offsets belong to.
 
     Raises:
-        PositionLostError: its size or modification time differs, or it does not exist.
+        UnreadableFileError: its size or modification time differs, or it does not exist.
         SourceUnavailableError: it cannot be examined now.
     """
     try:
-        status = path_of(path).stat()
+        now = size_and_time(path_of(piece.path).stat())
     except OSError as error:
-        raise unread(path, error) from error
-    _check_same(path, known, size_and_time(status))
+        raise unread(piece.path, error) from error
+    known = {"size": piece.size, "mtime_ms": piece.mtime_ms}
+    if not is_same(known, now):
+        raise changed(piece.path, known, now)
 
 
-def _check_same(path: str, known: dict[str, int], now: dict[str, int]) -> None:
-    if (now["size"], now["mtime_ms"]) != (known["size"], known["mtime_ms"]):
-        then = _instant(known["mtime_ms"])
-        raise PositionLostError(
-            f'"{path}" has changed since it was discovered: {known["size"]} bytes of {then} then, '
-            f"{now['size']} bytes of {_instant(now['mtime_ms'])} now",
-            hint="the files source reads finished files: write new lines to a new file, and restore this one with its "
-            f"modification time ('touch -d {then} FILE'); or move it away if it was read to its end",
+def _check_unchanged_meanwhile(piece: FileRange) -> None:
+    """Refuse lines of a file that has changed since its first line was read: they may be of no state of the file."""
+    try:
+        check_unchanged(piece)
+    except UnreadableFileError as error:
+        raise SourceUnavailableError(f"{error.message}, while it was read", hint="the batch runs again") from error
+
+
+def _is_removed(path: str) -> bool:
+    """
+    Whether a file was removed.
+
+    Raises:
+        SourceUnavailableError: its folder is empty or does not exist, as that of a disk that is not mounted.
+    """
+    if not _is_gone(path):
+        return False
+    if not path_of(path).parent.is_dir() or not _has_others(path, {}):
+        raise SourceUnavailableError(
+            f'"{path}" does not exist, and its folder is empty or does not exist: its disk may not be mounted',
+            hint="mount it; if the file was removed, put it back, or any other file into the folder",
         )
-
-
-def _check_new(path: str, removed: RemovedFiles) -> None:
-    if path in removed:
-        raise PositionLostError(
-            f'"{path}" exists again: a file with this path was read to its end, and then moved away or deleted',
-            hint="events are identified by path and offset, so those of a second file would overwrite those of the "
-            "first: give a new file another name, and move the old one away if it was put back",
-        )
+    return True
 
 
 def _is_gone(path: str) -> bool:
@@ -293,22 +382,3 @@ def _has_others(path: str, known: dict[Path, bool]) -> bool:
     except OSError:
         return False
     return known[folder]
-
-
-def _instant(time_ms: int) -> str:
-    return datetime.fromtimestamp(time_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def _arrow(piece: FileRange, offsets: list[int], lines: list[bytes]) -> pa.RecordBatch:
-    count = len(lines)
-    headers = pa.list_(pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())]))
-    columns: list[Any] = [
-        pa.array([piece.path] * count, pa.string()),
-        pa.array([PARTITION] * count, pa.int32()),
-        pa.array(offsets, pa.int64()),
-        pa.array([b""] * count, pa.binary()),
-        pa.array(lines, pa.binary()),
-        pa.array([piece.mtime_ms] * count, pa.int64()),
-        pa.array([()] * count, headers),
-    ]
-    return pa.RecordBatch.from_arrays(columns, names=COLUMNS)

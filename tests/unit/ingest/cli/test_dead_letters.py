@@ -8,7 +8,7 @@ from ingest.api import Record
 from ingest.dead_letters.envelope import DeadLetter, UnreadRange
 from ingest.dead_letters.files import FileDeadLetters
 from ingest.dead_letters.queue import Mark, ReplayOutcome
-from ingest.dead_letters.replay import SkipReason
+from ingest.dead_letters.replay_batches import SkipReason
 from ingest.service.replay.dead_letter_replay import DeadLetterReplay
 
 
@@ -209,6 +209,7 @@ class TestReplay:
                 "skipped": {},
                 "cut": [],
                 "renamed": {},
+                "published": {},
             },
         )
         rows = ingest("scan", FILE, "mytable", "--output", "json").lines

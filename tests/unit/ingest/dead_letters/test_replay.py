@@ -8,7 +8,8 @@ from ingest.api import Record, StoreUnavailableError
 from ingest.dead_letters.bodies import DeadLetterBody
 from ingest.dead_letters.files import FileDeadLetters
 from ingest.dead_letters.queue import Entry, Mark, ReplayOutcome
-from ingest.dead_letters.replay import Components, ReplayStoppedError, Selection, SkipReason, batches_of, replay
+from ingest.dead_letters.replay import Components, ReplayStoppedError, Selection, replay
+from ingest.dead_letters.replay_batches import SkipReason, batches_of
 from ingest.receipt import Counts
 
 
@@ -320,5 +321,5 @@ def test_values_in_a_body_store_are_passed_by_the_place_of_their_records(queue, 
     letters = [make_dead_letter(0).with_body(body), make_dead_letter(0, component="sink").with_body(body)]
     queue.publish([each.to_json() for each in [*letters, make_dead_letter(1)]], 5, 5000)
     *_, batch = batches_of(entry for entry in queue.entries() if entry.position.endswith(("5:0", "5:1", "5:2")))
-    assert batch.bodies == {("ticks", 0, 0): body}
+    assert batch.values == {("ticks", 0, 0): body}
     assert [record.value for record in batch.records] == [None, b"v"]

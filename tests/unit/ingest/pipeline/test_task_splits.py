@@ -6,7 +6,18 @@ from dataclasses import replace
 import pytest
 
 from decorators.reservoir_sampler import ReservoirSampler
-from ingest.api import Batch, Event, OnError, Record, RecordPlace, SinkResult, TaskSink, TaskSpec, WriteCounts
+from ingest.api import (
+    Batch,
+    Event,
+    OnError,
+    Record,
+    RecordPlace,
+    SinkResult,
+    TaskSink,
+    TaskSpec,
+    UnreadError,
+    WriteCounts,
+)
 from ingest.dead_letters.buffer import DeadLetterBuffer
 from ingest.masks import Masks
 from ingest.pipeline.chain import BoundDecorator, Chain
@@ -16,6 +27,7 @@ from ingest.pipeline.task import SinkBinding, Task
 from ingest.pipeline.time_limit import TimeLimit
 from ingest.receipt import TaskStatus
 from ingest.sources.decoding import Decoder
+from ingest.sources.unread import unread_record
 
 TWO_RANGES = (("/x", 0, 0), ("/x", 0, 16), ("t", 0, 3))
 RECORDS = [("/x", 0, 0), ("/x", 0, 9), ("/x", 0, 16), ("t", 0, 3), ("t", 0, 4)]
@@ -56,7 +68,7 @@ def task_of(sink: Calls, *decorators: BoundDecorator) -> Task:
     return Task(
         pipeline="p",
         fingerprint="f",
-        decode=Decoder().decode,
+        decode=Decoder(has_unread=True).decode,
         chain=Chain(decorators),
         bindings=[SinkBinding("calls", sink.write, OnError.STOP)],
         destinations={"calls": sink},
@@ -112,3 +124,19 @@ def test_every_attempt_has_the_splits_of_the_micro_batch():
     with pytest.raises(StoppedError) as stopped:
         run_until_durable(MicroBatch("1", 1_000, "1", splits=TWO_RANGES), {}, host)
     assert stopped.value.code == "split_mismatch"
+
+
+@pytest.mark.parametrize("is_certain", [True, False])
+def test_records_that_an_earlier_attempt_may_have_read_stop_a_task_with_ranks(is_certain: bool):
+    """Its updates would stay, and a replay of a dead letter would count the records a second time."""
+    unread = unread_record(("/x", 0, 0), 1_000, UnreadError("it has changed", is_certain=is_certain))
+    receipt = task_of(Calls()).run([unread], spec_of(TWO_RANGES))
+    # `on_error` of the task is stop: without it the record would be a dead letter
+    assert (receipt.status, receipt.code) == (
+        TaskStatus.STOP,
+        "stopped_by_event" if is_certain else "position_lost",
+    )
+    if not is_certain:
+        assert receipt.message.startswith("it has changed; restore it as it was; or move the checkpoint away")
+    without_ranks = task_of(Calls()).run([unread], spec_of(()))
+    assert without_ranks.code == "stopped_by_event"

@@ -377,6 +377,20 @@ def test_new_checkpoint_keeps_what_each_table_has_up_to_its_own_mark(service: Se
     assert service.times.of(0) > 1_500
 
 
+def test_a_smaller_file_at_a_path_is_not_behind_the_mark(service: Service) -> None:
+    def acknowledged(number: int, size: int) -> None:
+        file = {"size": size, "mtime_ms": size, "length": size, "position": 100}
+        acknowledge(service.folder, number, {"/a.gz": file})
+
+    tables = service.start()
+    acknowledged(0, 100)
+    tables.complete(0, service.times.of(0))
+    acknowledged(1, 50)
+    (service.folder / "commits" / "1").unlink()
+    service.start()
+    assert tables.resume_at()["/a.gz"]["size"] == 100
+
+
 def test_restored_checkpoint_behind_the_marks_is_refused(service: Service) -> None:
     service.start().complete(0, service.plan(0, 100))
     acknowledge(service.folder, 0, {"t": {0: 100}})

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.api import ConflictError
-from ingest.dead_letters.replay import SkipReason
+from ingest.dead_letters.replay_batches import SkipReason
 from ingest.service.replay.later_runs import LaterRuns
 from ingest.spark.streaming.batch_log import LoggedBatch
 from sinks.rewriting.rolled_back import Interval

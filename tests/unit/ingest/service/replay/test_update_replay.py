@@ -10,7 +10,7 @@ import pytest
 from ingest.api import ConflictError
 from ingest.clock import now_ms
 from ingest.dead_letters.queue import Entry, Mark, ReplayOutcome
-from ingest.dead_letters.replay import SkipReason
+from ingest.dead_letters.replay_batches import SkipReason
 from ingest.plan.assemble import plan_of
 from ingest.plan.stores import owned_store
 from ingest.service.dead_letters.queues import dead_letter_queue

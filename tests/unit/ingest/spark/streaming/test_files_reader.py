@@ -4,9 +4,7 @@ import errno
 import gzip
 import json
 import os
-import re
 import shutil
-import subprocess
 from itertools import pairwise
 from pathlib import Path
 
@@ -16,12 +14,15 @@ from hypothesis import strategies as st
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes
 from pyspark.sql.types import StructType
 
-from ingest.api import PositionLostError, SourceUnavailableError
+from ingest.api import SourceUnavailableError
 from ingest.dry_run.inputs import record_of
 from ingest.dry_run.raw_lines import first_records, records_of_file
 from ingest.sources import lines as source_lines
 from ingest.sources.lines import lines_of
-from ingest.spark.streaming.files_reader import FileRange, FilesDataSource, FilesReader
+from ingest.sources.unread import unread_error
+from ingest.spark.streaming import files_reader
+from ingest.spark.streaming.files_reader import CHANGED_AGAIN_S, FileRange, FilesDataSource, FilesReader
+from ingest.spark.streaming.rows import records_of
 
 ALL = ReadAllAvailable()
 
@@ -39,6 +40,18 @@ def values(reader: FilesReader, start, end) -> list[tuple[int, bytes]]:
         for batch in reader.read(piece)
         for row in batch.to_pylist()
     ]
+
+
+def missing(reader: FilesReader, start, end) -> list[tuple[str, int, int | None, bool, str]]:
+    """(file, first offset, end, is_certain, message) of the lines that the reader reports as not read."""
+    found = []
+    for piece in reader.partitions(start, end):
+        for record in records_of(reader.read(piece)):
+            if record.value is None:
+                error = unread_error(record)
+                name = record.topic.rpartition("/")[2]
+                found.append((name, record.offset, error.end, error.is_certain, f"{error.code}: {error.message}"))
+    return found
 
 
 @settings(max_examples=200, deadline=None)
@@ -120,31 +133,77 @@ def test_once_reads_the_files_that_exist_at_the_start(tmp_path: Path):
 
 
 @pytest.mark.parametrize("once", [True, False])
-def test_file_that_grew_after_it_was_read_is_rejected(tmp_path: Path, once):
+def test_lines_added_to_a_file_that_was_read_have_a_dead_letter(tmp_path: Path, once):
     path = touch(tmp_path / "a", b"one\n")
-    end = FilesReader(str(tmp_path), 1_000).latestOffset({}, ALL)
+    start = FilesReader(str(tmp_path), 1_000).latestOffset({}, ALL)
     touch(path, b"one\ntwo\n")
+    touch(tmp_path / "b", b"three\n")
     reader = FilesReader(str(tmp_path), 1_000)
     if once:
         reader.prepareForTriggerAvailableNow()
-    with pytest.raises(PositionLostError, match="has changed since it was discovered"):
-        reader.latestOffset(end, ALL)
+    end = json.loads(json.dumps(reader.latestOffset(start, ALL)))
+    ((name, first, stop, is_certain, message),) = missing(reader, start, end)
+    assert (name, first, stop, is_certain) == ("a", 4, 8, True)
+    assert "changed_file: " in message
+    assert "has changed since it was discovered" in message
+    assert message.endswith("its lines from byte 4 on were not read")
+    assert [value for _, value in values(reader, start, end) if value] == [b"three"]
+    assert reader.latestOffset(end, ALL) == end, "one dead letter"
+    path.unlink()
+    assert len(missing(reader, start, end)) == 1, "each attempt finds the same"
 
 
-def test_error_of_a_changed_file_has_both_states_and_the_command_to_restore_it(tmp_path: Path):
+def test_a_file_that_goes_on_changing_has_a_dead_letter_from_time_to_time(tmp_path: Path):
+    now_s = 0.0
+    path = touch(tmp_path / "a", b"one\n")
+    reader = FilesReader(str(tmp_path), 1_000, clock=lambda: now_s)
+    start, found = reader.latestOffset({}, ALL), []
+    for lines in range(2, 40):
+        touch(path, b"one\n" * lines)
+        end = reader.latestOffset(start, ALL)
+        found += [(first, stop) for _, first, stop, *_ in missing(reader, start, end)]
+        start = end
+        now_s += CHANGED_AGAIN_S / 10
+    # each line is in one dead letter; the first two are of the change, and of the change after it
+    assert found == [(4, 8), (8, 12), (12, 52), (52, 92), (92, 132)]
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [(b"ONE\nTWO\n", (0, None)), (b"x\n", (0, None)), (b"one\ntwo\nthree\n", (4, 14))],
+    ids=["replaced", "truncated", "grown"],
+)
+def test_a_partly_read_file_that_changes_has_a_dead_letter(tmp_path: Path, content, expected):
+    path = touch(tmp_path / "a", b"one\ntwo\n")
+    reader = FilesReader(str(tmp_path), 1_000)
+    start = reader.latestOffset({}, ReadMaxBytes(4))
+    touch(path, content)
+    os.utime(path, (2_000, 2_000))
+    end = reader.latestOffset(start, ALL)
+    assert [(first, stop) for _, first, stop, *_ in missing(reader, start, end)] == [expected]
+    assert reader.latestOffset(end, ALL) == end
+
+
+@pytest.mark.parametrize(("added", "first"), [(b"two\n", 4), (None, 0)], ids=["grown", "replaced"])
+def test_a_gzip_file_that_changes_after_it_was_read_has_a_dead_letter(tmp_path: Path, added, first):
+    path = touch(tmp_path / "a.gz", gzip.compress(b"one\n"))
+    reader = FilesReader(str(tmp_path), 1_000)
+    start = reader.latestOffset({}, ALL)
+    touch(path, gzip.compress(b"one\n") + gzip.compress(added) if added else b"?")
+    end = reader.latestOffset(start, ALL)
+    assert [found[:4] for found in missing(reader, start, end)] == [("a.gz", first, None, True)]
+
+
+def test_error_of_a_changed_file_has_both_states(tmp_path: Path):
     path = touch(tmp_path / "a", b"one\n")
     os.utime(path, ns=(0, 1_000_123_456_789))
     reader = FilesReader(str(tmp_path), 1_000)
-    end = reader.latestOffset({}, ALL)
+    start = reader.latestOffset({}, ALL)
     path.write_bytes(b"two\n")
     os.utime(path, (2_000, 2_000))
-    then, now = "4 bytes of 1970-01-01T00:16:40.123Z then", "4 bytes of 1970-01-01T00:33:20.000Z now"
-    with pytest.raises(PositionLostError, match=f"{then}, {now}") as caught:
-        reader.latestOffset(end, ALL)
-    found = re.search("touch -d (.+) FILE", caught.value.hint or "")
-    assert found is not None
-    subprocess.run(["touch", "-d", found[1], str(path)], check=True)
-    assert reader.latestOffset(end, ALL) == end
+    ((*_, message),) = missing(reader, start, reader.latestOffset(start, ALL))
+    assert "4 bytes of 1970-01-01T00:16:40.123Z then, 4 bytes of 1970-01-01T00:33:20.000Z now" in message
+    assert message.endswith("; its present lines were not read")
 
 
 def test_file_that_was_read_may_be_removed(tmp_path: Path):
@@ -202,22 +261,76 @@ def test_new_file_that_is_removed_during_discovery_is_skipped(
     assert reader.latestOffset(end, ALL) == end
 
 
+@pytest.mark.parametrize("change", ["removed", "grown", "folder"])
+def test_file_that_is_another_one_when_it_is_read_is_reported(tmp_path: Path, change):
+    """An earlier attempt may have read it."""
+    reader = in_folders(tmp_path, "a/1", "a/2")
+    end = reader.latestOffset({}, ALL)
+    path = tmp_path / "a" / "1"
+    if change == "grown":
+        touch(path, b"one\ntwo\n")
+    else:
+        path.unlink()
+    if change == "folder":
+        path.mkdir()
+    ((name, first, stop, is_certain, message),) = missing(reader, {}, end)
+    assert (name, first, stop, is_certain) == ("1", 0, 4, False)
+    assert f'/a/1" {"was removed before" if change == "removed" else "has changed since"} ' in message
+    assert [value for _, value in values(reader, {}, end) if value] == [b"one"]
+
+
 def test_file_removed_before_it_is_opened_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     path = touch(tmp_path / "a", b"one\n")
+    touch(tmp_path / "b", b"")
+    reader = FilesReader(str(tmp_path), 1_000)
+    end = reader.latestOffset({}, ALL)
+    removed_after_first_stat(monkeypatch, path)
+    ((*_, message),) = missing(reader, {}, end)
+    assert '/a" was removed before it was read completely; its lines from byte 0 on were not read' in message
+
+
+@pytest.mark.parametrize("lines", [1, files_reader.ARROW_ROWS + 1])
+def test_file_that_changes_while_it_is_read_fails_the_attempt(tmp_path: Path, lines):
+    """Its last line may have been cut."""
+    path = touch(tmp_path / "a", b"one\n" * lines)
     reader = FilesReader(str(tmp_path), 1_000)
     (piece,) = reader.partitions({}, reader.latestOffset({}, ALL))
-    removed_after_first_stat(monkeypatch, path)
-    with pytest.raises(PositionLostError, match='/a" was removed before it was read completely; put it back'):
-        list(reader.read(piece))
+    found = iter(reader.read(piece))
+    if lines > 1:
+        next(found)
+        touch(path, b"one\n" * (lines + 1))
+    else:
+        original = source_lines.lines_of
+
+        def read_meanwhile(*args):
+            yield from original(*args)
+            touch(path, b"one\ntwo\n")
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(files_reader, "lines_of", read_meanwhile)
+            with pytest.raises(SourceUnavailableError, match="while it was read"):
+                list(found)
+        return
+    with pytest.raises(SourceUnavailableError, match="while it was read"):
+        list(found)
 
 
-def test_folder_replaced_by_a_file_is_reported(tmp_path: Path):
-    reader = in_folders(tmp_path, "a/1")
-    end = reader.latestOffset({}, ALL)
+@pytest.mark.parametrize("folder", ["empty", "gone"])
+def test_file_of_an_empty_folder_is_awaited(tmp_path: Path, folder):
+    """Its disk may not be mounted."""
+    reader = in_folders(tmp_path, "a/1", "b/1")
+    end = reader.latestOffset({}, ReadMaxBytes(2))
     shutil.rmtree(tmp_path / "a")
-    (tmp_path / "a").touch()
-    with pytest.raises(PositionLostError, match='/a/1" was removed before it was read completely'):
+    if folder == "empty":
+        (tmp_path / "a").mkdir()
+    with pytest.raises(SourceUnavailableError, match="its disk may not be mounted"):
         values(reader, {}, end)
+    with pytest.raises(SourceUnavailableError, match="its disk may not be mounted"):
+        reader.latestOffset(end, ALL)
+    (tmp_path / "a").mkdir(exist_ok=True)
+    touch(tmp_path / "a" / "2", b"")
+    assert [found[:4] for found in missing(reader, {}, end)] == [("1", 0, 2, False)]
+    assert [found[:4] for found in missing(reader, end, reader.latestOffset(end, ALL))] == [("1", 2, 4, True)]
 
 
 def test_file_that_cannot_be_examined_is_retried():
@@ -257,14 +370,27 @@ def test_folder_that_cannot_be_listed_is_retried(tmp_path: Path, monkeypatch):
         FilesReader(str(tmp_path), 1_000).latestOffset({}, ALL)
 
 
-def test_once_reports_a_partly_read_file_that_was_removed(tmp_path: Path):
+@pytest.mark.parametrize("once", [True, False])
+def test_partly_read_file_that_was_removed_has_a_dead_letter(tmp_path: Path, once):
     path = touch(tmp_path / "a", b"one\ntwo\n")
+    touch(tmp_path / "b", b"three\n")
     start = FilesReader(str(tmp_path), 1_000).latestOffset({}, ReadMaxBytes(4))
     path.unlink()
     reader = FilesReader(str(tmp_path), 1_000)
-    reader.prepareForTriggerAvailableNow()
-    with pytest.raises(PositionLostError, match="was removed before it was read completely"):
-        values(reader, start, reader.latestOffset(start, ALL))
+    if once:
+        reader.prepareForTriggerAvailableNow()
+    end = reader.latestOffset(start, ALL)
+    ((name, first, stop, is_certain, message),) = missing(reader, start, end)
+    assert (name, first, stop, is_certain) == ("a", 4, 8, True)
+    assert message.startswith("removed_file: ")
+    assert message.endswith('/a" was removed before it was read completely; its lines from byte 4 on were not read')
+    assert [value for _, value in values(reader, start, end) if value] == [b"three"]
+    assert reader.latestOffset(end, ALL) == end
+    touch(tmp_path / "c", b"four\n")
+    if once:
+        reader.prepareForTriggerAvailableNow()
+    later = reader.latestOffset(end, ALL)
+    assert names(tmp_path, later) == ["b", "c"]
 
 
 def in_folders(root: Path, *names: str) -> FilesReader:
@@ -295,9 +421,7 @@ def test_removed_files_are_dropped_from_the_offset_with_the_next_batch(tmp_path:
 
 @pytest.mark.parametrize("content", [b"three\nfour\n", b"one\n"], ids=["another", "put-back"])
 @pytest.mark.parametrize("once", [True, False])
-def test_new_file_at_the_path_of_a_removed_one_is_rejected_until_it_is_moved(
-    tmp_path: Path, content: bytes, once: bool
-):
+def test_new_file_at_the_path_of_a_removed_one_has_a_dead_letter(tmp_path: Path, content: bytes, once: bool):
     """Its events would overwrite those of the first one."""
     reader = in_folders(tmp_path, "a/1", "a/2")
     start = reader.latestOffset({}, ALL)
@@ -311,28 +435,17 @@ def test_new_file_at_the_path_of_a_removed_one_is_rejected_until_it_is_moved(
     if once:
         reader.prepareForTriggerAvailableNow()
     for offset in (middle, end):
-        with pytest.raises(PositionLostError, match='/a/1" exists again') as caught:
-            reader.latestOffset(offset, ALL)
-        assert "give a new file another name, and move the old one away" in (caught.value.hint or "")
+        ((name, first, stop, is_certain, message),) = missing(reader, offset, reader.latestOffset(offset, ALL))
+        assert (name, first, stop, is_certain) == ("1", 0, None, True)
+        assert '/a/1" exists again' in message
+        assert message.endswith("give a new file another name")
+    later = reader.latestOffset(end, ALL)
     path.rename(tmp_path / "a" / "5")
     if once:
         reader.prepareForTriggerAvailableNow()
-    assert values(reader, end, reader.latestOffset(end, ALL)) == [
+    assert values(reader, later, reader.latestOffset(later, ALL)) == [
         (offset, line) for offset, line in [(0, content.split()[0]), (6, b"four")] if line in content
     ]
-
-
-def test_partly_read_file_that_was_removed_stays_in_the_offset(tmp_path: Path):
-    """The batch fails, and runs again when the folder exists again."""
-    reader = in_folders(tmp_path, "a/1", "a/2", "a/3")
-    start = reader.latestOffset({}, ReadMaxBytes(6))
-    assert [file["position"] for file in start.values()] == [4, 2]
-    for number in "12":
-        (tmp_path / "a" / number).unlink()
-    end = reader.latestOffset(start, ALL)
-    assert names(tmp_path, end) == ["a/1", "a/2", "a/3"]
-    with pytest.raises(PositionLostError, match="was removed before it was read completely"):
-        values(reader, start, end)
 
 
 def test_files_of_an_empty_folder_stay_in_the_offset(tmp_path: Path):
@@ -371,16 +484,67 @@ def test_once_drops_only_files_that_were_removed_before_its_start(tmp_path: Path
     assert reader.latestOffset(end, ALL) == end
 
 
-@pytest.mark.parametrize(
-    "content",
-    [gzip.compress(b"one\n" * 1_000, mtime=0)[:-12], b"no gzip", gzip.compress(b"x", mtime=0)[:-6] + b"abcdef"],
-)
-def test_damaged_gzip_is_an_error(tmp_path: Path, content: bytes):
-    touch(tmp_path / "a.gz", content)
+DAMAGED = {
+    "truncated": gzip.compress(b"one\n" * 1_000, mtime=0)[:-12],
+    "misnamed": b"no gzip",
+    "checksum": gzip.compress(b"x", mtime=0)[:-6] + b"abcdef",
+    "followed": gzip.compress(b"one\n", mtime=0) + b"more",
+}
+
+
+@pytest.mark.parametrize("content", DAMAGED.values(), ids=DAMAGED)
+def test_nothing_of_a_damaged_gzip_file_is_read_but_the_other_files(tmp_path: Path, content: bytes):
+    touch(tmp_path / "a.log", b"one\n")
+    path = touch(tmp_path / "b.gz", content)
+    touch(tmp_path / "c.log", b"two\n")
     reader = FilesReader(str(tmp_path), 1_000)
+    end = json.loads(json.dumps(reader.latestOffset({}, ALL)))
+    ((name, first, stop, is_certain, message),) = missing(reader, {}, end)
+    assert (name, first, stop, is_certain) == ("b.gz", 0, None, True)
+    assert message.startswith("damaged_file: ")
+    assert "cannot be decompressed" in message
+    assert [value for _, value in values(reader, {}, end)] == [b"one", None, b"two"]
+    assert reader.latestOffset(end, ALL) == end, "one dead letter"
+    path.write_bytes(gzip.compress(b"three\n"))
+    later = reader.latestOffset(end, ALL)
+    assert [found[:4] for found in missing(reader, end, later)] == [("b.gz", 0, None, True)], "to be replayed"
+    assert len(missing(reader, {}, end)) == 1, "each attempt finds the same"
+
+
+def test_damage_that_appears_after_the_discovery_ends_the_lines_of_a_gzip_file(tmp_path: Path):
+    """Such as that of a disk: size and time are the same."""
+    content = gzip.compress(os.urandom(3_000_000).hex().encode() + b"\ntwo\n", compresslevel=1, mtime=0)
+    path = touch(tmp_path / "a.gz", gzip.compress(b"one\n", mtime=0) + content)
+    reader = FilesReader(str(tmp_path), 10_000_000)
     end = reader.latestOffset({}, ALL)
-    with pytest.raises(PositionLostError, match="cannot be decompressed"):
-        values(reader, {}, end)
+    touch(path, path.read_bytes()[:-40] + b"?" * 40)
+    ((name, first, stop, is_certain, message),) = missing(reader, {}, end)
+    assert (name, first, stop, is_certain) == ("a.gz", 4, None, False)
+    assert message.endswith("its lines from byte 4 on were not read")
+    assert [value for _, value in values(reader, {}, end)] == [b"one", None]
+
+
+def test_files_that_are_not_read_count_in_a_batch(tmp_path: Path):
+    for name in "abcd":
+        touch(tmp_path / f"{name}.gz", b"no gzip")
+    for limits in ({"limit": ReadMaxBytes(files_reader.UNREAD_BYTES + 1)}, {"limit": ALL, "max_records": 2}):
+        reader = FilesReader(str(tmp_path), 1_000, max_records=limits.get("max_records"))
+        end = reader.latestOffset({}, limits["limit"])
+        assert [found[0] for found in missing(reader, {}, end)] == ["a.gz", "b.gz"]
+        assert len(missing(reader, end, reader.latestOffset(end, ALL))) == 2
+
+
+def test_lines_of_a_file_that_is_removed_meanwhile_are_not_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    path = touch(tmp_path / "a", b"1\n2\n3\n")
+    touch(tmp_path / "b", b"4\n")
+    reader = FilesReader(str(tmp_path), 1_000, max_records=2)
+    monkeypatch.setattr(files_reader, "_is_gone", lambda _path: False)
+    reader.prepareForTriggerAvailableNow()
+    path.unlink()
+    end = reader.latestOffset({}, ALL)
+    monkeypatch.undo()
+    assert [found[:4] for found in missing(reader, {}, end)] == [("a", 0, 6, False)]
+    assert [value for _, value in values(reader, {}, end)] == [None, b"4"]
 
 
 def test_folder_with_glob_characters_in_its_name_is_read(tmp_path: Path):
@@ -413,9 +577,9 @@ def test_file_whose_name_is_not_utf8_is_read(tmp_path: Path, end_of_name: str):
     assert sorted(topics) == sorted(end) == [rf"{tmp_path}/caf\\xe9{end_of_name}", rf"{tmp_path}/caf\xe9{end_of_name}"]
     assert reader.latestOffset(end, ALL) == end
     path.write_bytes(b"two")
-    with pytest.raises(PositionLostError, match="has changed") as caught:
-        reader.latestOffset(end, ALL)
-    assert rf'/caf\xe9{end_of_name}"'.encode() in str(caught.value).encode()
+    ((name, *_, message),) = missing(reader, end, reader.latestOffset(end, ALL))
+    assert name == rf"caf\xe9{end_of_name}"
+    assert rf'/caf\xe9{end_of_name}" has changed'.encode() in message.encode()
     path.unlink()
     touch(tmp_path / "more", b"two\n")
     assert names(tmp_path, reader.latestOffset(end, ALL)) == [rf"caf\\xe9{end_of_name}", "more"]

@@ -1,0 +1,161 @@
+"""The dead letters of one micro-batch that a replay runs together, and those that it skips."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from itertools import groupby
+
+from ingest.api import Record, RecordPlace
+from ingest.dead_letters.bodies import DeadLetterBody
+from ingest.dead_letters.envelope import DeadLetter, UnreadRange
+from ingest.dead_letters.queue import DeadLetterQueue, Entry, with_unneeded_bodies
+
+Values = Mapping[RecordPlace, DeadLetterBody | UnreadRange]
+"""Where the values of records are that their dead letters do not have: in a body store, or still in the source."""
+
+
+class SkipReason(StrEnum):
+    """Why a dead letter is not run again; of several sinks with different reasons, the last in this order counts."""
+
+    COUNTED = "counted"
+    """A replay has stored its event in deferred updates; a dead letter that is not marked as replayed is marked."""
+    NOT_IN_BATCH = "not_in_batch"
+    """Its micro-batch, a replay, did not write the table, and an earlier one did; it is marked as replayed."""
+    RAN_AGAIN = "ran_again"
+    """Its record ran again in a later micro-batch; the dead letter is marked as replayed."""
+    ROLLED_BACK = "rolled_back"
+    """Its micro-batch was rolled back as a whole, and a replay of that runs the record; it stays selectable."""
+    RUNS_AGAIN = "runs_again"
+    """Its micro-batch is not acknowledged, and runs the record again; it stays selectable."""
+    SUPERSEDED = "superseded"
+    """A later dead letter has the same place, of records that the source could not read; it is marked as replayed."""
+    NO_BODY = "no_body"
+    """The value of its record is not in the body store any more; it stays selectable."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetterBatch:
+    """
+    Selected dead letters of one micro-batch, which run together: they may contain a value and its delete.
+
+    Attributes:
+        records: each once, in the order of their source.
+        sinks_by_record: place of a record -> names of its sinks, if those are not all.
+        entries: the dead letters; a record may have several, from a fan-out or from several sinks.
+        skipped: position -> why, of dead letters of the micro-batch that do not run.
+        settled: those of them that need no replay any more, and are marked as replayed.
+        cut: positions of selected ones that are incomplete because their file is not on this machine.
+        others: dead letters of the micro-batch that are not selected, and need their bodies.
+        values: place of a record -> where its value is, if the record does not have it.
+        is_unread: whether its dead letters are of records that the source could not read. A micro-batch with such ones
+            and with others has two batches.
+    """
+
+    batch_time_ms: int
+    records: tuple[Record, ...]
+    sinks_by_record: Mapping[RecordPlace, frozenset[str]]
+    entries: tuple[Entry, ...]
+    skipped: Mapping[str, SkipReason] = field(default_factory=dict)
+    settled: tuple[Entry, ...] = ()
+    cut: tuple[str, ...] = ()
+    others: tuple[Entry, ...] = ()
+    values: Values = field(default_factory=dict)
+    is_unread: bool = False
+
+    def released(self, replayed: Iterable[Entry]) -> Sequence[DeadLetter]:
+        """
+        Those of some dead letters that were replayed whose bodies may be released.
+
+        Selected dead letters with the same reference have the same outcome, so only the others may need the body.
+        """
+        return with_unneeded_bodies((entry.dead_letter for entry in replayed), self.others)
+
+
+def batches_of(
+    entries: Iterable[Entry],
+    sinks: frozenset[str] = frozenset(),
+    skip_reason: Callable[[Entry], SkipReason | None] = lambda _entry: None,
+    is_selected: Callable[[Entry], bool] = lambda _entry: True,
+    runs_again: Callable[[Entry], bool] = lambda _entry: False,
+) -> Iterator[DeadLetterBatch]:
+    """
+    Batches of entries in order of batch time, also those of which nothing runs; a record whose dead letters are all of
+    `sinks` is written to those only.
+
+    A batch fits in memory without its bodies, since its dead letters already fitted into that of the driver.
+    """
+    # asked at once: the first entry of a batch is read before the batch before it runs, and may be replaced meanwhile
+    read = ((entry, is_selected(entry) and runs_again(entry)) for entry in entries)
+    for batch_time_ms, batch in groupby(read, key=lambda each: each[0].dead_letter.batch_time_ms):
+        by_record: dict[RecordPlace, list[Entry]] = {}
+        unread: dict[RecordPlace, list[Entry]] = {}
+        skipped: dict[str, SkipReason] = {}
+        settled: list[Entry] = []
+        cut: list[str] = []
+        others: list[Entry] = []
+        for entry, is_unacknowledged in batch:
+            if not is_selected(entry):
+                if entry.needs_body:
+                    others.append(entry)
+                continue
+            if entry.dead_letter.pointer is not None:
+                cut.append(entry.position)
+                continue
+            if (reason := SkipReason.RUNS_AGAIN if is_unacknowledged else skip_reason(entry)) is not None:
+                skipped[entry.position] = reason
+                if reason in (SkipReason.NOT_IN_BATCH, SkipReason.RAN_AGAIN, SkipReason.SUPERSEDED) or (
+                    reason is SkipReason.COUNTED and not entry.is_replayed
+                ):
+                    settled.append(entry)
+                continue
+            chosen = by_record if entry.dead_letter.unread is None else unread
+            chosen.setdefault(entry.dead_letter.record.place, []).append(entry)
+        found = _batch(batch_time_ms, by_record, sinks)
+        yield replace(found, skipped=skipped, settled=tuple(settled), cut=tuple(cut), others=tuple(others))
+        if unread:
+            yield replace(_batch(batch_time_ms, unread, sinks), others=tuple(others), is_unread=True)
+
+
+def _batch(
+    batch_time_ms: int, by_record: Mapping[RecordPlace, Sequence[Entry]], sinks: frozenset[str]
+) -> DeadLetterBatch:
+    groups = sorted(by_record.items())
+    components = {place: frozenset(entry.dead_letter.component for entry in group) for place, group in groups}
+    firsts = [(place, group[0].dead_letter) for place, group in groups]
+    return DeadLetterBatch(
+        batch_time_ms,
+        records=tuple(letter.record for _, letter in firsts),
+        sinks_by_record={place: names for place, names in components.items() if names <= sinks},
+        entries=tuple(entry for _, group in groups for entry in group),
+        values={place: value for place, letter in firsts if (value := letter.body or letter.unread) is not None},
+    )
+
+
+def skip_superseded(
+    queue: DeadLetterQueue, skip_reason: Callable[[Entry], SkipReason | None]
+) -> Callable[[Entry], SkipReason | None]:
+    """A `skip_reason` that also skips places of which a later dead letter exists; the queue is read if there is one."""
+    newest: dict[bytes, int] = {}
+
+    def reason(entry: Entry) -> SkipReason | None:
+        letter = entry.dead_letter
+        if letter.unread is None:
+            return skip_reason(entry)
+        if not newest:
+            newest.update((each.dead_letter.key, each.dead_letter.batch_time_ms) for each in queue.entries())
+        # a dead letter that was published since the queue was read is later than those of the replay
+        is_last = newest.get(letter.key, letter.batch_time_ms) <= letter.batch_time_ms
+        return skip_reason(entry) if is_last else SkipReason.SUPERSEDED
+
+    return reason
+
+
+def is_within(letter: DeadLetter, unread: DeadLetter) -> bool:
+    """Whether the record of a dead letter is one of those that could not be read."""
+    one, first = letter.record, unread.record
+    end = None if unread.unread is None else unread.unread.end
+    return (
+        (one.topic, one.partition) == (first.topic, first.partition)
+        and one.offset >= first.offset
+        and (end is None or one.offset < end)
+    )

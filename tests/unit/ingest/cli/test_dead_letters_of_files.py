@@ -1,0 +1,155 @@
+"""`ingest dead-letters replay` of files that could not be read."""
+
+import gzip
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ingest.api import Record
+from ingest.dead_letters.envelope import DeadLetter, UnreadRange
+from ingest.dead_letters.files import FileDeadLetters
+from tests.support.update_pipeline import BATCH_MS, Pipeline
+
+WHOLE = gzip.compress(b"1:2\n3:4\n# note\n5:6\n", mtime=0)
+
+
+def letter(path: Path, first: int = 0, end: int | None = None, batch_time_ms: int = 5_000) -> bytes:
+    return DeadLetter(
+        record=Record(str(path), 0, first, b"", None, 500, ()),
+        unread=UnreadRange(end),
+        fan_out=0,
+        attributes={},
+        pipeline="ticks",
+        component="source",
+        code="damaged_file",
+        message="it is truncated",
+        batch_time_ms=batch_time_ms,
+        fingerprint="f",
+    ).to_json()
+
+
+@pytest.fixture
+def queue(pipeline: Path) -> FileDeadLetters:
+    return FileDeadLetters(pipeline / "data" / "state", "ticks")
+
+
+@pytest.fixture
+def path(pipeline: Path) -> Path:
+    return pipeline / "ticks" / "a.gz"
+
+
+def replay(ingest, *options: str):
+    return ingest("dead-letters", "replay", "pipeline.yaml", *options, "--output", "json")
+
+
+def rows(ingest) -> list[str]:
+    return [line["row"] for line in ingest("scan", "pipeline.yaml", "mytable", "--output", "json").lines]
+
+
+def test_repaired_file_is_read_as_a_whole_at_the_time_before_its_batch(ingest, queue, path):
+    queue.publish([letter(path)], 3, 5_000)
+    path.write_bytes(WHOLE)
+    report = replay(ingest)
+    assert (report.code, report.json["replayed"], report.json["dropped"]) == (0, 1, {"comment": 1})
+    assert rows(ingest) == ["a.gz:000000", "a.gz:000004", "a.gz:000015"]
+    scanned = ingest("scan", "pipeline.yaml", "mytable", "--output", "json").lines
+    times = {cell[2] for line in scanned for cell in line["cells"]}
+    assert times == {4_999}
+    assert replay(ingest).json["selected"] == 0
+
+
+@pytest.mark.parametrize("content", [WHOLE[:-9], None], ids=["damaged", "gone"])
+def test_file_that_still_cannot_be_read_stays(ingest, queue, path, content):
+    """Nothing of it is read, although its first lines could be."""
+    queue.publish([letter(path)], 3, 5_000)
+    if content is not None:
+        path.write_bytes(content)
+    report = replay(ingest)
+    code = "removed_file" if content is None else "damaged_file"
+    assert (report.code, report.json["failed_again"]) == (1, {code: 1})
+    assert rows(ingest) == []
+    path.write_bytes(WHOLE)
+    assert replay(ingest).json["replayed"] == 1
+    assert len(rows(ingest)) == 3
+
+
+def test_file_that_is_none_of_the_source_is_not_read(ingest, queue, pipeline):
+    """A dead letter may come from a topic, which others can write to."""
+    (pipeline / "secret").write_text("1:2\n")
+    queue.publish([letter(pipeline / "secret")], 3, 5_000)
+    assert replay(ingest).json["failed_again"] == {"removed_file": 1}
+    assert rows(ingest) == []
+
+
+def test_lines_of_a_range_are_read(ingest, queue, pipeline):
+    path = pipeline / "ticks" / "a"
+    path.write_bytes(b"1:2\n3:4\n5:6\n7:8\n")
+    queue.publish([letter(path, 3, 9)], 3, 5_000)
+    assert replay(ingest).json["replayed"] == 1
+    assert rows(ingest) == ["a:000004", "a:000008"]
+
+
+def test_lines_that_fail_have_dead_letters_of_their_own(ingest, queue, path):
+    queue.publish([letter(path)], 3, 5_000)
+    path.write_bytes(gzip.compress(b"bad\n1:2\nworse\n"))
+    report = replay(ingest)
+    assert (report.code, report.json["replayed"]) == (1, 1)
+    assert report.json["published"] == {"no_match": 2}
+    assert rows(ingest) == ["a.gz:000004"]
+    unreplayed = [entry.dead_letter for entry in queue.entries() if not entry.is_replayed]
+    assert [(each.record.offset, each.record.value, each.batch_time_ms) for each in unreplayed] == [
+        (0, b"bad", 4_999),
+        (8, b"worse", 4_999),
+    ]
+    # another replay of the file replaces them
+    path.write_bytes(gzip.compress(b"bad\n1:2\n3:4\n"))
+    assert replay(ingest, "--all", "--code", "damaged_file").json["published"] == {"no_match": 1}
+    assert [entry.dead_letter.record.offset for entry in queue.entries() if not entry.is_replayed] == [0]
+    assert rows(ingest) == ["a.gz:000004", "a.gz:000008"]
+
+
+def test_a_later_dead_letter_of_the_same_place_runs_alone(ingest, queue, path):
+    queue.publish([letter(path)], 3, 5_000)
+    queue.publish([letter(path, batch_time_ms=6_000), letter(path, 40, batch_time_ms=6_000)], 4, 6_000)
+    path.write_bytes(WHOLE)
+    report = replay(ingest).json
+    assert (report["selected"], report["replayed"], report["skipped"]) == (3, 2, {"superseded": 1})
+    assert replay(ingest).json["selected"] == 0
+    queue.publish([letter(path)], 3, 5_000)
+    assert "a later dead letter has the same place" in ingest("dead-letters", "replay", "pipeline.yaml", "--all").err
+
+
+def test_other_dead_letters_of_the_batch_run_too(ingest, queue, path, pipeline):
+    other = DeadLetter.from_json(letter(pipeline / "ticks" / "b", 9))
+    line = other.to_json().replace(b'"format":3', b'"format":1').replace(b'"value":null', b'"value":"7:8"')
+    queue.publish([letter(path), line], 3, 5_000)
+    path.write_bytes(WHOLE)
+    assert replay(ingest).json["replayed"] == 2
+    assert rows(ingest) == ["a.gz:000000", "a.gz:000004", "a.gz:000015", "b:000009"]
+
+
+def test_lines_are_counted_once_in_deferred_updates(ingest, folder):
+    """Each of the two sinks gets the lines in a micro-batch of its own."""
+    updated = Pipeline(folder)
+    content = json.loads((folder / "p.yaml").read_text())
+    content["pipelines"]["p"]["source"] = {"files": {"path": str(folder / "in")}}
+    (folder / "in").mkdir()
+    path = folder / "in" / "a.gz"
+    path.write_bytes(gzip.compress(b"2\n3\nmany\n"))
+    found = DeadLetter.from_json(letter(path, batch_time_ms=BATCH_MS))
+    queue = FileDeadLetters(folder / "state", "p")
+    queue.publish([replace(found, pipeline="p").to_json()], 0, BATCH_MS)
+
+    def run(*options: str):
+        (folder / "p.yaml").write_text(json.dumps(content))
+        return ingest("dead-letters", "replay", "p.yaml", *options, "--output", "json").json
+
+    report = run()
+    assert (report["replayed"], report["published"]) == (1, {"not_a_number": 1})
+    assert sorted(value for _, value in updated.updates()) == [b"5"]
+    assert {value for _, value in updated.values()} == {b"many"}
+    again = run("--all", "--code", "damaged_file")
+    assert (again["replayed"], again["skipped"]) == (1, {}), "into the plain table"
+    assert sorted(value for _, value in updated.updates()) == [b"5"]
