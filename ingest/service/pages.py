@@ -1,6 +1,7 @@
 """The pages of the HTTP endpoint: metrics, health, status, and commands to the pipelines."""
 
 import json
+import re
 from collections.abc import Callable, Iterable
 from http import HTTPStatus
 from typing import TypeAlias
@@ -39,6 +40,9 @@ _READING = frozenset({"GET", "HEAD"})
 
 MAX_CONTENT_BYTES = 64 << 10
 """Of a request; one for a replay has a few hundred bytes."""
+
+_LENGTH = re.compile(r"\d{1,18}", re.ASCII)
+"""A `Content-Length` (RFC 9110, 8.6); with more digits Python or the library may not read it."""
 
 _log = logger(__name__)
 
@@ -239,15 +243,21 @@ class Pages:
         return _json({"log_level": level})
 
     def _refusal(self, request: Request) -> Response | None:
+        headers = request.headers
         refusal = self._access.refusal(
-            host=request.host, origin=request.origin, authorization=request.headers.get("Authorization", "")
+            # as it was sent: the library's is empty for what it takes for no host, such as an address with a zone
+            host=headers.get("Host", request.host),
+            origin=request.origin,
+            authorization=headers.get("Authorization", ""),
         )
-        if refusal is None:
-            if "Transfer-Encoding" not in request.headers:
-                return None
-            # the server reads no such content, and would take a command with its defaults
+        if refusal is not None:
+            return Response(f"{refusal.text}\n", refusal.status, {"WWW-Authenticate": "Bearer"})
+        # the server would read no such content, and take a command with its defaults
+        if "Transfer-Encoding" in headers:
             return Response("send the content with a Content-Length\n", HTTPStatus.LENGTH_REQUIRED)
-        return Response(f"{refusal.text}\n", refusal.status, {"WWW-Authenticate": "Bearer"})
+        if not _LENGTH.fullmatch(headers.get("Content-Length") or "0"):
+            return Response("the Content-Length is not a number of bytes\n", HTTPStatus.BAD_REQUEST)
+        return None
 
     def _pause(self, pipeline: str) -> None:
         self._refuse_failed(pipeline, "cannot be paused")

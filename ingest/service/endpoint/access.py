@@ -2,6 +2,7 @@
 
 import contextlib
 import hmac
+import re
 import secrets
 from http import HTTPStatus
 from ipaddress import ip_address
@@ -17,6 +18,8 @@ from ingest.formats.addresses import host_and_port, is_this_machine
 
 _TOKEN_BYTES = 32
 _MIN_TOKEN_CHARS = 16
+_HOST = re.compile(r"(?P<name>[^\s\[\]:/?#@]*|\[[^\s\[\]/?#@]*\])(?::[0-9]*)?")
+"""A name, or an address of IPv6 in brackets; a port (RFC 9110, 7.2; RFC 3986, 3.2)."""
 
 
 def token_file(local_dir: Path) -> Path:
@@ -133,9 +136,9 @@ class Access:
                 "this address can be reached from other machines and has no TLS, so it takes no commands; "
                 "set service: http: tls",
             )
-        name = urlsplit(f"//{host}").hostname or ""
+        name = _name_of(host)
         if not (name in self._hosts or _is_address(name)):
-            return Refusal(HTTPStatus.FORBIDDEN, f'"{name}" is not a name of this service')
+            return Refusal(HTTPStatus.FORBIDDEN, f'"{host}" is not a name of this service')
         if origin is not None and _host_of(origin) != host:
             return Refusal(HTTPStatus.FORBIDDEN, "pages of other sites cannot send commands")
         scheme, _, given = authorization.partition(" ")
@@ -144,6 +147,12 @@ class Access:
                 HTTPStatus.UNAUTHORIZED, "send the token of this service in the header Authorization: Bearer TOKEN"
             )
         return None
+
+
+def _name_of(host: str) -> str:
+    """The name or address in a header `Host`; "" if the header has another form."""
+    found = _HOST.fullmatch(host)
+    return "" if found is None else found["name"].strip("[]").lower()
 
 
 def _host_of(origin: str) -> str | None:

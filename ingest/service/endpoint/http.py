@@ -6,6 +6,7 @@ import io
 import socket
 import threading
 import time
+from http import HTTPStatus
 from socketserver import TCPServer
 from typing import Self, TextIO
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
@@ -183,6 +184,21 @@ class _Handler(WSGIRequestHandler):
     timeout = SILENCE_S
     server_version = "attr2hbase"
     sys_version = ""
+
+    def parse_request(self) -> bool:
+        """
+        Read the request line and the headers; answer a request whose headers have two meanings with status 400.
+
+        The library skips lines that are no headers with all that follow them, and all but the first `Content-Length`:
+        so a command could lose its content, and would be carried out with its defaults.
+        """
+        if not super().parse_request():
+            return False
+        lengths = self.headers.get_all("Content-Length", [])
+        if self.headers.defects or len(lengths) > 1 or "" in lengths:
+            self.send_error(HTTPStatus.BAD_REQUEST, "Malformed headers")
+            return False
+        return True
 
     def get_stderr(self) -> TextIO:
         """A discarded stream: pages log their own errors, so it gets only those of slow or disconnected clients."""

@@ -12,18 +12,24 @@ from ingest.service.endpoint.access import Access, made_token, token_file
 TOKEN = "a-token-of-32-characters-or-so"  # noqa: S105 - of these tests
 ACCESS = Access(TOKEN, host="127.0.0.1", is_private=True)
 BEARER = f"Bearer {TOKEN}"
+DAMAGED = ["[::1", "::1]", "::1", "[::1]x", "[v1.x]", "u@127.0.0.1", "127.0.0.1/x", "127.0.0.1:x", "127.0.0.1\r\n :1"]
+"""Headers `Host` without a host."""
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1:9464", "localhost:9464", "[::1]:9464", "10.0.0.7", "LOCALHOST"])
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1:9464", "localhost:9464", "[::1]:9464", "10.0.0.7", "LOCALHOST", "[fe80::1%eth0]:1"]
+)
 def test_addresses_and_localhost_are_names_of_the_service(host: str):
     assert ACCESS.refusal(host=host, origin=None, authorization=BEARER) is None
 
 
-@pytest.mark.parametrize("host", ["evil.example:9464", "", "localhost.evil.example", "127.0.0.1.evil.example"])
+@pytest.mark.parametrize(
+    "host", ["evil.example:9464", "", "localhost.evil.example", "127.0.0.1.evil.example", *DAMAGED]
+)
 def test_other_names_are_refused_even_with_the_token(host: str):
     refusal = ACCESS.refusal(host=host, origin=None, authorization=BEARER)
     assert refusal is not None
-    assert refusal.status is HTTPStatus.FORBIDDEN
+    assert (refusal.status, refusal.text) == (HTTPStatus.FORBIDDEN, f'"{host}" is not a name of this service')
 
 
 @pytest.mark.parametrize(("origin", "is_allowed"), [
