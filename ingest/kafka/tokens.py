@@ -1,7 +1,7 @@
 """Tokens for brokers that require oauthbearer."""
 
 import http.client
-import json
+import math
 import ssl
 import threading
 import time
@@ -11,6 +11,7 @@ import urllib.request
 from base64 import b64encode
 from typing import IO, Any
 
+import orjson
 from kafka.errors import KafkaConnectionError
 from kafka.net.sasl.oauth import AbstractTokenProvider
 
@@ -66,9 +67,8 @@ class ClientCredentials(AbstractTokenProvider):  # type: ignore[misc]  # kafka-p
             trusted = ssl.create_default_context(cafile=self._ca_file)
             opener = urllib.request.build_opener(urllib.request.HTTPSHandler(context=trusted), _NoRedirect)
             with opener.open(request, timeout=_TIMEOUT_S) as answer:
-                content = json.loads(_limited(answer))
-            return str(content["access_token"]), float(content.get("expires_in", 0))
-        except (OSError, ValueError, KeyError, TypeError, http.client.HTTPException) as error:
+                return _token_in(_limited(answer))
+        except (OSError, ValueError, LookupError, TypeError, http.client.HTTPException) as error:
             raise KafkaConnectionError(f'no token from "{url}": {error}') from error
 
     def _credentials(self) -> str:
@@ -87,6 +87,20 @@ def _limited(answer: IO[bytes]) -> bytes:
     if len(content) > _MAX_BYTES:
         raise ValueError(f"the answer has more than {_MAX_BYTES >> 10} KiB")
     return content
+
+
+def _token_in(content: bytes) -> tuple[str, float]:
+    """
+    A token, and its lifetime in seconds.
+
+    Raises:
+        ValueError, LookupError, TypeError: the content has none.
+    """
+    found = orjson.loads(content)
+    token, lifetime_s = found["access_token"], float(found.get("expires_in", 0))
+    if not isinstance(token, str) or not math.isfinite(lifetime_s):
+        raise TypeError("the answer has no token with a lifetime")
+    return token, lifetime_s
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):

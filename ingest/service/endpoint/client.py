@@ -279,15 +279,18 @@ class ServiceClient:
         self._ask("POST", f"/duties/{duty_id}/cancel")
 
     def _answer(self, method: str, path: str, content: bytes | None = None, *, key: str | None = None) -> Any:
-        """The answer as plain data, or one value of it."""
+        """The answer, an object, or the objects in a list of it."""
         answer = self._ask(method, path, content)
         try:
             found = json.loads(answer)
-            return found if key is None else found[key]
-        except (ValueError, LookupError, TypeError) as error:
+            objects = [found] if key is None else found[key]
+            if not all(isinstance(each, dict) for each in objects):
+                raise TypeError("the answer has other values than objects")  # noqa: TRY301 - as others
+        except (ValueError, LookupError, TypeError, RecursionError) as error:
             raise NoAnswerError(
                 f"{self.url} does not answer as a service of attr2hbase does", hint="another program listens there"
             ) from error
+        return found if key is None else objects
 
     def _ask(self, method: str, path: str, content: bytes | None = None) -> bytes:
         reason = self._address.unreachable()

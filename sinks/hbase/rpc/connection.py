@@ -205,19 +205,20 @@ class Connection:
                     return self._answer(header, frame, at)
                 if answered in self._awaited:
                     self._early[answered] = frame
-                    continue
-                if answered not in self._abandoned and not header.has(2):
+                elif answered in self._abandoned:
+                    self._abandoned.remove(answered)
+                elif header.has(2):
+                    # an exception about the connection, as about a login that the server requires, has no call
+                    failure = _remote_error(header.message(2))
+                    self._stream.abort()
+                    raise failure
+                else:
                     raise WireError(f"an answer to call {answered}, which was not sent")  # noqa: TRY301 - as others
             except WireError as error:
                 self._stream.abort()
                 raise ConnectionLostError(
                     f"{self.address} does not answer as a server of HBase: {error}",
                 ) from error
-            if answered not in self._abandoned:
-                # an exception about the connection, as about a login that the server requires, has no call
-                self._stream.abort()
-                raise _remote_error(header.message(2))
-            self._abandoned.remove(answered)
 
     def _answer(self, header: Message, frame: bytes, at: int) -> Answer:
         self._used_s = self._clock()

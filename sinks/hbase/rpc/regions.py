@@ -11,6 +11,7 @@ All regions of a table are read together, and again when one of them has moved. 
 a region that it does not have any more is ignored: it may be older than what the meta table says.
 """
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from enum import Enum
@@ -27,6 +28,7 @@ CLIENT_SERVICE = "ClientService"
 _PAGE_ROWS = 1000
 _PBUF = b"PBUF"
 """Before a message in a cell (`ProtobufMagic`)."""
+_PORT = re.compile(r"\d{1,5}", re.ASCII)
 
 
 class State(Enum):
@@ -64,7 +66,7 @@ class Regions:
 
     def __init__(self, found: Iterable[Region]) -> None:
         # not in the order of their names: "a,\x00,1" sorts before "a,,1"
-        self.all = sorted(found)
+        self.all = sorted(found, key=lambda region: region[:3])  # a damaged answer may name a region twice
         self._starts = [region.start for region in self.all]
 
     @property
@@ -169,6 +171,6 @@ def _region(name: bytes, cells: dict[bytes, bytes]) -> Region | None:
     found = Message(info[len(_PBUF) :])
     if found.flag(5) or found.flag(6):
         return None
-    host, colon, port = cells.get(b"info:server", b"").decode("utf-8", "replace").rpartition(":")
-    server = Address(host, int(port)) if colon and port.isdecimal() else None
+    host, _, port = cells.get(b"info:server", b"").decode("utf-8", "replace").rpartition(":")
+    server = Address(host, int(port)) if host and _PORT.fullmatch(port) else None
     return Region(found.data(3), found.data(4), name, server)

@@ -162,7 +162,8 @@ def _rows(response: Message, answer: Answer) -> list[ScannedRow]:
     cells = decoded(answer.cells)
     rows = []
     for count in response.numbers(1):
-        row = row_of(islice(cells, count))
+        # a number of 64 bits is more than `islice` takes
+        row = row_of(islice(cells, min(count, len(answer.cells))))
         if row is None or len(row.cells) != count:
             raise WireError(f"a row of {count} cells is not complete")
         rows.append(ScannedRow(*row))

@@ -83,7 +83,21 @@ def test_token_about_to_expire_is_renewed():
         assert [found.token(), found.token()] == ["token1", "token2"]
 
 
-@pytest.mark.parametrize("answer", [b"", b"[]", b"{}", b'{"access_token": "x", "expires_in": "soon"}'])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"",
+        b"[]",
+        b"{}",
+        b"[" * 9000,
+        b'{"access_token": null}',
+        b'{"access_token": ["x"], "expires_in": 60}',
+        *(
+            b'{"access_token": "x", "expires_in": %s}' % lifetime
+            for lifetime in (b'"soon"', b"null", b"NaN", b'"nan"', b'"inf"', b"1e999", b"9" * 400)
+        ),
+    ],
+)
 def test_response_without_a_token_is_a_connection_error(answer):
     with login_server(lambda _: answer) as (url, _), pytest.raises(KafkaConnectionError):
         tokens(url).token()

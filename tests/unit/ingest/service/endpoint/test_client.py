@@ -273,7 +273,9 @@ def test_redirect_is_refused_and_gets_no_token(tmp_path: Path):
         made.stop()
 
 
-@pytest.mark.parametrize("content", [b"<html>", b"[]", b"{}"])
+@pytest.mark.parametrize(
+    "content", [b"<html>", b"[]", b"{}", b"7", b'{"pipelines": 7}', b'{"pipelines": [7]}', b"[" * 9000]
+)
 def test_answer_of_another_program_is_an_error(tmp_path: Path, content: bytes):
     made = Running(configuration(tmp_path))
     made.endpoint.stop()
@@ -282,6 +284,9 @@ def test_answer_of_another_program_is_an_error(tmp_path: Path, content: bytes):
     try:
         with pytest.raises(NoAnswerError, match="does not answer as a service"):
             ServiceClient(made.configuration).status()
+        if content != b"{}" and b"pipelines" not in content:
+            with pytest.raises(NoAnswerError, match="does not answer as a service"):
+                ServiceClient(made.configuration).reload_status()
     finally:
         other.endpoint.stop()
         made.stop()

@@ -4,6 +4,7 @@ Damaged answers of a server: an operation raises a store's error or repeats its 
 A damaged answer may be another valid one, so what a read returns is not compared, except where bytes are missing.
 """
 
+import functools
 import itertools
 import os
 from collections.abc import Callable, Iterator
@@ -22,6 +23,7 @@ from sinks.hbase.rpc.region_admin import RegionAdmin
 from sinks.hbase.rpc.regions import RegionCache
 from sinks.hbase.rpc.repeating import RepeatedCalls
 from sinks.hbase.rpc.writing import Writer
+from tests.support.damaged_frames import CHANGES, Change
 from tests.support.rows_server import TABLE, RowsServer
 from tests.support.rpc_server import framed
 
@@ -132,8 +134,17 @@ def cut(at: int) -> Damage:
     return lambda frame: framed(frame[4 : 4 + at % (len(frame) - 4)])
 
 
+def changed(changes: list[Change]) -> Damage:
+    """An answer of which some fields or cells have changed, with correct lengths around them."""
+    return lambda frame: functools.reduce(lambda found, change: change.applied_to(found), changes, frame)
+
+
 POSITIONS = st.integers(0, 600)
+FIELDS = st.lists(CHANGES, min_size=1, max_size=3).map(changed)
 DAMAGES = st.one_of(
+    FIELDS,
+    FIELDS,
+    FIELDS,
     st.builds(overwritten, POSITIONS, st.binary(min_size=1, max_size=6)),
     st.builds(inserted, POSITIONS, st.binary(min_size=1, max_size=6)),
     st.builds(cut, POSITIONS),

@@ -105,6 +105,21 @@ def test_regions_are_read_from_the_meta_table(read) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "place",
+    ["", "host", "host:", ":16020", "host:x", "host:-1", "host:\N{ARABIC-INDIC DIGIT ONE}", "host:" + "1" * 5000],
+)
+def test_damaged_place_of_a_region_is_none(read, place: str) -> None:
+    columns = {b"info:regioninfo": info(b"", b""), b"info:server": place.encode()}
+    found = read({b"t": {b"table:state": number(1, 0)}, b"t,,1.a.": columns})
+    assert found.all == [Region(b"", b"", b"t,,1.a.", None)]
+
+
+def test_region_that_is_named_twice() -> None:
+    twice = [region(b"", b"")._replace(server=None), region(b"", b"")]
+    assert Regions(twice).all == twice
+
+
 def test_missing_and_disabled_tables(read) -> None:
     with pytest.raises(NoTableError):
         read({})

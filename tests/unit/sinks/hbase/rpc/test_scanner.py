@@ -9,7 +9,7 @@ from sinks.hbase.rpc.cells import CellEncoder
 from sinks.hbase.rpc.connection import Answer
 from sinks.hbase.rpc.requests import time_range_message
 from sinks.hbase.rpc.scanner import Bounds, ClientScanner, scan_message
-from sinks.hbase.rpc.wire import Message, data, flag, number
+from sinks.hbase.rpc.wire import Message, WireError, data, flag, number
 
 
 class FalseConnection:
@@ -53,6 +53,17 @@ def read(connection: Any) -> list[list[tuple[bytes, bytes]]]:
         pages.append([(row.row, b"".join(cell.qualifier for cell in row.cells)) for row in page.rows])
         if page.is_last:
             return pages
+
+
+@pytest.mark.parametrize("cells", [0, 1, 2**31, 2**63, 2**64 - 1])
+def test_row_without_all_its_cells_is_damaged(cells: int):
+    class Damaged(FalseConnection):
+        def call(self, method: str, parameter: bytes, _deadline_s: float) -> Answer:
+            answer = super().call(method, parameter, _deadline_s)
+            return answer._replace(message=answer.message + number(1, cells))
+
+    with pytest.raises(WireError, match=f"a row of {cells} cells is not complete"):
+        read(Damaged(([(b"a", b"1")], False, False)))
 
 
 def test_rows_that_are_sent_in_parts_are_returned_as_a_whole():
