@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import hypothesis
 import pytest
 from _pytest.runner import runtestprotocol
+from hypothesis.database import DirectoryBasedExampleDatabase
 
 if TYPE_CHECKING:  # the clients these need are slow to import, and most runs start no server
     from tests.support.disk_faults import DiskFaults
@@ -43,9 +44,12 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "own_protocol(reason): a test of HBase without the fixture `protocol`")
     config.stash[_STARTED] = []
     config.stash[_SENT] = []
-    # a deadline would be a timing assert
-    hypothesis.settings.register_profile("quick", deadline=None, max_examples=40)
-    hypothesis.settings.register_profile("thorough", deadline=None, max_examples=500)
+    # a deadline and a slow search would be timing asserts
+    common = {"deadline": None, "suppress_health_check": [hypothesis.HealthCheck.too_slow]}
+    # a failure comes again in the next run: in the same examples, or from the folder
+    hypothesis.settings.register_profile("quick", max_examples=40, derandomize=True, **common)
+    kept = DirectoryBasedExampleDatabase(config.rootpath / ".hypothesis" / "examples")
+    hypothesis.settings.register_profile("thorough", max_examples=500, print_blob=True, database=kept, **common)
     hypothesis.settings.load_profile("quick")  # `--hypothesis-profile` loads another later
     # a command reads those of all packages once; here thousands of commands run in one process
     entry_points = functools.cache(lambda _path, read=metadata.entry_points: read())

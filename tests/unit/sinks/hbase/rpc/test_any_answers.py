@@ -27,7 +27,7 @@ from tests.support.damaged_frames import CHANGES, Change
 from tests.support.rows_server import TABLE, RowsServer
 from tests.support.rpc_server import framed
 
-EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "25"))
+EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", settings().max_examples))
 """`FUZZ_EXAMPLES=5000` for a search of minutes."""
 KEYS = [b"%c%d" % (letter, number) for letter in b"az" for number in range(4)]
 ROWS = {key: key * 3 for key in KEYS}
