@@ -28,7 +28,7 @@ from sinks.hbase.thrift.connection import Connection
 from sinks.hbase.thrift.encoding import Call, Encoder
 from sinks.hbase.thrift.errors import rule_for, text_of
 from sinks.hbase.thrift.message import METHOD
-from sinks.hbase.thrift.reading import Reader
+from sinks.hbase.thrift.reading import Reader, complete_rows
 from sinks.hbase.thrift.schema import Thrift2, create_table
 from sinks.hbase.thrift.thrift1 import HBaseIOError, ThriftMutation
 
@@ -87,7 +87,7 @@ class ThriftClient(HBaseClient):
 
     def table_names(self) -> Sequence[str]:
         """Names of all tables of users."""
-        return [name.decode() for name in self._connection.call(lambda client: client.getTableNames())]
+        return self._connection.call(lambda client: [name.decode() for name in client.getTableNames()])
 
     def families(self, table: str) -> tuple[FamilySpec, ...]:
         """A table's families, by name."""
@@ -144,7 +144,9 @@ class ThriftClient(HBaseClient):
                 return {}
             self._existing.add(table)
         try:
-            rows = self._connection.read(table, "getRowWithColumns", table.encode(), row, [column], {})
+            rows = self._connection.read_with(
+                table, lambda client: complete_rows(client.getRowWithColumns(table.encode(), row, [column], {}))
+            )
         except NotFoundError:
             self._existing.discard(table)
             return {}

@@ -9,11 +9,11 @@ before the end include the newest ones in the range.
 """
 
 import contextlib
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import islice
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from ingest.api import (
     MAX_ROW_KEY_BYTES,
@@ -41,6 +41,9 @@ _UNKNOWN_SCANNER = "scanner ID is invalid"
 class _ThriftCell(Protocol):
     timestamp: int
     value: bytes
+
+
+_Cells = TypeVar("_Cells", bound=Collection[_ThriftCell])
 
 
 class _ThriftRow(Protocol):
@@ -92,8 +95,15 @@ class Reader:
         Raises:
             NotFoundError: there is no such table.
         """
-        found = self._connection.read(table, "getColumnDescriptors", table.encode())
-        return tuple(sorted(map(described, found.values()), key=lambda family: family.name))
+        return self._connection.read_with(
+            table,
+            lambda client: tuple(
+                sorted(
+                    map(described, client.getColumnDescriptors(table.encode()).values()),
+                    key=lambda family: family.name,
+                )
+            ),
+        )
 
     def splits(self, table: str) -> tuple[bytes, ...]:
         """Row keys at which the regions of a table start, except for the first region."""
@@ -114,7 +124,10 @@ class Reader:
             return None
         self._connection.cache_regions(table, [row])
         names = None if wanted is None else list(wanted)
-        found = self._connection.read(table, "getRowWithColumnsTs", table.encode(), row, names, times.to_ms, {})
+        found = self._connection.read_with(
+            table,
+            lambda client: complete_rows(client.getRowWithColumnsTs(table.encode(), row, names, times.to_ms, {})),
+        )
         if not found or not found[0].columns:
             return None
         return self._in_range(table, _row(found[0]), versions, times)
@@ -183,7 +196,10 @@ class Reader:
         """The next rows of a scanner; None if the server does not know it any more."""
         try:
             return self._connection.read_with(
-                table, lambda client: client.scannerGetList(scanner.number, rows) if client is scanner.client else None
+                table,
+                lambda client: (
+                    complete_rows(client.scannerGetList(scanner.number, rows)) if client is scanner.client else None
+                ),
             )
         except StoreError as error:
             if not _is_gone(error):
@@ -215,7 +231,10 @@ class Reader:
         """The versions of a cell in a time range."""
         column = newest.family + b":" + newest.qualifier
         name = table.encode()
-        for cell in self._connection.read(table, "getVerTs", name, row, column, times.to_ms, versions, {}):
+        for cell in self._connection.read_with(
+            table,
+            lambda client: _complete_cells(client.getVerTs(name, row, column, times.to_ms, versions, {})),
+        ):
             if cell.timestamp >= times.from_ms:
                 yield newest._replace(timestamp_ms=cell.timestamp, value=cell.value)
 
@@ -235,6 +254,27 @@ class Reader:
             for column in columns
             if (family := split_column(column)[0]) in families and (column in whole or family not in whole)
         )
+
+
+def complete_rows(rows: Sequence[_ThriftRow]) -> Sequence[_ThriftRow]:
+    """
+    The rows of an answer, checked: the Thrift library leaves out a field of another type.
+
+    Raises:
+        ValueError: a row lacks its key or its columns, or a cell its value or timestamp.
+    """
+    for found in rows:
+        if found.row is None or found.columns is None:
+            raise ValueError("a row of an answer is not complete")
+        _complete_cells(found.columns.values())
+    return rows
+
+
+def _complete_cells(cells: _Cells) -> _Cells:
+    for cell in cells:
+        if cell.value is None or cell.timestamp is None:
+            raise ValueError("a cell of an answer is not complete")
+    return cells
 
 
 @lru_cache(maxsize=4096)

@@ -55,8 +55,15 @@ def create_table(connection: Connection, spec: TableSpec) -> None:
 
 
 def described(descriptor: Any) -> FamilySpec:
-    """A family from its descriptor in the old interface."""
+    """
+    A family from its descriptor in the old interface.
+
+    Raises:
+        ValueError: the descriptor lacks a field that every family has.
+    """
     ttl_s = descriptor.timeToLive
+    if None in (descriptor.name, descriptor.maxVersions, ttl_s, descriptor.compression, descriptor.bloomFilterType):
+        raise ValueError("a family of an answer is not complete")
     return FamilySpec(
         name=descriptor.name.rstrip(b":"),
         versions=descriptor.maxVersions,
