@@ -6,7 +6,7 @@ import ssl
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -111,8 +111,7 @@ class ServiceClient:
         Raises:
             NotRunningError: no service answers.
         """
-        found: list[dict[str, Any]] = self._answer("GET", "/pipelines", key="pipelines")
-        return found
+        return self._objects("/pipelines", "pipelines")
 
     def command(self, pipeline: str, command: str) -> None:
         """
@@ -138,8 +137,7 @@ class ServiceClient:
             NoAnswerError: the service may have accepted the command.
             ConflictError: the service refuses the command.
         """
-        accepted: dict[str, Any] = self._answer("POST", "/reload")
-        return accepted
+        return self._object("POST", "/reload")
 
     def reload_status(self, number: int | None = None) -> dict[str, Any]:
         """
@@ -150,8 +148,7 @@ class ServiceClient:
             NotRunningError: no service answers.
             NotFoundError: the service that runs now has no such reload.
         """
-        found: dict[str, Any] = self._answer("GET", "/reload" if number is None else f"/reload/{number}")
-        return found
+        return self._object("GET", "/reload" if number is None else f"/reload/{number}")
 
     def set_log_level(self, level: str) -> None:
         """
@@ -181,8 +178,7 @@ class ServiceClient:
             ConflictError: the service refuses the command.
         """
         content = json.dumps(request).encode()
-        found: dict[str, Any] = self._answer("POST", f"/pipelines/{pipeline}/replay", content)
-        return found
+        return self._object("POST", f"/pipelines/{pipeline}/replay", content)
 
     def work_on_table(self, table: str, command: str, request: Mapping[str, Any]) -> dict[str, Any]:
         """
@@ -203,8 +199,7 @@ class ServiceClient:
         """
         content = json.dumps(request).encode()
         path = f"/tables/{urllib.parse.quote(table, safe='')}/{command}"
-        found: dict[str, Any] = self._answer("POST", path, content)
-        return found
+        return self._object("POST", path, content)
 
     def stash(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """
@@ -220,8 +215,7 @@ class ServiceClient:
             ConfigError: the request is wrong.
             ConflictError: the service refuses the command.
         """
-        found: dict[str, Any] = self._answer("POST", "/stash", json.dumps(request).encode())
-        return found
+        return self._object("POST", "/stash", json.dumps(request).encode())
 
     def change_shards(self, table: str, request: Mapping[str, Any]) -> dict[str, Any]:
         """
@@ -242,8 +236,7 @@ class ServiceClient:
             ConflictError: the service refuses the command.
         """
         path = f"/tables/{urllib.parse.quote(table, safe='')}/shards"
-        found: dict[str, Any] = self._answer("POST", path, json.dumps(request).encode())
-        return found
+        return self._object("POST", path, json.dumps(request).encode())
 
     def duties(self) -> list[dict[str, Any]]:
         """
@@ -252,8 +245,7 @@ class ServiceClient:
         Raises:
             NotRunningError: no service answers.
         """
-        found: list[dict[str, Any]] = self._answer("GET", "/duties", key="duties")
-        return found
+        return self._objects("/duties", "duties")
 
     def duty(self, duty_id: str) -> dict[str, Any]:
         """
@@ -263,8 +255,7 @@ class ServiceClient:
             NotRunningError: no service answers.
             NotFoundError: it has no such duty.
         """
-        found: dict[str, Any] = self._answer("GET", f"/duties/{duty_id}")
-        return found
+        return self._object("GET", f"/duties/{duty_id}")
 
     def cancel_duty(self, duty_id: str) -> None:
         """
@@ -278,19 +269,25 @@ class ServiceClient:
         """
         self._ask("POST", f"/duties/{duty_id}/cancel")
 
-    def _answer(self, method: str, path: str, content: bytes | None = None, *, key: str | None = None) -> Any:
-        """The answer, an object, or the objects in a list of it."""
-        answer = self._ask(method, path, content)
+    def _object(self, method: str, path: str, content: bytes | None = None) -> dict[str, Any]:
+        """The answer, an object."""
+        (found,) = self._read(self._ask(method, path, content), lambda found: [found])
+        return found
+
+    def _objects(self, path: str, key: str) -> list[dict[str, Any]]:
+        """The objects of a list in the answer."""
+        return self._read(self._ask("GET", path), lambda found: found[key])
+
+    def _read(self, answer: bytes, objects: Callable[[Any], list[Any]]) -> list[dict[str, Any]]:
         try:
-            found = json.loads(answer)
-            objects = [found] if key is None else found[key]
-            if not all(isinstance(each, dict) for each in objects):
+            found = objects(json.loads(answer))
+            if not all(isinstance(each, dict) for each in found):
                 raise TypeError("the answer has other values than objects")  # noqa: TRY301 - as others
         except (ValueError, LookupError, TypeError, RecursionError) as error:
             raise NoAnswerError(
                 f"{self.url} does not answer as a service of attr2hbase does", hint="another program listens there"
             ) from error
-        return found if key is None else objects
+        return found
 
     def _ask(self, method: str, path: str, content: bytes | None = None) -> bytes:
         reason = self._address.unreachable()
