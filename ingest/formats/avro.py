@@ -7,6 +7,7 @@ Source: the Apache Avro specification; Flume's AvroFlumeEvent.
 import io
 import json
 from collections.abc import Mapping
+from decimal import Context, Decimal, Inexact
 from functools import cache
 from typing import Any, cast
 
@@ -19,6 +20,9 @@ from ingest.api.notation import name_to_bytes
 from ingest.formats.numbers import float32
 
 _KEPT_LOGICAL = "decimal"  # its bytes are meaningless without the scale
+_OUR_DECIMAL = "attr2hbase-decimal"  # fastavro rounds a decimal to its precision, and has no limit to its digits
+_MAX_DIGITS = 4300  # of a decimal, whose conversion takes quadratic time: Python's limit for the text of an integer
+_END, _MOST_BYTES = "attr2hbase-end", "attr2hbase-bytes"  # in a decimal's schema: 10 ** digits, and most of its bytes
 _INNER = frozenset({"type", "items", "values"})
 _FLOAT = {"type": "float", "logicalType": "attr2hbase"}  # fastavro converts only values of logical types
 _OF_VALUES = (EOFError, ValueError, IndexError, ArithmeticError, MemoryError)
@@ -29,7 +33,28 @@ def _float(number: float, _written: object = None, _read: object = None) -> floa
     return float32(number)
 
 
+_EXACT = Context(prec=2 * _MAX_DIGITS, traps=[Inexact])  # a scale is at most the precision, as fastavro checks
+
+
+def _decimal(data: bytes, written: Mapping[str, Any], _read: object = None) -> Decimal:
+    end = written[_END]
+    if len(data) > written[_MOST_BYTES]:  # some writers fill up the bytes with the sign
+        data = data[-1 - len(data.lstrip(b"\xff" if data[0] & 0x80 else b"\0")) :]
+        if len(data) > written[_MOST_BYTES]:
+            raise _too_many_digits(written)
+    unscaled = int.from_bytes(data, "big", signed=True)
+    if -end < unscaled < end:
+        return Decimal(unscaled).scaleb(-written.get("scale", 0), _EXACT)
+    raise _too_many_digits(written)
+
+
+def _too_many_digits(written: Mapping[str, Any]) -> ValueError:
+    return ValueError(f"a decimal has more than {min(written['precision'], _MAX_DIGITS)} digits")
+
+
 LOGICAL_READERS["float-attr2hbase"] = _float
+for _of in ("bytes", "fixed"):
+    LOGICAL_READERS[f"{_of}-{_OUR_DECIMAL}"] = cast("Any", _decimal)
 
 
 class AvroSchema:
@@ -38,7 +63,7 @@ class AvroSchema:
 
     Values are Python's: bytes for bytes and fixed, str for strings and enums (invalid UTF-8 as lone surrogates),
     Decimal for decimals, and for 32-bit floats the number with the fewest digits that rounds to the same float. All
-    other logical types are ignored.
+    other logical types are ignored. A decimal with more digits than its precision, or than 4,300, is not of the schema.
 
     Attributes:
         fingerprint: CRC-64-AVRO of its canonical form, little-endian, as in single-object encoding.
@@ -49,7 +74,7 @@ class AvroSchema:
 
     def __init__(self, text: str | bytes) -> None:
         try:
-            self._schema: Any = parse_schema(_stripped(json.loads(text)))
+            self._schema: Any = parse_schema(_with_our_decimals(_checked(_stripped(json.loads(text)))))
             recursive = _TypeCheck(self._schema).recursive
             self.fingerprint = bytes.fromhex(fingerprint(to_parsing_canonical_form(self._schema), "CRC-64-AVRO"))
         except _OF_SCHEMAS as error:
@@ -123,6 +148,24 @@ def _inner_stripped(schema: Any) -> Any:
         for key, value in schema.items()
         if key != "logicalType" or value == _KEPT_LOGICAL
     }
+
+
+def _checked(schema: Any) -> Any:
+    """The schema, if fastavro accepts it, also what it says of decimals."""
+    parse_schema(schema)
+    return schema
+
+
+def _with_our_decimals(schema: Any) -> Any:
+    def renamed(part: dict[str, Any]) -> dict[str, Any]:
+        if part.get("logicalType") != _KEPT_LOGICAL:
+            return part
+        if not part.get("precision"):
+            raise ValueError("it has a decimal without a precision")
+        end = 10 ** min(part["precision"], _MAX_DIGITS)
+        return part | {"logicalType": _OUR_DECIMAL, _END: end, _MOST_BYTES: end.bit_length() // 8 + 2}
+
+    return json.loads(json.dumps(schema), object_hook=renamed)
 
 
 class _TypeCheck:

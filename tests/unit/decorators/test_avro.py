@@ -80,6 +80,40 @@ def test_text_that_is_not_utf_8_keeps_its_bytes(attributes_after):
     assert attributes_after(Avro, settings_with(record(("x", "string"))), b"\x02\xff") == {"x": b"\xff"}
 
 
+DECIMAL = {"logicalType": "decimal", "precision": 4, "scale": 2}
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "expected"),
+    [
+        ({"type": "bytes"}, b"\x27\x0f", b"99.99"),
+        ({"type": "bytes"}, b"\xd8\xf1", b"-99.99"),
+        ({"type": "bytes"}, b"", b"0.00"),
+        ({"type": "fixed", "name": "F", "size": 99}, bytes(98) + b"\x07", b"0.07"),
+        ({"type": "fixed", "name": "F", "size": 99}, b"\xff" * 98 + b"\xf9", b"-0.07"),
+    ],
+)
+def test_decimal_keeps_all_digits_of_its_precision(attributes_after, kind, value, expected):
+    schema = record(("x", kind | DECIMAL))
+    assert attributes_after(Avro, settings_with(schema), avro(record(("x", kind)), {"x": value})) == {"x": expected}
+
+
+@pytest.mark.parametrize("value", [b"\x27\x10", b"\xd8\xf0", b"\x01" + bytes(500), b"\x80" + bytes(500)])
+def test_decimal_of_more_digits_than_its_precision_fails(refusal_of, value):
+    """Also one of many, without the quadratic time of its conversion; rounded, it would be another number."""
+    settings = settings_with(record(("x", {"type": "bytes"} | DECIMAL)))
+    assert refusal_of(Avro, settings, avro(record(("x", "bytes")), {"x": value})) == "bad_avro"
+
+
+def test_decimal_has_at_most_4300_digits_whatever_its_precision(attributes_after, refusal_of):
+    settings = settings_with(record(("x", {"type": "bytes"} | DECIMAL | {"precision": 10_000})))
+    longest = 10**4300 - 1
+    value, larger = ((number).to_bytes(1800, "big") for number in (longest, longest + 1))
+    text = {"x": b"9" * 4298 + b".99"}
+    assert attributes_after(Avro, settings, avro(record(("x", "bytes")), {"x": value})) == text
+    assert refusal_of(Avro, settings, avro(record(("x", "bytes")), {"x": larger})) == "bad_avro"
+
+
 def test_prefix_and_only(attributes_after):
     schema = record(("a", "int"), ("m", {"type": "map", "values": "int"}), ("l", {"type": "array", "items": "int"}))
     value = avro(schema, {"a": 1, "m": {"b": 2, "c": 3}, "l": [4, 5]})
@@ -202,6 +236,8 @@ def test_existing_attribute_fails_if_written_once(refusal_of):
         record(("x", {"type": "map", "values": {"type": "array", "items": {"type": "fixed", "name": "F", "size": 0}}})),
         record(("x", {"type": "array", "items": record(("y", "null"), name="I")})),
         record(("x", {"type": "bytes", "logicalType": "decimal", "precision": "x"})),
+        record(("x", {"type": "bytes", "logicalType": "decimal"})),
+        record(("x", {"type": "bytes", "logicalType": "decimal", "precision": 2, "scale": 3})),
     ],
 )
 def test_invalid_schema_is_rejected(errors_of, schema):
