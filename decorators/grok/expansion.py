@@ -19,7 +19,7 @@ TYPES = ("int", "long", "float", "double", "boolean", "string")
 _MAX_CHARACTERS = 100_000  # of an expanded pattern; the longest one in the library has 5,000
 _MAX_NESTING = 40  # deeper than any real pattern, and far below Python's recursion limit
 
-_TOKEN = re.compile(
+TOKEN = re.compile(
     r"""(?P<class>\[\^?\]?(?:\\.|\[:\^?\w+:\]|[^\]\\])*\])
     |%\{(?P<name>[\w-]+)(?::(?P<attribute>'(?:[^']|'')+'|[^\s:'{}]+)(?::(?P<type>\w*))?)?\}
     |(?P<tag>%\{)
@@ -36,6 +36,7 @@ _TOKEN = re.compile(
     |(?P<other>.)""",
     re.VERBOSE | re.DOTALL,
 )
+"""A part of a grok pattern: its name is that of its last group."""
 _POSIX = re.compile(r"\[:(\^?)(\w+):\]|\\.", re.DOTALL)
 _POSIX_CLASSES = {
     "alnum": "0-9A-Za-z",
@@ -131,7 +132,7 @@ class _Expansion:
         """
         positions = [(0, 1)]
         closing = ""
-        for token in _TOKEN.finditer(text):
+        for token in TOKEN.finditer(text):
             positions.append((self._characters, token.start() + 1))
             try:
                 if token["end"] == ")" and token.start() == 0:  # flags for the rest of the pattern

@@ -1,9 +1,9 @@
 """
 The built-in patterns, under the names they have in other tools.
 
-They are written for `re` on bytes. No nested repetition can match a text in many ways, so a search takes quadratic time
-at most. Patterns of a word, an address or a time capture nothing; patterns of a line, SYSLOGPROG and SYSLOGFACILITY
-capture their parts under the usual names. A part that is `-` in the line is not captured.
+They are written for `re` on bytes. No nested repetition can match a text in many ways, so `re` takes quadratic time at
+most, and `searching` linear time. Patterns of a word, an address or a time capture nothing; patterns of a line,
+SYSLOGPROG and SYSLOGFACILITY capture their parts under the usual names. A part that is `-` in the line is not captured.
 """
 
 _WORDS = {

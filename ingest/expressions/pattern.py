@@ -45,6 +45,7 @@ class Pattern:
         groups: number of groups.
         names: name of a group -> its number.
         search: the first match, or None.
+        match: the match at the start of the data, or at a position, or None.
         fullmatch: the match of all data, or None.
         split: all pieces between matches, without captured groups.
     """
@@ -53,6 +54,7 @@ class Pattern:
     groups: int = field(compare=False, repr=False)
     names: Mapping[str, int] = field(compare=False, repr=False)
     search: Callable[[bytes], Match | None] = field(compare=False, repr=False)
+    match: Callable[..., Match | None] = field(compare=False, repr=False)
     fullmatch: Callable[[bytes], Match | None] = field(compare=False, repr=False)
     split: Callable[[bytes], list[bytes]] = field(compare=False, repr=False)
     _sub: Callable[[Callable[[Match], bytes], bytes, int], bytes] = field(compare=False, repr=False)
@@ -88,6 +90,7 @@ class Pattern:
             groups=compiled.groups,
             names=compiled.groupindex,
             search=compiled.search,
+            match=compiled.match,
             fullmatch=compiled.fullmatch,
             split=_splitter(text, compiled),
             _sub=compiled.sub,
