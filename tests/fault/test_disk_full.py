@@ -3,46 +3,10 @@ F37: a disk of the service is full. If it is needed, nothing is acknowledged unt
 resumes without a restart. Full disks for logs and temporary files have no effect.
 """
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
-
 import pytest
 
-from tests.support.disk_faults import DiskFaults
 from tests.support.ledger.run import LedgerRun
-from tests.support.small_disk import MIB, SmallDisk
-
-MakeDisk = Callable[[Path, int], SmallDisk]
-
-
-@pytest.fixture
-def small_disk(ledger_run, disk_faults: DiskFaults) -> Iterator[MakeDisk]:
-    """Creates disks, and unmounts them after the services have ended."""
-    made: list[SmallDisk] = []
-
-    def make(folder: Path, size_bytes: int) -> SmallDisk:
-        made.append(SmallDisk(folder, size_bytes, disk_faults))
-        return made[-1]
-
-    try:
-        yield make
-    finally:
-        ledger_run.close()
-        for disk in made:
-            disk.close()
-
-
-def fill(run: LedgerRun, disk: SmallDisk) -> None:
-    """Fill the disk and check that the pipeline is blocked and acknowledges nothing."""
-    checkpoint = run.service.checkpoint(run.pipeline)
-    run.proven(disk.fill())
-    run.produce(3_000)
-    run.service.wait_for_state("blocked", run.pipeline)
-    assert "No space left on device" in run.service.get("/pipelines")[1]
-    assert run.service.get("/readyz")[0] == 503
-    assert run.service.get("/livez")[0] == 200
-    assert checkpoint.commits()
-    assert sum(checkpoint.acknowledged(run.topic).values()) < run.producer.sent
+from tests.support.small_disk import MIB, MakeDisk, fill_until_blocked
 
 
 @pytest.mark.slow
@@ -61,12 +25,12 @@ def test_f37_full_disk_blocks_until_there_is_room(ledger_run, small_disk: MakeDi
     run.wait_acknowledged()
     driver = run.service.pid
 
-    fill(run, disk)
+    fill_until_blocked(run, disk)
     disk.free()
     run.wait_acknowledged()
     assert run.service.pid == driver, "the service was restarted"
 
-    fill(run, disk)
+    fill_until_blocked(run, disk)
     run.kill()
     run.check_while_dead()
     disk.free()

@@ -12,6 +12,7 @@ import pytest
 from tests.support.disk_faults import DiskFaults
 from tests.support.killed_at import Failpoint, killed_at
 from tests.support.ledger.run import LedgerRun
+from tests.support.small_disk import MIB, MakeDisk, fill_until_blocked
 
 EVENTS = 4_000  # for each start: batches of 1,000 before and after the failpoint
 SMALL_CHUNKS = {"write_buffer_size": "16KiB"}  # so that a partition needs many calls
@@ -65,15 +66,23 @@ def jvm_dies(run: LedgerRun) -> None:
     run.check_while_dead()
 
 
-def test_f01_killed_at_two_points(ledger_run, disk_faults: DiskFaults) -> None:
+def test_f01_killed_at_two_points_and_f37_full_disk(ledger_run, disk_faults: DiskFaults, small_disk: MakeDisk) -> None:
+    """The quick form of `test_disk_full`, too, which fills other disks and kills meanwhile."""
     # more than 8 MiB: the driver writes them in several calls
     large = dict.fromkeys(range(0, EVENTS, 200), 800_000)
-    run = ledger_run("F01 two failpoints", store="rocksdb", batch_size=2 * EVENTS, sizes=large)
+    run = ledger_run("F01 two failpoints, F37 full disk", store="rocksdb", batch_size=2 * EVENTS, sizes=large)
+    disk = small_disk(run.state_folder / "checkpoints", 4 * MIB)
     run.produce(EVENTS)
     killed_in_rename(run, disk_faults, "before")  # the first batch: nothing is written yet
     killed_at(run, "before_commit")
-    run.start()
+    disk_faults.off()
+    run.start(env=disk.environment)
+    run.wait_acknowledged()
+    driver = run.service.pid
+    fill_until_blocked(run, disk)
+    disk.free()
     run.finish()
+    assert run.service.pid == driver, "the service was restarted"
 
 
 @pytest.mark.slow

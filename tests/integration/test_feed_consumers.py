@@ -16,8 +16,11 @@ import pytest
 from ingest import failpoint
 from ingest.api import FamilySpec, Put, TableSpec
 from ingest.api.feeds import FEED_FAMILY, feed_table
+from ingest.catalog import Catalog
 from ingest.clock import now_ms
-from sinks.feed.balance import RENEW_S
+from ingest.config import load
+from ingest.plan.open_feeds import open_feed
+from sinks.feed.balance import LEASE_S, RENEW_S
 from sinks.feed.client import FeedClient, IteratorType
 from sinks.feed.errors import ParentUnknownError, ShardLeaseLostError
 from sinks.feed.group import GroupMember, GroupOptions
@@ -149,6 +152,37 @@ def test_changes_are_copied_to_a_topic(kafka: Kafka, tmp_path: Path) -> None:
     assert [None if each is None else each["op"] for each in of_row] == ["u", "d", None, "u"]
     assert of_row[-1]["after"] == {"~id": "row-7", "d:a": {"b64": "/w=="}}
     assert len(debezium) == 23
+
+
+def test_next_worker_goes_on_at_the_checkpoint_of_a_killed_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its last page, written and without a checkpoint, is read again; `test_4c11_…` kills many."""
+    monkeypatch.chdir(tmp_path)
+    rows = [f"row-{number:02d}" for number in range(20)]
+    (tmp_path / "pipeline.yaml").write_text(json.dumps(content()))
+    variables = {failpoint.VARIABLE: "changes_delivered:2:die", failpoint.FOLDER_VARIABLE: str(tmp_path / "points")}
+    command = [INGEST, "feed", "consume", "pipeline.yaml", "orders", "--group", "g", "--limit", "7"]
+    with embedded(tmp_path) as store:
+        FeedFixture(store, shards=1, time_ms=now_ms() - 1000).put(*(row.encode() for row in rows))
+        killed = subprocess.run(
+            command, cwd=tmp_path, env=environment() | variables, stdout=subprocess.PIPE, timeout=60, check=False
+        )
+        assert killed.returncode == -signal.SIGKILL
+        assert [json.loads(line)["row"] for line in killed.stdout.splitlines()] == rows[:14]
+
+        clock = Clock(0.0)
+        catalog = Catalog()
+        with open_feed(load(tmp_path / "pipeline.yaml", env={}, lookup=catalog), catalog, "orders") as feed:
+            member = GroupMember(feed.client, feed.leases, GroupOptions("g", "next", limit=7), clock)
+            found: list[str] = []
+            while clock.now < 2 * LEASE_S:
+                delivery = member.poll()
+                if delivery is None:
+                    clock.now += RENEW_S
+                else:
+                    assert clock.now >= LEASE_S, "the lease of the killed worker had not ended"
+                    found += [record.change.row.decode() for record in delivery.records]
+                    delivery.checkpoint()
+    assert found == rows[7:]
 
 
 @pytest.mark.slow

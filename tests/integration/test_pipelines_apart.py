@@ -34,10 +34,14 @@ from tests.support.waiting import reached, worker_ended
 
 LIMIT_S = 120.0
 HOUR_MS = 3_600_000
-HANGING = """\
+SLOW_S = 3
+HANGING = f"""\
 import threading
 
 from ingest.api import Committer, Example, Sink, SinkSettings
+from ingest.service import member
+
+member.START_SLOW_S = {SLOW_S}  # instead of 20, for which the test would wait
 
 
 class HangingCommitter(Committer):
@@ -52,7 +56,7 @@ class Hanging(Sink[SinkSettings]):
     "A sink whose recovery never ends."
 
     kind = "hanging"
-    examples = (Example("no options", settings="{}"),)
+    examples = (Example("no options", settings="{{}}"),)
 
     def writer(self, context):
         raise NotImplementedError
@@ -102,7 +106,7 @@ def test_pipelines_that_cannot_start_do_not_affect_others(tmp_path: Path) -> Non
         service.wait_for_state("blocked", "hangs")
         assert service.states() == {"hangs": "blocked", "damaged": "failed", "refused": "failed", "good": "running"}
         reasons = {name: each["reason"] for name, each in service.pipelines().items()}
-        assert reasons["hangs"].startswith("start_slow: the start has run for over 20 s")
+        assert reasons["hangs"].startswith(f"start_slow: the start has run for over {SLOW_S} s")
         assert "offsets/0" in reasons["damaged"]
         assert f'the store "{tmp_path / "locked"}" is held by process {os.getpid()} on ' in reasons["refused"]
         assert "wait for its end" in reasons["refused"]

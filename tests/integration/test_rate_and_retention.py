@@ -14,6 +14,7 @@ from tests.support.servers import Given, Kafka
 from tests.support.service import Service
 
 RATE = 100  # records per second
+FIRST = 3 * RATE
 CLOCKS_MS = 50  # between the wall clock of batch times and the monotonic one of the rate
 HOUR_MS = 3_600_000
 
@@ -32,7 +33,7 @@ def pipeline(kafka: Kafka, topic: str, **options: object) -> dict[str, Any]:
 
 def test_rate_of_a_running_pipeline_and_retention_of_a_paused_one(kafka: Kafka, tmp_path: Path) -> None:
     limited = kafka.create_topic("limited", partitions=2)
-    kafka.produce(limited, [str(number) for number in range(5 * RATE)])
+    kafka.produce(limited, [str(number) for number in range(FIRST)])
     held = kafka.create_topic("held", config={"retention.ms": str(HOUR_MS)})
     old_ms = int(time.time() * 1000) - HOUR_MS * 3 // 4
     kafka.produce(held, [Given(b"1", timestamp_ms=old_ms)] * 5)
@@ -52,7 +53,7 @@ def test_rate_of_a_running_pipeline_and_retention_of_a_paused_one(kafka: Kafka, 
             return service.metric("ingest_events_stored_total", pipeline="limited")
 
         service.start()
-        service.wait_for(lambda: stored() == 5 * RATE, "all records", 120)
+        service.wait_for(lambda: stored() == FIRST, "all records", 120)
         batches = list(log.batches())
 
         # the paused pipeline has read all but one record, which is 45 minutes old
@@ -71,12 +72,12 @@ def test_rate_of_a_running_pipeline_and_retention_of_a_paused_one(kafka: Kafka, 
         service.write(content)
         service.post("/reload")
         service.wait_for(lambda: service.reload_phase() == "done", "reloaded")
-        kafka.produce(limited, [str(number) for number in range(5 * RATE, 20 * RATE)])
+        kafka.produce(limited, [str(number) for number in range(FIRST, 20 * RATE)])
         service.wait_for(lambda: stored() == 20 * RATE, "all new records")
         assert service.stop() == 0, service.last_lines()
 
     sizes = [sum(end - begin for begin, end in batch.ranges.values()) for batch in batches]
-    assert sum(sizes) == 5 * RATE
+    assert sum(sizes) == FIRST
     assert max(sizes) <= 2 * RATE
     for (before, after), size in zip(pairwise(batches), sizes, strict=False):
         assert after.time_ms - before.time_ms >= 1000 * size / RATE - CLOCKS_MS

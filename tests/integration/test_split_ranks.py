@@ -29,8 +29,6 @@ from tests.support.servers import Given, Kafka
 from tests.support.short_lived import java_options
 from tests.support.waiting import reached
 
-pytestmark = pytest.mark.slow
-
 LIMIT_S = 120.0
 MIB = 1 << 20
 RANKS = """\
@@ -187,6 +185,7 @@ class Pipeline:
         return Splits(len({task for task, *_ in found}), by_rank)
 
 
+@pytest.mark.slow
 def test_ranks_of_the_ranges_of_a_large_file(session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     logs = tmp_path / "logs"
     logs.mkdir()

@@ -4,10 +4,11 @@ import contextlib
 import shutil
 import subprocess
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from tests.support.disk_faults import DiskFaults
+from tests.support.ledger.run import LedgerRun
 
 MIB = 1024 * 1024
 
@@ -73,3 +74,20 @@ class SmallDisk:
         if self.is_mounted:
             subprocess.run(["umount", "-l", str(self.folder)], check=True, timeout=30)
             self.is_mounted = False
+
+
+MakeDisk = Callable[[Path, int], SmallDisk]
+"""The fixture `small_disk`: a disk at a folder, of so many bytes."""
+
+
+def fill_until_blocked(run: LedgerRun, disk: SmallDisk) -> None:
+    """Fill the disk and check that the pipeline is blocked and acknowledges nothing."""
+    checkpoint = run.service.checkpoint(run.pipeline)
+    run.proven(disk.fill())
+    run.produce(3_000)
+    run.service.wait_for_state("blocked", run.pipeline)
+    assert "No space left on device" in run.service.get("/pipelines")[1]
+    assert run.service.get("/readyz")[0] == 503
+    assert run.service.get("/livez")[0] == 200
+    assert checkpoint.commits()
+    assert sum(checkpoint.acknowledged(run.topic).values()) < run.producer.sent
