@@ -209,8 +209,9 @@ class SinkWriter(TaskSink):
         """
         Write an event, or buffer it until `flush`.
 
-        After 3 s the call is interrupted by an exception raised inside it, and the event fails. A sink that waits for a
-        disk or a network here must convert that exception to an error of disposition RETRY.
+        It may wait for a disk or a network. If it does not return within the patience of the batch, 10 s at first, an
+        exception is raised inside it, and the batch runs again with twice the patience. The event fails if the call
+        takes 3 s of CPU time, unless there are `event_calls`.
 
         Returns:
             None, or the reason why the event is dropped on purpose.
@@ -219,6 +220,16 @@ class SinkWriter(TaskSink):
             EventError: this event cannot be written; the others are not affected.
             IngestError: as `flush`.
         """
+
+    @property
+    def event_calls(self) -> Sequence[Callable[..., object]] | None:
+        """
+        Functions that `write` calls for one event, which wait for nothing; None if it calls none.
+
+        If there are some, each must return within 3 s, or its event fails. The rest of `write` may then take CPU time
+        for many events, as to compress what it has buffered.
+        """
+        return None
 
 
 class Committer(ABC):

@@ -97,7 +97,7 @@ class DryRun:
             destinations={name: StoreSink(mutator) for name, mutator in mutators.items()},
             on_error=plan.on_error,
             dead_letters=DeadLetterBuffer(plan.masks),
-            time_limit=TimeLimit([*chain.guarded, *guarded]),
+            time_limit=TimeLimit([*chain.guarded, *guarded, *own.values()]),
             observer=observer,
         )
         numbered = enumerate(inputs)

@@ -40,12 +40,14 @@ class PluginTaskSink(TaskSink):
 
     Attributes:
         write: the plugin's own, as it is called for each event; an exception of it fails one event.
+        event_calls: those of the plugin.
     """
 
     def __init__(self, component: Component[SinkSettings], writer: SinkWriter) -> None:
         self._component = component
         self._writer = writer
         self.write = writer.write
+        self.event_calls = tuple(_checked(writer.event_calls or (), Sequence))
 
     @property
     def has_splits(self) -> bool:

@@ -29,7 +29,7 @@ from ingest.expressions import Condition
 from ingest.pipeline.chain import Chain, Dropped, Failed, Outcome, StillBuffered
 from ingest.pipeline.splits import Split, by_rank, by_split
 from ingest.pipeline.task_observer import TaskObserver
-from ingest.pipeline.time_limit import OutOfTimeError, TimeLimit, sink_timeout
+from ingest.pipeline.time_limit import OutOfTimeError, TimeLimit, WaitedTooLongError, sink_timeout, sink_waited
 from ingest.plugins.guard import describe_exception, reraise_fatal
 from ingest.receipt import Receipt, TaskStatus
 
@@ -140,7 +140,7 @@ class Task:
         try:
             for name, destination in self._destinations.items():
                 destination.begin(spec, spec.prepared.get(name, b""), receipt.counts)
-            with self._time_limit:
+            with self._time_limit.within(spec.patience_s):
                 for rank, split in self._splits(failpoint.at_first("after_poll", records)):
                     self._run_split(rank, split)
             receipt.results = {name: destination.flush() for name, destination in self._destinations.items()}
@@ -259,7 +259,7 @@ class Task:
             if buffered is not None:
                 buffered.part = part / events
 
-    def _write(self, record: Record, event: Event) -> bool:  # noqa: PLR0912 - one branch for each outcome
+    def _write(self, record: Record, event: Event) -> bool:  # noqa: C901, PLR0912 - one branch for each outcome
         """Whether a sink failed for the event; counts it once: as dead-lettered, else dropped by error, else stored."""
         counts = self._receipt.counts
         stored = False
@@ -272,6 +272,8 @@ class Task:
                 reason = binding.write(event)
             except EventError as error:
                 failures.append((error, binding))
+            except WaitedTooLongError as error:
+                raise sink_waited(binding.name, error) from error
             except OutOfTimeError:
                 failures.append((sink_timeout(), binding))
             except IngestError:

@@ -6,15 +6,19 @@ signal handler looks for the outermost guarded call on the stack; if it finds th
 row, it raises there. Python's `re` handles signals while it searches, so a search is interrupted as well.
 
 It counts ticks, not seconds: a process that was stopped, starved or moved gets one tick for all the time it slept.
+
+The write call of a sink may wait for a disk or a network, which is not the fault of the event that it writes. Such a
+call has the patience of the batch for all that it does, and the event fails only for the CPU time that the call takes.
 """
 
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterable
 from types import CodeType, FrameType
 from typing import Self
 
-from ingest.api import IngestError, MappingError
+from ingest.api import IngestError, MappingError, StoreUnavailableError
 
 TICK_S = 0.5
 TICKS = 6  # two and a half to three seconds, for what takes microseconds; a MiB of JSON takes 20 ms
@@ -30,6 +34,14 @@ class OutOfTimeError(BaseException):
     """
 
 
+class WaitedTooLongError(BaseException):
+    """
+    A write call of a sink did not return within the patience of the batch; raised inside the call.
+
+    Not an `Exception`, as `OutOfTimeError`.
+    """
+
+
 class OutOfTimeTooOftenError(IngestError):
     """A decorator times out for event after event; an operator must correct it."""
 
@@ -41,6 +53,14 @@ def sink_timeout() -> MappingError:
     return MappingError(f"the sink did not return within {LIMIT_S:g} s", code="sink_timeout")
 
 
+def sink_waited(name: str, error: WaitedTooLongError) -> StoreUnavailableError:
+    """The error of a batch in which a sink has waited for too long."""
+    return StoreUnavailableError(
+        f'sink "{name}" waits for its destination: {error}',
+        hint="check the destination; the batch runs again, with more time",
+    )
+
+
 class TimeLimit:
     """
     Interrupts guarded calls that take too long while it is entered. Outside the main thread it does nothing.
@@ -48,20 +68,37 @@ class TimeLimit:
     Args:
         guarded: Python functions and methods whose calls must return in time. Their caller catches `OutOfTimeError`,
             so it must not be guarded itself: its handler would be interrupted as well.
+        writes: the same for calls that may wait for the destination of a sink; each must return within the patience.
+            Their caller catches `WaitedTooLongError` too.
+        timed_writes: those of `writes` whose CPU time is that of one event.
+        cpu_s: CPU time of the thread, in seconds.
 
     Attributes:
         ended: number of calls interrupted since it was entered.
     """
 
     def __init__(
-        self, guarded: Iterable[Callable[..., object]] = (), *, tick_s: float = TICK_S, ticks: int = TICKS
+        self,
+        guarded: Iterable[Callable[..., object]] = (),
+        *,
+        writes: Iterable[Callable[..., object]] = (),
+        timed_writes: Iterable[Callable[..., object]] = (),
+        tick_s: float = TICK_S,
+        ticks: int = TICKS,
+        cpu_s: Callable[[], float] = time.thread_time,
     ) -> None:
-        codes = (getattr(function, "__code__", None) for function in guarded)
-        self._codes = frozenset(code for code in codes if isinstance(code, CodeType))
+        self._codes = _codes_of(guarded)
+        self._writes = _codes_of(writes)
+        self._timed_writes = _codes_of(timed_writes)
         self._tick_s = tick_s
         self._ticks = ticks
+        self._cpu_s = cpu_s
+        self._patience_s = LIMIT_S
         self._seen: FrameType | None = None
         self._count = 0
+        self._written: FrameType | None = None
+        self._write_count = 0
+        self._write_cpu_s = 0.0
         self._earlier: signal._HANDLER = None
         self._is_ticking = False
         self.ended = 0
@@ -73,7 +110,7 @@ class TimeLimit:
         is_free = threading.current_thread() is threading.main_thread() and not any(
             signal.getitimer(signal.ITIMER_REAL)
         )
-        if self._codes and is_free:
+        if (self._codes or self._writes) and is_free:
             self._earlier = signal.signal(signal.SIGALRM, self._tick)
             signal.setitimer(signal.ITIMER_REAL, self._tick_s, self._tick_s)
             self._is_ticking = True
@@ -85,6 +122,11 @@ class TimeLimit:
             signal.setitimer(signal.ITIMER_REAL, 0.0)
             signal.signal(signal.SIGALRM, self._earlier)
         self._forget()
+
+    def within(self, patience_s: float) -> Self:
+        """This limit, with the patience of a batch; to be entered."""
+        self._patience_s = patience_s
+        return self
 
     def check(self, component: str) -> None:
         """
@@ -101,12 +143,16 @@ class TimeLimit:
             )
 
     def _tick(self, _number: int, frame: FrameType | None) -> None:
-        call = None
+        call = write = None
         while frame is not None:
             # the outermost: a guarded call may make many short guarded calls, as of the method that it overrides
             if frame.f_code in self._codes:
                 call = frame
+            elif frame.f_code in self._writes:
+                write = frame
             frame = frame.f_back
+        if self._writes:
+            self._tick_of_write(write)
         # the count is not reset after an interrupt, so a call that catches it is interrupted again at each tick
         if call is None or call is not self._seen:
             self._seen = call
@@ -117,6 +163,26 @@ class TimeLimit:
             self.ended += 1
             raise OutOfTimeError
 
+    def _tick_of_write(self, write: FrameType | None) -> None:
+        if write is None or write is not self._written:
+            self._written = write
+            self._write_count = 0
+            self._write_cpu_s = self._cpu_s()
+            return
+        self._write_count += 1
+        ticks = self._ticks - 1
+        is_timed = write.f_code in self._timed_writes
+        if is_timed and self._cpu_s() - self._write_cpu_s >= ticks * self._tick_s:
+            self.ended += 1
+            raise OutOfTimeError
+        if self._write_count * self._tick_s >= self._patience_s:
+            raise WaitedTooLongError(f"no answer within {self._patience_s:g} s")
+
     def _forget(self) -> None:
-        self._seen = None
+        self._seen = self._written = None
         self._count = 0
+
+
+def _codes_of(functions: Iterable[Callable[..., object]]) -> frozenset[CodeType]:
+    codes = (getattr(function, "__code__", None) for function in functions)
+    return frozenset(code for code in codes if isinstance(code, CodeType))

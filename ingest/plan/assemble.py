@@ -233,6 +233,7 @@ def live_task(plan: Plan) -> "Task":
     own = plugin_task_sinks(plan)
     mutators = {name: mutator for name, (mutator, _) in store_writers.items()}
     bindings, guarded = live_bindings(plan, mutators, {name: each.write for name, each in own.items()})
+    guarded += [call for each in own.values() for call in each.event_calls]
     stores = {name: StoreSink(mutator, staging) for name, (mutator, staging) in store_writers.items()}
     bodies = dead_letter_sink(plan)
     return Task(
@@ -244,7 +245,11 @@ def live_task(plan: Plan) -> "Task":
         destinations={**stores, **own, **({} if bodies is None else {DEAD_LETTERS: bodies})},
         on_error=plan.on_error,
         dead_letters=DeadLetterBuffer(plan.masks, bodies, is_published=plan.publishes_dead_letters),
-        time_limit=TimeLimit([*chain.guarded, *guarded]),
+        time_limit=TimeLimit(
+            [*chain.guarded, *guarded],
+            writes=[each.write for each in own.values()],
+            timed_writes=[each.write for each in own.values() if not each.event_calls],
+        ),
     )
 
 
@@ -254,7 +259,7 @@ def live_bindings(
     own: Mapping[str, Callable[[Event], str | None]] = MappingProxyType({}),
 ) -> "tuple[list[SinkBinding], list[Callable[..., object]]]":
     """
-    The sinks of a plan, bound to their destinations, and the per-event calls that the time limit guards.
+    The sinks of a plan, bound to their destinations, and their per-event calls that wait for nothing.
 
     Args:
         plan: of the pipeline.
@@ -277,7 +282,6 @@ def live_bindings(
             write = Writer(mappers[component.name], mutators[name]).write
         elif name in own:
             write = own[name]
-            guarded.append(write)
         if component.provider:
             write = checked_write(write)
         condition = _condition(component.settings, plan)

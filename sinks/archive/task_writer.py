@@ -80,6 +80,11 @@ class ArchiveWriter(SinkWriter):
         self._bytes = 0
         self._parts: dict[str, _OpenPart] = {}
 
+    @property
+    def event_calls(self) -> Sequence[Callable[..., object]]:
+        """What makes the row of one event; the rows are written for many events at once."""
+        return (self._partitions.placed,)
+
     def begin(self, spec: TaskSpec, prepared: bytes, counts: WriteCounts) -> None:
         """Start the files of a task; those of an abandoned flush cycle are discarded."""
         self.close()
@@ -159,8 +164,8 @@ def _to_disk(root: Root) -> Iterator[None]:
     Report errors with their disposition: none of them is the fault of the event that is written just now.
 
     Raises:
-        StoreUnavailableError: the file system does not answer; or the time limit of an event, which is no `Exception`,
-            has interrupted a write. The batch runs again.
+        StoreUnavailableError: the file system does not answer; or the time limit, which is no `Exception`, has
+            interrupted a write after the patience of the batch. The batch runs again, with more patience.
         IngestError: `sink_failed`: a defect of this product; it stops the pipeline, and nothing is acknowledged.
     """
     try:
@@ -177,5 +182,5 @@ def _to_disk(root: Root) -> Iterator[None]:
     except BaseException as error:
         raise StoreUnavailableError(
             f'a file of the archive in "{root}" was not written: {type(error).__name__}: {error}',
-            hint="check that the file system is fast enough; the batch runs again",
+            hint="check that the file system is fast enough; the batch runs again, with more time",
         ) from error

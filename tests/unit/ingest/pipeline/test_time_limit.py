@@ -20,10 +20,12 @@ from ingest.config import load
 from ingest.dead_letters.envelope import DeadLetter
 from ingest.dry_run import DryRun
 from ingest.pipeline.chain import BoundDecorator, Chain, Failed
-from ingest.pipeline.time_limit import MAX_ENDED, TICKS, OutOfTimeError, TimeLimit
+from ingest.pipeline.time_limit import MAX_ENDED, TICKS, OutOfTimeError, TimeLimit, WaitedTooLongError
 from ingest.plan.assemble import live_task, plan_of
 from ingest.plan.plan import Plan
 from ingest.receipt import TaskStatus
+from sinks.archive import task_writer
+from sinks.archive.row_files import RowFile
 from tests.support.parts import planned as planned_part
 
 ROW_KEY = {"value": {"attribute": "2hb_", "value": "%{key}"}}
@@ -291,6 +293,93 @@ def test_waiting_outside_of_guarded_calls_is_not_interrupted():
         guarded()
         time.sleep(0.2)
     assert limit.ended == 0
+
+
+@pytest.fixture
+def archived(planned, tmp_path):
+    """The plan of a pipeline that archives its events; the row of one that is EVIL is never made."""
+
+    def make() -> Plan:
+        planned()
+        file = tmp_path / "pipeline.yaml"
+        content = json.loads(file.read_text())
+        settings = {"root": "./archive", "table": "t", "columns": {"x": f"%{{extract(body, '{NEVER}')}}"}}
+        settings |= {"late": "100000d"}
+        content["pipelines"]["p"]["sinks"] = [{"archive": settings}]
+        file.write_text(json.dumps(content))
+        configuration = load(file, env={}, lookup=Catalog())
+        return plan_of(configuration, configuration.pipelines["p"], Catalog())
+
+    return make
+
+
+def run_archived(plan: Plan, spec, *bodies: bytes, patience_s: float = 60.0):
+    task = live_task(plan)
+    try:
+        with_times = [record._replace(timestamp_ms=1_000) for record in records(*bodies)]
+        return task.run(with_times, replace(spec, patience_s=patience_s, prepared={"sink archive": b"staged"}))
+    finally:
+        task.close()
+
+
+def test_row_of_an_archive_that_is_never_made_fails_the_event(archived, spec, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    receipt = run_archived(archived(), spec, b"a", EVIL)
+    assert (receipt.status, receipt.counts.dead_lettered) == (TaskStatus.DURABLE, Counter(sink_timeout=1))
+
+
+@pytest.mark.parametrize("is_waiting", [True, False], ids=["waits", "computes"])
+@pytest.mark.parametrize(("patience_s", "status"), [(60.0, TaskStatus.DURABLE), (0.1, TaskStatus.BLOCKED)])
+def test_files_of_an_archive_have_the_patience_of_the_batch(
+    archived, spec, tmp_path, monkeypatch, is_waiting, patience_s, status
+):
+    """They are written for many events, while one is written; the patience doubles with each attempt."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(task_writer, "_ROWS", 2)
+
+    class Slow(RowFile):
+        def __init__(self, *_args: object) -> None:
+            pass
+
+        def write(self, rows):
+            ended_s = time.monotonic() + 0.3
+            while time.monotonic() < ended_s:
+                if is_waiting:
+                    time.sleep(0.01)
+
+        def close(self):
+            pass
+
+    monkeypatch.setattr(task_writer, "new_row_file", Slow)
+    receipt = run_archived(archived(), spec, b"a", b"b", b"c", patience_s=patience_s)
+    assert (receipt.status, receipt.counts.dead_lettered) == (status, Counter())
+    if status is TaskStatus.BLOCKED:
+        assert "was not written: WaitedTooLongError: no answer within 0.1 s; check that the file" in receipt.message
+
+
+@pytest.mark.parametrize(("cpu_s", "expected"), [(0.0, WaitedTooLongError), (1.0, OutOfTimeError)])
+def test_cpu_time_of_a_write_is_that_of_its_event(cpu_s, expected):
+    used_s = itertools.count(0.0, cpu_s)
+
+    def write() -> None:
+        for _ in range(100):
+            tick()
+
+    with (
+        TimeLimit(writes=[write], timed_writes=[write], tick_s=1.0, cpu_s=lambda: next(used_s)).within(40.0) as limit,
+        pytest.raises(expected),
+    ):
+        write()
+    assert limit.ended == (expected is OutOfTimeError)
+
+
+def test_many_short_writes_are_not_interrupted():
+    def write() -> None:
+        tick()
+
+    with TimeLimit(writes=[write], timed_writes=[write], tick_s=1_000).within(1.0):
+        for _ in range(10 * TICKS):
+            write()
 
 
 def test_calls_in_other_threads_are_not_interrupted():

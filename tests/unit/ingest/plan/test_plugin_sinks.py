@@ -1,23 +1,35 @@
 """Sinks with a destination of their own: records through the task and the committers of a plan."""
 
 import importlib
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
 
-from ingest.api import Disposition, IngestError, OnError, Record, SinkContext, SinkResult, StoreUnavailableError
+from ingest.api import (
+    Batch,
+    Disposition,
+    IngestError,
+    OnError,
+    Record,
+    SinkContext,
+    SinkResult,
+    StoreUnavailableError,
+    TaskSpec,
+)
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.config.model import Configuration
 from ingest.dead_letters.envelope import DeadLetter
 from ingest.pipeline.in_process import InProcessHost
 from ingest.pipeline.loop import MicroBatch, run_until_durable
+from ingest.pipeline.time_limit import TimeLimit
 from ingest.plan.assemble import live_bindings, live_task, plan_of, plugin_task_sinks, sink_committers
 from ingest.plan.plan import Plan
 from ingest.plugins.guard import OutOfMemoryError
-from ingest.receipt import Counts
+from ingest.receipt import Counts, TaskStatus
 from ingest.service.committers import committers_of
 from tests.support.sinks import LINES, PIPELINE
 
@@ -29,8 +41,8 @@ def configured(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
 
-    def write(text: str = PIPELINE) -> tuple[Configuration, Plan]:
-        Path("lining.py").write_text(LINES)
+    def write(text: str = PIPELINE, lines: str = LINES) -> tuple[Configuration, Plan]:
+        Path("lining.py").write_text(lines)
         Path("p.yaml").write_text(text)
         configuration = load("p.yaml", env={}, lookup=Catalog())
         return configuration, plan_of(configuration, configuration.pipelines["p"], Catalog(configuration.plugins))
@@ -69,11 +81,61 @@ def test_sinks_of_one_kind_have_separate_destinations_and_folders(configured):
     assert [Path(folder, "1000").read_text() for folder in ("lines", "others")] == ["one\ntwo\n", "two\n"]
 
 
-def test_time_limit_guards_write(configured):
-    _, plan = configured()
-    writers = plugin_task_sinks(plan)
-    _, guarded = live_bindings(plan, {}, {name: each.write for name, each in writers.items()})
-    assert guarded == [writer.write for writer in writers.values()]
+@pytest.fixture
+def quick(monkeypatch):
+    """Tens of milliseconds instead of seconds."""
+    monkeypatch.setitem(TimeLimit.__init__.__kwdefaults__, "tick_s", 0.01)
+
+
+WAITS = """
+        if event.body == b"waits":
+            import time
+            time.sleep(0.3)
+        while event.body == b"loops":
+            pass
+"""
+
+
+def slow_sink(configured, *, patience_s: float, more: str = ""):
+    """Run three events into a sink that waits for 0.3 s for one of them, and never returns for another."""
+    at = "    def write(self, event):\n"
+    assert at in LINES
+    _, plan = configured(lines=LINES.replace(at, more + at + WAITS.lstrip("\n")))
+    task = live_task(plan)
+    try:
+        records = [Record("t", 0, number, b"", body, 0) for number, body in enumerate((b"one", b"waits", b"loops"))]
+        prepared = {"sink lines": os.fsencode(Path("lines/.staged"))}
+        spec = TaskSpec(Batch("1000", 1000, "1"), patience_s=patience_s, prepared=prepared)
+        return task.run(records, spec)
+    finally:
+        task.close()
+
+
+def test_time_that_a_sink_waits_is_not_that_of_the_event(configured, quick):
+    receipt = slow_sink(configured, patience_s=60.0)
+    assert (receipt.status, receipt.counts.stored) == (TaskStatus.DURABLE, 2), receipt.message
+    assert receipt.counts.dead_lettered == {"sink_timeout": 1}
+
+
+def test_sink_that_waits_for_longer_than_the_patience_blocks_the_batch(configured, quick):
+    receipt = slow_sink(configured, patience_s=0.1)
+    assert (receipt.status, receipt.code) == (TaskStatus.BLOCKED, "store_unavailable")
+    assert receipt.message.startswith('sink "lines" waits for its destination: no answer within 0.1 s; check')
+
+
+def test_sink_may_name_its_calls_for_one_event(configured, quick):
+    """Only these have a time limit for each event; the rest may take CPU time for many."""
+    calls = """
+    def prepare(self, event):
+        pass
+
+    @property
+    def event_calls(self):
+        return (self.prepare,)
+
+"""
+    receipt = slow_sink(configured, patience_s=1.0, more=calls)
+    assert (receipt.status, receipt.code) == (TaskStatus.BLOCKED, "store_unavailable")
 
 
 def test_binding_without_a_writer_accepts_every_event(configured):
