@@ -131,7 +131,7 @@ class Task:
         self._selected = self._bindings
         self._buffered.clear()
         attempt = spec.batch.attempt
-        if self._blocked is not None and self._blocked[0] == attempt != "":
+        if self._blocked is not None and self._blocked[0] == attempt:
             # an earlier task of this attempt has already waited in this process; if every task waited, a batch of many
             # tasks would be blocked for minutes before the driver gets the report
             return _ended(receipt, TaskStatus.BLOCKED, self._blocked[1])

@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # it imports the clients of real servers, which no test of th
     from tests.support.servers import Given
 
 
-def spec_of(batch_time_ms: int, *, attempt: str = "", prepared: Mapping[str, Prepared] | None = None) -> TaskSpec:
+def spec_of(batch_time_ms: int, *, attempt: str = "1-0", prepared: Mapping[str, Prepared] | None = None) -> TaskSpec:
     """The spec of a task."""
     packed = {name: message.packed() for name, message in (prepared or {}).items()}
     return TaskSpec(Batch(str(batch_time_ms), batch_time_ms, attempt), prepared=packed)

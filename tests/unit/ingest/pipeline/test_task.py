@@ -30,6 +30,7 @@ from ingest.api import (
     Settings,
     StoreUnavailableError,
     TableSpec,
+    TaskSpec,
     Tombstones,
     UnreadError,
     WriteRejectedError,
@@ -80,6 +81,10 @@ def stored(receipt: Receipt) -> list[Row]:
     store.ensure_table(TableSpec("t", (FamilySpec(b"f"),)))
     apply_results(store, receipt)
     return list(store.scan("t", Scan()))
+
+
+def next_attempt(spec: TaskSpec) -> TaskSpec:
+    return replace(spec, batch=replace(spec.batch, attempt="1-1"))
 
 
 def test_events_become_rows_staged_for_the_driver(spec):
@@ -266,7 +271,7 @@ def test_full_disk_blocks_and_fails_no_event(spec, monkeypatch, on_error, size):
         receipt = task.run(records, spec)
     assert (receipt.status, receipt.code) == (TaskStatus.BLOCKED, "disk_full")
     assert "No space left" in receipt.message
-    again = task.run(records, spec)
+    again = task.run(records, next_attempt(spec))
     assert (again.status, again.counts.stored) == (TaskStatus.DURABLE, 4)
 
 
@@ -535,6 +540,16 @@ def test_buffered_event_is_written_to_the_selected_sinks_of_its_record(spec):
     assert (counts.stored, counts.dropped) == (2, Counter(no_sink=1))
 
 
+def test_selected_sinks_of_the_last_record_take_no_buffered_event_of_another(spec):
+    """The sink of the second record would refuse the value of the first one."""
+    records = [record("a", "1:22"), record("b", "1:2", 1)]
+    selected = replace(spec, sinks_by_record={records[0].place: frozenset({"x"}), records[1].place: frozenset({"y"})})
+    task = buffering(LastTwo, sink("x"), sink("y", columns={"max_value_bytes": "1B"}))
+    receipt = task.run(records, selected)
+    assert (receipt.counts.stored, receipt.counts.dead_lettered.total()) == (2, 0)
+    assert [row.key for row in stored(receipt)] == [b"a", b"b"]
+
+
 def test_abandoned_attempt_leaves_no_buffered_events(spec):
     def interrupted() -> Iterator[Record]:
         yield record("lost", "1:2")
@@ -542,7 +557,7 @@ def test_abandoned_attempt_leaves_no_buffered_events(spec):
 
     task = buffering()
     assert task.run(interrupted(), spec).status is TaskStatus.BLOCKED
-    receipt = task.run([record("a", "1:2")], spec)
+    receipt = task.run([record("a", "1:2")], next_attempt(spec))
     assert (receipt.counts.read, [row.key for row in stored(receipt)]) == (1, [b"a"])
 
 

@@ -82,6 +82,53 @@ def test_damage_is_reported_with_file_and_last_good_batch(folder: Path, damage, 
     assert refused.value.exit_code == 5
 
 
+@pytest.mark.parametrize("name", ["offsets/2", "commits/1", "times/2"])
+def test_batch_before_the_newest_one_is_verified(folder: Path, name: str):
+    """Spark reads it at a restart: its offsets are where the newest batch starts."""
+    (folder / "times" / "2").write_text("1699999999999")
+    Checkpoint(folder).verify()
+    (folder / name).write_bytes(b"")
+    with pytest.raises(CheckpointError, match=str(folder / name)):
+        Checkpoint(folder).verify()
+
+
+@pytest.mark.parametrize("name", ["offsets/1", "commits/0", "times/1"])
+def test_file_of_an_older_batch_is_not_needed(folder: Path, name: str):
+    (folder / name).write_bytes(b"")
+    Checkpoint(folder).verify()
+
+
+def test_newest_batches_are_those_with_the_largest_numbers(folder: Path):
+    """As text, "10" sorts before "2"."""
+    for number in range(4, 12):
+        spark_writes(folder / "offsets" / str(number), f'v1\n{{"batchTimestampMs":1}}\n{{"ticks":{{"0":{number}}}}}')
+        spark_writes(folder / "commits" / str(number), 'v1\n{"nextBatchWatermarkMs":0}')
+    Checkpoint(folder).verify()  # also without a batch that is only planned
+    assert Checkpoint(folder).newest_commit() == 11
+    for number in (9, 10):
+        (folder / "offsets" / str(number)).write_bytes(b"")
+    with pytest.raises(CheckpointError, match=str(folder / "offsets/10")):
+        Checkpoint(folder).verify()
+
+
+def test_first_batch_that_was_only_planned_is_verified(folder: Path):
+    for number in range(1, 4):
+        (folder / "offsets" / str(number)).unlink()
+    for number in range(3):
+        (folder / "commits" / str(number)).unlink()
+    Checkpoint(folder).verify()
+    (folder / "offsets/0").write_bytes(b"")
+    with pytest.raises(CheckpointError, match=str(folder / "offsets/0")):
+        Checkpoint(folder).verify()
+
+
+def test_commits_without_offsets_are_damage(folder: Path):
+    for number in range(4):
+        (folder / "offsets" / str(number)).unlink()
+    with pytest.raises(CheckpointError, match=r"offsets/2.* is missing, but its commit exists"):
+        Checkpoint(folder).verify()
+
+
 def test_changed_byte_is_detected_by_the_checksum(folder: Path):
     path = folder / "offsets/3"
     path.write_bytes(path.read_bytes().replace(b'"0": 30', b'"0": 31'))
