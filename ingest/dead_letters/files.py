@@ -34,7 +34,10 @@ class FileDeadLetters(DeadLetterQueue):
         self._folder = folder_of(state, pipeline)
 
     def prepare(self) -> None:
-        """Does nothing: the first dead letter creates the folder."""
+        """Make durable what a process that was killed has written or removed; the first one creates the folder."""
+        with file_errors(self._folder):
+            if self._folder.is_dir():
+                sync_folder(self._folder)
 
     def publish(
         self, dead_letters: Sequence[bytes], batch_id: int, batch_time_ms: int, keeps: Keeps = keeps_none

@@ -133,6 +133,7 @@ class KafkaDeadLetters(DeadLetterQueue):
 
     def prepare(self) -> None:
         """Read the size limit of the topic; log a warning if its settings delete dead letters."""
+        self._files.prepare()
         self._limit()
 
     def publish(

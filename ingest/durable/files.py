@@ -75,22 +75,40 @@ def create_durably(path: StatePath, content: bytes) -> None:
     On a file system without hard links, such as SMB, that holds only for callers one after the other.
 
     Raises:
-        FileExistsError: it exists, and is unchanged.
+        FileExistsError: it exists, and is unchanged; its name is durable.
         OSError: nothing was changed, or the new name may not be durable.
     """
     if isinstance(path, RemotePath):
         path.files.create(str(path.path), content)
         return
     with _written_beside(path, content) as temporary:
-        try:
-            os.link(temporary, path)  # refuses a name that exists, as a rename does not
-        except OSError as error:
-            if error.errno not in _NO_LINKS:
-                raise
-            if path.exists():
-                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path)) from None
-            temporary.replace(path)
+        link_new(temporary, path)
+
+
+def link_new(temporary: Path, path: Path) -> None:
+    """
+    Give a file that is complete and synced its final name, durably, unless there is such a file.
+
+    Raises:
+        FileExistsError: it exists, and is unchanged; its name is durable.
+    """
+    try:
+        _link(temporary, path)
+    except FileExistsError:
+        sync_folder(path.parent)  # its writer may have been killed before its own sync
+        raise
     sync_folder(path.parent)
+
+
+def _link(temporary: Path, path: Path) -> None:
+    try:
+        os.link(temporary, path)  # refuses a name that exists, as a rename does not
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        if path.exists():
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path)) from None
+        temporary.replace(path)
 
 
 @contextlib.contextmanager
@@ -127,14 +145,21 @@ def append_durably(path: StatePath, content: bytes) -> None:
     sync_folder(path.parent)
 
 
-def make_folder(folder: StatePath) -> None:
-    """Create a folder, readable only by its owner, and its missing parents, so that they survive a power cut."""
+def make_folder(folder: StatePath, mode: int = 0o700) -> None:
+    """
+    Create a folder and its missing parents, so that they survive a power cut; by default only their owner can read
+    them.
+    """
     if isinstance(folder, RemotePath):
         folder.files.make_folder(str(folder.path))
         return
-    missing = [each for each in (folder, *folder.parents) if not each.is_dir()]
+    above = [*folder.absolute().parents]
+    missing = [each for each in (folder.absolute(), *above) if not each.is_dir()]
+    existing = above[len(missing) - 1] if missing else folder.absolute()
+    if os.access(existing.parent, os.R_OK | os.W_OK):  # else another user has created it
+        sync_folder(existing.parent)  # who has created it may have been killed before its own sync
     for each in reversed(missing):
-        each.mkdir(mode=0o700, exist_ok=True)
+        each.mkdir(mode=mode, exist_ok=True)
         sync_folder(each.parent)
 
 

@@ -34,7 +34,6 @@ class Marker:
                     raise ConflictError(
                         f'"{self._path}" exists with other content', hint="write under another name"
                     ) from None
-                sync_folder(self._path.parent)  # its writer may have been killed before its own sync
 
     def read(self) -> bytes | None:
         """The content, or None if there is no marker."""

@@ -53,7 +53,7 @@ class PipelineObserver:
     """
     Publishes the state and the batches of a pipeline.
 
-    Thread-safe; called by the query (`ingest.spark.streaming.job.BatchObserver`) and by the supervisor.
+    Thread-safe; called by the query (`ingest.spark.streaming.batch_observer.BatchObserver`) and by the supervisor.
 
     Args:
         follow: called with the totals after each durable batch.

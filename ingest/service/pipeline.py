@@ -16,6 +16,7 @@ from ingest.pipeline.rate_limiter import RateLimiter
 from ingest.plan.codec import packed
 from ingest.plan.plan import Plan
 from ingest.service.dead_letters.queues import error_budget
+from ingest.service.lost_batches import withdraw_lost_batches
 from ingest.service.observer import PipelineObserver, Totals
 from ingest.service.shared import Shared
 from ingest.service.sources import identity_of
@@ -137,6 +138,7 @@ class LivePipeline:
         frame = record_frame(self._source.frame(session), self._source.kind)
         self._refuse_older_state()
         self._checkpoint.check_locked()
+        withdraw_lost_batches(self._checkpoint, self._times, self._tables, partial(self._dead_letters.publish, ()))
         # only now: the checks above may refuse the checkpoint
         self._checkpoint.note_configuration(self._pipeline.fingerprint)
         query.start(frame, Trigger(once=self._shared.once, every_s=self.every_s))
@@ -147,7 +149,7 @@ class LivePipeline:
 
         Its offsets would be read again, in micro-batches of other times; and these may be earlier than the newest one.
         """
-        known_ms = newest_time(self._checkpoint.times_folder) or 0
+        known_ms = self._newest_replaced_ms()
         for name, committer in self._committers.items():
             newest_ms = committer.newest_batch_ms()
             if newest_ms > known_ms and not self._shared.owner.recount:
@@ -158,6 +160,15 @@ class LivePipeline:
                     hint="restore the newest state_dir; or store the events since then again: 'ingest run --recount'",
                 )
             self._times.start_after(newest_ms)
+
+    def _newest_replaced_ms(self) -> int:
+        """
+        The newest time of a micro-batch whose commit the next one replaces: the one that was not acknowledged. If its
+        plan is lost, the first of those has its name.
+        """
+        lost = self._checkpoint.unplanned()
+        replaced = lost[:1] if self._checkpoint.uncommitted() is None else ()
+        return newest_time(self._checkpoint.times_folder, without=set(lost) - set(replaced)) or 0
 
     def fatal(self) -> IngestError | None:
         """
@@ -219,6 +230,7 @@ class LivePipeline:
             record=self._complete,
             is_complete=self._tables.is_complete,
             check_owner=self._checkpoint.check_locked,
+            sync_plan=self._checkpoint.sync_plan,
             needs_splits=self._plan.needs_splits,
             splits=self._source.splits,
             max_tasks=max_tasks(session),

@@ -6,7 +6,7 @@ from typing import Any
 
 from ingest.api import ConfigError, ConflictError, Disposition, IngestError, Source, TableSpec
 from ingest.config.model import Configuration, declared_in
-from ingest.durable import StatePath, file_errors
+from ingest.durable import StatePath, file_errors, sync_folder
 from ingest.observe.logs import logger
 from ingest.plan.plan import Plan
 from ingest.service.kafka.source import KafkaSource
@@ -97,6 +97,7 @@ class PipelineTables:
             self._tables.remove_after_marks(self._times.start_after)
             with file_errors(self._replay):
                 self._replay.unlink(missing_ok=True)
+                sync_folder(self._replay.parent)
         uncommitted = self._checkpoint.uncommitted()
         runs_again_at = self._runs_again_at(uncommitted)
         self._checkpoint.check_locked()  # what was read may be a batch of the driver that has taken over
@@ -120,6 +121,28 @@ class PipelineTables:
             self._tables.remove_after_marks(self._times.start_after)
         elif uncommitted is not None:
             self._check_uncommitted(uncommitted, withdraw)
+
+    def withdraw(self, batch_id: int, time_ms: int) -> None:
+        """
+        Remove the updates of a micro-batch that had begun and whose plan is lost: its records run in other ones.
+
+        Raises:
+            ConflictError: readers have its updates already.
+            IngestError: as `OwnedTables.remove_batch`.
+        """
+        newest = self._tables.newest()
+        is_marked = newest is not None and time_ms <= newest.time_ms
+        if self._options.recount and is_marked:
+            return  # a compaction may have merged them; they are counted again
+        shown = self._tables.visible_to_readers(time_ms)
+        if shown:
+            raise ConflictError(
+                f"readers of the feed of {', '.join(shown)} may have the updates of batch {batch_id}, whose plan is "
+                "lost; they would count them twice",
+                code="batch_shown",
+                hint="restore the newest state_dir; or let them count the events again: 'ingest run --recount'",
+            )
+        self._tables.remove_batch(int(self._times.name_of(batch_id)), time_ms)
 
     def _gives_up_replay(self) -> bool:
         """

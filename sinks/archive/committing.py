@@ -68,6 +68,7 @@ class ArchiveCommitter(Committer):
         self._last = LastCommit()
         self._answering = Answering(writer)
         self._repeated: set[str] = set()  # staged files that had no new row
+        self._settled: dict[str, int] = {}
         # a commit that a pause has abandoned may go on after the file system answers: `recover` waits for it
         self._runs = threading.Lock()
         self._ending = threading.Event()
@@ -159,6 +160,7 @@ class ArchiveCommitter(Committer):
             for part in unpack(result):
                 partition = Partition(self._root, part.partition)
                 current = partition.ensure_current(now_ms // 1000, self._writer)
+                self._settle(part.partition, current)
                 if self._is_replay:
                     # the record is that of the last replay alone; these records may have run before it
                     own = own_parts(partition, current, batch.time_ms, digits)
@@ -178,6 +180,12 @@ class ArchiveCommitter(Committer):
                     placements.append(Placement.into(part.partition, part.path, ids, name))
         return CommitPlan(tuple(placements), frozenset(earlier - kept), tuple(rewritten))
 
+    def _settle(self, folder: str, current: int) -> None:
+        """Make the pointer of a partition durable before rows rely on it: who has moved it may have been killed."""
+        if self._settled.get(folder) != current:
+            self._root.settle(folder)
+            self._settled[folder] = current
+
     def _moved(self, part: StagedPart, name: str, recorded: Collection[str]) -> tuple[str, ...]:
         """Where an earlier call of this commit has moved a staged file; the pointer may be another one since."""
         if not recorded or self._root.exists(part.path):
@@ -194,7 +202,10 @@ class ArchiveCommitter(Committer):
             plan = self._copied(batch, plan, Partition(self._root, folder), batch_id)
         for folder in plan.folders:
             partition = Partition(self._root, folder)
-            while (current := partition.pointed()) is not None and plan.lacking(folder, current):
+            while (current := partition.pointed()) is not None:
+                self._settle(folder, current)
+                if not plan.lacking(folder, current):
+                    break
                 plan = self._copied(batch, plan, partition, current)
 
     def _copied(self, batch: Batch, plan: CommitPlan, partition: Partition, batch_id: int) -> CommitPlan:

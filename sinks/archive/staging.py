@@ -44,6 +44,8 @@ def place(root: Root, path: str, targets: Sequence[str]) -> None:
         OSError: of the file system.
     """
     if not root.exists(path) and all(map(root.exists, targets)):
+        for target in targets:
+            root.settle(target.rpartition("/")[0])
         return  # an earlier call has moved it
     try:
         for target in targets[1:]:

@@ -9,11 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from ingest.durable import sync_folder
+from ingest.durable import link_new, make_folder, sync_folder
 from sinks.files.root import TEMPORARY, Entry, Root
-
-_NO_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS}
-"""The file system has no hard links."""
 
 
 class LocalRoot(Root):
@@ -58,23 +55,11 @@ class LocalRoot(Root):
         with _written_beside(target) as (temporary, file):
             file.write(content)
             _sync(file)
-            try:
-                os.link(temporary, target)  # refuses a name that exists, as a rename does not
-            except OSError as error:
-                if error.errno not in _NO_LINKS:
-                    raise
-                if target.exists():
-                    raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target)) from None
-                temporary.replace(target)
-        sync_folder(target.parent)
+            link_new(temporary, target)
 
     def make_folder(self, path: str) -> None:
         """Create a folder and its missing parents."""
-        folder = self._path(path)
-        missing = [each for each in (folder, *folder.parents) if not each.is_dir()]
-        for each in reversed(missing):
-            each.mkdir(exist_ok=True)
-            sync_folder(each.parent)
+        make_folder(self._path(path), 0o777)
 
     def rename(self, path: str, to: str) -> None:
         """Move a file or a folder."""
@@ -101,6 +86,10 @@ class LocalRoot(Root):
         """Remove an empty folder."""
         with contextlib.suppress(FileNotFoundError):
             self._path(path).rmdir()
+
+    def settle(self, folder: str) -> None:
+        """Sync the folder."""
+        sync_folder(self._path(folder))
 
     def free_bytes(self) -> int | None:
         """Free space of the file system, for this user; that of the first folder above that exists."""

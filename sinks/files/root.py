@@ -133,6 +133,9 @@ class Root(ABC):
     def free_bytes(self) -> int | None:
         """Free space in bytes; None if the file system does not say."""
 
+    def settle(self, folder: str) -> None:  # noqa: B027 - elsewhere a name is durable once it is seen
+        """Make durable the names that a process has given or moved in a folder, which may have been killed since."""
+
     def read(self, path: str, most: int = -1) -> bytes:
         """The content of a file, or its first bytes."""
         with self.open(path) as file:

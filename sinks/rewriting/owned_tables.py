@@ -273,8 +273,8 @@ class OwnedTables:
             for mark in self._known().values()
         )
 
-    def visible_to_readers(self, time_ms: int, offsets: Mapping[str, object]) -> list[str]:
-        """The tables with deferred updates and a feed whose marks show a micro-batch to readers of the feed."""
+    def visible_to_readers(self, time_ms: int, offsets: Mapping[str, object] | None = None) -> list[str]:
+        """The tables with updates and a feed whose marks show a micro-batch, whose end may be unknown, to readers."""
         marks = self._known()
         fed = {spec.name: marks.get((name, spec.name)) for name, spec in self._declared() if spec.updates and spec.feed}
         return [
@@ -282,7 +282,7 @@ class OwnedTables:
             for table, mark in fed.items()
             if mark
             and time_ms <= mark.time_ms
-            and (mark.offsets == offsets or time_ms <= self._taken.get(table, _NOT_TAKEN).ours_ms)
+            and (offsets in (None, mark.offsets) or time_ms <= self._taken.get(table, _NOT_TAKEN).ours_ms)
         ]
 
     def move(self, mark: TableMark) -> None:

@@ -166,7 +166,7 @@ class StagingWriter:
         table_file = path.with_name(f"{path.name}.{len(self._table_files)}")
         self._table_files.append(table_file)
         with file_errors(table_file):
-            make_folder(path.parent)
+            _ensure_folder(path.parent)
             table_file.unlink(missing_ok=True)
         metadata = files.write_file(str(table_file), puts, self._formats.get(table, PLAIN).compression)
         with file_errors(table_file):
@@ -190,7 +190,7 @@ class StagingWriter:
         self._section_bytes = 0
         with file_errors(path):
             if self._file is None:
-                make_folder(path.parent)
+                _ensure_folder(path.parent)
                 self._file = open_private(path, "wb")
                 self._size_bytes = 0
             self._file.write(HEAD.pack(len(payload), crc32(payload)))
@@ -219,6 +219,11 @@ class StagingWriter:
                 with file_errors(self._path):
                     self._path.unlink(missing_ok=True)
         self._path = None
+
+
+def _ensure_folder(folder: Path) -> None:
+    if not folder.is_dir():  # without a sync for each file: a staged file need not be durable
+        make_folder(folder)
 
 
 def _fill_a_file(puts: Sequence[Put]) -> bool:

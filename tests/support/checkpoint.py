@@ -82,8 +82,19 @@ class CheckpointReader:
         """Time of a batch."""
         return int((self.folder / "times" / str(number)).read_text())
 
+    def start_after(self, time_ms: int) -> None:
+        """Let the times of the next batches be after this one."""
+        path = self.folder / "times" / "floor"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(str(time_ms))
+
+    def forget_plan(self, number: int) -> None:
+        """Delete the plan of a batch that is not acknowledged, as a power cut may do."""
+        for name in (str(number), f".{number}.crc"):
+            (self.folder / "offsets" / name).unlink(missing_ok=True)
+
     def set_time(self, number: int, time_ms: int) -> None:
-        """Set the time of a batch before it runs."""
+        """Set the time of a batch."""
         path = self.folder / "times" / str(number)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(str(time_ms))

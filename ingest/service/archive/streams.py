@@ -89,7 +89,7 @@ class ArchiveStream:
         """
         # in this order: a stream that starts after the first look answers before it plans its next micro-batch
         answer = rewrite.answer(self.writer)
-        return self.checkpoint.uncommitted() is None if answer is None else not self._runs_before(answer.from_ms)
+        return not self._begun() if answer is None else not self._runs_before(answer.from_ms)
 
     def while_stopped(self, action: Callable[[], None]) -> None:
         """Call an action unless a process has the checkpoint, which exists; none can take it meanwhile."""
@@ -124,9 +124,13 @@ class ArchiveStream:
         Whether a micro-batch whose first time is earlier is not acknowledged: it may have files of that time, although
         a changed configuration gives it a later time.
         """
-        number = self.checkpoint.uncommitted()
-        first_ms = None if number is None else stored_name(self.checkpoint.times_folder, number)
-        return first_ms is not None and int(first_ms) < time_ms
+        names = (stored_name(self.checkpoint.times_folder, number) for number in self._begun())
+        return any(int(first_ms) < time_ms for first_ms in names if first_ms is not None)
+
+    def _begun(self) -> list[int]:
+        """The micro-batches that have begun and are not acknowledged."""
+        uncommitted = self.checkpoint.uncommitted()
+        return [*([] if uncommitted is None else [uncommitted]), *self.checkpoint.unplanned()]
 
 
 @contextmanager

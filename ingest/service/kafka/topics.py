@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 
 from ingest.api import CheckpointError, PositionLostError, TopicPartition
-from ingest.durable import StatePath, file_errors, write_durably
+from ingest.durable import StatePath, file_errors, sync_folder, write_durably
 
 # the group has no offsets of the lost topics, and a partition without an offset is read from its beginning
 _GROUP = "'ingest run --start-from group', which resumes the other topics at their offsets"
@@ -164,6 +164,7 @@ class TopicIds:
         self._checkpoint = checkpoint
         self._path = checkpoint / "topics.json"
         self._lock = threading.Lock()
+        self._is_synced = False
 
     def check(self, ids: Mapping[str, str]) -> None:
         """
@@ -181,6 +182,10 @@ class TopicIds:
                 raise TopicRecreatedError(found, self._checkpoint, others=set(found) < set(known))
             if ids.keys() - known.keys():
                 write_durably(self._path, json.dumps({**known, **ids}, sort_keys=True).encode())
+                self._is_synced = True
+            elif known and not self._is_synced:
+                sync_folder(self._checkpoint)  # a process that was killed before its own sync may have written it
+                self._is_synced = True
 
     def known(self) -> dict[str, str]:
         """

@@ -122,6 +122,7 @@ class ReplayState:
         with file_errors(self._plan_file):
             if not self._plan_file.exists():
                 return None
+            sync_folder(self._folder)  # a process that was killed before its own sync may have written it
             plan = self._plan_file.read_bytes()
             done = self._done.read_bytes() if self._done.exists() else b"{}"
         try:

@@ -19,7 +19,7 @@ import orjson
 from ingest.api import ConflictError, IntegrityError, RecordPlace
 from ingest.clock import now_ms
 from ingest.config.model import Configuration, Pipeline
-from ingest.durable import StatePath, file_errors, make_folder, write_durably
+from ingest.durable import StatePath, file_errors, make_folder, sync_folder, write_durably
 from ingest.service.kafka.topics import TopicIds
 from ingest.service.replay.plan import ReplayBatch
 from ingest.service.replay.rolled_back_batches import UnfinishedBatch
@@ -82,7 +82,7 @@ class UpdateReplay:
             or not self._tables.is_complete(newest_time(self._times) or 0, checkpoint.end_offsets(uncommitted))
         )
         # under a new checkpoint, the next start removes updates above the marks
-        if mark is None or is_open or checkpoint.newest_commit() is None:
+        if mark is None or is_open or checkpoint.unplanned() or checkpoint.newest_commit() is None:
             raise ConflictError(
                 f'the last micro-batch of pipeline "{pipeline}" is not complete, so its updates cannot be followed by '
                 "others",
@@ -169,6 +169,8 @@ class UpdateReplay:
         """End the micro-batch: its outcome is durable elsewhere, so it does not run again."""
         with file_errors(self._path):
             self._path.unlink(missing_ok=True)
+            if self._path.parent.is_dir():
+                sync_folder(self._path.parent)
 
     def note_replayed(self, replayed: UnfinishedBatch, time_ms: int | None = None) -> None:
         """
@@ -202,6 +204,8 @@ class UpdateReplay:
                 code="other_replay",
                 hint="run that command again, with the configuration that it had",
             )
+        with file_errors(self._path):
+            sync_folder(self._path.parent)  # a process that was killed before its own sync may have written it
         time_ms: int = stored["time"]
         return time_ms
 

@@ -1,9 +1,9 @@
 """The time of a micro-batch: chosen once, before its tasks start, and the same on every replay."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from ingest.api import CheckpointError
-from ingest.durable import StatePath, create_durably, file_errors, make_folder, write_durably
+from ingest.durable import StatePath, create_durably, file_errors, make_folder, sync_folder, write_durably
 
 MIN_GAP_MS = 2  # deletes of a batch are written at its time - 1 ms
 _FLOOR = "floor"
@@ -84,13 +84,29 @@ class BatchTimes:
         with file_errors(self._folder / str(batch_id)):
             before_ms = self._of(batch_id)
             time_ms = max(self._now_ms(), max(before_ms, after_ms) + MIN_GAP_MS)
-            name = self._folder / f"{batch_id}{_NAME}"
-            if not name.exists():
-                self._remove_names()
-                write_durably(name, str(before_ms).encode())
+            self._keep_name(batch_id, before_ms, first=batch_id)
             if self._newest is not None:
                 write_durably(self._newest, str(time_ms).encode())
             write_durably(self._folder / str(batch_id), str(time_ms).encode())
+
+    def forget(self, batch_ids: Iterable[int]) -> None:
+        """
+        Remove the times of batches that had begun and are not planned any more: batches of these numbers get later
+        times, above those that were removed. Their names stay.
+
+        Raises:
+            CheckpointError: a stored time is damaged.
+            StoreUnavailableError: not possible now; some may be removed, and the caller repeats the call.
+            IntegrityError: the disk failed.
+        """
+        with file_errors(self._folder):
+            times = {batch_id: time_ms for batch_id in batch_ids if (time_ms := self._read(str(batch_id))) is not None}
+            for batch_id, time_ms in times.items():
+                self._keep_name(batch_id, time_ms, first=min(times))
+            self.start_after(max(times.values(), default=0))
+            for batch_id in sorted(times, reverse=True):  # a call after a kill has the same first one
+                (self._folder / str(batch_id)).unlink()
+                sync_folder(self._folder)
 
     def note(self, batch_id: int) -> str:
         """
@@ -117,6 +133,7 @@ class BatchTimes:
     def _of(self, batch_id: int) -> int:
         known = self._read(str(batch_id))
         if known is not None:
+            sync_folder(self._folder)  # a process that was killed before its own sync may have written it
             return known
         time_ms = max(self._now_ms(), self._newest_before(batch_id) + MIN_GAP_MS)
         if self._newest is not None:
@@ -141,11 +158,17 @@ class BatchTimes:
         before = [number for number in numbers if number < batch_id]
         return max(self._read(str(max(before))) or 0 if before else 0, floor)
 
-    def _remove_names(self) -> None:
-        """Remove the names of batches that are acknowledged."""
-        for path in self._folder.iterdir():
-            if path.name.endswith(_NAME):
+    def _keep_name(self, batch_id: int, time_ms: int, *, first: int) -> None:
+        """Store the name of a batch that gets another time; remove those of the acknowledged ones below `first`."""
+        name = self._folder / f"{batch_id}{_NAME}"
+        if name.exists():
+            return
+        entries: list[StatePath] = [*self._folder.iterdir()]
+        for path in entries:
+            number = path.name.removesuffix(_NAME)
+            if path.name.endswith(_NAME) and number.isdecimal() and int(number) < first:
                 path.unlink(missing_ok=True)
+        write_durably(name, str(time_ms).encode())
 
     def _read(self, name: str) -> int | None:
         return _time_in(self._folder / name)
@@ -193,9 +216,13 @@ def stored_times(folder: StatePath) -> frozenset[int]:
     return frozenset(time_ms for time_ms in found if time_ms is not None)
 
 
-def newest_time(folder: StatePath) -> int | None:
+def newest_time(folder: StatePath, without: Collection[int] = ()) -> int | None:
     """
     The newest time in the folder of a checkpoint's times, also that of an earlier checkpoint, in ms; None for none.
+
+    Args:
+        folder: of the times.
+        without: numbers of batches that do not count.
 
     Raises:
         CheckpointError: a stored time is damaged.
@@ -203,7 +230,12 @@ def newest_time(folder: StatePath) -> int | None:
     """
     with file_errors(folder):
         entries: list[StatePath] = [*folder.iterdir()] if folder.is_dir() else []
-        found = [_time_in(path) for path in entries if path.name.isdecimal() or path.name == _FLOOR]
+        ignored = set(map(str, without))
+        found = [
+            _time_in(path)
+            for path in entries
+            if path.name == _FLOOR or (path.name.isdecimal() and path.name not in ignored)
+        ]
     return max((time_ms for time_ms in found if time_ms is not None), default=None)
 
 

@@ -9,20 +9,18 @@ product adds `format` (of these additions), `identity.json` (the source that the
 import errno
 import json
 import os
-import struct
-import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from ingest.api import CheckpointError, ConflictError, IngestError
-from ingest.durable import StatePath, file_errors, write_durably
+from ingest.durable import StatePath, file_errors, sync_folder, write_durably
 from ingest.durable.lease_lock import folder_lock
 from ingest.observe.logs import logger
 from ingest.spark.streaming.batch_time import stored_time
+from ingest.spark.streaming.spark_files import checksum_file, has_checksums, sync_files
 
 VERSION_LINE = "v1"
-CRC_HEADER_BYTES = 8
 FORMAT = b"1"
 """Of the product's files and of the offsets of its sources; incremented with a change that earlier versions misread."""
 FOLDERS = ("offsets", "commits", "sources", "times")
@@ -61,6 +59,7 @@ class Checkpoint:
     def __init__(self, folder: StatePath, restart: Restart = READS_ALL) -> None:
         self.folder = folder
         self._restart = restart
+        self._start_is_synced = False
         self._lock = folder_lock(
             folder,
             kind="checkpoint",
@@ -204,6 +203,7 @@ class Checkpoint:
         with file_errors(self._identity):
             if not self._identity.exists():
                 write_durably(self._identity, json.dumps(dict(identity), sort_keys=True).encode())
+            sync_folder(self.folder)  # a process that was killed before its own sync may have written them
         self.check_identity(identity)
 
     def check_identity(self, identity: Mapping[str, str]) -> None:
@@ -269,6 +269,23 @@ class Checkpoint:
         with file_errors(path):
             if not path.exists() or path.read_text() != fingerprint:
                 write_durably(path, fingerprint.encode())
+            else:
+                sync_folder(self.folder)  # as in `claim`
+
+    def sync_plan(self, batch_id: int) -> None:
+        """
+        Make durable what Spark has written before a batch: its plan, and the acknowledgement of the batch before.
+
+        Called before the time of the batch is chosen, so no row is written whose offsets a power cut can remove.
+
+        Raises:
+            StoreUnavailableError: not possible now.
+            IntegrityError: the disk fails.
+        """
+        written = ["sources/0/0", "metadata"] if not self._start_is_synced else []
+        written += [f"offsets/{batch_id}", f"commits/{batch_id - 1}"]
+        sync_files(self.folder / name for name in written)
+        self._start_is_synced = True
 
     def newest_commit(self) -> int | None:
         """
@@ -289,6 +306,17 @@ class Checkpoint:
         if planned is None or planned == self.newest_commit() or planned not in self._numbers("times"):
             return None
         return planned
+
+    def unplanned(self) -> tuple[int, ...]:
+        """
+        Numbers of the batches that have begun and whose plans are lost, as after a power cut, or in a copy of the
+        folder that was made while the pipeline ran.
+
+        Their records are planned again in other batches, so what was written of them must be withdrawn. They are above
+        the newest planned batch.
+        """
+        planned = max(self._numbers("offsets"), default=-1)
+        return tuple(sorted(number for number in self._numbers("times") if number > planned))
 
     def uncommitted_ms(self) -> int | None:
         """
@@ -345,8 +373,8 @@ class Checkpoint:
             raise self.damaged(path, "is missing") from error
         if not content:
             raise self.damaged(path, "is empty")
-        checksums = path.with_name(f".{path.name}.crc")
-        if checksums.exists() and not _has_checksums(content, checksums.read_bytes()):
+        checksums = checksum_file(path)
+        if checksums.exists() and not has_checksums(content, checksums.read_bytes()):
             raise self.damaged(path, "does not match its checksum")
         lines = content.decode("utf-8", "replace").split("\n")
         wanted = {"offsets": 3, "commits": 2}.get(path.parent.name)
@@ -368,19 +396,3 @@ def _check_access(folders: Iterable[Path]) -> None:
         with file_errors(folder):
             if folder.exists() and not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-
-
-def _has_checksums(content: bytes, checksums: bytes) -> bool:
-    r"""
-    Whether content has the checksums of Hadoop's `.crc` files.
-
-    Source: Hadoop ChecksumFileSystem: "crc\0", bytes per checksum as int32, then a CRC-32 of each chunk, big-endian.
-    """
-    if checksums[:4] != b"crc\0" or len(checksums) < CRC_HEADER_BYTES:
-        return False
-    (chunk_bytes,) = struct.unpack(">i", checksums[4:CRC_HEADER_BYTES])
-    expected = b"".join(
-        struct.pack(">I", zlib.crc32(content[start : start + chunk_bytes]))
-        for start in range(0, len(content), max(chunk_bytes, 1))
-    )
-    return checksums[CRC_HEADER_BYTES:] == expected

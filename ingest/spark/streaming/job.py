@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -29,6 +29,7 @@ from ingest.pipeline.rate_limiter import RateLimiter
 from ingest.pipeline.splits import ranked
 from ingest.receipt import Counts, Receipt, receipts_of
 from ingest.spark.errors import translated
+from ingest.spark.streaming.batch_observer import BatchObserver
 from ingest.spark.streaming.batch_time import BatchTimes
 from ingest.spark.streaming.busy_time import BusyTime
 from ingest.spark.streaming.rows import RECEIPT_SCHEMA
@@ -53,22 +54,6 @@ class BatchFailedError(IngestError):
     code = "query_failed"
 
 
-class BatchObserver(Protocol):
-    """Receives the progress of a pipeline; called from the thread of the query."""
-
-    def running(self) -> None:
-        """The pipeline makes progress."""
-
-    def blocked(self, code: str, message: str) -> None:
-        """The batch cannot be made durable now and will be retried."""
-
-    def attempted(self, counts: Counts) -> None:
-        """One attempt at a batch ended, durable or not."""
-
-    def durable(self, batch_id: int, batch_time_ms: int, counts: Counts, seconds: float) -> None:
-        """A batch and its dead letters are durable; Spark acknowledges it next."""
-
-
 class Job(LoopHost):
     """
     Runs the micro-batches of one pipeline, from one start of its query to the next, or those of a replay.
@@ -90,6 +75,7 @@ class Job(LoopHost):
         check_owner: checks that no other driver has taken the pipeline, before each attempt, each call of a committer,
             of `publish` and of `record`, and each acknowledgement; retried in the same way, so the batch waits for a
             file system that does not answer.
+        sync_plan: makes the plan of a batch durable, before its time is chosen.
         needs_splits: whether a destination needs the ranks of the splits, as `Plan.needs_splits`.
         splits: see `Source.splits`; for the batches of a query.
         max_tasks: number of tasks to which the partitions of a batch are coalesced, since even a small task costs
@@ -117,6 +103,7 @@ class Job(LoopHost):
         publish: Callable[[Sequence[bytes], int, int], None],
         observer: BatchObserver,
         check_owner: Callable[[], None],
+        sync_plan: Callable[[int], None] = lambda _batch_id: None,
         record: Callable[[int, int], None] = lambda _batch_id, _batch_time_ms: None,
         is_complete: Callable[[int, int], bool] = lambda _batch_id, _batch_time_ms: False,
         needs_splits: bool = False,
@@ -140,6 +127,7 @@ class Job(LoopHost):
         self._record = record
         self._is_complete = is_complete
         self._check_owner = check_owner
+        self._sync_plan = sync_plan
         self._needs_splits = needs_splits
         self._splits = splits
         self._max_tasks = max_tasks
@@ -214,6 +202,7 @@ class Job(LoopHost):
             self._confirm_owner()
             with self._busy.running():
                 with self._stage():  # a hanging disk is visible as a long stage
+                    self._sync_plan(batch_id)
                     batch_time_ms, name = self._batch_times.of(batch_id), self._batch_times.name_of(batch_id)
                 if self._is_complete(batch_id, batch_time_ms):
                     _log.info("the batch was complete before the restart", pipeline=self._pipeline, batch=batch_id)

@@ -27,6 +27,7 @@ from ingest.service.tables import OwnerOptions
 from ingest.spark.streaming.batch_time import newest_time
 from ingest.spark.streaming.checkpoint import Checkpoint
 from sinks.archive.placement import LastCommit
+from tests.support.checkpoint import acknowledge
 
 CATALOG = Catalog()
 
@@ -275,6 +276,24 @@ class TestOlderState:
         times.mkdir(parents=True)
         (times / name).write_text("5000")
         self.started(service)
+
+    @pytest.mark.parametrize(("times", "is_refused"), [((4_000, 5_000), False), ((3_000, 4_000, 5_000), True)])
+    def test_only_the_first_batch_whose_plan_is_lost_is_replaced(
+        self, service: Service, times: tuple[int, ...], is_refused: bool
+    ):
+        """Batch 0 is acknowledged; the others have begun and are not planned any more."""
+        folder = service.checkpoint("a")
+        acknowledge(folder, 0, {"t": {0: 1}})
+        (folder / "metadata").write_text('{"id":"a"}')
+        (folder / "times").mkdir()
+        for number, time_ms in enumerate(times):
+            (folder / "times" / str(number)).write_text(str(time_ms))
+        if is_refused:
+            with pytest.raises(ConflictError) as caught:
+                self.started(service)
+            assert caught.value.code == "state_too_old"
+        else:
+            self.started(service)
 
     def test_recount_starts_after_the_archive(self, service: Service):
         """Else a join beside the stream would take its micro-batches for ones that the archive has."""

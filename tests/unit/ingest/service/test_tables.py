@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,6 +20,7 @@ from ingest.api import (
     UpdatesDifferError,
 )
 from ingest.service.kafka.source import KafkaSource
+from ingest.service.lost_batches import withdraw_lost_batches
 from ingest.service.tables import OwnerOptions, PipelineTables
 from ingest.spark.streaming.batch_time import BatchTimes
 from ingest.spark.streaming.checkpoint import Checkpoint
@@ -71,7 +73,7 @@ class Service:
         specs = [TableSpec(table, (FamilySpec(b"c"),), updates=updates) for table in tables]
         owned = OwnedTables(pipeline, {"s": DriverStore(self.store)}, {"s": specs})
         self.times = BatchTimes(self.folder / "times", lambda: now_ms)
-        checkpoint = self.locked()
+        self.checkpoint = checkpoint = self.locked()
         found = PipelineTables(
             owned,
             checkpoint,
@@ -628,3 +630,75 @@ def test_mark_without_topic_ids_is_as_before(service: Service) -> None:
     mark = TableMark(5, {"t": {"0": 1}})
     assert mark.to_text() == '{"offsets":{"t":{"0":1}},"time":5}'
     assert TableMark.from_text(mark.to_text(), "hits") == mark
+
+
+class TestLostPlan:
+    """A micro-batch that had begun, and whose plan a power cut has removed."""
+
+    def lost(self, service: Service) -> int:
+        """The time of such a batch, with a row in each table."""
+        time_ms = service.interrupted()
+        service.write("bytes", time_ms)
+        (service.folder / "offsets" / "1").unlink()
+        return time_ms
+
+    def restarted(self, service: Service, **options: Any) -> None:
+        tables = service.start(**options)
+        withdraw_lost_batches(service.checkpoint, service.times, tables, lambda *batch: service.withdrawn.append(batch))
+
+    def test_its_updates_are_withdrawn_and_its_number_gets_a_later_time(self, service: Service) -> None:
+        time_ms = self.lost(service)
+        self.restarted(service)
+        assert [service.times_in(table) for table in TABLES] == [[], []]
+        assert service.withdrawn == [(1, time_ms)]
+        renewed = service.plan(1, 15)
+        assert renewed > time_ms
+        service.write("hits", renewed)  # the deletes do not hide it
+        assert service.times_in("hits") == [renewed]
+        self.restarted(service)
+        assert (service.times_in("hits"), service.withdrawn) == ([renewed], [(1, time_ms)])
+
+    def test_batches_before_it_stay(self, service: Service) -> None:
+        self.lost(service)
+        service.write("hits", 900)
+        self.restarted(service)
+        assert service.times_in("hits") == [900]
+
+    def test_all_of_several_are_withdrawn(self, service: Service) -> None:
+        self.lost(service)
+        acknowledge(service.folder, 1, {"t": {0: 20}})
+        later = service.plan(2, 30)
+        service.write("hits", later)
+        for name in ("offsets/1", "commits/1", "offsets/2"):
+            (service.folder / name).unlink()
+        self.restarted(service)
+        assert [service.times_in(table) for table in TABLES] == [[], []]
+        assert service.plan(1, 40) > later
+
+    def test_batch_that_is_planned_runs_again_as_it_was(self, service: Service) -> None:
+        time_ms = service.interrupted()
+        acknowledge(service.folder, 1, {"t": {0: 20}})
+        later = service.plan(2, 30)
+        service.write("bytes", later)
+        for name in ("commits/1", "offsets/2"):
+            (service.folder / name).unlink()
+        self.restarted(service)
+        assert [service.times_in(table) for table in TABLES] == [[time_ms], []]
+        assert service.times.of(1) == time_ms
+
+    def test_batch_whose_mark_is_set_is_refused(self, service: Service) -> None:
+        service.interrupted()
+        service.start().complete(1, service.times.of(1))
+        (service.folder / "offsets" / "1").unlink()
+        with pytest.raises(ConflictError) as caught:
+            self.restarted(service)
+        assert caught.value.code == "behind_mark"
+
+    def test_recount_leaves_a_batch_whose_mark_is_set(self, service: Service) -> None:
+        time_ms = self.lost(service)
+        (service.folder / "offsets" / "1").write_text('v1\n{}\n{"t": {"0": 20}}')
+        service.start().complete(1, time_ms)
+        (service.folder / "offsets" / "1").unlink()
+        self.restarted(service, options=OwnerOptions(recount=True))
+        assert service.times_in("hits") == [time_ms]
+        assert service.plan(1, 15) > time_ms

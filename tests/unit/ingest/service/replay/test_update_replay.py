@@ -120,9 +120,11 @@ def test_value_that_fails_again_is_a_dead_letter_of_its_sink(pipeline: Pipeline)
     assert [value for _, value in pipeline.updates()] == [b"3"]
 
 
-def test_replay_waits_until_the_last_batch_is_complete(pipeline: Pipeline) -> None:
+@pytest.mark.parametrize("lost", ["commits", "offsets"])
+def test_replay_waits_until_the_last_batch_is_complete(pipeline: Pipeline, lost: str) -> None:
     acknowledge(pipeline.checkpoint, 1, {"t": {0: 20}})
-    (pipeline.checkpoint / "commits" / "1").unlink()
+    for name in {"commits", lost}:
+        (pipeline.checkpoint / name / "1").unlink()
     BatchTimes(pipeline.checkpoint / "times", lambda: 2_000).of(1)
     with pytest.raises(ConflictError, match="not complete") as caught:
         pipeline.replay(b"2")

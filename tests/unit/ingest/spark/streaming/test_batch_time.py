@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ingest.api import CheckpointError, StoreUnavailableError
-from ingest.spark.streaming.batch_time import BatchTimes, newest_noted, stored_name
+from ingest.spark.streaming.batch_time import BatchTimes, newest_noted, newest_time, stored_name
 
 
 def readings(*moments: int) -> Callable[[], int]:
@@ -116,3 +116,28 @@ def test_latest_time_of_several_calls_counts(tmp_path: Path):
     times.start_after(5_000)
     times.start_after(4_000)
     assert times.of(0) == 5_002
+
+
+def test_batch_whose_time_is_forgotten_gets_a_later_one_and_keeps_its_name(tmp_path: Path):
+    times = BatchTimes(tmp_path, readings(1_000, 5_000, 6_000, 10, 20))
+    assert [times.of(number) for number in range(3)] == [1_000, 5_000, 6_000]
+    times.forget([2, 1])
+    times.forget([2, 1])
+    assert [times.known(number) for number in range(3)] == [1_000, None, None]
+    assert [times.of(number) for number in range(1, 3)] == [6_002, 6_004]
+    assert [times.name_of(number) for number in range(3)] == ["1000", "5000", "6000"]
+
+
+def test_name_of_a_later_batch_outlives_a_renewal(tmp_path: Path):
+    times = BatchTimes(tmp_path, readings(1_000, 2_000, 3_000, 4_000))
+    assert [times.of(number) for number in range(2)] == [1_000, 2_000]
+    times.forget([1])
+    times.renew(0)
+    assert [times.name_of(number) for number in range(2)] == ["1000", "2000"]
+
+
+def test_newest_time_may_ignore_batches(tmp_path: Path):
+    times = BatchTimes(tmp_path, readings(1_000, 2_000))
+    times.start_after(500)
+    assert [times.of(number) for number in range(2)] == [1_000, 2_000]
+    assert [newest_time(tmp_path, without) for without in ((), {1}, {0, 1})] == [2_000, 1_000, 500]

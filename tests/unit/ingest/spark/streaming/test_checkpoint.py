@@ -51,6 +51,16 @@ def test_batch_that_was_only_planned_is_not_uncommitted(folder: Path):
     assert (checkpoint.newest_commit(), checkpoint.uncommitted()) == (2, None)
 
 
+def test_batch_that_has_begun_and_has_no_plan_is_unplanned(folder: Path):
+    checkpoint = Checkpoint(folder)
+    assert checkpoint.unplanned() == ()
+    for number in (10, 4):
+        (folder / "times" / str(number)).write_text("1700000000002")
+    assert checkpoint.unplanned() == (4, 10)
+    (folder / "offsets" / "3").unlink()
+    assert (checkpoint.uncommitted(), checkpoint.unplanned()) == (None, (3, 4, 10))
+
+
 def test_new_checkpoint_is_intact_and_empty(tmp_path: Path):
     checkpoint = Checkpoint(tmp_path / "new")
     checkpoint.verify()

@@ -10,9 +10,10 @@ import pytest
 from py4j.protocol import Py4JNetworkError
 
 from ingest.dead_letters.budget import ErrorBudget
+from ingest.spark.streaming.batch_observer import BatchObserver
 from ingest.spark.streaming.batch_time import BatchTimes
 from ingest.spark.streaming.checkpoint import Checkpoint
-from ingest.spark.streaming.job import BatchObserver, Job
+from ingest.spark.streaming.job import Job
 from ingest.spark.streaming.query import PipelineQuery, Trigger
 from ingest.spark.streaming.timed_caller import TimedCaller
 
