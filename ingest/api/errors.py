@@ -209,6 +209,8 @@ class StoreUnavailableError(StoreError):
     code = "store_unavailable"
     exit_code = 3
     disposition = Disposition.RETRY
+    is_starting = False
+    """Its servers answer that they are starting, so it will probably be available within a minute."""
 
 
 class StoreBusyError(StoreError):

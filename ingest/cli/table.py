@@ -103,18 +103,22 @@ def apply(
     Change the tables in the stores to what "tables" declares, and show the changes as read back.
 
     Creates missing tables and families; changes versions, ttl, compression and bloom; never removes a table or family.
-    Exit code 4 if a difference remains: with the commands of the HBase shell if the Thrift server cannot make the
-    change, else with the reason.
+    While HBase's master is starting, waits up to a minute. Exit code 4 if a difference remains: with the commands of
+    the HBase shell if the Thrift server cannot make the change, else with the reason.
 
     Example: ingest table apply pipeline.yaml
     Example: ingest table apply pipeline.yaml --adopt mytable
     """
     from ingest.cli.loading import loaded
+    from ingest.plan.starting import PATIENCE_S, when_started
     from ingest.plan.tables import apply_tables
     from sinks.schema_diff import Remedy
 
     configuration, catalog = loaded(out, file)
-    applied = apply_tables(configuration, catalog, allow_data_loss=allow_data_loss, adopt=adopt or ())
+    applied = when_started(
+        lambda: apply_tables(configuration, catalog, allow_data_loss=allow_data_loss, adopt=adopt or ()),
+        lambda error: out.note(f"{error.message}; waiting up to {PATIENCE_S:.0f} s for its start", "yellow"),
+    )
     commands = [error.command for error in applied.refused if error.command is not None]
     if out.is_json:
         left = [_plain_with_remedy(change) for change in applied.left]

@@ -1,5 +1,6 @@
 """What an exception of HBase means; the same for all clients of HBase."""
 
+import re
 from enum import Enum
 from typing import NamedTuple
 
@@ -81,6 +82,7 @@ _FAILURES = {
     Kind.INCOMPATIBLE: _Failure(StoreRefusedError, "incompatible with the cluster: {reason}"),
 }
 _OTHER = _Failure(StoreUnavailableError, "not available: {reason}")
+_STARTING = re.compile(r"PleaseHoldException|ServerNotRunningYetException|MasterNotRunningException")
 
 
 def error_of_kind(kind: Kind, table: str, reason: str = "") -> IngestError:
@@ -93,9 +95,18 @@ def error_of_kind(kind: Kind, table: str, reason: str = "") -> IngestError:
         reason: the server's text; it stands for `{reason}`, and is cut if it is long.
     """
     failure = _FAILURES.get(kind, _OTHER)
+    if failure is _OTHER:
+        return unavailable_because(f"not available: {reason[:_MAX_REASON_CHARS]}", reason)
     message = failure.message.replace("{table}", table).replace("{reason}", reason[:_MAX_REASON_CHARS])
     hint = failure.hint.replace("{table}", table) if failure.hint else None
     return failure.error(message, code=failure.code, hint=hint)
+
+
+def unavailable_because(message: str, reason: str, *, hint: str | None = None) -> StoreUnavailableError:
+    """The error for servers that cannot serve a call; `reason` has their exceptions, which say whether they start."""
+    error = StoreUnavailableError(message, hint=hint)
+    error.is_starting = _STARTING.search(reason) is not None
+    return error
 
 
 def schema_error(error: IngestError) -> IngestError:

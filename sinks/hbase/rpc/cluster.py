@@ -11,8 +11,9 @@ import ssl
 import time
 from collections.abc import Callable, Sequence
 
-from ingest.api import LifecycleError, StoreRefusedError, StoreUnavailableError
+from ingest.api import LifecycleError, StoreRefusedError
 from ingest.formats.addresses import is_this_machine
+from sinks.hbase.errors import unavailable_because
 from sinks.hbase.rpc.connection import Answer, Connection
 from sinks.hbase.rpc.errors import ConnectionLostError, CredentialsError, LoginError, RemoteError
 from sinks.hbase.rpc.sasl import Login, Logins
@@ -184,6 +185,7 @@ class Cluster:
         problems: list[str] = []
         hints: set[str | None] = set()
         refusal: LoginError | None = None
+        has_none = False
         last = () if self._last_registry is None else (self._last_registry,)
         waiting = list(dict.fromkeys((*last, *self._bootstrap, *self._seen)))
         while waiting:
@@ -209,11 +211,15 @@ class Cluster:
                 return server
             problems.append(f"{address} has no answer")
             hints.add(None)
-        message = f"no server of the cluster says where {what} is: {'; '.join(problems)}"
+            has_none = True
+        reasons = "; ".join(problems)
+        message = f"no server of the cluster says where {what} is: {reasons}"
         if refusal is not None:
             raise LoginError(message, hint=refusal.hint) from refusal
         hint = hints.pop() if len(hints) == 1 else None
-        raise StoreUnavailableError(message, hint=hint or _OLD_SERVER)
+        unavailable = unavailable_because(message, reasons, hint=hint or _OLD_SERVER)
+        unavailable.is_starting |= has_none  # a server answers before it knows them
+        raise unavailable
 
 
 def _meta_server(answer: Message) -> Message | None:

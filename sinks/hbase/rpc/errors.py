@@ -126,7 +126,9 @@ def unavailable(reason: Exception | None, table: str) -> IngestError:
     if isinstance(reason, RemoteError):
         return store_error(reason, table)
     if isinstance(reason, StoreUnavailableError):
-        return StoreUnavailableError(reason.message, code=reason.code, hint=reason.hint)
+        found = StoreUnavailableError(reason.message, code=reason.code, hint=reason.hint)
+        found.is_starting = reason.is_starting
+        return found
     return StoreUnavailableError(str(reason) if reason else f'table "{table}" is not available')
 
 

@@ -49,6 +49,26 @@ def test_answers_are_kept(serve: RpcServers) -> None:
     cluster.close()
 
 
+@pytest.mark.parametrize(
+    ("answers", "is_starting"),
+    [
+        (lambda request: request.answer(), True),
+        (lambda request: request.failure("org.apache.hadoop.hbase.ipc.ServerNotRunningYetException", "not yet"), True),
+        (lambda request: request.failure("java.io.IOException", "broken"), False),
+        (lambda _request: None, False),
+    ],
+)
+def test_server_that_knows_no_master_yet_is_starting(
+    serve: RpcServers, answers: Callable[[Request], bytes | None], is_starting: bool
+) -> None:
+    cluster = cluster_of(closed(), serve(answers).address)
+    for call in (cluster.meta, cluster.master):
+        with pytest.raises(StoreUnavailableError) as caught:
+            call(soon(cluster))
+        assert caught.value.is_starting is is_starting
+    cluster.close()
+
+
 def test_server_that_answered_is_called_first_the_next_time(serve: RpcServers) -> None:
     silent = serve(lambda request: request.answer())
     cluster = cluster_of(silent.address, serve(registry).address)

@@ -98,4 +98,9 @@ def test_operation_that_was_not_completed_in_time() -> None:
     assert str(unavailable(ConnectionLostError("no server"), "t")) == "no server"
     found = unavailable(StoreUnavailableError("no KDC answers", code="kdc_unavailable", hint="check it"), "t")
     assert (found.message, found.code, found.hint) == ("no KDC answers", "kdc_unavailable", "check it")
+    assert isinstance(found, StoreUnavailableError)
+    assert not found.is_starting
+    starting = StoreUnavailableError("no master yet")
+    starting.is_starting = True
+    assert getattr(unavailable(starting, "t"), "is_starting", False)
     assert "not available" in str(unavailable(RemoteError(HBASE + "NotServingRegionException", "r"), "t"))
