@@ -24,8 +24,8 @@ class Session:
         context = SimpleNamespace(isStopped=lambda: is_stopped)
         self.sparkContext = SimpleNamespace(_jsc=SimpleNamespace(sc=lambda: context))
 
-    def range(self, _start: int, end: int, _step: int, parts: int) -> "Session":
-        assert end == parts
+    def range(self, start: int, end: int, step: int, parts: int) -> "Session":
+        assert (start, end, step) == (0, parts, 1)
         self.tasks.append(parts)
         return self
 

@@ -64,7 +64,8 @@ class Cluster:
             "brokers": [{"broker_id": 1, "host": self.address[0], "port": self.address[1]}],
         }
 
-    def get_broker_version_data(self, _broker: int) -> Any:
+    def get_broker_version_data(self, broker: int) -> Any:
+        assert broker == 1
         return SimpleNamespace(broker_version=self.version)
 
     def describe_features(self) -> dict[str, Any]:

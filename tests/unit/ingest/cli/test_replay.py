@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -78,10 +79,10 @@ class Service:
         """Run the duties."""
         self.duties.start(DutyContext(self.shared, None, 2))
 
-    def replay(
-        self, _configuration: object, _pipeline: object, _catalog: object, request: ReplayRequest, _host: object
-    ):
+    def replay(self, configuration: Any, pipeline: Any, catalog: object, request: ReplayRequest, _host: object):
         """What stands for a `RangeReplay`."""
+        assert (configuration, catalog) == (self.shared.configuration, self.shared.catalog)
+        assert pipeline in configuration.pipelines.values()
         self.requests.append(request)
         return SimpleNamespace(run=lambda **_options: self.run())
 

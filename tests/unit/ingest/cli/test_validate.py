@@ -154,15 +154,14 @@ class Cluster:
             {"name": name, "error_code": 0 if name.startswith("there") else 3, "partitions": [0, 1]} for name in names
         ]
 
-    def describe_configs(self, resources: object, **_: object) -> dict[str, Any]:
+    def describe_configs(self, resources: list[Any], **_: object) -> dict[str, Any]:
         limit, policy = {"value": "1000"}, {"value": "delete"}
         unlimited, week = {"value": "-1"}, {"value": "604800000"}
-        return {
-            "topic": {
-                "there-dead": {"max.message.bytes": limit, "retention.ms": unlimited, "cleanup.policy": policy},
-                "there-a-week": {"max.message.bytes": limit, "retention.ms": week, "cleanup.policy": policy},
-            }
+        known = {
+            "there-dead": {"max.message.bytes": limit, "retention.ms": unlimited, "cleanup.policy": policy},
+            "there-a-week": {"max.message.bytes": limit, "retention.ms": week, "cleanup.policy": policy},
         }
+        return {"topic": {each.name: known.get(each.name, {}) for each in resources}}
 
     def close(self) -> None:
         """Nothing to close."""

@@ -34,7 +34,8 @@ class Client:
     def describe_cluster(self) -> dict[str, Any]:
         return {"cluster_id": "the cluster"}
 
-    def describe_configs(self, _resources: object, **_: object) -> dict[str, Any]:
+    def describe_configs(self, resources: list[Any], **_: object) -> dict[str, Any]:
+        assert [each.name for each in resources] == ["dead"]
         return {"topic": {"dead": {name: {"value": value} for name, value in self.settings.items()}}}
 
     def close(self) -> None:

@@ -23,13 +23,15 @@ class Admin:
         self._uncommitted = uncommitted
         self.requests = 0
 
-    def earliest(self, _topics: Sequence[str]) -> dict[Part, int]:
+    def earliest(self, topics: Sequence[str]) -> dict[Part, int]:
+        assert topics == ["t"]
         return dict.fromkeys(self._times_ms, self._earliest)
 
     def ends(self, topics: Sequence[str]) -> dict[Part, int]:
         return {part: end - self._uncommitted for part, end in self.high_watermarks(topics).items()}
 
-    def high_watermarks(self, _topics: Sequence[str]) -> dict[Part, int]:
+    def high_watermarks(self, topics: Sequence[str]) -> dict[Part, int]:
+        assert topics == ["t"]
         return {part: self._earliest + len(times_ms) for part, times_ms in self._times_ms.items()}
 
     def first_since(self, times_ms: Mapping[Part, int]) -> dict[Part, int]:

@@ -46,6 +46,7 @@ class Calls(TaskSink):
 
     def begin(self, spec: TaskSpec, prepared: bytes, counts: WriteCounts) -> None:
         self.calls = []
+        self.begun = spec, prepared, counts
 
     def split_start(self, rank: int) -> None:
         self.calls.append(f"start {rank}")
@@ -91,6 +92,17 @@ def test_split_start_and_end_enclose_the_events_of_each_split():
     receipt = task_of(sink).run(records_at(RECORDS), spec_of(TWO_RANGES))
     assert receipt.status is TaskStatus.DURABLE
     assert sink.calls == ["start 0", 0, 9, "end", "start 1", 16, "end", "start 2", 3, 4, "end"]
+
+
+def test_destination_gets_the_spec_its_own_message_and_the_counts_of_the_receipt():
+    sink = Calls()
+    spec = replace(spec_of(TWO_RANGES), prepared={"calls": b"own", "other": b"of another"})
+    receipt = task_of(sink).run(records_at(RECORDS), spec)
+    begun, prepared, counts = sink.begun
+    assert (begun, prepared) == (spec, b"own")
+    assert counts is receipt.counts
+    task_of(sink).run(records_at(RECORDS), spec_of(TWO_RANGES))
+    assert sink.begun[1] == b""
 
 
 def test_without_splits_there_is_no_split_start():

@@ -1,6 +1,7 @@
 """The new checkpoint of a reset, without a cluster."""
 
 import json
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.durable import make_folder, write_durably
 from ingest.durable.lock import FolderLock
+from ingest.formats.times import milliseconds_of
 from ingest.service import offsets_reset
 from ingest.service.kafka.positions import acknowledged_offsets
 from ingest.service.kafka.topics import TopicIds
@@ -193,21 +195,27 @@ def test_events_of_an_archive_are_not_archived_again(tmp_path: Path):
 class Admin:
     """A topic with one partition."""
 
-    def earliest(self, _topics):
+    def earliest(self, topics):
+        assert topics == ["t"]
         return {("t", 0): 3}
 
-    def ends(self, _topics):
+    def ends(self, topics):
+        assert topics == ["t"]
         return {("t", 0): 9}
 
-    def offsets_since(self, _topics, _time_ms):
-        return {}
+    def offsets_since(self, topics, time_ms):
+        """One record is as young as the time below."""
+        assert topics == ["t"]
+        return {("t", 0): 5} if time_ms <= milliseconds_of(datetime(2026, 1, 31, 12, tzinfo=UTC)) else {}
 
 
 def test_time_in_the_future_is_refused():
     """A wrong year would skip all records that were not read."""
     with pytest.raises(ConfigError, match="is in the future"):
         offsets_reset._targets(Admin(), ["t"], "2999-01-31T12:00:00Z", {}, "UTC")
-    assert offsets_reset._targets(Admin(), ["t"], "2026-01-31T12:00:00Z", {}, "UTC") == {("t", 0): 9}
+    assert offsets_reset._targets(Admin(), ["t"], "2026-01-31T12:00:00Z", {}, "UTC") == {("t", 0): 5}
+    assert offsets_reset._targets(Admin(), ["t"], "2026-01-31T12:00:00.001Z", {}, "UTC") == {("t", 0): 9}
+    assert offsets_reset._targets(Admin(), ["t"], "2026-01-31T13:00:00", {}, "Europe/Berlin") == {("t", 0): 5}
 
 
 def test_word_is_not_taken_for_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -176,10 +176,12 @@ def test_store_is_held_from_the_references_to_the_rows():
         """Commits the rows."""
 
         def commit(self, batch, results):
+            assert (batch, results) == (committed, [])
             with ThreadPoolExecutor(1) as other:
                 is_free.append(other.submit(acquired).result())
             with driver.held():
                 pass
 
-    BodyCommitter(Rows(), driver, {}).commit(Batch("1", 1_000, "1"), [])
+    committed = Batch("1", 1_000, "1")
+    BodyCommitter(Rows(), driver, {}).commit(committed, [])
     assert is_free == [False]

@@ -39,6 +39,7 @@ class Held(Duty):
 
     def check(self, shared: object) -> None:
         self.checked += 1
+        self.checked_with = shared
         if self.refusal is not None:
             raise self.refusal
 

@@ -52,10 +52,12 @@ class Client:
         return {part: OffsetAndTimestamp(self.end, -1, -1) for part in specs}
 
     def list_group_offsets(self, group: str) -> dict[str, dict[TopicPartition, Any]]:
+        assert group == "g"
         found = {part: OffsetAndMetadata(offset, self.notes[part], None) for part, offset in self.committed.items()}
         return {group: found}
 
-    def alter_group_offsets(self, _group: str, wanted: dict[TopicPartition, Any]) -> dict[TopicPartition, Any]:
+    def alter_group_offsets(self, group: str, wanted: dict[TopicPartition, Any]) -> dict[TopicPartition, Any]:
+        assert group == "g"
         self.commit_requested.set()
         if not self.has_coordinator:
             raise KafkaTimeoutError("coordinator")
@@ -63,7 +65,8 @@ class Client:
         self.notes |= {part: offset.metadata for part, offset in wanted.items()}
         return dict.fromkeys(wanted, NoError)
 
-    def delete_group_offsets(self, _group: str, wanted: list[TopicPartition]) -> dict[TopicPartition, Any]:
+    def delete_group_offsets(self, group: str, wanted: list[TopicPartition]) -> dict[TopicPartition, Any]:
+        assert group == "g"
         for part in wanted:
             del self.committed[part]
         return dict.fromkeys(wanted, NoError)

@@ -30,6 +30,7 @@ class Replayed:
         self.pipeline = pipeline
 
     def run(self, *, on_progress, on_blocked, cancellation) -> ReplayTotals:
+        assert isinstance(cancellation, Cancellation)
         totals = ReplayTotals()
         for number in (1, 2):
             on_progress(totals, 2)

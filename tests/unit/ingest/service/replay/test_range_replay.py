@@ -33,10 +33,12 @@ P0, P1, P2 = ("t", 0), ("t", 1), ("t", 2)
 class Admin:
     """A topic of three partitions; partition 2 has no record of the range's end or later, 1 none of its start."""
 
-    def ends(self, _topics: object) -> dict[tuple[str, int], int]:
+    def ends(self, topics: object) -> dict[tuple[str, int], int]:
+        assert topics == ["t"]
         return {P0: 100, P1: 50, P2: 30}
 
-    def offsets_since(self, _topics: object, time_ms: int) -> dict[tuple[str, int], int]:
+    def offsets_since(self, topics: object, time_ms: int) -> dict[tuple[str, int], int]:
+        assert topics == ["t"]
         return {1_000: {P0: 10, P2: 5}, 2_000: {P0: 101}}[time_ms]
 
 
@@ -73,12 +75,14 @@ class Runner:
     def __init__(self) -> None:
         self.delays = iter((0.0, 1.5))
         self.ran: list[int] = []
+        self.finished: list[int] = []
 
     def delay_s(self) -> float:
         return next(self.delays)
 
-    def finish(self, _batch: ReplayBatch) -> None:
-        pass
+    def finish(self, batch: ReplayBatch) -> None:
+        assert batch.number == self.ran[-1]
+        self.finished.append(batch.number)
 
     def run(self, batch: ReplayBatch) -> Counts:
         self.ran.append(batch.number)
@@ -111,6 +115,7 @@ def test_each_micro_batch_waits_for_the_rate_and_for_an_overloaded_store(tmp_pat
     runner, plan, waits = Runner(), RangePlan(BATCHES, ReplayTotals()), Waits()
     replay._run(runner, plan, waits, lambda _totals, _number: None)  # type: ignore[arg-type]
     assert (waits.seconds, runner.ran, plan.totals.records) == ([0.0, 1.5], [0, 1], 20)
+    assert runner.finished == [0, 1]
 
 
 def test_progress_is_stored_as_soon_as_the_disk_is_available_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -142,17 +147,21 @@ class Cluster:
     def __exit__(self, *_exception: object) -> None:
         """Nothing is open."""
 
-    def topic_ids(self, _topics: object) -> dict[str, str]:
+    def topic_ids(self, topics: object) -> dict[str, str]:
+        assert topics == ["t"]
         return {"t": "a"}
 
-    def settings(self, _topic: str) -> TopicSettings:
+    def settings(self, topic: str) -> TopicSettings:
+        assert topic == "t"
         return TopicSettings(1_000, -1, -1, "delete")
 
-    def ends(self, _topics: object) -> dict[tuple[str, int], int]:
+    def ends(self, topics: object) -> dict[tuple[str, int], int]:
+        assert topics == ["t"]
         return {P0: 200}
 
-    def offsets_since(self, _topics: object, time_ms: int) -> dict[tuple[str, int], int]:
-        return {P0: 0} if time_ms == 1_000 else {}
+    def offsets_since(self, topics: object, time_ms: int) -> dict[tuple[str, int], int]:
+        assert topics == ["t"]
+        return {1_000: {P0: 0}, 2_000: {}}[time_ms]
 
 
 def test_batch_that_is_acknowledged_while_the_replay_is_planned_is_a_logged_one(
@@ -188,7 +197,8 @@ def test_topic_that_is_recreated_ends_the_replay_before_the_next_batch(tmp_path:
     class Recreated(Cluster):
         ids = iter("ab")
 
-        def topic_ids(self, _topics: object) -> dict[str, str]:
+        def topic_ids(self, topics: object) -> dict[str, str]:
+            assert topics == ["t"]
             return {"t": next(self.ids)}
 
     replay = replay_of(tmp_path)

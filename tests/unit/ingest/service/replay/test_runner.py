@@ -20,6 +20,7 @@ class Job:
         self, frame: object, number: int, time_ms: int, name: str, splits: Callable[[], Iterable[RecordPlace]]
     ) -> None:
         self.splits = list(splits())
+        self.ran = (frame, number, time_ms, name)
 
     def until_possible(self, action: Callable[[], int]) -> int:
         self.observer.blocked("store_unavailable", "HDFS does not answer")
@@ -36,10 +37,14 @@ def test_action_that_is_retried_blocks_the_replay_until_it_succeeds():
 
 
 def test_splits_of_a_batch_are_its_ranges(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(replay_runner, "read_kafka_ranges", lambda *_arguments: None)
+    ranges = {("t", 1): (4, 9), ("t", 0): (0, 2)}
+    monkeypatch.setattr(replay_runner, "read_kafka_ranges", lambda *arguments: ("frame", *arguments))
     runner = ReplayRunner.__new__(ReplayRunner)  # without Spark
-    runner._session = runner._settings = runner._updates = None  # type: ignore[assignment]
+    runner._session, runner._settings, runner._updates = "session", "settings", None  # type: ignore[assignment]
     runner._observer = _Observer("p", lambda _reason: None)
     runner._job = job = Job(runner._observer)  # type: ignore[assignment]
-    runner.run(ReplayBatch(BatchKind.WHOLE, 7, 1_000, {("t", 1): (4, 9), ("t", 0): (0, 2)}))
+    runner.run(ReplayBatch(BatchKind.WHOLE, 7, 1_000, ranges))
     assert job.splits == [("t", 1, 4), ("t", 0, 0)]
+    frame, number, time_ms, name = job.ran
+    assert (frame, number, time_ms) == (("frame", "session", "settings", ranges), 7, 1_000)
+    assert "1000" in name

@@ -50,7 +50,7 @@ from ingest.spark.streaming.batch_time import BatchTimes
 from ingest.spark.streaming.checkpoint import Checkpoint
 from ingest.spark.streaming.job import AbandonedError, BatchFailedError, Job
 from ingest.spark.streaming.query import PipelineQuery, Trigger
-from ingest.spark.streaming.rows import rows_of
+from ingest.spark.streaming.rows import RECEIPT_SCHEMA, rows_of
 from ingest.spark.streaming.timed_caller import TimedCaller
 from sinks.mapping.attr2hbase import Attr2HBase
 from sinks.memory import MemorySettings, MemoryStore
@@ -88,6 +88,7 @@ class Frame:
     attempts: int = 0
 
     def mapInArrow(self, function, schema):  # noqa: N802 - Spark's name
+        assert schema == RECEIPT_SCHEMA
         self.function = function
         return self
 
@@ -116,11 +117,14 @@ class Frame:
 class BatchObserver:
     reported: list[object] = field(default_factory=list)
     on_blocked: Callable[[], None] = lambda: None
+    reasons: list[str] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
 
     def running(self) -> None:
         self.reported.append("running")
 
     def blocked(self, code: str, message: str) -> None:
+        self.reasons.append(message)
         self.reported.append(code)
         self.on_blocked()
 
@@ -128,6 +132,7 @@ class BatchObserver:
         self.reported.append(("attempted", counts.read))
 
     def durable(self, batch_id: int, batch_time_ms: int, counts: Counts, seconds: float) -> None:
+        self.seconds.append(seconds)
         self.reported.append(("durable", batch_id, batch_time_ms, counts.stored))
 
 
@@ -156,6 +161,8 @@ def test_running_stage_is_timed(tmp_path: Path) -> None:
     bench.job.on_batch(frame, 0)
     assert during.count(7.0) == len(during) >= 5
     assert in_pauses == [0.0]
+    assert bench.observer.reasons == ["not now"]
+    assert bench.observer.seconds == [now[0] - 107.0]  # without the stage that assigns the time
     assert bench.job.stage_s() == 0.0
 
 
@@ -192,6 +199,7 @@ class Bench:
         self.driver_store = DriverStore(self.store)
         self.observer = BatchObserver()
         self.published: list[tuple[list[bytes], int]] = []
+        self.published_at: list[int] = []
         self.publish_errors: list[IngestError] = []
         self.result_counts: list[int] = []
         self.before_publish: Callable[[], None] = lambda: None
@@ -266,6 +274,7 @@ class Bench:
         if self.publish_errors:
             raise self.publish_errors.pop()
         self.published.append((list(dead_letters), batch_id))
+        self.published_at.append(batch_time_ms)
 
     def keys(self) -> list[bytes]:
         return [row.key for row in self.store.scan("t", Scan())]
@@ -288,7 +297,7 @@ def test_batch_is_stored_before_it_is_acknowledged(tmp_path: Path):
     bench.job.on_batch(Frame([records(*TICK), records(("c", "5:6"), partition=1)]), 7)
     assert bench.keys() == [b"a", b"b", b"c"]
     assert bench.observer.reported[-1] == ("durable", 7, 5_000, 3)
-    assert bench.published == [([], 7)]
+    assert (bench.published, bench.published_at) == ([([], 7)], [5_000])
     assert list((tmp_path / "incoming").iterdir()) == []
 
 

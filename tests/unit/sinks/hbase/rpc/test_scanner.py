@@ -29,8 +29,8 @@ class FalseConnection:
         self.filtered: int | None = None
         self.requests: list[Message] = []
 
-    def call(self, method: str, parameter: bytes, _deadline_s: float) -> Answer:
-        assert method == "Scan"
+    def call(self, method: str, parameter: bytes, deadline_s: float) -> Answer:
+        assert (method, deadline_s) == ("Scan", 1.0)
         self.requests.append(Message(parameter))
         rows, is_part, has_more = self._pages.pop(0)
         message = number(2, 77) + flag(8, value=has_more) + flag(9, value=not rows)
@@ -58,8 +58,8 @@ def read(connection: Any) -> list[list[tuple[bytes, bytes]]]:
 @pytest.mark.parametrize("cells", [0, 1, 2**31, 2**63, 2**64 - 1])
 def test_row_without_all_its_cells_is_damaged(cells: int):
     class Damaged(FalseConnection):
-        def call(self, method: str, parameter: bytes, _deadline_s: float) -> Answer:
-            answer = super().call(method, parameter, _deadline_s)
+        def call(self, method: str, parameter: bytes, deadline_s: float) -> Answer:
+            answer = super().call(method, parameter, deadline_s)
             return answer._replace(message=answer.message + number(1, cells))
 
     with pytest.raises(WireError, match=f"a row of {cells} cells is not complete"):

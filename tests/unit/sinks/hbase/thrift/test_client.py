@@ -22,6 +22,8 @@ NO_FAMILY = (Path(__file__).parent / "captured" / "no_family-get.txt").read_text
 REGION = Hbase.getTableRegions_result.thrift_spec[0][2][1]
 ROW = Hbase.getRowWithColumns_result.thrift_spec[0][2][1]
 CELL = Hbase.get_result.thrift_spec[0][2][1]
+TABLE, KEY = b"attr2hbase", b"events"
+"""Table and row of all calls."""
 
 
 class ThriftServer:
@@ -57,7 +59,8 @@ class ThriftServer:
 class OtherTable:
     """A cluster with a table that has another family; answers reads of it as HBase does."""
 
-    def getTableRegions(self, _name: bytes) -> list[object]:  # noqa: N802 - of the interface
+    def getTableRegions(self, name: bytes) -> list[object]:  # noqa: N802 - of the interface
+        assert name == TABLE
         return [REGION(startKey=b"")]
 
     def getRowWithColumns(self, *_arguments: object) -> None:  # noqa: N802 - of the interface
@@ -77,12 +80,14 @@ class OneRow:
         self.cells: dict[bytes, bytes] = {}
         self.lost_answers = 0
 
-    def getTableRegions(self, _name: bytes) -> list[object]:  # noqa: N802 - of the interface
+    def getTableRegions(self, name: bytes) -> list[object]:  # noqa: N802 - of the interface
+        assert name == TABLE
         return [REGION(startKey=b"")]
 
     def getRowWithColumns(  # noqa: N802 - of the interface
-        self, _name: bytes, row: bytes, columns: list[bytes], _attributes: object
+        self, name: bytes, row: bytes, columns: list[bytes], _attributes: object
     ) -> list[object]:
+        assert (name, row) == (TABLE, KEY)
         cells = {
             column: CELL(value=value, timestamp=1)
             for column, value in self.cells.items()
@@ -92,13 +97,14 @@ class OneRow:
 
     def checkAndPut(  # noqa: N802 - of the interface
         self,
-        _name: bytes,
-        _row: bytes,
+        name: bytes,
+        row: bytes,
         column: bytes,
         before: bytes | None,
         put: ThriftMutation,
         _attributes: object,
     ) -> bool:
+        assert (name, row, put.column) == (TABLE, KEY, column)
         is_equal = self.cells.get(column) == before
         if is_equal:
             self.cells[column] = put.value

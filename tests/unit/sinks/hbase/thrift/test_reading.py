@@ -31,7 +31,8 @@ class Server:
         self.scanners: dict[int, list[bytes]] = {}
         self.opened: list[TScan] = []
 
-    def scannerOpenWithScan(self, _table: bytes, scan: TScan, _attributes: object) -> int:  # noqa: N802 - Thrift's name
+    def scannerOpenWithScan(self, table: bytes, scan: TScan, _attributes: object) -> int:  # noqa: N802 - Thrift's name
+        assert table == b"t"
         assert max(len(scan.startRow or b""), len(scan.stopRow or b"")) <= MAX_ROW_KEY_BYTES
         rows = self._rows
         if scan.reversed:
@@ -91,7 +92,7 @@ def test_scan_continues_on_its_own_scanner_after_a_restart_of_the_server(reverse
     found = Reader(connection).scan("t", Scan(page_rows=10, reverse=reverse), ScanCounts())  # type: ignore[arg-type]
     seen = [next(found).key for _ in range(10)]
     connection.client = Server(ROWS)
-    other = connection.client.scannerOpenWithScan(b"other", TScan(), {})
+    other = connection.client.scannerOpenWithScan(b"t", TScan(), {})
 
     seen += [row.key for row in found]
 
@@ -105,7 +106,7 @@ def test_abandoned_scan_does_not_close_a_scanner_of_the_new_server():
     found = Reader(connection).scan("t", Scan(page_rows=10), ScanCounts())  # type: ignore[arg-type]
     next(found)
     connection.client = Server(ROWS)
-    other = connection.client.scannerOpenWithScan(b"other", TScan(), {})
+    other = connection.client.scannerOpenWithScan(b"t", TScan(), {})
     found.close()
     assert set(connection.client.scanners) == {other}
 
