@@ -14,8 +14,8 @@ PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscop
 # with it, each of some thousand starts of Python would compile the tests, and what was changed since `make setup`
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo demo-hbase fmt check audit test-fast test test-slow test-properties bench bench-all docs release \
-	build services-up services-down services-status java jdk maven
+.PHONY: help setup demo demo-hbase fmt check audit test-fast test test-slow test-properties test-versions bench bench-all \
+	docs release build services-up services-down services-status java jdk maven
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -58,6 +58,11 @@ test: jdk maven setup  ## all tests but the slow ones, with real Kafka, HBase an
 test-slow: jdk maven setup  ## soaks and long faults, and test-properties; hours; make test-slow TESTS=FILES runs some alone
 	@$(if $(TESTS),:,$(MAKE) --no-print-directory test-properties)
 	@$(BIN)/python -m pytest -q -m slow $(TESTS)
+	@$(if $(TESTS),:,$(MAKE) --no-print-directory test-versions)
+
+test-versions: jdk maven setup  ## some tests with the oldest and newest servers of each line; writes the README's table
+	@$(BIN)/python -m tests.support.server_versions run
+	@$(BIN)/python -m tests.support.server_versions report
 
 test-properties: setup  ## property tests with many examples
 	@$(BIN)/python -m pytest -q -m "hypothesis and not slow" --hypothesis-profile thorough tests/unit tests/conformance

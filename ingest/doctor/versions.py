@@ -55,8 +55,8 @@ MATRIX = {
     "kafka": Support(
         "Kafka",
         (2, 8),
-        (4, 1),
-        ((3, 9), (4, 1)),
+        (4, 4),
+        ((3, 9), (4, 1), (4, 4)),
         Severity.WARNING,
         "without topic ids, a recreated topic is not detected",
         "`ingest doctor` warns",
@@ -64,11 +64,11 @@ MATRIX = {
     "hbase": Support(
         "HBase",
         (2, 0),
-        (2, 6),
-        ((2, 4), (2, 5), (2, 6)),
+        (3, 0),
+        ((2, 4), (2, 5), (2, 6), (3, 0)),
         Severity.ERROR,
         "its Thrift server and its settings differ",
-        "`ingest doctor hbase` reports an error",
+        _REPORTED,
     ),
 }
 

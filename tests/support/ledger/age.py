@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
-from tests.support.ledger.report import FAULTS, MUTANTS, PAGE, PRODUCT, ROOT, lines_of, table_of
+from tests.support.ledger.report import FAULTS, MUTANTS, PAGE, lines_of
+from tests.support.marked_tables import PRODUCT, ROOT, table_of
 
 LIMIT = 2_000
 """Lines of the product that may have been added or removed since a fault was injected last."""

@@ -2,19 +2,16 @@
 
 import json
 import os
-import re
-import subprocess
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
-from functools import cache
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[3]
+from tests.support.marked_tables import ROOT, between, commit_of_product, markdown
+
 VARIABLE = "FAULT_REPORT"
 PAGE = ROOT / "docs" / "reliability.md"
 FAULTS, MUTANTS = "faults", "mutants"
-PRODUCT = ("ingest", "decorators", "sinks")
 NUMBERS = ("sent", "stored", "dead-lettered", "dropped", "redelivered", "lost", "corrupt")
 HEADS = ("fault", "proof", "store", *NUMBERS)
 WIDEST = 48
@@ -82,7 +79,7 @@ def write(row: Row) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     now = datetime.now(UTC).isoformat(timespec="seconds")
     with path.open("a") as file:
-        file.write(json.dumps(asdict(replace(row, at=now, commit=_commit())), ensure_ascii=False) + "\n")
+        file.write(json.dumps(asdict(replace(row, at=now, commit=commit_of_product())), ensure_ascii=False) + "\n")
     _written.append(row)
 
 
@@ -156,7 +153,7 @@ def fault_table(shown: Sequence[Row], before: str = "") -> str:
     sent = sum(int(cells[3]) for cells in lines)
     lost = sum(_not_predicted(cells[8]) for cells in lines)
     about = f"{runs} runs, {sent:,} events, {lost} lost that were not predicted to be; the last run on {_last(shown)}."
-    return f"{about}\n\n{_markdown((*HEADS, 'seeds', 'commit'), lines, numbers=range(3, 10))}"
+    return f"{about}\n\n{markdown((*HEADS, 'seeds', 'commit'), lines, numbers=range(3, 10))}"
 
 
 def lines_of(table: str) -> list[tuple[str, ...]]:
@@ -175,7 +172,7 @@ def mutant_table(shown: Sequence[Row], _before: str = "") -> str:
     """The table of mutants for a page, with the rules that detected them; they all run together."""
     lines = [(row.mutant, row.store, f"{row.lost}", f"{row.corrupt}", row.rules) for row in shown]
     heads = ("deliberate bug", "store", "lost", "corrupt", "broken rules")
-    return f"{_when(shown)}\n\n{_markdown(heads, dict.fromkeys(lines), numbers=range(2, 4))}"
+    return f"{_when(shown)}\n\n{markdown(heads, dict.fromkeys(lines), numbers=range(2, 4))}"
 
 
 def render(page: Path = PAGE) -> None:
@@ -192,34 +189,8 @@ def render(page: Path = PAGE) -> None:
         (MUTANTS, [row for row in shown if row.mutant], mutant_table),
     ):
         if some:
-            text = _between(text, name, lambda before, some=some, table=table: table(some, before))
+            text = between(text, name, lambda before, some=some, table=table: table(some, before))
     page.write_text(text)
-
-
-def _between(text: str, name: str, content: Callable[[str], str]) -> str:
-    """The text with new content between two markers, made from the old one."""
-    old = table_of(text, name)
-    begin, end = _markers(name)
-    return text.replace(f"{begin}{old}{end}", f"{begin}\n{content(old)}\n{end}")
-
-
-def table_of(text: str, name: str) -> str:
-    """The text between the two markers of a table; refused if a marker is missing."""
-    begin, end = _markers(name)
-    found = re.search(f"{re.escape(begin)}(.*?){re.escape(end)}", text, re.DOTALL)
-    if found is None:
-        raise SystemExit(f"the page has no markers {begin} … {end}")
-    return found[1]
-
-
-def _markers(name: str) -> tuple[str, str]:
-    return f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
-
-
-def _markdown(heads: Sequence[str], lines: Iterable[Sequence[str]], *, numbers: range) -> str:
-    rule = "|".join("--:" if column in numbers else "---" for column in range(len(heads)))
-    cells = (" | ".join(cell.replace("|", "\\|") for cell in line) for line in lines)
-    return "\n".join([f"| {' | '.join(heads)} |", f"|{rule}|", *(f"| {line} |" for line in cells)])
 
 
 def _when(shown: Sequence[Row]) -> str:
@@ -234,18 +205,6 @@ def _last(shown: Sequence[Row]) -> str:
 
 def _commits(shown: Sequence[Row]) -> str:
     return ", ".join(dict.fromkeys(f"`{row.commit}`" for row in shown))
-
-
-@cache
-def _commit() -> str:
-    product = ["--", *PRODUCT]
-    newest = _git("log", "-1", "--format=%h", "--abbrev=10", *product) or "unknown"
-    return f"{newest}+" if _git("status", "--porcelain", *product) else newest
-
-
-def _git(*arguments: str) -> str:
-    done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
-    return done.stdout.strip()
 
 
 def _summed(members: Sequence[Row]) -> Row:

@@ -219,7 +219,8 @@ class TestLive:
         assert by_check(result)["M2"]["numbers"] == {"memstore_size": 0.9, "effective": 0.4}
 
     @pytest.mark.parametrize(
-        ("version", "expected"), [("2.6.1", None), ("2.0.0", None), ("1.7.2", "error"), ("3.0.0-beta-1", "info")]
+        ("version", "expected"),
+        [("2.6.1", None), ("2.0.0", None), ("1.7.2", "error"), ("3.0.0-beta-1", None), ("3.1.0", "info")],
     )
     def test_version_is_compared_with_the_support_matrix(self, ingest, version, expected):
         found = by_check(self.run(ingest, jmx(), jmx(), conf=site(defaults_for_version=version)))

@@ -29,10 +29,12 @@ ROOT = Path(__file__).resolve().parents[4]
         ("kafka", (2, 7), "warning"),
         ("kafka", (2, 8), None),
         ("kafka", (4, 1), None),
-        ("kafka", (4, 2), "info"),
+        ("kafka", (4, 4), None),
+        ("kafka", (4, 5), "info"),
         ("hbase", (1, 7, 2), "error"),
         ("hbase", (2, 6, 1), None),
-        ("hbase", (3, 0, 0), "info"),
+        ("hbase", (3, 0, 0), None),
+        ("hbase", (3, 1, 0), "info"),
     ],
 )
 def test_severity_of_a_version(product, found, expected):
