@@ -134,6 +134,10 @@ class Store(ComponentBase[S]):
         """
         return []
 
+    def region_starts(self, table: str) -> Sequence[bytes]:  # noqa: ARG002 - for stores with regions
+        """Stored row keys, in order, at which parts of a table start that may fail alone; by default there are none."""
+        return ()
+
     @abstractmethod
     def get(
         self,

@@ -366,6 +366,10 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         api.PositionLostError,
         "A topic was deleted and recreated, so the offsets in the checkpoint refer to other records.",
     ),
+    "unclear_refusal": (
+        api.UnclearRefusalError,
+        "The store refuses rows, maybe for the sake of the region, and writes none of it; else these are dead letters.",
+    ),
     "unknown_component": (api.CatalogError, "No decorator, sink, store or source has this name."),
     "unknown_family": (
         api.EventError,

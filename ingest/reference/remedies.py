@@ -265,6 +265,7 @@ REMEDIES: Mapping[str, str] = {
     "too_many_parts": "Raise `max_events` of `explode`, or correct the producer.",
     "topic_deleted": "Create the topic, move the checkpoint away, then run `ingest run --start-from earliest`.",
     "topic_recreated": "Move the checkpoint away, then run `ingest run --start-from earliest`.",
+    "unclear_refusal": "Correct what the reason names, as a coprocessor; or drop the event of the row with `filter`.",
     "unknown_component": "Correct the name; `ingest describe` lists them all.",
     "unknown_family": "Declare the family and run `ingest table apply`, or set `on_unknown: create`; then replay.",
     "unknown_table": "Create the table, then replay the dead letters.",

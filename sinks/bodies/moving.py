@@ -104,6 +104,10 @@ class BodyMovingStore:
         """As `Store.take_busy_waits`."""
         return self._store.take_busy_waits()
 
+    def region_starts(self, table: str) -> Sequence[bytes]:
+        """As `Store.region_starts`."""
+        return self._store.region_starts(table)
+
     def record(self, table: str) -> tuple[int | None, Mapping[str, str]]:
         """As `Store.record`."""
         return self._store.record(table)

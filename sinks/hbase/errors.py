@@ -12,6 +12,7 @@ from ingest.api import (
     StoreBusyError,
     StoreRefusedError,
     StoreUnavailableError,
+    UnclearRefusalError,
     WriteRejectedError,
 )
 
@@ -107,6 +108,11 @@ def unavailable_because(message: str, reason: str, *, hint: str | None = None) -
     error = StoreUnavailableError(message, hint=hint)
     error.is_starting = _STARTING.search(reason) is not None
     return error
+
+
+def unclear_refusal(reason: str) -> UnclearRefusalError:
+    """Our error for an exception that a client must not repeat and of which nothing else is known."""
+    return UnclearRefusalError(f"refused: {reason[:_MAX_REASON_CHARS]}")
 
 
 def schema_error(error: IngestError) -> IngestError:

@@ -74,6 +74,10 @@ class HBaseStore(Store[HBaseSettings]):
         """Send the mutations in as few calls as the protocol allows."""
         self._client.apply(table, mutations)
 
+    def region_starts(self, table: str) -> Sequence[bytes]:
+        """The starts of the regions but the first."""
+        return self._client.splits(table)
+
     def take_busy_waits(self) -> list[BusyWait]:
         """Those of the client of HBase's own protocol; a Thrift server waits itself."""
         return self._client.take_busy_waits()

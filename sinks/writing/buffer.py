@@ -22,12 +22,14 @@ class Chunk:
 
     Attributes:
         size_bytes: estimate of the size of the call on the wire and in memory.
+        is_refused: its row was refused before, in an attempt that has written other rows of its region.
     """
 
     table: str
     mutations: list[Mutation] = field(default_factory=list)
     cells: int = 0
     size_bytes: int = 0
+    is_refused: bool = False
 
 
 def size_of(mutation: Mutation) -> int:

@@ -303,7 +303,7 @@ class BufferedMutator:
         if isinstance(mutation, Put) and not self._deletes:
             number = crc32(mutation.row) % len(self._senders)
             cells, size = len(mutation.columns), size_of(mutation)
-            self._sends[number](Chunk(table, [mutation], cells, size))
+            self._sends[number](Chunk(table, [mutation], cells, size, is_refused=True))
             self._senders[number].wait()
             self._count()
             refused = self.refused.pop(place, None)

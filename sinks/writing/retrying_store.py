@@ -22,7 +22,7 @@ from ingest.api import (
 from sinks.feed.stream import FEED
 from sinks.rowkeys.mutations import with_stored_keys
 from sinks.rowkeys.row_format import UPDATES, RowFormat
-from sinks.writing.bisection import Refusal, apply_all_but_refused
+from sinks.writing.bisection import Judge, Refusal, apply_all_but_refused
 from sinks.writing.buffer import Chunk, size_of
 from sinks.writing.retry import Retry
 
@@ -43,6 +43,9 @@ class Target(Protocol):
 
     def take_busy_waits(self) -> list[BusyWait]:
         """As `Store.take_busy_waits`."""
+
+    def region_starts(self, table: str) -> Sequence[bytes]:
+        """As `Store.region_starts`."""
 
     def record(self, table: str) -> tuple[int | None, Mapping[str, str]]:
         """As `Store.record`."""
@@ -170,7 +173,7 @@ class RetryingStore:
                 stored_ones = mutations if stored_key is None else _stored(mutations, stored_key)
                 call(lambda store: store.apply(chunk.table, stored_ones), len(mutations))
 
-            refused = apply_all_but_refused(chunk.mutations, send)
+            refused = apply_all_but_refused(chunk.mutations, send, _judge(chunk, call, stored_key))
             stored = True
         finally:
             seconds = self._clock() - started
@@ -241,6 +244,26 @@ class RetryingStore:
     def abandon(self) -> None:
         """Count chunks that ended after their flush cycle only in rows_sent."""
         self._results = [replace(result, stored=False, refused=()) for result in self._results]
+
+
+def _judge(
+    chunk: Chunk, call: Callable[[Callable[[Target], None], int], None], stored_key: Callable[[bytes], bytes] | None
+) -> Judge | None:
+    """
+    The judge of refusals in a chunk; None if its row is known to be at fault.
+
+    Args:
+        chunk: of one table.
+        call: calls the store, which sends a number of rows.
+        stored_key: of the table.
+    """
+
+    def region_starts() -> Sequence[bytes]:
+        found: list[bytes] = []
+        call(lambda store: found.extend(store.region_starts(chunk.table)), 0)
+        return found
+
+    return None if chunk.is_refused else Judge(chunk.table, region_starts, stored_key)
 
 
 def _stored(mutations: Sequence[Mutation], stored_key: Callable[[bytes], bytes]) -> Sequence[Mutation]:

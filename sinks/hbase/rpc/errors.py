@@ -13,7 +13,7 @@ Sources: the exceptions of the package `org.apache.hadoop.hbase` and its package
 import re
 
 from ingest.api import IngestError, StoreBusyError, StoreRefusedError, StoreUnavailableError
-from sinks.hbase.errors import Kind, error_of_kind
+from sinks.hbase.errors import Kind, error_of_kind, unclear_refusal
 
 _CLASSES = {
     name: kind
@@ -108,6 +108,15 @@ class RemoteError(Exception):
         self.wait_s = _requested_wait_s(self.text) if self.name in _THROTTLES else None
 
     @property
+    def is_unclear(self) -> bool:
+        """
+        Whether it may be the fault of a row.
+
+        HBase and its coprocessors raise the class with any text, for rows, regions and the cluster.
+        """
+        return self.name == "DoNotRetryIOException" and self.kind is Kind.UNAVAILABLE
+
+    @property
     def reason(self) -> str:
         """For a metric: the name of a known exception, else that of the flag of an overloaded server."""
         return self.name if self.name in _CLASSES else "server_overloaded"
@@ -119,6 +128,11 @@ def store_error(error: RemoteError, table: str) -> IngestError:
     if isinstance(found, StoreBusyError):
         found.has_waited = True
     return found
+
+
+def write_error(error: RemoteError, table: str) -> IngestError:
+    """The error of rows that a server has refused; as `store_error`."""
+    return unclear_refusal(str(error)) if error.is_unclear else store_error(error, table)
 
 
 def unavailable(reason: Exception | None, table: str) -> IngestError:

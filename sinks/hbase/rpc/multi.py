@@ -177,8 +177,10 @@ def _failures_of(result: bytes, batch: Batch) -> list[BatchFailure]:
             found.append(BatchFailure(error, [batch.indexes[at]], is_of_region=False))
     if len(answered) != len(batch.indexes):
         raise WireError(f"results of {len(answered)} mutations of {len(batch.indexes)}")
-    if len(found) == len(batch.indexes) and all(failure.error.kind is Kind.TOO_LARGE for failure in found):
-        # for one such cell HBase rejects the whole batch, and says so of each row
+    if len(found) == len(batch.indexes) and all(
+        failure.error.kind is Kind.TOO_LARGE or failure.error.is_unclear for failure in found
+    ):
+        # for one such row HBase or a coprocessor rejects the whole batch, and HBase says so of each row
         return [BatchFailure(found[0].error, batch.indexes, is_of_region=True)]
     return found
 

@@ -1,9 +1,9 @@
 """What became of the mutations of some calls."""
 
-from ingest.api import IngestError, StoreError, WriteRejectedError
+from ingest.api import IngestError, StoreError, UnclearRefusalError, WriteRejectedError
 from sinks.hbase.errors import Kind
 from sinks.hbase.rpc.division import Request
-from sinks.hbase.rpc.errors import REPEATED, RemoteError, store_error
+from sinks.hbase.rpc.errors import REPEATED, RemoteError, write_error
 from sinks.hbase.rpc.multi import BatchFailure
 from sinks.hbase.rpc.stream import Address
 
@@ -47,14 +47,14 @@ class Outcome:
         """A server answered with an exception."""
         error, indexes = failure.error, failure.indexes
         self.reason = error
-        if error.kind in REPEATED:
+        if error.kind in REPEATED and not error.is_unclear:
             self.again += indexes
             self.has_moved = True
         elif error.kind is Kind.BUSY:
             self.again += indexes
             if self.busy is None or (error.wait_s or 0.0) >= (self.busy.wait_s or 0.0):
                 self.busy = error
-        elif error.kind not in _REJECTIONS:
+        elif error.kind not in _REJECTIONS and not error.is_unclear:
             self.fatal = error
         elif failure.is_of_region and len(indexes) > 1:
             self.rejected_batch = error
@@ -66,7 +66,7 @@ def rejection(refused: dict[int, RemoteError], table: str) -> IngestError:
     """The error for rejected rows; it lists those that were rejected for the same reason as the first."""
     index = min(refused)
     first = refused[index]
-    error = store_error(first, table)
-    if isinstance(error, WriteRejectedError):
+    error = write_error(first, table)
+    if isinstance(error, WriteRejectedError | UnclearRefusalError):
         error.indexes = sorted(index for index, other in refused.items() if other.kind is first.kind)
     return error

@@ -18,7 +18,7 @@ from sinks.hbase.rpc.cells import CellEncoder
 from sinks.hbase.rpc.cluster import Cluster
 from sinks.hbase.rpc.connection import Connection
 from sinks.hbase.rpc.division import Request, requests_of, without_repeated_rows
-from sinks.hbase.rpc.errors import ConnectionLostError, RemoteError, store_error, unavailable
+from sinks.hbase.rpc.errors import ConnectionLostError, RemoteError, store_error, unavailable, write_error
 from sinks.hbase.rpc.multi import MAX_ROW_BYTES, BatchFailure, MultiEncoder, failures
 from sinks.hbase.rpc.outcome import Outcome, rejection
 from sinks.hbase.rpc.regions import CLIENT_SERVICE, Region, RegionCache
@@ -117,7 +117,7 @@ class Writer:
             if indexes:
                 self._before_next(outcome, table, attempts)
         if rejected_batch is not None:
-            raise store_error(rejected_batch, table) from rejected_batch
+            raise write_error(rejected_batch, table) from rejected_batch
         if refused:
             raise rejection(refused, table)
 

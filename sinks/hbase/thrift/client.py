@@ -17,16 +17,17 @@ from ingest.api import (
     StoreUnavailableError,
     TableSpec,
     TimeRange,
+    UnclearRefusalError,
     WriteRejectedError,
 )
 from ingest.api.notation import shown
 from sinks.hbase.client import HBaseClient, NoFamilyError
-from sinks.hbase.errors import Kind
+from sinks.hbase.errors import Kind, unclear_refusal
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.shell import shell_alter, shell_change, shell_create
 from sinks.hbase.thrift.connection import Connection
 from sinks.hbase.thrift.encoding import Call, Encoder
-from sinks.hbase.thrift.errors import rule_for, text_of
+from sinks.hbase.thrift.errors import UNCLEAR, reason_of, rule_for, text_of
 from sinks.hbase.thrift.message import METHOD
 from sinks.hbase.thrift.reading import Reader, complete_rows
 from sinks.hbase.thrift.schema import Thrift2, create_table
@@ -73,7 +74,7 @@ class ThriftClient(HBaseClient):
                     error.message, indexes=refused, code=error.code, hint=error.hint
                 ) from error.__cause__
             except StoreUnavailableError as error:
-                raise self._disabled(table) or error from error.__cause__
+                raise _unclear(error, table) or self._disabled(table) or error from error.__cause__
 
     def get(
         self, table: str, row: bytes, columns: Sequence[bytes] | None, versions: int, times: TimeRange
@@ -187,6 +188,14 @@ class ThriftClient(HBaseClient):
         if enabled:
             return None
         return StoreRefusedError(f'table "{table}" is disabled', hint=f"enable '{table}' in the hbase shell")
+
+
+def _unclear(error: IngestError, table: str) -> UnclearRefusalError | None:
+    """The error of a write that was refused for a reason that may be that of a row."""
+    cause = error.__cause__
+    if not isinstance(cause, HBaseIOError) or rule_for(text_of(cause), table).name != UNCLEAR:
+        return None
+    return unclear_refusal(reason_of(text_of(cause)))
 
 
 def _is_about_family(error: IngestError, table: str) -> bool:

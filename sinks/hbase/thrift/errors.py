@@ -6,7 +6,8 @@ a `Kind`, which decides our error. HBase does not say which row was rejected.
 
 HBase also calls exceptions non-retriable that are not about a row, as for a table that is read only or over its quota.
 So the rules decide: an exception about rows rejects them; one about the table, permissions or the cluster blocks until
-an operator acts; an unknown exception counts as unavailable, and blocks too.
+an operator acts; an unknown exception counts as unavailable, and blocks too. An unknown DoNotRetryIOException may be
+about rows or about their region: see `ingest.api.UnclearRefusalError`.
 
 The unit tests have a text for each rule, captured from a live HBase unless the README beside the texts says otherwise.
 """
@@ -54,6 +55,8 @@ class Rule(NamedTuple):
     kind: Kind
 
 
+UNCLEAR = "unclear"
+"""Name of the rule for exceptions that may be the fault of a row."""
 RULES = (
     # first those whose text contains bytes of rows, which must not match another rule
     Rule(
@@ -96,7 +99,7 @@ RULES = (
         r"|PleaseHoldException|MasterNotRunning|CallTimeoutException|ConnectException|ConnectionClosed|SocketTimeout"
         r"|RegionOpeningException|RegionMovedException|NoServerForRegion|MasterStopped|RegionOfflineException"
         r"|WrongRegionException|Operation timeout exceeded|StoppedRpcClientException|NotAllMetaRegionsOnline"
-        r"|UnknownHostException",
+        r"|UnknownHostException|Zookeeper \w+ could not be completed|Client already closed",
         Kind.UNAVAILABLE,
     ),
     Rule(
@@ -105,6 +108,8 @@ RULES = (
         r"IllegalArgument|InvalidFamilyOperation|ConstraintException|CoprocessorException",
         Kind.REJECTED,
     ),
+    # HBase and its coprocessors raise it with any text, for rows, regions and the cluster
+    Rule(UNCLEAR, r"DoNotRetryIOException", Kind.UNAVAILABLE),
     Rule("other", r"", Kind.UNAVAILABLE),
 )
 

@@ -7,9 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.api import FamilySpec, Mutation, Put, Scan, StoreBusyError, TableSpec, WriteRejectedError
+from ingest.api import (
+    FamilySpec,
+    Mutation,
+    Put,
+    Scan,
+    StoreBusyError,
+    TableSpec,
+    UnclearRefusalError,
+    WriteRejectedError,
+)
 from sinks.memory import MemoryStore
-from sinks.writing.bisection import apply_all_but_refused
+from sinks.writing.bisection import MAX_UNCLEAR, Judge, apply_all_but_refused
 
 
 class Picky(MemoryStore):
@@ -67,3 +76,91 @@ def test_other_errors_are_raised():
 
     with pytest.raises(StoreBusyError):
         apply_all_but_refused([put(1, "a"), put(2, "b")], busy)
+
+
+class Doubtful:
+    """
+    A store with regions; it refuses calls with some rows, for a reason that may be that of a region.
+
+    Attributes:
+        names_rows: whether it names the rows that it refuses, and writes the others of the call.
+    """
+
+    def __init__(self, bad, starts: Sequence[bytes] = (), *, names_rows: bool = False) -> None:
+        self.bad = bad
+        self.starts = starts
+        self.names_rows = names_rows
+        self.calls = self.lookups = 0
+        self.rows: set[bytes] = set()
+
+    def apply(self, mutations: Sequence[Mutation]) -> None:
+        self.calls += 1
+        bad = [index for index, mutation in enumerate(mutations) if self.bad(mutation.row)]
+        if bad and not self.names_rows:
+            raise UnclearRefusalError("refused: DoNotRetryIOException: a rule")
+        self.rows |= {mutation.row for index, mutation in enumerate(mutations) if index not in bad}
+        if bad:
+            raise UnclearRefusalError("refused: DoNotRetryIOException: a rule", indexes=bad)
+
+    def region_starts(self) -> Sequence[bytes]:
+        self.lookups += 1
+        return self.starts
+
+    def judge(self, stored_key=None) -> Judge:
+        return Judge("t", self.region_starts, stored_key)
+
+
+@pytest.mark.parametrize("names_rows", [True, False])
+def test_row_is_at_fault_if_others_of_its_region_are_written(names_rows):
+    store = Doubtful(lambda row: row in {b"003", b"150"}, [b"100"], names_rows=names_rows)
+    refused = apply_all_but_refused([put(number, "1") for number in range(200)], store.apply, store.judge())
+    assert [(one.mutation.row, type(one.error), one.error.message) for one in refused] == [
+        (row, WriteRejectedError, "refused: DoNotRetryIOException: a rule") for row in (b"003", b"150")
+    ]
+    assert len(store.rows) == 198
+    assert store.lookups == 1
+
+
+@pytest.mark.parametrize("names_rows", [True, False])
+@pytest.mark.parametrize("others", [[], [200, 201]], ids=["alone", "alone in its region"])
+def test_row_without_others_of_its_region_blocks(names_rows, others):
+    """The fault may be that of the region."""
+    store = Doubtful(lambda row: row < b"100", [b"100"], names_rows=names_rows)
+    with pytest.raises(UnclearRefusalError) as caught:
+        apply_all_but_refused([put(1, "1"), *(put(number, "1") for number in others)], store.apply, store.judge())
+    assert caught.value.message == (
+        'table "t" refuses row "001" and no other row of the region was written with it, so the fault may be that of '
+        "the region or the table: refused: DoNotRetryIOException: a rule"
+    )
+    assert "filter" in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize("names_rows", [True, False])
+@pytest.mark.parametrize("starts", [[], [b"5"]], ids=["table", "region"])
+def test_a_region_that_refuses_all_rows_is_found_in_few_calls(names_rows, starts):
+    store = Doubtful(lambda row: row >= (starts[0] if starts else b""), starts, names_rows=names_rows)
+    with pytest.raises(UnclearRefusalError, match="refuses 16 rows, the last one"):
+        apply_all_but_refused([put(number, "1") for number in range(1_000)], store.apply, store.judge())
+    assert store.calls < 4 * MAX_UNCLEAR + 20
+
+
+def test_regions_are_those_of_stored_row_keys():
+    store = Doubtful(lambda row: row == b"001", [b"x001"])
+    rows = [put(1, "1"), put(2, "1")]
+    assert len(apply_all_but_refused(rows, store.apply, store.judge(lambda row: b"x" + row))) == 1
+    store.starts = [b"x002"]
+    with pytest.raises(UnclearRefusalError):
+        apply_all_but_refused(rows, store.apply, store.judge(lambda row: b"x" + row))
+
+
+def test_regions_of_rows_are_not_looked_up_without_doubt():
+    store = Doubtful(lambda _row: False)
+    assert apply_all_but_refused([put(1, "1")], store.apply, store.judge()) == []
+    assert store.lookups == 0
+
+
+def test_row_that_is_known_to_be_at_fault_is_refused_alone():
+    """It was in an attempt that has written others of its region."""
+    store = Doubtful(lambda _row: True)
+    (refused,) = apply_all_but_refused([put(1, "1")], store.apply)
+    assert refused.error.code == "write_rejected"

@@ -24,6 +24,7 @@ from ingest.api import (
     StoreRefusedError,
     StoreUnavailableError,
     TableSpec,
+    UnclearRefusalError,
     WriteCounts,
     WriteRejectedError,
 )
@@ -458,18 +459,28 @@ def test_refused_rows_are_reported_and_all_others_are_durable(make, store):
 
 
 class Picky(Recording):
-    """Refuses calls with a value that begins with "bad"."""
+    """
+    Refuses calls with a value that begins with "bad".
+
+    Attributes:
+        error: of the refusal; set on the class, since a store that exists gets this class.
+    """
+
+    error = WriteRejectedError
 
     def apply(self, table: str, mutations: Sequence[Mutation]) -> None:
         for mutation in mutations:
             if isinstance(mutation, Put) and any(value.startswith(b"bad") for value in mutation.columns.values()):
-                raise WriteRejectedError("bad value")
+                raise self.error("bad value")
         super().apply(table, mutations)
 
 
-@pytest.mark.parametrize("senders", [1, 3])
-def test_events_of_a_refused_row_are_written_one_by_one_in_order(make, store, senders):
+@pytest.mark.parametrize(
+    ("senders", "refusal"), [(1, WriteRejectedError), (3, WriteRejectedError), (1, UnclearRefusalError)]
+)
+def test_events_of_a_refused_row_are_written_one_by_one_in_order(make, store, senders, refusal, monkeypatch):
     store.__class__ = Picky
+    monkeypatch.setattr(Picky, "error", refusal)
     writer = make(capabilities=hbase_like(), senders=senders)
     events = [event(b"a", f_q=b"old"), event(b"a", f_x=b"bad"), event(b"b", f_q=b"other"), event(b"a", f_q=b"new")]
     for one in events:

@@ -7,10 +7,11 @@ from ingest.api import (
     StoreBusyError,
     StoreRefusedError,
     StoreUnavailableError,
+    UnclearRefusalError,
     WriteRejectedError,
 )
 from sinks.hbase.errors import Kind
-from sinks.hbase.rpc.errors import ConnectionLostError, RemoteError, store_error, unavailable
+from sinks.hbase.rpc.errors import ConnectionLostError, RemoteError, store_error, unavailable, write_error
 
 HBASE = "org.apache.hadoop.hbase."
 
@@ -43,6 +44,21 @@ def test_class_decides(name: str, text: str, kind: Kind, error: type[Exception])
     found = store_error(remote, "t")
     assert type(found) is error
     assert "Server.java" not in str(found)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "is_overloaded", "expected"),
+    [
+        ("DoNotRetryIOException", "another problem", False, True),
+        ("DoNotRetryIOException", "another problem", True, False),
+        ("DoNotRetryIOException", "region is read only", False, False),
+        ("NewException", "of a later version", False, False),
+    ],
+)
+def test_only_an_unknown_refusal_of_hbase_is_unclear(name: str, text: str, is_overloaded: bool, expected: bool) -> None:
+    remote = RemoteError(HBASE + name, f"{HBASE}{name}: {text}", is_overloaded=is_overloaded)
+    assert remote.is_unclear is expected
+    assert isinstance(write_error(remote, "t"), UnclearRefusalError) is expected
 
 
 def test_bytes_of_a_row_in_the_text_decide_nothing() -> None:

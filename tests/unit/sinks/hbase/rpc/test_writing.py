@@ -18,6 +18,7 @@ from ingest.api import (
     StoreBusyError,
     StoreRefusedError,
     StoreUnavailableError,
+    UnclearRefusalError,
     WriteRejectedError,
 )
 from sinks.hbase.rpc import division, writing
@@ -358,6 +359,35 @@ def test_rejected_batch_names_no_row(false: FalseCluster) -> None:
         false.apply(put(b"a"), put(b"x"), put(b"y"))
     assert caught.value.indexes is None
     with pytest.raises(WriteRejectedError) as caught:
+        false.apply(put(b"a"), put(b"x"))
+    assert caught.value.indexes == [1]
+
+
+UNCLEAR = HBASE + "DoNotRetryIOException"
+
+
+def test_rows_that_are_refused_for_an_unclear_reason_are_named(false: FalseCluster) -> None:
+    """A coprocessor refuses one of several rows."""
+    false.fail = lambda region, at: UNCLEAR if (region, at) == (b"t,m,1.", 1) else None
+    with pytest.raises(UnclearRefusalError, match="refused: DoNotRetryIOException") as caught:
+        false.apply(put(b"a"), put(b"x"), put(b"y"), put(b"z"))
+    assert caught.value.indexes == [2]
+    assert sorted(false.rows) == [b"a", b"x", b"z"]
+    assert len(false.calls) == 2, "not repeated"
+
+
+@pytest.mark.parametrize("is_of_each", [True, False])
+def test_region_that_is_refused_for_an_unclear_reason_names_no_row(false: FalseCluster, is_of_each: bool) -> None:
+    """HBase names every row if a coprocessor refuses one before the batch begins."""
+    if is_of_each:
+        false.fail = lambda region, _at: UNCLEAR if b"m" in region else None
+    else:
+        false.fail_region = lambda region: UNCLEAR if b"m" in region else None
+    false.text = f"{UNCLEAR}: a rule\n\tat X.y(X.java:1)"
+    with pytest.raises(UnclearRefusalError) as caught:
+        false.apply(put(b"a"), put(b"x"), put(b"y"))
+    assert (caught.value.indexes, false.rows) == (None, [b"a"])
+    with pytest.raises(UnclearRefusalError) as caught:
         false.apply(put(b"a"), put(b"x"))
     assert caught.value.indexes == [1]
 

@@ -11,14 +11,14 @@ from thriftpy2.protocol import TBinaryProtocol
 from thriftpy2.thrift import TProcessor
 from thriftpy2.transport import TBufferedTransport, TSocket, TTransportException
 
-from ingest.api import StoreUnavailableError
+from ingest.api import Put, StoreError, StoreUnavailableError, UnclearRefusalError, WriteRejectedError
 from sinks.hbase.client import NoFamilyError
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.store import HBaseStore
 from sinks.hbase.thrift.client import ThriftClient
 from sinks.hbase.thrift.thrift1 import Hbase, HBaseIOError, ThriftMutation
 
-NO_FAMILY = (Path(__file__).parent / "captured" / "no_family-get.txt").read_text().partition("\n\n")[2]
+NO_FAMILY = "no_family-get"
 REGION = Hbase.getTableRegions_result.thrift_spec[0][2][1]
 ROW = Hbase.getRowWithColumns_result.thrift_spec[0][2][1]
 CELL = Hbase.get_result.thrift_spec[0][2][1]
@@ -64,7 +64,7 @@ class OtherTable:
         return [REGION(startKey=b"")]
 
     def getRowWithColumns(self, *_arguments: object) -> None:  # noqa: N802 - of the interface
-        raise HBaseIOError(message=NO_FAMILY)
+        raise HBaseIOError(message=captured(NO_FAMILY))
 
 
 class OneRow:
@@ -128,6 +128,41 @@ def test_cell_of_a_family_that_the_table_lacks() -> None:
         with pytest.raises(NoFamilyError):
             client.values("attr2hbase", b"events", b"t:buckets")
         client.close()
+
+
+def captured(name: str) -> str:
+    """A text of a Thrift server."""
+    return (Path(__file__).parent / "captured" / f"{name}.txt").read_text().partition("\n\n")[2]
+
+
+class Refusing(OneRow):
+    """A cluster that refuses all puts with a text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.text = text
+
+    def mutateRowsTs(self, *_arguments: object) -> None:  # noqa: N802 - of the interface
+        raise HBaseIOError(message=self.text)
+
+    def getRegionInfo(self, _row: bytes) -> object:  # noqa: N802 - of the interface
+        return REGION(startKey=b"", name=b"t,,1.", endKey=b"")
+
+
+@pytest.mark.parametrize("rows", [1, 2])
+@pytest.mark.parametrize(
+    ("name", "error"), [("unclear-coprocessor", UnclearRefusalError), ("sanity-time", WriteRejectedError)]
+)
+def test_puts_that_are_refused_are_not_named(name: str, error: type[StoreError], rows: int) -> None:
+    with serving(Refusing(captured(name))) as settings, closing(ThriftClient(settings)) as client:
+        client.open()
+        with pytest.raises(error) as caught:
+            client.apply("t1", [Put(b"r%d" % number, {b"f:q": b"v"}, 1) for number in range(rows)])
+        if name == "unclear-coprocessor":
+            assert caught.value.message == (
+                "refused: Failed 2 actions: org.apache.hadoop.hbase.DoNotRetryIOException: "
+                "a rule of this cluster refuses bad1"
+            )
 
 
 def test_values_of_a_cell_and_of_a_family() -> None:

@@ -37,6 +37,7 @@ KINDS = {
     "busy": StoreBusyError,
     "unavailable": StoreUnavailableError,
     "final": WriteRejectedError,
+    "unclear": StoreUnavailableError,
     "other": StoreUnavailableError,
 }
 HBASE = "org.apache.hadoop.hbase."

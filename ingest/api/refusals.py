@@ -1,0 +1,22 @@
+"""The error of rows that a store refuses without saying whether the rows are at fault."""
+
+from collections.abc import Sequence
+
+from ingest.api.errors import StoreRefusedError
+
+
+class UnclearRefusalError(StoreRefusedError):
+    """
+    A store refuses rows for a reason that may be that of the rows, of a part of their table, or of all of it.
+
+    So whoever sends rows blocks. A row is at fault if the store writes other rows of the same part in the same attempt.
+
+    Attributes:
+        indexes: of the refused mutations in the call, or None if the store does not report them.
+    """
+
+    code = "unclear_refusal"
+
+    def __init__(self, message: str, *, indexes: Sequence[int] | None = None, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.indexes = indexes
