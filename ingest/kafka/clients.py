@@ -4,7 +4,7 @@ import logging
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Literal
 
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 from kafka import TopicPartition as KafkaTopicPartition
@@ -54,8 +54,14 @@ def admin_client(connection: KafkaConnection) -> KafkaAdminClient:
         return KafkaAdminClient(**options)
 
 
-def consumer(connection: KafkaConnection) -> KafkaConsumer:
-    """A consumer of committed records in any codec, without a group, that creates no topics."""
+def consumer(connection: KafkaConnection, *, out_of_range: Literal["earliest", "none"] = "earliest") -> KafkaConsumer:
+    """
+    A consumer of committed records in any codec, without a group, that creates no topics.
+
+    Args:
+        connection: of the cluster.
+        out_of_range: where it continues if the next record is gone; with "none" that is an error.
+    """
     read_all_codecs()
     with _connecting(connection) as options:
         return KafkaConsumer(
@@ -63,7 +69,7 @@ def consumer(connection: KafkaConnection) -> KafkaConsumer:
             group_id=None,
             enable_auto_commit=False,
             allow_auto_create_topics=False,
-            auto_offset_reset="earliest",
+            auto_offset_reset=out_of_range,
             isolation_level="read_committed",
             metrics_enabled=False,
         )

@@ -102,7 +102,7 @@ class TopicTail:
             client.assign(list(ends))
             for part, (begin, _) in ranges.items():
                 client.seek(partition_of(part), begin)
-            progress = _Progress()
+            progress = Progress()
             while ends:
                 with translating(what):
                     polled = _polled(client, what)
@@ -156,7 +156,7 @@ def _reading(topics: Collection[str]) -> str:
     return f"reading topic{'s' if len(topics) > 1 else ''} {names}"
 
 
-class _Progress:
+class Progress:
     """Detects that no position moves: a dead broker causes no error, but returns no records."""
 
     def __init__(self) -> None:
@@ -164,6 +164,7 @@ class _Progress:
         self._since_s = time.monotonic()
 
     def check(self, positions: dict[KafkaTopicPartition, int], what: str) -> None:
+        """Raise SourceUnavailableError if the positions have been the same for too long."""
         now_s = time.monotonic()
         if positions != self._positions:
             self._positions, self._since_s = positions, now_s
