@@ -214,11 +214,13 @@ class KafkaAdmin:
                 hint="allow DescribeConfigs on the topic",
             )
         found = {name: about["value"] for name, about in settings.items()}
+        decompressed = found.get("max.decompressed.message.bytes")
         return TopicSettings(
             max_message_bytes=min(int(found["max.message.bytes"]), MAX_REQUEST_BYTES),
             retention_ms=int(found.get("retention.ms", -1)),
             retention_bytes=int(found.get("retention.bytes", -1)),
             cleanup_policy=found.get("cleanup.policy", ""),
+            max_decompressed_bytes=None if decompressed is None else int(decompressed),
         )
 
     def earliest(self, topics: Sequence[str]) -> dict[TopicPartition, int]:

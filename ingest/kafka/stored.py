@@ -20,12 +20,14 @@ class TopicSettings(NamedTuple):
         retention_ms: age at which records are deleted; -1 for no limit.
         retention_bytes: size of a partition above which its oldest records are deleted; -1 for no limit.
         cleanup_policy: as in Kafka: "delete" by age and size, "compact" to the last record of each key.
+        max_decompressed_bytes: of one record when it is decompressed; None if the brokers do not know such a limit.
     """
 
     max_message_bytes: int
     retention_ms: int
     retention_bytes: int
     cleanup_policy: str
+    max_decompressed_bytes: int | None = None
 
     @property
     def is_compacted(self) -> bool:

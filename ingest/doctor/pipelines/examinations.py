@@ -126,6 +126,7 @@ def _source(pipeline: "Pipeline", connection: Connection, clusters: list[Cluster
         "group": partial(kafka.group, settings, name, subject=subject),
         "retention": partial(kafka.retention, settings, name, subject=subject),
         "record_size": partial(kafka.record_size, settings, subject=subject),
+        "decompressed_size": partial(kafka.decompressed_size, settings, subject=subject),
     }
     for check, run in runs.items():
         yield _of(check, subject, run, needs=(connection.kind.value,))

@@ -18,6 +18,10 @@ from ingest.kafka.settings import KafkaConnection
 from ingest.kafka.stored import TopicSettings
 from ingest.sources.kafka import KafkaSourceSettings, topics_of
 
+DECOMPRESSED_OVERHEAD_BYTES = 64 << 10
+"""Key, headers and lengths of a record beside its value."""
+_MAX_DECOMPRESSED = "max.decompressed.message.bytes"
+_WHY_DECOMPRESSED = "a record that is small in the log and larger than its memory ends Spark's JVM once"
 BATCH_OVERHEAD_BYTES = 68
 """Part of max.message.bytes, which limits a batch: 61 for a batch, and at least 7 for its only record."""
 
@@ -204,6 +208,56 @@ def rated_sizes(topics: Mapping[str, int], max_event_bytes: int, *, subject: str
         if limit - BATCH_OVERHEAD_BYTES > max_event_bytes
     )
     return Found(f"records of at most {size(max_event_bytes)}", findings)
+
+
+def decompressed_size(settings: KafkaSourceSettings, *, subject: str) -> Found | Skipped:
+    """Whether topics accept records that are small in the log and larger than an event may be."""
+    with KafkaAdmin(settings) as admin:
+        try:
+            limits = {topic: admin.settings(topic) for topic in topics_of(settings, admin)}
+        except SourceError as error:
+            if error.code != "access_denied":
+                raise
+            return Skipped(error.message)
+    sizes = {topic: limit.max_decompressed_bytes for topic, limit in limits.items()}
+    return rated_decompressed_sizes(sizes, settings.max_event_bytes, subject=subject)
+
+
+def rated_decompressed_sizes(topics: Mapping[str, int | None], max_event_bytes: int, *, subject: str) -> Found:
+    """max.decompressed.message.bytes of topics, compared with `max_event_bytes`."""
+    if topics and all(limit is None for limit in topics.values()):
+        finding = Finding(
+            "decompressed_size",
+            Severity.INFO,
+            "the brokers do not limit the size of a record when it is decompressed",
+            subject,
+            {"topics": len(topics)},
+            property=_MAX_DECOMPRESSED,
+            hint="brokers 4.2.2 and 4.4 know this setting; with others only producers that you trust should write",
+            why=_WHY_DECOMPRESSED,
+            docs=docs_of("decompressed_size"),
+        )
+        return Found(findings=(finding,))
+    most = max_event_bytes + DECOMPRESSED_OVERHEAD_BYTES
+    findings = tuple(
+        Finding(
+            "decompressed_size",
+            Severity.WARNING,
+            f'topic "{topic}" accepts records of {size(limit)} when they are decompressed, '
+            f"max_event_bytes is {size(max_event_bytes)}",
+            subject,
+            {"topic": topic, "max_decompressed_message_bytes": limit, "max_event_bytes": max_event_bytes},
+            property=_MAX_DECOMPRESSED,
+            value=str(most),
+            hint=f"'kafka-configs.sh --alter --entity-type topics --entity-name {topic} --add-config …'; records that "
+            "are there must not be larger",
+            why=_WHY_DECOMPRESSED,
+            docs=docs_of("decompressed_size"),
+        )
+        for topic, limit in topics.items()
+        if limit is not None and limit > most
+    )
+    return Found(f"records of at most {size(most)} when they are decompressed", findings)
 
 
 def read_topics(settings: KafkaSourceSettings) -> list[str]:

@@ -47,6 +47,7 @@ class Cluster:
     operations: ClassVar[list[str] | None] = ["READ", "WRITE", "DESCRIBE"]
     settings: ClassVar[dict[str, str]] = {
         "max.message.bytes": "1048588",
+        "max.decompressed.message.bytes": "1114112",
         "retention.ms": "604800000",
         "cleanup.policy": "delete",
     }
@@ -145,7 +146,7 @@ def test_everything_behind_a_file_is_checked_in_order(examined):
     assert passed["retention", "source"] == "20 unread records"
     assert passed["record_size", "source"] == "records of at most 1.00 MiB"
     order = [each["check"] for each in result.json["passed"]]
-    assert order[-12:] == [
+    assert order[-13:] == [
         "disk",
         "names",
         "ports",
@@ -158,11 +159,12 @@ def test_everything_behind_a_file_is_checked_in_order(examined):
         "group",
         "retention",
         "record_size",
+        "decompressed_size",
     ]
 
 
 def test_each_finding_links_to_a_section_of_the_guide(examined):
-    settings = {**Cluster.settings, "max.message.bytes": "2000000"}
+    settings = {**Cluster.settings, "max.message.bytes": "2000000", "max.decompressed.message.bytes": "2147483639"}
     result = examined(operations=["DESCRIBE"], young=90, version=(2, 0), settings=settings)
     headings = {
         line.removeprefix("### ").strip("`")
@@ -170,7 +172,9 @@ def test_each_finding_links_to_a_section_of_the_guide(examined):
         if line.startswith("### ")
     }
     docs = {each["docs"] for each in result.json["findings"]}
-    assert {f"{guide.GUIDE}#{check}" for check in ("topic_rights", "group", "retention", "record_size")} <= docs
+    assert {
+        f"{guide.GUIDE}#{check}" for check in ("topic_rights", "group", "retention", "record_size", "decompressed_size")
+    } <= docs
     assert {each.partition("#")[2] for each in docs} <= headings
     assert {each["check"] for each in result.json["passed"]} <= headings
 
@@ -215,7 +219,7 @@ def test_records_that_the_source_refuses_are_a_warning(examined):
 def test_settings_that_may_not_be_read_are_skipped(examined):
     skipped = {each["check"]: each["reason"] for each in examined(settings={}).json["skipped"]}
     reason = 'no permission to read the settings of topic "ticks"'
-    assert skipped == {"retention": reason, "record_size": reason}
+    assert skipped == dict.fromkeys(("retention", "record_size", "decompressed_size"), reason)
 
 
 def test_old_cluster_is_a_warning(examined):
@@ -241,7 +245,7 @@ def test_missing_topic_skips_what_depends_on_it(examined, ingest, folder, port):
     assert of_kafka(result) == {"source": ("error", 'no topic "tocks" in the cluster')}
     skipped = {each["check"]: each["reason"] for each in result.json["skipped"]}
     reason = 'check "source" of source of pipeline "p" failed'
-    assert skipped == dict.fromkeys(("topic_rights", "group", "retention", "record_size"), reason)
+    assert skipped == dict.fromkeys(("topic_rights", "group", "retention", "record_size", "decompressed_size"), reason)
 
 
 def test_dead_letter_topic_is_examined(examined, ingest, folder, port):

@@ -3,7 +3,7 @@
 import pytest
 
 from ingest.doctor.examination import Skipped
-from ingest.doctor.pipelines.kafka import rated_retention, rated_rights, rated_sizes
+from ingest.doctor.pipelines.kafka import rated_decompressed_sizes, rated_retention, rated_rights, rated_sizes
 from ingest.kafka.retention import Backlog
 from ingest.kafka.stored import TopicSettings
 
@@ -66,6 +66,27 @@ class TestRetention:
         backlog = Backlog(position=49, earliest=10, end=100, used=0.6, is_by_size=True)
         (finding,) = rated_retention("t", LIMITS, {("t", 3): backlog}, subject="p")
         assert (finding.property, finding.value) == ("retention.bytes", "10000")
+
+
+class TestDecompressedSize:
+    def test_limit_of_an_event_passes(self):
+        found = rated_decompressed_sizes({"t": MIB, "u": MIB + (64 << 10)}, MIB, subject="p")
+        assert (found.text, found.findings) == ("records of at most 1.06 MiB when they are decompressed", ())
+
+    def test_default_of_kafka_limits_nothing_and_is_a_warning(self):
+        found = rated_decompressed_sizes({"t": MIB, "u": 2147483639, "v": None}, MIB, subject="p")
+        (finding,) = found.findings
+        assert (finding.check, finding.severity.value, finding.numbers["topic"]) == (
+            "decompressed_size",
+            "warning",
+            "u",
+        )
+        assert (finding.property, finding.value) == ("max.decompressed.message.bytes", "1114112")
+
+    def test_brokers_without_the_setting_are_named_for_information(self):
+        (finding,) = rated_decompressed_sizes({"t": None, "u": None}, MIB, subject="p").findings
+        assert (finding.severity.value, finding.property) == ("info", "max.decompressed.message.bytes")
+        assert "brokers 4.2.2 and 4.4 know this setting" in finding.hint
 
 
 class TestRecordSize:
