@@ -38,10 +38,12 @@ _SKIPPED = {
     "not_in_batch": "their micro-batches were replays, into other tables; they are marked as replayed",
     "ran_again": "their records ran again in later micro-batches; they are marked as replayed",
     "superseded": "a later dead letter has the same place; they are marked as replayed",
+    "unread": "their record batches are not in the topic any more, or larger than max_decompressed_bytes of the source",
     "no_body": "the values of their records are not in the body store any more",
     "runs_again": "their micro-batch is not acknowledged, and runs their records again when the pipeline runs",
     "rolled_back": "their micro-batches were rolled back; 'ingest replay' runs these as a whole",
 }
+_KEPT = {"no_body", "unread"}  # reasons for which a dead letter could not run, and still should
 AllOption = Annotated[bool, typer.Option("--all", help="Include those that a replay has stored or dropped.")]
 
 
@@ -126,7 +128,7 @@ def show(
         ("batch", moment(dead_letter.batch_time_ms)),
         ("record", f"{record.topic}, partition {record.partition}, offset {record.offset}"),
         ("not read", "" if unread is None else f"from offset {record.offset:,} {_up_to(unread.end)}"),
-        ("events", "" if dead_letter.events == 1 else f"{dead_letter.events:,} failed alike; this is the first"),
+        ("events", _alike(dead_letter)),
         ("time", moment(record.timestamp_ms)),
         ("key", "" if record.key is None else readable(record.key)),
         *((f"header {name}", "" if value is None else readable(value)) for name, value in record.headers),
@@ -190,7 +192,6 @@ def replay(  # noqa: PLR0913 - the options of the command
     from ingest.clock import now_ms
     from ingest.dead_letters.replay import replay as run_again
     from ingest.dead_letters.replay import require
-    from ingest.dead_letters.replay_batches import SkipReason
     from ingest.durable import private_files
     from ingest.service.replay.dead_letter_replay import DeadLetterReplay
 
@@ -260,7 +261,7 @@ def replay(  # noqa: PLR0913 - the options of the command
                 f"replayed into all sinks, because no component has the name: {counts_of(report.renamed)}", "yellow"
             )
     out.next(f"ingest dead-letters list {target_of(file, configuration, pipeline)}")
-    if report.failed_again or report.published or report.cut or report.skipped[SkipReason.NO_BODY]:
+    if report.failed_again or report.published or report.cut or report.skipped.keys() & _KEPT:
         raise typer.Exit(1)
 
 
@@ -282,7 +283,7 @@ def _row(entry: "Entry") -> tuple[str, ...]:
     dead_letter = entry.dead_letter
     event = f"{dead_letter.record.topic}/{dead_letter.record.partition}/{dead_letter.record.offset}"
     if dead_letter.events > 1:
-        event += f" ({dead_letter.events:,} events)"
+        event += f" ({counted(dead_letter.events, 'event' if dead_letter.unread is None else 'record')})"
     if dead_letter.body is not None:
         event += f" ({dead_letter.body.length:,} bytes, body {dead_letter.body.id})"
     if dead_letter.unread is not None:
@@ -296,6 +297,15 @@ def _row(entry: "Entry") -> tuple[str, ...]:
         dead_letter.message,
         _replayed(entry),
     )
+
+
+def _alike(dead_letter: "DeadLetter") -> str:
+    """How many events or records the dead letter stands for, if it is not one."""
+    if dead_letter.events == 1:
+        return ""
+    if dead_letter.unread is not None:
+        return counted(dead_letter.events, "record")
+    return f"{dead_letter.events:,} failed alike; this is the first"
 
 
 def _up_to(end: int | None) -> str:

@@ -31,6 +31,8 @@ class SkipReason(StrEnum):
     """A later dead letter has the same place, of records that the source could not read; it is marked as replayed."""
     NO_BODY = "no_body"
     """The value of its record is not in the body store any more; it stays selectable."""
+    UNREAD = "unread"
+    """Its records can still not be read; it stays selectable."""
 
 
 @dataclass(frozen=True, slots=True)

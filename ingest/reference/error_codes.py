@@ -295,7 +295,7 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
     "record_batch_damaged": (api.SourceError, "A record batch of a topic cannot be decompressed."),
     "record_batch_too_large": (
         api.SourceError,
-        "A record batch of a topic takes too much memory when it is decompressed.",
+        "A record batch of a topic takes too much memory when it is decompressed; its records are in the topic only.",
     ),
     "record_too_large": (
         IngestError,

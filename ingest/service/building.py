@@ -14,6 +14,7 @@ from ingest.plan.plan import Plan
 from ingest.service.committers import committers_of
 from ingest.service.dead_letters.queues import dead_letter_queue
 from ingest.service.kafka.batches import batch_recorder
+from ingest.service.kafka.query_guard import QueryGuard
 from ingest.service.pipeline import LivePipeline
 from ingest.service.shared import Shared
 from ingest.service.sources import identity_of, open_source, restart_of
@@ -107,6 +108,7 @@ def build_pipeline(
             dead_letters=dead_letters,
             record=batch_recorder(shared.configuration, pipeline, checkpoint, opened),
             tables=tables,
+            guard=QueryGuard(checkpoint),
             every_s=every_s,
             jars=jars,
             opened=opened.pop_all(),

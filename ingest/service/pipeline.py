@@ -16,6 +16,8 @@ from ingest.pipeline.rate_limiter import RateLimiter
 from ingest.plan.codec import packed
 from ingest.plan.plan import Plan
 from ingest.service.dead_letters.queues import error_budget
+from ingest.service.kafka.quarantine import quarantine_of
+from ingest.service.kafka.query_guard import QueryGuard
 from ingest.service.lost_batches import withdraw_lost_batches
 from ingest.service.observer import PipelineObserver, Totals
 from ingest.service.shared import Shared
@@ -63,6 +65,7 @@ class LivePipeline:
         dead_letters: DeadLetterQueue,
         record: Callable[[int, int], None],
         tables: PipelineTables,
+        guard: QueryGuard,
         every_s: float,
         jars: Sequence[Path],
         opened: ExitStack,
@@ -77,6 +80,7 @@ class LivePipeline:
         self._dead_letters = dead_letters
         self._record = record
         self._tables = tables
+        self._guard = guard
         self._opened = opened
         self._session: Session | None = None
         self._query: PipelineQuery | None = None
@@ -139,6 +143,9 @@ class LivePipeline:
         self._refuse_older_state()
         self._checkpoint.check_locked()
         withdraw_lost_batches(self._checkpoint, self._times, self._tables, partial(self._dead_letters.publish, ()))
+        quarantine = quarantine_of(self._pipeline, session)
+        if quarantine is not None:
+            self._guard.start(quarantine)
         # only now: the checks above may refuse the checkpoint
         self._checkpoint.note_configuration(self._pipeline.fingerprint)
         query.start(frame, Trigger(once=self._shared.once, every_s=self.every_s))
@@ -177,6 +184,24 @@ class LivePipeline:
         Another driver has taken the checkpoint, or the source has lost data.
         """
         return self._checkpoint.lost() or self._source.data_loss()
+
+    @property
+    def has_checkpoint(self) -> bool:
+        """Whether a query has started at its checkpoint."""
+        return self._checkpoint.exists
+
+    def explains_death(self) -> tuple[str, int] | None:
+        """
+        Its name and the micro-batch that ended Spark's JVM, if its next start goes around what it was reading.
+
+        None also if that cannot be found out now; the log has the reason.
+        """
+        try:
+            batch_id = self._guard.explains_death()
+        except IngestError as error:
+            _log.error("it is unknown why Spark's JVM has ended", pipeline=self.name, reason=str(error))
+            return None
+        return None if batch_id is None else (self.name, batch_id)
 
     def unavailable(self) -> str | None:
         """Why the source has not answered for seconds, which Spark reports after minutes; None while it answers."""
@@ -233,6 +258,7 @@ class LivePipeline:
             sync_plan=self._checkpoint.sync_plan,
             needs_splits=self._plan.needs_splits,
             splits=self._source.splits,
+            guard=self._guard,
             max_tasks=max_tasks(session),
             limiter=RateLimiter(self._pipeline.max_rate),
             back_pressure=back_pressure,

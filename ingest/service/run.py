@@ -1,9 +1,9 @@
 """Runs a configuration as a service: opens what its pipelines share, and closes it in reverse order."""
 
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -40,14 +40,16 @@ from ingest.service.rewriting.body_sweep_schedule import BodySweepSchedule
 from ingest.service.rewriting.compaction_schedule import CompactionSchedule
 from ingest.service.shared import Shared
 from ingest.service.startup import build_pipelines
+from ingest.service.state_folders import checkpoint_folder
 from ingest.service.state_wait import StartStoppedError, StateWait
 from ingest.service.stores import SharedStores, refuse_cluster
-from ingest.service.supervisor import Supervisor
+from ingest.service.supervisor import JVM_LOST, Supervisor
 from ingest.service.systemd import ServiceManager
 from ingest.service.tables import OwnerOptions
-from ingest.spark.session import close_session, is_alive, is_submitted, max_tasks, open_session
+from ingest.spark.session import close_session, forget_java, is_alive, is_submitted, max_tasks, open_session
 from ingest.spark.signals import forward_signals
 from ingest.spark.state import java_properties, session_options, state_of
+from ingest.spark.streaming.checkpoint import Checkpoint
 from ingest.spark.streaming.reading import Session
 from ingest.spark.streaming.timed_caller import TimedCaller
 
@@ -85,17 +87,21 @@ class Outcome:
         errors: of the pipelines that failed.
         exit_code: 0, 130 after SIGINT, or that of the first error.
         paused: names of the pipelines that are paused.
+        explained: pipelines and their micro-batches that have ended Spark's JVM, and that the next start goes around.
     """
 
     totals: Mapping[str, Totals]
     errors: Sequence[BaseException]
     exit_code: int
     paused: Sequence[str] = ()
+    explained: frozenset[tuple[str, int]] = frozenset()
 
 
 def run(configuration: Configuration, catalog: Catalog, options: RunOptions, stop: Stop) -> Outcome:
     """
     Run all pipelines until they end or a stop is requested; if one cannot start, the others still run.
+
+    If Spark's JVM dies and a start goes around what it was reading, Spark is started again, once for each micro-batch.
 
     Raises:
         ConfigError: the configuration or the options are invalid; nothing was read.
@@ -105,12 +111,35 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
     recovery = _recovery()
     if is_submitted():
         forward_signals(stop.forwarded)
+    totals: dict[str, Totals] = {}
+    explained: frozenset[tuple[str, int]] = frozenset()
+    while True:
+        outcome = _run(configuration, catalog, options, stop, recovery, totals)
+        if outcome.explained <= explained or stop.requested.is_set():
+            return outcome
+        explained |= outcome.explained
+        _log.warning("Spark is started again, without what has ended its Java process", batches=sorted(explained))
+        forget_java()
+        # the others resume at their checkpoints
+        is_new = any(not Checkpoint(checkpoint_folder(configuration, name)).exists for name in configuration.pipelines)
+        options = options if is_new else replace(options, start_from=None)
+
+
+def _run(
+    configuration: Configuration,
+    catalog: Catalog,
+    options: RunOptions,
+    stop: Stop,
+    recovery: Callable[[], None],
+    totals: dict[str, Totals],
+) -> Outcome:
+    """As `run`, with one JVM; `totals` are those of the runs before."""
     state = _state(configuration, stop)
     if state is None:
         return _stopped(configuration, stop)
     plans = {name: plan_of(configuration, pipeline, catalog) for name, pipeline in configuration.pipelines.items()}
     with ExitStack() as opened:
-        shared = _shared(configuration, catalog, plans, options, opened)
+        shared = _shared(configuration, catalog, plans, options, opened, totals)
         wait = StateWait(state, stop, shared.health, once=options.once)
         try:
             place = configuration.path if configuration.path == "<stdin>" else str(Path(configuration.path).absolute())
@@ -174,8 +203,17 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
         recovery()
         failed = supervisor.run()
         errors = [*unbuilt.values(), *failed]
-        totals = {name: Totals() for name in plans} | shared.totals
-        return Outcome(totals, errors, _exit_code(errors, stop), list(filter(control.is_paused, totals)))
+        ended = {name: Totals() for name in plans} | shared.totals
+        paused = list(filter(control.is_paused, ended))
+        return Outcome(ended, errors, _exit_code(errors, stop), paused, _explained(supervisor.pipelines, failed))
+
+
+def _explained(pipelines: Iterable[LivePipeline], errors: Iterable[BaseException]) -> frozenset[tuple[str, int]]:
+    """As of `Outcome`; nothing if another program starts Spark or this service again."""
+    is_lost = any(isinstance(error, IngestError) and error.code == JVM_LOST for error in errors)
+    if not is_lost or is_submitted() or ServiceManager.is_in(os.environ):
+        return frozenset()
+    return frozenset(found for pipeline in pipelines if (found := pipeline.explains_death()) is not None)
 
 
 def _state(configuration: Configuration, stop: Stop) -> StatePath | None:
@@ -190,7 +228,12 @@ def _state(configuration: Configuration, stop: Stop) -> StatePath | None:
 
 
 def _shared(
-    configuration: Configuration, catalog: Catalog, plans: Mapping[str, Plan], options: RunOptions, opened: ExitStack
+    configuration: Configuration,
+    catalog: Catalog,
+    plans: Mapping[str, Plan],
+    options: RunOptions,
+    opened: ExitStack,
+    totals: dict[str, Totals],
 ) -> Shared:
     hide = configuration.masks.hide
     activity = Activity(mask=hide)
@@ -212,6 +255,7 @@ def _shared(
         options.once,
         options.follow,
         options.owner,
+        totals,
     )
 
 

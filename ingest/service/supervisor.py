@@ -28,6 +28,7 @@ TASKS_SLOW_S = 20.0  # tasks that outlive their pipeline for longer are reported
 START_STOP_S = 5.0  # on a stop, time for starts that have not returned
 CLOCK_STEP_S = 5.0  # a clock set back by less is a correction, such as NTP makes
 BLOCKED_STOP_S = 2.0  # on a stop, time for a blocked batch, which probably cannot finish
+JVM_LOST = "jvm_lost"  # code of the error of all pipelines when Spark's JVM has ended
 
 _log = logger(__name__)
 
@@ -88,7 +89,7 @@ class Supervisor:
             if not self._is_alive():
                 error = IngestError(
                     "the Java process of Spark has ended",
-                    code="jvm_lost",
+                    code=JVM_LOST,
                     hint="start the service again: unacknowledged batches are repeated; its log shows the reason",
                 )
                 for member in self._members:

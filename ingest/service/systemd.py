@@ -48,6 +48,11 @@ class ServiceManager:
         is_given = limit_us.isascii() and limit_us.isdecimal() and int(limit_us) > 0
         return cls(address, int(limit_us) / 1_000_000 if is_given and is_ours else None)
 
+    @classmethod
+    def is_in(cls, environment: Mapping[str, str]) -> bool:
+        """Whether the environment names a service manager, which starts a service again that has failed."""
+        return bool(environment.get(_SOCKET))
+
     def ready(self) -> None:
         """
         The start is complete: Spark runs, the endpoint serves, and the start of every pipeline has begun.

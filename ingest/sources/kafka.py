@@ -19,6 +19,7 @@ from pydantic_core import PydanticCustomError
 
 from ingest.api import ByteSize, Decoding, Format, NotFoundError, SourceSettings, Tombstones, option
 from ingest.api.source import MAX_EVENT_BYTES
+from ingest.kafka.codecs import MAX_BATCH_BYTES
 from ingest.kafka.settings import KafkaConnection
 
 if TYPE_CHECKING:
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _MAX_OFFSET = 2**63 - 1
+DEFAULT_MEMORY_BYTES = 1 << 30  # Spark's default for each of its JVMs
+PART_OF_MEMORY = 8
+"""Of the memory of a JVM that one record batch may take: it is there up to five times, and other tasks read too."""
 
 Offsets = dict[str, dict[int, int]]
 """topic -> partition -> offset of the first event to read."""
@@ -148,6 +152,14 @@ class KafkaSourceSettings(KafkaConnection, SourceSettings):
         "Maximum number of events in one micro-batch; a restart repeats at most one micro-batch.", default=200_000, ge=1
     )
     max_event_bytes: ByteSize = option("A record with a larger value fails.", default="1MiB", ge=1, le=MAX_EVENT_BYTES)
+    max_decompressed_bytes: ByteSize | None = option(
+        "If Spark's JVM has died, a compressed record batch with more bytes is not read, and becomes a dead letter. An "
+        "eighth of the memory of Spark's JVM when left out, at most 256 MiB.",
+        default=None,
+        example="64MiB",
+        ge=1,
+        le=MAX_BATCH_BYTES,
+    )
     format: Format = option("How a value holds an event: raw, json or flume_avro.", default="raw", strict=False)
     tombstones: Tombstones = option(
         "Records without a value: drop, error, or delete the row their key names.", default="drop", strict=False
@@ -227,6 +239,13 @@ class KafkaSourceSettings(KafkaConnection, SourceSettings):
     def java_properties(self) -> dict[str, str]:
         """The system properties that the security options need."""
         return self.security.java_properties()
+
+
+def max_decompressed_bytes(settings: KafkaSourceSettings, memory_bytes: int) -> int:
+    """The decompressed size above which a record batch is left out, for a JVM with this memory."""
+    if settings.max_decompressed_bytes is not None:
+        return settings.max_decompressed_bytes
+    return min(memory_bytes // PART_OF_MEMORY, MAX_BATCH_BYTES)
 
 
 def topics_of(settings: KafkaSourceSettings, admin: "KafkaAdmin") -> list[str]:

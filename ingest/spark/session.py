@@ -94,6 +94,14 @@ def max_tasks(session: SparkSession) -> int | None:
     return context.defaultParallelism if str(context.master).startswith("local") else None
 
 
+def task_memory_bytes(session: SparkSession) -> int:
+    """The heap of the JVMs in which tasks run: of the driver's, or of each executor on a cluster."""
+    context: Any = session.sparkContext  # PySpark has no public API for this
+    if str(context.master).startswith("local"):
+        return int(context._jvm.java.lang.Runtime.getRuntime().maxMemory())  # noqa: SLF001
+    return int(context._jsc.sc().executorMemory()) << 20  # noqa: SLF001
+
+
 def has_jars(session: SparkSession, jars: Iterable[Path]) -> bool:
     """Whether a session that `open_session` has opened was given these jars."""
     given = session.sparkContext.getConf().get("spark.jars", "") or ""
@@ -146,6 +154,16 @@ def close_session(session: SparkSession) -> None:
     thread.join(STOP_S)
     if thread.is_alive():
         _kill_java(context)
+
+
+def forget_java() -> None:
+    """Let the next session of this process start a JVM; the one of the last session has ended."""
+    gateway: Any = SparkContext._gateway  # noqa: SLF001 - PySpark keeps a JVM for ever; there is no public way
+    if gateway is not None:
+        with contextlib.suppress(*JVM_GONE):
+            gateway.shutdown()
+    SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None  # noqa: SLF001
+    SparkSession._instantiatedSession = SparkSession._activeSession = None  # noqa: SLF001
 
 
 def _kill_java(context: SparkContext | type[SparkContext]) -> None:

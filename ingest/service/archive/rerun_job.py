@@ -17,6 +17,7 @@ from ingest.receipt import Counts
 from ingest.service.archived_tables import ArchiveSink
 from ingest.service.dead_letters.queues import error_budget
 from ingest.service.kafka.positions import splits_of
+from ingest.service.kafka.quarantine import Quarantine
 from ingest.service.offsets import kafka_source_of
 from ingest.service.replay.host import OwnProcess
 from ingest.service.replay.plan import ReplayBatch
@@ -73,6 +74,7 @@ class RerunJob:
             opened.callback(committer.close)
         host = OwnProcess(configuration)
         self._session = host.session(pipeline.name, self._source, {}, opened)
+        self._quarantine = Quarantine(pipeline, self._source, self._session)
         opened.enter_context(JobGroup(self._session, f"archive rerun {pipeline.name}"))
         self._job = Job(
             pipeline=pipeline.name,
@@ -96,7 +98,8 @@ class RerunJob:
             IngestError: their rows cannot be written, or too many records fail; the batch may have a part of the rows.
         """
         frame = read_kafka_ranges(self._session, self._source, batch.ranges)
-        self._job.run_batch(frame, batch.number, batch.time_ms, batch.name, partial(splits_of, batch.ranges))
+        splits, guard = partial(splits_of, batch.ranges), self._quarantine.guard(batch.ranges)
+        self._job.run_batch(frame, batch.number, batch.time_ms, batch.name, splits, guard)
 
     def running(self) -> None:
         """Nothing: `durable` says so."""

@@ -1,11 +1,25 @@
 """Records that a source could not read, read again for a replay of their dead letters."""
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import closing
+from functools import partial
 
-from ingest.api import ConflictError, Record, RecordPlace, SourceSettings, SourceUnavailableError, UnreadError
+from ingest.api import (
+    ConflictError,
+    NotFoundError,
+    PositionLostError,
+    Record,
+    RecordPlace,
+    SourceSettings,
+    SourceUnavailableError,
+    UnreadError,
+)
 from ingest.dead_letters.envelope import UnreadRange
+from ingest.kafka.large_batches import decompressed_size
+from ingest.kafka.record_batches import RecordBatch, record_batches
 from ingest.sources.files import FilesSourceSettings
+from ingest.sources.kafka import KafkaSourceSettings, max_decompressed_bytes
 from ingest.sources.lines import PARTITION, UnreadableFileError, check_readable, files_at, lines_of
 from ingest.sources.unread import unread_record
 
@@ -21,7 +35,28 @@ def read_again_from(source: SourceSettings) -> ReadAgain:
     """Reads records of a source again."""
     if isinstance(source, FilesSourceSettings):
         return _FileLines(source)
+    if isinstance(source, KafkaSourceSettings):
+        return partial(_batch_records, source)
     return _refuse
+
+
+def can_read_again(source: SourceSettings, record: Record, unread: UnreadRange, memory_bytes: int) -> bool:
+    """
+    Whether the record batches of a dead letter are in the topic, and not too large for a JVM with this memory.
+
+    Of another source than Kafka True: it says so when it reads.
+
+    Raises:
+        SourceUnavailableError: the cluster does not answer.
+    """
+    if not isinstance(source, KafkaSourceSettings):
+        return True
+    limit = max_decompressed_bytes(source, memory_bytes)
+    try:
+        with closing(_batches(source, record, unread)) as batches:
+            return all(decompressed_size(batch, limit) <= limit for batch in batches)
+    except (PositionLostError, NotFoundError):
+        return False
 
 
 class SinksByRange(Mapping[RecordPlace, frozenset[str]]):
@@ -81,6 +116,20 @@ class _FileLines:
         if path not in dict(files_at(self._path)):
             raise UnreadableFileError(f'"{path}" is not there, or no file of the source', code="removed_file")
         check_readable(path)
+
+
+def _batch_records(source: KafkaSourceSettings, record: Record, unread: UnreadRange) -> Iterator[Record]:
+    """The records of record batches, those of one at a time in memory."""
+    with closing(_batches(source, record, unread)) as batches:
+        for batch in batches:
+            for each in batch.decompressed():
+                if record.offset <= each.offset and (unread.end is None or each.offset < unread.end):
+                    yield each
+
+
+def _batches(source: KafkaSourceSettings, record: Record, unread: UnreadRange) -> Generator[RecordBatch]:
+    end = record.offset + 1 if unread.end is None else unread.end
+    return record_batches(source, {(record.topic, record.partition): (record.offset, end)})
 
 
 def _refuse(record: Record, _unread: UnreadRange) -> Iterator[Record]:

@@ -23,14 +23,14 @@ from ingest.receipt import Counts
 from ingest.service.committers import committers_of
 from ingest.service.dead_letters.bodies import OpenDeadLetterBodies, RecordsWithValues
 from ingest.service.dead_letters.queues import components_of
-from ingest.service.dead_letters.unread import SinksByRange, read_again_from
+from ingest.service.dead_letters.unread import SinksByRange, can_read_again, read_again_from
 from ingest.service.replay.later_runs import LaterRuns
 from ingest.service.replay.update_replay import UpdateReplay
 from ingest.service.replay_lock import replay_lock
 from ingest.service.state_folders import batch_log_folder, checkpoint_folder
 from ingest.service.stores import driver_stores
 from ingest.service.tables import owned_tables
-from ingest.sources.kafka import KafkaSourceSettings
+from ingest.sources.kafka import DEFAULT_MEMORY_BYTES, KafkaSourceSettings
 from ingest.spark.streaming.batch_log import BatchLog
 from ingest.spark.streaming.checkpoint import Checkpoint
 from sinks.rewriting.rolled_back import Interval, is_in, rolled_back
@@ -188,12 +188,14 @@ class DeadLetterReplay:
         """
         Why a dead letter of an acknowledged micro-batch does not run; None if it runs.
 
-        Each of its sinks would count its record a second time, or the body store does not have the value of its record.
+        Each of its sinks would count its record a second time, the body store does not have the value of its record, or
+        its record batch is still too large.
         The dead letters of a micro-batch are asked before it runs.
 
         Raises:
             ConflictError: the batch log no longer has its micro-batch, so it is unknown whether the record ran again.
             StoreError: the store of the value is unavailable.
+            SourceUnavailableError: the cluster of its record batch does not answer.
         """
         dead_letter = entry.dead_letter
         if self._read_ms != dead_letter.batch_time_ms:
@@ -206,8 +208,17 @@ class DeadLetterReplay:
         sinks = frozenset([dead_letter.component]) if alone else components.sinks
         reasons = self._skip_reasons(dead_letter.record.place, sinks, dead_letter.batch_time_ms)
         if reasons.keys() != sinks or None in reasons.values():
-            return None if self._bodies.keep(entry) else SkipReason.NO_BODY
+            if not self._bodies.keep(entry):
+                return SkipReason.NO_BODY
+            return None if self._can_read(dead_letter) else SkipReason.UNREAD
         return max(reason for reason in reasons.values() if reason is not None)
+
+    def _can_read(self, dead_letter: DeadLetter) -> bool:
+        """Whether its record, or the records of its place, can be read."""
+        memory_bytes = self._configuration.spark.driver_memory or DEFAULT_MEMORY_BYTES
+        unread = dead_letter.unread
+        settings = self._pipeline.source.settings
+        return unread is None or can_read_again(settings, dead_letter.record, unread, memory_bytes)
 
     def _skip_reasons(
         self, place: RecordPlace, sinks: frozenset[str], batch_time_ms: int

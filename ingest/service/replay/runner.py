@@ -17,6 +17,7 @@ from ingest.service.committers import committers_of
 from ingest.service.dead_letters.bodies import DeadLetterPublication, OpenDeadLetterBodies
 from ingest.service.dead_letters.queues import components_of, dead_letter_queue, error_budget
 from ingest.service.kafka.positions import splits_of
+from ingest.service.kafka.quarantine import Quarantine
 from ingest.service.offsets import kafka_source_of
 from ingest.service.replay.host import ReplayHost
 from ingest.service.replay.plan import ReplayBatch
@@ -86,6 +87,7 @@ class ReplayRunner:
         components = components_of(plan)
         self._settings = kafka_source_of(pipeline)
         self._session = host.session(pipeline.name, self._settings, stores, opened)
+        self._quarantine = Quarantine(pipeline, self._settings, self._session)
         self._group = JobGroup(self._session, f"replay {pipeline.name}")
         opened.enter_context(self._group)
         cancelled = CancelledTasks(self._session)
@@ -126,7 +128,8 @@ class ReplayRunner:
         frame = read_kafka_ranges(self._session, self._settings, batch.ranges)
 
         def write(time_ms: int) -> None:
-            self._job.run_batch(frame, batch.number, time_ms, batch.name, partial(splits_of, batch.ranges))
+            splits, guard = partial(splits_of, batch.ranges), self._quarantine.guard(batch.ranges)
+            self._job.run_batch(frame, batch.number, time_ms, batch.name, splits, guard)
 
         def write_again(_time_ms: int) -> None:
             # only the changes have a new time

@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import TypeVar
 
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
@@ -32,6 +32,7 @@ from ingest.spark.errors import translated
 from ingest.spark.streaming.batch_observer import BatchObserver
 from ingest.spark.streaming.batch_time import BatchTimes
 from ingest.spark.streaming.busy_time import BusyTime
+from ingest.spark.streaming.guard import Guard, Guarded, unguarded
 from ingest.spark.streaming.rows import RECEIPT_SCHEMA
 from ingest.spark.streaming.worker import process
 
@@ -70,14 +71,14 @@ class Job(LoopHost):
             error that is not STOP.
         observer: receives the progress.
         record: logs a durable batch, given its number and time, before it is acknowledged; retried in the same way.
-        is_complete: whether all that a batch of the query writes is known to be durable, given its number and time, so
-            that it is acknowledged without running.
+        is_complete: whether a batch of the query, given its number and time, is durable and need not run.
         check_owner: checks that no other driver has taken the pipeline, before each attempt, each call of a committer,
             of `publish` and of `record`, and each acknowledgement; retried in the same way, so the batch waits for a
             file system that does not answer.
         sync_plan: makes the plan of a batch durable, before its time is chosen.
         needs_splits: whether a destination needs the ranks of the splits, as `Plan.needs_splits`.
         splits: see `Source.splits`; for the batches of a query.
+        guard: given the number of a batch, as `ingest.spark.streaming.guard.Guard`; for the batches of a query.
         max_tasks: number of tasks to which the partitions of a batch are coalesced, since even a small task costs
             40 ms; None for one task for each partition.
         limiter: delays micro-batches, so that they observe a maximum rate; None without one.
@@ -108,6 +109,7 @@ class Job(LoopHost):
         is_complete: Callable[[int, int], bool] = lambda _batch_id, _batch_time_ms: False,
         needs_splits: bool = False,
         splits: Callable[[int], Iterable[RecordPlace] | None] = lambda _batch_id: None,
+        guard: Callable[[int, int, bool], Guarded | None] = lambda _batch_id, _batch_time_ms, _has_failed: None,
         task_name: str | None = None,
         max_tasks: int | None = None,
         limiter: RateLimiter | None = None,
@@ -130,6 +132,7 @@ class Job(LoopHost):
         self._sync_plan = sync_plan
         self._needs_splits = needs_splits
         self._splits = splits
+        self._guard_of_query = guard
         self._max_tasks = max_tasks
         self._limiter = limiter or RateLimiter(None)
         self._back_pressure = back_pressure or BackPressure()
@@ -151,6 +154,7 @@ class Job(LoopHost):
         self.idle.set()
         self.failure: Exception | None = None
         self._frame: DataFrame | None = None
+        self._guarded: Guarded | None = None
 
     def restarted(self) -> "Job":
         """
@@ -208,7 +212,8 @@ class Job(LoopHost):
                     _log.info("the batch was complete before the restart", pipeline=self._pipeline, batch=batch_id)
                     self.finished_batch = batch_id
                 else:
-                    self.run_batch(frame, batch_id, batch_time_ms, name, partial(self._splits, batch_id))
+                    by_number = partial(self._splits, batch_id), partial(self._guard_of_query, batch_id)
+                    self.run_batch(frame, batch_id, batch_time_ms, name, *by_number)
         except IngestError as error:
             # Spark passes on only the text of an exception, so the error itself is stored here
             self.failure = error
@@ -232,6 +237,7 @@ class Job(LoopHost):
         batch_time_ms: int,
         name: str,
         splits: Callable[[], Iterable[RecordPlace] | None],
+        guard: Guard = unguarded,
     ) -> None:
         """
         Run one micro-batch until its rows, its dead letters and its entry in the batch log are durable.
@@ -242,6 +248,7 @@ class Job(LoopHost):
             batch_time_ms: the batch time.
             name: see `ingest.api.Batch`.
             splits: returns the first place of each split, as `Source.splits`; called if a destination needs the ranks.
+            guard: replaces the frame if it cannot be read as it is.
 
         Raises:
             ConfigError: a destination needs the ranks, and the source cannot compute the splits.
@@ -258,7 +265,8 @@ class Job(LoopHost):
             max_failures=self._error_budget.max_failures(batch_time_ms),
             splits=self._ranked(splits) if self._needs_splits else (),
         )
-        self._frame = frame
+        self._frame, self._guard = frame, partial(guard, batch_time_ms)
+        self._guarded = self.until_possible(partial(self._guard, False))
         counts, dead_letters = run_until_durable(
             micro_batch,
             self._committers,
@@ -266,6 +274,9 @@ class Job(LoopHost):
             on_attempt=self._attempted,
             check=partial(self._check, batch_time_ms),
         )
+        if (guarded := self._guarded) is not None:
+            counts.add(guarded.counts)
+            dead_letters += guarded.dead_letters
         self._check_not_stopping()
         self._observer.running()
         self.until_possible(partial(self._publish, dead_letters, batch_id, batch_time_ms))
@@ -316,15 +327,15 @@ class Job(LoopHost):
         self._check_not_stopping()
         self._confirm_owner()
         task = partial(process, self._task_name, self._plan, current_level().value, spec)
-        frame = self._frame
-        if frame is None:
-            raise LifecycleError("tasks run only within a batch")
         max_tasks = 1 if on_one_slot else self._max_tasks
-        if max_tasks is not None:
-            frame = frame.coalesce(max_tasks)
         waits = retries = 0
         while True:
             started = self._clock()
+            frame = self._frame if self._guarded is None else self._guarded.frame
+            if frame is None:
+                raise LifecycleError("tasks run only within a batch")
+            if max_tasks is not None:
+                frame = frame.coalesce(max_tasks)
             try:
                 with self._stage(), self._watched():
                     rows = frame.mapInArrow(task, RECEIPT_SCHEMA).collect()
@@ -345,6 +356,8 @@ class Job(LoopHost):
                 # Spark's own log of failed tasks is off
                 _log.warning("a Spark job failed", pipeline=self._pipeline, retry=retries, reason=str(error))
                 self.blocked("job_failed", f"a Spark job failed, retry {retries} of {JOB_RETRIES}", retries)
+                if self._guarded is None and isinstance(error, PySparkException | Py4JJavaError):  # the JVM lives
+                    self._guarded = self.until_possible(partial(self._guard, True))
             else:
                 self._check_not_stopping()
                 self._tasks_s = self._clock() - started

@@ -15,6 +15,17 @@ ARROW_ROWS, ARROW_BYTES = 10_000, 8 << 20
 """Maximum rows and bytes of one Arrow batch, which a worker holds in memory as a whole."""
 RECEIPT_SCHEMA = "kind string, payload binary"
 
+_TYPES = (
+    pa.string(),
+    pa.int32(),
+    pa.int64(),
+    pa.binary(),
+    pa.binary(),
+    pa.int64(),
+    pa.list_(pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])),
+)
+"""Of the columns, as Arrow has those of RECORD_SCHEMA."""
+
 _record = partial(tuple.__new__, Record)
 """`Record._make` without its call of Python code."""
 _ROWS_PER_BATCH = 1_000  # dead letters of 1 MiB, the default limit of an event, stay far below Arrow's 2 GiB
@@ -37,6 +48,25 @@ def records_of(batches: Iterable[pa.RecordBatch]) -> Iterator[Record]:
                 strict=True,
             ),
         )
+
+
+def arrow_of(records: Iterable[Record]) -> Iterator[pa.RecordBatch]:
+    """Records as batches with the columns of a record, bounded by rows and bytes."""
+    rows: list[Record] = []
+    size = 0
+    for record in records:
+        rows.append(record)
+        size += len(record.key or b"") + len(record.value or b"")
+        if len(rows) == ARROW_ROWS or size >= ARROW_BYTES:
+            yield _of_records(rows)
+            rows, size = [], 0
+    if rows:
+        yield _of_records(rows)
+
+
+def _of_records(rows: list[Record]) -> pa.RecordBatch:
+    columns = zip(zip(*rows, strict=True), _TYPES, strict=True)
+    return pa.RecordBatch.from_arrays([pa.array(column, type_) for column, type_ in columns], names=COLUMNS)
 
 
 def rows_of(receipt: Receipt) -> Iterator[pa.RecordBatch]:

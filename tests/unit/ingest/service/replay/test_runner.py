@@ -1,6 +1,7 @@
 """How a replay reports what blocks it."""
 
 from collections.abc import Callable, Iterable
+from types import SimpleNamespace
 
 import pytest
 
@@ -17,9 +18,15 @@ class Job:
         self.observer = observer
 
     def run_batch(
-        self, frame: object, number: int, time_ms: int, name: str, splits: Callable[[], Iterable[RecordPlace]]
+        self,
+        frame: object,
+        number: int,
+        time_ms: int,
+        name: str,
+        splits: Callable[[], Iterable[RecordPlace]],
+        guard: object,
     ) -> None:
-        self.splits = list(splits())
+        self.splits, self.guard = list(splits()), guard
         self.ran = (frame, number, time_ms, name)
 
     def until_possible(self, action: Callable[[], int]) -> int:
@@ -41,6 +48,7 @@ def test_splits_of_a_batch_are_its_ranges(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(replay_runner, "read_kafka_ranges", lambda *arguments: ("frame", *arguments))
     runner = ReplayRunner.__new__(ReplayRunner)  # without Spark
     runner._session, runner._settings, runner._updates = "session", "settings", None  # type: ignore[assignment]
+    runner._quarantine = SimpleNamespace(guard=sorted)  # type: ignore[assignment]
     runner._observer = _Observer("p", lambda _reason: None)
     runner._job = job = Job(runner._observer)  # type: ignore[assignment]
     runner.run(ReplayBatch(BatchKind.WHOLE, 7, 1_000, ranges))
@@ -48,3 +56,4 @@ def test_splits_of_a_batch_are_its_ranges(monkeypatch: pytest.MonkeyPatch):
     frame, number, time_ms, name = job.ran
     assert (frame, number, time_ms) == (("frame", "session", "settings", ranges), 7, 1_000)
     assert "1000" in name
+    assert job.guard == [("t", 0), ("t", 1)]

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pytest
 from py4j.protocol import Py4JNetworkError
+from pyspark.errors import PySparkException
 
 from decorators.lookup import Lookup
 from decorators.split import Split
@@ -29,6 +30,7 @@ from ingest.api import (
     Record,
     RecordPlace,
     Scan,
+    SourceUnavailableError,
     Store,
     StoreUnavailableError,
     TableSpec,
@@ -48,6 +50,7 @@ from ingest.spark.streaming import job as job_module
 from ingest.spark.streaming import worker
 from ingest.spark.streaming.batch_time import BatchTimes
 from ingest.spark.streaming.checkpoint import Checkpoint
+from ingest.spark.streaming.guard import Guarded
 from ingest.spark.streaming.job import AbandonedError, BatchFailedError, Job
 from ingest.spark.streaming.query import PipelineQuery, Trigger
 from ingest.spark.streaming.rows import RECEIPT_SCHEMA, rows_of
@@ -236,6 +239,7 @@ class Bench:
         self.check_owner: Callable[[], None] = lambda: None
         self.needs_splits = False
         self.splits: Callable[[int], Iterable[RecordPlace] | None] = lambda _batch_id: None
+        self.guard: Callable[[int, int, bool], Guarded | None] = lambda *_arguments: None
         self.limiter = RateLimiter(None)
         self.back_pressure = BackPressure()
         self.job = self.job_of(self.plan)
@@ -262,6 +266,7 @@ class Bench:
             check_owner=self.check_owner,
             needs_splits=self.needs_splits,
             splits=self.splits,
+            guard=self.guard,
             max_tasks=self.max_tasks,
             limiter=self.limiter,
             back_pressure=self.back_pressure,
@@ -316,6 +321,75 @@ def test_batch_is_logged_after_its_dead_letters_and_before_it_is_acknowledged(tm
     assert logged == [(7, 5_000, 1, [b"a", b"b"])]
 
 
+def guarded(*left: Record, count: int) -> Guarded:
+    """What runs in place of a micro-batch: some of its records, and one dead letter for the others."""
+    return Guarded(
+        Frame([list(left)]), (b"place",), Counts(records=count, read=count, dead_lettered=Counter(too_large=count))
+    )  # type: ignore[arg-type] # a frame without Spark
+
+
+def test_guarded_batch_reads_only_what_is_left_and_has_the_dead_letters_of_the_rest(tmp_path: Path):
+    bench = Bench(tmp_path, allowed_failures=0.1)  # the rest counts as no failure of the pipeline
+    calls: list[tuple[int, int, bool]] = []
+    totals: list[Counts] = []
+
+    def guard(batch_id: int, batch_time_ms: int, has_failed: bool) -> Guarded:
+        calls.append((batch_id, batch_time_ms, has_failed))
+        return guarded(records(*TICK)[0], count=1)
+
+    bench.guard = guard
+    bench.observer.durable = lambda _id, _time, counts, _s: totals.append(counts)  # type: ignore[method-assign]
+    frame = Frame([records(*TICK)])
+    bench.job_of(bench.plan).on_batch(frame, 7)
+    assert (bench.keys(), bench.published, frame.attempts) == ([b"a"], [([b"place"], 7)], 0)
+    assert calls == [(7, 5_000, False)]
+    assert (totals[0].records, totals[0].read, totals[0].stored) == (2, 2, 1)
+    assert totals[0].dead_lettered == {"too_large": 1}
+
+
+def test_batch_is_guarded_when_its_job_has_failed_and_java_lives(tmp_path: Path):
+    bench = Bench(tmp_path)
+    calls: list[bool] = []
+
+    def guard(_batch_id: int, _batch_time_ms: int, has_failed: bool) -> Guarded | None:
+        calls.append(has_failed)
+        return guarded(records(*TICK)[1], count=1) if has_failed else None
+
+    def fail(_attempt: int) -> None:
+        raise PySparkException("ExecutorLostFailure: the executor has ended")
+
+    bench.guard = guard
+    bench.job_of(bench.plan).on_batch(Frame([records(*TICK)], before=fail), 7)
+    assert (bench.keys(), bench.published, calls) == ([b"b"], [([b"place"], 7)], [False, True])
+
+
+def test_batch_is_not_guarded_when_java_is_gone(tmp_path: Path):
+    bench = Bench(tmp_path)
+    calls: list[bool] = []
+    bench.guard = lambda _batch_id, _batch_time_ms, has_failed: calls.append(has_failed)
+
+    def fail(_attempt: int) -> None:
+        raise Py4JNetworkError("Answer from Java side is empty")
+
+    with pytest.raises(BatchFailedError):
+        bench.job_of(bench.plan).on_batch(Frame([records(*TICK)], before=fail), 7)
+    assert calls == [False]
+
+
+def test_guard_that_cannot_read_the_topic_blocks_the_batch_until_it_can(tmp_path: Path):
+    bench = Bench(tmp_path)
+    failures = [SourceUnavailableError("no broker answers")]
+
+    def guard(*_arguments: object) -> None:
+        if failures:
+            raise failures.pop()
+
+    bench.guard = guard
+    bench.job_of(bench.plan).on_batch(Frame([records(*TICK)]), 7)
+    assert bench.observer.reported[0] == "source_unavailable"
+    assert bench.keys() == [b"a", b"b"]
+
+
 class Owner:
     """Counts the checks of the checkpoint's lock; another driver takes over before check `loses_at`."""
 
@@ -332,8 +406,8 @@ class Owner:
 @pytest.mark.parametrize(
     ("loses_at", "times", "stored", "published", "logged"),
     [
-        *((1, 0, 0, 0, 0), (2, 1, 0, 0, 0), (3, 1, 0, 0, 0), (4, 1, 0, 0, 0), (5, 1, 0, 0, 0)),
-        *((6, 1, 2, 0, 0), (7, 1, 2, 1, 0), (8, 1, 2, 1, 1)),
+        *((1, 0, 0, 0, 0), (2, 1, 0, 0, 0), (3, 1, 0, 0, 0), (4, 1, 0, 0, 0), (5, 1, 0, 0, 0), (6, 1, 0, 0, 0)),
+        *((7, 1, 2, 0, 0), (8, 1, 2, 1, 0), (9, 1, 2, 1, 1)),
     ],
 )
 def test_driver_that_was_replaced_writes_nothing_more(

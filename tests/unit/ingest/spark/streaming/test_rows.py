@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from ingest.api import Record, SinkResult
 from ingest.receipt import Counts, Receipt, TaskStatus, receipts_of
-from ingest.spark.streaming.rows import records_of, rows_of
+from ingest.spark.streaming.rows import ARROW_BYTES, ARROW_ROWS, arrow_of, records_of, rows_of
 from tests.support.arrow import as_batch
 
 texts = st.text(st.characters(exclude_categories=["Cs"]))
@@ -26,6 +26,17 @@ records = st.builds(
 @given(st.lists(st.lists(records, max_size=5), max_size=3))
 def test_records_survive_the_conversion(batches: list[list[Record]]):
     assert list(records_of(as_batch(rows) for rows in batches)) == [row for rows in batches for row in rows]
+
+
+@given(st.lists(records, max_size=5))
+def test_records_survive_both_conversions(rows: list[Record]):
+    assert list(records_of(arrow_of(rows))) == rows
+
+
+def test_batches_of_records_are_bounded_by_rows_and_bytes():
+    small, large = Record("t", 0, 0, None, b"", 0, ()), Record("t", 0, 0, b"k", bytes(ARROW_BYTES // 2), 0, ())
+    assert [batch.num_rows for batch in arrow_of([small] * (ARROW_ROWS + 1))] == [ARROW_ROWS, 1]
+    assert [batch.num_rows for batch in arrow_of([large] * 3)] == [2, 1]
 
 
 def test_slice_of_a_batch_has_its_own_headers():

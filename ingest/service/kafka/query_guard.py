@@ -1,0 +1,140 @@
+"""Decides which micro-batches of a query are examined for record batches that the memory of Spark cannot hold."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from ingest.api import TopicPartition
+from ingest.clock import now_ms
+from ingest.durable import file_errors, write_durably
+from ingest.kafka.large_batches import Examined, LargeBatch
+from ingest.observe.logs import logger
+from ingest.service.kafka.positions import offset_ranges
+from ingest.service.kafka.quarantine import Quarantine, Ranges
+from ingest.spark.streaming.checkpoint import Checkpoint
+from ingest.spark.streaming.guard import Guarded
+
+ALERT_MS = 3_600_000
+"""After a finding every micro-batch is examined for this time: the producer may send more of it."""
+
+_log = logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Findings:
+    """
+    The file `quarantine` of a checkpoint.
+
+    Attributes:
+        at_ms: time of the newest finding.
+        batches: those that the pipeline has not read past; partition and offsets as of `LargeBatch`.
+    """
+
+    at_ms: int = 0
+    batches: tuple[LargeBatch, ...] = ()
+
+    def is_near(self, ranges: Ranges) -> bool:
+        """Whether ranges of offsets may reach one of the batches."""
+        return any(_part(batch) in ranges and batch.last >= ranges[_part(batch)][0] for batch in self.batches)
+
+    def with_found(self, found: Examined, ranges: Ranges, at_ms: int) -> "_Findings":
+        """These and what was found in ranges, without those before the ranges."""
+        ahead = {batch for batch in self.batches if _part(batch) not in ranges or batch.last >= ranges[_part(batch)][0]}
+        return _Findings(at_ms, tuple(sorted(ahead | set(found.large))))
+
+
+class QueryGuard:
+    """
+    The guard of a query that reads Kafka; see `ingest.spark.streaming.guard.Guard`.
+
+    To examine a micro-batch means to read it twice. So one is examined only if it may be the cause of a death: it had
+    begun before this start of the query, its Spark job has failed, or something was found within the last hour, or the
+    file `quarantine` of the checkpoint names a record batch ahead.
+
+    Args:
+        checkpoint: of the query, locked.
+        clock_ms: the wall clock.
+    """
+
+    def __init__(self, checkpoint: Checkpoint, clock_ms: Callable[[], int] = now_ms) -> None:
+        self._checkpoint = checkpoint
+        self._clock_ms = clock_ms
+        self._file = checkpoint.folder / "quarantine"
+        self._quarantine: Quarantine | None = None
+        self._begun: int | None = None
+        self._guarded: int | None = None
+        self._findings = _Findings()
+
+    def start(self, quarantine: Quarantine) -> None:
+        """
+        Begin a start of the query.
+
+        Raises:
+            CheckpointError: the file is damaged.
+            StoreUnavailableError: the checkpoint cannot be read now.
+        """
+        self._findings = self._stored()
+        self._begun = self._checkpoint.uncommitted()
+        self._guarded = None
+        self._quarantine = quarantine
+
+    def __call__(self, batch_id: int, batch_time_ms: int, has_failed: bool) -> Guarded | None:  # noqa: FBT001 - as `Guard`
+        """What to run in place of a micro-batch; None to run it as it is."""
+        quarantine = self._quarantine
+        if quarantine is None:
+            return None
+        is_alert = self._clock_ms() - self._findings.at_ms < ALERT_MS
+        if not (has_failed or is_alert or batch_id == self._begun or self._findings.batches):
+            return None
+        ranges = offset_ranges(self._checkpoint, batch_id)
+        if not (has_failed or is_alert or batch_id == self._begun or self._findings.is_near(ranges)):
+            return None
+        found = self._examined(quarantine, ranges)
+        guarded = quarantine.guarded(ranges, batch_time_ms, found)
+        self._guarded = None if guarded is None else batch_id
+        return guarded
+
+    def explains_death(self) -> int | None:
+        """
+        The micro-batch that ended Spark's JVM, if it has a record batch that its memory cannot hold; None if not.
+
+        The findings are durable when it returns, so a start of the query goes around them. Calls no JVM.
+
+        Raises:
+            IngestError: the checkpoint or the topics cannot be read now.
+        """
+        batch_id = self._checkpoint.uncommitted() if isinstance(self._checkpoint.folder, Path) else None
+        if self._quarantine is None or batch_id is None or batch_id == self._guarded:
+            return None
+        found = self._examined(self._quarantine, offset_ranges(self._checkpoint, batch_id))
+        return batch_id if found.large or found.is_heavy else None
+
+    def _examined(self, quarantine: Quarantine, ranges: Ranges) -> Examined:
+        found = quarantine.examined(ranges)
+        if found.large or found.is_heavy:
+            findings = self._findings.with_found(found, ranges, self._clock_ms())
+            self._checkpoint.check_locked()
+            with file_errors(self._file):
+                write_durably(self._file, _to_json(findings))
+            self._findings = findings
+        return found
+
+    def _stored(self) -> _Findings:
+        with file_errors(self._file):
+            if not self._file.exists():
+                return _Findings()
+            content = self._file.read_bytes()
+        try:
+            plain = json.loads(content)
+            return _Findings(int(plain["at_ms"]), tuple(LargeBatch(*batch) for batch in plain["batches"]))
+        except (ValueError, KeyError, TypeError) as error:
+            raise self._checkpoint.damaged(self._file, f"cannot be read: {error}") from error
+
+
+def _part(batch: LargeBatch) -> TopicPartition:
+    return batch.topic, batch.partition
+
+
+def _to_json(findings: _Findings) -> bytes:
+    return json.dumps({"at_ms": findings.at_ms, "batches": [list(batch) for batch in findings.batches]}).encode()
