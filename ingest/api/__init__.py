@@ -60,7 +60,7 @@ from ingest.api.errors import (
 from ingest.api.event import Event, Origin, Priority, Record, RecordPlace, TopicPartition, WriteOnceEvent, nanos_of
 from ingest.api.files import LocalPath, SmallFile
 from ingest.api.processor import NotMergeableError, Processor, ProcessorExample
-from ingest.api.refusals import UnclearRefusalError
+from ingest.api.refusals import TimestampRefusedError, UnclearRefusalError
 from ingest.api.scans import ALL_TIMES, FuzzyPattern, Scan, ScanCounts, TimeRange, next_key, prefix_end
 from ingest.api.settings import (
     ByteSize,
@@ -197,6 +197,7 @@ __all__ = [
     "TaskSink",
     "TaskSpec",
     "TimeRange",
+    "TimestampRefusedError",
     "Tombstones",
     "TopicPartition",
     "UnclearRefusalError",

@@ -343,6 +343,10 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         IngestError,
         "More than 20 events of one task took longer than 3 s in a decorator.",
     ),
+    "timestamp_refused": (
+        api.TimestampRefusedError,
+        "HBase refuses a timestamp as too late by its clock. A batch time blocks; that of an event is a dead letter.",
+    ),
     "tombstone": (api.DecodeError, "The record has no value, with tombstones: error."),
     "tls_failed": (api.SourceUnavailableError, "A TLS handshake with a Kafka broker failed; the message says why."),
     "too_deep": (api.DecorateError, "The nesting of the JSON, record or message exceeds the limit."),

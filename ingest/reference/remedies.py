@@ -256,6 +256,8 @@ REMEDIES: Mapping[str, str] = {
     "task_failed": "Follow the message; then run the command again.",
     "time_out_of_range": "Correct the unit of the time, or guard with `when`.",
     "timeouts": "Simplify the slow decorator, then start again.",
+    "timestamp_refused": "Compare the clocks of the driver and of the region servers; the pipeline resumes by itself. "
+    "For a dead letter: correct the time of the event.",
     "tombstone": "Choose another `tombstones` of the source.",
     "tls_failed": "Correct `ca_file`, `key_file` or `brokers`, or the certificate of the broker.",
     "too_deep": "Correct the producer, or keep the value as text.",

@@ -12,6 +12,7 @@ from ingest.api import (
     StoreBusyError,
     StoreRefusedError,
     StoreUnavailableError,
+    TimestampRefusedError,
     UnclearRefusalError,
     WriteRejectedError,
 )
@@ -29,6 +30,8 @@ class Kind(Enum):
     NO_FAMILY = "no_family"
     REJECTED = "rejected"
     TOO_LARGE = "too_large"
+    TOO_NEW = "too_new"
+    """A timestamp is later than `hbase.hregion.keyvalue.timestamp.slop.millisecs` allows."""
     NO_TABLE = "no_table"
     DISABLED = "disabled"
     READ_ONLY = "read_only"
@@ -62,6 +65,12 @@ _FAILURES = {
         WriteRejectedError,
         "cell too large: {reason}",
         "set the store's `max_cell_bytes` to refuse such cells before they are sent",
+    ),
+    Kind.TOO_NEW: _Failure(
+        TimestampRefusedError,
+        "a region server refuses a timestamp as too late by its clock: {reason}",
+        "compare the clocks of this machine and of the region servers; the limit is "
+        "hbase.hregion.keyvalue.timestamp.slop.millisecs",
     ),
     Kind.NO_TABLE: _Failure(NoTableError, 'there is no table "{table}"', NoTableError.REMEDY),
     Kind.DISABLED: _Failure(StoreRefusedError, 'table "{table}" is disabled', "enable '{table}' in the hbase shell"),

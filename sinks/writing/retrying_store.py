@@ -16,9 +16,11 @@ from ingest.api import (
     StoreBusyError,
     StoreRefusedError,
     StoreUnavailableError,
+    TimestampRefusedError,
     UpdatesChangedError,
     WriteRejectedError,
 )
+from ingest.formats.times import moment
 from sinks.feed.stream import FEED
 from sinks.rowkeys.mutations import with_stored_keys
 from sinks.rowkeys.row_format import UPDATES, RowFormat
@@ -100,15 +102,24 @@ class RetryingStore:
         self._stored_keys: dict[str, Callable[[bytes], bytes] | None] = {}
         self._declared: Mapping[str, RowFormat] = {}
         self._feeds: Collection[str] = ()
+        self._batch_time_ms: int | None = None
 
-    def begin(self, declared: Mapping[str, RowFormat] = MappingProxyType({}), feeds: Collection[str] = ()) -> None:
+    def begin(
+        self,
+        declared: Mapping[str, RowFormat] = MappingProxyType({}),
+        feeds: Collection[str] = (),
+        batch_time_ms: int | None = None,
+    ) -> None:
         """
         Start a flush cycle: what an earlier one read of the tables is read again.
 
         Args:
             declared: table -> its declared row format; other tables are written as their records say.
             feeds: tables whose feeds the caller writes.
+            batch_time_ms: mutations with other times than this one have that of an event; None if no event is at
+                fault whose time the store refuses.
         """
+        self._batch_time_ms = batch_time_ms
         self._stored_keys.clear()
         self._declared = declared
         self._feeds = feeds
@@ -171,7 +182,7 @@ class RetryingStore:
 
             def send(mutations: Sequence[Mutation]) -> None:
                 stored_ones = mutations if stored_key is None else _stored(mutations, stored_key)
-                call(lambda store: store.apply(chunk.table, stored_ones), len(mutations))
+                call(lambda store: self._apply(store, chunk.table, stored_ones), len(mutations))
 
             refused = apply_all_but_refused(chunk.mutations, send, _judge(chunk, call, stored_key))
             stored = True
@@ -212,6 +223,16 @@ class RetryingStore:
             raise StoreUnavailableError(
                 f"the store raised an unexpected exception: {type(bug).__name__}: {bug}", code="store_bug"
             ) from bug
+
+    def _apply(self, store: Target, table: str, mutations: Sequence[Mutation]) -> None:
+        """Apply mutations; refused timestamps are a rejection of rows, unless batch times are among them."""
+        try:
+            store.apply(table, mutations)
+        except TimestampRefusedError as error:
+            batch_ms = self._batch_time_ms
+            if batch_ms is None:
+                raise
+            raise _refused_times(mutations, error, batch_ms) from error.__cause__
 
     def _read_record(self, store: Target, table: str) -> None:
         buckets, properties = store.record(table)
@@ -279,3 +300,14 @@ def _stored(mutations: Sequence[Mutation], stored_key: Callable[[bytes], bytes])
             hint="shorten it, for example with a hash of the long part",
         )
     return with_stored_keys(mutations, stored_key)
+
+
+def _refused_times(mutations: Sequence[Mutation], error: TimestampRefusedError, batch_ms: int) -> IngestError:
+    refused = mutations if error.indexes is None else [mutations[index] for index in error.indexes]
+    # deletes are written 1 ms before the puts of their batch
+    are_of_batch = [mutation.timestamp_ms in (batch_ms, batch_ms - 1) for mutation in refused]
+    # if the store does not say which are refused, those of events may be; the bisection finds them
+    if all(are_of_batch) or (any(are_of_batch) and error.indexes is not None):
+        what = f"the time of the micro-batch, {moment(batch_ms)}, is refused: {error.message}"
+        return TimestampRefusedError(what, hint=error.hint)
+    return WriteRejectedError(error.message, indexes=error.indexes, code=error.code, hint=error.hint)

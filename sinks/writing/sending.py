@@ -27,7 +27,13 @@ class Sender(ABC):
     """
 
     @abstractmethod
-    def begin(self, patience_s: float, declared: Mapping[str, RowFormat] = _NONE, feeds: Collection[str] = ()) -> None:
+    def begin(
+        self,
+        patience_s: float,
+        declared: Mapping[str, RowFormat] = _NONE,
+        feeds: Collection[str] = (),
+        batch_time_ms: int | None = None,
+    ) -> None:
         """
         Start a flush cycle.
 
@@ -35,6 +41,7 @@ class Sender(ABC):
             patience_s: how long a chunk may be in flight before a call raises.
             declared: table -> its declared row format; other tables are written as their records say.
             feeds: tables whose feeds the caller writes; another table with a feed is not written.
+            batch_time_ms: of the micro-batch; None if no row has the time of an event, which may be refused alone.
 
         Raises:
             StoreUnavailableError: a chunk of an earlier flush cycle is still in flight.
@@ -95,10 +102,11 @@ class DirectSender(Sender):
         patience_s: float,  # noqa: ARG002 - nothing is ever in flight here
         declared: Mapping[str, RowFormat] = _NONE,
         feeds: Collection[str] = (),
+        batch_time_ms: int | None = None,
     ) -> None:
         """Start a flush cycle."""
         self._error = None
-        self._store.begin(declared, feeds)
+        self._store.begin(declared, feeds, batch_time_ms)
 
     def submit(self, chunk: Chunk) -> None:
         """Send a chunk; returns once it is durable."""
@@ -158,7 +166,13 @@ class ThreadSender(Sender):
         self._closing = False
         self._thread: threading.Thread | None = None
 
-    def begin(self, patience_s: float, declared: Mapping[str, RowFormat] = _NONE, feeds: Collection[str] = ()) -> None:
+    def begin(
+        self,
+        patience_s: float,
+        declared: Mapping[str, RowFormat] = _NONE,
+        feeds: Collection[str] = (),
+        batch_time_ms: int | None = None,
+    ) -> None:
         """Start a flush cycle, after the last call of an earlier one has ended."""
         with self._changed:
             self._patience_s = patience_s
@@ -170,7 +184,7 @@ class ThreadSender(Sender):
             self._chunk = None
             self._before_each = failpoint.sends()
             self._store.abandon()
-            self._store.begin(declared, feeds)
+            self._store.begin(declared, feeds, batch_time_ms)
 
     def submit(self, chunk: Chunk) -> None:
         """Send a chunk; waits while another one is in flight."""

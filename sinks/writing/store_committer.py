@@ -49,6 +49,7 @@ class StoreCommitter(Committer):
         self._incoming = incoming
         self._new_sender = sender
         self._sender: Sender | None = None
+        self._batch_time_ms: int | None = None
         self._declared = tuple(declared.values())
         self._with_feeds = frozenset(spec.name for spec in declared.values() if spec.feed is not None)
         self._formats = {name: RowFormat(spec.buckets, spec.updates) for name, spec in declared.items()}
@@ -77,6 +78,7 @@ class StoreCommitter(Committer):
 
     def prepare(self, batch: Batch, requests: Sequence[bytes]) -> bytes:
         """Create the families that tasks need, and choose the shards of feeds; returns what the tasks need to know."""
+        self._batch_time_ms = batch.time_ms
         refused: RefusedRows = {}
         needed: dict[str, set[bytes]] = {}
         for request in map(StoreResult.unpacked, requests):
@@ -122,7 +124,7 @@ class StoreCommitter(Committer):
         sender = self._sender = self._sender or self._new_sender()
         table, mutations = unpacked_probe(payload)
         try:
-            sender.begin(patience_s, self._formats, self._with_feeds)
+            sender.begin(patience_s, self._formats, self._with_feeds, self._batch_time_ms)
             if mutations:
                 sender.submit(Chunk(table, mutations))
             else:

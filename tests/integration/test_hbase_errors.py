@@ -15,6 +15,7 @@ from ingest.api import (
     Scan,
     StoreBusyError,
     StoreRefusedError,
+    TimestampRefusedError,
     WriteRejectedError,
 )
 from sinks.hbase.settings import HBaseSettings
@@ -173,10 +174,19 @@ class TestRejected:
             store.apply(table, [large])
         assert caught.value.indexes == [0]
 
-    def test_timestamp_too_far_in_the_future(self, hbase: HBase, store: HBaseStore) -> None:
+    def test_timestamp_too_far_in_the_future(self, hbase: HBase, protocol: Protocol, store: HBaseStore) -> None:
         table = table_with(hbase, hbase__hregion__keyvalue__timestamp__slop__millisecs="1000")
-        with pytest.raises(WriteRejectedError, match="out of range"):
+        with pytest.raises(TimestampRefusedError, match="out of range"):
             store.apply(table, [Put(b"r", GOOD, 2**60)])
+        with pytest.raises(TimestampRefusedError, match="too late by its clock") as caught:
+            store.apply(table, [Put(b"good", GOOD, 1), Put(b"r", GOOD, 2**60)])
+        assert caught.value.indexes == [1]
+        assert [row.key for row in store.scan(table, Scan())] == [b"good"]
+        store.apply(table, [Delete(b"r", 2**60, b"cf", b"q")])  # HBase does not check the times of deletes
+        with pytest.raises(TimestampRefusedError) as caught:
+            store.apply(table, [Put(b"one", GOOD, 2**60), Put(b"two", GOOD, 2**60)])
+        # a Thrift server does not report which row it rejects
+        assert caught.value.indexes == ([0, 1] if protocol == "rpc" else None)
 
 
 def created(admin: Admin, table: str) -> bool:

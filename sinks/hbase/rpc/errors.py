@@ -44,6 +44,7 @@ _CLASSES = {
 _TEXTS = (
     # class, start of the text, meaning
     ("FailedSanityCheckException", "Requested row out of range", Kind.MOVED),
+    ("FailedSanityCheckException", "Timestamp for KV out of range", Kind.TOO_NEW),
     ("DoNotRetryIOException", "Cell", Kind.TOO_LARGE),
     ("DoNotRetryIOException", "Field is not a long", Kind.REJECTED),
     ("DoNotRetryIOException", "region is read only", Kind.READ_ONLY),

@@ -1,13 +1,13 @@
 """What became of the mutations of some calls."""
 
-from ingest.api import IngestError, StoreError, UnclearRefusalError, WriteRejectedError
+from ingest.api import IngestError, StoreError, TimestampRefusedError, UnclearRefusalError, WriteRejectedError
 from sinks.hbase.errors import Kind
 from sinks.hbase.rpc.division import Request
 from sinks.hbase.rpc.errors import REPEATED, RemoteError, write_error
 from sinks.hbase.rpc.multi import BatchFailure
 from sinks.hbase.rpc.stream import Address
 
-_REJECTIONS = frozenset([Kind.NO_FAMILY, Kind.REJECTED, Kind.TOO_LARGE])
+_REJECTIONS = frozenset([Kind.NO_FAMILY, Kind.REJECTED, Kind.TOO_LARGE, Kind.TOO_NEW])
 
 
 class Outcome:
@@ -67,6 +67,6 @@ def rejection(refused: dict[int, RemoteError], table: str) -> IngestError:
     index = min(refused)
     first = refused[index]
     error = write_error(first, table)
-    if isinstance(error, WriteRejectedError | UnclearRefusalError):
+    if isinstance(error, WriteRejectedError | UnclearRefusalError | TimestampRefusedError):
         error.indexes = sorted(index for index, other in refused.items() if other.kind is first.kind)
     return error

@@ -17,6 +17,7 @@ from ingest.api import (
     StoreUnavailableError,
     TableSpec,
     TimeRange,
+    TimestampRefusedError,
     UnclearRefusalError,
     WriteRejectedError,
 )
@@ -73,6 +74,9 @@ class ThriftClient(HBaseClient):
                 raise WriteRejectedError(
                     error.message, indexes=refused, code=error.code, hint=error.hint
                 ) from error.__cause__
+            except TimestampRefusedError as error:
+                error.indexes = list(call.indexes) if len(call.indexes) == 1 else None
+                raise
             except StoreUnavailableError as error:
                 raise _unclear(error, table) or self._disabled(table) or error from error.__cause__
 

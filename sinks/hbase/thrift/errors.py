@@ -66,6 +66,7 @@ RULES = (
     ),
     # the region was split or moved after the row was located
     Rule("moved", r"FailedSanityCheckException: Requested row out of range", Kind.MOVED),
+    Rule("timestamp", r"FailedSanityCheckException: Timestamp for KV out of range", Kind.TOO_NEW),
     Rule("sanity", r"FailedSanityCheckException", Kind.REJECTED),
     Rule("no_family", r"NoSuchColumnFamilyException", Kind.NO_FAMILY),
     # an answer to a batch has the table's name in place of the exception; one of Thrift2 has only the name

@@ -2,12 +2,14 @@
 
 import asyncio
 import threading
+from collections.abc import Sequence
 
 import pytest
 
 from ingest.api import (
     BusyWait,
     FamilySpec,
+    Mutation,
     Put,
     Scan,
     SchemaError,
@@ -15,9 +17,11 @@ from ingest.api import (
     StoreRefusedError,
     StoreUnavailableError,
     TableSpec,
+    TimestampRefusedError,
     WriteRejectedError,
 )
 from sinks.memory import MemoryStore
+from sinks.writing.bisection import Refusal
 from sinks.writing.buffer import Chunk
 from sinks.writing.retry import Retry
 from sinks.writing.sending import DirectSender, Sender, ThreadSender
@@ -366,3 +370,61 @@ def test_close_does_not_wait_for_a_call_that_hangs(threaded, store):
 def test_close_without_use(sender):
     sender.close()
     sender.close()
+
+
+class LateClock(MemoryStore):
+    """A memory store whose clock refuses timestamps above 1,000."""
+
+    def __init__(self, *, names_rows: bool) -> None:
+        super().__init__()
+        self.open()
+        self.ensure_table(TableSpec("t", (FamilySpec(b"f"),)))
+        self.calls: list[int] = []
+        self._names_rows = names_rows
+
+    def close(self) -> None:
+        """Keep the rows."""
+
+    def apply(self, table: str, mutations: Sequence[Mutation]) -> None:
+        self.calls.append(len(mutations))
+        bad = [index for index, mutation in enumerate(mutations) if mutation.timestamp_ms > 1_000]
+        super().apply(table, [mutation for mutation in mutations if mutation.timestamp_ms <= 1_000])
+        if bad:
+            raise TimestampRefusedError("too late", indexes=bad if self._names_rows else None)
+
+
+class TestRefusedTimes:
+    """The time of a micro-batch is no fault of its events; the time of an event is."""
+
+    @pytest.fixture(params=[True, False], ids=["rows_named", "rows_not_named"])
+    def store(self, request: pytest.FixtureRequest) -> LateClock:
+        return LateClock(names_rows=request.param)
+
+    def sent(self, store: LateClock, batch_time_ms: int | None, *times_ms: int) -> list[Refusal]:
+        sender = DirectSender(store, retry=Retry(attempts=3, sleep=lambda _seconds: None))
+        sender.begin(10.0, batch_time_ms=batch_time_ms)
+        sender.submit(Chunk("t", [Put(b"%d" % time_ms, {b"f:q": b"1"}, time_ms) for time_ms in times_ms]))
+        (result,) = sender.take_results()
+        return list(result.refused)
+
+    @pytest.mark.parametrize("time_ms", [5_000, 4_999], ids=["puts", "deletes"])
+    def test_of_a_batch_block(self, store: LateClock, time_ms: int) -> None:
+        with pytest.raises(TimestampRefusedError, match="time of the micro-batch, 1970-01-01T00:00:05"):
+            self.sent(store, 5_000, time_ms, time_ms)
+        assert store.calls == [2]
+
+    def test_of_a_batch_block_among_those_of_events(self, store: LateClock) -> None:
+        with pytest.raises(TimestampRefusedError, match="time of the micro-batch"):
+            self.sent(store, 5_000, 2_000, 5_000, 3_000)
+
+    def test_of_events_are_their_fault(self, store: LateClock) -> None:
+        refused = self.sent(store, 900, 500, 2_000, 900, 3_000)
+        assert [(each.mutation.timestamp_ms, each.error.code) for each in refused] == [
+            (2_000, "timestamp_refused"),
+            (3_000, "timestamp_refused"),
+        ]
+        assert sorted(row.key for row in store.scan("t", Scan())) == [b"500", b"900"]
+
+    def test_without_a_batch_block(self, store: LateClock) -> None:
+        with pytest.raises(TimestampRefusedError, match=r"^too late$"):
+            self.sent(store, None, 500, 2_000)

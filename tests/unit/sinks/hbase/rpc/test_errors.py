@@ -7,6 +7,7 @@ from ingest.api import (
     StoreBusyError,
     StoreRefusedError,
     StoreUnavailableError,
+    TimestampRefusedError,
     UnclearRefusalError,
     WriteRejectedError,
 )
@@ -22,7 +23,13 @@ HBASE = "org.apache.hadoop.hbase."
         ("NotServingRegionException", "", Kind.MOVED, StoreUnavailableError),
         ("exceptions.RegionMovedException", "Region moved to: hostname=h", Kind.MOVED, StoreUnavailableError),
         ("exceptions.FailedSanityCheckException", "Requested row out of range", Kind.MOVED, StoreUnavailableError),
-        ("exceptions.FailedSanityCheckException", "Timestamp out of range", Kind.REJECTED, WriteRejectedError),
+        ("exceptions.FailedSanityCheckException", "Insane", Kind.REJECTED, WriteRejectedError),
+        (
+            "exceptions.FailedSanityCheckException",
+            "Timestamp for KV out of range r/cf:q/2/Put/vlen=1/seqid=0 (too.new=1000)",
+            Kind.TOO_NEW,
+            TimestampRefusedError,
+        ),
         ("regionserver.NoSuchColumnFamilyException", "Column family", Kind.NO_FAMILY, WriteRejectedError),
         ("RegionTooBusyException", "Over memstore limit", Kind.BUSY, StoreBusyError),
         ("quotas.RpcThrottlingException", "wait 5sec", Kind.BUSY, StoreBusyError),

@@ -151,7 +151,7 @@ class Refusing(OneRow):
 
 @pytest.mark.parametrize("rows", [1, 2])
 @pytest.mark.parametrize(
-    ("name", "error"), [("unclear-coprocessor", UnclearRefusalError), ("sanity-time", WriteRejectedError)]
+    ("name", "error"), [("unclear-coprocessor", UnclearRefusalError), ("sanity-composed", WriteRejectedError)]
 )
 def test_puts_that_are_refused_are_not_named(name: str, error: type[StoreError], rows: int) -> None:
     with serving(Refusing(captured(name))) as settings, closing(ThriftClient(settings)) as client:

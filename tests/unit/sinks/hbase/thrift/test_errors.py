@@ -15,6 +15,7 @@ from ingest.api import (
     StoreBusyError,
     StoreRefusedError,
     StoreUnavailableError,
+    TimestampRefusedError,
     WriteRejectedError,
 )
 from sinks.hbase.client import TableExistsError
@@ -25,6 +26,7 @@ from sinks.hbase.thrift.thrift1 import AlreadyExists, HBaseIOError, IllegalArgum
 KINDS = {
     "too_large": WriteRejectedError,
     "moved": StoreUnavailableError,
+    "timestamp": TimestampRefusedError,
     "sanity": WriteRejectedError,
     "no_family": WriteRejectedError,
     "no_table": NoTableError,
@@ -134,15 +136,18 @@ def test_error_without_a_text_is_unavailable() -> None:
      "BadAuthException", "RegionTooBusyException", "NotServingRegionException"],
 )  # fmt: skip
 @pytest.mark.parametrize(
-    "text",
+    ("text", "error"),
     [
-        "org.apache.hadoop.hbase.DoNotRetryIOException: Cell[{name}/cf:q/5/Put/vlen=2/seqid=0] with size 9 exceeds 8",
-        "org.apache.hadoop.hbase.regionserver.NoSuchColumnFamilyException: Column family {name} does not exist",
-        "org.apache.hadoop.hbase.exceptions.FailedSanityCheckException: Timestamp for KV out of range {name}/cf:q/5",
+        ("DoNotRetryIOException: Cell[{name}/cf:q/5/Put/vlen=2/seqid=0] with size 9 exceeds 8", WriteRejectedError),
+        ("regionserver.NoSuchColumnFamilyException: Column family {name} does not exist", WriteRejectedError),
+        (
+            "exceptions.FailedSanityCheckException: Timestamp for KV out of range {name}/cf:q/5",
+            TimestampRefusedError,
+        ),
     ],
 )
-def test_bytes_of_a_row_match_no_other_rule(text: str, name: str) -> None:
-    assert type(error_of(FAILED + "1 action: " + text.replace("{name}", name), "t")) is WriteRejectedError
+def test_bytes_of_a_row_match_no_other_rule(text: str, error: type[Exception], name: str) -> None:
+    assert type(error_of(f"{FAILED}1 action: {HBASE}{text.replace('{name}', name)}", "t")) is error
 
 
 def test_stack_frames_are_ignored() -> None:
