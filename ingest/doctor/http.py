@@ -23,8 +23,7 @@ def fetched(url: str, *, timeout_s: float = TIMEOUT_S, max_bytes: int = MAX_BYTE
         ConfigError: this is no http or https URL.
         NotFoundError: the server does not answer, or not with this page.
     """
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    if not _is_url(url):
         raise ConfigError(f'"{url}" is not a URL', hint="write http://HOST:PORT/PATH")
     opener = urllib.request.build_opener(urllib.request.HTTPSHandler(context=ssl.create_default_context()), _NoRedirect)
     try:
@@ -42,6 +41,14 @@ def fetched(url: str, *, timeout_s: float = TIMEOUT_S, max_bytes: int = MAX_BYTE
     if missing:
         raise NotFoundError(f'"{url}" closed the connection {missing} bytes before the end of the page')
     return content
+
+
+def _is_url(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+    except ValueError:  # brackets that are no address
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.hostname)
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):

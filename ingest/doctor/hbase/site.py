@@ -102,6 +102,8 @@ class _Reader:
         except expat.ExpatError as error:
             place = f"{self._name}:{error.lineno}:{error.offset + 1}"
             raise ConfigError(f"{place}: not XML: {expat.ErrorString(error.code)}", hint=_HINT) from error
+        except (LookupError, ValueError) as error:  # of Python, to which expat passes encodings that it does not know
+            raise self._mistake(f"the encoding cannot be read: {error}", hint="write it in UTF-8") from error
         return self._found
 
     def _refuse_doctype(self, *_: object) -> None:

@@ -16,7 +16,9 @@ def test_content_is_returned():
         assert fetched(f"{url}/jmx") == b"content"
 
 
-@pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://host/x", "rs1:16030", "http:///x", ""])
+@pytest.mark.parametrize(
+    "url", ["file:///etc/passwd", "ftp://host/x", "rs1:16030", "http:///x", "", "http://[::1/jmx", "http://a]b/"]
+)
 def test_other_urls_are_refused(url):
     with pytest.raises(ConfigError, match="is not a URL"):
         fetched(url)

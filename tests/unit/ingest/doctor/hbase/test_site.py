@@ -56,6 +56,14 @@ def test_defaults_of_a_running_server_are_marked():
         (b"<configuration>\n<property>\n</configuration>", "s.xml:3:3: not XML: mismatched tag"),
         (b"<html>\n</html>", "s.xml:1: the root element is <html>, not <configuration>"),
         (b"<configuration>\n<property><value>1</value></property></configuration>", "s.xml:2: a property has no name"),
+        (
+            b'<?xml version="1.0" encoding="other"?><configuration/>',
+            "s.xml:1: the encoding cannot be read: unknown encoding: other",
+        ),
+        (
+            b'<?xml version="1.0" encoding="utf-7"?><configuration/>',
+            "s.xml:1: the encoding cannot be read: multi-byte encodings are not supported",
+        ),
         (b"<!DOCTYPE configuration>\n<configuration/>", "s.xml:1: a document type declaration is not allowed"),
         (
             b'<!DOCTYPE c [<!ENTITY a "x"><!ENTITY b "&a;&a;">]><configuration>&b;</configuration>',
