@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ingest.api import CheckpointError, StoreUnavailableError
-from ingest.spark.streaming.batch_time import BatchTimes, newest_noted, newest_time, stored_name
+from ingest.spark.streaming.batch_time import BatchTimes, newest_noted, newest_time, stored_name, stored_times
 
 
 def readings(*moments: int) -> Callable[[], int]:
@@ -141,3 +141,18 @@ def test_newest_time_may_ignore_batches(tmp_path: Path):
     times.start_after(500)
     assert [times.of(number) for number in range(2)] == [1_000, 2_000]
     assert [newest_time(tmp_path, without) for without in ((), {1}, {0, 1})] == [2_000, 1_000, 500]
+
+
+def test_stored_times_are_those_of_all_batches_and_the_first_one_of_a_renewed_batch(tmp_path: Path):
+    folder = tmp_path / "times"
+    assert (stored_times(folder), newest_time(folder)) == (frozenset(), None)
+    times = BatchTimes(folder, readings(5_000, 6_000, 10))
+    times.start_after(4_000)
+    assert [times.of(number) for number in range(2)] == [5_000, 6_000]
+    assert stored_times(folder) == {5_000, 6_000}
+    times.renew(1)
+    (folder / "7.tmp").write_text("8000")
+    assert stored_times(folder) == {5_000, 6_000, 6_002}
+    (folder / "1").write_text("6oo2")
+    with pytest.raises(CheckpointError, match=str(folder / "1")):
+        stored_times(folder)
