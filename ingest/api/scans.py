@@ -168,6 +168,8 @@ class ScanCounts:
         bytes_read: size of these rows: row keys, and the names and values of the cells that were read.
         views: how often the scan began to read a newer state of the table. The rows that it returns while the number
             stays the same are the rows of one moment, without gaps. 0 if the store does not count them.
+        lossy_filters: how often the scan read a region without the server's filter for patterns, because that server
+            loses rows with it.
     """
 
     seeks: int = 0
@@ -176,6 +178,7 @@ class ScanCounts:
     rows_in_fallback: int = 0
     bytes_read: int = 0
     views: int = 0
+    lossy_filters: int = 0
 
     def add(self, other: "ScanCounts") -> None:
         """Add the work of another scan."""

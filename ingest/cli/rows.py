@@ -111,6 +111,16 @@ def show_counts(out: Output, counts: ScanCounts, merge_counts: "MergeCounts | No
         out.note(f"{counted(rows, 'row')} merged of {counted(update_rows, 'update row')}{mean}")
 
 
+def warn_of_lossy_filters(out: Output, counts: ScanCounts) -> None:
+    """A region server has no use of its filter for patterns: say why, and what to do."""
+    if counts.lossy_filters:
+        out.note(
+            "a region server loses rows with FuzzyRowFilter, so the client seeks, which is slower; start its Java with "
+            "--add-opens java.base/java.nio=ALL-UNNAMED",
+            "yellow",
+        )
+
+
 def _show_cells(out: Output, cells: Sequence[Cell]) -> None:
     names = [f"{readable(cell.family)}:{readable(cell.qualifier)}" for cell in cells]
     width = max(map(len, names), default=0)

@@ -73,7 +73,7 @@ def scan(  # noqa: PLR0913 - the options of the command
     """
     from ingest.api import FuzzyPattern, Scan, ScanCounts
     from ingest.api.notation import from_readable
-    from ingest.cli.rows import columns_of, show_counts, times_of
+    from ingest.cli.rows import columns_of, show_counts, times_of, warn_of_lossy_filters
 
     wanted = Scan(
         start=from_readable(start),
@@ -99,6 +99,7 @@ def scan(  # noqa: PLR0913 - the options of the command
             count += 1
     if stats:
         show_counts(out, counts, merge_counts)
+    warn_of_lossy_filters(out, counts)
     if not count and not wanted.is_of_all_rows:
         first, end = wanted.bounds()
         is_empty = end is not None and first >= end

@@ -90,8 +90,9 @@ class Paging(Generic[R]):
         """Whether there may be further rows."""
         return not self.remaining.is_empty
 
-    def start(self, *, server_seeks: bool) -> None:
-        """A scanner is opened; the server skips the rows that no pattern matches, or the client does."""
+    def start(self, *, server_seeks: bool, is_lossy: bool = False) -> None:
+        """A scanner is opened; the server skips the rows that no pattern matches, or else the client does."""
+        self._counts.lossy_filters += is_lossy
         if server_seeks:
             self.rows = self.caching = self._page_of_matches
             self._is_fallback = False

@@ -90,6 +90,10 @@ class ServerFilters:
             is_correct = self._checked[connection] = _is_found(connection, region, known_row, scan, deadline_s)
         return fuzzy_filter(scan.fuzzy) if is_correct else None
 
+    def is_lossy(self, connection: Connection) -> bool:
+        """Whether the server of a connection was checked, and loses rows."""
+        return self._checked.get(connection) is False
+
 
 def _is_found(connection: Connection, region: Region, row: bytes, scan: Scan, deadline_s: float) -> bool:
     """

@@ -86,7 +86,8 @@ class TableScan:
         connection = self._calls.cluster.connection(region.server, CLIENT_SERVICE, deadline_s)
         scan = self._scan
         server_filter = self._filters.of(scan, connection, region, self._last_row, deadline_s)
-        self._paging.start(server_seeks=server_filter is not None)
+        is_lossy = bool(scan.fuzzy) and not scan.reverse and self._filters.is_lossy(connection)
+        self._paging.start(server_seeks=server_filter is not None, is_lossy=is_lossy)
         self._paging.count_view()  # a scanner of a region returns what the region had when it was opened
         message = scan_message(bounds, scan.columns, scan.versions, scan.times, server_filter=server_filter)
         self._scanner = ClientScanner(connection, region.name, message, counts_filtered=server_filter is not None)

@@ -213,7 +213,7 @@ class TestScan:
         assert [row["row"] for row in rows] == ["a2"]
         # it starts at \x002, reads a1, seeks a2, reads b1, seeks b2, reads \xff\x00, and seeks \xff2
         counts = {"seeks": 4, "rows_touched": 4, "rows_read_ahead": 0, "rows_in_fallback": 0, "bytes_read": 17}
-        assert last == {"stats": {**counts, "views": 1}}
+        assert last == {"stats": {**counts, "views": 1, "lossy_filters": 0}}
 
     def test_counts_are_a_line_of_stderr(self, ingest, store):
         result = ingest("scan", "pipeline.yaml", "mytable", "--fuzzy", "a1", "--columns", "cf:q", "--stats")

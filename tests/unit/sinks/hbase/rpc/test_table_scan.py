@@ -262,7 +262,7 @@ def test_server_seeks_once_it_has_found_a_row_with_its_filter(false: FalseCluste
     assert list(false.reader.scan("t", scan, counts)) == expected(scan)
     # the server is checked with "00", the first row; of the 35 rows from "05" on it excludes 31, one by one
     assert false.filters == [True, False]
-    assert (counts.rows_touched, counts.seeks) == (1 + 35, 2 + 31)
+    assert (counts.rows_touched, counts.seeks, counts.lossy_filters) == (1 + 35, 2 + 31, 0)
     assert list(false.reader.scan("t", scan, counts)) == expected(scan)
     assert false.filters == [True, False, False]
     assert false.settled_scanners() == {}
@@ -270,10 +270,16 @@ def test_server_seeks_once_it_has_found_a_row_with_its_filter(false: FalseCluste
 
 def test_client_seeks_if_the_server_does_not_find_the_row(false: FalseCluster) -> None:
     false.is_aligned = True
+    counts = ScanCounts()
     for _ in range(2):
         scan = Scan(fuzzy=(ENDS_WITH_5,))
-        assert list(false.reader.scan("t", scan, ScanCounts())) == expected(scan)
+        assert list(false.reader.scan("t", scan, counts)) == expected(scan)
     assert false.filters == [True]
+    assert counts.lossy_filters > 0
+    other = ScanCounts()
+    for scan in (Scan(), Scan(fuzzy=(ENDS_WITH_5,), reverse=True)):
+        assert list(false.reader.scan("t", scan, other)) == expected(scan)
+    assert other.lossy_filters == 0
 
 
 def test_client_seeks_if_the_filter_fails(false: FalseCluster) -> None:
