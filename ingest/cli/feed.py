@@ -279,11 +279,7 @@ def groups(
     if out.is_json:
         out.json({group: None if lags is None else [lag._asdict() for lag in lags] for group, lags in found.items()})
         return
-    rows = [
-        (group, str(lag.shard), "read to its end" if lag.is_ended else lag.owner or "-", *_shown(lag))
-        for group, lags in found.items()
-        for lag in lags or ()
-    ]
+    rows = [(group, str(lag.shard), _reader(lag), *_shown(lag)) for group, lags in found.items() for lag in lags or ()]
     if rows:
         out.table(("group", "#shard", "worker", "#behind (s)", "#retention left"), rows)
     for group, lags in found.items():
@@ -291,6 +287,12 @@ def groups(
             out.note(f'group "{group}" is of an earlier stream; remove it with --remove {group}', "yellow")
     if not found:
         out.note(f'the feed of table "{table}" has no groups', "yellow")
+
+
+def _reader(lag: "ShardLag") -> str:
+    if lag.is_lost:
+        return "none: its lease is missing"
+    return "read to its end" if lag.is_ended else lag.owner or "-"
 
 
 def _shown(lag: "ShardLag") -> tuple[str, str]:

@@ -93,7 +93,8 @@ def consume(  # noqa: PLR0913 - the options of the command
 
     Start several workers, which divide the shards among them. At least once: a checkpoint follows each page, and after
     a crash another worker repeats the pages without one. The changes of a row stay in order. Ends with exit code 3 if
-    changes have expired unread, unless --on-trimmed says otherwise.
+    changes have expired unread, unless --on-trimmed says otherwise; or if the lease of a shard is missing, after the
+    shards that do not follow it.
 
     Example: ingest feed consume pipeline.yaml orders --group search --to kafka:orders-changes --envelope debezium
     Example: ingest feed consume pipeline.yaml orders --group copy --once > changes.jsonl
@@ -104,6 +105,7 @@ def consume(  # noqa: PLR0913 - the options of the command
     from ingest.service.lifecycle import Stop
     from sinks.feed.consuming import FeedConsumer
     from sinks.feed.envelope import DebeziumEnvelope, OwnEnvelope
+    from sinks.feed.errors import ParentUnknownError
     from sinks.feed.group import GroupMember, GroupOptions
 
     configuration, catalog = loaded(out, file, shows_records=True)
@@ -112,6 +114,7 @@ def consume(  # noqa: PLR0913 - the options of the command
     options = GroupOptions(group, worker or _worker(), start.value, limit, heartbeat_s=heartbeat_s)
     form = DebeziumEnvelope(table) if envelope is EnvelopeName.DEBEZIUM else OwnEnvelope(table)
     stop = Stop(reloads=False)
+    lost: ParentUnknownError | None = None
     with (
         private_files(),
         open_feed(configuration, catalog, table) as feed,
@@ -129,17 +132,22 @@ def consume(  # noqa: PLR0913 - the options of the command
             _Retries(out),
         )
         try:
-            consumed = consumer.run(once=once)
+            consumer.run(once=once)
+        except ParentUnknownError as error:
+            lost = error
         except OutputClosedError:
             copied = counted(consumer.consumed.changes, "change")
             out.note(f"the reader of standard output has ended; {copied} copied", "red")
             raise typer.Exit(1) from None
+    consumed = consumer.consumed
     out.done(f"{counted(consumed.changes, 'change')} copied")
     if consumed.lost:
         out.note(f"{counted(consumed.lost, 'page')} without a checkpoint, since the lease was lost", "yellow")
     if once and consumed.shards_elsewhere:
         elsewhere = counted(consumed.shards_elsewhere, "shard")
         out.note(f"other workers of the group read {elsewhere}; 'ingest feed groups' shows how far", "yellow")
+    if lost is not None:
+        raise lost
     if stop.exit_code:
         raise typer.Exit(stop.exit_code)
 

@@ -271,6 +271,14 @@ METRICS = (
         scope=Scope.TABLE,
     ),
     Metric(
+        "ingest_feed_lost_leases",
+        Kind.GAUGE,
+        "shards",
+        "Shards of a consumer group whose leases are missing: the group does not read them and the shards after them.",
+        ("group",),
+        scope=Scope.TABLE,
+    ),
+    Metric(
         "ingest_archive_files",
         Kind.GAUGE,
         "files",

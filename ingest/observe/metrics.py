@@ -318,7 +318,12 @@ class Metrics:
     def feed_groups(self, lags: Mapping[tuple[str, str], GroupLag]) -> None:
         """Set how far all consumer groups have come, by table and group; groups after the first 50 are left out."""
         with self._lock:
-            names = ("ingest_feed_consumer_lag_seconds", "ingest_feed_expiration_used_ratio", "ingest_feed_gaps")
+            names = (
+                "ingest_feed_consumer_lag_seconds",
+                "ingest_feed_expiration_used_ratio",
+                "ingest_feed_gaps",
+                "ingest_feed_lost_leases",
+            )
             for name in names:
                 self._gauges[name].clear()  # a group that was removed must not keep its last value
             for labels in sorted(lags)[:MAX_LABEL_VALUES]:

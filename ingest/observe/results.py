@@ -54,11 +54,13 @@ class GroupLag(NamedTuple):
         behind_s: of the shard that is furthest behind.
         used: fraction of the expiration that its oldest unread change has used.
         gaps: number of gaps that it has skipped.
+        lost: number of shards whose leases are missing.
     """
 
     behind_s: float
     used: float
     gaps: int
+    lost: int = 0
 
 
 class ArchiveSize(NamedTuple):

@@ -59,5 +59,7 @@ def _lags_in(configuration: Configuration, name: str, table: str, store: Store[A
         if lags:
             behind_ms = max(lag.behind_ms for lag in lags)
             used = 1.0 - min(lag.margin for lag in lags)
-            found[table, group] = GroupLag(behind_ms / 1000, used, sum(lag.gaps for lag in lags))
+            found[table, group] = GroupLag(
+                behind_ms / 1000, used, sum(lag.gaps for lag in lags), sum(lag.is_lost for lag in lags)
+            )
     return found

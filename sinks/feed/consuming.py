@@ -11,7 +11,7 @@ from ingest.api import Disposition, IngestError
 from sinks.feed.balance import RENEW_S
 from sinks.feed.delivery import Delivery
 from sinks.feed.envelope import Envelope, Message
-from sinks.feed.errors import ShardLeaseLostError
+from sinks.feed.errors import ParentUnknownError, ShardLeaseLostError
 from sinks.feed.gaps import Gap
 from sinks.feed.group import GroupMember
 from sinks.feed.outputs import ChangeOutput
@@ -74,6 +74,7 @@ class FeedConsumer:
         self._delivered = failpoint.point("changes_delivered")
         self._checkpointed = failpoint.point("changes_checkpointed")
         self._is_ending = False
+        self._lost: ParentUnknownError | None = None
         self.consumed = Consumed()
 
     def run(self, *, once: bool = False) -> Consumed:
@@ -84,14 +85,17 @@ class FeedConsumer:
         by its lease after 20 seconds.
 
         A store or cluster that is unavailable is retried; other errors end the consumer. The leases are released in
-        either case.
+        either case. If the lease of a shard is missing, all shards that do not follow it are copied first.
 
         Raises:
+            ParentUnknownError: the lease of a shard is missing.
             IngestError: as `GroupMember.poll` and `ChangeOutput.write`.
         """
         try:
             while not self._wait(0.0):
-                delivery = self._retried(self._member.poll)
+                delivery = self._polled()
+                if self._lost is not None and not (once or self._member.shards or self._member.shards_elsewhere):
+                    break
                 if delivery is not None:
                     self._copy(delivery)
                 elif once:
@@ -107,7 +111,22 @@ class FeedConsumer:
             self.consumed.shards_elsewhere = len(self._member.shards_elsewhere)
             with suppress(IngestError):  # the leases end by themselves; the error of the block says more
                 self._member.close()
+        if self._lost is not None:
+            raise self._lost
         return self.consumed
+
+    def _polled(self) -> Delivery | None:
+        """The next changes; a missing lease of one shard does not keep the others from being copied."""
+        try:
+            delivery = self._retried(self._member.poll)
+        except ParentUnknownError as error:
+            if self._lost is None:
+                self._on_retry(error)
+            self._lost = error
+            return None
+        if delivery is None:
+            self._lost = None  # the lease is back
+        return delivery
 
     def _copy(self, delivery: Delivery) -> None:
         written = 0

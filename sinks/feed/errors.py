@@ -82,7 +82,7 @@ class ParentUnknownError(NotFoundError):
     def __init__(self, group: str, shard: int) -> None:
         super().__init__(
             f'group "{group}" has no lease of shard {shard}, so it is unknown how far it has read that shard; '
-            "shards that follow it are not read",
+            "it and the shards that follow it are not read, the others are",
             hint="restore the lease, or read the feed with another group",
         )
 

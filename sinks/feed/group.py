@@ -16,7 +16,7 @@ from ingest.clock import now_ms
 from sinks.feed.balance import RENEW_S, LeaseObserver, lease_moves
 from sinks.feed.client import FeedClient, FeedRecord
 from sinks.feed.delivery import Delivery
-from sinks.feed.errors import ShardLeaseLostError, TrimmedError
+from sinks.feed.errors import ParentUnknownError, ShardLeaseLostError, TrimmedError
 from sinks.feed.gaps import Gap, GapPolicy
 from sinks.feed.held_lease import HeldLease
 from sinks.feed.joined_group import JoinedGroup
@@ -115,7 +115,7 @@ class GroupMember:
         Raises:
             StreamDisabledError: the table has no feed.
             StreamIdMismatchError: the group is of an earlier stream.
-            ParentUnknownError: the lease of a shard is missing.
+            ParentUnknownError: the lease of a shard is missing, and there are no changes of the other shards now.
             GroupRemovedError: the group was removed since the first call.
             WorkerReplacedError: another process has started as this worker.
             TrimmedError: changes have expired before the group has read them.
@@ -131,6 +131,8 @@ class GroupMember:
             delivery = None if held is None else self._next_of(held, state)
             if delivery is not None:
                 return delivery
+        if self._joined.lost:
+            raise ParentUnknownError(self._group, self._joined.lost[0])
         return None
 
     def heartbeats(self) -> list[tuple[str, int, int]]:
@@ -162,7 +164,7 @@ class GroupMember:
             Whether the worker has other shards than before.
 
         Raises:
-            IngestError: as `poll`.
+            IngestError: as `poll`, but not for a missing lease.
         """
         before = self.shards
         for held in list(self._held.values()):

@@ -5,7 +5,7 @@ from uuid import uuid4
 
 from sinks.feed.errors import GroupRemovedError, StreamIdMismatchError
 from sinks.feed.leases import GroupRecord, LeaseStore, ShardLease, leases_of
-from sinks.feed.lineage import check_leases, followers, forgotten_leases
+from sinks.feed.lineage import followers, forgotten_leases, lost_shards
 from sinks.feed.state import FeedState
 
 
@@ -18,6 +18,9 @@ class JoinedGroup:
         table: its name.
         group: name of the group.
         starts: returns where a new group begins, by shard.
+
+    Attributes:
+        lost: shards whose leases were missing in the last `read`.
     """
 
     def __init__(
@@ -28,6 +31,7 @@ class JoinedGroup:
         self._group = group
         self._starts = starts
         self._id: str | None = None
+        self.lost: tuple[int, ...] = ()
 
     def read(self, state: FeedState) -> dict[int, ShardLease]:
         """
@@ -36,7 +40,6 @@ class JoinedGroup:
         Raises:
             GroupRemovedError: the group was removed since the first call.
             StreamIdMismatchError: the group is of an earlier stream.
-            ParentUnknownError: the lease of a shard is missing.
             StoreError: the leases are unavailable.
         """
         texts = self._leases.read(self._group)
@@ -50,7 +53,7 @@ class JoinedGroup:
             texts = self._begun(texts, record)
             record = self._own(texts)
         leases = self._of_group(texts, record)
-        check_leases(self._group, record, leases, state.stream)
+        self.lost = lost_shards(record, leases, state.stream)
         return self._with_followers(texts, record, leases, state)
 
     def texts(self) -> Mapping[int, str]:
@@ -95,7 +98,7 @@ class JoinedGroup:
     ) -> dict[int, ShardLease]:
         """Create the leases of shards whose parents have been read; the parents name them afterwards."""
         has_new = False
-        for shard, lease, parents in list(followers(record, leases, state.stream)):
+        for shard, lease, parents in list(followers(leases, state.stream, self.lost)):
             if shard not in leases:
                 own = lease._replace(group_id=record.id)
                 if not self._leases.replace(self._group, shard, texts.get(shard), own.to_text()):

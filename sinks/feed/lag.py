@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from sinks.feed.leases import GroupRecord, LeaseStore, ShardLease, leases_of
+from sinks.feed.lineage import lost_shards
 from sinks.feed.position import FeedPosition
 from sinks.feed.state import FeedState
 from sinks.feed.stream import Shard
@@ -20,6 +21,7 @@ class ShardLag(NamedTuple):
             all changes of the shard.
         margin: fraction of the retention that is left until a change after the checkpoint expires; 1 if there is none.
         gaps: number of gaps in the shard that the group has skipped.
+        is_lost: whether its lease is missing, so that it and the shards after it are not read.
     """
 
     shard: int
@@ -28,6 +30,7 @@ class ShardLag(NamedTuple):
     behind_ms: int
     margin: float
     gaps: int
+    is_lost: bool = False
 
 
 def lags_of(state: FeedState, leases: LeaseStore, group: str) -> list[ShardLag] | None:
@@ -45,10 +48,13 @@ def lags_of(state: FeedState, leases: LeaseStore, group: str) -> list[ShardLag] 
         return None
     shards = {shard.number: shard for shard in state.stream.shards}
     of_group = leases_of(texts, "" if record is None else record.id)
+    lost: tuple[int, ...] = ()
     if record is not None and record.is_begun:
+        lost = lost_shards(record, of_group, state.stream)
         for number in shards.keys() - of_group.keys():
             of_group[number] = ShardLease(FeedPosition.at_start(state.stream, shards[number]).to_token())
-    return [_lag(state, shards.get(number), number, lease) for number, lease in sorted(of_group.items())]
+    lags = (_lag(state, shards.get(number), number, lease) for number, lease in sorted(of_group.items()))
+    return [lag._replace(is_lost=lag.shard in lost) for lag in lags]
 
 
 def _lag(state: FeedState, shard: Shard | None, number: int, lease: ShardLease) -> ShardLag:

@@ -1,15 +1,15 @@
 """
 Which shards a consumer group reads, and in which order: a shard begins once all of its parents have been read.
 
-Nothing here reads or writes a lease. A shard that should have a lease and has none is an error: to count it as read
-would lose its changes.
+Nothing here reads or writes a lease. A shard that should have a lease and has none is lost to the group: to count it as
+read would lose its changes. It and the shards that follow it are not read; the others are.
 """
 
 from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
 from sinks.feed.client import PAGING_MS
-from sinks.feed.errors import InvalidIteratorError, ParentUnknownError
+from sinks.feed.errors import InvalidIteratorError
 from sinks.feed.leases import SHARD_END, GroupRecord, ShardLease
 from sinks.feed.position import FeedPosition
 from sinks.feed.state import FeedState, at_time, latest
@@ -85,15 +85,12 @@ def starts_at(state: FeedState, iterators: Mapping[int, str]) -> dict[int, str]:
     return dict.fromkeys(others, SHARD_END) | dict(iterators)
 
 
-def check_leases(group: str, record: GroupRecord, leases: Mapping[int, ShardLease], stream: FeedStream) -> None:
+def lost_shards(record: GroupRecord, leases: Mapping[int, ShardLease], stream: FeedStream) -> tuple[int, ...]:
     """
-    Check that each shard that got a lease still has it, unless shards after it have begun.
+    The shards that got a lease and have none any more, unless all shards after them have begun.
 
     A lease is removed once the stream has forgotten its shard and all others have theirs. So a shard whose parents have
     no leases, and are unknown to the stream, had one, unless leases of other forgotten shards are left.
-
-    Raises:
-        ParentUnknownError: one has none.
     """
     created = set(record.starts) if record.is_begun else set()
     for lease in leases.values():
@@ -101,19 +98,27 @@ def check_leases(group: str, record: GroupRecord, leases: Mapping[int, ShardLeas
     known = stream.numbers
     if known.issuperset(leases):
         created.update(shard.number for shard in stream.shards if not known.issuperset(shard.parents))
-    for shard in stream.shards:
-        if shard.number in created and shard.number not in leases:
-            children = stream.children(shard.number)
-            if not children or any(child.number not in leases for child in children):
-                raise ParentUnknownError(group, shard.number)
+    lost = []
+    for number in sorted(created & known - leases.keys()):
+        children = stream.children(number)
+        if not children or any(child.number not in leases for child in children):
+            lost.append(number)
+    return tuple(lost)
 
 
-def followers(record: GroupRecord, leases: Mapping[int, ShardLease], stream: FeedStream) -> Iterator[ChildShard]:
-    """The shards that can begin, since their parents have been read, and those that a parent does not name yet."""
+def followers(leases: Mapping[int, ShardLease], stream: FeedStream, lost: Collection[int] = ()) -> Iterator[ChildShard]:
+    """
+    The shards that can begin, since their parents have been read, and those that a parent does not name yet.
+
+    Args:
+        leases: of the group.
+        stream: of the feed.
+        lost: shards that do not begin anew, as `lost_shards`.
+    """
     forgotten = _unread_and_forgotten(leases, stream)
     known = stream.numbers
     for shard in stream.shards:
-        if shard.number in record.starts and not shard.parents:
+        if shard.number in lost or not shard.parents:  # one without parents has begun with the group
             continue
         parents = [number for number in shard.parents if number in leases or number in known]
         if any(number not in leases or not leases[number].is_ended for number in parents):
@@ -121,7 +126,7 @@ def followers(record: GroupRecord, leases: Mapping[int, ShardLease], stream: Fee
         has_begun = shard.number in leases
         if has_begun and all(shard.number in leases[number].followed_by for number in parents):
             continue
-        if not parents and (forgotten or has_begun):
+        if not parents and forgotten:
             continue  # the stream no longer has its parents, and one of them may be unread
         yield ChildShard(shard.number, ShardLease(FeedPosition.at_start(stream, shard).to_token()), tuple(parents))
 

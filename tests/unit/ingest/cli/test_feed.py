@@ -222,6 +222,18 @@ def test_groups_and_their_lag(ingest, file: str, folder: Path):
     assert len(ingest("feed", "consume", file, "orders", "--group", "g", "--once").lines) == 5
 
 
+def test_missing_lease_is_told_by_the_exit_code_after_the_other_shards(ingest, file: str):
+    assert ingest("feed", "consume", file, "orders", "--group", "g", "--once").code == 0
+    leases = FileLeases(leases_folder(load(file, env={}, lookup=Catalog()).local_dir, "local", "orders"))
+    (shard,) = leases.read("g").keys() - {0}
+    leases.replace("g", shard, leases.read("g")[shard], None)
+    lost = ingest("feed", "consume", file, "orders", "--group", "g", "--once")
+    assert lost.code == 3
+    assert "0 changes copied" in lost.err
+    assert f'group "g" has no lease of shard {shard}' in lost.err
+    assert "none: its lease is missing" in ingest("feed", "groups", file, "orders").out
+
+
 def test_gap_is_refused_or_skipped(ingest, folder: Path):
     (folder / "p.yaml").write_text(FILE)
     with opened() as store:

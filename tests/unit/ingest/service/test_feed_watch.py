@@ -72,14 +72,17 @@ def test_metrics_of_a_group(shared: Any):
         writer = FeedFixture.of(store, "orders")
         first_ms = writer.put(b"b")
         writer.put(b"c", time_ms=first_ms + 2_000)
-    lag, used, gaps = (float(line.rpartition(" ")[2]) for line in sorted(rendered(shared), key=_order))
+    lag, used, gaps, lost = (float(line.rpartition(" ")[2]) for line in sorted(rendered(shared), key=_order))
     assert 2.0 <= lag < 60
     assert 0.0 <= used < 0.01
-    assert gaps == 0.0
+    assert (gaps, lost) == (0.0, 0.0)
+    with open_feed(shared.configuration, shared.catalog, "orders") as feed:
+        feed.leases.replace("search", 1, feed.leases.read("search")[1], None)
+    assert f"ingest_feed_lost_leases{labels} 1.0" in rendered(shared)
 
 
 def _order(line: str) -> int:
-    return [each in line for each in ("_lag_", "_used_", "_gaps")].index(True)
+    return [each in line for each in ("_lag_", "_used_", "_gaps", "_lost_")].index(True)
 
 
 def test_store_that_is_away_has_no_metrics(shared: Any, monkeypatch: pytest.MonkeyPatch):

@@ -11,10 +11,12 @@ from sinks.feed.balance import LEASE_S, RENEW_S
 from sinks.feed.client import FeedClient
 from sinks.feed.consuming import FIRST_RETRY_S, IDLE_S, Consumed, FeedConsumer
 from sinks.feed.envelope import Message, OwnEnvelope
+from sinks.feed.errors import ParentUnknownError
 from sinks.feed.gaps import GapPolicy, SkipGaps
 from sinks.feed.group import GroupMember, GroupOptions
 from sinks.feed.leases import LeaseStore, PropertyLeases, ShardLease
 from sinks.feed.outputs import ChangeOutput, LineOutput
+from sinks.feed.position import FeedPosition
 from sinks.feed.stream import Shard
 from sinks.memory import MemoryStore
 from tests.support.clock import Clock
@@ -111,6 +113,64 @@ def test_leases_are_kept_while_the_destination_is_unavailable(setting: Setting):
     consumed = setting.consumer(setting.member("w1")).run(once=True)
     assert (consumed.changes, consumed.lost, other.shards) == (1, 0, ())
     assert sum(setting.waits) > 4 * LEASE_S
+
+
+def of_two_shards(setting: Setting) -> None:
+    """A feed with a change in each of two shards, of which the first has no lease."""
+    setting.writer.close_feed()
+    setting.writer = FeedFixture(setting.store, time_ms=setting.writer.time_ms, stream="s2", shards=2)
+    setting.writer.put(b"a", b"\xff")
+    member = setting.member()
+    member.poll()
+    member.close()
+    setting.leases.replace("g", 1, setting.leases.read("g")[1], None)
+
+
+def test_once_copies_the_other_shards_before_it_reports_a_missing_lease(setting: Setting):
+    of_two_shards(setting)
+    consumer = setting.consumer(setting.member())
+    with pytest.raises(ParentUnknownError, match="no lease of shard 1"):
+        consumer.run(once=True)
+    assert consumer.consumed.changes == len(setting.output.rows) == 1
+    assert setting.leases.read("g").keys() == {0, 2}
+    assert ShardLease.from_text(setting.leases.read("g")[2]).owner == "", "released"
+
+
+def test_consumer_goes_on_with_the_other_shards_and_reports_a_missing_lease_once(setting: Setting):
+    of_two_shards(setting)
+    setting.ends_at = 20 * IDLE_S
+    setting.output.on_write = lambda: None
+    consumer = setting.consumer(setting.member())
+    with pytest.raises(ParentUnknownError):
+        consumer.run()
+    assert consumer.consumed.changes == 1
+    assert [error.code for error in setting.retried] == ["parent_unknown"]
+    assert setting.s.now >= setting.ends_at, "it was ended"
+
+
+def test_consumer_ends_if_no_shard_can_be_read(setting: Setting):
+    of_two_shards(setting)
+    setting.leases.replace("g", 2, setting.leases.read("g")[2], None)
+    with pytest.raises(ParentUnknownError):
+        setting.consumer(setting.member()).run()
+    assert setting.waits == []
+
+
+def test_lease_that_is_back_is_no_error(setting: Setting):
+    of_two_shards(setting)
+    text = ShardLease(FeedPosition.at_start(setting.client.state().stream, setting.writer.stream.shards[0]).to_token())
+    group_id = ShardLease.from_text(setting.leases.read("g")[2]).group_id
+    wait = setting.wait
+
+    def restore(seconds: float) -> bool:
+        if seconds:
+            setting.leases.replace("g", 1, None, text._replace(group_id=group_id).to_text())
+        return wait(seconds)
+
+    setting.wait = restore
+    setting.ends_at = 4 * RENEW_S
+    assert setting.consumer(setting.member()).run().changes == 2
+    assert [error.code for error in setting.retried] == ["parent_unknown"]
 
 
 class Unanswered(PropertyLeases):

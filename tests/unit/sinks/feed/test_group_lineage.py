@@ -6,6 +6,7 @@ import pytest
 
 from sinks.feed.balance import LEASE_S, RENEW_S
 from sinks.feed.errors import InvalidIteratorError, ParentUnknownError, ShardLeaseLostError, TrimmedError
+from sinks.feed.group import GroupMember
 from sinks.feed.leases import ShardLease
 from tests.support.feeds import HOUR_MS, T
 from tests.support.group_feeds import GroupFeed, drained, rows
@@ -82,6 +83,93 @@ def test_missing_lease_of_a_child_is_an_error(feeds: Callable[..., GroupFeed]):
     feed.leases.replace("g", 3, feed.leases.read("g")[3], None)
     with pytest.raises(ParentUnknownError, match="no lease of shard 3"):
         feed.worker("w2").poll()
+
+
+def without_lease(feed: GroupFeed, shard: int) -> str:
+    """Lose the lease of a shard; returns its text."""
+    text = feed.leases.read("g")[shard]
+    feed.leases.replace("g", shard, text, None)
+    return text
+
+
+def read_all(worker: GroupMember, found: list[bytes]) -> None:
+    """Read until an error; the row keys go to `found`."""
+    while (delivery := worker.poll()) is not None:
+        found += rows(delivery)
+        delivery.checkpoint()
+
+
+def test_shards_that_do_not_follow_one_without_a_lease_are_read(feeds: Callable[..., GroupFeed]):
+    """The lost one may have been read up to anywhere, so neither it nor its children are."""
+    feed = feeds(2)
+    feed.writer.put(b"a", b"\xf0")
+    feed.client.split(1, b"m")
+    feed.client.split(2, b"\xf8")
+    feed.writer.put(b"b", b"n", b"\xf1", b"\xf9")
+    feed.worker("w1").poll()
+    text = without_lease(feed, 1)
+    feed.passed(LEASE_S)
+    other = feed.worker("w2")
+    other.refresh()
+    feed.passed(LEASE_S)
+    found: list[bytes] = []
+    with pytest.raises(ParentUnknownError, match="no lease of shard 1") as refused:
+        read_all(other, found)
+    assert refused.value.exit_code == 3
+    assert sorted(found) == [b"\xf0", b"\xf1", b"\xf9"]
+    assert set(feed.leases.read("g")) == {0, 2, 5, 6}
+    again = feed.worker("w2")
+    with pytest.raises(ParentUnknownError):
+        again.poll()
+
+    feed.leases.replace("g", 1, None, text)
+    feed.passed(RENEW_S)
+    again.refresh()
+    feed.passed(LEASE_S)
+    assert sorted(drained(again)) == [b"a", b"b", b"n"], "once the lease is back"
+
+
+def test_closed_shard_without_a_lease_whose_children_have_begun_is_no_error(feeds: Callable[..., GroupFeed]):
+    feed = feeds()
+    feed.writer.put(b"a")
+    feed.client.split(1, b"m")
+    feed.writer.put(b"b", b"n")
+    worker = feed.worker("w1")
+    assert sorted(drained(worker)) == [b"a", b"b", b"n"]
+    without_lease(feed, 1)
+    feed.writer.put(b"c", b"o")
+    assert sorted(drained(worker)) == [b"c", b"o"]
+    without_lease(feed, 3)
+    feed.passed(RENEW_S)
+    with pytest.raises(ParentUnknownError, match="no lease of shard 1"):
+        feed.worker("w1").poll()
+
+
+def test_shards_beyond_forgotten_ones_wait_for_a_gap_to_be_recorded(feeds: Callable[..., GroupFeed]):
+    """Else a worker would deliver their changes before the gap, which is before them."""
+    feed = feeds(expiration_ms=HOUR_MS)
+    feed.writer.put(b"a")
+    feed.worker("w1", feed.client.latest()).poll()
+    feed.client.split(1, b"m")
+    feed.writer.put(b"b", b"n")
+    feed.client.split(2, b"c")
+    feed.writer.put(b"b", b"d", b"o")
+    feed.passed(3 * 3600)
+    feed.writer._set("feed", feed.writer.stream.trimmed(feed.ms.now - 2 * HOUR_MS).to_text())
+    assert [shard.number for shard in feed.writer.stream.shards] == [3, 4, 5]
+    skipping = feed.worker("w2", skips=True)
+    skipping.poll()
+    feed.passed(LEASE_S)
+    gap = skipping.poll()
+    assert gap is not None
+    assert (gap.shard, gap.gap is not None) == (1, True)
+    feed.passed(RENEW_S)
+    assert skipping.poll() is None
+    assert set(feed.leases.read("g")) == {0, 1}
+    gap.checkpoint()
+    feed.passed(RENEW_S)
+    skipping.refresh()
+    assert set(feed.leases.read("g")) == {0, 3, 4, 5}
 
 
 def test_shards_that_expired_before_the_group_count_as_read(feeds: Callable[..., GroupFeed]):

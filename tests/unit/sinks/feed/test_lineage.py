@@ -1,0 +1,56 @@
+"""Which shards follow those that a group has read; without a group."""
+
+from collections.abc import Callable
+
+from sinks.feed.leases import SHARD_END, ShardLease
+from sinks.feed.lineage import followers, forgotten_leases
+from sinks.feed.stream import FeedStream
+from tests.support.group_feeds import GroupFeed
+
+UNREAD, READ = ShardLease("somewhere"), ShardLease(SHARD_END)
+
+
+def two_split_shards(feed: GroupFeed) -> FeedStream:
+    """The shards 1 and 2, of which 1 was split into 3 and 4 an hour before 2 was split into 5 and 6."""
+    feed.writer.put(b"a")
+    feed.client.split(1, b"m")
+    feed.writer.put(b"a")
+    feed.passed(3_600)
+    feed.client.split(2, b"\xf8")
+    feed.writer.put(b"a", time_ms=feed.ms.now)
+    return feed.writer.stream
+
+
+def test_shards_of_a_read_parent_begin_though_another_shard_is_unread_and_forgotten(feeds: Callable[..., GroupFeed]):
+    stream = two_split_shards(feeds(2))
+    trimmed = stream.trimmed(stream.shards[0].until_ms or 0)
+    assert [shard.number for shard in trimmed.shards] == [2, 3, 4, 5, 6]
+    found = followers({1: UNREAD, 2: READ}, trimmed)
+    assert [(child.shard, child.parents) for child in found] == [(5, (2,)), (6, (2,))]
+
+
+def test_forgotten_parent_that_has_a_lease_names_its_followers(feeds: Callable[..., GroupFeed]):
+    """Until it does, its lease stays: else a follower whose lease is lost would begin anew."""
+    stream = two_split_shards(feeds(2))
+    trimmed = stream.trimmed(stream.shards[0].until_ms or 0)
+    found = followers({1: READ, 2: UNREAD}, trimmed)
+    assert [(child.shard, child.parents) for child in found] == [(3, (1,)), (4, (1,))]
+    named = READ._replace(followed_by=(3,))
+    found = followers({1: named, 2: UNREAD, 3: UNREAD}, trimmed)
+    assert [child.shard for child in found] == [4]
+
+
+def test_lost_shard_does_not_begin_anew(feeds: Callable[..., GroupFeed]):
+    stream = two_split_shards(feeds(2))
+    assert [child.shard for child in followers({1: READ, 2: UNREAD}, stream, [3])] == [4]
+
+
+def test_only_leases_of_forgotten_shards_that_were_read_are_forgotten(feeds: Callable[..., GroupFeed]):
+    stream = two_split_shards(feeds(2))
+    trimmed = stream.trimmed(stream.shards[0].until_ms or 0)
+    every = dict.fromkeys(range(2, 7), UNREAD)
+    assert forgotten_leases({1: READ, **every}, trimmed) == (1,)
+    assert forgotten_leases({1: UNREAD, **every}, trimmed) == ()
+    assert forgotten_leases({1: READ, **every, 2: READ}, trimmed) == (1,), "2 is in the stream"
+    every.pop(6)
+    assert forgotten_leases({1: READ, **every}, trimmed) == (), "6 has no lease yet"
