@@ -5,10 +5,14 @@ A killed process loses nothing that it wrote to the kernel, even without sync. W
 acknowledged write is in an SST file.
 """
 
+import os
 import random
+import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -21,45 +25,62 @@ from tests.support.service import Service
 
 ROWS = 20
 WRITER = f"""
-import itertools, sys
+import itertools, os, sys
 from ingest.api import Durability, FamilySpec, Put, TableSpec
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 
-folder, first, path = sys.argv[1], int(sys.argv[2]), sys.argv[3]
-store = RocksDBStore(RocksDBSettings(path=folder))
-store.open()
-store.ensure_table(TableSpec("t", tuple(FamilySpec(name) for name in (b"a", b"b", b"c"))))
+folder, path = sys.argv[1:]
 filler = b"x" * 20_000
 durability = Durability.SYNC if path == "wal" else Durability.SKIP
-for number in itertools.count(first):
-    value = b"%d" % number
-    columns = {{b"a:n": value, b"b:n": value, b"b:filler": filler, b"c:n": value}}
-    puts = [Put(b"%02d" % row, dict(columns), number, durability) for row in range({ROWS})]
-    if path == "file":
-        file = f"{{folder}}.{{number}}"
-        store.ingest_file("t", file, store.write_file(file, puts))
-    else:
-        store.apply("t", puts)
-    print(number, flush=True)
+
+def write(first):
+    store = RocksDBStore(RocksDBSettings(path=folder))
+    store.open()
+    store.ensure_table(TableSpec("t", tuple(FamilySpec(name) for name in (b"a", b"b", b"c"))))
+    for number in itertools.count(first):
+        value = b"%d" % number
+        columns = {{b"a:n": value, b"b:n": value, b"b:filler": filler, b"c:n": value}}
+        puts = [Put(b"%02d" % row, dict(columns), number, durability) for row in range({ROWS})]
+        if path == "file":
+            file = f"{{folder}}.{{number}}"
+            store.ingest_file("t", file, store.write_file(file, puts))
+        else:
+            store.apply("t", puts)
+        print(number, flush=True)
+
+# each writer is a fork, which has nothing to import
+for first in sys.stdin:
+    child = os.fork()
+    if child == 0:
+        print(os.getpid(), flush=True)
+        write(int(first))
+    print("end", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
 
 
-def killed_writer(folder: Path, first: int, path: str, chance: random.Random) -> int:
-    """Run a writer and kill it at a random time; returns the last acknowledged number."""
-    with subprocess.Popen(
-        [sys.executable, "-c", WRITER, str(folder), str(first), path], stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout is not None
-        last = first - 1
-        for _ in range(chance.randint(1, 15)):
-            last = int(process.stdout.readline())
-        # a random time in the running call
-        time.sleep(chance.uniform(0, 0.01))
-        process.kill()
-        for line in process.stdout:
-            last = int(line)
-    assert process.returncode == -9
+@contextmanager
+def writers(folder: Path, path: str) -> Iterator[subprocess.Popen[str]]:
+    """A process that forks a writer for each number on its standard input, from which the writer counts."""
+    command = [sys.executable, "-c", WRITER, str(folder), path]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        yield process
+
+
+def killed_writer(process: subprocess.Popen[str], first: int, chance: random.Random) -> int:
+    """Let a writer start and kill it at a random time; returns the last acknowledged number."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    print(first, file=process.stdin, flush=True)
+    pid = int(process.stdout.readline())
+    last = first - 1
+    for _ in range(chance.randint(1, 15)):
+        last = int(process.stdout.readline())
+    # a random time in the running call
+    time.sleep(chance.uniform(0, 0.01))
+    os.kill(pid, signal.SIGKILL)
+    while (line := process.stdout.readline()) != "end -9\n":
+        last = int(line)
     return last
 
 
@@ -69,19 +90,20 @@ def test_rocksdb_killed_while_writing(tmp_path, path):
     chance = random.Random(seed)
     folder = tmp_path / "store"
     acknowledged = 0
-    for _ in range(10):
-        acknowledged = killed_writer(folder, acknowledged + 1, path, chance)
-        store = RocksDBStore(RocksDBSettings(path=str(folder)))
-        store.open()
-        rows = list(store.scan("t", Scan()))
-        store.close()
-        assert [row.key for row in rows] == [b"%02d" % number for number in range(ROWS)], f"seed {seed}"
-        for row in rows:
-            numbers = {int(cell.value) for cell in row.cells if cell.qualifier == b"n"}
-            assert len(row.cells) == 4, f"seed {seed}"
-            assert len(numbers) == 1, f"torn row, seed {seed}"
-            assert min(numbers) >= acknowledged, f"seed {seed}"
-            acknowledged = max(acknowledged, *numbers)
+    with writers(folder, path) as process:
+        for _ in range(10):
+            acknowledged = killed_writer(process, acknowledged + 1, chance)
+            store = RocksDBStore(RocksDBSettings(path=str(folder)))
+            store.open()
+            rows = list(store.scan("t", Scan()))
+            store.close()
+            assert [row.key for row in rows] == [b"%02d" % number for number in range(ROWS)], f"seed {seed}"
+            for row in rows:
+                numbers = {int(cell.value) for cell in row.cells if cell.qualifier == b"n"}
+                assert len(row.cells) == 4, f"seed {seed}"
+                assert len(numbers) == 1, f"torn row, seed {seed}"
+                assert min(numbers) >= acknowledged, f"seed {seed}"
+                acknowledged = max(acknowledged, *numbers)
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ Implements the part of PromQL that `deploy/prometheus/alerts.yaml` uses; anythin
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
 from itertools import pairwise
 from typing import Any, TypeAlias
 
@@ -43,9 +44,11 @@ class Scrapes:
         """A scrape; None if the target did not answer."""
         self.times.append(at_s)
         self._add(at_s, "up", {}, 0.0 if text is None else 1.0)
-        for family in text_string_to_metric_families(text or ""):
-            for sample in family.samples:
-                self._add(at_s, sample.name, sample.labels, sample.value)
+        for line in (text or "").splitlines():
+            if not line.startswith("#"):
+                series, _, value = line.rpartition(" ")
+                name, labels = _name_and_labels(series)
+                self._add(at_s, name, labels, float(value))
 
     def _add(self, at_s: float, name: str, labels: Mapping[str, str], value: float) -> None:
         key = frozenset({**labels, **self._target, _NAME: name}.items())
@@ -59,6 +62,13 @@ class Scrapes:
     def between(self, begin_s: float, end_s: float) -> list[float]:
         """Times of the scrapes from one time to another."""
         return self.times[bisect_left(self.times, begin_s) : bisect_right(self.times, end_s)]
+
+
+@cache
+def _name_and_labels(series: str) -> tuple[str, Mapping[str, str]]:
+    """Of a sample without its value, `name{label="value"}`: every scrape has the same ones."""
+    ((sample,),) = (family.samples for family in text_string_to_metric_families(f"{series} 0"))
+    return sample.name, sample.labels
 
 
 def duration_s(text: str) -> float:

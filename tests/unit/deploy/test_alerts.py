@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from collections import Counter
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -219,18 +220,30 @@ def alerts(scrapes: Scrapes) -> dict[float, dict[str, set[Labels]]]:
     return {at_s: {name: found[name][at_s] for name in RULES if found[name][at_s]} for at_s in scrapes.times}
 
 
+@cache
+def simulated(name: str = "none") -> tuple[Scrapes, dict[float, dict[str, set[Labels]]]]:
+    """The scrapes of a service with a fault of the tables above, and the alerts."""
+    effects = {each: effect for each, (_, effect) in FAULTS.items()} | TRANSIENT
+    scrapes = scraped(effects[name], minutes_of(name)) if name != "none" else scraped()
+    return scrapes, alerts(scrapes)
+
+
+def minutes_of(fault: str) -> int:
+    """How long the service with a fault is scraped."""
+    return LONG_MINUTES if fault == "paused" else MINUTES
+
+
 class TestRules:
     def test_no_alert_fires_on_a_healthy_service(self):
-        assert {at_s: names for at_s, names in alerts(scraped()).items() if names} == {}
+        assert {at_s: names for at_s, names in simulated()[1].items() if names} == {}
 
     @pytest.mark.parametrize("fault", FAULTS)
     def test_alert_fires_on_its_fault_alone(self, fault):
-        alert, effect = FAULTS[fault]
-        minutes = LONG_MINUTES if fault == "paused" else MINUTES
-        found = alerts(scraped(effect, minutes))
+        alert, _ = FAULTS[fault]
+        found = simulated(fault)[1]
         assert [at_s for at_s, names in found.items() if names and at_s < FAULT_AT * 60] == []
         assert set().union(*(names.keys() for names in found.values())) == {alert}
-        (labels,) = found[(minutes - 1) * 60.0][alert]
+        (labels,) = found[(minutes_of(fault) - 1) * 60.0][alert]
         assert dict(labels) | TARGET == dict(labels)
         if alert in {"Attr2hbaseCompactionBehind", "Attr2hbaseDumpOld", "Attr2hbaseFeedExpirationNear"}:
             assert dict(labels)["table"] == TABLE
@@ -239,7 +252,7 @@ class TestRules:
 
     @pytest.mark.parametrize("fault", TRANSIENT)
     def test_no_alert_fires_on_a_fault_that_ends_by_itself(self, fault):
-        assert {at_s: names for at_s, names in alerts(scraped(TRANSIENT[fault])).items() if names} == {}
+        assert {at_s: names for at_s, names in simulated(fault)[1].items() if names} == {}
 
     def test_each_alert_has_a_fault(self):
         assert {alert for alert, _ in FAULTS.values()} == RULES.keys()
@@ -324,11 +337,7 @@ class TestSameAsPrometheus:
     @pytest.mark.parametrize("fault", ["none", *FAULTS, *TRANSIENT])
     def test_same_alerts_at_each_minute(self, fault, tmp_path):
         shutil.copy(FILE, tmp_path)
-        effects = {name: effect for name, (_, effect) in FAULTS.items()} | dict(TRANSIENT)
-        scrapes = (
-            scraped() if fault == "none" else scraped(effects[fault], LONG_MINUTES if fault == "paused" else MINUTES)
-        )
-        found = alerts(scrapes)
+        scrapes, found = simulated(fault)
         cases = [
             {"eval_time": f"{at_s:.0f}s", "alertname": name, "exp_alerts": [expected(name, one) for one in labels]}
             for at_s in scrapes.times
