@@ -6,12 +6,13 @@ from dataclasses import replace
 from typing import NamedTuple, Protocol
 
 from ingest import failpoint
-from ingest.api import ConfigError, IntegrityError, NotFoundError
+from ingest.api import ConfigError, IntegrityError, NotFoundError, SourceSettings
 from ingest.dead_letters.envelope import DeadLetter
 from ingest.dead_letters.files import FileDeadLetters, folder_of
 from ingest.dead_letters.marks import Marks
 from ingest.dead_letters.queue import DeadLetterQueue, Entry, Keeps, Mark, keeps_none
 from ingest.durable import StatePath, file_errors, make_folder, write_durably
+from ingest.kafka.settings import connection_of
 from ingest.kafka.stored import Stored, TopicSettings
 from ingest.observe.logs import logger
 
@@ -27,10 +28,26 @@ _log = logger(__name__)
 Headers = Sequence[tuple[str, bytes | None]]
 
 
+class SentLetter(Protocol):
+    """A record that was sent."""
+
+    @property
+    def value(self) -> bytes | None:
+        """As it was sent."""
+
+    @property
+    def is_durable(self) -> bool:
+        """Whether all in-sync replicas have acknowledged it."""
+
+    @property
+    def time_refused(self) -> str:
+        """Why the broker has it without a time; else ""."""
+
+
 class Producer(Protocol):
     """Sends records; `flush` returns when all in-sync replicas have acknowledged all of them, or raises."""
 
-    def send(self, topic: str, key: bytes | None, value: bytes | None, headers: Headers) -> None:
+    def send(self, topic: str, key: bytes | None, value: bytes | None, headers: Headers) -> SentLetter:
         """Queue a record for sending."""
 
     def flush(self) -> None:
@@ -59,6 +76,9 @@ class TopicAdmin(Protocol):
     def incarnation(self, topic: str) -> str:
         """An id that differs from those of other topics of its name."""
 
+    def cluster_id(self) -> str:
+        """The id of the cluster."""
+
 
 class Loss(NamedTuple):
     """How the settings of a topic delete dead letters, and how to change them."""
@@ -84,6 +104,41 @@ def loss_of_dead_letters(topic: str, settings: TopicSettings) -> Loss | None:
     )
 
 
+def cluster_of_reader(source: SourceSettings, topic: str) -> Callable[[], str] | None:
+    """Requests the id of the cluster whose topic of this name a source reads; None if it reads no such topic."""
+    connection = connection_of(source)
+    if connection is None or not source.reads_topic(topic):
+        return None
+
+    def request() -> str:
+        from ingest.kafka.admin import KafkaAdmin
+
+        with KafkaAdmin(connection) as admin:
+            return admin.cluster_id()
+
+    return request
+
+
+def refuse_topic_of_source(topic: str, admin: TopicAdmin, cluster_of_reader: Callable[[], str] | None) -> None:
+    """
+    Refuse a topic that the pipeline reads: each dead letter would become another one, for ever.
+
+    Args:
+        topic: of dead letters.
+        admin: of its cluster.
+        cluster_of_reader: requests the id of the cluster whose topic of this name the source reads; None if it reads
+            none.
+
+    Raises:
+        ConfigError: it is the same cluster, with other names of its brokers in the file.
+    """
+    if cluster_of_reader is not None and cluster_of_reader() == admin.cluster_id():
+        raise ConfigError(
+            f'dead letters would be read again: the source reads "{topic}", and `brokers` are of the same cluster',
+            hint="use another topic",
+        )
+
+
 def noted_topics(state: StatePath, pipeline: str) -> frozenset[str]:
     """The topics into which a pipeline has published dead letters whose values are in a body store."""
     path = folder_of(state, pipeline) / _TOPICS
@@ -105,6 +160,7 @@ class KafkaDeadLetters(DeadLetterQueue):
         admin: an admin connection; its settings are requested until it answers once.
         producer: created at the first publication.
         reader: created at the first read.
+        cluster_of_reader: as of `refuse_topic_of_source`.
     """
 
     def __init__(
@@ -116,6 +172,7 @@ class KafkaDeadLetters(DeadLetterQueue):
         admin: Callable[[], contextlib.AbstractContextManager[TopicAdmin]],
         producer: Callable[[], Producer],
         reader: Callable[[], TopicReader],
+        cluster_of_reader: Callable[[], str] | None = None,
     ) -> None:
         self._topic = topic
         self._pipeline = pipeline
@@ -129,10 +186,20 @@ class KafkaDeadLetters(DeadLetterQueue):
         self._max_value_bytes: int | None = None
         self._make_producer = producer
         self._make_reader = reader
+        self._cluster_of_reader = cluster_of_reader
         self._producer: Producer | None = None
+        self._incarnation = ""
+        # of a publication that failed: it goes on where it stopped
+        self._sent: dict[bytes, SentLetter] = {}
+        self._sent_ms: int | None = None
 
     def prepare(self) -> None:
-        """Read the size limit of the topic; log a warning if its settings delete dead letters."""
+        """
+        Read the size limit of the topic; log a warning if its settings delete dead letters.
+
+        Raises:
+            ConfigError: the source of the pipeline reads the topic.
+        """
         self._files.prepare()
         self._limit()
 
@@ -141,6 +208,8 @@ class KafkaDeadLetters(DeadLetterQueue):
     ) -> Sequence[DeadLetter]:
         """
         Write dead letters that are too large to files, then send all, then wait for their acknowledgement.
+
+        After a failure, the next call for the micro-batch sends those that were not acknowledged, or differ.
 
         Returns none: the topic keeps those of an earlier call.
         """
@@ -153,13 +222,19 @@ class KafkaDeadLetters(DeadLetterQueue):
         if any(dead_letter.body is not None for dead_letter in parsed):
             self._note_topic()
         pointers = iter(self._files.pointers(len(large), batch_id, batch_time_ms))
+        self._resume(batch_time_ms)
         if self._producer is None:
             self._producer = self._make_producer()
         for line, dead_letter, is_small in zip(dead_letters, parsed, fits, strict=True):
             value = line if is_small else dead_letter.pointing_to(next(pointers)).to_json()
-            self._producer.send(self._topic, dead_letter.key, value, _headers(dead_letter))
+            sent = self._sent.get(dead_letter.key)
+            if sent is None or not sent.is_durable or sent.value != value:
+                self._sent[dead_letter.key] = self._producer.send(
+                    self._topic, dead_letter.key, value, _headers(dead_letter)
+                )
         failpoint.point("dead_letters_sent")()
         self._producer.flush()
+        self._end_publication()
         return ()
 
     def entries(self) -> Iterator[Entry]:
@@ -203,9 +278,33 @@ class KafkaDeadLetters(DeadLetterQueue):
 
     def close(self) -> None:
         """Close the producer."""
+        self._sent, self._sent_ms = {}, None
         producer, self._producer = self._producer, None
         if producer is not None:
             producer.close()
+
+    def _resume(self, batch_time_ms: int) -> None:
+        """Keep what an earlier call for this micro-batch has made durable, if the topic is still the same one."""
+        if self._sent_ms == batch_time_ms:
+            with self._make_admin() as admin:
+                incarnation = admin.incarnation(self._topic)
+            if incarnation == self._incarnation:
+                return
+            self._incarnation = incarnation
+        self._sent, self._sent_ms = {}, batch_time_ms
+
+    def _end_publication(self) -> None:
+        """Forget what was sent: a micro-batch that runs again publishes all of it again."""
+        refused = next((sent.time_refused for sent in self._sent.values() if sent.time_refused), "")
+        if refused:
+            _log.warning(
+                "broker refuses the time of this machine; dead letters have no time of their own",
+                pipeline=self._pipeline,
+                topic=self._topic,
+                reason=refused,
+                hint="compare the clocks of this machine and of the broker",
+            )
+        self._sent, self._sent_ms = {}, None
 
     def _note_topic(self) -> None:
         noted = noted_topics(self._state, self._pipeline)
@@ -230,6 +329,8 @@ class KafkaDeadLetters(DeadLetterQueue):
         if self._max_value_bytes is None:
             with self._make_admin() as admin:
                 settings = admin.settings(self._topic, create_with=CREATE_WITH)
+                self._incarnation = admin.incarnation(self._topic)
+                refuse_topic_of_source(self._topic, admin, self._cluster_of_reader)
             self._max_value_bytes = settings.max_message_bytes - OVERHEAD_BYTES
             loss = loss_of_dead_letters(self._topic, settings)
             if loss is not None:

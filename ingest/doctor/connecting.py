@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ingest.amounts import counted
-from ingest.api import IngestError, NoTableError, NotFoundError, Source, Store, TableSpec
+from ingest.api import IngestError, NoTableError, NotFoundError, Source, SourceSettings, Store, TableSpec
 from ingest.api.notation import name_from_bytes
 from ingest.config.model import declared_in
 from ingest.config.options import DeadLetterTopic
@@ -98,7 +98,7 @@ def connections(configuration: "Configuration", catalog: "Catalog") -> Iterator[
             yield Connection(Kind.SINK, name, f'sink "{sink.name}" of pipeline "{name}"', sink, check)
         if isinstance(topic := pipeline.dead_letters.settings, DeadLetterTopic):
             what = f'dead-letter topic of pipeline "{name}"'
-            check_topic = partial(_connect_dead_letter_topic, topic)
+            check_topic = partial(_connect_dead_letter_topic, topic, pipeline.source.settings)
             yield Connection(Kind.DEAD_LETTERS, name, what, pipeline.dead_letters, check_topic)
 
 
@@ -178,11 +178,12 @@ def _connect_source(catalog: "Catalog", component: "Component[Any]") -> str:
     return source.check(component.settings)
 
 
-def _connect_dead_letter_topic(topic: DeadLetterTopic) -> "tuple[str, Loss | None]":
+def _connect_dead_letter_topic(topic: DeadLetterTopic, source: SourceSettings) -> "tuple[str, Loss | None]":
     """The same check as at the start of a pipeline."""
-    from ingest.dead_letters.kafka import CREATE_WITH, loss_of_dead_letters
+    from ingest.dead_letters.kafka import CREATE_WITH, cluster_of_reader, loss_of_dead_letters, refuse_topic_of_source
     from ingest.kafka.admin import KafkaAdmin
 
     with KafkaAdmin(topic.connection()) as admin:
         settings = admin.settings(topic.topic, create_with=CREATE_WITH)
+        refuse_topic_of_source(topic.topic, admin, cluster_of_reader(source, topic.topic))
     return f"records of at most {settings.max_message_bytes} bytes", loss_of_dead_letters(topic.topic, settings)

@@ -1,6 +1,7 @@
 """Clients of kafka-python, with secure connections and short timeouts."""
 
 import logging
+import socket
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -9,6 +10,7 @@ from typing import Any, Literal
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 from kafka import TopicPartition as KafkaTopicPartition
 from kafka.net.compat import KafkaNetClient
+from kafka.protocol.producer import ProduceRequest
 
 from ingest.api import SourceUnavailableError, TopicPartition
 from ingest.kafka.decompression import read_all_codecs
@@ -18,6 +20,12 @@ from ingest.kafka.tls import CompleteSocket, tls_context
 from ingest.kafka.tokens import ClientCredentials
 
 ANSWER_MS = 5_000  # timeout of a request; a working broker needs milliseconds, a frozen one must not block a service
+_PATIENCE_MS = 3_600_000
+_SOCKET_OPTIONS = [
+    (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),
+    # small, so that what the kernel takes is soon sent: up to 4 MB would hide for minutes that a slow link works
+    (socket.SOL_SOCKET, socket.SO_SNDBUF, 128 * 1024),
+]
 
 _log_of_connections = logging.getLogger("kafka.net.manager")
 
@@ -79,16 +87,45 @@ def producing_client(connection: KafkaConnection, **options: Any) -> KafkaProduc
     """
     A producer that waits for all in-sync replicas and creates no topics.
 
+    Its own timeouts count from the beginning of a batch, whatever has been sent of it since, so they are too long to
+    matter. The caller watches `unsent` and gives up.
+
     Args:
         connection: of the cluster.
         options: further options of kafka-python.
     """
-    with _connecting(connection) as common:
-        return KafkaProducer(**common, acks="all", allow_auto_create_topics=False, metrics_enabled=False, **options)
+    with _connecting(connection, _ProducingNetClient) as common:
+        return KafkaProducer(
+            **common,
+            acks="all",
+            allow_auto_create_topics=False,
+            delivery_timeout_ms=_PATIENCE_MS,
+            metrics_enabled=False,
+            socket_options=_SOCKET_OPTIONS,
+            **options,
+        )
+
+
+def unsent(client: KafkaProducer) -> dict[int, int]:
+    """Connection of a producer -> bytes of its requests that this machine's kernel has not taken yet."""
+    connections = list(client._sender._client._manager._conns.values())  # noqa: SLF001 - no public method tells it
+    transports = [connection.transport for connection in connections]
+    return {id(each): sum(map(len, list(each._write_buffer))) for each in transports if each is not None}  # noqa: SLF001
+
+
+class _ProducingNetClient(KafkaNetClient):  # type: ignore[misc]  # kafka-python has no types
+    """Gives a request with records as much time as it takes."""
+
+    def send(self, node_id: Any, request: Any, **options: Any) -> Any:
+        if isinstance(request, ProduceRequest):
+            return self._manager.send(request, node_id=node_id, request_timeout_ms=_PATIENCE_MS)
+        return super().send(node_id, request, **options)
 
 
 @contextmanager
-def _connecting(connection: KafkaConnection) -> Iterator[dict[str, Any]]:
+def _connecting(
+    connection: KafkaConnection, net_class: type[KafkaNetClient] = KafkaNetClient
+) -> Iterator[dict[str, Any]]:
     """
     Options to create one client with.
 
@@ -99,7 +136,7 @@ def _connecting(connection: KafkaConnection) -> Iterator[dict[str, Any]]:
     last_failure = _LastFailure(created)
 
     def net_client(**options: Any) -> KafkaNetClient:
-        created.append(KafkaNetClient(**options))
+        created.append(net_class(**options))
         return created[-1]
 
     _log_of_connections.addHandler(last_failure)

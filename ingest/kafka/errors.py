@@ -23,7 +23,13 @@ _LOGIN_FAILED: tuple[type[KafkaError], ...] = (
 )
 _CLIENT_CERTIFICATE_REFUSED = re.compile(r"ALERT_(\w*CERTIFICATE\w*|UNKNOWN_CA|ACCESS_DENIED|HANDSHAKE_FAILURE)")
 _MISSING: tuple[type[KafkaError], ...] = (kafka.UnknownTopicOrPartitionError, kafka.InvalidTopicError)
-_TOO_LARGE: tuple[type[KafkaError], ...] = (kafka.MessageSizeTooLargeError, kafka.RecordListTooLargeError)
+OF_A_RECORD: tuple[type[KafkaError], ...] = (
+    kafka.InvalidRecordError,
+    kafka.InvalidTimestampError,
+    kafka.MessageSizeTooLargeError,
+    kafka.RecordListTooLargeError,
+)
+"""Errors that are the fault of a record; the others are of the topic, the user or an outage."""
 _BUSY_GROUP: tuple[type[KafkaError], ...] = (
     kafka.UnknownMemberIdError,
     kafka.IllegalGenerationError,
@@ -40,6 +46,8 @@ _INVALID_USE: tuple[type[KafkaError], ...] = (
     kafka.PolicyViolationError,
     kafka.UnsupportedVersionError,
     kafka.UnsupportedCodecError,
+    kafka.UnsupportedCompressionTypeError,
+    kafka.UnsupportedForMessageFormatError,
 )
 
 
@@ -60,7 +68,8 @@ def translating(what: str) -> Iterator[None]:
         NotFoundError: there is no such topic or partition.
         SourceUnavailableError: the cluster cannot be reached or did not answer in time.
         SourceError: the cluster refused the request: code `access_denied`, `group_in_use` or `source`.
-        IngestError: a record is too large, code `record_too_large`, or cannot be sent as it is, code `bad_record`.
+        IngestError: a record is too large, code `record_too_large`, has a time that the broker does not accept, code
+            `record_time_refused`, or cannot be sent as it is, code `bad_record`.
     """
     try:
         yield
@@ -82,12 +91,8 @@ def translated(error: KafkaError, what: str) -> IngestError:
             )
         case _ if isinstance(error, _MISSING):
             return NotFoundError(message, hint="check the name; 'kafka-topics.sh --list' lists the topics")
-        case _ if isinstance(error, _TOO_LARGE):
-            return IngestError(
-                message,
-                code="record_too_large",
-                hint="raise max.message.bytes of the topic, or send less in one record",
-            )
+        case _ if isinstance(error, OF_A_RECORD):
+            return _of_a_record(error, message)
         case _ if isinstance(error, _BUSY_GROUP):
             return SourceError(
                 message, code="group_in_use", hint="other consumers use this group; give the pipeline its own"
@@ -98,6 +103,24 @@ def translated(error: KafkaError, what: str) -> IngestError:
             message, hint = f"{what} failed: a partition has no leader", "are all brokers of the cluster running?"
     # the others too are transient, or visible in the metric of retries: disconnects, timeouts, leader changes
     return SourceUnavailableError(message, hint=hint)
+
+
+def _of_a_record(error: KafkaError, message: str) -> IngestError:
+    match error:
+        case kafka.InvalidRecordError():
+            return IngestError(message, code="bad_record")
+        case kafka.InvalidTimestampError():
+            return IngestError(
+                message,
+                code="record_time_refused",
+                hint="compare the broker's clock; message.timestamp.type=LogAppendTime of the topic accepts any time",
+            )
+        case _:
+            return IngestError(
+                message,
+                code="record_too_large",
+                hint="raise max.message.bytes of the topic, or send less in one record",
+            )
 
 
 def unreachable(message: str, reason: BaseException | None) -> SourceUnavailableError:

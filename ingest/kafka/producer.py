@@ -1,23 +1,68 @@
 """A producer: after a flush without an error, all in-sync replicas have the records."""
 
 import time
+from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
 
 import kafka
-from kafka.errors import KafkaError
-from kafka.producer.future import FutureRecordMetadata
+from kafka.errors import InvalidTimestampError, KafkaError
 
 from ingest.api import IngestError, SourceUnavailableError
-from ingest.kafka.clients import ANSWER_MS, producing_client
-from ingest.kafka.errors import translating
+from ingest.kafka.clients import ANSWER_MS, producing_client, unsent
+from ingest.kafka.errors import OF_A_RECORD, translated, translating
 from ingest.kafka.settings import KafkaConnection
 
 MAX_REQUEST_BYTES = 32 * 1024 * 1024  # below a broker's limit of 100 MiB, which also holds for requests of many records
 _BATCH_BYTES = 128 * 1024
 _LINGER_MS = 10  # fills batches, and adds little to a flush
-_DELIVERY_MS = 2 * ANSWER_MS  # a request that times out, and one retry
-_FLUSH_TIMEOUT_S = (_DELIVERY_MS + ANSWER_MS) / 1000
+_WINDOW_BYTES = 1024 * 1024  # not acknowledged at one time; lost with a connection, so a slow link sends them again
+_STALLED_S = 3 * ANSWER_MS / 1000
+_WATCH_S = 0.5
+_RETRIES = 100  # of an answer that is an error, 0.1 s apart: about as long, but then the answer is the reason
 _CLOSE_S = 5.0
+_RECORD_BYTES = 100  # of a record beside key, value and headers, rounded up
+_MESSAGE_CHARS = 200  # of a key in a message
+_NO_TIME = -1
+"""Kafka's timestamp of a record without one; a broker accepts it whatever its clock is."""
+
+
+@dataclass(eq=False, slots=True)
+class SentRecord:
+    """
+    A record that a producer has taken.
+
+    Attributes:
+        is_durable: whether all in-sync replicas have it; false if that is unknown.
+        time_refused: the broker's words if it was sent again without a time, because the broker refused that of this
+            machine's clock; else "".
+    """
+
+    topic: str
+    key: bytes | None
+    value: bytes | None
+    headers: Sequence[tuple[str, bytes | None]]
+    partition: int | None
+    timestamp_ms: int | None
+    is_durable: bool = False
+    time_refused: str = ""
+    answer: Any = None
+
+    @property
+    def size(self) -> int:
+        """Bytes that it takes in a request, about."""
+        headers = sum(len(name) + len(value or b"") for name, value in self.headers)
+        return len(self.key or b"") + len(self.value or b"") + headers + _RECORD_BYTES
+
+    @property
+    def name(self) -> str:
+        """For messages."""
+        if self.key is None:
+            return "a record without a key"
+        key = self.key.decode("utf-8", "backslashreplace")
+        return f'the record with key "{key[:_MESSAGE_CHARS]}{"…" if len(key) > _MESSAGE_CHARS else ""}"'
 
 
 class KafkaProducer:
@@ -25,14 +70,17 @@ class KafkaProducer:
     A producer whose records are durable after `flush`.
 
     Used by one thread. Connects at the first `send`, and again at the first one after a failure. After a failure the
-    caller sends all records since the last flush again, so the topic may have some twice.
+    caller sends the records again that are not durable, so the topic may have some twice. A slow link is no failure:
+    only if for 15 s no record is acknowledged and no byte leaves this machine, the cluster counts as unavailable.
     """
 
     def __init__(self, connection: KafkaConnection) -> None:
         self._connection = connection
         self._client: kafka.KafkaProducer | None = None
-        self._sent: list[tuple[str, FutureRecordMetadata]] = []
-        self._lost: IngestError | None = None  # the error of records that were lost with an earlier connection
+        self._pending: deque[SentRecord] = deque()
+        self._pending_bytes = 0
+        self._lost: IngestError | None = None  # the error of a `send` with which earlier records were lost
+        self._time_refused = ""  # by the broker, since the last flush
 
     def send(
         self,
@@ -42,83 +90,184 @@ class KafkaProducer:
         headers: Sequence[tuple[str, bytes | None]] = (),
         partition: int | None = None,
         timestamp_ms: int | None = None,
-    ) -> None:
+    ) -> SentRecord:
         """
-        Queue a record for sending; without a partition the key determines it.
+        Queue a record for sending, once few enough of the earlier ones are not acknowledged yet.
+
+        Args:
+            topic: its name.
+            key: determines the partition if that is None.
+            value: None for a tombstone.
+            headers: name and value of each.
+            partition: number of the partition, or None.
+            timestamp_ms: None for now, or for no time at all if the broker refuses that of this machine's clock.
 
         Raises:
             SourceUnavailableError: the cluster does not answer.
             NotFoundError: there is no such topic.
-            IngestError: this record cannot be sent, code `record_too_large` or `bad_record`; others stay queued.
+            IngestError: this record cannot be sent, code `record_too_large` or `bad_record`; others stay queued. Or an
+                earlier one was rejected, as in `flush`.
         """
-        client = self._connected()
+        record = SentRecord(topic, key, value, headers, partition, timestamp_ms)
         try:
-            with translating(f'sending to topic "{topic}"'):
-                answer = client.send(
-                    topic,
-                    value=value,
-                    key=key,
-                    headers=list(headers),
-                    partition=partition,
-                    timestamp_ms=timestamp_ms,
-                )
+            self._wait(_WINDOW_BYTES - record.size)
+        except IngestError as error:
+            self._lost = error
+            raise
+        try:
+            self._hand_over(record)
         except (ValueError, TypeError, AssertionError) as error:  # also names that are not UTF-8
             raise IngestError(f'record cannot be sent to topic "{topic}": {error}', code="bad_record") from error
         except SourceUnavailableError as error:
-            if self._sent:
+            if self._pending:
                 self._lost = error
             self._abandon()
             raise
-        self._sent.append((topic, answer))
+        self._pending.append(record)
+        self._pending_bytes += record.size
+        return record
 
     def flush(self) -> None:
         """
         Wait until every record since the last flush is durable.
 
         Raises:
-            SourceUnavailableError: the outcome of one of them is unknown; send them all again.
-            IngestError: one of them was rejected, for instance as too large; others may be durable.
+            SourceUnavailableError: the outcome of one of them is unknown.
+            IngestError: one of them was rejected; code `record_too_large`, `record_time_refused` or `bad_record`, with
+                its key in the message.
         """
-        sent, self._sent = self._sent, []
         lost, self._lost = self._lost, None
-        deadline_s = time.monotonic() + _FLUSH_TIMEOUT_S
-        for topic, answer in sent:
-            try:
-                # not the client's own flush, which fails if it splits a batch that is too large for the topic
-                with translating(f'sending to topic "{topic}"'):
-                    answer.get(timeout=max(0.0, deadline_s - time.monotonic()))
-            except IngestError:
-                self._abandon()
-                raise
+        self._wait(0)
+        self._time_refused = ""
         if lost is not None:
             raise lost
 
     def close(self) -> None:
         """Close the connection; records that were not flushed may be lost. A later `send` would connect again."""
         client, self._client = self._client, None
-        self._sent = []
+        self._take_pending()
         if client is not None:
             with translating("closing the producer"):
                 client.close(timeout=_CLOSE_S)
+
+    def _wait(self, most_bytes: int) -> None:
+        """Wait until at most this many bytes are not acknowledged; at last until none are."""
+        while self._pending and self._pending_bytes > most_bytes:
+            oldest = self._pending[0]
+            error = self._outcome(oldest)
+            if error is None:
+                self._settle()
+            elif _may_be_of_another(error):
+                self._send_one_by_one()
+            else:
+                self._abandon()
+                raise translated(error, f'sending to topic "{oldest.topic}"') from error
+
+    def _settle(self) -> None:
+        """Forget the oldest records up to the first one that is not acknowledged."""
+        while self._pending and _is_acknowledged(self._pending[0]):
+            record = self._pending.popleft()
+            record.is_durable = True
+            self._pending_bytes -= record.size
+
+    def _send_one_by_one(self) -> None:
+        """
+        Send the records that are not acknowledged again, each in a request of its own.
+
+        An error of a broker is about a batch: its other records fail too, and with kafka-python also batches of other
+        partitions. Alone, each gets its own answer.
+        """
+        for record in self._abandon():
+            error = self._sent_alone(record)
+            if isinstance(error, InvalidTimestampError) and record.timestamp_ms is None:
+                self._time_refused = str(error)
+                error = self._sent_alone(record)
+            if error is not None:
+                what = record.name if isinstance(error, OF_A_RECORD) else "records"
+                raise translated(error, f'sending {what} to topic "{record.topic}"') from error
+
+    def _sent_alone(self, record: SentRecord) -> KafkaError | None:
+        """The error of a record that is sent while no other one is."""
+        self._hand_over(record)
+        error = self._outcome(record)
+        if error is None:
+            record.is_durable = True
+        else:
+            self._abandon()
+        return error
+
+    def _hand_over(self, record: SentRecord) -> None:
+        time_ms = record.timestamp_ms
+        if time_ms is None and self._time_refused:
+            time_ms, record.time_refused = _NO_TIME, self._time_refused
+        with translating(f'sending to topic "{record.topic}"'):
+            record.answer = self._connected().send(
+                record.topic,
+                value=record.value,
+                key=record.key,
+                headers=list(record.headers),
+                partition=record.partition,
+                timestamp_ms=time_ms,
+            )
+
+    def _outcome(self, record: SentRecord) -> KafkaError | None:
+        """
+        The error of a record that was handed over; None once it is durable.
+
+        Raises:
+            SourceUnavailableError: there was no progress for too long.
+        """
+        left, moved_s = unsent(self._client), time.monotonic()
+        while True:
+            with suppress(KafkaError):
+                # not the client's own flush, which fails if it splits a batch that is too large for the topic
+                record.answer.get(timeout=_WATCH_S)
+            if record.answer.is_done:
+                error: KafkaError | None = record.answer.exception
+                return error
+            before, left = left, unsent(self._client)
+            if any(left.get(connection, size) < size for connection, size in before.items()):
+                moved_s = time.monotonic()
+            if time.monotonic() - moved_s > _STALLED_S:
+                self._abandon()
+                raise SourceUnavailableError(
+                    f'sending to topic "{record.topic}" failed: no progress for {_STALLED_S:g} s',
+                    hint="are all brokers of the cluster running?",
+                )
 
     def _connected(self) -> kafka.KafkaProducer:
         if self._client is None:
             self._client = producing_client(
                 self._connection,
                 batch_size=_BATCH_BYTES,
-                delivery_timeout_ms=_DELIVERY_MS,
                 linger_ms=_LINGER_MS,
                 max_block_ms=ANSWER_MS,
                 max_request_size=MAX_REQUEST_BYTES,
+                retries=_RETRIES,
             )
         return self._client
 
-    def _abandon(self) -> None:
-        """Close a connection that failed, with all its requests in flight."""
+    def _abandon(self) -> list[SentRecord]:
+        """Close a connection that failed, and return the records whose fate is unknown."""
         client, self._client = self._client, None
-        self._sent = []
         if client is not None:
             give_up(client)
+        return self._take_pending()
+
+    def _take_pending(self) -> list[SentRecord]:
+        pending, self._pending, self._pending_bytes = self._pending, deque(), 0
+        for record in pending:
+            record.is_durable = _is_acknowledged(record)
+        return [record for record in pending if not record.is_durable]
+
+
+def _is_acknowledged(record: SentRecord) -> bool:
+    return bool(record.answer.succeeded())
+
+
+def _may_be_of_another(error: KafkaError) -> bool:
+    """Whether an error tells that a record is at fault, perhaps another one; kafka-python has no class for that."""
+    return isinstance(error, OF_A_RECORD) or type(error) is KafkaError
 
 
 def give_up(client: kafka.KafkaProducer, timeout_s: float = 0.0) -> None:
@@ -127,3 +276,4 @@ def give_up(client: kafka.KafkaProducer, timeout_s: float = 0.0) -> None:
         client.close(timeout=timeout_s)
     except KafkaError:  # not all records were sent, as expected; but the sender thread keeps running
         client._sender.force_close()  # noqa: SLF001 - no public method stops the thread
+        client._closed = True  # noqa: SLF001 - else its finalizer waits for these records again, and prints an error

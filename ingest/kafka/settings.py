@@ -320,6 +320,19 @@ def connection_of(settings: Model) -> KafkaConnection | None:
     return settings if isinstance(settings, KafkaConnection) else None
 
 
+_LOCAL_HOSTS = ("127.0.0.1", "[::1]")
+
+
+def has_common_broker(brokers: str, others: str) -> bool:
+    """Whether two lists name the same broker; "localhost", 127.0.0.1 and [::1] are one host."""
+    return not {_address(broker) for broker in brokers.split(",")}.isdisjoint(map(_address, others.split(",")))
+
+
+def _address(broker: str) -> tuple[str, str]:
+    host, _, port = broker.rpartition(":")
+    return "localhost" if host in _LOCAL_HOSTS else host.lower(), port
+
+
 def check_protected(brokers: str, security: SecuritySettings) -> None:
     """
     Refuse an unencrypted connection over a network.

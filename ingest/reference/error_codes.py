@@ -297,6 +297,10 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         api.SourceError,
         "A record batch of a topic takes too much memory when it is decompressed; its records are in the topic only.",
     ),
+    "record_time_refused": (
+        IngestError,
+        "A topic refuses a record because its time is too far from the clock of the broker.",
+    ),
     "record_too_large": (
         IngestError,
         "A dead letter, or a record to produce, is larger than max.message.bytes of its topic.",

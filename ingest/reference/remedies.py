@@ -215,6 +215,7 @@ REMEDIES: Mapping[str, str] = {
     "record_batch_damaged": "Delete it: `kafka-delete-records.sh` deletes up to an offset.",
     "record_batch_too_large": "Set a smaller `batch.size` at its producer. To run the records of a dead letter, raise "
     "`max_decompressed_bytes` of the source, then replay it.",
+    "record_time_refused": "Compare the clocks, or set `message.timestamp.type=LogAppendTime` of the topic.",
     "record_too_large": "Raise `max.message.bytes` of the topic.",
     "reference_file": "Replace it by a valid file; the service resumes by itself.",
     "replay_unfinished": "Run the command of the replay again; then start the pipeline, or roll back. If another "

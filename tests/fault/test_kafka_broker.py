@@ -11,7 +11,8 @@ from kafka.admin import ConfigResource, ConfigResourceType, NewTopic
 
 from tests.support.ledger.fixture import LedgerRuns
 from tests.support.ledger.run import LedgerRun
-from tests.support.local import KafkaServer, free_ports
+from tests.support.local import free_ports
+from tests.support.proxied_kafka import proxied_kafka
 from tests.support.proxy import Proxy
 from tests.support.servers import Kafka
 from tests.support.waiting import reached
@@ -39,25 +40,8 @@ def proxy() -> Iterator[Proxy]:
 
 @pytest.fixture
 def slow_kafka(servers_folder: Path, proxy: Proxy) -> Iterator[Kafka]:
-    """A broker with a second listener that it advertises as the proxy's address."""
-    folder = servers_folder / "kafka-slow"
-    kafka = Kafka(folder)
-    plain, proxied, (controller,) = kafka.server.port, proxy.target[1], free_ports(1)
-    kafka.server = KafkaServer(
-        folder,
-        properties={
-            "listeners": f"PLAINTEXT://127.0.0.1:{plain},PROXIED://127.0.0.1:{proxied},CONTROLLER://127.0.0.1:{controller}",
-            "advertised.listeners": f"PLAINTEXT://127.0.0.1:{plain},PROXIED://127.0.0.1:{proxy.port}",
-            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,PROXIED:PLAINTEXT,CONTROLLER:PLAINTEXT",
-            "inter.broker.listener.name": "PLAINTEXT",
-            "controller.quorum.voters": f"1@127.0.0.1:{controller}",
-        },
-    )
-    try:
-        kafka.start()
+    with proxied_kafka(servers_folder / "kafka-slow", proxy) as kafka:
         yield kafka
-    finally:
-        kafka.close()
 
 
 @pytest.mark.slow

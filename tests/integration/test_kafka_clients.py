@@ -15,13 +15,15 @@ from ingest.api import (
     SourceUnavailableError,
 )
 from ingest.dead_letters.envelope import DeadLetter
-from ingest.dead_letters.kafka import KafkaDeadLetters
+from ingest.dead_letters.kafka import KafkaDeadLetters, cluster_of_reader
 from ingest.kafka.admin import KafkaAdmin
 from ingest.kafka.offsets import GroupOffsets
 from ingest.kafka.producer import KafkaProducer
 from ingest.kafka.settings import KafkaConnection
 from ingest.kafka.stored import Stored, TopicSettings
 from ingest.kafka.tail import TopicTail
+from ingest.sources.files import FilesSourceSettings
+from ingest.sources.kafka import KafkaSourceSettings
 from tests.support.names import unique
 from tests.support.servers import Given, Kafka
 from tests.support.waiting import reached
@@ -264,30 +266,8 @@ def test_sending_to_a_missing_topic_does_not_create_it(kafka, producer, admin):
         admin.partitions([name])
 
 
-@pytest.fixture
-def short_flush(monkeypatch):
-    """A flush fails after two seconds, not fifteen."""
-    monkeypatch.setattr("ingest.kafka.producer._FLUSH_TIMEOUT_S", 2.0)
-
-
-@pytest.mark.usefixtures("short_flush")
-def test_failed_flush_can_be_repeated_after_an_outage(kafka, producer):
-    topic = kafka.create_topic("away")
-    producer.send(topic, b"k", b"before")
-    producer.flush()
-    kafka.kill()
-    producer.send(topic, b"k", b"during the outage")
-    with pytest.raises(SourceUnavailableError):
-        producer.flush()
-    producer.flush()  # reports a failure once
-    kafka.start()
-    producer.send(topic, b"k", b"during the outage")
-    producer.flush()
-    assert [record.value for record in kafka.records(topic)] == [b"before", b"during the outage"]
-
-
 def test_producer_of_a_lost_broker_sends_nothing_later(kafka, connection, monkeypatch):
-    monkeypatch.setattr("ingest.kafka.producer._FLUSH_TIMEOUT_S", 0.1)
+    monkeypatch.setattr("ingest.kafka.producer._STALLED_S", 0.1)
     topic = kafka.create_topic("left", partitions=2)
     threads = {thread for thread in threading.enumerate() if isinstance(thread, Sender)}
     producer = KafkaProducer(connection)
@@ -515,3 +495,14 @@ def test_dead_letters_are_published_after_an_outage(kafka, queue):
     kafka.start()
     queue.publish([_dead_letter(2).to_json()], 2, 77)
     assert {entry.dead_letter.record.offset for entry in queue.entries()} == {1, 2}
+
+
+@pytest.mark.parametrize("name", ["dead", "other"])
+def test_cluster_of_a_source_that_reads_the_topic(kafka, admin, name):
+    settings = KafkaSourceSettings.model_validate({"brokers": kafka.brokers, "topics": ["dead"]})
+    request = cluster_of_reader(settings, name)
+    assert (request and request()) == (admin.cluster_id() if name == "dead" else None)
+
+
+def test_source_that_is_not_kafka_has_no_cluster():
+    assert cluster_of_reader(FilesSourceSettings.model_validate({"path": "dead"}), "dead") is None

@@ -1,7 +1,20 @@
 """A Kafka topic of dead letters, in memory."""
 
+from dataclasses import dataclass
+
 from ingest.api import SourceUnavailableError
 from ingest.kafka.stored import Stored, TopicSettings
+
+
+@dataclass
+class Sent:
+    """A record that was sent."""
+
+    key: bytes
+    value: bytes
+    headers: list
+    is_durable: bool = False
+    time_refused: str = ""
 
 
 class Topic:
@@ -15,20 +28,24 @@ class Topic:
         self.retention = (-1, -1, "delete")
         self.failing_requests = 0  # requests for settings that fail from now on
         self.records: list[list[tuple[bytes | None, bytes | None, list]]] = [[] for _ in range(self.PARTITIONS)]
-        self.pending: list[tuple] = []
+        self.pending: list[Sent] = []
         self.failure: Exception | None = None
+        self.acknowledged_before_failure = 0  # records of a flush that fails
+        self.time_refused = ""  # by the broker, of every record from now on
         self.closed = 0
 
     def send(self, topic, key, value, headers):
         assert topic == self.name
-        self.pending.append((key, value, list(headers)))
+        self.pending.append(Sent(key, value, list(headers), time_refused=self.time_refused))
+        return self.pending[-1]
 
     def flush(self):
+        pending, self.pending = self.pending, []
+        for sent in pending if self.failure is None else pending[: self.acknowledged_before_failure]:
+            self.records[sum(sent.key) % self.PARTITIONS].append((sent.key, sent.value, sent.headers))
+            sent.is_durable = True
         if self.failure is not None:
             raise self.failure
-        for key, value, headers in self.pending:
-            self.records[sum(key) % self.PARTITIONS].append((key, value, headers))
-        self.pending = []
 
     def close(self):
         self.closed += 1
@@ -61,3 +78,6 @@ class Topic:
     def incarnation(self, topic):
         assert topic == self.name
         return self.id
+
+    def cluster_id(self):
+        return "cluster"

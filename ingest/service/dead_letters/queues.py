@@ -4,7 +4,7 @@ from ingest.config.model import Configuration, Pipeline
 from ingest.config.options import DeadLetterTopic
 from ingest.dead_letters.budget import ErrorBudget
 from ingest.dead_letters.files import FileDeadLetters
-from ingest.dead_letters.kafka import KafkaDeadLetters
+from ingest.dead_letters.kafka import KafkaDeadLetters, cluster_of_reader
 from ingest.dead_letters.queue import DeadLetterQueue
 from ingest.dead_letters.replay import Components
 from ingest.plan.plan import Plan
@@ -27,6 +27,7 @@ def dead_letter_queue(configuration: Configuration, pipeline: Pipeline) -> DeadL
                 admin=lambda: KafkaAdmin(connection),
                 producer=lambda: KafkaProducer(connection),
                 reader=lambda: TopicTail(connection),
+                cluster_of_reader=cluster_of_reader(pipeline.source.settings, settings.topic),
             )
         case _:
             return FileDeadLetters(state_of(configuration), pipeline.name)

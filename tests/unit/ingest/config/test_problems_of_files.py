@@ -691,6 +691,32 @@ CASES = {
         "ticks",
         ['19:35: conflict: dead letters would be read again: "ticks" is a topic of the source'],
     ),
+    "conflict, dead letters into the source, whose brokers are named again": (
+        "topic: ticks-dead",
+        'topic: ticks, brokers: "localhost:9092"',
+        ['19:35: conflict: dead letters would be read again: "ticks" is a topic of the source'],
+    ),
+    "conflict, dead letters into the source, one of whose brokers has another name": (
+        "topic: ticks-dead",
+        'topic: ticks, brokers: ["KAFKA:9093", "127.0.0.1:9092"], security: {insecure: true}',
+        ['19:35: conflict: dead letters would be read again: "ticks" is a topic of the source'],
+    ),
+    "conflict, dead letters into a topic of that name of another cluster": (
+        "topic: ticks-dead",
+        'topic: ticks, brokers: "localhost:9093"',
+        [],
+    ),
+    "conflict, dead letters of a source that is not Kafka": (
+        SOURCE,
+        "source: {files: {path: ticks}}",
+        [
+            (
+                "16:43: conflict: %{nanos} is not unique for this source, and no other part of this row key differs "
+                "between events; use %{topic}:%{offset}"
+            ),
+            '19:20: missing-field: dead letters need "brokers", because the source has none',
+        ],
+    ),
     "conflict, dead letters into what the source's pattern matches": (
         "topics: [ticks]",
         'topics_pattern: "ticks.*"',

@@ -19,7 +19,7 @@ FAILED = Mark(ReplayOutcome.FAILED_AGAIN, 88, "mapping")
 BODY = DeadLetterBody("events", "ab" * 32, 70_000_000)
 
 
-def in_topic(topic, state_dir, *, pipeline="p", max_message_bytes=1_000_000):
+def in_topic(topic, state_dir, *, pipeline="p", max_message_bytes=1_000_000, cluster_of_reader=None):
     topic.limit = max_message_bytes
     return KafkaDeadLetters(
         topic.name,
@@ -28,6 +28,7 @@ def in_topic(topic, state_dir, *, pipeline="p", max_message_bytes=1_000_000):
         admin=lambda: topic,
         producer=lambda: topic,
         reader=lambda: topic,
+        cluster_of_reader=cluster_of_reader,
     )
 
 
@@ -323,6 +324,82 @@ class TestTopic:
         topic.failure = None
         publish(queue, [make_dead_letter(1)], 3, 1000)
         assert dead_letters_in(queue) == [make_dead_letter(1)]
+
+    @pytest.mark.parametrize("large", [False, True])
+    def test_retry_sends_what_was_not_acknowledged(self, tmp_path, topic, make_dead_letter, large):
+        queue = in_topic(topic, tmp_path, max_message_bytes=1000)
+        letters = [make_dead_letter(offset, value=bytes(3000) if large else b"v") for offset in range(5)]
+        topic.failure, topic.acknowledged_before_failure = SourceUnavailableError("slow"), 3
+        with pytest.raises(SourceUnavailableError):
+            publish(queue, letters, 3, 1000)
+        topic.acknowledged_before_failure = 1
+        with pytest.raises(SourceUnavailableError):
+            publish(queue, letters, 3, 1000)
+        topic.failure = None
+        publish(queue, letters, 3, 1000)
+        assert sorted(key for key, _, _ in chain(*topic.records)) == [letter.key for letter in letters]
+        assert sorted(dead_letters_in(queue), key=lambda letter: letter.record.offset) == letters
+
+    def test_retry_sends_a_dead_letter_that_differs(self, tmp_path, topic, make_dead_letter):
+        queue = in_topic(topic, tmp_path)
+        before, after = ([make_dead_letter(offset, code=code) for offset in range(2)] for code in ("one", "two"))
+        topic.failure, topic.acknowledged_before_failure = SourceUnavailableError("slow"), 2
+        with pytest.raises(SourceUnavailableError):
+            publish(queue, before, 3, 1000)
+        topic.failure = None
+        publish(queue, [before[0], after[1]], 3, 1000)
+        assert sorted(dead_letters_in(queue), key=lambda letter: letter.record.offset) == [before[0], after[1]]
+        assert len(list(chain(*topic.records))) == 3
+
+    @pytest.mark.parametrize(("batch_time_ms", "id_"), [(1000, "recreated"), (2000, "first")])
+    def test_another_batch_or_topic_gets_all_of_them(self, tmp_path, topic, make_dead_letter, batch_time_ms, id_):
+        queue = in_topic(topic, tmp_path)
+        letters = [make_dead_letter(offset) for offset in range(3)]
+        topic.failure, topic.acknowledged_before_failure = SourceUnavailableError("slow"), 2
+        with pytest.raises(SourceUnavailableError):
+            publish(queue, letters, 3, 1000)
+        topic.failure, topic.id = None, id_
+        topic.records = [[] for _ in topic.records]
+        publish(queue, letters, 3, batch_time_ms)
+        assert len(list(chain(*topic.records))) == 3
+
+    def test_progress_counts_in_the_topic_that_was_made_meanwhile(self, tmp_path, topic, make_dead_letter):
+        queue = in_topic(topic, tmp_path)
+        letters = [make_dead_letter(offset) for offset in range(3)]
+        topic.failure = SourceUnavailableError("slow")
+        with pytest.raises(SourceUnavailableError):
+            publish(queue, letters, 3, 1000)
+        topic.id, topic.acknowledged_before_failure = "recreated", 2
+        with pytest.raises(SourceUnavailableError):
+            publish(queue, letters, 3, 1000)
+        topic.failure = None
+        publish(queue, letters, 3, 1000)
+        assert len(list(chain(*topic.records))) == 3
+
+    def test_batch_that_runs_again_later_is_published_as_a_whole(self, tmp_path, topic, make_dead_letter):
+        queue = in_topic(topic, tmp_path)
+        for _ in range(2):
+            publish(queue, [make_dead_letter(1)], 3, 1000)
+        assert len(list(chain(*topic.records))) == 2
+
+    @pytest.mark.parametrize("reason", ["", "InvalidTimestamp: too early"])
+    def test_time_that_the_broker_refuses_causes_one_warning(self, tmp_path, topic, make_dead_letter, capsys, reason):
+        set_up()
+        topic.time_refused = reason
+        publish(in_topic(topic, tmp_path), [make_dead_letter(1), make_dead_letter(2)], 3, 1000)
+        lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+        assert [(line["level"], line["reason"]) for line in lines] == ([("warning", reason)] if reason else [])
+
+    def test_topic_that_the_source_reads_is_refused(self, tmp_path, topic, make_dead_letter):
+        queue = in_topic(topic, tmp_path, cluster_of_reader=lambda: "cluster")
+        with pytest.raises(ConfigError, match='the source reads "dead", and `brokers` are of the same cluster'):
+            queue.prepare()
+        with pytest.raises(ConfigError):
+            publish(queue, [make_dead_letter(1)], 3, 1000)
+        assert list(chain(*topic.records)) == []
+
+    def test_topic_of_that_name_in_another_cluster_is_allowed(self, tmp_path, topic):
+        in_topic(topic, tmp_path, cluster_of_reader=lambda: "another").prepare()
 
     def test_size_limit_is_requested_before_the_first_dead_letter_until_the_cluster_answers(
         self, tmp_path, topic, make_dead_letter

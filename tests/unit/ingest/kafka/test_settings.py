@@ -5,7 +5,7 @@ from base64 import b64encode
 import pytest
 from pydantic import ValidationError
 
-from ingest.kafka.settings import KafkaConnection
+from ingest.kafka.settings import KafkaConnection, has_common_broker
 
 SASL = {"mechanism": "scram_sha_512", "username": 'u"x', "password": "p\\w"}
 
@@ -173,3 +173,19 @@ def test_secrets_are_not_in_the_repr():
     found = repr(connection(security={"sasl": SASL}))
     assert "p\\\\w" not in found
     assert "**********" in found
+
+
+@pytest.mark.parametrize(
+    ("brokers", "others", "is_same"),
+    [
+        ("a:9092", "a:9092", True),
+        ("a:9092,b:9092", "c:9092,B:9092", True),
+        ("localhost:9092", "127.0.0.1:9092", True),
+        ("[::1]:9092", "127.0.0.1:9092", True),
+        ("a:9092", "a:9093", False),
+        ("a:9092", "b:9092", False),
+        ("127.0.0.1:9092", "127.0.0.2:9092", False),
+    ],
+)
+def test_lists_of_brokers_that_name_one_cluster(brokers, others, is_same):
+    assert has_common_broker(brokers, others) == has_common_broker(others, brokers) == is_same
