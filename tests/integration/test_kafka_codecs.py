@@ -78,10 +78,30 @@ def test_dead_letters_in_a_compressed_topic_are_listed_shown_and_replayed(
         return [json.loads(line) for line in out.splitlines()]
 
     assert len(done("dead-letters", "list", file)) == COUNT
+    checked = doctor(file, capfd)
+    assert ("readable", "the newest one") in {(each["check"], each["found"]) for each in checked["passed"]}
     (shown,) = done("dead-letters", "show", file, "0:299")
     assert shown["record"]["key"] == "key-299"
     done("dead-letters", "replay", file)
     assert len(done("scan", file, "t")) == COUNT
+
+
+def test_doctor_warns_of_a_dead_letter_that_cannot_be_read(
+    kafka: Kafka, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic, letters = kafka.create_topic("in"), kafka.create_topic("dead", config={"compression.type": "zstd"})
+    written(tmp_path, kafka, topic, letters)
+    kafka.produce(letters, [b"x" * 30_000])
+    monkeypatch.setattr("ingest.kafka.clients.read_all_codecs", partial(read_all_codecs, 20_000))
+    (finding,) = [each for each in doctor(str(tmp_path / "p.yaml"), capfd)["findings"] if each["check"] == "readable"]
+    assert (finding["severity"], "record batch of" in finding["message"]) == ("warning", True)
+
+
+def doctor(file: str, capfd: pytest.CaptureFixture[str]) -> dict:
+    """What `doctor` prints of a file."""
+    capfd.readouterr()
+    main(["doctor", file, "--output", "json"])
+    return json.loads(capfd.readouterr().out)
 
 
 @pytest.mark.parametrize("codec", CODECS)

@@ -137,8 +137,12 @@ def _dead_letters(pipeline: "Pipeline", connection: Connection, clusters: list[C
     assert isinstance(settings, DeadLetterTopic)  # noqa: S101 - for mypy: of this kind
     cluster, subject = settings.connection(), connection.what
     yield _connected(connection, _needs(cluster, clusters))
-    run = partial(kafka.rights, cluster, [settings.topic], "WRITE", subject=subject)
-    yield _of("topic_rights", subject, run, needs=(connection.kind.value,))
+    runs: dict[str, Callable[[], Found | Skipped]] = {
+        "topic_rights": partial(kafka.rights, cluster, [settings.topic], "WRITE", subject=subject),
+        "readable": partial(kafka.readable, cluster, settings.topic, subject=subject),
+    }
+    for check, run in runs.items():
+        yield _of(check, subject, run, needs=(connection.kind.value,))
 
 
 def _of(check: str, subject: str, run: "Callable[[], Found | Skipped]", *, needs: tuple[str, ...] = ()) -> Examination:

@@ -6,7 +6,7 @@ from contextlib import closing
 from dataclasses import replace
 
 from ingest.amounts import counted, size
-from ingest.api import SourceError, TopicPartition
+from ingest.api import SourceError, SourceUnavailableError, TopicPartition
 from ingest.doctor.examination import Finding, Found, Severity, Skipped
 from ingest.doctor.pipelines import network
 from ingest.doctor.pipelines.guide import docs_of
@@ -16,6 +16,7 @@ from ingest.kafka.offsets import GroupOffsets
 from ingest.kafka.retention import HALF, NEARLY, Backlog, backlogs
 from ingest.kafka.settings import KafkaConnection
 from ingest.kafka.stored import TopicSettings
+from ingest.kafka.tail import TopicTail
 from ingest.sources.kafka import KafkaSourceSettings, topics_of
 
 DECOMPRESSED_OVERHEAD_BYTES = 64 << 10
@@ -92,6 +93,28 @@ def rated_rights(allowed: Mapping[str, frozenset[str]], operation: str, *, subje
         if operation not in operations
     )
     return Found(f"may {operation} {counted(len(allowed), 'topic')}", findings)
+
+
+def readable(connection: KafkaConnection, topic: str, *, subject: str) -> Found:
+    """Whether the newest dead letter can be read: the right, the codec of the topic, a record batch that is intact."""
+    try:
+        with closing(TopicTail(connection).newest([topic], 1)) as records:
+            count = len(list(records))
+    except SourceUnavailableError:
+        raise
+    except SourceError as error:
+        finding = Finding(
+            "readable",
+            Severity.WARNING,
+            error.message,
+            subject,
+            {"topic": topic},
+            hint=error.hint or "",
+            why="dead letters cannot be listed, shown or replayed; the pipeline runs",
+            docs=docs_of("readable"),
+        )
+        return Found(findings=(finding,))
+    return Found("the newest one" if count else "there is none")
 
 
 def group(settings: KafkaSourceSettings, name: str, *, subject: str) -> Found | Skipped:

@@ -249,7 +249,7 @@ def test_missing_topic_skips_what_depends_on_it(examined, ingest, folder, port):
 
 
 def test_dead_letter_topic_is_examined(examined, ingest, folder, port):
-    examined(operations=["READ", "DESCRIBE"])
+    examined(operations=["READ", "DESCRIBE"], earliest=100)
     (folder / "p.yaml").write_text(FILE % (port, "") + "    dead_letters: {kafka: {topic: ticks-dead}}\n")
     result = ingest("doctor", "p.yaml", "--output", "json")
     severity, message = of_kafka(result)["dead_letters"]
