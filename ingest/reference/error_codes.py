@@ -7,6 +7,7 @@ from ingest.plugins.guard import OutOfMemoryError
 from ingest.reference.archive_codes import ARCHIVE_CODES
 from ingest.reference.body_codes import BODY_CODES
 from ingest.reference.dump_codes import DUMP_CODES
+from ingest.reference.kafka_codes import KAFKA_CODES
 from ingest.reference.mapping_codes import MAPPING_CODES
 from ingest.reference.update_codes import UPDATE_CODES
 
@@ -14,6 +15,7 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
     **ARCHIVE_CODES,
     **BODY_CODES,
     **DUMP_CODES,
+    **KAFKA_CODES,
     **MAPPING_CODES,
     **UPDATE_CODES,
     "abandoned": (
@@ -24,7 +26,6 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         api.ConflictError,
         "A rollback reaches beyond the newest micro-batch that is complete in all tables of the pipeline.",
     ),
-    "access_denied": (api.SourceError, "Kafka rejected the user, the password or the operation."),
     "attribute_exists": (
         api.DecorateError,
         "A decorator sets an attribute that exists already, with attributes: existing: error.",
@@ -85,7 +86,6 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         api.DecorateError,
         "The value is not a message of the decorator's type, or lacks the required header.",
     ),
-    "bad_record": (IngestError, "A record is not valid for Kafka."),
     "bad_syslog": (api.DecorateError, "The text is not a syslog message of RFC 5424 or RFC 3164."),
     "bad_time": (
         api.EventError,
@@ -202,10 +202,6 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         "Dead letters of a pipeline with a fan-out cannot be replayed into tables with deferred updates.",
     ),
     "field_count": (api.DecorateError, "A line of CSV has more or fewer fields than the decorator has columns."),
-    "group_in_use": (
-        api.SourceError,
-        "Other consumers are members of the pipeline's group, so its offsets cannot be committed.",
-    ),
     "import_failed": (api.CatalogError, "The code of a component or plugin cannot be imported."),
     "jars_fetch": (IngestError, "Maven, or the server after `--from`, did not provide a jar."),
     "jvm_lost": (IngestError, "Spark's JVM has exited; unacknowledged batches run again after a restart."),
@@ -226,7 +222,6 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         "This process was suspended or cut off, or its file `lock` was removed: another one may have taken over.",
     ),
     "log_truncated": (api.PositionLostError, "Kafka lost records that were read: a partition became shorter."),
-    "login_failed": (api.SourceUnavailableError, "A Kafka broker rejected the mechanism, the user or the password."),
     "not_running": (NotFoundError, "No service of the pipeline file answers at its HTTP endpoint."),
     "not_reached": (IngestError, "A pipeline has failed or needs over 60 s, in place of what a command wants of it."),
     "name_taken": (api.CatalogError, "Two components, or two modules, have the same name; the message lists both."),
@@ -291,19 +286,6 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
     "query_failed": (
         IngestError,
         "A micro-batch failed repeatedly in Spark; the log has the reason.",
-    ),
-    "record_batch_damaged": (api.SourceError, "A record batch of a topic cannot be decompressed."),
-    "record_batch_too_large": (
-        api.SourceError,
-        "A record batch of a topic takes too much memory when it is decompressed; its records are in the topic only.",
-    ),
-    "record_time_refused": (
-        IngestError,
-        "A topic refuses a record because its time is too far from the clock of the broker.",
-    ),
-    "record_too_large": (
-        IngestError,
-        "A dead letter, or a record to produce, is larger than max.message.bytes of its topic.",
     ),
     "reference_file": (
         ReferenceFileError,
