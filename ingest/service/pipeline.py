@@ -106,7 +106,9 @@ class LivePipeline:
         """
         self._session = session
         self._cancelled, self._ask = CancelledTasks(session), ask
-        self._query = PipelineQuery(self.name, self._checkpoint, self._job(session, self._cancelled), ask, ask_state)
+        job = self._job(session, self._cancelled)
+        self._opened.callback(partial(ask, job.close, None))  # a JVM that hangs does not delay the end
+        self._query = PipelineQuery(self.name, self._checkpoint, job, ask, ask_state)
 
     @property
     def query(self) -> PipelineQuery:
@@ -247,6 +249,7 @@ class LivePipeline:
         return Job(
             pipeline=self.name,
             plan=packed(self._plan),
+            session=session,
             batch_times=self._times,
             committers=self._committers,
             error_budget=error_budget(self._pipeline),

@@ -21,6 +21,8 @@ REQUIRED = {
     # a first batch that was killed during planning leaves part of a file, which must not prevent a restart;
     # `Checkpoint` verifies the folder
     "spark.sql.streaming.verifyCheckpointDirectoryEmptyOnStart": "false",
+    # functions above it would be broadcast anew for each job; see `ingest.spark.shipping`
+    "spark.broadcast.UDFCompressionThreshold": str(1 << 20),
     # speculation would write every slow partition twice
     "spark.speculation": "false",
 }

@@ -80,6 +80,7 @@ class RerunJob:
             pipeline=pipeline.name,
             task_name=f"{pipeline.name}+rerun",  # no pipeline has such a name
             plan=packed(plan),
+            session=self._session,
             batch_times=None,
             committers=committers,
             error_budget=error_budget(pipeline),
@@ -89,6 +90,7 @@ class RerunJob:
             max_tasks=host.max_tasks(self._session),
             hide=configuration.masks.hide,
         )
+        opened.callback(self._job.close)
 
     def run(self, batch: ReplayBatch) -> None:
         """

@@ -98,6 +98,7 @@ class ReplayRunner:
             pipeline=pipeline.name,
             task_name=f"{pipeline.name}+replay",  # no pipeline has such a name
             plan=packed(plan),
+            session=self._session,
             batch_times=None,
             committers=committers,
             error_budget=error_budget(pipeline),
@@ -113,6 +114,7 @@ class ReplayRunner:
             watched=cancelled.watched,
             hide=configuration.masks.hide,
         )
+        opened.callback(self._job.close)
 
     def delay_s(self) -> float:
         """Seconds until the next micro-batch may start: for the rate, or because a store is overloaded."""

@@ -22,6 +22,7 @@ from ingest.observe.logs import logger
 from ingest.spark.errors import translated
 from ingest.spark.jobs.task_errors import TaskError, TaskUnavailableError, error_of
 from ingest.spark.session import is_alive
+from ingest.spark.shipping import shipped
 
 PlainResult = dict[str, Any]
 """The result of a task: its `error`, None or as `plain_error` returns it, and what its job adds."""
@@ -69,7 +70,8 @@ def run_unit(
     of_tasks = [[*ranges[number::tasks]] for number in range(tasks)]
     try:
         frame = session.range(0, tasks, 1, tasks)
-        rows = frame.mapInArrow(partial(task_results, task, of_tasks), _SCHEMA).collect()
+        with shipped(session, partial(task_results, task, of_tasks)) as function:
+            rows = frame.mapInArrow(function, _SCHEMA).collect()
     except (Py4JError, PySparkException) as error:
         if not is_alive(session):
             raise TaskError(

@@ -16,43 +16,40 @@ from typing import TypeVar
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from ingest import failpoint
-from ingest.api import Committer, ConfigError, Disposition, IngestError, LifecycleError, RecordPlace, TaskSpec
+from ingest.api import (
+    Committer,
+    ConfigError,
+    Disposition,
+    IngestError,
+    LifecycleError,
+    RecordPlace,
+    StoreUnavailableError,
+    TaskSpec,
+)
 from ingest.dead_letters.budget import ErrorBudget
 from ingest.dead_letters.buffer import check_size
-from ingest.observe.logs import current_level, logger
+from ingest.observe.logs import logger
 from ingest.pipeline.back_pressure import BackPressure
 from ingest.pipeline.loop import LoopHost, MicroBatch, run_until_durable
 from ingest.pipeline.rate_limiter import RateLimiter
 from ingest.pipeline.splits import ranked
-from ingest.receipt import Counts, Receipt, receipts_of
+from ingest.receipt import Counts, Receipt
 from ingest.spark.errors import translated
+from ingest.spark.streaming.batch_errors import AbandonedError, BatchFailedError
 from ingest.spark.streaming.batch_observer import BatchObserver
+from ingest.spark.streaming.batch_tasks import BatchTasks
 from ingest.spark.streaming.batch_time import BatchTimes
 from ingest.spark.streaming.busy_time import BusyTime
 from ingest.spark.streaming.guard import Guard, Guarded, unguarded
-from ingest.spark.streaming.rows import RECEIPT_SCHEMA
-from ingest.spark.streaming.worker import process
 
 T = TypeVar("T")
 _log = logger(__name__)
 
 BACK_OFF_S = (0.5, 1.0, 2.0, 5.0)  # between attempts of a blocked batch; the last one repeats
 JOB_RETRIES = 3  # of a Spark job that failed for an external reason, such as a killed worker
-
-
-class AbandonedError(IngestError):
-    """The service or the query stops: the batch stays unacknowledged and runs again after a restart."""
-
-    code = "abandoned"
-
-
-class BatchFailedError(IngestError):
-    """Raised to Spark for a batch that failed with an unexpected exception, or whose error contains a secret."""
-
-    code = "query_failed"
 
 
 class Job(LoopHost):
@@ -65,6 +62,7 @@ class Job(LoopHost):
             if None. A replay has another plan than the query that may run at the same time.
         batch_times: of the query; None for a replay, which passes its times to `run_batch`.
         plan: as `ingest.plan.codec.packed` returns it; each worker process unpacks it once.
+        session: of the frames; None if tasks run in this process.
         committers: name of a destination -> its half on the driver.
         error_budget: checked once for each batch, before any committer commits it.
         publish: makes the dead letters of a batch durable, given its number and time; retried while it fails with an
@@ -79,8 +77,7 @@ class Job(LoopHost):
         needs_splits: whether a destination needs the ranks of the splits, as `Plan.needs_splits`.
         splits: see `Source.splits`; for the batches of a query.
         guard: given the number of a batch, as `ingest.spark.streaming.guard.Guard`; for the batches of a query.
-        max_tasks: number of tasks to which the partitions of a batch are coalesced, since even a small task costs
-            40 ms; None for one task for each partition.
+        max_tasks: partitions of a batch are coalesced to so many, since a task costs 40 ms; None for one task for each.
         limiter: delays micro-batches, so that they observe a maximum rate; None without one.
         back_pressure: delays micro-batches while a store is overloaded.
         watched: surrounds each Spark job; its tasks may outlive the job if an exception ends the block.
@@ -98,6 +95,7 @@ class Job(LoopHost):
         *,
         pipeline: str,
         plan: bytes,
+        session: SparkSession | None = None,
         batch_times: BatchTimes | None,
         committers: Mapping[str, Committer],
         error_budget: ErrorBudget,
@@ -119,8 +117,7 @@ class Job(LoopHost):
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._pipeline = pipeline
-        self._task_name = task_name or pipeline
-        self._plan = plan
+        self._tasks = BatchTasks(session, task_name or pipeline, plan)
         self._batch_times = batch_times
         self._committers = committers
         self._error_budget = error_budget
@@ -181,6 +178,10 @@ class Job(LoopHost):
         self._stopping.set()
         for committer in self._committers.values():
             committer.stop_probe()
+
+    def close(self) -> None:
+        """Remove the plan from the executors; no batch runs any more. May be called twice."""
+        self._tasks.close()
 
     def busy_s(self) -> float:
         """Seconds in which batches of the query ran, since its first start; that of a running one counts."""
@@ -326,7 +327,6 @@ class Job(LoopHost):
         """Run the records of the batch as one Spark job."""
         self._check_not_stopping()
         self._confirm_owner()
-        task = partial(process, self._task_name, self._plan, current_level().value, spec)
         max_tasks = 1 if on_one_slot else self._max_tasks
         waits = retries = 0
         while True:
@@ -338,12 +338,12 @@ class Job(LoopHost):
                 frame = frame.coalesce(max_tasks)
             try:
                 with self._stage(), self._watched():
-                    rows = frame.mapInArrow(task, RECEIPT_SCHEMA).collect()
-            except (Py4JError, PySparkException) as error:
+                    receipts = self._tasks.run(frame, spec)
+            except (Py4JError, PySparkException, StoreUnavailableError) as error:
                 if self._stopping.is_set():
                     # no chained exception, as in `on_batch`
                     raise AbandonedError("the service stops while tasks run") from None
-                cause = translated(error)
+                cause = error if isinstance(error, StoreUnavailableError) else translated(error)
                 if cause is not None and cause.disposition is Disposition.RETRY:
                     waits += 1
                     self.blocked(cause.code, str(cause), waits)
@@ -361,7 +361,7 @@ class Job(LoopHost):
             else:
                 self._check_not_stopping()
                 self._tasks_s = self._clock() - started
-                return receipts_of((row.kind, bytes(row.payload)) for row in rows)
+                return receipts
 
     def until_possible(self, action: Callable[[], T]) -> T:
         """

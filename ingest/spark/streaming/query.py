@@ -12,8 +12,9 @@ from pyspark.sql.streaming.query import StreamingQuery
 from ingest.api import IngestError
 from ingest.durable import RemotePath, StatePath
 from ingest.spark.errors import JVM_GONE, translated
+from ingest.spark.streaming.batch_errors import AbandonedError
 from ingest.spark.streaming.checkpoint import Checkpoint
-from ingest.spark.streaming.job import AbandonedError, Job
+from ingest.spark.streaming.job import Job
 from ingest.spark.streaming.timed_caller import TimedCaller
 
 STOP_WAIT_S = 5.0  # Spark cancels tasks in milliseconds; a JVM that does not answer is not waited for

@@ -22,13 +22,14 @@ from ingest.pipeline.task import Task
 from ingest.plan.assemble import live_task
 from ingest.plan.codec import unpacked
 from ingest.receipt import Receipt, TaskStatus
+from ingest.spark.shipping import Content
 from ingest.spark.streaming.rows import records_of, rows_of
 
 _live: dict[str, tuple[bytes, Task]] = {}
 
 
 def process(
-    name: str, plan: bytes, log_level: str, spec: TaskSpec, batches: Iterable[pa.RecordBatch]
+    name: str, plan: Content, log_level: str, spec: TaskSpec, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """
     Run one task, of one or several splits, and return its receipt as rows.
@@ -42,7 +43,7 @@ def process(
         spec = replace(spec, task_id=f"{context.partitionId():06d}-{context.taskAttemptId()}")
     remaining = iter(batches)
     try:
-        task = _task(name, plan)
+        task = _task(name, plan.value)
         if log_level != current_level():
             set_level(LogLevel(log_level))
     except IngestError as error:

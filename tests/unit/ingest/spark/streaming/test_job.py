@@ -48,10 +48,11 @@ from ingest.plan.plan import Plan
 from ingest.receipt import Counts, Receipt, TaskStatus
 from ingest.spark.streaming import job as job_module
 from ingest.spark.streaming import worker
+from ingest.spark.streaming.batch_errors import AbandonedError, BatchFailedError
 from ingest.spark.streaming.batch_time import BatchTimes
 from ingest.spark.streaming.checkpoint import Checkpoint
 from ingest.spark.streaming.guard import Guarded
-from ingest.spark.streaming.job import AbandonedError, BatchFailedError, Job
+from ingest.spark.streaming.job import Job
 from ingest.spark.streaming.query import PipelineQuery, Trigger
 from ingest.spark.streaming.rows import RECEIPT_SCHEMA, rows_of
 from ingest.spark.streaming.timed_caller import TimedCaller

@@ -1,0 +1,47 @@
+"""The tasks of micro-batches, as Spark jobs."""
+
+from collections.abc import Sequence
+from functools import partial
+
+from pyspark.sql import DataFrame, SparkSession
+
+from ingest.api import TaskSpec
+from ingest.observe.logs import current_level
+from ingest.receipt import Receipt, receipts_of
+from ingest.spark.shipping import Shipment, shipped
+from ingest.spark.streaming.rows import RECEIPT_SCHEMA
+from ingest.spark.streaming.worker import process
+
+
+class BatchTasks:
+    """
+    Runs the tasks of one plan.
+
+    Args:
+        session: of the frames; None if tasks run in this process.
+        name: of the plan in worker processes.
+        plan: as `ingest.plan.codec.packed` returns it.
+    """
+
+    def __init__(self, session: SparkSession | None, name: str, plan: bytes) -> None:
+        self._session = session
+        self._name = name
+        self._plan = Shipment(session, plan)
+
+    def run(self, frame: DataFrame, spec: TaskSpec) -> Sequence[Receipt]:
+        """
+        Run the records of a frame as one job.
+
+        Raises:
+            StoreUnavailableError: the temporary folder of Spark cannot be written.
+            PySparkException: the job failed.
+            Py4JError: the job failed, or the JVM has ended.
+        """
+        task = partial(process, self._name, self._plan.content(), current_level().value, spec)
+        with shipped(self._session, task) as function:
+            rows = frame.mapInArrow(function, RECEIPT_SCHEMA).collect()
+        return receipts_of((row.kind, bytes(row.payload)) for row in rows)
+
+    def close(self) -> None:
+        """Remove the plan from the executors; no task runs any more. May be called twice."""
+        self._plan.close()

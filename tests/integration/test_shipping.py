@@ -1,0 +1,54 @@
+"""Content for the tasks of real Spark jobs leaves no file in `spark.local.dir`."""
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from ingest.spark.session import close_session, open_session
+from ingest.spark.shipping import Content, Shipment, shipped
+from ingest.spark.streaming.reading import Session
+from tests.support.short_lived import java_options
+
+INLINE_BYTES = 1_000
+PLAN, SPEC = bytes(5_000), bytes(3_000)
+
+
+@pytest.fixture
+def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))  # workers import this module
+    session = open_session(
+        "test",
+        master="local[2]",
+        driver_memory_bytes=512 << 20,
+        conf={"spark.driver.extraJavaOptions": java_options(), "spark.local.dir": str(tmp_path)},
+        secret_names=(),
+        jars=(),
+        java_properties={},
+    )
+    try:
+        yield session
+    finally:
+        close_session(session)
+
+
+def sizes(plan: Content, spec: bytes, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for _ in batches:
+        yield pa.RecordBatch.from_arrays([pa.array([len(plan.value)]), pa.array([len(spec)])], names=["plan", "spec"])
+
+
+def test_plan_and_specs_of_many_jobs_leave_no_files(session: Session, tmp_path: Path) -> None:
+    def files() -> set[Path]:
+        return {path for path in tmp_path.rglob("pyspark-*/*") if path.is_file()}
+
+    before, frame = files(), session.range(0, 2, 1, 2)
+    plan = Shipment(session, PLAN, inline_bytes=INLINE_BYTES)
+    for spec in [SPEC, b""] * 5:
+        with shipped(session, partial(sizes, plan.content(), spec), inline_bytes=INLINE_BYTES) as function:
+            rows = frame.mapInArrow(function, "plan long, spec long").collect()
+        assert {tuple(row) for row in rows} == {(len(PLAN), len(spec))}
+        assert len(files() - before) == 1
+    plan.close()
+    assert files() == before
