@@ -15,7 +15,7 @@ from kafka.errors import (
     for_code,
 )
 
-from ingest.api import ConflictError, NotFoundError, SourceError, TopicPartition
+from ingest.api import ConflictError, IngestError, NotFoundError, SourceError, TopicPartition
 from ingest.kafka.clients import ANSWER_MS, admin_client, partition
 from ingest.kafka.errors import translated, translating
 from ingest.kafka.producer import MAX_REQUEST_BYTES
@@ -72,6 +72,30 @@ class KafkaAdmin:
             except IncompatibleBrokerVersion:  # older than 2.4
                 features = {}
         return broker_version(by_protocol, features)
+
+    def clock_ms(self) -> int | None:
+        """
+        The clock of the cluster's controller, in ms since the epoch, at the time of the answer.
+
+        None if the cluster does not report it: it has no controller quorum (ZooKeeper) or no leader of it now, is older
+        than Kafka 3.3, does not answer, or the user has no right to Describe the cluster.
+
+        Source: `LeaderState.describeReplicaState` of Kafka: the leader of the quorum reports its present clock as the
+        time at which it was caught up itself (KIP-836).
+        """
+        try:
+            with translating("reading the clock of the cluster"):
+                quorum = self._client.describe_metadata_quorum()
+        except IngestError:  # the clock is one witness; whether the cluster answers is found out by other requests
+            return None
+        times = [
+            replica.get("last_caught_up_timestamp", -1)
+            for topic in quorum["topics"]
+            for part in topic["partitions"]
+            for replica in part["current_voters"]
+            if replica["replica_id"] == part["leader_id"]
+        ]
+        return max((int(time_ms) for time_ms in times if time_ms > 0), default=None)
 
     def brokers(self) -> list[tuple[str, int]]:
         """Host and port of each broker as the cluster advertises them; clients connect to these addresses."""

@@ -117,6 +117,7 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         api.UnreadError,
         "A file of the files source is not as it was discovered, or is at the path of one that was read before.",
     ),
+    "clock_ahead": (api.ConflictError, "The clock of the driver is more than a day ahead of the Kafka cluster's."),
     "damaged_file": (
         api.UnreadError,
         "A gzip file is truncated, damaged or no gzip file; nothing of it was read.",

@@ -107,6 +107,7 @@ REMEDIES: Mapping[str, str] = {
     "body_missing": "Declare `bodies` of the target, and load the tables of its body store first, of the same dump.",
     "body_not_stored": "Wait until it is stored, or store it again.",
     "changed_file": "Give a new file another name; replay the dead letter to read what is at the path now.",
+    "clock_ahead": "Correct the clock that is wrong, for example with NTP, then start again.",
     "damaged_file": "Repair the file, or copy it again; then replay the dead letter.",
     "hash_mismatch": "Check the source; nothing was stored.",
     "buckets_changed": "Run `ingest table apply FILE --adopt TABLE`, which checks the rows and records the number; the "

@@ -18,6 +18,7 @@ from ingest.plan.plan import Plan
 from ingest.service.dead_letters.queues import error_budget
 from ingest.service.kafka.quarantine import quarantine_of
 from ingest.service.kafka.query_guard import QueryGuard
+from ingest.service.kafka.source import KafkaSource
 from ingest.service.lost_batches import withdraw_lost_batches
 from ingest.service.observer import PipelineObserver, Totals
 from ingest.service.shared import Shared
@@ -137,6 +138,8 @@ class LivePipeline:
         assert session is not None  # noqa: S101 - for mypy: set with the query
         # a driver that was cut off may start again, or go on, after another one has taken over
         self._checkpoint.check_locked()
+        if isinstance(self._source, KafkaSource):
+            self._source.check_clock()
         for committer in self._committers.values():
             committer.recover()
         self._tables.claim(self._source, partial(self._dead_letters.publish, ()))

@@ -12,11 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 
 from ingest.api import ConflictError, IngestError, SourceUnavailableError, TopicPartition
+from ingest.clock import now_ms
 from ingest.kafka.admin import KafkaAdmin
 from ingest.kafka.offsets import GroupOffset, GroupOffsets
 from ingest.kafka.settings import KafkaConnection
 from ingest.observe.logs import logger, traceback_of
 from ingest.observe.metrics import Metrics
+from ingest.service.kafka.clock import ClockWatch
 from ingest.service.kafka.positions import acknowledged_offsets, kafka_offsets
 from ingest.service.kafka.topics import TopicIds, TopicLostError, check_ends
 from ingest.sources.kafka import KafkaSourceSettings
@@ -70,6 +72,7 @@ class OffsetCommitter:
         self._topic_ids = topic_ids
         self._times = times
         self._clock = clock
+        self._clock_watch = ClockWatch(pipeline, now_ms, clock)
         self._data_loss: IngestError | None = None
         self._closing = threading.Event()
         self._is_closed = False
@@ -189,6 +192,7 @@ class OffsetCommitter:
             # before the commit: offsets of the old topic would hide unread records of the new one
             self._topic_ids.check(admin.topic_ids(topics))
             try:
+                self._clock_watch.check(admin)
                 self._measure(admin, topics)
             except TopicLostError:
                 raise

@@ -16,6 +16,7 @@ from structlog.testing import capture_logs
 from ingest.kafka import admin, offsets
 from ingest.kafka.settings import KafkaConnection
 from ingest.observe.metrics import Metrics
+from ingest.service.kafka.clock import CHECK_S
 from ingest.service.kafka.group import UNAVAILABLE_S, OffsetCommitter
 from ingest.service.kafka.positions import write_first_offsets
 from ingest.service.kafka.topics import TopicIds
@@ -35,6 +36,7 @@ class Client:
         self.answers = True
         self.end = 5
         self.has_coordinator = True
+        self.time_ms = 0
         self.committed: dict[TopicPartition, int] = {}
         self.notes: dict[TopicPartition, str] = {}
         self.measured = threading.Event()
@@ -50,6 +52,10 @@ class Client:
         if not self.answers:
             raise KafkaTimeoutError("broker 2")
         return {part: OffsetAndTimestamp(self.end, -1, -1) for part in specs}
+
+    def describe_metadata_quorum(self) -> dict[str, Any]:
+        voters = [{"replica_id": 2, "last_caught_up_timestamp": self.time_ms}, {"replica_id": 3}]
+        return {"topics": [{"partitions": [{"leader_id": 2, "current_voters": voters}]}]}
 
     def list_group_offsets(self, group: str) -> dict[str, dict[TopicPartition, Any]]:
         assert group == "g"
@@ -162,6 +168,20 @@ def test_offsets_of_another_service_are_not_hidden(client: Client, committer: Of
     assert client.committed == {TopicPartition("t", 0): 3, TopicPartition("t", 1): 4}
     assert 'ingest_group_commit_failures_total{pipeline="p"} 1.0' in committer._metrics.render()[1].decode()
     assert committer.data_loss() is None
+
+
+def test_clock_that_is_ahead_of_the_cluster_is_reported(client: Client, clock: Clock, committer: OffsetCommitter):
+    with capture_logs() as lines:
+        committer._tick()
+        clock.now_s = CHECK_S
+        committer._tick()
+    assert [line["cluster"] for line in lines] == []  # it does not report its clock
+    client.time_ms = 1_000
+    with capture_logs() as lines:
+        clock.now_s = 2 * CHECK_S
+        committer._tick()
+    assert [line["cluster"] for line in lines] == ["1970-01-01T00:00:01.000Z"]
+    assert client.committed != {}
 
 
 def test_partition_without_a_leader_makes_the_source_unavailable(
