@@ -193,3 +193,94 @@ def test_signal_ends_a_start_that_waits_for_state(cluster: MemoryFiles):
     threading.Thread(target=end).start()
     outcome = run_file(stop)
     assert (list(outcome.totals), outcome.errors, outcome.exit_code) == (["p", "q"], [], 0)
+
+
+class Runs:
+    """Stands for the runs of a service, one for each JVM; each has the next of the outcomes."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *outcomes: Outcome) -> None:
+        self.outcomes = list(outcomes)
+        self.start_from: list[str | None] = []
+        self.forgotten = 0
+        monkeypatch.setattr(run_module, "_run", self.run)
+        monkeypatch.setattr(run_module, "forget_java", self.forget)
+
+    def run(self, _configuration: object, _catalog: object, options: RunOptions, *_others: object) -> Outcome:
+        self.start_from.append(options.start_from)
+        return self.outcomes.pop(0)
+
+    def forget(self) -> None:
+        self.forgotten += 1
+
+    def of_service(self, stop: Stop) -> Outcome:
+        """The outcome of a service with one pipeline."""
+        Path("pipeline.yaml").write_text(json.dumps(PLAIN))
+        catalog = Catalog()
+        options = RunOptions(start_from="earliest")
+        return run(load("pipeline.yaml", env={}, lookup=catalog), catalog, options, stop)
+
+
+def lost(*explained: tuple[str, int]) -> Outcome:
+    """Of a run whose JVM has ended."""
+    return Outcome(
+        {}, [IngestError("the Java process of Spark has ended", code="jvm_lost")], 1, (), frozenset(explained)
+    )
+
+
+def test_death_that_is_explained_starts_spark_again(monkeypatch: pytest.MonkeyPatch):
+    runs = Runs(monkeypatch, lost(("p", 3)), lost(("p", 4)), Outcome({}, [], 0))
+    assert runs.of_service(Stop()).exit_code == 0
+    assert (runs.forgotten, runs.start_from) == (2, ["earliest"] * 3)  # there is no checkpoint yet
+
+
+def test_each_death_starts_spark_once(monkeypatch: pytest.MonkeyPatch):
+    runs = Runs(monkeypatch, lost(("p", 3)), lost(("p", 3)))
+    assert runs.of_service(Stop()).exit_code == 1
+    assert runs.forgotten == 1
+
+
+def test_death_without_a_reason_ends_the_service(monkeypatch: pytest.MonkeyPatch):
+    runs = Runs(monkeypatch, lost())
+    assert (runs.of_service(Stop()).exit_code, runs.forgotten) == (1, 0)
+
+
+def test_service_that_was_asked_to_stop_does_not_start_spark_again(monkeypatch: pytest.MonkeyPatch):
+    stop = Stop()
+    stop.request()
+    runs = Runs(monkeypatch, lost(("p", 3)))
+    assert (runs.of_service(stop).exit_code, runs.forgotten) == (1, 0)
+
+
+def test_pipelines_resume_at_their_checkpoints_when_spark_starts_again(monkeypatch: pytest.MonkeyPatch):
+    offsets = Path("state", "checkpoints", "p", "offsets")
+    offsets.mkdir(parents=True)
+    (offsets / "0").write_text("v1\n{}\n{}")
+    runs = Runs(monkeypatch, lost(("p", 0)), Outcome({}, [], 0))
+    runs.of_service(Stop())
+    assert runs.start_from == ["earliest", None]
+
+
+class Dead:
+    """A pipeline whose micro-batch explains a death, or not."""
+
+    def __init__(self, explained: tuple[str, int] | None) -> None:
+        self.explained = explained
+
+    def explains_death(self) -> tuple[str, int] | None:
+        return self.explained
+
+
+@pytest.mark.parametrize(
+    ("code", "variables", "expected"),
+    [
+        ("jvm_lost", {}, {("p", 3)}),
+        ("position_lost", {}, set()),
+        ("jvm_lost", {"NOTIFY_SOCKET": "/run/systemd/notify"}, set()),  # systemd starts the service again
+        ("jvm_lost", {"PYSPARK_GATEWAY_PORT": "1"}, set()),  # the JVM of spark-submit was the parent
+    ],
+)
+def test_only_a_lost_jvm_is_explained(monkeypatch: pytest.MonkeyPatch, code, variables, expected):
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    pipelines = [Dead(("p", 3)), Dead(None)]
+    assert run_module._explained(pipelines, [IngestError("ended", code=code)]) == expected  # type: ignore[arg-type]

@@ -4,10 +4,12 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
+import pytest
 from py4j.protocol import Py4JNetworkError
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from ingest.spark.session import JobGroup, close_session, has_jars
+from ingest.spark.session import JobGroup, close_session, forget_java, has_jars, task_memory_bytes
 from tests.support.waiting import reached
 
 
@@ -39,6 +41,41 @@ def test_jars_of_a_session_are_those_that_it_was_opened_with():
     conf.clear()
     assert not has_jars(session, [Path("/jars/b.jar")])
     assert has_jars(session, [])
+
+
+class DeadGateway:
+    """Py4J's connection to a JVM that has ended."""
+
+    def __init__(self) -> None:
+        self.shutdowns = 0
+
+    def shutdown(self) -> None:
+        self.shutdowns += 1
+        raise Py4JNetworkError("connection refused")
+
+
+@pytest.mark.parametrize("gateway", [DeadGateway(), None])
+def test_next_session_starts_a_jvm_of_its_own(monkeypatch: pytest.MonkeyPatch, gateway: DeadGateway | None):
+    for owner, names in (
+        (SparkContext, ("_gateway", "_jvm", "_active_spark_context")),
+        (SparkSession, ("_instantiatedSession", "_activeSession")),
+    ):
+        for name in names:
+            monkeypatch.setattr(owner, name, gateway)
+    forget_java()
+    assert (SparkContext._gateway, SparkContext._jvm, SparkContext._active_spark_context) == (None, None, None)
+    assert (SparkSession._instantiatedSession, SparkSession._activeSession) == (None, None)
+    assert gateway is None or gateway.shutdowns == 1
+
+
+def test_memory_of_tasks_is_that_of_the_driver_or_of_an_executor():
+    runtime = SimpleNamespace(getRuntime=lambda: SimpleNamespace(maxMemory=lambda: 7_000))
+    java = SimpleNamespace(java=SimpleNamespace(lang=SimpleNamespace(Runtime=runtime)))
+    scala = SimpleNamespace(sc=lambda: SimpleNamespace(executorMemory=lambda: 512))  # in MiB
+    context = SimpleNamespace(master="local[2]", _jvm=java, _jsc=scala)
+    assert task_memory_bytes(cast("SparkSession", SimpleNamespace(sparkContext=context))) == 7_000
+    context.master = "yarn"
+    assert task_memory_bytes(cast("SparkSession", SimpleNamespace(sparkContext=context))) == 512 << 20
 
 
 class Context:
