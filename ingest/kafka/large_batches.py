@@ -11,8 +11,6 @@ from ingest.kafka.codecs import Codec, pieces
 from ingest.kafka.record_batches import OffsetRange, RecordBatch, record_batches
 from ingest.kafka.settings import KafkaConnection
 
-_PARTS = 8  # of the limit for one record batch: what all those of one fetch may have before they count as heavy
-
 
 class LargeBatch(NamedTuple):
     """
@@ -61,6 +59,7 @@ def examined(
     *,
     max_bytes: int,
     fetch_bytes: int,
+    max_fetched_bytes: int,
 ) -> Examined:
     """
     Examine all record batches that a client would decompress if it read ranges of offsets.
@@ -73,6 +72,7 @@ def examined(
         ranges: of partitions.
         max_bytes: larger batches are found, by their decompressed size.
         fetch_bytes: of one partition, which the client fetches in one answer (`max.partition.fetch.bytes`).
+        max_fetched_bytes: those of one answer are heavy if they have more when they are decompressed.
 
     Raises:
         NotFoundError: there is no such topic.
@@ -81,10 +81,12 @@ def examined(
     """
     batches = record_batches(connection, ranges, beyond_bytes=fetch_bytes)
     with closing(batches):
-        return examined_of(batches, max_bytes=max_bytes, fetch_bytes=fetch_bytes)
+        return examined_of(batches, max_bytes=max_bytes, fetch_bytes=fetch_bytes, max_fetched_bytes=max_fetched_bytes)
 
 
-def examined_of(batches: Iterable[RecordBatch], *, max_bytes: int, fetch_bytes: int) -> Examined:
+def examined_of(
+    batches: Iterable[RecordBatch], *, max_bytes: int, fetch_bytes: int, max_fetched_bytes: int
+) -> Examined:
     """As `examined`, for record batches that were read; those of a partition by their offsets."""
     found = Examined()
     fetches: dict[TopicPartition, _Fetch] = {}
@@ -95,7 +97,7 @@ def examined_of(batches: Iterable[RecordBatch], *, max_bytes: int, fetch_bytes: 
             found.large.append(LargeBatch(*batch[:6], codec, batch.size, max_bytes))
         fetch = fetches.setdefault((batch.topic, batch.partition), _Fetch(fetch_bytes))
         fetch.add(batch.size, size)
-        found.is_heavy = found.is_heavy or fetch.decompressed > max_bytes // _PARTS
+        found.is_heavy = found.is_heavy or fetch.decompressed > max_fetched_bytes
     found.large.sort()
     return found
 

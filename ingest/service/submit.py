@@ -14,7 +14,7 @@ from ingest.durable import file_errors, make_folder, write_durably
 from ingest.spark.environment import FOLDER, INTERPRETER
 from ingest.spark.jars import source_jars
 from ingest.spark.master import DEFAULT_MASTER
-from ingest.spark.settings import LOCAL, add_properties, quiet_properties
+from ingest.spark.settings import LOCAL, WHEN_FULL, add_properties, quiet_properties
 from ingest.spark.state import java_properties
 
 _SCRIPT = "attr2hbase_submit.py"
@@ -71,7 +71,7 @@ def submit_command(
     }
     settings = _interpreters(submission.archive, environment) | settings
     java = java_properties(configuration)
-    add_properties(settings, "spark.driver.extraJavaOptions", quiet_properties() | java)
+    add_properties(settings, "spark.driver.extraJavaOptions", quiet_properties() | java, WHEN_FULL)
     add_properties(settings, "spark.executor.extraJavaOptions", java)
     command = [_spark_submit(environment), "--master", master, "--deploy-mode", "client", "--name", "attr2hbase"]
     if configuration.secret_settings:

@@ -60,6 +60,9 @@ DEFAULTS = {
     "spark.ui.showConsoleProgress": "false",
 }
 
+WHEN_FULL = "-XX:+ExitOnOutOfMemoryError"
+"""Option of the driver's JVM: it ends, which the driver notices, where else only one of its threads would end."""
+
 _REDACTION = "spark.redaction.regex"
 _DEFAULT_REDACTION = "(?i)secret|password|token|access[.]?key"  # Spark's default
 
@@ -115,7 +118,7 @@ def session_settings(name: str, *, is_submitted: bool, **options: Unpack[Session
     if master.startswith("local"):
         settings = LOCAL | settings
     java_properties = options["java_properties"]
-    add_properties(settings, "spark.driver.extraJavaOptions", quiet_properties() | dict(java_properties))
+    add_properties(settings, "spark.driver.extraJavaOptions", quiet_properties() | dict(java_properties), WHEN_FULL)
     add_properties(settings, "spark.executor.extraJavaOptions", java_properties)
     settings["spark.master"] = master
     if options["driver_memory_bytes"] is not None:
@@ -162,8 +165,8 @@ def quiet_properties() -> dict[str, str]:
     return {"log4j2.configurationFile": Path(__file__).with_name("log4j2.properties").as_uri()}
 
 
-def add_properties(settings: dict[str, str], name: str, properties: Mapping[str, str]) -> None:
-    """Add system properties of a JVM, before the options that the configuration has for it."""
-    options = [f"-D{key}={value}" for key, value in properties.items()]
+def add_properties(settings: dict[str, str], name: str, properties: Mapping[str, str], *others: str) -> None:
+    """Add options and system properties of a JVM, before the options that the configuration has for it."""
+    options = [*others, *(f"-D{key}={value}" for key, value in properties.items())]
     if options:
         settings[name] = " ".join([*options, *([settings[name]] if name in settings else [])])

@@ -5,7 +5,7 @@ A record batch is compressed, and a producer can make one that is small in the l
 Its JVM, or an executor, dies when Kafka's client decompresses it. Nothing limits that client (ADR 0052).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ingest.amounts import counted, size
@@ -17,12 +17,16 @@ from ingest.kafka.record_batches import OffsetRange
 from ingest.observe.logs import logger
 from ingest.receipt import Counts
 from ingest.sources.kafka import KafkaSourceSettings, max_decompressed_bytes
-from ingest.spark.session import task_memory_bytes
+from ingest.spark.session import max_tasks, task_memory_bytes
 from ingest.spark.streaming.guard import Guard, Guarded
 from ingest.spark.streaming.kafka_reader import read_kafka_apart
 from ingest.spark.streaming.reading import Session
 
 CODE = "record_batch_too_large"
+FETCHES_OF_MEMORY = 4
+"""Part of the memory of a JVM that the fetches of all its tasks may take together when they are decompressed."""
+MIN_FETCHED_BYTES = 32 << 20  # ordinary records are compressed to a twentieth
+CLUSTER_TASKS = 4  # of an executor, of which the driver does not know the number of cores
 FETCH_BYTES = 1 << 20  # Kafka's default of `max.partition.fetch.bytes`
 
 _log = logger(__name__)
@@ -44,7 +48,9 @@ class Quarantine:
         self._pipeline = pipeline
         self._settings = settings
         self._session = session
-        self.max_bytes = max_decompressed_bytes(settings, task_memory_bytes(session))
+        memory_bytes, tasks = task_memory_bytes(session), max_tasks(session) or CLUSTER_TASKS
+        self.max_bytes = max_decompressed_bytes(settings, memory_bytes)
+        self.max_fetched_bytes = max(MIN_FETCHED_BYTES, memory_bytes // (FETCHES_OF_MEMORY * tasks))
 
     def examined(self, ranges: Ranges) -> Examined:
         """
@@ -54,7 +60,13 @@ class Quarantine:
             IngestError: as `ingest.kafka.large_batches.examined`.
         """
         fetch_bytes = int(self._settings.options.get("max.partition.fetch.bytes", FETCH_BYTES))
-        return examined(self._settings, ranges, max_bytes=self.max_bytes, fetch_bytes=fetch_bytes)
+        return examined(
+            self._settings,
+            ranges,
+            max_bytes=self.max_bytes,
+            fetch_bytes=fetch_bytes,
+            max_fetched_bytes=self.max_fetched_bytes,
+        )
 
     def guarded(self, ranges: Ranges, batch_time_ms: int, found: Examined) -> Guarded | None:
         """
@@ -65,16 +77,31 @@ class Quarantine:
         """
         if not found.large and not found.is_heavy:
             return None
-        counts, dead_letters = Counts(), []
-        for batch in found.large:
-            begin, end = ranges[batch.topic, batch.partition]
-            first, last = max(batch.first, begin), min(batch.last, end - 1)
-            if first <= last:
-                dead_letter = self._dead_letter(batch, first, last, batch_time_ms)
-                if self._count(counts, dead_letter):
-                    dead_letters.append(dead_letter.to_json())
+        dead_letters = list(self._dead_letters(ranges, batch_time_ms, found.large))
+        _log.warning(
+            "a micro-batch is read by one task, since Spark's memory may not hold it",
+            pipeline=self._pipeline.name,
+            batches_left_out=len(found.large),
+            records_left_out=sum(each.events for each in dead_letters),
+            first=dead_letters[0].id if dead_letters else "",
+        )
+        if dead_letters and self._pipeline.on_error is OnError.STOP:
+            first = dead_letters[0]
+            raise IngestError(
+                f"{first.record.topic}/{first.record.partition}/{first.record.offset}: {first.message}",
+                code=CODE,
+                hint="on_error is stop; raise max_decompressed_bytes of the source, or set on_error: dead_letter",
+            )
+        records = sum(each.events for each in dead_letters)
+        counts = Counts(records=records, read=records)
+        if self._pipeline.on_error is OnError.DROP:
+            counts.dropped["on_error"] += records
+            dead_letters = []
+        else:
+            counts.dead_lettered[CODE] += records
+        lines = tuple(each.to_json() for each in dead_letters)
         frame = read_kafka_apart(self._session, self._settings, ranges, found.large)
-        return Guarded(frame, tuple(dead_letters), counts)
+        return Guarded(frame, lines, counts)
 
     def guard(self, ranges: Ranges) -> Guard:
         """The guard of a micro-batch that is no query's, and examined in any case."""
@@ -83,6 +110,14 @@ class Quarantine:
             return self.guarded(ranges, batch_time_ms, self.examined(ranges))
 
         return guarded
+
+    def _dead_letters(self, ranges: Ranges, batch_time_ms: int, large: Iterable[LargeBatch]) -> Iterator[DeadLetter]:
+        """Those of the offsets of the ranges: a batch may begin before or reach beyond them."""
+        for batch in large:
+            begin, end = ranges[batch.topic, batch.partition]
+            first, last = max(batch.first, begin), min(batch.last, end - 1)
+            if first <= last:
+                yield self._dead_letter(batch, first, last, batch_time_ms)
 
     def _dead_letter(self, batch: LargeBatch, first: int, last: int, batch_time_ms: int) -> DeadLetter:
         return DeadLetter(
@@ -100,29 +135,6 @@ class Quarantine:
             events=min(batch.records, last - first + 1),
             unread=UnreadRange(last + 1),
         )
-
-    def _count(self, counts: Counts, dead_letter: DeadLetter) -> bool:
-        """Count the records that a dead letter stands for; whether it is published, by the failure action."""
-        place = f"{dead_letter.record.topic}/{dead_letter.record.partition}/{dead_letter.record.offset}"
-        _log.warning(
-            "a record batch is not read",
-            pipeline=self._pipeline.name,
-            place=place,
-            reason=dead_letter.message,
-        )
-        if self._pipeline.on_error is OnError.STOP:
-            raise IngestError(
-                f"{place}: {dead_letter.message}",
-                code=CODE,
-                hint="on_error is stop; raise max_decompressed_bytes of the source, or set on_error: dead_letter",
-            )
-        counts.records += dead_letter.events
-        counts.read += dead_letter.events
-        if self._pipeline.on_error is OnError.DROP:
-            counts.dropped["on_error"] += dead_letter.events
-            return False
-        counts.dead_lettered[CODE] += dead_letter.events
-        return True
 
 
 def quarantine_of(pipeline: Pipeline, session: Session) -> Quarantine | None:

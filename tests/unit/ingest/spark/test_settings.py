@@ -73,7 +73,7 @@ def test_system_properties_come_before_the_options_of_the_configuration():
         conf={DRIVER_OPTIONS: "-Xss1m", EXECUTOR_OPTIONS: "-Xss2m"}, java_properties={"a": "1", "b": "2"}
     )
     ((quiet, file),) = quiet_properties().items()
-    assert settings[DRIVER_OPTIONS] == f"-D{quiet}={file} -Da=1 -Db=2 -Xss1m"
+    assert settings[DRIVER_OPTIONS] == f"-XX:+ExitOnOutOfMemoryError -D{quiet}={file} -Da=1 -Db=2 -Xss1m"
     assert settings[EXECUTOR_OPTIONS] == "-Da=1 -Db=2 -Xss2m"
     assert EXECUTOR_OPTIONS not in settings_of()
 

@@ -40,6 +40,7 @@ def make(monkeypatch: pytest.MonkeyPatch):
     READ.clear()
     monkeypatch.setattr(quarantine_module, "read_kafka_apart", read)
     monkeypatch.setattr(quarantine_module, "task_memory_bytes", lambda _session: 1024 * MIB)
+    monkeypatch.setattr(quarantine_module, "max_tasks", lambda _session: 2)
 
     def of(on_error: OnError = OnError.DEAD_LETTER) -> Quarantine:
         pipeline: Any = SimpleNamespace(name="p", fingerprint="f", on_error=on_error)
@@ -106,6 +107,12 @@ def test_failure_action_stop_stops(make):
     with pytest.raises(IngestError, match=r"t/0/110: record batch of .* on_error is stop") as caught:
         make(OnError.STOP).guarded(RANGES, 1_000, Examined([batch(110, 119)]))
     assert caught.value.code == "record_batch_too_large"
+
+
+@pytest.mark.parametrize(("tasks", "limit"), [(1, 256 * MIB), (2, 128 * MIB), (None, 64 * MIB), (64, 32 * MIB)])
+def test_fetches_of_all_tasks_may_have_a_quarter_of_the_memory(make, monkeypatch: pytest.MonkeyPatch, tasks, limit):
+    monkeypatch.setattr(quarantine_module, "max_tasks", lambda _session: tasks)
+    assert make().max_fetched_bytes == limit
 
 
 @pytest.mark.parametrize(
