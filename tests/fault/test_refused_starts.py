@@ -26,7 +26,7 @@ NOBODY = 65534
 WITHOUT_CAPABILITIES = ("setpriv", "--bounding-set=-dac_override,-dac_read_search,-fowner") if os.geteuid() == 0 else ()
 
 
-def ended(run: LedgerRun, *arguments: str, timeout_s: float = 120.0) -> subprocess.CompletedProcess[str]:
+def ended(run: LedgerRun, *arguments: str, timeout_s: float = 300.0) -> subprocess.CompletedProcess[str]:
     """Run a second `ingest run` on the same file to its end, without root's capabilities."""
     command: Sequence[str] = [
         *WITHOUT_CAPABILITIES,
