@@ -706,17 +706,6 @@ CASES = {
         'topic: ticks, brokers: "localhost:9093"',
         [],
     ),
-    "conflict, dead letters of a source that is not Kafka": (
-        SOURCE,
-        "source: {files: {path: ticks}}",
-        [
-            (
-                "16:43: conflict: %{nanos} is not unique for this source, and no other part of this row key differs "
-                "between events; use %{topic}:%{offset}"
-            ),
-            '19:20: missing-field: dead letters need "brokers", because the source has none',
-        ],
-    ),
     "conflict, dead letters into what the source's pattern matches": (
         "topics: [ticks]",
         'topics_pattern: "ticks.*"',
@@ -946,3 +935,11 @@ def test_value_in_a_message_is_escaped_and_cut(tmp_path):
     assert problem.startswith('15:40: wrong-type: index must be a whole number, not the text "\\x1b[31m\\nxxx')
     assert problem.endswith("xxx…")
     assert len(problem) < 1_100
+
+
+def test_dead_letters_of_a_source_that_is_not_kafka_name_their_brokers(tmp_path):
+    text = GOOD.replace(SOURCE, "source: {files: {path: x}}").replace("%{key}-%{nanos}", "%{topic}:%{offset}")
+    missing = '19:20: missing-field: dead letters need "brokers", because the source has none'
+    assert problems(tmp_path / "p.yaml", text) == [missing]
+    named = text.replace("topic: ticks-dead", 'topic: ticks, brokers: "localhost:9092"')
+    assert problems(tmp_path / "p.yaml", named) == []
