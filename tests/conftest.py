@@ -49,7 +49,9 @@ def pytest_configure(config: pytest.Config) -> None:
     # a failure comes again in the next run: in the same examples, or from the folder
     hypothesis.settings.register_profile("quick", max_examples=40, derandomize=True, **common)
     kept = DirectoryBasedExampleDatabase(config.rootpath / ".hypothesis" / "examples")
-    hypothesis.settings.register_profile("thorough", max_examples=500, print_blob=True, database=kept, **common)
+    # else the profile that Hypothesis chooses where `CI` is set makes it repeat the same examples, too
+    thorough = {"max_examples": 500, "derandomize": False, "print_blob": True, "database": kept}
+    hypothesis.settings.register_profile("thorough", **thorough, **common)
     hypothesis.settings.load_profile("quick")  # `--hypothesis-profile` loads another later
     # a command reads those of all packages once; here thousands of commands run in one process
     entry_points = functools.cache(lambda _path, read=metadata.entry_points: read())
