@@ -1,13 +1,9 @@
 """Rows that HBase refuses are detected before they are sent, or separated from the accepted rows."""
 
-import io
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import thriftpy2
-from thriftpy2.protocol import TBinaryProtocolFactory
-from thriftpy2.rpc import client_context
 
 from ingest.api import (
     Delete,
@@ -24,6 +20,7 @@ from sinks.hbase.thrift.connection import Connection
 from sinks.hbase.thrift.thrift1 import BatchMutation, ThriftMutation
 from tests.support.hbase_admin import Admin
 from tests.support.hbase_cluster import GuardedHBase
+from tests.support.hbase_tables import table_with
 from tests.support.java_program import ProgramError
 from tests.support.names import unique
 from tests.support.servers import HBase, Protocol
@@ -31,15 +28,6 @@ from tests.support.waiting import reached
 
 LIMIT = 10 * 1024 * 1024
 GOOD = {b"cf:q": b"1"}
-DESCRIBED = """
-struct TTableName { 1: optional binary ns, 2: required binary qualifier }
-struct TColumnFamilyDescriptor { 1: required binary name }
-struct TTableDescriptor {
-  1: required TTableName tableName, 2: optional list<TColumnFamilyDescriptor> columns,
-  3: optional map<binary, binary> attributes
-}
-service TableService { void createTable(1: required TTableDescriptor desc, 2: list<binary> splitKeys) }
-"""
 
 
 def store_of(hbase: HBase, protocol: Protocol = "thrift", **options: object) -> HBaseStore:
@@ -58,26 +46,6 @@ def store(hbase: HBase, protocol: Protocol) -> Iterator[HBaseStore]:
 @pytest.fixture
 def table(hbase: HBase) -> str:
     return hbase.create_table("errors")
-
-
-def table_with(hbase: HBase, **attributes: str) -> str:
-    """A table with attributes that attr2hbase does not set."""
-    types = thriftpy2.load_fp(io.StringIO(DESCRIBED), "described_thrift")
-    name = unique("errors")
-    description = types.TTableDescriptor(
-        tableName=types.TTableName(qualifier=name.encode()),
-        columns=[types.TColumnFamilyDescriptor(name=b"cf")],
-        attributes={key.replace("__", ".").encode(): value.encode() for key, value in attributes.items()},
-    )
-    with client_context(
-        types.TableService,
-        hbase.host,
-        hbase.thrift2_port,
-        socket_timeout=60_000,
-        proto_factory=TBinaryProtocolFactory(),
-    ) as client:
-        client.createTable(description, [])
-    return name
 
 
 class TestLimits:

@@ -8,8 +8,10 @@ pipeline keep times in the future, which hide whatever other programs write unti
 from collections.abc import Callable
 
 from ingest.api import ConflictError
+from ingest.clock import now_ms
 from ingest.formats.times import moment
 from ingest.kafka.admin import KafkaAdmin
+from ingest.kafka.settings import KafkaConnection
 from ingest.observe.logs import logger
 
 MAX_AHEAD_MS = 86_400_000
@@ -36,6 +38,18 @@ def refuse_early_clock(admin: KafkaAdmin, now_ms: Callable[[], int]) -> None:
             hint="correct the clock that is wrong, for example with NTP, and start again: rows would get times in the "
             "future, and the times of micro-batches never go back",
         )
+
+
+def check_clock(connection: KafkaConnection) -> None:
+    """
+    As `refuse_early_clock`, with the clock of this machine, before it gives a micro-batch its time.
+
+    Raises:
+        ConflictError: it is more than a day ahead.
+        SourceUnavailableError: no broker answers.
+    """
+    with KafkaAdmin(connection) as admin:
+        refuse_early_clock(admin, now_ms)
 
 
 class ClockWatch:

@@ -21,7 +21,6 @@ from ingest.clock import now_ms
 from ingest.kafka.admin import KafkaAdmin
 from ingest.kafka.offsets import GroupOffsets
 from ingest.observe.logs import logger
-from ingest.service.kafka.clock import refuse_early_clock
 from ingest.service.kafka.group import OffsetCommitter, leave_topics, set_group_offsets
 from ingest.service.kafka.positions import acknowledged_offsets, by_topic, kafka_offsets, offset_ranges, splits_of
 from ingest.service.kafka.topics import TopicDeletedError, TopicIds, TopicLostError, check_ends
@@ -90,15 +89,6 @@ class KafkaSource(Source[KafkaSourceSettings]):
         """The ids of the topics that exist now, as far as the cluster reports them."""
         with KafkaAdmin(self.settings) as admin:
             return admin.topic_ids(topics_of(self.settings, admin))
-
-    def check_clock(self) -> None:
-        """
-        Check the clock of this machine before it gives a micro-batch its time.
-
-        Raises: as `refuse_early_clock`.
-        """
-        with KafkaAdmin(self.settings) as admin:
-            refuse_early_clock(admin, now_ms)
 
     def identity(self) -> Mapping[str, str]:
         """The cluster, and the topics or their pattern; also determines the start position."""

@@ -16,6 +16,7 @@ from ingest.receipt import Counts
 from ingest.service.committers import committers_of
 from ingest.service.dead_letters.bodies import DeadLetterPublication, OpenDeadLetterBodies
 from ingest.service.dead_letters.queues import components_of, dead_letter_queue, error_budget
+from ingest.service.kafka.clock import check_clock
 from ingest.service.kafka.positions import splits_of
 from ingest.service.kafka.quarantine import Quarantine
 from ingest.service.offsets import kafka_source_of
@@ -69,6 +70,7 @@ class ReplayRunner:
         stores = host.stores(plan, opened)
         owned = owned_tables(configuration, plan, stores)
         if tables is not None or plan.feeds:
+            check_clock(kafka_source_of(pipeline))
             # of all tables: their marks move together
             self._updates = UpdateReplay(configuration, pipeline, opened, owned)
             self._updates.complete(done)
