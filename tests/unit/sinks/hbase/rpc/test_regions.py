@@ -93,6 +93,8 @@ def test_regions_are_read_from_the_meta_table(read) -> None:
         {
             b"t": {b"table:state": number(1, 0)},
             b"t,,1.a.": {b"info:regioninfo": info(b"", b"m", more=flag(5) + flag(6)), b"info:server": b"h:1"},
+            b"t,,1.b.": {b"info:regioninfo": info(b"", b"g", more=flag(5)), b"info:server": b"h:1"},
+            b"t,,1.c.": {b"info:regioninfo": info(b"", b"h", more=flag(6)), b"info:server": b"h:1"},
             b"t,,2.b.": {b"info:regioninfo": info(b"", b"m"), b"info:server": b"host:16020", b"info:state": b"OPEN"},
             b"t,m,2.c.": {b"info:regioninfo": info(b"m", b"")},
             b"t,x,2.d.": {b"info:server": b"host:16020"},
