@@ -49,12 +49,12 @@ class HeldLease:
         Raises:
             StoreError: the leases are unavailable.
         """
-        if self.asked is not None:
-            asked, covered = self.asked
-            present = self._present()
-            if present is not None and _is_same_call(present, asked):
-                self.lease, self.covered = present, covered
-            self.asked = None
+        if self.asked is None:
+            return
+        (asked, covered), present = self.asked, self._present()
+        if present is not None and _is_same_call(present, asked):
+            self.lease, self.covered = present, covered
+        self.asked = None
 
     def store(
         self, *, position: str, owner: str | None = None, gaps: int = 0, covered: tuple[int, int] | None = None

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from ingest.api import StoreUnavailableError
 from sinks.feed.errors import WorkerReplacedError
 from sinks.feed.file_leases import FileLeases
 from sinks.feed.held_lease import HeldLease
@@ -79,4 +80,66 @@ def test_lease_is_checkpointed_once_every_delivery_has_its_checkpoint(tmp_path: 
     lease.deliveries = 1
     assert not lease.is_checkpointed
     lease.covered = (1, 0)
+    assert lease.is_checkpointed
+
+
+class Unanswered(FileLeases):
+    """
+    Leases whose calls are executed, or not, and have no answer; or the store repeats them and finds its own text.
+
+    Attributes:
+        executes: whether a call is executed.
+        repeats: whether it is repeated instead of having no answer.
+    """
+
+    executes = True
+    repeats = False
+
+    def replace(self, group: str, shard: int, before: str | None, after: str | None) -> bool:
+        if self.executes:
+            super().replace(group, shard, before, after)
+        if self.repeats:
+            return False
+        raise StoreUnavailableError("no answer")
+
+
+def unanswered(lease: HeldLease, folder: Path, *, executes: bool) -> None:
+    """A checkpoint of the first delivery, whose call has no answer."""
+    leases = lease.leases
+    lease.leases, lease.deliveries = Unanswered(folder), 1
+    lease.leases.executes = executes
+    with pytest.raises(StoreUnavailableError):
+        lease.store(position="p2", covered=(1, 0))
+    lease.leases = leases
+
+
+@pytest.mark.parametrize("executes", [True, False])
+def test_checkpoint_without_an_answer_is_known_once_it_is_settled(tmp_path: Path, executes: bool):
+    """Else the next renewal would store the position before it, and the page would be delivered again."""
+    lease = held(tmp_path)
+    before = lease.lease
+    unanswered(lease, tmp_path, executes=executes)
+    assert (lease.lease, lease.is_checkpointed) == (before, False)
+    lease.settle()
+    assert (lease.lease.position, lease.is_checkpointed) == ("p2" if executes else "p1", executes)
+    assert lease.asked is None
+
+
+def test_lease_that_was_removed_after_a_call_without_an_answer_is_not_held(tmp_path: Path):
+    lease = held(tmp_path)
+    unanswered(lease, tmp_path, executes=True)
+    assert lease.leases.replace("g", 1, lease.leases.read("g")[1], None)
+    lease.settle()
+    assert not lease.is_checkpointed
+    assert not lease.store(position="p2")
+
+
+@pytest.mark.parametrize("owner", [None, "v", ""])
+def test_call_that_the_store_has_repeated_is_stored(tmp_path: Path, owner: str | None):
+    """Its first attempt was executed, so the second one finds another text; also if it passes the lease on."""
+    lease = held(tmp_path)
+    lease.leases, lease.deliveries = Unanswered(tmp_path), 1
+    lease.leases.repeats = True
+    assert lease.store(position="p2", owner=owner, covered=(1, 0))
+    assert (lease.lease.position, lease.lease.owner) == ("p2", "w" if owner is None else owner)
     assert lease.is_checkpointed
