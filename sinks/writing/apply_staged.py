@@ -72,7 +72,7 @@ def apply_staged(store: Store[Any], files: Sequence[StagedFile]) -> None:
                 before_each()
                 _ingest(store, section)
                 continue
-            if pending and size + section.size_bytes > APPLY_BYTES:
+            if size + section.size_bytes > APPLY_BYTES:
                 _apply(store, pending, before_each)
                 size = 0
             earlier = pending.get(table)

@@ -101,6 +101,14 @@ def test_order_of_files_and_frames_is_kept(store, tmp_path, monkeypatch):
     assert [cell.value for row in store.scan("t", Scan()) for cell in row.cells] == [b"3", b"x"]
 
 
+def test_rows_before_a_file_are_applied_before_it(store, tmp_path, monkeypatch):
+    monkeypatch.setattr(staging, "MIN_FILE_PUTS", 2)
+    one, two = (Put(b"r", {b"f:a": value}, 1) for value in (b"1", b"2"))
+    file = staged(tmp_path / "in" / "task", [one], [Put(b"s", {b"f:a": b"x"}, 1), two])
+    apply_staged(store, [file])
+    assert [cell.value for row in store.scan("t", Scan()) for cell in row.cells] == [b"2", b"x"]
+
+
 def test_ingested_rows_survive_a_restart_without_the_file(store, tmp_path):
     file = staged(tmp_path / "in" / "task", [Put(b"%d" % number, {b"f:a": b"v"}, 1) for number in range(500)])
     apply_staged(store, [file])

@@ -118,6 +118,21 @@ def test_cell_with_tags_is_read():
     assert [cell.value for _, cell in decoded(tagged + block)] == [b"v", b"v"]
 
 
+@pytest.mark.parametrize("name", ["end", "value", "row"])
+def test_cell_whose_lengths_do_not_fit_is_an_error(name: str):
+    """Another cell follows, so no slice is short."""
+    block = encoder().put(Put(b"r", {b"f:q": b"v"}, 1))
+    size, key_bytes, value_bytes, row_bytes = struct.unpack_from(">IIIH", block)
+    lengths = {
+        "end": (size + 2 * len(block), key_bytes, value_bytes, row_bytes),
+        "value": (size, key_bytes, value_bytes + 1, row_bytes),
+        "row": (size, key_bytes, value_bytes, 60_000),
+    }
+    damaged = struct.pack(">IIIH", *lengths[name]) + block[14:]
+    with pytest.raises(WireError, match=f"a cell of {lengths[name][0]} bytes at byte 0 of {2 * len(block)}"):
+        list(decoded(damaged + block))
+
+
 @given(block=st.binary(max_size=60))
 def test_any_bytes_are_cells_or_an_error(block):
     for source in (block, encoder().put(Put(b"r", {b"f:q": b"v"}, 1))[: len(block)]):

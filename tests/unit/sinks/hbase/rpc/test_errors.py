@@ -35,6 +35,9 @@ HBASE = "org.apache.hadoop.hbase."
         ("quotas.RpcThrottlingException", "wait 5sec", Kind.BUSY, StoreBusyError),
         ("DoNotRetryIOException", "Cell[x] with size 9 exceeds", Kind.TOO_LARGE, WriteRejectedError),
         ("DoNotRetryIOException", "region is read only", Kind.READ_ONLY, StoreRefusedError),
+        ("IOException", "region is read only", Kind.READ_ONLY, StoreRefusedError),
+        ("IOException", "another problem", Kind.UNAVAILABLE, StoreUnavailableError),
+        ("DoNotRetryIOException", "Field is not a long", Kind.REJECTED, WriteRejectedError),
         ("DoNotRetryIOException", "another problem", Kind.UNAVAILABLE, StoreUnavailableError),
         ("TableNotFoundException", "t", Kind.NO_TABLE, NoTableError),
         ("regionserver.InvalidMutationDurabilityException", "SKIP_WAL", Kind.REPLICATED, StoreRefusedError),
@@ -42,6 +45,7 @@ HBASE = "org.apache.hadoop.hbase."
         ("security.AccessDeniedException", "Insufficient permissions", Kind.DENIED, StoreRefusedError),
         ("UnknownScannerException", "id 5", Kind.SCANNER_GONE, StoreUnavailableError),
         ("ipc.UnsupportedCellCodecException", "", Kind.INCOMPATIBLE, StoreRefusedError),
+        ("NewException", "region is read only", Kind.UNAVAILABLE, StoreUnavailableError),
         ("NewException", "of a later version", Kind.UNAVAILABLE, StoreUnavailableError),
     ],
 )

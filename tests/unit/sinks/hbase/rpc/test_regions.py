@@ -107,6 +107,17 @@ def test_regions_are_read_from_the_meta_table(read) -> None:
     ]
 
 
+@pytest.mark.parametrize("field", [5, 6], ids=["offline", "split"])
+def test_region_that_is_offline_or_split_is_none(read, field: int) -> None:
+    whole = {b"info:regioninfo": info(b"", b""), b"info:server": b"host:1"}
+    rows = {
+        b"t": {b"table:state": number(1, 0)},
+        b"t,,1.a.": {b"info:regioninfo": info(b"", b"", more=flag(field))},
+        b"t,,2.b.": whole,
+    }
+    assert [each.name for each in read(rows).all] == [b"t,,2.b."]
+
+
 @pytest.mark.parametrize(
     "place",
     ["", "host", "host:", ":16020", "host:x", "host:-1", "host:\N{ARABIC-INDIC DIGIT ONE}", "host:" + "1" * 5000],

@@ -16,6 +16,7 @@ from ingest.api import (
     Mutation,
     Put,
     StoreBusyError,
+    StoreError,
     StoreRefusedError,
     StoreUnavailableError,
     UnclearRefusalError,
@@ -27,6 +28,7 @@ from sinks.hbase.rpc.cells import decoded
 from sinks.hbase.rpc.cluster import Cluster
 from sinks.hbase.rpc.connection import Answer, Connection
 from sinks.hbase.rpc.regions import RegionCache
+from sinks.hbase.rpc.stream import Address
 from sinks.hbase.rpc.wire import Message, data, number
 from sinks.hbase.rpc.writing import Writer
 from tests.support.rows_server import meta_answer, registry_answer
@@ -311,6 +313,19 @@ def test_other_calls_to_a_lost_server_are_not_sent(false: FalseCluster, monkeypa
         false.writer.apply("t", [put(b"b"), put(b"x"), put(b"y"), put(b"z")], Attempts(0.04))
     assert opened == [false.servers[1].address]
     assert b"b" in false.rows
+
+
+def test_regions_are_looked_up_again_after_one_is_on_a_server_that_is_refused(false: FalseCluster) -> None:
+    """An operator may correct where the regions are."""
+    addresses = [false.servers[0].address, Address("192.0.2.1", 16020)]
+    false._meta = lambda request: meta_answer(request, [b"", b"m", b""], addresses)  # type: ignore[method-assign]
+    with pytest.raises(StoreError) as caught:
+        false.apply(put(b"a"), put(b"x"))
+    assert not isinstance(caught.value, StoreUnavailableError)
+    lookups = false.lookups
+    addresses[1] = false.servers[1].address
+    false.apply(put(b"a"), put(b"x"))
+    assert (false.lookups, b"x" in false.rows) == (lookups + 1, True)
 
 
 def test_interrupted_call_closes_its_connections(false: FalseCluster, monkeypatch: pytest.MonkeyPatch) -> None:
