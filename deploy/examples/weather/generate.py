@@ -142,7 +142,7 @@ def _line(station: Station, day: date, temperature: float | str, reported: datet
 
 
 def main(folder: Path) -> None:
-    """Write a file for each month; a file with this content stays as it is, as a pipeline refuses changed files."""
+    """Write a file for each month; a file with this content stays as it is: a changed one becomes a dead letter."""
     months: dict[str, list[bytes]] = {}
     for day, line in Weather().reports():
         months.setdefault(f"{day:%Y-%m}", []).append(line)
