@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from enum import StrEnum
 from typing import ClassVar, Self
 
@@ -135,7 +135,7 @@ class Explode(FanOut[ExplodeSettings]):
         self._actions = dict.fromkeys(("bad_json", "too_deep"), settings.on_invalid)
         self._actions["no_attribute"] = settings.on_missing or settings.on_invalid
 
-    def decorate(self, event: Event) -> list[Event]:
+    def decorate(self, event: Event) -> Iterable[Event]:
         """Emit the events."""
         try:
             parts = self._split(event.text_of(self._source, "to take parts from"))
@@ -146,7 +146,7 @@ class Explode(FanOut[ExplodeSettings]):
         if not parts:
             no_parts = DecorateError("the text has no parts", code="no_parts")
             return [event] if self.settings.on_empty.keeps_or_raises(no_parts) else []
-        return [self._event_of(event, part, number) for number, part in enumerate(parts)]
+        return (self._event_of(event, part, number) for number, part in enumerate(parts))
 
     def _event_of(self, event: Event, part: bytes, number: int) -> Event:
         attribute = self.settings.attribute

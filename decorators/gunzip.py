@@ -49,6 +49,7 @@ class Gunzip(Decorator[GunzipSettings]):
     """
 
     kind = "gunzip"
+    inflates = True
     examples = (
         Example(
             "a compressed event",

@@ -1,5 +1,6 @@
 """Make copies of an event."""
 
+from collections.abc import Iterator
 from typing import ClassVar
 
 from ingest.api import Event, Example, FanOut, Settings, option
@@ -35,7 +36,7 @@ class Mult(FanOut[MultSettings]):
         Example("a benchmark event passes once", settings="{n: 3}", attributes={"BenchmarkInject": "start"}),
     )
 
-    def decorate(self, event: Event) -> list[Event]:
+    def decorate(self, event: Event) -> Iterator[Event]:
         """Emit the copies."""
         count = 1 if _BENCHMARK in event.attributes else self.settings.n
-        return [event.copy() for _ in range(count)]
+        return (event.copy() for _ in range(count))

@@ -1,9 +1,12 @@
 """Unpack the events of a Flume batch."""
 
+from collections.abc import Iterable
 from dataclasses import replace
+from itertools import islice
 from struct import Struct
 
 from ingest.api import DecorateError, Event, Example, FanOut, Settings
+from ingest.api.event import MAX_EVENTS_OF_A_RECORD
 from ingest.formats.flume_record import records_in
 
 _SIZE, _DATA = "batchSize", "batchData"
@@ -58,20 +61,23 @@ class Unbatch(FanOut[UnbatchSettings]):
         ),
     )
 
-    def decorate(self, event: Event) -> list[Event]:
+    def decorate(self, event: Event) -> Iterable[Event]:
         """Emit the inner events."""
         size, data = event.attributes.get(_SIZE), event.attributes.get(_DATA)
         if size is None or data is None:
             return [event]
         try:
-            records = list(records_in(data))
+            records = list(islice(records_in(data), MAX_EVENTS_OF_A_RECORD + 1))
         except ValueError as error:
             raise DecorateError(f"the attribute {_DATA} does not contain events: {error}", code="bad_batch") from error
+        if len(records) > MAX_EVENTS_OF_A_RECORD:
+            message = f"the attribute {_DATA} contains more than {MAX_EVENTS_OF_A_RECORD:,} events"
+            raise DecorateError(message, code="too_many_parts")
         if len(size) != _INT.size or _INT.unpack(size) != (len(records),):
             raise DecorateError(
                 f"the attribute {_DATA} contains {len(records)} events, but {_SIZE} is 0x{size.hex()}", code="bad_batch"
             )
-        return [
+        return (
             replace(
                 event,
                 body=record.body,
@@ -82,4 +88,4 @@ class Unbatch(FanOut[UnbatchSettings]):
                 priority=record.priority,
             )
             for record in records
-        ]
+        )

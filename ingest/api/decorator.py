@@ -16,6 +16,7 @@ class _DecoratorBase(ComponentBase[S]):
     settings_base = Settings
     stateful: ClassVar[bool] = False
     deterministic: ClassVar[bool] = True
+    inflates: ClassVar[bool] = False
 
     @property
     def drop_reason(self) -> str:
@@ -49,6 +50,9 @@ class Decorator(_DecoratorBase[S]):
     of a replay. A decorator that may give another result for the same event says `deterministic = False`: `validate`
     then refuses a row key that names an attribute it sets (`sets`, `sets_core`), and warns if its settings do not list
     all names that it sets (`other_names`).
+
+    A decorator that may make a large event of a small one, as one that decompresses, says `inflates = True`, and limits
+    what it makes: the chain then measures the event.
     """
 
     @abstractmethod
@@ -93,6 +97,9 @@ class FanOut(_DecoratorBase[S]):
     def decorate(self, event: Event) -> Iterable[Event] | Buffered:
         """
         Create events from one; each is a copy of its own.
+
+        A generator makes them one by one: the chain fails the event before all of them are made, if they take too much
+        memory.
 
         Raises:
             EventError: this event cannot pass.

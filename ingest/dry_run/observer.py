@@ -8,7 +8,7 @@ from ingest.api import DryWrite, Event, EventError, Mutation, OnError, Origin, R
 from ingest.config.test_cases import Given
 from ingest.dry_run.inputs import event_of, given_of, record_of
 from ingest.dry_run.shown import Line, Output, changed_by, output_of, shown_event, shown_mutation
-from ingest.pipeline.chain import BoundDecorator, Dropped, Failed, Outcome, StillBuffered
+from ingest.pipeline.outcomes import BoundDecorator, Dropped, Failed, Outcome, StillBuffered
 from ingest.pipeline.task import SinkBinding
 from ingest.sources.decoding import Decoder
 from sinks.updates.keys import MAX_BATCH_TIME_MS

@@ -1,33 +1,26 @@
 """A pipeline's decorators as one call: event -> outcomes."""
 
 from collections.abc import Callable, Container, Iterator, Sequence
-from dataclasses import dataclass
-from reprlib import repr as short
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from ingest.api import (
-    Buffered,
-    DecorateBugError,
-    DecorateError,
-    Decorator,
-    Event,
-    EventError,
-    FanOut,
-    IngestError,
-    OnError,
-    Origin,
-)
+from ingest.api import Buffered, Decorator, Event, EventError, FanOut, IngestError, Origin
 from ingest.api.event import MAX_EVENTS_OF_A_RECORD, MAX_FAN_OUT
-from ingest.expressions import Condition
-from ingest.pipeline.time_limit import LIMIT_S, OutOfTimeError
-from ingest.plugins.guard import (
-    check_event,
-    checked,
-    describe_exception,
-    events_of,
-    reraise_fatal,
-    with_valid_attributes,
+from ingest.api.source import DEFAULT_EVENT_BYTES
+from ingest.pipeline.growth import LARGE_EVENT_BYTES, Growth, max_held_bytes, size_of
+from ingest.pipeline.outcomes import (
+    BoundDecorator,
+    Dropped,
+    Outcome,
+    StillBuffered,
+    dropped_or_failed,
+    failed,
+    invalid_result,
+    too_many,
 )
+from ingest.plugins.guard import check_event, checked, describe_exception, events_of, reraise_fatal
+
+_GREW = object()
+"""Result of a call that kept an event, which is large now."""
 
 
 class SplitStartFailedError(IngestError):
@@ -35,68 +28,6 @@ class SplitStartFailedError(IngestError):
 
     code = "split_start_failed"
 
-
-@dataclass(frozen=True, slots=True)
-class BoundDecorator:
-    """
-    One decorator at its place in a chain.
-
-    Attributes:
-        name: the decorator's label or, without one, a name unique in the chain; for errors and metrics.
-        condition: events that do not meet it bypass the decorator.
-        on_error: the failure action for an event that fails here; the pipeline's own if the decorator has none.
-        provider: the plugin it comes from, for its errors; "" for a built-in one. The chain checks the event after each
-            call of a plugin. Built-in decorators are tested with any bytes and need no check.
-    """
-
-    decorator: Decorator[Any] | FanOut[Any]
-    name: str
-    condition: Condition | None = None
-    on_error: OnError = OnError.DEAD_LETTER
-    provider: str = ""
-
-
-class Dropped(NamedTuple):
-    """
-    An event that a decorator dropped on purpose.
-
-    Attributes:
-        reason: one of a small set, for counts.
-        component: name of the decorator.
-        event: as it was when it was dropped.
-    """
-
-    reason: str
-    component: str
-    event: Event
-
-
-class Failed(NamedTuple):
-    """
-    An event that failed.
-
-    Attributes:
-        error: without traceback. For a bug it is a DecorateBugError whose `__cause__` is what was raised, with its
-            traceback, until it is reported (`without_frames`).
-        component: name of the decorator.
-        event: as the previous decorators left it, for the attributes in a dead letter.
-    """
-
-    origin: Origin
-    error: EventError
-    component: str
-    on_error: OnError
-    event: Event
-
-
-class StillBuffered(NamedTuple):
-    """An event that a decorator buffers; `Chain.split_end` gives its outcome, or `Chain.run` that it was dropped."""
-
-    event: Event
-
-
-Outcome = Event | Dropped | Failed | StillBuffered
-"""An event that came out of the chain is its own outcome."""
 
 Watcher = Callable[[BoundDecorator, Event, Sequence[Event]], None]
 """
@@ -121,25 +52,37 @@ class Chain:
     or `split_start` again at any point, which abandons the split. A chain that `has_splits` needs each partition of a
     micro-batch as a split of its own; for any other chain, all that a task reads may be one split.
 
-    A chain without a fan-out is one loop over prepared calls. With a fan-out, or a watcher, each decorator gets all
-    events of the record before the next does. The chain numbers the events of a fan-out, so no two events of one record
-    have the same origin. The number of an event from a second fan-out contains the number of the event it was made of,
-    so it does not depend on the outcome of the others, and is the same when the record runs again.
+    A chain without a fan-out is one loop over prepared calls. With a fan-out, a watcher, or a large event, each
+    decorator gets all events of the record before the next does, and what they hold is limited (see `Growth`).
+
+    The chain numbers the events of a fan-out, so no two events of one record have the same origin. The number of an
+    event from a second fan-out contains the number of the event it was made of, so it does not depend on the outcome of
+    the others, and is the same when the record runs again.
 
     Args:
         decorators: in the order they apply.
         watcher: for `explain`; makes the chain slower.
+        max_event_bytes: of the source.
     """
 
-    def __init__(self, decorators: Sequence[BoundDecorator], *, watcher: Watcher | None = None) -> None:
+    def __init__(
+        self,
+        decorators: Sequence[BoundDecorator],
+        *,
+        watcher: Watcher | None = None,
+        max_event_bytes: int = DEFAULT_EVENT_BYTES,
+    ) -> None:
         self._decorators = tuple(decorators)
         self._watcher = watcher
         self._stages = tuple(
             (bound, None if watcher is not None or isinstance(bound.decorator, FanOut) else _call(bound))
             for bound in decorators
         )
-        self._calls = tuple((bound, call) for bound, call in self._stages if call is not None)
+        self._calls = tuple(
+            _weighed(call) if bound.decorator.inflates else call for bound, call in self._stages if call is not None
+        )
         self._in_stages = len(self._calls) < len(self._stages)
+        self._max_held_bytes = max_held_bytes(max_event_bytes)
         self._buffered: dict[int, dict[int, _BufferedEvent]] = {
             index: {} for index, bound in enumerate(self._decorators) if isinstance(bound.decorator, FanOut)
         }
@@ -149,7 +92,7 @@ class Chain:
     def guarded(self) -> Sequence[Callable[..., object]]:
         """The functions that are called for one event, for a `TimeLimit`."""
         if not self._in_stages:
-            return tuple(call for _, call in self._calls)
+            return (*self._calls, _call_guarded)
         conditions = (bound.condition.holds for bound in self._decorators if bound.condition is not None)
         return (_call_guarded, self._apply, _returned, *conditions)
 
@@ -175,17 +118,24 @@ class Chain:
 
     def run(self, event: Event) -> Sequence[Outcome]:
         """The outcomes of an event, which is edited in place, and of a buffered event that a decorator drops for it."""
-        if self._in_stages:
-            return self._run_in_stages([event], 0, is_fanned_out=False)
-        bound = None
+        is_large = len(event.body) > LARGE_EVENT_BYTES
+        if is_large or self._in_stages:
+            return self._run_in_stages(event, 0, is_fanned_out=False, is_large=is_large)
+        call = None
         try:
-            for bound, call in self._calls:
+            for call in self._calls:
                 kept = call(event)
                 if kept is not True:
-                    return (_dropped_or_failed(kept, bound, event),)
+                    break
+            else:
+                return (event,)
         except BaseException as error:  # noqa: BLE001 - the boundary: a bug must not end the pipeline
-            return (_failed(error, bound, event, event.origin),)
-        return (event,)
+            bound = None if call is None else self._decorators[self._calls.index(call)]
+            return (failed(error, bound, event, event.origin),)
+        index = self._calls.index(call)
+        if kept is _GREW:
+            return self._run_in_stages(event, index + 1, is_fanned_out=False, is_large=True)
+        return (dropped_or_failed(kept, self._decorators[index], event),)
 
     def split_end(self) -> Iterator[tuple[Event, Sequence[Outcome]]]:
         """
@@ -204,7 +154,7 @@ class Chain:
                     _name(error, bound)
                     raise
                 for event, origin, _ in buffered.values():
-                    yield event, (_failed(error, bound, event, origin),)
+                    yield event, (failed(error, bound, event, origin),)
             else:
                 for event in returned:
                     yield event, self._run_rest(index, buffered.pop(id(event)))
@@ -220,15 +170,23 @@ class Chain:
             try:
                 check_event(event, origin)
             except TypeError as error:
-                return (_failed(error, bound, event, origin),)
-        return self._run_in_stages([event], index + 1, is_fanned_out=is_fanned_out)
+                return (failed(error, bound, event, origin),)
+        is_large = size_of(event) > LARGE_EVENT_BYTES
+        return self._run_in_stages(event, index + 1, is_fanned_out=is_fanned_out, is_large=is_large)
 
-    def _run_in_stages(self, live: list[Event], first: int, *, is_fanned_out: bool) -> Sequence[Outcome]:
-        """The outcomes of events of one record from decorator `first` on; `is_fanned_out`: by an earlier fan-out."""
+    def _run_in_stages(self, event: Event, first: int, *, is_fanned_out: bool, is_large: bool) -> Sequence[Outcome]:
+        """The outcomes of an event from decorator `first` on; `is_fanned_out`: an earlier fan-out made it."""
         outcomes: list[Outcome] = []
+        live = [event]
+        growth = Growth(self._max_held_bytes)
+        if is_large:
+            try:
+                growth.measure(event)
+            except EventError as error:
+                return (failed(error, self._decorators[max(first - 1, 0)], event, event.origin),)
         for index, (bound, call) in enumerate(self._stages[first:], first):
             if call is not None:
-                live = _kept(bound, call, live, outcomes)
+                live = _kept(bound, call, live, outcomes, growth)
                 continue
             after: list[Event] = []
             for current in live:
@@ -238,17 +196,18 @@ class Chain:
                     if bound.condition is not None and not bound.condition.holds(current):
                         after.append(current)
                         continue
-                    made = self._apply(bound, current, self._buffered.get(index, {}), is_fanned_out=is_fanned_out)
+                    buffered = self._buffered.get(index, {})
+                    made = self._apply(bound, current, buffered, growth, is_fanned_out=is_fanned_out)
                     if isinstance(made, Buffered):
                         outcomes += self._buffer(index, _BufferedEvent(current, origin, is_fanned_out), made)
                         made = []
                     elif len(after) + len(made) > MAX_EVENTS_OF_A_RECORD:
                         text = f"one record would become more than {MAX_EVENTS_OF_A_RECORD:,} events"
-                        raise _too_many(text)  # noqa: TRY301 - fails the event, like an exception of a decorator
+                        raise too_many(text)  # noqa: TRY301 - fails the event, like an exception of a decorator
                     elif not made:
                         outcomes.append(Dropped(bound.decorator.drop_reason, bound.name, current))
                 except BaseException as error:  # noqa: BLE001 - the chain boundary, as in `run`
-                    outcomes.append(_failed(error, bound, current, origin))
+                    outcomes.append(failed(error, bound, current, origin))
                     continue
                 after.extend(made)
                 if self._watcher is not None and before is not None:
@@ -271,21 +230,23 @@ class Chain:
 
     @staticmethod
     def _apply(
-        bound: BoundDecorator, event: Event, buffered: Container[int], *, is_fanned_out: bool
+        bound: BoundDecorator, event: Event, buffered: Container[int], growth: Growth, *, is_fanned_out: bool
     ) -> list[Event] | Buffered:
         decorator = bound.decorator
         origin = event.origin
         if isinstance(decorator, Decorator):
             kept = decorator.decorate(event)
             if kept is not True and kept is not False:
-                raise _invalid_result(kept)
+                raise invalid_result(kept)
             if bound.provider and kept:
                 check_event(event, origin)
+            if kept:
+                growth.changed(event, is_inflated=decorator.inflates)
             return [event] if kept else []
         result = decorator.decorate(event)
         if isinstance(result, Buffered):
             return result
-        made = events_of(result)
+        made = events_of(result, growth.counted(event))
         for each in made:
             if id(each) in buffered:
                 raise TypeError("a fan-out returned an event that it buffers; return it from `split_end`")
@@ -293,7 +254,8 @@ class Chain:
                 check_event(each, each.origin)
         base = (origin.fan_out + 1) * MAX_EVENTS_OF_A_RECORD if is_fanned_out else 0
         if base + len(made) > MAX_FAN_OUT:
-            raise _too_many("too many fan-outs in a row made this event")
+            raise too_many("too many fan-outs in a row made this event")
+        growth.made(event, made)
         for number, each in enumerate(made, base):
             each.origin = origin._replace(fan_out=number)
         return made
@@ -339,55 +301,37 @@ def _call_guarded(call: Callable[[Event], bool], event: Event) -> bool:
     return call(event)  # a function of our own, so that a `TimeLimit` sees a new call for each event
 
 
+def _weighed(call: Callable[[Event], bool]) -> Callable[[Event], object]:
+    """The same call, which returns `_GREW` if the event it kept is large."""
+
+    def call_and_weigh(event: Event) -> object:
+        kept = call(event)
+        return _GREW if kept is True and size_of(event) > LARGE_EVENT_BYTES else kept
+
+    return call_and_weigh
+
+
 def _kept(
-    bound: BoundDecorator, call: Callable[[Event], bool], live: Sequence[Event], outcomes: list[Outcome]
+    bound: BoundDecorator,
+    call: Callable[[Event], bool],
+    live: Sequence[Event],
+    outcomes: list[Outcome],
+    growth: Growth,
 ) -> list[Event]:
     """The events of a record that a decorator keeps; the outcomes of the others go to `outcomes`."""
     kept = []
+    is_inflated = bound.decorator.inflates
     for event in live:
         origin = event.origin
         try:
             result = _call_guarded(call, event)
+            if result is True and (growth.is_measured or is_inflated):
+                growth.changed(event, is_inflated=is_inflated)
         except BaseException as error:  # noqa: BLE001 - the chain boundary, as in `run`
-            outcomes.append(_failed(error, bound, event, origin))
+            outcomes.append(failed(error, bound, event, origin))
             continue
         if result is True:
             kept.append(event)
         else:
-            outcomes.append(_dropped_or_failed(result, bound, event))
+            outcomes.append(dropped_or_failed(result, bound, event))
     return kept
-
-
-def _dropped_or_failed(result: object, bound: BoundDecorator, event: Event) -> Outcome:
-    if result is False:
-        return Dropped(bound.decorator.drop_reason, bound.name, event)
-    return _failed(_invalid_result(result), bound, event, event.origin)
-
-
-def _too_many(what: str) -> DecorateError:
-    return DecorateError(what, code="too_many_parts")
-
-
-def _invalid_result(result: object) -> TypeError:
-    return TypeError(f"decorate returned {short(result)}; it must return True to keep the event or False to drop it")
-
-
-def _failed(error: BaseException, bound: BoundDecorator | None, event: Event, origin: Origin) -> Failed:
-    if bound is None:  # no decorator ran, so no event can have failed
-        raise error
-    module = type(bound.decorator).__module__
-    reraise_fatal(error, bound.name, module, bound.provider, origin)
-    if isinstance(error, OutOfTimeError):
-        where = describe_exception(error, module, bound.provider).removeprefix(OutOfTimeError.__name__)
-        message = f"the decorator did not return within {LIMIT_S:g} s{where}"
-        error = DecorateError(message, code="decorator_timeout")
-    if not isinstance(error, EventError):
-        bug = DecorateBugError(describe_exception(error, module, bound.provider))
-        bug.__cause__ = error
-        error = bug
-    else:
-        error.without_frames()
-    if bound.provider:
-        event = with_valid_attributes(event)
-        origin = origin if isinstance(origin, Origin) else Origin("", 0, 0)
-    return Failed(origin, error, bound.name, bound.on_error, event)

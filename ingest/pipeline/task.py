@@ -26,7 +26,8 @@ from ingest.api import (
 from ingest.dead_letters.buffer import DeadLetterBuffer
 from ingest.dead_letters.envelope import DeadLetter, UnreadRange
 from ingest.expressions import Condition
-from ingest.pipeline.chain import Chain, Dropped, Failed, Outcome, StillBuffered
+from ingest.pipeline.chain import Chain
+from ingest.pipeline.outcomes import Dropped, Failed, Outcome, StillBuffered
 from ingest.pipeline.splits import Split, by_rank, by_split
 from ingest.pipeline.task_observer import TaskObserver
 from ingest.pipeline.time_limit import OutOfTimeError, TimeLimit, WaitedTooLongError, sink_timeout, sink_waited

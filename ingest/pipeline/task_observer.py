@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from ingest.api import Event, EventError, Record
-from ingest.pipeline.chain import Outcome
+from ingest.pipeline.outcomes import Outcome
 
 
 class TaskObserver(Protocol):

@@ -32,7 +32,8 @@ from ingest.catalog import Catalog
 from ingest.config.model import Component, Configuration, Pipeline, TableUpdates, names_of
 from ingest.dead_letters.buffer import DeadLetterBuffer
 from ingest.expressions import Condition
-from ingest.pipeline.chain import BoundDecorator, Chain, Watcher
+from ingest.pipeline.chain import Chain, Watcher
+from ingest.pipeline.outcomes import BoundDecorator
 from ingest.plan.bodies import dead_letter_place, large_values
 from ingest.plan.creating import create
 from ingest.plan.feeds import feeds_of
@@ -139,6 +140,7 @@ def live_chain(plan: Plan, watcher: Watcher | None = None) -> Chain:
             for component in plan.decorators
         ],
         watcher=watcher,
+        max_event_bytes=plan.decoding.max_event_bytes,
     )
 
 

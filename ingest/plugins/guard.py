@@ -130,16 +130,20 @@ def checked(decorate: Callable[[Event], bool]) -> Callable[[Event], bool]:
     return decorate_and_check
 
 
-def events_of(result: Iterable[Event]) -> list[Event]:
+def events_of(result: Iterable[Event], take: Callable[[Iterable[Event]], list[Event]]) -> list[Event]:
     """
     The events that a fan-out returned.
+
+    Args:
+        result: what it returned.
+        take: lists the events.
 
     Raises:
         TypeError: these are not events, or two are the same or share their attributes.
     """
     if not hasattr(result, "__iter__"):
         raise TypeError(f"decorate returned {short(result)}; a fan-out must return events")
-    events = list(result)
+    events = take(result)
     if len({id(each) for each in events}) != len(events):
         raise TypeError("a fan-out returned the same event twice; copy it")
     for each in events:

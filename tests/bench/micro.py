@@ -5,7 +5,8 @@ from thriftpy2.transport import TBufferedTransport
 
 from ingest.api import Event, OnError, Put
 from ingest.catalog import Catalog
-from ingest.pipeline.chain import BoundDecorator, Chain
+from ingest.pipeline.chain import Chain
+from ingest.pipeline.outcomes import BoundDecorator
 from sinks.hbase.rpc.cells import CellEncoder
 from sinks.hbase.rpc.multi import Batch, MultiEncoder
 from sinks.hbase.settings import HBaseSettings

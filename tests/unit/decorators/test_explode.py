@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from decorators.explode import Explode
 from ingest.api import DecorateError, Event, Origin
-from ingest.pipeline.chain import BoundDecorator, Chain
+from ingest.pipeline.chain import Chain
+from ingest.pipeline.outcomes import BoundDecorator
 from ingest.testing.events import event_of, settings_of
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
@@ -162,7 +163,7 @@ def test_events_are_independent_copies():
 def test_existing_attribute_fails_if_written_once():
     event = event_of("[1]", {"n": "0"}, write_once=True)
     with pytest.raises(DecorateError) as caught:
-        make("{number_attribute: n}").decorate(event)
+        list(make("{number_attribute: n}").decorate(event))
     assert caught.value.code == "attribute_exists"
 
 

@@ -16,7 +16,8 @@ from pydantic import ValidationError
 from ingest.api import Durability, Event, Origin, Priority, Put
 from ingest.catalog import Catalog
 from ingest.expressions import ExpressionSyntaxError, Template
-from ingest.pipeline.chain import BoundDecorator, Chain, Dropped, Failed
+from ingest.pipeline.chain import Chain
+from ingest.pipeline.outcomes import BoundDecorator, Dropped, Failed
 from ingest.testing.events import event_of
 from sinks.mapping.attr2hbase import Attr2HBase, Attr2HBaseSettings
 from sinks.mapping.mapper import Skipped

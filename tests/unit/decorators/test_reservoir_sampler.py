@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from decorators.reservoir_sampler import ReservoirSampler
 from ingest.api import Buffered, Event, Origin
-from ingest.pipeline.chain import BoundDecorator, Chain, Dropped, StillBuffered
+from ingest.pipeline.chain import Chain
+from ingest.pipeline.outcomes import BoundDecorator, Dropped, StillBuffered
 from ingest.testing.events import event_of, settings_of
 from ingest.testing.splits import outcomes_of_split
 

@@ -48,7 +48,7 @@ EVENTS = st.builds(
 
 
 def unbatched(event):
-    return Unbatch(settings_of(Unbatch.settings_class())).decorate(event)
+    return list(Unbatch(settings_of(Unbatch.settings_class())).decorate(event))
 
 
 def gunzip(text="{}"):

@@ -19,7 +19,8 @@ from ingest.api import (
     StoreUnavailableError,
 )
 from ingest.api.event import MAX_EVENTS_OF_A_RECORD as MAX_EVENTS
-from ingest.pipeline.chain import BoundDecorator, Chain, Dropped, Failed, SplitStartFailedError, StillBuffered
+from ingest.pipeline.chain import Chain, SplitStartFailedError
+from ingest.pipeline.outcomes import BoundDecorator, Dropped, Failed, StillBuffered
 from ingest.pipeline.time_limit import TimeLimit
 from ingest.plugins.guard import OutOfMemoryError
 

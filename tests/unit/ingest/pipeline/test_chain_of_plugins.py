@@ -21,7 +21,8 @@ from ingest.api import (
     Settings,
 )
 from ingest.dead_letters.envelope import DeadLetter
-from ingest.pipeline.chain import BoundDecorator, Chain, Failed
+from ingest.pipeline.chain import Chain
+from ingest.pipeline.outcomes import BoundDecorator, Failed
 from ingest.pipeline.time_limit import TimeLimit
 from ingest.plan.assemble import live_chain, live_task
 from ingest.plan.plan import Plan

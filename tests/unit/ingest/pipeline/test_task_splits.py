@@ -20,9 +20,10 @@ from ingest.api import (
 )
 from ingest.dead_letters.buffer import DeadLetterBuffer
 from ingest.masks import Masks
-from ingest.pipeline.chain import BoundDecorator, Chain
+from ingest.pipeline.chain import Chain
 from ingest.pipeline.in_process import InProcessHost
 from ingest.pipeline.loop import MicroBatch, StoppedError, run_until_durable
+from ingest.pipeline.outcomes import BoundDecorator
 from ingest.pipeline.task import SinkBinding, Task
 from ingest.pipeline.time_limit import TimeLimit
 from ingest.receipt import TaskStatus

@@ -19,7 +19,8 @@ from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.dead_letters.envelope import DeadLetter
 from ingest.dry_run import DryRun
-from ingest.pipeline.chain import BoundDecorator, Chain, Failed
+from ingest.pipeline.chain import Chain
+from ingest.pipeline.outcomes import BoundDecorator, Failed
 from ingest.pipeline.time_limit import MAX_ENDED, TICKS, OutOfTimeError, TimeLimit, WaitedTooLongError
 from ingest.plan.assemble import live_task, plan_of
 from ingest.plan.plan import Plan
