@@ -92,6 +92,10 @@ class Explode(FanOut[ExplodeSettings]):
     them. An element that is a string becomes its text, any other element its JSON as written. A line ends with LF or
     CRLF. To put the parts into one event, use `split` or `csv`; for Flume's batches, use `unbatch`.
 
+    Each event has a copy of all attributes, though not of their values. An event whose parts and attributes together
+    would take more than 64 MiB of memory (or four times `max_event_bytes`) fails with `too_large`: set few attributes
+    before, or remove those that are not needed with `select`.
+
     Source: own design.
     """
 

@@ -10,7 +10,7 @@ from ingest.api.notation import name_to_bytes, shown_start
 from ingest.decorating.choices import OnRepeated
 from ingest.formats.keyed import KeyedSettings, Names
 
-_LINE = re.compile(rb"\r?\n|([!-9;-~]+)[ \t]*:([^\n]*(?:\n[ \t][^\n]*)*)\n?")
+_LINE = re.compile(rb"\r?\n|([!-9;-~]+)[ \t]*:([^\n]*+(?:\n[ \t][^\n]*+)*+)\n?")
 _BLANKS = b" \t\r"
 _WORD = re.compile(rb"=\?([A-Za-z0-9_.:-]+)(?:\*[A-Za-z0-9-]*)?\?([BbQq])\?([^?\s]*)\?=")
 _WORDS = re.compile(rb"%b(?:[ \t]+%b)*" % ((re.sub(rb"\((?!\?)", rb"(?:", _WORD.pattern),) * 2))

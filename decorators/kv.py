@@ -170,7 +170,7 @@ def _pair(separator: str | None, assign: str) -> re.Pattern[bytes]:
         gap, blank = rf"\s{stop}", r"\s*"
     key = rf"([^{gap}{re.escape(assign)}\"](?:[^{stop}{re.escape(assign)}]*[^{gap}{re.escape(assign)}])?)"
     plain = rf"((?:[^{gap}\"](?:[^{stop}]*[^{gap}])?)?)"
-    value = rf'(?:"((?:[^"\\]|\\.)*)"|{plain})'
+    value = rf'(?:"([^"\\]*+(?:\\.[^"\\]*+)*+)"|{plain})'
     after = f"{blank}+" if blank else ""  # possessive: backtracking would try a value after each blank
     return re.compile(
         rf"[{gap}]*(?:{key}(?:{blank}{re.escape(assign)}{after}{value})?{blank}(?=[{stop}]|\Z)|\Z)".encode(), re.DOTALL

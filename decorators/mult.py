@@ -24,7 +24,8 @@ class Mult(FanOut[MultSettings]):
     Emit several copies of an event, which differ only in the number in their origin.
 
     Use it for load tests, or if later decorators turn the copies into different events. The row key must differ between
-    copies, or they are written to the same row. For an event per part of a text, use `explode`.
+    copies, or they are written to the same row. For an event per part of a text, use `explode`. Copies that would take
+    more than 64 MiB of memory (or four times `max_event_bytes`) fail the event with `too_large`.
 
     Source: Flume decorator `mult`; as there, events with an attribute BenchmarkInject pass once.
     """

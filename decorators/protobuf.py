@@ -13,11 +13,13 @@ from pydantic import model_validator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import DecorateError, Decorator, Event, Example, SmallFile, option
+from ingest.api.growth import max_grown
 from ingest.api.notation import name_from_bytes
 from ingest.formats.nested import Flattening, NestedSettings, written
 from ingest.formats.number_types import number_writer
 from ingest.formats.numbers import float32
 
+_DEFAULT_BYTES = 100  # of a name and a value in a dict, or in JSON
 _CONFLUENT_BYTES = 5  # a zero byte, and the schema ID
 _CONTINUATION = 0x80  # set in every byte of a varint but the last
 _MAX_VARINT_BYTES = 10
@@ -149,7 +151,9 @@ class Protobuf(Decorator[ProtobufSettings]):
         self._source = settings.source
         descriptor = _pool(settings).FindMessageTypeByName(settings.message)
         self._parse = message_factory.GetMessageClass(descriptor).FromString
-        self._content = _Content(descriptor, {}, with_defaults=settings.on_absent is OnAbsent.DEFAULT)
+        self._defaults = _Defaults()
+        defaults = self._defaults if settings.on_absent is OnAbsent.DEFAULT else None
+        self._content = _Content(descriptor, {}, defaults)
         self._flattening = Flattening(settings, number_writer(settings.numbers, written))
 
     def decorate(self, event: Event) -> bool:
@@ -157,6 +161,7 @@ class Protobuf(Decorator[ProtobufSettings]):
         value = event.text_of(self._source, "to read a message from")
         if self.settings.header is Header.CONFLUENT:
             value = _without_header(value)
+        self._defaults.start(len(value))
         try:
             content = self._content(self._parse(value))
         except (DecodeError, ValueError) as error:
@@ -165,26 +170,55 @@ class Protobuf(Decorator[ProtobufSettings]):
         return True
 
 
+class _Defaults:
+    """Counts the defaults of absent fields: an empty message, of two bytes, has those of all its fields."""
+
+    def __init__(self) -> None:
+        self._left = 0
+
+    def start(self, size: int) -> None:
+        """Start with a value of so many bytes."""
+        self._left = max_grown(size) // _DEFAULT_BYTES
+
+    def add(self, count: int) -> None:
+        """
+        Count some more.
+
+        Raises:
+            DecorateError: these are too many.
+        """
+        self._left -= count
+        if self._left < 0:
+            raise DecorateError(
+                "the defaults of its absent fields take too much memory",
+                code="too_large",
+                hint="leave out `on_absent: default`",
+            )
+
+
 class _Content:
     """
     Converts messages of one type to dicts and lists.
 
     Args:
         known: the converters of all types so far, by name; recursive types need it.
+        counted: counts defaults; None if absent fields have none.
     """
 
-    def __init__(self, descriptor: Descriptor, known: dict[str, "_Content"], *, with_defaults: bool) -> None:
+    def __init__(self, descriptor: Descriptor, known: dict[str, "_Content"], counted: _Defaults | None) -> None:
         known[descriptor.full_name] = self
         self._known = known
-        self._with_defaults = with_defaults
+        self._counted = counted
         self._fields = {field.number: (field.name, self._convert(field)) for field in descriptor.fields}
         self._defaults: dict[str, object] = {}
         for field in descriptor.fields:
-            if with_defaults and not field.has_presence and not _is_repeated(field):
+            if counted is not None and not field.has_presence and not _is_repeated(field):
                 convert = self._fields[field.number][1]
                 self._defaults[field.name] = convert(field.default_value) if convert else field.default_value
 
     def __call__(self, message: Message) -> dict[str, object]:
+        if self._defaults and self._counted is not None:
+            self._counted.add(len(self._defaults))
         content = dict(self._defaults)
         fields = self._fields
         for field, value in message.ListFields():
@@ -218,7 +252,7 @@ class _Content:
         if inner.full_name in _WRAPPERS:
             of_value = self._convert_one(inner.fields_by_name["value"]) or _same
             return lambda message: of_value(message.value)
-        return self._known.get(inner.full_name) or _Content(inner, self._known, with_defaults=self._with_defaults)
+        return self._known.get(inner.full_name) or _Content(inner, self._known, self._counted)
 
 
 def _is_repeated(field: FieldDescriptor) -> bool:

@@ -1,10 +1,9 @@
 """Parse a query string into attributes."""
 
-from urllib.parse import unquote_to_bytes
-
 from ingest.api import Decorator, Event, Example, option
 from ingest.api.notation import name_to_bytes
 from ingest.decorating.choices import OnRepeated
+from ingest.expressions.encodings import read_percent
 from ingest.formats.keyed import KeyedSettings, Names
 
 
@@ -56,7 +55,7 @@ class Query(Decorator[QuerySettings]):
         super().__init__(settings)
         self._source = settings.source
         self._separator = name_to_bytes(settings.separator)
-        self._names = Names(settings.prefix, settings.only, read=unquote_to_bytes)
+        self._names = Names(settings.prefix, settings.only, read=read_percent)
 
     def decorate(self, event: Event) -> bool:
         """Set the attributes."""
@@ -77,7 +76,7 @@ class Query(Decorator[QuerySettings]):
             if not name:
                 continue
             if is_escaped and b"%" in value:
-                value = unquote_to_bytes(value)
+                value = read_percent(value)
             if repeated is OnRepeated.LAST or name not in found:
                 found[name] = value
             elif repeated is OnRepeated.JOIN:

@@ -311,7 +311,7 @@ class Redact(Decorator[RedactSettings]):
 
     def _pattern_change(self, pattern: Pattern) -> Change:
         replace = self._first_group if pattern.groups else self._whole
-        return lambda text: pattern.replace_each(replace, text)
+        return lambda text: pattern.replace_each(replace, text, len(self._replacement))
 
     def _four_numbers(self, match: Match) -> bytes:
         found = match[0]

@@ -10,6 +10,7 @@ from ingest.api.notation import name_to_bytes
 from ingest.decorating.edits import Change, EditSettings, edit
 from ingest.expressions import Pattern
 from ingest.expressions.pattern import check_replacement
+from ingest.expressions.texts import replacer
 
 
 class ReplaceSettings(EditSettings):
@@ -42,7 +43,8 @@ class Replace(Decorator[ReplaceSettings]):
     Replace a text, or what a regular expression matches, in the body or in attributes.
 
     A value without a match stays unchanged. The pattern works on bytes, as in `regex`; a group that takes no part in
-    the match is empty. To redact private data, use `redact`, which finds addresses, card numbers and tokens.
+    the match is empty. A result of more than 64 MiB, or four times the value, fails the event with `too_large`. To
+    redact private data, use `redact`, which finds addresses, card numbers and tokens.
 
     Source: own design.
     """
@@ -89,5 +91,4 @@ def _replacer(settings: ReplaceSettings) -> Change:
     if settings.pattern is not None:
         return settings.pattern.replacer(settings.replacement, settings.max_places or 0)
     old, new = name_to_bytes(settings.text or ""), name_to_bytes(settings.replacement)
-    max_count = -1 if settings.max_places is None else settings.max_places
-    return lambda value: value.replace(old, new, max_count)
+    return replacer(old, new, -1 if settings.max_places is None else settings.max_places)

@@ -21,11 +21,11 @@ _HALF_YEAR_MS = 183 * 24 * 3600 * 1000
 
 _RFC5424 = re.compile(
     rb"<(?P<pri>\d{1,3})>1 (?P<time>\S+) (?P<host>\S+) (?P<app>\S+) (?P<pid>\S+) (?P<msgid>\S+) "
-    rb'(?P<data>-|(?:\[[^\s="\]]+(?: [^\s="\]]+="(?:[^"\\\]]|\\.)*")*\])+)(?: (?P<message>.*))?',
+    rb'(?P<data>-|(?:\[[^\s="\]]+(?: [^\s="\]]+="[^"\\\]]*+(?:\\.[^"\\\]]*+)*+")*\])+)(?: (?P<message>.*))?',
     re.DOTALL,
 )
-_ELEMENT = re.compile(rb'\[([^\s="\]]+)((?: [^\s="\]]+="(?:[^"\\\]]|\\.)*")*)\]', re.DOTALL)
-_PARAMETER = re.compile(rb' ([^\s="\]]+)="((?:[^"\\\]]|\\.)*)"', re.DOTALL)
+_ELEMENT = re.compile(rb'\[([^\s="\]]+)((?: [^\s="\]]+="[^"\\\]]*+(?:\\.[^"\\\]]*+)*+")*)\]', re.DOTALL)
+_PARAMETER = re.compile(rb' ([^\s="\]]+)="([^"\\\]]*+(?:\\.[^"\\\]]*+)*+)"', re.DOTALL)
 _ESCAPED = re.compile(rb'\\(["\\\]])')
 _SHORT_TIME = rb"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d"
 _TAG = rb"[^\s:\[\]]++(?:\[[^\]]*+\])?+:(?!\S)"

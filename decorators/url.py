@@ -2,11 +2,11 @@
 
 import re
 from typing import ClassVar
-from urllib.parse import unquote_to_bytes
 
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
 from ingest.api.notation import shown_start
 from ingest.decorating.choices import OnInvalid
+from ingest.expressions.encodings import read_percent
 
 _URL = re.compile(
     rb"(?:([A-Za-z][A-Za-z0-9+.-]*):)?+"
@@ -95,9 +95,9 @@ class Url(Decorator[UrlSettings]):
         if user is not None:
             user = user.partition(b":")[0]
         if self.settings.decode and b"%" in text:
-            path = unquote_to_bytes(path)
-            user = user and unquote_to_bytes(user)
-            fragment = fragment and unquote_to_bytes(fragment)
+            path = read_percent(path)
+            user = user and read_percent(user)
+            fragment = fragment and read_percent(fragment)
         parts = (
             scheme and scheme.lower(),
             user or None,

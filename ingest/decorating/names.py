@@ -6,10 +6,11 @@ from typing import Generic, TypeVar
 from ingest.api.event import Event
 from ingest.api.notation import name_to_bytes
 
-K = TypeVar("K")
+K = TypeVar("K", bound=str | bytes | tuple[str | bytes, ...])
 T = TypeVar("T")
 
 _MAX_KEYS = 10_000  # keys come from the data, so their number must be bounded
+_MAX_KEY = 1_000  # characters or bytes: and their size
 
 
 class BoundedMemo(Generic[K, T]):
@@ -20,7 +21,8 @@ class BoundedMemo(Generic[K, T]):
     `memo[key]` on a KeyError: a look-up in a plain dict takes half the time.
 
     Args:
-        make: computes the value, always the same for a key; a key for which it raises is not stored.
+        make: computes the value, always the same for a key; a key for which it raises is not stored, nor a very long
+            one.
         max_keys: maximum number of keys; one more clears the memo, and keys in use are computed again.
 
     Attributes:
@@ -39,6 +41,8 @@ class BoundedMemo(Generic[K, T]):
             return self.known[key]
         except KeyError:
             value = self._make(key)
+        if (len(key) if isinstance(key, str | bytes) else sum(map(len, key))) > _MAX_KEY:
+            return value
         if len(self.known) >= self._max_keys:
             self.known.clear()
         self.known[key] = value

@@ -17,6 +17,7 @@ from ingest.formats.cell_types import NUMBERS, NotFiniteError
 from ingest.formats.numbers import float32, number_text
 
 _FEW_DIGITS = 20  # as many as a 64-bit number has
+_PIECE_BYTES = 64 << 10  # Python makes a list of all escapes, which takes 184 times as much memory as the text
 _URL_LETTERS = bytes.maketrans(b"-_", b"+/")
 
 Change = Callable[[bytes], bytes]
@@ -109,8 +110,23 @@ def _write_form(value: bytes) -> bytes:
     return _write_percent(value).replace(b"%20", b"+")
 
 
+def read_percent(text: bytes) -> bytes:
+    """The bytes of percent-encoded text; a percent sign without two hexadecimal digits after it is left unchanged."""
+    if len(text) <= _PIECE_BYTES:
+        return unquote_to_bytes(text)
+    pieces = []
+    start = 0
+    while start < len(text):
+        end = start + _PIECE_BYTES
+        cut = text.rfind(b"%", end - 2, end)  # its digits may be in the next piece
+        end = end if cut < 0 else cut
+        pieces.append(unquote_to_bytes(text[start:end]))
+        start = end
+    return b"".join(pieces)
+
+
 def _read_form(text: bytes) -> bytes:
-    return unquote_to_bytes(text.replace(b"+", b" "))
+    return read_percent(text.replace(b"+", b" "))
 
 
 WRITE: Mapping[str, Change] = MappingProxyType(
@@ -139,7 +155,7 @@ READ: Mapping[str, Change] = MappingProxyType(
         "hex": _read_hex,
         "base64": _read_base64,
         "base64url": _read_base64url,
-        "percent": unquote_to_bytes,
+        "percent": read_percent,
         "form": _read_form,
     }
 )

@@ -10,6 +10,7 @@ from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError
 
+from ingest.api.growth import MAX_GROWN_BYTES, check_grown
 from ingest.api.notation import name_to_bytes
 from ingest.expressions.grammar import ExpressionSyntaxError
 from ingest.expressions.option_type import option_schema
@@ -102,8 +103,13 @@ class Pattern:
         return tuple(re.sub(r"\\(.)", r"\1", part, flags=re.DOTALL) for part in _PLAIN.findall(self.text))
 
     def replace(self, replacement: bytes, data: bytes) -> bytes:
-        """The data with every match replaced by literal bytes."""
-        return self._sub(lambda _match: replacement, data, 0)
+        """
+        The data with every match replaced by literal bytes.
+
+        Raises:
+            DecorateError: the result is too large.
+        """
+        return self._replaced(lambda _match: replacement, data, 0, len(replacement))
 
     def replacer(self, replacement: str, most: int = 0) -> Callable[[bytes], bytes]:
         r"""
@@ -112,19 +118,22 @@ class Pattern:
         In the text `\1` is the first group, `\0` the whole match, `\g<name>` a group by name or number, and `\\` a
         backslash. A group that did not match is empty.
 
+        The function raises DecorateError if the result is too large.
+
         Raises:
             ExpressionSyntaxError: a backslash is not followed by a group of the pattern.
         """
         pieces = self._pieces(replacement)
-        sub = self._sub
+        replaced = self._replaced
+        size = sum(1 if isinstance(piece, int) else len(piece) for piece in pieces)
 
         def filled(match: Match) -> bytes:
             return b"".join([(match[piece] or b"") if isinstance(piece, int) else piece for piece in pieces])
 
         if len(pieces) == 1 and isinstance(pieces[0], bytes):
             literal = pieces[0]
-            return lambda data: sub(lambda _match: literal, data, most)
-        return lambda data: sub(filled, data, most)
+            return lambda data: replaced(lambda _match: literal, data, most, size)
+        return lambda data: replaced(filled, data, most, size)
 
     def _pieces(self, replacement: str) -> list[bytes | int]:
         """Literal pieces and group numbers, in order; at least one."""
@@ -153,9 +162,34 @@ class Pattern:
             return number if number <= self.groups else None
         return self.names.get(name) if is_named else None
 
-    def replace_each(self, replacement: Callable[[Match], bytes], data: bytes) -> bytes:
-        """The data with every match replaced by the result of a function."""
-        return self._sub(replacement, data, 0)
+    def replace_each(self, replacement: Callable[[Match], bytes], data: bytes, size: int) -> bytes:
+        """
+        The data with every match replaced by the result of a function.
+
+        Args:
+            replacement: the function.
+            data: is searched.
+            size: bytes that the result may have besides those of the match.
+
+        Raises:
+            DecorateError: the result is too large.
+        """
+        return self._replaced(replacement, data, 0, size)
+
+    def _replaced(self, replacement: Callable[[Match], bytes], data: bytes, most: int, size: int) -> bytes:
+        """The data with its first `most` matches replaced; each byte may become `size` and one more."""
+        if len(data) * (size + 1) <= MAX_GROWN_BYTES:
+            return self._sub(replacement, data, most)
+        made = 0
+
+        def counted(match: Match) -> bytes:
+            nonlocal made
+            new = replacement(match)
+            made += len(new)
+            check_grown(made, len(data))
+            return new
+
+        return self._sub(counted, data, most)
 
     def __reduce__(self) -> tuple[object, ...]:
         return Pattern.parse, (self.text,)

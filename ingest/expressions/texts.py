@@ -1,6 +1,9 @@
 """Operations on UTF-8 text in bytes; invalid bytes are kept, and ASCII is not decoded."""
 
 import re
+from collections.abc import Callable
+
+from ingest.api.growth import MAX_GROWN_BYTES, check_grown
 
 _WORD = re.compile(rb"[0-9A-Za-z]+(?:'[0-9A-Za-z]+)*")
 _WORD_OF_CHARACTERS = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
@@ -14,6 +17,23 @@ def characters_of(value: bytes) -> str:
 def bytes_of(text: str) -> bytes:
     """The bytes of characters from `characters_of`."""
     return text.encode("utf-8", "surrogateescape")
+
+
+def replacer(old: bytes, new: bytes, most: int = -1) -> Callable[[bytes], bytes]:
+    """
+    A function that replaces the first `most` places of a text, or all for -1.
+
+    It raises DecorateError if the result is too large.
+    """
+    growth = len(new) - len(old)
+
+    def replace(value: bytes) -> bytes:
+        if len(value) * growth > MAX_GROWN_BYTES:
+            places = value.count(old)
+            check_grown(len(value) + growth * (places if most < 0 else min(places, most)), len(value))
+        return value.replace(old, new, most)
+
+    return replace if growth > 0 else lambda value: value.replace(old, new, most)
 
 
 def lower(value: bytes) -> bytes:

@@ -5,8 +5,9 @@ from typing import NamedTuple
 
 from ingest.api import Buffered, Decorator, Event, EventError, FanOut, IngestError, Origin
 from ingest.api.event import MAX_EVENTS_OF_A_RECORD, MAX_FAN_OUT
+from ingest.api.growth import max_grown
 from ingest.api.source import DEFAULT_EVENT_BYTES
-from ingest.pipeline.growth import LARGE_EVENT_BYTES, Growth, max_held_bytes, size_of
+from ingest.pipeline.growth import LARGE_EVENT_BYTES, Growth, size_of
 from ingest.pipeline.outcomes import (
     BoundDecorator,
     Dropped,
@@ -82,7 +83,7 @@ class Chain:
             _weighed(call) if bound.decorator.inflates else call for bound, call in self._stages if call is not None
         )
         self._in_stages = len(self._calls) < len(self._stages)
-        self._max_held_bytes = max_held_bytes(max_event_bytes)
+        self._max_held_bytes = max_grown(max_event_bytes)
         self._buffered: dict[int, dict[int, _BufferedEvent]] = {
             index: {} for index, bound in enumerate(self._decorators) if isinstance(bound.decorator, FanOut)
         }

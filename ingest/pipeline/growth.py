@@ -11,18 +11,11 @@ from itertools import islice
 
 from ingest.api import DecorateError, Event
 
-MAX_HELD_BYTES = 64 << 20
-_MAX_HELD_PER_BYTE = 4  # of `max_event_bytes`, if that is more; `validate` expects as much memory
 LARGE_EVENT_BYTES = 64 << 10
 """The size from which an event is measured."""
 _LARGE_RECORD_BYTES = 1 << 20  # of all events of fan-outs; from then on they are measured
 _EVENT_BYTES, _ENTRY_BYTES, _OBJECT_BYTES = 500, 40, 40  # of CPython 3.11: an event; an attribute; a name or a value
 _STEP_ENTRIES = 50_000  # attributes of the events that a fan-out makes before they are counted: 2 MB
-
-
-def max_held_bytes(max_event_bytes: int) -> int:
-    """Bytes that all events of a record may hold, in a pipeline whose records have at most `max_event_bytes`."""
-    return max(MAX_HELD_BYTES, _MAX_HELD_PER_BYTE * max_event_bytes)
 
 
 def size_of(event: Event) -> int:
@@ -50,10 +43,15 @@ class Growth:
         self._max_bytes = max_bytes
         self._total = 0
         self._repeated = 0  # bytes that the events of fan-outs would hold if they shared nothing
-        self._own: dict[int, int] = {}  # id of an event -> bytes that only this event holds
-        self._shared: set[int] = set()  # ids of names and values of the events from which others were made
-        self._kept: list[object] = []  # keeps these ids valid
         self.is_measured = False
+        self._own: dict[int, int]  # id of an event -> bytes that only this event holds
+        self._shared: set[int]  # ids of names and values of the events from which others were made
+        self._kept: list[object]  # keeps these ids valid
+
+    def _start(self) -> None:
+        if not self.is_measured:
+            self.is_measured = True
+            self._own, self._shared, self._kept = {}, set(), []
 
     def measure(self, event: Event) -> None:
         """
@@ -62,8 +60,8 @@ class Growth:
         Raises:
             DecorateError: the events of the record hold too much; this one is empty now.
         """
+        self._start()
         shared = self._shared
-        self.is_measured = True
         own = _EVENT_BYTES + _ENTRY_BYTES * len(event.attributes)
         for name, value in event.attributes.items():
             if id(value) not in shared:
@@ -95,12 +93,14 @@ class Growth:
         step = 1 + _STEP_ENTRIES // (1 + len(parent.attributes))
 
         def take(events: Iterable[Event]) -> list[Event]:
-            made: list[Event] = []
-            held = self._total
             remaining = iter(events)
+            made = list(islice(remaining, step))
+            if len(made) < step:
+                return made
+            held = self._total + sum(map(_held_by, made))
             while some := list(islice(remaining, step)):
                 made += some
-                held += sum([_held_by(each) for each in some])
+                held += sum(map(_held_by, some))
                 if held > self._max_bytes:
                     raise self._too_large()
             return made
@@ -117,8 +117,11 @@ class Growth:
         if not self.is_measured:
             self._repeated += size_of(parent) * len(events)
             if self._repeated <= _LARGE_RECORD_BYTES:
-                self._total += sum(map(_held_by, events))
+                self._total += len(events) * _held_by(parent)
+                if self._total > self._max_bytes:
+                    raise self._too_large()
                 return
+        self._start()
         self._share(parent)
         for event in events:
             self.measure(event)

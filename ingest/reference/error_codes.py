@@ -339,7 +339,7 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
     "too_deep": (api.DecorateError, "The nesting of the JSON, record or message exceeds the limit."),
     "too_large": (
         api.EventError,
-        "The event or the total of its nested names is too large; see max_event_bytes, max_size, max_bytes of gunzip.",
+        "The event, its nested names, or what is made of it is too large; see max_event_bytes, max_size, gunzip.",
     ),
     "too_many_open_files": (
         api.StoreUnavailableError,

@@ -8,6 +8,8 @@ MAX_AGE_S = 60.0
 """How long the families of a table are cached, within a flush cycle, when a family is missing."""
 MAX_VALID_COLUMNS = 100_000
 """Maximum number of cached columns of a table."""
+MAX_VALID_BYTES = 16 << 20
+"""Maximum size of the names of these columns: events name them."""
 
 
 class KnownFamilies:
@@ -33,6 +35,7 @@ class KnownFamilies:
         self._read_at: dict[str, float] = {}
         self._at_limit: frozenset[str] = frozenset()
         self.valid_columns: dict[str, set[bytes]] = {}
+        self._valid_bytes: dict[str, int] = {}  # table -> bytes of its columns; more than that, if columns repeat
         self.needed: dict[str, set[bytes]] = {}
 
     def begin(self, known: Mapping[str, frozenset[bytes]], at_limit: frozenset[str]) -> None:
@@ -79,9 +82,13 @@ class KnownFamilies:
     def add_valid(self, table: str, put: Put) -> None:
         """Cache the columns of a put whose families exist, so they are not checked again."""
         columns = self.valid_columns.setdefault(table, set())
-        if len(columns) > MAX_VALID_COLUMNS:
+        size = sum(map(len, put.columns))
+        if len(columns) > MAX_VALID_COLUMNS or self._valid_bytes.get(table, 0) + size > MAX_VALID_BYTES:
             columns.clear()
-        columns.update(put.columns)
+            self._valid_bytes[table] = 0
+        if size <= MAX_VALID_BYTES:
+            columns.update(put.columns)
+            self._valid_bytes[table] = self._valid_bytes.get(table, 0) + size
 
     def is_at_limit(self, table: str) -> bool:
         """Whether a table may not get further families in this flush cycle."""
@@ -96,3 +103,4 @@ class KnownFamilies:
         self._known.clear()
         self._read_at.clear()
         self.valid_columns.clear()
+        self._valid_bytes.clear()

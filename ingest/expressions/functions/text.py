@@ -5,7 +5,7 @@ from collections.abc import Callable
 from ingest.api.event import Event
 from ingest.expressions.functions.function import Function, FunctionExample, Kind, Parameter
 from ingest.expressions.pattern import Pattern
-from ingest.expressions.texts import bytes_of, characters_of, lower, upper
+from ingest.expressions.texts import bytes_of, characters_of, lower, replacer, upper
 
 _FROM_END = -(2**31)  # least index that counts from the end
 _MAX_WIDTH = 4096  # characters; a larger width is a mistake
@@ -55,7 +55,7 @@ def _pad(width: int, fill: bytes, *, left: bool) -> Change:
 
 
 def _replace(old: bytes, new: bytes) -> Change:
-    return lambda value: value.replace(old, new)
+    return replacer(old, new)
 
 
 def _replace_pattern(pattern: Pattern, new: bytes) -> Change:

@@ -1,12 +1,14 @@
 """The convert decorator; the tests of expressions cover numbers and encodings in detail."""
 
 import struct
+from urllib.parse import unquote_to_bytes
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from decorators.convert import Convert, Form
+from ingest.expressions.encodings import read_percent
 from ingest.testing.events import event_of, settings_of
 
 CHARSETS = [form.value for form in Form][list(Form).index(Form.UTF8) :]
@@ -163,6 +165,13 @@ def test_dropped_event_is_unchanged():
     convert = Convert(settings_of(Convert.settings_class(), "{attributes: [a, b], encode: int16, on_invalid: drop}"))
     assert convert.decorate(event) is False
     assert (event, convert.drop_reason) == (event_of("", {"a": "7", "b": "x"}), "bad_encoding")
+
+
+@given(st.text(st.sampled_from("%4aG+x")), st.integers(3, 6))
+def test_percent_encoding_is_read_in_pieces(text, size):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ingest.expressions.encodings._PIECE_BYTES", size)
+        assert read_percent(text.encode()) == unquote_to_bytes(text)
 
 
 @given(st.binary(), st.sampled_from(["hex", "base64", "base64url", "percent", "form"]))

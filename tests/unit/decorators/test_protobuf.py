@@ -143,6 +143,16 @@ def test_defaults_with_on_absent_default(attributes_after):
     assert attributes_after(Protobuf, settings("{on_absent: default}", TWO), b"") == {}
 
 
+def test_defaults_of_many_empty_messages_fail(monkeypatch, attributes_after, refusal_of):
+    """Each takes two bytes, and has the defaults of all its fields."""
+    monkeypatch.setattr("ingest.api.growth.MAX_GROWN_BYTES", 10_000)
+    empty = b"%b\0" % M(m={}).SerializeToString()[:1]
+    assert attributes_after(Protobuf, settings("{on_absent: default}"), empty)
+    body = M(rm=[{}] * 100).SerializeToString()
+    assert refusal_of(Protobuf, settings("{on_absent: default}"), body) == "too_large"
+    assert attributes_after(Protobuf, settings(), body) == {"rm": b"[" + b",".join([b"{}"] * 100) + b"]"}
+
+
 def test_text_that_is_not_utf_8(attributes_after, refusal_of):
     assert attributes_after(Protobuf, settings(files=TWO), b"\x0a\x01\xff") == {"s": b"\xff"}
     assert refusal_of(Protobuf, settings(), b"\x0a\x01\xff") == "bad_protobuf"

@@ -11,16 +11,23 @@ from ingest.testing.events import event_of
 def test_made_once_for_each_key():
     asked = []
     remembered = BoundedMemo(lambda key: asked.append(key) or key * 2)
-    assert [remembered[key] for key in (1, 2, 1, 2)] == [2, 4, 2, 4]
-    assert (asked, remembered.known) == ([1, 2], {1: 2, 2: 4})
+    assert [remembered[key] for key in ("a", "b", "a", "b")] == ["aa", "bb", "aa", "bb"]
+    assert (asked, remembered.known) == (["a", "b"], {"a": "aa", "b": "bb"})
 
 
 def test_never_more_than_the_most():
-    remembered = BoundedMemo(str, max_keys=3)
+    remembered = BoundedMemo(int, max_keys=3)
     known = remembered.known
     for number in range(10):
-        assert remembered[number] == str(number) == known[number]
+        assert remembered[str(number)] == number == known[str(number)]
         assert len(known) <= 3
+
+
+@pytest.mark.parametrize("key", ["x" * 1_001, b"x" * 1_001, (b"x" * 600, b"y" * 600)])
+def test_a_very_long_key_is_not_kept(key):
+    remembered = BoundedMemo(len)
+    assert remembered[key] == len(key)
+    assert remembered.known == {}
 
 
 def test_a_key_that_cannot_be_made_is_asked_for_again():

@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ingest.api import DecorateError
 from ingest.api.notation import name_to_bytes
 from ingest.expressions import ExpressionSyntaxError, Pattern
+from ingest.expressions.texts import replacer
 
 
 def test_search_finds_the_first_match() -> None:
@@ -191,3 +193,51 @@ class TestReplacer:
         literal = text.replace("\\", r"\\")
         count = most or -1
         assert Pattern.parse("a").replacer(literal, most)(data) == data.replace(b"a", name_to_bytes(text), count)
+
+
+@pytest.fixture
+def low(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Replacements may make 1,000 bytes."""
+    for module in ("ingest.api.growth", "ingest.expressions.pattern", "ingest.expressions.texts"):
+        monkeypatch.setattr(f"{module}.MAX_GROWN_BYTES", 1_000)
+
+
+@pytest.mark.usefixtures("low")
+@pytest.mark.parametrize(
+    ("pattern", "replacement", "largest"),
+    [("a", "x" * 50, 20), ("", "x" * 50, 19), ("(.*)", r"\1" * 5, 200), ("(?P<all>.+)", r"\g<all>" * 10, 100)],
+)
+def test_replacement_that_grows_too_much_fails(pattern: str, replacement: str, largest: int) -> None:
+    replace = Pattern.parse(pattern).replacer(replacement)
+    assert len(replace(b"a" * largest)) <= 1_000 + largest
+    with pytest.raises(DecorateError, match="would become one of more than") as caught:
+        replace(b"a" * (largest + 1))
+    assert caught.value.code == "too_large"
+    assert caught.value.hint is not None
+
+
+@pytest.mark.usefixtures("low")
+def test_literal_and_computed_replacements_are_limited_too() -> None:
+    pattern = Pattern.parse("a")
+    with pytest.raises(DecorateError, match="would become"):
+        pattern.replace(b"x" * 50, b"a" * 21)
+    with pytest.raises(DecorateError, match="would become"):
+        pattern.replace_each(lambda match: match[0] * 50, b"a" * 21, 50)
+    assert pattern.replace(b"x" * 50, b"b" * 500 + b"a") == b"b" * 500 + b"x" * 50
+
+
+@pytest.mark.usefixtures("low")
+def test_text_that_is_replaced_by_a_longer_one_is_limited() -> None:
+    replace = replacer(b"ab", b"x" * 100)
+    assert replace(b"ab" * 9 + b"c" * 500) == b"x" * 900 + b"c" * 500
+    assert replacer(b"ab", b"x" * 100, 2)(b"ab" * 400) == b"x" * 200 + b"ab" * 398
+    with pytest.raises(DecorateError, match="would become") as caught:
+        replace(b"ab" * 11)
+    assert caught.value.code == "too_large"
+
+
+@pytest.mark.usefixtures("low")
+def test_a_large_text_may_grow_fourfold() -> None:
+    assert len(replacer(b"a", b"xxxx")(b"a" * 500)) == 2_000
+    with pytest.raises(DecorateError, match="would become"):
+        replacer(b"a", b"xxxxx")(b"a" * 500)

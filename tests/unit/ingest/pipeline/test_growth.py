@@ -19,7 +19,7 @@ EVENT_BYTES = 500  # as counted
 
 @pytest.fixture(autouse=True)
 def _low(monkeypatch):
-    monkeypatch.setattr(growth, "MAX_HELD_BYTES", LIMIT)
+    monkeypatch.setattr("ingest.api.growth.MAX_GROWN_BYTES", LIMIT)
     monkeypatch.setattr(growth, "LARGE_EVENT_BYTES", 1_000)
     monkeypatch.setattr(chain_module, "LARGE_EVENT_BYTES", 1_000)
     monkeypatch.setattr(growth, "_LARGE_RECORD_BYTES", 10_000)

@@ -1,0 +1,30 @@
+"""How large a value, and all events of a record, may become: the one limit of everything that makes bytes of bytes."""
+
+from ingest.api.errors import DecorateError
+
+MAX_GROWN_BYTES = 64 << 20
+_MAX_GROWTH = 4
+
+
+def max_grown(size: int) -> int:
+    """Bytes that may be made of `size` bytes: 64 MiB, or four times as many if that is more."""
+    return max(MAX_GROWN_BYTES, _MAX_GROWTH * size)
+
+
+def check_grown(made: int, size: int) -> None:
+    """
+    Check how many bytes a replacement makes of a text.
+
+    Args:
+        made: bytes of the result, or of its parts so far.
+        size: bytes of the text.
+
+    Raises:
+        DecorateError: these are too many.
+    """
+    if made > max_grown(size):
+        raise DecorateError(
+            f"a text of {size} bytes would become one of more than {max_grown(size) >> 20} MiB",
+            code="too_large",
+            hint="shorten the replacement, or replace fewer places",
+        )
