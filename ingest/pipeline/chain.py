@@ -322,11 +322,12 @@ def _kept(
     """The events of a record that a decorator keeps; the outcomes of the others go to `outcomes`."""
     kept = []
     is_inflated = bound.decorator.inflates
+    may_grow = growth.is_measured or is_inflated
     for event in live:
         origin = event.origin
         try:
             result = _call_guarded(call, event)
-            if result is True and (growth.is_measured or is_inflated):
+            if may_grow and result is True:
                 growth.changed(event, is_inflated=is_inflated)
         except BaseException as error:  # noqa: BLE001 - the chain boundary, as in `run`
             outcomes.append(failed(error, bound, event, origin))
