@@ -486,8 +486,8 @@ def test_dead_letters_around_the_record_limit_of_the_topic_are_complete(queue, s
     }
 
 
-@pytest.mark.usefixtures("short_flush")
-def test_dead_letters_are_published_after_an_outage(kafka, queue):
+def test_dead_letters_are_published_after_an_outage(kafka, queue, monkeypatch):
+    monkeypatch.setattr("ingest.kafka.producer._STALLED_S", 2.0)
     queue.publish([_dead_letter(1).to_json()], 1, 70)
     kafka.kill()
     with pytest.raises(SourceUnavailableError):

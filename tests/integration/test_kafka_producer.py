@@ -167,7 +167,8 @@ def test_record_without_a_key_in_a_compacted_topic(kafka: Kafka, producer: Kafka
     assert values(kafka, topic) == [b"good"]
 
 
-def test_missing_topic_leaves_nothing_to_report_later(kafka: Kafka, producer: KafkaProducer) -> None:
+@pytest.mark.usefixtures("impatient")
+def test_missing_topic_leaves_nothing_to_report_later(producer: KafkaProducer) -> None:
     with pytest.raises((NotFoundError, SourceUnavailableError)):
         producer.send(unique("nowhere"), b"k", b"v")
     producer.flush()
