@@ -98,7 +98,7 @@ class KafkaProducer:
             topic: its name.
             key: determines the partition if that is None.
             value: None for a tombstone.
-            headers: name and value of each.
+            headers: name and value of each; kafka-python refuses those without a value.
             partition: number of the partition, or None.
             timestamp_ms: None for now, or for no time at all if the broker refuses that of this machine's clock.
 

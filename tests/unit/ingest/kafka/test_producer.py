@@ -1,0 +1,357 @@
+"""What a producer tells of its records, with a server whose answers are chosen; see `tests/integration` for links."""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+
+import pytest
+from kafka.producer.sender import Sender
+
+from ingest.api import Disposition, IngestError, SourceError, SourceUnavailableError
+from ingest.kafka.producer import KafkaProducer, SentRecord
+from ingest.kafka.settings import KafkaConnection
+from tests.support.kafka_server import KafkaServer, Produced, Refusal
+from tests.support.waiting import reached
+
+MESSAGE_TOO_LARGE, NOT_ENOUGH_REPLICAS, ACCESS_DENIED, INVALID_TIMESTAMP, INVALID_RECORD = 10, 19, 29, 32, 87
+Batch = Sequence[Produced]
+Answer = Callable[[Batch], Refusal | None]
+TOPICS = {"t": 1, "parts": 3}
+
+
+class Servers:
+    """`server, producer = start(answer)`."""
+
+    def __init__(self) -> None:
+        self.closed_at_end: list[tuple[KafkaServer, KafkaProducer]] = []
+
+    def __call__(self, answer: Answer = lambda _batch: None) -> tuple[KafkaServer, KafkaProducer]:
+        server = KafkaServer(answer, TOPICS)
+        producer = KafkaProducer(KafkaConnection.model_validate({"brokers": f"127.0.0.1:{server.port}"}))
+        self.closed_at_end.append((server, producer))
+        return server, producer
+
+
+@pytest.fixture
+def start() -> Iterator[Servers]:
+    servers = Servers()
+    yield servers
+    for server, producer in servers.closed_at_end:
+        producer.close()
+        server.close()
+
+
+@pytest.fixture
+def silent(start: Servers) -> Iterator[tuple[KafkaServer, KafkaProducer]]:
+    """A server that reads and does not answer, until the end of the test."""
+    ended = threading.Event()
+
+    def answer(_batch: Batch) -> None:
+        ended.wait()
+
+    yield start(answer)
+    ended.set()
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ingest.kafka.producer._STALLED_S", 0.2)
+    monkeypatch.setattr("ingest.kafka.producer._WATCH_S", 0.05)
+
+
+def refusing(code: int, *keys: bytes) -> Answer:
+    """Refuses the records with these keys, as a broker does."""
+
+    def answer(batch: Batch) -> Refusal | None:
+        bad = {at: f"bad {record.key!r}" for at, record in enumerate(batch) if record.key in keys}
+        return Refusal(code, bad) if bad else None
+
+    return answer
+
+
+def keys(records: Batch) -> list[bytes | None]:
+    return [record.key for record in records]
+
+
+def senders() -> set[threading.Thread]:
+    return {thread for thread in threading.enumerate() if isinstance(thread, Sender)}
+
+
+# Accepted records
+
+
+def test_record_arrives_as_it_is_given(start: Servers) -> None:
+    server, producer = start()
+    sent = producer.send("parts", b"k", b"v", [("h", b"x"), ("h", b"")], 2, 5)
+    assert not sent.is_durable
+    producer.flush()
+    assert sent.is_durable
+    assert server.accepted == [Produced("parts", 2, b"k", b"v", 5, (("h", b"x"), ("h", b"")))]
+
+
+def test_tombstone_without_a_time_has_that_of_the_clock(start: Servers) -> None:
+    server, producer = start()
+    producer.send("t", b"k", None)
+    producer.flush()
+    (record,) = server.accepted
+    assert (record.key, record.value, record.headers) == (b"k", None, ())
+    assert record.timestamp_ms > 0
+
+
+def test_flush_without_records_does_not_connect(start: Servers) -> None:
+    server, producer = start()
+    producer.flush()
+    producer.close()
+    assert server.sockets == []
+
+
+def test_closed_producer_connects_again(start: Servers) -> None:
+    server, producer = start()
+    for key in (b"1", b"2"):
+        producer.send("t", key, b"v")
+        producer.flush()
+        producer.close()
+    assert keys(server.accepted) == [b"1", b"2"]
+    assert server.connections == 2
+
+
+def test_connection_that_ends_before_the_answer_is_no_failure(start: Servers) -> None:
+    ended: list[Batch] = []
+
+    def answer(batch: Batch) -> None:
+        if not ended:
+            ended.append(batch)
+            raise ConnectionResetError
+
+    server, producer = start(answer)
+    sent = producer.send("t", b"k", b"v")
+    producer.flush()
+    assert sent.is_durable
+    assert server.connections == 2
+
+
+# Refused records
+
+
+@pytest.mark.parametrize("bad", [0, 1, 2])
+def test_refused_record_is_named_and_the_earlier_ones_are_durable(start: Servers, bad: int) -> None:
+    server, producer = start(refusing(INVALID_RECORD, b"%d" % bad))
+    sent = [producer.send("t", b"%d" % number, b"v") for number in range(3)]
+    with pytest.raises(IngestError) as caught:
+        producer.flush()
+    assert caught.value.code == "bad_record"
+    assert caught.value.message == (
+        f'sending the record with key "{bad}" to topic "t" failed: InvalidRecord: bad b\'{bad}\''
+    )
+    assert [record.is_durable for record in sent] == [number < bad for number in range(3)]
+    assert keys(server.accepted) == [b"%d" % number for number in range(bad)]
+    producer.flush()  # it was told
+
+
+def test_several_refused_records_name_the_first(start: Servers) -> None:
+    _, producer = start(refusing(MESSAGE_TOO_LARGE, b"1", b"2"))
+    for number in range(3):
+        producer.send("t", b"%d" % number, b"v")
+    with pytest.raises(IngestError, match='record with key "1"') as caught:
+        producer.flush()
+    assert caught.value.code == "record_too_large"
+
+
+def test_refused_time_of_a_record_is_its_fault(start: Servers) -> None:
+    server, producer = start(refusing(INVALID_TIMESTAMP, b"k"))
+    sent = producer.send("t", b"k", b"v", (), None, 5)
+    with pytest.raises(IngestError) as caught:
+        producer.flush()
+    assert (caught.value.code, caught.value.disposition) == ("record_time_refused", Disposition.STOP)
+    assert (sent.is_durable, sent.time_refused) == (False, "")
+    assert {record.timestamp_ms for batch in server.batches for record in batch} == {5}
+
+
+def test_refused_time_of_the_clock_is_left_out_until_the_flush(start: Servers) -> None:
+    """A record with a time of its own keeps it."""
+
+    def answer(batch: Batch) -> Refusal | None:
+        bad = {at: "ahead" for at, record in enumerate(batch) if record.timestamp_ms > 5 and record.topic == "t"}
+        return Refusal(INVALID_TIMESTAMP, bad) if bad else None
+
+    server, producer = start(answer)
+    first = producer.send("t", b"1", b"v")
+    own = producer.send("t", b"2", b"v", (), None, 5)
+    last = producer.send("t", b"3", b"v")
+    producer.flush()
+    assert [(record.key, record.timestamp_ms) for record in server.accepted] == [(b"1", -1), (b"2", 5), (b"3", -1)]
+    assert [record.is_durable for record in (first, own, last)] == [True, True, True]
+    assert [record.time_refused for record in (first, own, last)] == [
+        "[Error 32] InvalidTimestampError: ahead",
+        "",
+        "[Error 32] InvalidTimestampError: ahead",
+    ]
+    later = producer.send("parts", b"4", b"v")
+    producer.flush()
+    assert later.time_refused == ""
+    assert server.accepted[-1].timestamp_ms > 5
+
+
+def test_record_that_is_refused_without_a_time_too(start: Servers) -> None:
+    _, producer = start(refusing(INVALID_TIMESTAMP, b"k"))
+    producer.send("t", b"k", b"v")
+    with pytest.raises(IngestError) as caught:
+        producer.flush()
+    assert caught.value.code == "record_time_refused"
+
+
+def test_error_that_is_no_records_fault_is_told_at_once(start: Servers) -> None:
+    server, producer = start(lambda _batch: Refusal(ACCESS_DENIED))
+    sent = [producer.send("parts", b"k", b"v", (), number) for number in range(3)]
+    with pytest.raises(SourceError, match='sending to topic "parts" failed: TopicAuthorizationFailed') as caught:
+        producer.flush()
+    assert caught.value.code == "access_denied"
+    assert len(server.batches) <= 3  # none is sent again
+    assert [record.is_durable for record in sent] == [False, False, False]
+    producer.flush()
+
+
+def test_record_alone_that_fails_as_another_does_is_not_named(start: Servers) -> None:
+    """The broker first blames a record; when each is sent alone, it denies access."""
+    answers = iter([Refusal(INVALID_RECORD, {0: "bad"})])
+    _, producer = start(lambda _batch: next(answers, Refusal(ACCESS_DENIED)))
+    producer.send("t", b"k", b"v")
+    with pytest.raises(SourceError, match='sending records to topic "t" failed') as caught:
+        producer.flush()
+    assert caught.value.code == "access_denied"
+
+
+def test_error_that_passes_is_repeated_and_then_the_reason(start: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ingest.kafka.producer._RETRIES", 1)
+    server, producer = start(lambda _batch: Refusal(NOT_ENOUGH_REPLICAS))
+    producer.send("t", b"k", b"v")
+    with pytest.raises(SourceUnavailableError, match="NotEnoughReplicas"):
+        producer.flush()
+    assert len(server.batches) == 2
+
+
+# Records that cannot be sent
+
+
+@pytest.mark.parametrize(
+    ("value", "headers", "reason"),
+    [
+        ("text", (), "Unsupported type"),
+        (b"v", [("h", None)], "headers items must be"),  # Kafka has headers without a value, kafka-python sends none
+        (b"v", [("\ud800", b"x")], "surrogates not allowed"),
+    ],
+)
+def test_record_that_cannot_be_encoded_leaves_the_others_queued(
+    start: Servers, value: bytes, headers: Sequence[tuple[str, bytes | None]], reason: str
+) -> None:
+    server, producer = start()
+    first = producer.send("t", b"1", b"v")
+    with pytest.raises(IngestError, match=f'record cannot be sent to topic "t": .*{reason}') as caught:
+        producer.send("t", b"2", value, headers)
+    assert caught.value.code == "bad_record"
+    producer.send("t", b"3", b"v")
+    producer.flush()
+    assert first.is_durable
+    assert keys(server.accepted) == [b"1", b"3"]
+
+
+def test_record_above_the_size_of_a_request_leaves_the_others_queued(
+    start: Servers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ingest.kafka.producer.MAX_REQUEST_BYTES", 1000)
+    server, producer = start()
+    producer.send("t", b"1", b"v")
+    with pytest.raises(IngestError) as caught:
+        producer.send("t", b"2", b"x" * 2000)
+    assert caught.value.code == "record_too_large"
+    producer.flush()
+    assert keys(server.accepted) == [b"1"]
+
+
+@pytest.mark.parametrize("earlier", [False, True])
+def test_topic_without_an_answer_loses_the_records_before_it(
+    start: Servers, monkeypatch: pytest.MonkeyPatch, earlier: bool
+) -> None:
+    """The flush tells of those, once; it has nothing to tell if there are none."""
+    monkeypatch.setattr("ingest.kafka.producer.ANSWER_MS", 200)
+    _, producer = start()
+    if earlier:
+        producer.send("t", b"1", b"v")
+    with pytest.raises(SourceUnavailableError, match='sending to topic "nowhere" failed'):
+        producer.send("nowhere", b"2", b"v")
+    if earlier:
+        with pytest.raises(SourceUnavailableError, match="nowhere"):
+            producer.flush()
+    producer.flush()
+
+
+# No progress
+
+
+@pytest.mark.usefixtures("impatient")
+def test_records_wait_only_beyond_the_window(
+    silent: tuple[KafkaServer, KafkaProducer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And an outage that a `send` has found is told by the flush, too, once: earlier records are lost with it."""
+    _, producer = silent
+    size = SentRecord("t", b"1", b"x" * 100, [("h", b"x")], None, None).size
+    monkeypatch.setattr("ingest.kafka.producer._WINDOW_BYTES", 2 * size)
+    sent = [producer.send("t", b"%d" % number, b"x" * 100, [("h", b"x")]) for number in range(2)]
+    with pytest.raises(SourceUnavailableError, match=r'topic "t" failed: no progress for 0\.2 s'):
+        producer.send("t", b"2", b"x" * 100, [("h", b"x")])
+    assert [record.is_durable for record in sent] == [False, False]
+    with pytest.raises(SourceUnavailableError, match="no progress"):
+        producer.flush()
+    producer.flush()
+
+
+def test_window_has_room_again_for_each_acknowledged_record(start: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
+    size = SentRecord("t", b"1", b"v", (), None, None).size
+    monkeypatch.setattr("ingest.kafka.producer._WINDOW_BYTES", size)
+    server, producer = start()
+    sent = [producer.send("t", b"%d" % number, b"v") for number in range(4)]
+    assert [record.is_durable for record in sent] == [True, True, True, False]
+    producer.flush()
+    assert [len(batch) for batch in server.batches] == [1, 1, 1, 1]
+
+
+@pytest.mark.usefixtures("impatient")
+def test_flush_without_progress_leaves_no_thread_and_the_next_record_connects_again(start: Servers) -> None:
+    released = threading.Event()
+
+    def answer(_batch: Batch) -> None:
+        released.wait()
+
+    before = senders()
+    server, producer = start(answer)
+    sent = producer.send("t", b"1", b"v")
+    with pytest.raises(SourceUnavailableError, match="no progress"):
+        producer.flush()
+    assert not sent.is_durable
+    assert reached(lambda: senders() <= before, 10)
+    released.set()
+    again = producer.send("t", b"1", b"v")
+    producer.flush()
+    assert again.is_durable
+    assert server.connections == 2
+
+
+# Names and sizes
+
+
+@pytest.mark.parametrize(
+    ("key", "name"),
+    [
+        (None, "a record without a key"),
+        (b"", 'the record with key ""'),
+        (b"a" * 200, f'the record with key "{"a" * 200}"'),
+        (b"a" * 201, f'the record with key "{"a" * 200}…"'),
+        (b"\xff", r'the record with key "\xff"'),
+    ],
+)
+def test_name_of_a_record(key: bytes | None, name: str) -> None:
+    assert SentRecord("t", key, b"v", (), None, None).name == name
+
+
+def test_size_of_a_record_counts_all_that_it_holds() -> None:
+    least = SentRecord("t", None, None, (), None, None).size
+    assert SentRecord("t", b"12", b"345", [("h", b"6789"), ("none", None)], None, None).size == least + 2 + 3 + 5 + 4
