@@ -128,7 +128,7 @@ def _sections(staged: StagedFile) -> Iterator[_DecodedSection | _File]:
                 raise _damaged(path, at, "it ends within a frame")
             if crc32(payload) != checksum:
                 raise _damaged(path, at, "the checksum differs")
-            sections = msgpack.unpackb(payload, use_list=True)
+            sections = msgpack.unpackb(payload)
             # the size of a frame is divided equally among its sections
             for section in sections:
                 if isinstance(section[METADATA], bytes):

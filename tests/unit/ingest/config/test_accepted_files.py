@@ -133,6 +133,11 @@ def test_defaults_of_a_file(tmp_path):
     assert (found.spark.master, found.spark.driver_memory, found.spark.conf) == (None, None, {})
 
 
+def test_case_of_the_only_pipeline_need_not_name_it(tmp_path):
+    found = configured(tmp_path, SMALLEST + 'tests: [{name: one, given: [{body: "1"}], expect: {kept: 1}}]\n')
+    assert [(case.name, case.pipeline) for case in found.tests] == [("one", "ticks")]
+
+
 @pytest.mark.parametrize("slash", ["", "/"])
 def test_state_in_hdfs(tmp_path, slash):
     text = SMALLEST + f"state_dir: hdfs://nn:8020/ingest/state{slash}\n"

@@ -606,3 +606,12 @@ def test_task_stops_once_its_failures_spend_the_error_budget(spec, max_failures,
     bad = [record("", "1:2", number) for number in range(5)]
     receipt = live_task(plan(decorators=TICK)).run(bad, replace(spec, max_failures=max_failures))
     assert (receipt.status, receipt.code == "error_budget") == (status, status is TaskStatus.STOP)
+
+
+@pytest.mark.parametrize(("failures", "status"), [(2, TaskStatus.DURABLE), (3, TaskStatus.STOP)])
+def test_as_many_failures_as_the_error_budget_allows_stop_no_task(spec, failures, status):
+    places = [("/b.gz", number, 20) for number in range(failures)]
+    unread = [unread_record(place, 500, UnreadError("cut", end=90, code="damaged_file")) for place in places]
+    task = live_task(plan(decorators=TICK, decoding=Decoding(has_unread=True)))
+    receipt = task.run([record("a", "1:2"), *unread], replace(spec, max_failures=2))
+    assert (receipt.status, receipt.counts.failed) == (status, failures)

@@ -3,7 +3,9 @@
 from collections.abc import Callable
 
 from sinks.feed.leases import SHARD_END, ShardLease
-from sinks.feed.lineage import followers, forgotten_leases
+from sinks.feed.lineage import followers, forgotten_leases, starts_at_oldest
+from sinks.feed.position import FeedPosition
+from sinks.feed.state import FeedState
 from sinks.feed.stream import FeedStream
 from tests.support.group_feeds import GroupFeed
 
@@ -54,3 +56,16 @@ def test_only_leases_of_forgotten_shards_that_were_read_are_forgotten(feeds: Cal
     assert forgotten_leases({1: READ, **every, 2: READ}, trimmed) == (1,), "2 is in the stream"
     every.pop(6)
     assert forgotten_leases({1: READ, **every}, trimmed) == (), "6 has no lease yet"
+
+
+def test_shard_counts_as_read_from_the_time_when_its_last_change_has_expired(feeds: Callable[..., GroupFeed]):
+    """`until_ms` is the batch time after its last one, and changes before the horizon have expired."""
+    stream = two_split_shards(feeds(2))
+    closed_ms = stream.shards[0].until_ms or 0
+    before = starts_at_oldest(FeedState(stream, closed_ms, closed_ms - 1))
+    assert before.keys() == {1, 2}
+    assert SHARD_END not in before.values()
+    after = starts_at_oldest(FeedState(stream, closed_ms, closed_ms))
+    times = {number: FeedPosition.from_token(token).time_ms for number, token in after.items() if token != SHARD_END}
+    assert times == {2: closed_ms, 3: closed_ms, 4: closed_ms}
+    assert after[1] == SHARD_END

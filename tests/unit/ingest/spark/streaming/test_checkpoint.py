@@ -51,6 +51,13 @@ def test_batch_that_was_only_planned_is_not_uncommitted(folder: Path):
     assert (checkpoint.newest_commit(), checkpoint.uncommitted()) == (2, None)
 
 
+def test_committed_batch_is_not_uncommitted(folder: Path):
+    spark_writes(folder / "commits" / "3", 'v1\n{"nextBatchWatermarkMs":0}')
+    checkpoint = Checkpoint(folder)
+    checkpoint.verify()
+    assert (checkpoint.newest_commit(), checkpoint.uncommitted(), checkpoint.uncommitted_ms()) == (3, None, None)
+
+
 def test_batch_that_has_begun_and_has_no_plan_is_unplanned(folder: Path):
     checkpoint = Checkpoint(folder)
     assert checkpoint.unplanned() == ()
