@@ -1,5 +1,7 @@
 """Staged mutations reach the store unchanged; damaged files are reported."""
 
+import os
+import time
 from pathlib import Path
 
 import pytest
@@ -218,3 +220,16 @@ def test_leftovers_are_removed(tmp_path):
     assert remove_leftovers(str(tmp_path)) == 2
     assert list(tmp_path.iterdir()) == []
     assert remove_leftovers(str(tmp_path / "missing")) == 0
+
+
+def test_entries_that_changed_within_the_idle_time_stay(tmp_path):
+    """They may be of tasks that run in other processes."""
+    now_s = time.time()
+    for name, changed_s in {"old": now_s - 7_200, "young": now_s - 1_800, "new": now_s, "ahead": now_s + 7_200}.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "part-0").write_bytes(b"x")
+        os.utime(tmp_path / name, (changed_s, changed_s))
+    assert remove_leftovers(str(tmp_path), idle_s=3_600) == 1
+    assert {path.name for path in tmp_path.iterdir()} == {"young", "new", "ahead"}
+    assert remove_leftovers(str(tmp_path)) == 3
+    assert list(tmp_path.iterdir()) == []
