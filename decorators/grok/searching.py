@@ -64,8 +64,9 @@ _RUNS = {
     "URIPATH": _Run(f"/{_URI_PATH}*+", "[^/]*+"),
     "JAVACLASS": _Run(r"(?:[A-Za-z_$][\w$]*+\.?)++", "[^A-Za-z_$]*+"),
 }
-_QUOTED = {quote: rf"{quote}[^{quote}\\]*+(?:\\.[^{quote}\\]*+)*+{quote}" for quote in "\"'`"}
-_BRACKETS = {"[": r"(?:\[[^\]\\]*+(?:\\.[^\]\\]*+)*+\])++"}
+_IN_BRACKETS = r"\[[^\]\\]*+(?:\\.[^\]\\]*+)*+"
+_QUOTED = {quote: (rf"{quote}[^{quote}\\]*+(?:\\.[^{quote}\\]*+)*+", quote) for quote in "\"'`"}
+_BRACKETS = {"[": (_IN_BRACKETS, rf"\](?:{_IN_BRACKETS}\])*+")}
 _ENCLOSED = {"QUOTEDSTRING": _QUOTED, "SYSLOG5424SD": _BRACKETS}
 _STRUCTURED = "SYSLOG5424SD"
 
@@ -142,25 +143,34 @@ def _behind_runs(match: MatchAt, run: _Run) -> Search:
     return search
 
 
-def _at_enclosed(match: MatchAt, enclosed: Mapping[str, str]) -> Search:
+def _at_enclosed(match: MatchAt, enclosed: Mapping[str, tuple[str, str]]) -> Search:
     """
     Search for a pattern that begins with text in quotes or brackets.
 
-    After one that is not closed, no other of its kind is: all later quotes are escaped. One inside of another, which is
-    escaped, ends where that ends.
+    One inside of another, which is escaped, ends where that ends. One that is not closed reaches to the end of the
+    text, or to a backslash at the end of a line: as in the library, a backslash escapes no line feed.
+
+    Args:
+        match: matches the pattern.
+        enclosed: opening character -> pattern of the text up to the closing one, and of that one.
     """
-    wholes = {begin.encode(): re.compile(whole.encode(), re.DOTALL).match for begin, whole in enclosed.items()}
+    patterns = {
+        begin.encode(): re.compile(f"{opened}({end})?+".encode()).match for begin, (opened, end) in enclosed.items()
+    }
 
     def search(text: bytes) -> Match | None:
-        nearest = {begin: at for begin in wholes if (at := text.find(begin)) >= 0}
+        nearest = {begin: at for begin in patterns if (at := text.find(begin)) >= 0}
         while nearest:
             begin = min(nearest, key=nearest.__getitem__)
             at = nearest.pop(begin)
             found = match(text, at)
             if found is not None:
                 return found
-            whole = wholes[begin](text, at)
-            if whole is not None and (after := text.find(begin, whole.end() - 1)) >= 0:
+            skipped = patterns[begin](text, at)
+            assert skipped is not None  # noqa: S101 - for mypy: the opening character is there
+            # the character that closes one may open the next one
+            behind = skipped.end() + (1 if skipped[1] is None else -1)
+            if (after := text.find(begin, behind)) >= 0:
                 nearest[begin] = after
         return None
 
@@ -170,7 +180,7 @@ def _at_enclosed(match: MatchAt, enclosed: Mapping[str, str]) -> Search:
 def _before_brackets(match: MatchAt, match_without: MatchAt) -> Search:
     """After a bracket that is not closed, only matches without brackets are possible."""
     opened = re.compile(rb"<[0-9]++>[0-9]++(?: \S++){5,6} (?=\[)").match
-    whole = re.compile(_BRACKETS["["].encode(), re.DOTALL).match
+    whole = re.compile(rf"{_IN_BRACKETS}\]".encode(), re.DOTALL).match
 
     def search(text: bytes) -> Match | None:
         at = text.find(b"<")

@@ -21,6 +21,7 @@ ENDS = ("", " x", ":1", r"\.b", r"\[", "x", "$", "@", "%{GREEDYDATA}z")
 LINE = ' - - [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.0" 200 1'
 PIECES = (
     *"a_1.:/@[]'`%+={$- \t\n\\\"",
+    "\\\n",
     *("b1", "::", "1.2.3.4", "fe80::1%e", "a.b.c.", "foo.bar-baz.", "x@y.z", "http://", "at ", "A.b(c:1)", "\\]"),
     *("a" * 64, "b-" + "c" * 62, LINE, LINE.replace("200", "x"), ' "-" "m"', '"a\\"b"', "é", '[a b="c"]', "[a"),
     *("<1>1", " - - - - -", " - - - - ", "2020-01-01T00:00:00Z", " 2020-01-01 00:00:00"),
@@ -34,6 +35,16 @@ def test_finds_the_match_of_re(name, end, text):
     pattern = expanded(f"%{{{name}:value}}{end}", LIBRARY).pattern
     found, expected = searching(f"%{{{name}:value}}{end}", LIBRARY, pattern)(text), pattern.search(text)
     assert (found and (found.span(), found.groups())) == (expected and (expected.span(), expected.groups()))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "span"),
+    [("%{QS}z", b'"a\\\n\\"b"z', (5, 9)), ("%{SYSLOG5424SD}z", b"[a\\\n[b]z", (4, 8))],
+)
+def test_a_backslash_at_the_end_of_a_line_ends_what_is_not_closed(pattern, text, span):
+    plain = expanded(pattern, LIBRARY).pattern
+    found, expected = searching(pattern, LIBRARY, plain)(text), plain.search(text)
+    assert (found and found.span()) == (expected and expected.span()) == span
 
 
 @pytest.mark.parametrize(
@@ -61,6 +72,7 @@ def test_finds_the_match_of_re(name, end, text):
         ("%{QS} x", '"' + '\\"' * 1000 + '"', 2),
         ("%{SYSLOG5424SD}", "[" * 1000, 1),
         ("%{SYSLOG5424SD} x", "[a]" * 1000 + "[", 2),
+        ("%{SYSLOG5424SD} x", "[" * 1000 + "\\\n[a]", 2),
         ("%{SYSLOG5424LINE}", "<1>1 - - - - - [" * 1000, 1),
         ("%{SYSLOG5424BASE}x", "<1>1 2020-01-01 00:00:00 - - - - [" * 1000, 1),
     ],
