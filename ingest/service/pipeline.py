@@ -191,11 +191,6 @@ class LivePipeline:
         """
         return self._checkpoint.lost() or self._source.data_loss()
 
-    @property
-    def has_checkpoint(self) -> bool:
-        """Whether a query has started at its checkpoint."""
-        return self._checkpoint.exists
-
     def explains_death(self) -> tuple[str, int] | None:
         """
         Its name and the micro-batch that ended Spark's JVM, if its next start goes around what it was reading.

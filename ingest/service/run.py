@@ -88,6 +88,7 @@ class Outcome:
         exit_code: 0, 130 after SIGINT, or that of the first error.
         paused: names of the pipelines that are paused.
         explained: pipelines and their micro-batches that have ended Spark's JVM, and that the next start goes around.
+        in_force: the configuration at the end, after reloads, with its catalog; None if the service has not run.
     """
 
     totals: Mapping[str, Totals]
@@ -95,6 +96,7 @@ class Outcome:
     exit_code: int
     paused: Sequence[str] = ()
     explained: frozenset[tuple[str, int]] = frozenset()
+    in_force: tuple[Configuration, Catalog] | None = None
 
 
 def run(configuration: Configuration, catalog: Catalog, options: RunOptions, stop: Stop) -> Outcome:
@@ -118,6 +120,8 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
         if outcome.explained <= explained or stop.requested.is_set():
             return outcome
         explained |= outcome.explained
+        if outcome.in_force is not None:
+            configuration, catalog = outcome.in_force
         _log.warning("Spark is started again, without what has ended its Java process", batches=sorted(explained))
         forget_java()
         # the others resume at their checkpoints
@@ -205,7 +209,15 @@ def _run(
         errors = [*unbuilt.values(), *failed]
         ended = {name: Totals() for name in plans} | shared.totals
         paused = list(filter(control.is_paused, ended))
-        return Outcome(ended, errors, _exit_code(errors, stop), paused, _explained(supervisor.pipelines, failed))
+        last = shared if reloader is None else reloader.shared
+        return Outcome(
+            ended,
+            errors,
+            _exit_code(errors, stop),
+            paused,
+            _explained(supervisor.pipelines, failed),
+            (last.configuration, last.catalog),
+        )
 
 
 def _explained(pipelines: Iterable[LivePipeline], errors: Iterable[BaseException]) -> frozenset[tuple[str, int]]:

@@ -3,6 +3,7 @@
 import json
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -201,11 +202,13 @@ class Runs:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *outcomes: Outcome) -> None:
         self.outcomes = list(outcomes)
         self.start_from: list[str | None] = []
+        self.ran: list[tuple[object, object]] = []
         self.forgotten = 0
         monkeypatch.setattr(run_module, "_run", self.run)
         monkeypatch.setattr(run_module, "forget_java", self.forget)
 
-    def run(self, _configuration: object, _catalog: object, options: RunOptions, *_others: object) -> Outcome:
+    def run(self, configuration: object, catalog: object, options: RunOptions, *_others: object) -> Outcome:
+        self.ran.append((configuration, catalog))
         self.start_from.append(options.start_from)
         return self.outcomes.pop(0)
 
@@ -231,6 +234,16 @@ def test_death_that_is_explained_starts_spark_again(monkeypatch: pytest.MonkeyPa
     runs = Runs(monkeypatch, lost(("p", 3)), lost(("p", 4)), Outcome({}, [], 0))
     assert runs.of_service(Stop()).exit_code == 0
     assert (runs.forgotten, runs.start_from) == (2, ["earliest"] * 3)  # there is no checkpoint yet
+
+
+def test_spark_is_started_again_with_the_configuration_of_the_last_reload(monkeypatch: pytest.MonkeyPatch):
+    Path("reloaded.yaml").write_text(json.dumps(PLAIN))
+    catalog = Catalog()
+    reloaded = load("reloaded.yaml", env={}, lookup=catalog), catalog
+    runs = Runs(monkeypatch, replace(lost(("p", 3)), in_force=reloaded), lost(("p", 4)), Outcome({}, [], 0))
+    runs.of_service(Stop())
+    assert runs.ran[0] != reloaded
+    assert runs.ran[1:] == [reloaded, reloaded]
 
 
 def test_each_death_starts_spark_once(monkeypatch: pytest.MonkeyPatch):
