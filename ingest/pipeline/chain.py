@@ -120,7 +120,7 @@ class Chain:
     def run(self, event: Event) -> Sequence[Outcome]:
         """The outcomes of an event, which is edited in place, and of a buffered event that a decorator drops for it."""
         is_large = len(event.body) > LARGE_EVENT_BYTES
-        if is_large or self._in_stages:
+        if self._in_stages or (is_large and self._calls):  # without decorators nothing grows
             return self._run_in_stages(event, 0, is_fanned_out=False, is_large=is_large)
         call = None
         try:

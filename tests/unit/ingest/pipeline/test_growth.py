@@ -60,6 +60,11 @@ def test_copies_of_many_attributes_fail_the_event_before_all_are_made(monkeypatc
     assert len(chain.run(Event(b"", attributes | {"items": array(20)}))) == 20
 
 
+def test_an_event_that_no_decorator_changes_is_not_measured():
+    event = Event(b"x" * 2_000, {f"a{number}": b"1" for number in range(3_000)})
+    assert chain_of().run(event) == (event,)
+
+
 @pytest.mark.parametrize("kind", ["mult", "explode"])
 def test_too_many_events_fail_the_event(kind):
     decorator = ("mult", "{n: 1000}") if kind == "mult" else EXPLODE
