@@ -5,7 +5,7 @@ An entry has the size and the modification time of its file, and its position: t
 this micro-batch or an earlier one. That of a gzip file has its uncompressed length too. A file that cannot be read as
 it was found gets an entry with `unread`: the micro-batch that adds it has one dead letter for the file, by place, and
 nothing else of it. So each attempt at that micro-batch finds the same, whatever happens to the file. The position is
-then the size at least: the file is not read on.
+then the size at least: the file is not read on. It never becomes lower, as the offsets of any source.
 """
 
 from datetime import UTC, datetime
@@ -87,7 +87,8 @@ def entry_after_change(path: str, entry: Entry, now: Entry) -> Entry:
     else:
         first = 0
     which = f"its lines from byte {first} on were not read" if first else "its present lines were not read"
-    return _entry(now, Unread(first, end, "changed_file", f"{changed(path, entry, now).message}; {which}"))
+    unread_lines = Unread(first, end, "changed_file", f"{changed(path, entry, now).message}; {which}")
+    return _entry(now | {"position": entry["position"]}, unread_lines)
 
 
 def entry_after_removal(path: str, entry: Entry) -> Entry:

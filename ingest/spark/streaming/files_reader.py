@@ -168,10 +168,10 @@ class FilesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         lines_left = self._max_records
         end = {path: dict(file) for path, file in files.items()}
         for path in sorted(found.keys() | files.keys()):
-            if not self._has_more(path, files.get(path), found.get(path)):
-                continue
             if (room is not None and room <= 0) or lines_left == 0:
                 break
+            if not self._has_more(path, files.get(path), found.get(path)):
+                continue
             file = end[path] = self._entry(path, files.get(path), found.get(path), removed)
             if "unread" in file:
                 length, lines = UNREAD_BYTES, 1

@@ -184,6 +184,30 @@ def test_a_partly_read_file_that_changes_has_a_dead_letter(tmp_path: Path, conte
     assert reader.latestOffset(end, ALL) == end
 
 
+def test_position_of_a_file_that_becomes_shorter_does_not_go_back(tmp_path: Path):
+    """Positions in the marks of tables would be ahead of those of the checkpoint."""
+    path = touch(tmp_path / "a", b"one\ntwo\n")
+    reader = FilesReader(str(tmp_path), 1_000)
+    start = reader.latestOffset({}, ALL)
+    touch(path, b"x\n")
+    end = reader.latestOffset(start, ALL)
+    assert (end[str(path)]["size"], end[str(path)]["position"]) == (2, 8)
+    assert reader.latestOffset(end, ALL) == end
+
+
+def test_change_that_a_full_batch_leaves_out_is_in_the_next_one(tmp_path: Path):
+    path, first = touch(tmp_path / "b", b"one\n"), tmp_path / "a"
+    reader = FilesReader(str(tmp_path), 1_000, clock=lambda: 0.0)
+    start = reader.latestOffset({}, ALL)
+    touch(path, b"one\ntwo\n")
+    start = reader.latestOffset(start, ALL)
+    touch(path, b"one\ntwo\nthree\n")
+    touch(first, b"four\n")
+    full = reader.latestOffset(start, ReadMaxBytes(5))
+    assert values(reader, start, full) == [(0, b"four")]
+    assert [found[:3] for found in missing(reader, full, reader.latestOffset(full, ALL))] == [("b", 8, 14)]
+
+
 @pytest.mark.parametrize(("added", "first"), [(b"two\n", 4), (None, 0)], ids=["grown", "replaced"])
 def test_a_gzip_file_that_changes_after_it_was_read_has_a_dead_letter(tmp_path: Path, added, first):
     path = touch(tmp_path / "a.gz", gzip.compress(b"one\n"))
