@@ -101,3 +101,8 @@ def test_a_range_that_is_gone_in_part_is_lost(begin, end, is_there):
     else:
         with pytest.raises(PositionLostError, match=f"some of t/0 offsets {begin} to {end - 1}"):
             _check_there(ranges, earliest, ends)
+
+
+def test_a_partition_that_is_gone_is_lost():
+    with pytest.raises(PositionLostError, match="some of t/1 offsets 0 to 2"):
+        _check_there({("t", 1): (0, 3)}, {("t", 0): 5}, {("t", 0): 20})
