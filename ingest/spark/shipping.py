@@ -79,7 +79,7 @@ class Shipment:
                     self._broadcast = self._session.sparkContext.broadcast(self._content)
                 except (OSError, pickle.PicklingError) as error:  # of the file
                     raise StoreUnavailableError(
-                        f"the plan of a pipeline cannot be written to the temporary folder of Spark: {error}",
+                        f"the content for tasks cannot be written to the temporary folder of Spark: {error}",
                         code="disk_full",
                         hint="free some space in spark.local.dir; the call is retried",
                     ) from error
