@@ -158,7 +158,7 @@ class DeadLetterReplay:
         for some, failed in found:
             counts.add(some)
             dead_letters += failed
-        return counts, dead_letters
+        return counts, _of_one_batch(dead_letters, batch_time_ms) if self._is_unread else dead_letters
 
     def runs_again(self, entry: Entry) -> bool:
         """
@@ -324,6 +324,16 @@ class DeadLetterReplay:
         self._lock.check()
         if self._updates is not None:
             self._updates.check_locked()
+
+
+def _of_one_batch(lines: Sequence[bytes], time_ms: int) -> list[bytes]:
+    """
+    The dead letters of runs of the same records into several sinks, each once, with the time of one micro-batch.
+
+    With the new time of deferred updates, another replay would write values of plain tables at that time.
+    """
+    found = {each.id: replace(each, batch_time_ms=time_ms) for each in dead_letters_of(lines)}
+    return [each.to_json() for each in found.values()]
 
 
 def _name(records: Sequence[Record], batch_time_ms: int, sinks_by_record: Mapping[RecordPlace, frozenset[str]]) -> str:

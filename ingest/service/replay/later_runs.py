@@ -12,6 +12,7 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from ingest.api import ConflictError, RecordPlace
+from ingest.dead_letters.replay import BEFORE_BATCH_MS
 from ingest.dead_letters.replay_batches import SkipReason
 from ingest.formats.times import moment
 from ingest.service.kafka.topics import may_be_same
@@ -65,12 +66,14 @@ class LaterRuns:
         Args:
             table: with deferred updates.
             place: of the record.
-            batch_time_ms: of the micro-batch in which it failed.
+            batch_time_ms: of the micro-batch in which it failed, or in which its record could not be read.
 
         Raises:
             ConflictError: the log no longer has that micro-batch, so it is unknown whether the record ran again.
         """
         topic, partition, offset = place
+        if batch_time_ms not in self._updated and batch_time_ms + BEFORE_BATCH_MS in self._updated:
+            batch_time_ms += BEFORE_BATCH_MS  # a replay of records that could not be read has published it
         found = self._runs.get((table, topic, partition))
         if found is not None:
             topic_id = self._id_at(topic, batch_time_ms)

@@ -153,3 +153,30 @@ def test_lines_are_counted_once_in_deferred_updates(ingest, folder):
     again = run("--all", "--code", "damaged_file")
     assert (again["replayed"], again["skipped"]) == (1, {}), "into the plain table"
     assert sorted(value for _, value in updated.updates()) == [b"5"]
+
+
+def test_lines_that_fail_before_several_sinks_have_one_dead_letter_at_the_time_before_their_batch(ingest, folder):
+    """So another replay writes their values at such a time, and hides no newer ones."""
+    updated = Pipeline(folder)
+    content = json.loads((folder / "p.yaml").read_text())
+    pipeline = content["pipelines"]["p"]
+    pipeline["source"] = {"files": {"path": str(folder / "in")}}
+    check = {"regex": {"pattern": "(?P<n>^2)", "on_no_match": "error"}}
+    pipeline["decorators"].insert(0, check)
+    (folder / "in").mkdir()
+    path = folder / "in" / "a.gz"
+    path.write_bytes(gzip.compress(b"2\n3\n"))
+    found = DeadLetter.from_json(letter(path, batch_time_ms=BATCH_MS))
+    queue = FileDeadLetters(folder / "state", "p")
+    queue.publish([replace(found, pipeline="p").to_json()], 0, BATCH_MS)
+
+    def run():
+        (folder / "p.yaml").write_text(json.dumps(content))
+        return ingest("dead-letters", "replay", "p.yaml", "--output", "json").json
+
+    assert run()["published"] == {"no_match": 1}
+    assert [each.dead_letter.batch_time_ms for each in queue.entries() if not each.is_replayed] == [BATCH_MS - 1]
+    pipeline["decorators"].remove(check)
+    assert run()["replayed"] == 1
+    assert updated.values() == [(BATCH_MS - 1, b"2")], "of the same row"
+    assert sorted(value for _, value in updated.updates()) == [b"2", b"3"]

@@ -27,6 +27,15 @@ def test_record_of_a_later_batch_is_skipped():
     assert runs.skip_reason("bytes", PLACE, 1_000) is None
 
 
+def test_record_that_could_be_read_by_a_replay_is_of_its_batch():
+    """Its dead letter has the time before the micro-batch in which it could not be read."""
+    batches = [logged(1_000, 0, 10), logged(2_000, 10, 20)]
+    assert LaterRuns(batches, {}).skip_reason("hits", PLACE, 999) is None
+    rolled_back = {"hits": [Interval(1_000, 1_500)]}
+    assert LaterRuns(batches, rolled_back).skip_reason("hits", PLACE, 999) is SkipReason.ROLLED_BACK
+    assert LaterRuns([*batches, logged(3_000, 4, 6)], {}).skip_reason("hits", PLACE, 999) is SkipReason.RAN_AGAIN
+
+
 def test_replay_into_one_table_says_nothing_of_the_others():
     """The dead letter of the first run counts there."""
     runs = LaterRuns([logged(1_000, 0, 10, "hits", "bytes"), logged(2_000, 0, 10, "hits")], {})
@@ -57,7 +66,7 @@ def test_records_of_a_recreated_topic_are_others():
     assert LaterRuns(unknown, {}).skip_reason("hits", PLACE, 1_000) is SkipReason.RAN_AGAIN
 
 
-@pytest.mark.parametrize("batches", [[], [logged(1_001, 10, 20)]])
+@pytest.mark.parametrize("batches", [[], [logged(1_002, 10, 20)]])
 def test_batch_that_the_log_no_longer_has_is_refused(batches: list[LoggedBatch]):
     with pytest.raises(ConflictError, match="no longer has the micro-batch of 1970-01-01T00:00:01") as refused:
         LaterRuns(batches, {}).skip_reason("hits", PLACE, 1_000)
