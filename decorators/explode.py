@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from enum import StrEnum
 from typing import ClassVar, Self
 
@@ -150,18 +150,19 @@ class Explode(FanOut[ExplodeSettings]):
         if not parts:
             no_parts = DecorateError("the text has no parts", code="no_parts")
             return [event] if self.settings.on_empty.keeps_or_raises(no_parts) else []
-        return (self._event_of(event, part, number) for number, part in enumerate(parts))
+        return self._events_of(event, parts)
 
-    def _event_of(self, event: Event, part: bytes, number: int) -> Event:
-        attribute = self.settings.attribute
-        copy = event.copy()
-        if attribute is None:
-            copy.body = part
-        else:
-            copy.set(attribute, part)
-        if self.settings.number_attribute is not None:
-            copy.set(self.settings.number_attribute, b"%d" % number)
-        return copy
+    def _events_of(self, event: Event, parts: Iterable[bytes]) -> Iterator[Event]:
+        attribute, number_attribute = self.settings.attribute, self.settings.number_attribute
+        for number, part in enumerate(parts):
+            copy = event.copy()
+            if attribute is None:
+                copy.body = part
+            else:
+                copy.set(attribute, part)
+            if number_attribute is not None:
+                copy.set(number_attribute, b"%d" % number)
+            yield copy
 
     def _splitter(self) -> Callable[[bytes], list[bytes]]:
         settings = self.settings

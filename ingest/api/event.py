@@ -40,6 +40,7 @@ class Origin(NamedTuple):
 
 
 _NOWHERE = Origin("", 0, 0)
+_new = object.__new__
 
 
 TopicPartition = tuple[str, int]
@@ -100,18 +101,18 @@ class Event:
 
     def copy(self) -> Self:
         """A copy of the event, with a copy of its attributes."""
-        # by hand: `dataclasses.replace` takes four times as long
-        return type(self)(
-            self.body,
-            self.attributes.copy(),
-            self.timestamp_ms,
-            self.nanos,
-            self.host,
-            self.priority,
-            self.key,
-            self.origin,
-            self.tombstone,
-        )
+        # by hand: a call with these values takes twice as long, `dataclasses.replace` eight times
+        copy = _new(type(self))
+        copy.body = self.body
+        copy.attributes = self.attributes.copy()
+        copy.timestamp_ms = self.timestamp_ms
+        copy.nanos = self.nanos
+        copy.host = self.host
+        copy.priority = self.priority
+        copy.key = self.key
+        copy.origin = self.origin
+        copy.tombstone = self.tombstone
+        return copy
 
     def text_of(self, source: str | None, purpose: str) -> bytes:
         """

@@ -119,7 +119,9 @@ class Chain:
 
     def run(self, event: Event) -> Sequence[Outcome]:
         """The outcomes of an event, which is edited in place, and of a buffered event that a decorator drops for it."""
-        is_large = len(event.body) > LARGE_EVENT_BYTES
+        is_large = len(event.body) + len(event.key) > LARGE_EVENT_BYTES or (
+            bool(event.attributes) and size_of(event) > LARGE_EVENT_BYTES
+        )
         if self._in_stages or (is_large and self._calls):  # without decorators nothing grows
             return self._run_in_stages(event, 0, is_fanned_out=False, is_large=is_large)
         call = None

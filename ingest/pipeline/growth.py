@@ -14,14 +14,16 @@ from ingest.api import DecorateError, Event
 LARGE_EVENT_BYTES = 64 << 10
 """The size from which an event is measured."""
 _LARGE_RECORD_BYTES = 1 << 20  # of all events of fan-outs; from then on they are measured
+_FEW_EVENTS = 16  # as many of an event that is not large are not measured: 1 MiB
 _EVENT_BYTES, _ENTRY_BYTES, _OBJECT_BYTES = 500, 40, 40  # of CPython 3.11: an event; an attribute; a name or a value
 _STEP_ENTRIES = 50_000  # attributes of the events that a fan-out makes before they are counted: 2 MB
 
 
 def size_of(event: Event) -> int:
-    """Bytes of the body, and of the names and values of the attributes."""
+    """Bytes of the body, the key, and the names and values of the attributes."""
     attributes = event.attributes
-    return len(event.body) + sum(map(len, attributes)) + sum(map(len, attributes.values()))
+    # joined texts are measured in a third of the time of single ones
+    return len(event.body) + len(event.key) + len("".join(attributes)) + len(b"".join(attributes.values()))
 
 
 class Growth:
@@ -37,11 +39,12 @@ class Growth:
         is_measured: whether the events are so large that they are measured after each decorator.
     """
 
-    __slots__ = ("_kept", "_max_bytes", "_own", "_repeated", "_shared", "_total", "is_measured")
+    __slots__ = ("_kept", "_made", "_max_bytes", "_own", "_repeated", "_shared", "_total", "is_measured")
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
         self._total = 0
+        self._made = 0  # by fan-outs
         self._repeated = 0  # bytes that the events of fan-outs would hold if they shared nothing
         self.is_measured = False
         self._own: dict[int, int]  # id of an event -> bytes that only this event holds
@@ -115,6 +118,9 @@ class Growth:
             DecorateError: the events of the record hold too much.
         """
         if not self.is_measured:
+            self._made += len(events)
+            if self._made <= _FEW_EVENTS:
+                return
             self._repeated += size_of(parent) * len(events)
             if self._repeated <= _LARGE_RECORD_BYTES:
                 self._total += len(events) * _held_by(parent)

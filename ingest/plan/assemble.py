@@ -28,6 +28,7 @@ from ingest.api import (
     TableSpec,
     Tombstones,
 )
+from ingest.api.source import DEFAULT_EVENT_BYTES
 from ingest.catalog import Catalog
 from ingest.config.model import Component, Configuration, Pipeline, TableUpdates, names_of
 from ingest.dead_letters.buffer import DeadLetterBuffer
@@ -324,6 +325,7 @@ def store_writer(
     *,
     buffer_bytes: int,
     deletes: bool,
+    max_event_bytes: int = DEFAULT_EVENT_BYTES,
     updates: Mapping[str, TableUpdates] = MappingProxyType({}),
     bodies: Mapping[str, LargeValues] = MappingProxyType({}),
     feeds: Mapping[str, FeedSpec] = MappingProxyType({}),
@@ -332,6 +334,7 @@ def store_writer(
     from sinks.bodies.moving import MovedCounts, moving
     from sinks.bodies.staging import staging_writer
     from sinks.writing.mutator import BufferedMutator
+    from sinks.writing.record_bytes import max_record_bytes
     from sinks.writing.row_reader import SeparateReader
     from sinks.writing.sending import DirectSender, ThreadSender
 
@@ -355,6 +358,7 @@ def store_writer(
         capabilities=target.capabilities,
         buffer_bytes=buffer_bytes,
         deletes=deletes,
+        max_record_bytes=max_record_bytes(max_event_bytes),
         max_put_bytes=component.settings.max_put_bytes,
         updates={table: live_merging(each) for table, each in updates.items()},
         feeds=feeds,
@@ -371,6 +375,7 @@ def _store_writer(plan: Plan, name: str) -> "tuple[BufferedMutator, StagingWrite
         plan.stores[name],
         buffer_bytes=buffer_bytes,
         deletes=may_delete(plan, name),
+        max_event_bytes=plan.decoding.max_event_bytes,
         updates=plan.updates.get(name, {}),
         bodies=plan.bodies.get(name, {}),
         feeds=plan.feeds.get(name, {}),

@@ -34,6 +34,7 @@ from ingest.api import (
     WriteOnceEvent,
 )
 from ingest.api.notation import from_notation
+from ingest.api.source import DEFAULT_EVENT_BYTES
 from ingest.formats.headers import take_core_fields
 from ingest.formats.json_text import attributes_of, read_json, write_json
 from ingest.sources.unread import unread_error
@@ -58,7 +59,8 @@ class Decoder:
     Args:
         format: how a value holds an event.
         existing: `error` creates events whose attributes can be set only once.
-        max_event_bytes: maximum size of a record's value.
+        max_event_bytes: maximum size of a record's value; key and headers together may have as much, and always
+            1 MiB.
         tombstones: the action for a record without a value.
         has_unread: see `ingest.api.source.Decoding`.
 
@@ -79,6 +81,7 @@ class Decoder:
         self._content: _Content | None = {Format.JSON: _from_envelope, Format.FLUME_AVRO: _from_avro}.get(self._format)
         self.event_class: type[Event] = WriteOnceEvent if Existing(existing) is Existing.ERROR else Event
         self._max_event_bytes = max_event_bytes
+        self._max_beside_bytes = max(max_event_bytes, DEFAULT_EVENT_BYTES)
         self._tombstones = Tombstones(tombstones)
         self._has_unread = has_unread
 
@@ -117,9 +120,17 @@ class Decoder:
             _new(Origin, (topic, partition, offset, 0)),
             tombstone,
         )
+        beside = len(event.key)
         if headers:
             for header, content in headers:
-                event.attributes[header] = content or b""
+                text = event.attributes[header] = content or b""
+                beside += len(header) + len(text)
+        if beside > self._max_beside_bytes:
+            raise DecodeError(
+                f"the key and the headers have {beside} bytes; the limit is {self._max_beside_bytes}",
+                code="too_large",
+                hint="raise the source's `max_event_bytes`",
+            )
         if self._content is not None and not tombstone:
             event.body, inner = self._content(value)
             event.attributes.update(inner)

@@ -151,7 +151,12 @@ class KafkaSourceSettings(KafkaConnection, SourceSettings):
     max_events_per_batch: int = option(
         "Maximum number of events in one micro-batch; a restart repeats at most one micro-batch.", default=200_000, ge=1
     )
-    max_event_bytes: ByteSize = option("A record with a larger value fails.", default="1MiB", ge=1, le=MAX_EVENT_BYTES)
+    max_event_bytes: ByteSize = option(
+        "A record with a larger value fails, and one whose key and headers together are larger, and above 1 MiB.",
+        default="1MiB",
+        ge=1,
+        le=MAX_EVENT_BYTES,
+    )
     max_decompressed_bytes: ByteSize | None = option(
         "If Spark's JVM has died, a compressed record batch with more bytes is not read, and becomes a dead letter. An "
         "eighth of the memory of Spark's JVM when left out, at most 256 MiB.",

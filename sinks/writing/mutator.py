@@ -23,6 +23,7 @@ from sinks.writing.buffer import MAX_ROWS, Chunk, WriteBuffer, size_of
 from sinks.writing.fold import Fold
 from sinks.writing.known_families import KnownFamilies
 from sinks.writing.messages import Prepared, RefusedRows, packed_probe
+from sinks.writing.record_bytes import MAX_RECORD_BYTES, RecordBytes
 from sinks.writing.row_reader import RowReader, SenderReader
 from sinks.writing.sending import Sender
 from sinks.writing.split_tables import SplitTables, refused_error
@@ -58,6 +59,7 @@ class BufferedMutator:
         deletes: whether there may be deletes; then nothing is sent before the end of a flush cycle, and the buffer has
             no bound.
         families: of the store's tables; None to read them from the store when a mutation needs them.
+        max_record_bytes: see `RecordBytes`.
         max_put_bytes: maximum size of a put with the cells of several events, from the store's settings; None for none.
         folded_bytes: size of the fold buffer, if there are no deletes.
         staged_bytes: minimum size of the send buffer for a store that the driver writes.
@@ -68,6 +70,7 @@ class BufferedMutator:
 
     Attributes:
         batch_time_ms: of the flush cycle.
+        record_bytes: counts what the events of each record write.
         families: of the store's tables. If the flush cycle needs missing ones, nothing more of it is sent, and the
             batch must run again once they exist.
         refused: (table, row key) -> code and reason of rows that the store can never write; complete after flush, when
@@ -83,6 +86,7 @@ class BufferedMutator:
         buffer_bytes: int,
         deletes: bool,
         families: KnownFamilies | None = None,
+        max_record_bytes: int = MAX_RECORD_BYTES,
         max_put_bytes: int | None = None,
         folded_bytes: int = BUFFERED_BYTES,
         staged_bytes: int = STAGED_BYTES,
@@ -125,6 +129,7 @@ class BufferedMutator:
         self._counts = WriteCounts()
         self._known_refused: RefusedRows = {}
         self._max_refused: int | None = None
+        self.record_bytes = RecordBytes(max_record_bytes)
         self.batch_time_ms = 0
         self.refused: RefusedRows = {}
         self._changed: set[str] = set()
@@ -146,6 +151,7 @@ class BufferedMutator:
         self._known_refused = prepared.refused
         self._max_refused = spec.max_failures
         self.batch_time_ms = spec.batch.time_ms
+        self.record_bytes.begin()
         self.refused = {}
         self._changed = set()
         for buffer in self._buffers:

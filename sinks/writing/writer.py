@@ -53,6 +53,8 @@ class Writer:
                 reason = self._check_families(table, mutation)
                 if reason is not None:
                     return reason
+        if event.origin.fan_out:
+            mutator.record_bytes.add(event.origin, mapped)
         if self._families.needed:
             return None
         if len(mapped) == 1:

@@ -97,6 +97,21 @@ def test_values_that_each_event_repeats_fail_the_events_beyond_the_limit(decorat
     assert len(outcomes) == 100
 
 
+@pytest.mark.parametrize("part", ["body", "key", "header"])
+def test_a_record_is_large_by_any_of_its_parts(part):
+    parts = dict.fromkeys(["body", "key", "header"], b"") | {part: b"y" * 20_000}
+    event = Event(parts["body"], {"items": array(10), "header": parts["header"]}, key=parts["key"])
+    explode, double = ("explode", "{source: items, attribute: item}"), f"{{template: '%{{{part}}}%{{{part}}}'}}"
+    found = codes(chain_of(explode, ("format", double)).run(event))
+    assert (found.count(""), found.count("too_large")) == (4, 6)
+
+
+def test_few_events_of_each_of_several_fan_outs_are_many():
+    found = codes(chain_of(EXPLODE, *[("mult", "{n: 10}")] * 2).run(Event(b"", {"items": array(10)})))
+    assert "too_large" in found
+    assert found.count("") * EVENT_BYTES < LIMIT
+
+
 def test_two_fan_outs_count_together():
     found = codes(chain_of(EXPLODE, ("mult", "{n: 20}")).run(Event(b"", {"items": array(50)})))
     assert len(set(found)) > 1

@@ -130,6 +130,19 @@ class TestLimits:
             Decoder(max_event_bytes=4).decode(record(b"12345"))
         assert caught.value.code == "too_large"
 
+    @pytest.mark.parametrize("value", [b"", None])
+    def test_large_key_and_headers_together_fail_the_record(self, monkeypatch, value):
+        monkeypatch.setattr("ingest.sources.decoding.DEFAULT_EVENT_BYTES", 20)
+        decoder = Decoder(max_event_bytes=4, tombstones="delete")
+        headers = (("name", b"12345"), ("name", b"6789"), ("n", None))
+        assert decoder.decode(record(value, key=b"12", headers=headers)).attributes["name"] == b"6789"
+        for key, more in [(b"123", ()), (None, (("n", b"12"),))]:
+            with pytest.raises(DecodeError, match=r"^the key and the headers have 21 bytes; the limit is 20") as caught:
+                decoder.decode(record(value, key=key, headers=headers + more))
+            assert caught.value.code == "too_large"
+        larger = Decoder(max_event_bytes=30, tombstones="delete")
+        assert larger.decode(record(value, key=b"x" * 12, headers=headers)).key == b"x" * 12
+
 
 class TestTombstones:
     def test_drop_returns_the_reason(self):
