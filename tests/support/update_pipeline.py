@@ -4,11 +4,12 @@ import json
 from contextlib import ExitStack, closing
 from pathlib import Path
 
-from ingest.api import Record, Scan
+from ingest.api import Record, Scan, SourceUnavailableError
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.config.model import Configuration
 from ingest.dead_letters.envelope import DeadLetter
+from ingest.kafka.settings import KafkaConnection
 from ingest.plan.assemble import live_store, plan_of
 from ingest.service.replay.dead_letter_replay import DeadLetterReplay
 from ingest.service.state_folders import batch_log_folder
@@ -23,6 +24,11 @@ from tests.support.checkpoint import acknowledge
 
 CATALOG = Catalog()
 BATCH_MS = 1_000
+
+
+def no_clock(connection: KafkaConnection) -> None:
+    """A cluster that does not answer."""
+    raise SourceUnavailableError(f"no broker of {connection.brokers} answers")
 
 
 class Pipeline:
@@ -74,7 +80,7 @@ class Pipeline:
         """Replay records with these bodies; returns the dead letters."""
         configuration = configuration or self.load()
         records = [Record("t", 0, offset, None, body, 5) for offset, body in enumerate(bodies)]
-        with DeadLetterReplay(configuration, configuration.pipelines["p"], CATALOG) as replay:
+        with DeadLetterReplay(configuration, configuration.pipelines["p"], CATALOG, check_clock=no_clock) as replay:
             _, dead_letters = replay(records, BATCH_MS - 1, {})
             if is_marked:
                 replay.marked()

@@ -1,20 +1,21 @@
 """Replay of dead letters: records through a pipeline into its stores, without Spark."""
 
 import time
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from hashlib import sha256
 from types import MappingProxyType
 from typing import Self
 
-from ingest.api import ConflictError, Record, RecordPlace
+from ingest.api import ConflictError, Record, RecordPlace, SourceError
 from ingest.catalog import Catalog
 from ingest.config.model import Configuration, Pipeline
 from ingest.dead_letters.envelope import DeadLetter, UnreadRange, dead_letters_of
 from ingest.dead_letters.queue import DeadLetterQueue, Entry
 from ingest.dead_letters.replay import BEFORE_BATCH_MS, Components
 from ingest.dead_letters.replay_batches import SkipReason, Values
+from ingest.kafka.settings import KafkaConnection, connection_of
 from ingest.pipeline.in_process import InProcessHost
 from ingest.pipeline.loop import MicroBatch, run_until_durable
 from ingest.pipeline.splits import ranked
@@ -24,6 +25,7 @@ from ingest.service.committers import committers_of
 from ingest.service.dead_letters.bodies import OpenDeadLetterBodies, RecordsWithValues
 from ingest.service.dead_letters.queues import components_of
 from ingest.service.dead_letters.unread import SinksByRange, can_read_again, read_again_from
+from ingest.service.kafka.clock import check_clock
 from ingest.service.replay.later_runs import LaterRuns
 from ingest.service.replay.update_replay import UpdateReplay
 from ingest.service.replay_lock import replay_lock
@@ -47,10 +49,17 @@ class DeadLetterReplay:
     Args:
         recount: also replay dead letters into deferred updates if the batch log no longer has their micro-batch, or if
             a replay has stored them.
+        check_clock: refuses a clock that is ahead of the cluster's, before records get a new time.
     """
 
     def __init__(
-        self, configuration: Configuration, pipeline: Pipeline, catalog: Catalog, *, recount: bool = False
+        self,
+        configuration: Configuration,
+        pipeline: Pipeline,
+        catalog: Catalog,
+        *,
+        recount: bool = False,
+        check_clock: Callable[[KafkaConnection], None] = check_clock,
     ) -> None:
         self._configuration = configuration
         self._pipeline = pipeline
@@ -60,6 +69,7 @@ class DeadLetterReplay:
         self._opened = ExitStack()
         self._updates: UpdateReplay | None = None
         self._recount = recount
+        self._check_clock = check_clock
         self._checkpoint = Checkpoint(checkpoint_folder(configuration, pipeline.name))
         self._run_again: tuple[int, bool] | None = None
         self._runs: LaterRuns | None = None
@@ -78,6 +88,7 @@ class DeadLetterReplay:
     def __enter__(self) -> Self:
         with ExitStack() as opened:
             opened.enter_context(self._lock)
+            self._compare_clocks()
             stores = driver_stores(self._configuration, [self._plan], opened)
             self._bodies = opened.enter_context(OpenDeadLetterBodies(self._configuration, self._catalog, stores))
             tables = owned_tables(self._configuration, self._plan, stores)
@@ -259,6 +270,12 @@ class DeadLetterReplay:
             return None
         log = BatchLog(batch_log_folder(self._configuration, self._pipeline.name))
         return LaterRuns(log.batches(), self._rolled_back, recount=self._recount)
+
+    def _compare_clocks(self) -> None:
+        connection = connection_of(self._pipeline.source.settings)
+        if connection is not None and (self._plan.updates or self._plan.feeds):
+            with suppress(SourceError):  # a replay needs no cluster, and a clock that is not reported is not compared
+                self._check_clock(connection)
 
     def _refuse_fan_out(self) -> None:
         """The whole record runs again: the updates of its events that did not fail would be added twice."""

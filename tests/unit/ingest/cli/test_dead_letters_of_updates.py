@@ -13,6 +13,12 @@ from ingest.service.state_folders import batch_log_folder
 from tests.support.update_pipeline import BATCH_MS, Pipeline
 
 
+@pytest.fixture(autouse=True)
+def _no_cluster(monkeypatch):
+    """None runs, and its clock is not awaited for long."""
+    monkeypatch.setattr("ingest.kafka.clients.ANSWER_MS", 50)
+
+
 @pytest.fixture
 def updated(folder) -> Pipeline:
     """A pipeline with a dead letter of its first micro-batch, for the sink of the updates."""

@@ -23,6 +23,7 @@ from sinks.feed.keys import FeedKey
 from sinks.feed.stream import FEED, FeedStream, SplitRequest
 from sinks.updates.marks import TableMark
 from tests.support.checkpoint import acknowledge
+from tests.support.update_pipeline import no_clock
 
 CATALOG = Catalog()
 BATCH_MS = 1_700_000_000_000
@@ -68,7 +69,9 @@ class Pipeline:
     def replay(self, *bodies: bytes, is_marked: bool = True) -> None:
         """Replay records with these bodies."""
         records = [Record("t", 0, offset, None, body, 5) for offset, body in enumerate(bodies)]
-        with DeadLetterReplay(self.configuration, self.configuration.pipelines["p"], CATALOG) as replay:
+        with DeadLetterReplay(
+            self.configuration, self.configuration.pipelines["p"], CATALOG, check_clock=no_clock
+        ) as replay:
             assert replay(records, BATCH_MS - 1, {})[1] == []
             if is_marked:
                 replay.marked()
@@ -146,7 +149,9 @@ def test_dead_letters_of_other_sinks_do_not_split_a_shard_at_their_old_time(tmp_
         stream = FeedStream.from_text(text, "values").with_request(SplitRequest(1, b"m"))
         assert store.set_property("values", FEED, text, stream.to_text())
     record = Record("t", 0, 3, None, b"2", 5)
-    with DeadLetterReplay(pipeline.configuration, pipeline.configuration.pipelines["p"], CATALOG) as replay:
+    with DeadLetterReplay(
+        pipeline.configuration, pipeline.configuration.pipelines["p"], CATALOG, check_clock=no_clock
+    ) as replay:
         (plain,) = (name for name in replay.components.sinks if "plain" in name)
         assert replay([record], BATCH_MS - 1, {record.place: frozenset([plain])})[1] == []
         replay.marked()

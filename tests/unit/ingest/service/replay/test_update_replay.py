@@ -11,6 +11,7 @@ from ingest.api import ConflictError
 from ingest.clock import now_ms
 from ingest.dead_letters.queue import Entry, Mark, ReplayOutcome
 from ingest.dead_letters.replay_batches import SkipReason
+from ingest.kafka.settings import KafkaConnection
 from ingest.plan.assemble import plan_of
 from ingest.plan.stores import owned_store
 from ingest.service.dead_letters.queues import dead_letter_queue
@@ -23,7 +24,7 @@ from ingest.spark.streaming.checkpoint import Checkpoint
 from sinks.rewriting.rolled_back import Interval, add_rolled_back
 from sinks.updates.marks import TableMark
 from tests.support.checkpoint import acknowledge
-from tests.support.update_pipeline import BATCH_MS, CATALOG, Pipeline
+from tests.support.update_pipeline import BATCH_MS, CATALOG, Pipeline, no_clock
 
 
 @pytest.fixture
@@ -38,6 +39,20 @@ def test_updates_get_a_new_time_and_values_the_time_of_their_batch(pipeline: Pip
     assert [value for _, value in updates] == [b"2", b"3"]
     assert first == second > BATCH_MS
     assert pipeline.values() == [(BATCH_MS - 1, b"3")]
+
+
+def test_clock_that_is_ahead_of_the_cluster_is_refused_before_updates_get_a_time(pipeline: Pipeline) -> None:
+    compared = []
+
+    def ahead(connection: KafkaConnection) -> None:
+        compared.append(connection.brokers)
+        raise ConflictError("the clock of this machine is ahead", code="clock_ahead")
+
+    configuration = pipeline.load()
+    replay = DeadLetterReplay(configuration, configuration.pipelines["p"], CATALOG, check_clock=ahead)
+    with pytest.raises(ConflictError, match="is ahead"), replay:
+        pass
+    assert compared == ["localhost:9092"]
 
 
 def test_another_replay_has_a_later_time(pipeline: Pipeline) -> None:
@@ -88,7 +103,7 @@ def test_replay_that_was_killed_after_its_marks_is_settled(pipeline: Pipeline, i
     if is_marked:
         (entry,) = queue.entries()
         queue.mark({entry.position: Mark(ReplayOutcome.FAILED_AGAIN, now_ms(), "not_a_number")})
-    with DeadLetterReplay(configuration, configuration.pipelines["p"], CATALOG) as replay:
+    with DeadLetterReplay(configuration, configuration.pipelines["p"], CATALOG, check_clock=no_clock) as replay:
         replay.settle(queue)
     if is_marked:
         assert pipeline.replay(b"2", b"3") == []
@@ -102,7 +117,7 @@ def test_replay_whose_dead_letters_are_gone_is_settled(pipeline: Pipeline) -> No
     configuration = pipeline.load()
     queue = dead_letter_queue(configuration, configuration.pipelines["p"])
     queue.prepare()
-    with DeadLetterReplay(configuration, configuration.pipelines["p"], CATALOG) as replay:
+    with DeadLetterReplay(configuration, configuration.pipelines["p"], CATALOG, check_clock=no_clock) as replay:
         replay.settle(queue)
     pipeline.replay(b"3")
     assert [value for _, value in pipeline.updates()] == [b"2", b"3"]
@@ -152,7 +167,9 @@ def test_records_that_become_several_events_are_not_replayed(pipeline: Pipeline)
 
 def skip_reason(pipeline: Pipeline, component: str, offset: int = 0, *, recount: bool = False) -> SkipReason | None:
     configuration = pipeline.load()
-    with DeadLetterReplay(configuration, configuration.pipelines["p"], CATALOG, recount=recount) as replay:
+    with DeadLetterReplay(
+        configuration, configuration.pipelines["p"], CATALOG, recount=recount, check_clock=no_clock
+    ) as replay:
         return replay.skip_reason(Entry("0", pipeline.dead_letter(component, offset)))
 
 
