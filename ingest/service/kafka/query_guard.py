@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ingest.api import TopicPartition
@@ -35,13 +35,17 @@ class _Findings:
     batches: tuple[LargeBatch, ...] = ()
 
     def is_near(self, ranges: Ranges) -> bool:
-        """Whether ranges of offsets may reach one of the batches."""
-        return any(_part(batch) in ranges and batch.last >= ranges[_part(batch)][0] for batch in self.batches)
+        """Whether ranges of offsets may reach one of the batches; all of these are ahead of the ranges."""
+        return any(_part(batch) in ranges for batch in self.batches)
 
-    def with_found(self, found: Examined, ranges: Ranges, at_ms: int) -> "_Findings":
-        """These and what was found in ranges, without those before the ranges."""
-        ahead = {batch for batch in self.batches if _part(batch) not in ranges or batch.last >= ranges[_part(batch)][0]}
-        return _Findings(at_ms, tuple(sorted(ahead | set(found.large))))
+    def ahead_of(self, ranges: Ranges) -> "_Findings":
+        """These without the batches before ranges of offsets."""
+        ahead = (each for each in self.batches if _part(each) not in ranges or each.last >= ranges[_part(each)][0])
+        return replace(self, batches=tuple(ahead))
+
+    def with_found(self, found: Examined, at_ms: int) -> "_Findings":
+        """These and what was found."""
+        return _Findings(at_ms, tuple(sorted({*self.batches, *found.large})))
 
 
 class QueryGuard:
@@ -88,6 +92,7 @@ class QueryGuard:
         if not (has_failed or is_alert or batch_id == self._begun or self._findings.batches):
             return None
         ranges = offset_ranges(self._checkpoint, batch_id)
+        self._findings = self._findings.ahead_of(ranges)
         if not (has_failed or is_alert or batch_id == self._begun or self._findings.is_near(ranges)):
             return None
         found = self._examined(quarantine, ranges)
@@ -113,7 +118,7 @@ class QueryGuard:
     def _examined(self, quarantine: Quarantine, ranges: Ranges) -> Examined:
         found = quarantine.examined(ranges)
         if found.large or found.is_heavy:
-            findings = self._findings.with_found(found, ranges, self._clock_ms())
+            findings = self._findings.ahead_of(ranges).with_found(found, self._clock_ms())
             self._checkpoint.check_locked()
             with file_errors(self._file):
                 write_durably(self._file, _to_json(findings))

@@ -127,6 +127,7 @@ def test_batch_ahead_is_remembered_over_a_start(bench: Bench):
     bench.begin(3)
     assert guard(3, 1_004, False) is None
     assert topics.seen == [range_of(2)]
+    assert guard(4, 1_006, False) is None, "its plan, which is missing, is not read: nothing is ahead"
 
 
 def test_batches_that_were_read_past_are_forgotten(bench: Bench):
