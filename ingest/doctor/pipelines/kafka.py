@@ -202,13 +202,9 @@ def rated_retention(
 
 def record_size(settings: KafkaSourceSettings, *, subject: str) -> Found | Skipped:
     """Whether topics accept records that the source refuses."""
-    with KafkaAdmin(settings) as admin:
-        try:
-            limits = {topic: admin.settings(topic) for topic in topics_of(settings, admin)}
-        except SourceError as error:
-            if error.code != "access_denied":
-                raise
-            return Skipped(error.message)
+    limits = _limits_of(settings)
+    if isinstance(limits, Skipped):
+        return limits
     sizes = {topic: limit.max_message_bytes for topic, limit in limits.items()}
     return rated_sizes(sizes, settings.max_event_bytes, subject=subject)
 
@@ -235,15 +231,22 @@ def rated_sizes(topics: Mapping[str, int], max_event_bytes: int, *, subject: str
 
 def decompressed_size(settings: KafkaSourceSettings, *, subject: str) -> Found | Skipped:
     """Whether topics accept records that are small in the log and larger than an event may be."""
+    limits = _limits_of(settings)
+    if isinstance(limits, Skipped):
+        return limits
+    sizes = {topic: limit.max_decompressed_bytes for topic, limit in limits.items()}
+    return rated_decompressed_sizes(sizes, settings.max_event_bytes, subject=subject)
+
+
+def _limits_of(settings: KafkaSourceSettings) -> dict[str, TopicSettings] | Skipped:
+    """The settings of the topics of a source, if the user may read them."""
     with KafkaAdmin(settings) as admin:
         try:
-            limits = {topic: admin.settings(topic) for topic in topics_of(settings, admin)}
+            return {topic: admin.settings(topic) for topic in topics_of(settings, admin)}
         except SourceError as error:
             if error.code != "access_denied":
                 raise
             return Skipped(error.message)
-    sizes = {topic: limit.max_decompressed_bytes for topic, limit in limits.items()}
-    return rated_decompressed_sizes(sizes, settings.max_event_bytes, subject=subject)
 
 
 def rated_decompressed_sizes(topics: Mapping[str, int | None], max_event_bytes: int, *, subject: str) -> Found:
