@@ -7,6 +7,7 @@ import pytest
 from kafka.producer.sender import Sender
 
 from ingest.api import Disposition, IngestError, SourceError, SourceUnavailableError
+from ingest.kafka.clients import unsent
 from ingest.kafka.producer import KafkaProducer, SentRecord
 from ingest.kafka.settings import KafkaConnection
 from tests.support.kafka_server import KafkaServer, Produced, Refusal
@@ -312,6 +313,25 @@ def test_window_has_room_again_for_each_acknowledged_record(start: Servers, monk
     assert [record.is_durable for record in sent] == [True, True, True, False]
     producer.flush()
     assert [len(batch) for batch in server.batches] == [1, 1, 1, 1]
+
+
+def test_answer_may_take_longer_than_a_look_at_the_progress(start: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ingest.kafka.producer._WATCH_S", 0.001)
+    looks = 0
+
+    def looked(client: object) -> dict[int, int]:
+        nonlocal looks
+        looks += 1
+        return unsent(client)
+
+    def answer(_batch: Batch) -> None:
+        assert reached(lambda: looks > 10, 10)
+
+    monkeypatch.setattr("ingest.kafka.producer.unsent", looked)
+    _, producer = start(answer)
+    sent = producer.send("t", b"1", b"v")
+    producer.flush()
+    assert sent.is_durable
 
 
 @pytest.mark.usefixtures("impatient")

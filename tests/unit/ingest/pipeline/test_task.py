@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 import pytest
 
 from decorators.explode import Explode
+from decorators.filter import Filter
 from decorators.split import Split
 from decorators.template import Value
 from ingest.api import (
@@ -567,13 +568,16 @@ def test_decorator_that_fails_at_split_start_blocks_and_is_named(spec):
     assert receipt.counts.read == 0
 
 
-def with_fan_out(sink: Component[Any]) -> Task:
+NO_DROP = decorator(Filter, drop="%{body} == 'drop'")
+
+
+def with_fan_out(sink: Component[Any], *before: Component[Any]) -> Task:
     """One event for each part of a body; the last two of a split are buffered."""
     sys.modules["buffering_decorators"] = sys.modules[__name__]
     last_two = planned("buffering", "buffering_decorators:LastTwo", Settings(), OnError.DEAD_LETTER)
     parts = decorator(Explode, form="separated", separator=",")
     cell = decorator(Value, attribute="2hb_f:value", value="%{body}")
-    return live_task(plan(sink, decorators=(parts, last_two, cell, TICK[2])))
+    return live_task(plan(sink, decorators=(parts, *before, last_two, cell, TICK[2])))
 
 
 def test_buffered_events_of_a_record_with_the_same_error_have_one_dead_letter(spec):
@@ -599,6 +603,13 @@ def test_buffered_events_count_as_their_fraction_of_the_record(spec, bodies, fai
     records = [record("a", body, offset) for offset, body in enumerate(bodies)]
     counts = with_fan_out(sink(columns={"max_value_bytes": "1B"})).run(records, spec).counts
     assert (counts.records, counts.failed) == (len(bodies), failed)
+
+
+def test_event_that_another_decorator_drops_is_none_of_the_buffered_ones(spec):
+    """It counts among the events of its record, though events of others are in the buffer."""
+    records = [record("a", body, offset) for offset, body in enumerate(["1,2", "drop,55"])]
+    counts = with_fan_out(sink(columns={"max_value_bytes": "1B"}), NO_DROP).run(records, spec).counts
+    assert (counts.dropped, counts.failed) == (Counter(filter=1, last_two=1), 0.5)
 
 
 @pytest.mark.parametrize(("max_failures", "status"), [(2, TaskStatus.STOP), (5, TaskStatus.DURABLE)])

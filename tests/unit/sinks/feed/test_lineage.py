@@ -2,8 +2,11 @@
 
 from collections.abc import Callable
 
+import pytest
+
+from sinks.feed.errors import InvalidIteratorError
 from sinks.feed.leases import SHARD_END, ShardLease
-from sinks.feed.lineage import followers, forgotten_leases, starts_at_oldest
+from sinks.feed.lineage import descendants, followers, forgotten_leases, starts_at, starts_at_oldest
 from sinks.feed.position import FeedPosition
 from sinks.feed.state import FeedState
 from sinks.feed.stream import FeedStream
@@ -69,3 +72,20 @@ def test_shard_counts_as_read_from_the_time_when_its_last_change_has_expired(fee
     times = {number: FeedPosition.from_token(token).time_ms for number, token in after.items() if token != SHARD_END}
     assert times == {2: closed_ms, 3: closed_ms, 4: closed_ms}
     assert after[1] == SHARD_END
+
+
+def test_descendants_were_opened_after_all_shards_of_a_time(feeds: Callable[..., GroupFeed]):
+    stream = two_split_shards(feeds(2))
+    found = [descendants(stream, numbers) for numbers in ([1, 2], [2, 3, 4], [3, 4, 5, 6], [])]
+    assert found == [{3, 4, 5, 6}, {5, 6}, set(), set()]
+
+
+def test_group_cannot_begin_without_an_iterator(feeds: Callable[..., GroupFeed]):
+    feed = feeds(2)
+    feed.writer.put(b"a")
+    feed.client.merge(1, 2)
+    time_ms = feed.writer.put(b"a")
+    state = FeedState(feed.writer.stream, time_ms, 0)
+    assert [shard.parents for shard in state.stream.open_shards()] == [(1, 2)]
+    with pytest.raises(InvalidIteratorError, match="shard 3 has none"):
+        starts_at(state, {})

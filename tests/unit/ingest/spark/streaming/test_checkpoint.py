@@ -189,6 +189,18 @@ def test_change_of_the_configuration_is_detected(folder: Path):
     assert not checkpoint.is_changed("two")
 
 
+def test_id_of_the_query_is_that_of_spark(folder: Path, tmp_path: Path):
+    assert Checkpoint(folder).query_id() == "8ecc2806"
+    assert Checkpoint(tmp_path / "new").query_id() == ""
+
+
+@pytest.mark.parametrize("content", ["", "{}", "[]", '"id"', "{"])
+def test_metadata_without_an_id_are_damaged(folder: Path, content: str):
+    (folder / "metadata").write_text(content)
+    with pytest.raises(CheckpointError, match="has no id"):
+        Checkpoint(folder).query_id()
+
+
 def test_folder_that_cannot_be_created_is_reported(tmp_path: Path):
     (tmp_path / "state").write_text("a file where a folder should be")
     with pytest.raises(StoreUnavailableError, match="cannot be used: File exists; a file is where") as refused:

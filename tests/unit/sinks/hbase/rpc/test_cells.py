@@ -133,6 +133,16 @@ def test_cell_whose_lengths_do_not_fit_is_an_error(name: str):
         list(decoded(damaged + block))
 
 
+@pytest.mark.parametrize("more", range(1, 16))
+def test_row_that_leaves_no_room_for_the_rest_of_its_key_is_an_error(more: int):
+    """The last cell of a block: where the length of its family should be, there may be no byte."""
+    block = encoder().put(Put(b"r", {b"f:q": b""}, 1))
+    size, key_bytes, value_bytes, row_bytes = struct.unpack_from(">IIIH", block)
+    damaged = struct.pack(">IIIH", size, key_bytes, value_bytes, row_bytes + more) + block[14:]
+    with pytest.raises(WireError):
+        list(decoded(damaged))
+
+
 @given(block=st.binary(max_size=60))
 def test_any_bytes_are_cells_or_an_error(block):
     for source in (block, encoder().put(Put(b"r", {b"f:q": b"v"}, 1))[: len(block)]):

@@ -45,6 +45,7 @@ def test_region_that_a_split_or_move_hides() -> None:
     assert regions.before(b"c") is None
     assert regions.before(b"b") == region(b"", b"b")
     assert Regions([]).before(b"") is None
+    assert Regions([region(b"", b"b"), region(b"b", b"d")]).before(b"") is None
     assert Regions([region(b"", b"b")]).only is None
 
 

@@ -315,6 +315,18 @@ def test_other_calls_to_a_lost_server_are_not_sent(false: FalseCluster, monkeypa
     assert b"b" in false.rows
 
 
+def test_calls_that_were_not_sent_to_a_lost_server_are_sent_later(
+    false: FalseCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(division, "MAX_ROWS", 1)
+    rows = [b"a%d" % number for number in range(writing.MAX_IN_FLIGHT + 3)]
+    answers = iter([None])  # closes the connection
+    false.damage = lambda frame: next(answers, frame)  # type: ignore[arg-type, return-value]
+    false.apply(*map(put, rows))
+    assert set(false.rows) == set(rows)
+    assert len(false.calls) <= len(rows) + writing.MAX_IN_FLIGHT
+
+
 def test_regions_are_looked_up_again_after_one_is_on_a_server_that_is_refused(false: FalseCluster) -> None:
     """An operator may correct where the regions are."""
     addresses = [false.servers[0].address, Address("192.0.2.1", 16020)]
