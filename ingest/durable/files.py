@@ -156,8 +156,9 @@ def make_folder(folder: StatePath, mode: int = 0o700) -> None:
     above = [*folder.absolute().parents]
     missing = [each for each in (folder.absolute(), *above) if not each.is_dir()]
     existing = above[len(missing) - 1] if missing else folder.absolute()
-    if os.access(existing.parent, os.R_OK | os.W_OK):  # else another user has created it
-        sync_folder(existing.parent)  # who has created it may have been killed before its own sync
+    # who has created it may have been killed before its own sync; else it is a mount point, or of another user
+    if not existing.is_mount() and os.access(existing.parent, os.R_OK | os.W_OK):
+        sync_folder(existing.parent)
     for each in reversed(missing):
         each.mkdir(mode=mode, exist_ok=True)
         sync_folder(each.parent)

@@ -111,3 +111,16 @@ class TestPermissions:
             subprocess.run(["mkdir", str(tmp_path / "of a child")], check=True)
         (tmp_path / "after").touch()
         assert [self.mode(tmp_path / each) for each in ("inside", "of a child", "after")] == [0o600, 0o700, 0o666]
+
+
+def test_folder_above_a_mount_point_is_not_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has no name that a power cut can remove; and that of an automounter cannot be synced."""
+    synced: list[object] = []
+    monkeypatch.setattr("ingest.durable.files.sync_folder", synced.append)
+    monkeypatch.setattr(os, "access", lambda _path, _mode: True)
+    make_folder(tmp_path)
+    assert synced == [tmp_path.parent]
+    monkeypatch.setattr(Path, "is_mount", lambda path: path == tmp_path)
+    make_folder(tmp_path)
+    make_folder(tmp_path / "a")
+    assert synced[1:] == [tmp_path]
