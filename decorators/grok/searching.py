@@ -3,8 +3,8 @@ Search for the first match of a grok pattern, in linear time where the pattern b
 
 `re` tries a pattern at every position. If the pattern begins with a run of unlimited length, such as `%{NOTSPACE}`,
 each try in a run reads the rest of the run, which takes quadratic time. But where the pattern does not match at the
-start of a run, it matches nowhere inside of it: a match would extend to the left, to the start. So the search goes on
-behind the run. It finds the same match as `re`.
+start of a run, it matches nowhere inside of it: a match would extend to the left, to the start. So the search
+continues behind the run. It finds the same match as `re`.
 """
 
 import re

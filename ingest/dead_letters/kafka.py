@@ -189,7 +189,7 @@ class KafkaDeadLetters(DeadLetterQueue):
         self._cluster_of_reader = cluster_of_reader
         self._producer: Producer | None = None
         self._incarnation = ""
-        # of a publication that failed: it goes on where it stopped
+        # of a publication that failed: the next call resumes it
         self._sent: dict[bytes, SentLetter] = {}
         self._sent_ms: int | None = None
 

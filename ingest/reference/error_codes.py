@@ -359,7 +359,7 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
     ),
     "unclear_refusal": (
         api.UnclearRefusalError,
-        "The store refuses rows, maybe for the sake of the region, and writes none of it; else these are dead letters.",
+        "The store refuses rows, and writes no other row of their region, which may be at fault.",
     ),
     "unknown_component": (api.CatalogError, "No decorator, sink, store or source has this name."),
     "unknown_family": (

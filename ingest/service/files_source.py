@@ -28,7 +28,7 @@ class FilesSource(Source[FilesSourceSettings]):
       once before.
     - A file that changes or is removed before it was read, as one that is still being copied; and lines added later to
       a file that was read. So copy a file under a name that begins with a dot, or from another folder of the disk, and
-      then rename it. A file that goes on changing has a dead letter every ten minutes at most.
+      then rename it. A file that keeps changing has a dead letter every ten minutes at most.
     - A file that may not be read, or whose folder is empty (its disk may not be mounted), blocks the pipeline instead.
 
     A file that was read to its end may be moved away. The next batch records its removal, unless the folder is empty.

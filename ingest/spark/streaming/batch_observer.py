@@ -1,4 +1,4 @@
-"""What a query tells of its micro-batches."""
+"""What a query reports of its micro-batches."""
 
 from typing import Protocol
 

@@ -61,7 +61,7 @@ Size of a range: even one large file gives several tasks. Part of the format of 
 another size a micro-batch that runs again after an upgrade has other splits.
 """
 UNREAD_BYTES = 64 * 1024  # that a file which is not read counts in a micro-batch: a thousand dead letters at most
-CHANGED_AGAIN_S = 600.0  # between dead letters of one file that goes on changing, such as a log that is written to
+CHANGED_AGAIN_S = 600.0  # between dead letters of one file that keeps changing, such as a log that is written to
 
 Offset = dict[str, Any]
 """The files, and under the key "forgotten" (not a path: those start with a slash) the hashes of removed ones."""

@@ -2,7 +2,7 @@
 Kafka records between offsets, read by a Python task in place of Spark's Kafka source.
 
 Spark's tasks decompress what a fetch has, whatever its size, and have 500 records at a time in the memory of the JVM.
-This task has one record batch at a time in memory, and leaves out those that it is told, without decompressing them.
+This task has one record batch at a time in memory, and leaves out the given ones without decompressing them.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -45,7 +45,7 @@ def _rows(
     left_out: frozenset[tuple[str, int, int]],
     one_row: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """The records as Arrow batches; `one_row` starts the task and has nothing to say."""
+    """The records as Arrow batches; `one_row` starts the task, and its content is ignored."""
     for _ in one_row:
         # one partition after the other: those of a split are together
         for part, wanted in sorted(ranges.items()):
