@@ -29,6 +29,8 @@ _HINTS = {  # prefix of Python's message -> hint
     "bad character in group name": "a name has letters, digits and underscores and starts with no digit; use `prefix` "
     "of the decorator regex to add other characters, such as a family",
 }
+_BEGINS_WITH_ANY = re.compile(rb"((?:\(\?[aims]+\))?)(\.[*+].*)", re.DOTALL)
+_TOKEN = re.compile(rb"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|.", re.DOTALL)  # of a pattern; a class is one
 _PLAIN = re.compile(r"(?:[^\\.^$*+?{}\[\]|()]|\\[\\.^$*+?{}\[\]|()/:,;=\"' -])+")
 
 
@@ -90,7 +92,7 @@ class Pattern:
             text=text,
             groups=compiled.groups,
             names=compiled.groupindex,
-            search=compiled.search,
+            search=_searcher(data, compiled),
             match=compiled.match,
             fullmatch=compiled.fullmatch,
             split=_splitter(text, compiled),
@@ -243,6 +245,29 @@ def _refuse_locale(data: bytes, text: str) -> None:
     except re.error as error:
         column = len(data[: error.pos or 0].decode("utf-8", "replace")) + 1
         raise ExpressionSyntaxError("bad pattern: the flag L depends on the machine's locale", column, text) from error
+
+
+def _searcher(data: bytes, compiled: re.Pattern[bytes]) -> Callable[[bytes], Match | None]:
+    """
+    The search of a pattern, in which one that begins with `.*` or `.+` is tried at the start of each line only.
+
+    `re` tries it at each byte and reads the rest of the line each time, which takes quadratic time. But where it does
+    not match at the start of a line, it matches nowhere in it: a match would extend to the start.
+    """
+    found = _BEGINS_WITH_ANY.fullmatch(data)
+    if found is None or b"(?#" in data or _has_branches(found[2]):
+        return compiled.search
+    return _compiled(b"%b(?<!.)%b" % found.groups()).search
+
+
+def _has_branches(data: bytes) -> bool:
+    """Whether a pattern is several, with `|` between them."""
+    depth = 0
+    for token in _TOKEN.findall(data):
+        if token == b"|" and not depth:
+            return True
+        depth += {b"(": 1, b")": -1}.get(token, 0)
+    return False
 
 
 def _splitter(text: str, compiled: re.Pattern[bytes]) -> Callable[[bytes], list[bytes]]:

@@ -119,11 +119,15 @@ class Chain:
 
     def run(self, event: Event) -> Sequence[Outcome]:
         """The outcomes of an event, which is edited in place, and of a buffered event that a decorator drops for it."""
-        is_large = len(event.body) + len(event.key) > LARGE_EVENT_BYTES or (
-            bool(event.attributes) and size_of(event) > LARGE_EVENT_BYTES
-        )
-        if self._in_stages or (is_large and self._calls):  # without decorators nothing grows
+        if self._in_stages:
+            is_large = size_of(event) > LARGE_EVENT_BYTES
             return self._run_in_stages(event, 0, is_fanned_out=False, is_large=is_large)
+        # most events are small and have no attributes yet
+        if len(event.body) + len(event.key) > LARGE_EVENT_BYTES or (
+            event.attributes and size_of(event) > LARGE_EVENT_BYTES
+        ):
+            # without decorators nothing grows
+            return self._run_in_stages(event, 0, is_fanned_out=False, is_large=True) if self._calls else (event,)
         call = None
         try:
             for call in self._calls:

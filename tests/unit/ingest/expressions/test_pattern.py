@@ -19,6 +19,34 @@ def test_search_finds_the_first_match() -> None:
     assert (match[0], match[1], match[2]) == (b"55:66", b"55", b"66")
 
 
+_PIECES = st.sampled_from(
+    ["a", "b", "|", "(", ")", "(?:", "[|]", "[)b]", r"\|", r"\)", ".", ".*", "+", "?", "^", "$", "\n", r"(?<=a)", r"\1"]
+)
+
+
+@given(
+    flags=st.sampled_from(["", "(?s)", "(?m)", "(?is)"]),
+    start=st.sampled_from([".*", ".+", ".*?", ".++", ".*|"]),
+    rest=st.lists(_PIECES, max_size=6).map("".join),
+    data=st.text("aAb|)\n", max_size=12).map(str.encode),
+)
+def test_a_pattern_that_begins_with_any_text_finds_the_same_match(flags, start, rest, data) -> None:
+    text = flags + start + rest
+    try:
+        pattern = Pattern.parse(text)
+    except ExpressionSyntaxError:
+        return
+    found, expected = pattern.search(data), re.compile(text.encode()).search(data)
+    assert (found and (found.span(), found.groups())) == (expected and (expected.span(), expected.groups()))
+
+
+@pytest.mark.parametrize("text", [".*error.*", ".+error", "(?s).*?(error|fatal)", r".*[|(]\|error"])
+def test_a_pattern_that_begins_with_any_text_is_tried_once_a_line(text) -> None:
+    """A look-behind says that nothing precedes the start, so the rest of the line is read once."""
+    search = Pattern.parse(text).search
+    assert search.__self__.pattern == text.encode().replace(b".", b"(?<!.).", 1)  # type: ignore[attr-defined]
+
+
 def test_fullmatch_is_anchored() -> None:
     pattern = Pattern.parse("ab")
     assert pattern.fullmatch(b"xab") is None

@@ -99,11 +99,25 @@ def test_values_that_each_event_repeats_fail_the_events_beyond_the_limit(decorat
 
 @pytest.mark.parametrize("part", ["body", "key", "header"])
 def test_a_record_is_large_by_any_of_its_parts(part):
-    parts = dict.fromkeys(["body", "key", "header"], b"") | {part: b"y" * 20_000}
-    event = Event(parts["body"], {"items": array(10), "header": parts["header"]}, key=parts["key"])
-    explode, double = ("explode", "{source: items, attribute: item}"), f"{{template: '%{{{part}}}%{{{part}}}'}}"
-    found = codes(chain_of(explode, ("format", double)).run(event))
+    headers = {"header": b"y" * 20_000} if part == "header" else {}
+    event = Event(b"y" * 20_000 * (part == "body"), headers, key=b"y" * 20_000 * (part == "key"))
+    double = f"{{template: '%{{{part}}}%{{{part}}}'}}"
+    found = codes(chain_of(("mult", "{n: 10}"), ("format", double)).run(event))
     assert (found.count(""), found.count("too_large")) == (4, 6)
+
+
+def test_many_events_of_a_small_record_are_measured():
+    """In all they are large, by the key that each of them repeats."""
+    events = chain_of(("mult", "{n: 30}"), ("format", f"{{template: '{'%{key}' * 10}'}}")).run(
+        Event(b"", key=b"y" * 900)
+    )
+    assert 15 < codes(events).count("") < 25
+
+
+def test_many_empty_events_of_two_fan_outs_are_counted():
+    found = codes(chain_of(("mult", "{n: 20}"), ("mult", "{n: 25}")).run(Event(b"")))
+    assert "too_large" in found
+    assert found.count("") * EVENT_BYTES < LIMIT
 
 
 def test_few_events_of_each_of_several_fan_outs_are_many():
