@@ -211,6 +211,19 @@ def test_error_that_is_no_records_fault_is_told_at_once(start: Servers) -> None:
     producer.flush()
 
 
+@pytest.mark.parametrize(("code", "error"), [(ACCESS_DENIED, "access_denied"), (INVALID_RECORD, "bad_record")])
+def test_acknowledged_record_is_durable_though_an_earlier_one_failed(start: Servers, code: int, error: str) -> None:
+    """And is not sent again."""
+    server, producer = start(refusing(code, b"0"))
+    sent = [producer.send("parts", b"%d" % number, b"v", (), number) for number in (0, 1)]
+    assert reached(lambda: all(record.answer.is_done for record in sent), 10)
+    with pytest.raises(IngestError) as caught:
+        producer.flush()
+    assert caught.value.code == error
+    assert [record.is_durable for record in sent] == [False, True]
+    assert keys(server.accepted) == [b"1"]
+
+
 def test_record_alone_that_fails_as_another_does_is_not_named(start: Servers) -> None:
     """The broker first blames a record; when each is sent alone, it denies access."""
     answers = iter([Refusal(INVALID_RECORD, {0: "bad"})])

@@ -15,6 +15,7 @@ import pytest
 
 from decorators.explode import Explode
 from decorators.filter import Filter
+from decorators.json import Json
 from decorators.split import Split
 from decorators.template import Value
 from ingest.api import (
@@ -560,6 +561,29 @@ def test_abandoned_attempt_leaves_no_buffered_events(spec):
     assert task.run(interrupted(), spec).status is TaskStatus.BLOCKED
     receipt = task.run([record("a", "1:2")], next_attempt(spec))
     assert (receipt.counts.read, [row.key for row in stored(receipt)]) == (1, [b"a"])
+
+
+def test_abandoned_attempt_leaves_no_count_of_buffered_events(spec):
+    """An event of the next attempt may have the address of one that was buffered."""
+
+    def interrupted() -> Iterator[Record]:
+        yield record("a", "1:2")
+        raise StoreUnavailableError("no answer")
+
+    task = buffering()
+    assert task.run(interrupted(), spec).status is TaskStatus.BLOCKED
+    assert task._buffered != {}
+    task.run([], next_attempt(spec))
+    assert task._buffered == {}
+
+
+def test_every_event_is_read_whatever_its_outcome(spec):
+    """One is stored, a decorator fails for another, the sink for a third, and a decorator drops the last."""
+    bodies = {"a": '{"v": 1}', "b": "no JSON", "": '{"v": 1}', "d": '{"v": "drop"}'}
+    records = [record(key, body, offset) for offset, (key, body) in enumerate(bodies.items())]
+    parsed = (decorator(Json), decorator(Filter, drop="%{v} == 'drop'"), *TICK[1:])
+    counts = live_task(plan(decorators=parsed)).run(records, spec).counts
+    assert (counts.read, counts.stored, counts.failed, counts.dropped) == (4, 1, 2, Counter(filter=1))
 
 
 def test_decorator_that_fails_at_split_start_blocks_and_is_named(spec):
