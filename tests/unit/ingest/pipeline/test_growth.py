@@ -140,6 +140,12 @@ def test_a_large_event_that_grows_fails(watcher):
     assert len(outcome.event.body) == 0
 
 
+def test_an_event_is_large_by_its_key_too():
+    doubles = [("format", "{template: '%{key}%{key}'}"), *[("format", "{template: '%{body}%{body}'}")] * 10]
+    (outcome,) = chain_of(*doubles).run(Event(b"", key=b"x" * 2_000))
+    assert outcome.error.code == "too_large"
+
+
 def test_a_large_event_that_does_not_grow_passes_any_number_of_decorators():
     upper_and_lower = [("case", "{to: upper}"), ("case", "{to: lower}")] * 10
     (outcome,) = chain_of(*upper_and_lower).run(Event(b"x" * 150_000))
