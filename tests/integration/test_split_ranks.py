@@ -21,7 +21,7 @@ from ingest.service.kafka.retention import RetentionWatches
 from ingest.service.shared import Shared
 from ingest.service.stores import SharedStores
 from ingest.spark.jars import connector_jars
-from ingest.spark.session import close_session, open_session
+from ingest.spark.session import close_session, forget_java, open_session
 from ingest.spark.streaming.reading import Session
 from ingest.spark.streaming.timed_caller import TimedCaller
 from tests.support.checkpoint import CheckpointReader
@@ -108,6 +108,7 @@ class Splits:
 
 @pytest.fixture(scope="module")
 def session() -> Iterator[Session]:
+    forget_java()  # that of another test in this process may lack the connector
     session = open_session(
         "test",
         master="local[4]",

@@ -31,9 +31,9 @@ def spec_of(batch_time_ms: int, *, attempt: str = "1-0", prepared: Mapping[str, 
     return TaskSpec(Batch(str(batch_time_ms), batch_time_ms, attempt), prepared=packed)
 
 
-def staging_spec(folder: Path) -> TaskSpec:
+def staging_spec(folder: Path, *, attempt: str = "1-0") -> TaskSpec:
     """The spec of a task that stages the puts of the store `logs`, whose table `t` has the family `f`."""
-    return spec_of(5_000, prepared={"logs": Prepared(str(folder), {"t": frozenset({b"f"})})})
+    return spec_of(5_000, attempt=attempt, prepared={"logs": Prepared(str(folder), {"t": frozenset({b"f"})})})
 
 
 def apply_results(store: Store, receipt: Receipt, name: str = "logs") -> None:

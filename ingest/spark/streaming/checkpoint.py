@@ -162,6 +162,8 @@ class Checkpoint:
     def _verify(self) -> None:
         planned, committed = self._numbers("offsets"), self._numbers("commits")
         if not planned and not committed:
+            if (begun := len(self._numbers("times"))) > 1:  # a plan is durable before the next batch begins
+                raise self.damaged(self.folder / "offsets", f"is empty, but {begun} batches have begun")
             return
         for name, numbers in (("offsets", planned), ("commits", committed)):
             for number in sorted(numbers)[-2:]:
@@ -309,11 +311,10 @@ class Checkpoint:
 
     def unplanned(self) -> tuple[int, ...]:
         """
-        Numbers of the batches that have begun and whose plans are lost, as after a power cut, or in a copy of the
-        folder that was made while the pipeline ran.
+        Numbers of the batches after the newest plan that have begun: their plans are lost, as after a power cut, or in
+        a copy of the folder that was made while the pipeline ran.
 
-        Their records are planned again in other batches, so what was written of them must be withdrawn. They are above
-        the newest planned batch.
+        Their records are planned again in other batches, so what was written of them must be withdrawn.
         """
         planned = max(self._numbers("offsets"), default=-1)
         return tuple(sorted(number for number in self._numbers("times") if number > planned))

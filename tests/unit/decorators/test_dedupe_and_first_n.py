@@ -138,14 +138,13 @@ class TestSplits:
         """The first attempt fails after all its events passed the decorator; the next one runs in the same process."""
         records = [Record("t", 0, number, b"k%d" % number, b"%d" % (number % 10), 1_000) for number in range(20)]
         task = live_task(plan(kind, text))
-        spec = staging_spec(tmp_path)
 
         def torn():
             yield from records
             raise StoreUnavailableError("gone")
 
-        assert task.run(torn(), spec).status is TaskStatus.BLOCKED
-        receipt = task.run(records, spec)
+        assert task.run(torn(), staging_spec(tmp_path, attempt="1-0")).status is TaskStatus.BLOCKED
+        receipt = task.run(records, staging_spec(tmp_path, attempt="1-1"))
         assert (receipt.status, receipt.counts.read, receipt.counts.stored) == (TaskStatus.DURABLE, 20, 10)
         assert receipt.counts.dropped == Counter({kind.kind: 10})
 

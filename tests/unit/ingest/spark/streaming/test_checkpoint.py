@@ -1,6 +1,7 @@
 """Reading a checkpoint the way Spark 4.2 writes it."""
 
 import json
+import shutil
 import struct
 import subprocess
 import sys
@@ -66,6 +67,16 @@ def test_batch_that_has_begun_and_has_no_plan_is_unplanned(folder: Path):
     assert checkpoint.unplanned() == (4, 10)
     (folder / "offsets" / "3").unlink()
     assert (checkpoint.uncommitted(), checkpoint.unplanned()) == (None, (3, 4, 10))
+
+
+def test_checkpoint_whose_plans_are_all_gone_is_damaged(folder: Path):
+    # its start would take back the dead letters of acknowledged batches, whose records it may not read again
+    for name in ("offsets", "commits"):
+        shutil.rmtree(folder / name)
+    Checkpoint(folder).verify()  # the plan of the first batch alone may be lost by a power cut
+    (folder / "times" / "4").write_text("1700000000002")
+    with pytest.raises(CheckpointError, match='offsets" is empty, but 2 batches have begun; no batch is known to be'):
+        Checkpoint(folder).verify()
 
 
 def test_new_checkpoint_is_intact_and_empty(tmp_path: Path):
