@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from sinks.feed.client import PAGING_MS
 from sinks.feed.errors import InvalidIteratorError
 from sinks.feed.leases import SHARD_END, ShardLease
 from sinks.feed.lineage import descendants, followers, forgotten_leases, starts_at, starts_at_oldest
@@ -69,9 +70,10 @@ def test_shard_counts_as_read_from_the_time_when_its_last_change_has_expired(fee
     assert before.keys() == {1, 2}
     assert SHARD_END not in before.values()
     after = starts_at_oldest(FeedState(stream, closed_ms, closed_ms))
-    times = {number: FeedPosition.from_token(token).time_ms for number, token in after.items() if token != SHARD_END}
-    assert times == {2: closed_ms, 3: closed_ms, 4: closed_ms}
-    assert after[1] == SHARD_END
+    assert after.pop(1) == SHARD_END
+    positions = {number: FeedPosition.from_token(token) for number, token in after.items()}
+    assert {number: position.time_ms for number, position in positions.items()} == dict.fromkeys((2, 3, 4), closed_ms)
+    assert {position.kept_until_ms for position in positions.values()} == {closed_ms + PAGING_MS}, "time for its pages"
 
 
 def test_descendants_were_opened_after_all_shards_of_a_time(feeds: Callable[..., GroupFeed]):
