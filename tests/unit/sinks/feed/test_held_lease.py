@@ -22,6 +22,7 @@ def test_lease_is_stored_with_its_next_counter(tmp_path: Path):
     assert lease.store(position="p2", gaps=1)
     assert lease.lease == ShardLease("p2", "w", counter=4, gaps=1, holder="h")
     assert lease.leases.read("g") == {1: lease.lease.to_text()}
+    assert lease.asked is None
 
 
 def test_request_of_another_worker_is_kept_until_the_lease_is_released(tmp_path: Path):
@@ -39,6 +40,7 @@ def test_lease_of_another_worker_is_not_replaced(tmp_path: Path):
     taken = ShardLease("p1", "v", counter=4)
     assert lease.leases.replace("g", 1, lease.lease.to_text(), taken.to_text())
     assert not lease.store(position="p2")
+    assert lease.asked is None
     assert lease.leases.read("g") == {1: taken.to_text()}
     assert lease.leases.replace("g", 1, taken.to_text(), None)
     assert not lease.store(position="p2")

@@ -128,6 +128,25 @@ def test_batch_whose_time_is_forgotten_gets_a_later_one_and_keeps_its_name(tmp_p
     assert [times.name_of(number) for number in range(3)] == ["1000", "5000", "6000"]
 
 
+def test_times_are_forgotten_from_the_last_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A call after a kill finds the same first batch."""
+    times = BatchTimes(tmp_path, lambda: 100)
+    for number in range(9, 12):
+        times.of(number)
+
+    def killed(_folder: Path) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("ingest.spark.streaming.batch_time.sync_folder", killed)
+        with pytest.raises(KeyboardInterrupt):
+            times.forget([9, 10, 11])
+    assert [times.known(number) for number in (9, 10, 11)] == [100, 102, None]
+    times.forget([9, 10])
+    assert [times.known(number) for number in (9, 10, 11)] == [None, None, None]
+    assert times.of(9) == 106
+
+
 def test_name_of_a_later_batch_outlives_a_renewal(tmp_path: Path):
     times = BatchTimes(tmp_path, readings(1_000, 2_000, 3_000, 4_000))
     assert [times.of(number) for number in range(2)] == [1_000, 2_000]

@@ -42,6 +42,7 @@ def test_intact_checkpoint_has_newest_commit_and_offsets(folder: Path):
     checkpoint = Checkpoint(folder)
     checkpoint.verify()
     assert (checkpoint.newest_commit(), checkpoint.uncommitted()) == (2, 3)
+    assert checkpoint.uncommitted_ms() == 1_700_000_000_000
     assert checkpoint.end_offsets(2) == {"ticks": {"0": 20}}
 
 

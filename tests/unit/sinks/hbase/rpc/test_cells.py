@@ -60,6 +60,16 @@ def test_what_is_kept_for_a_shape_is_bounded(monkeypatch):
     assert made._heads <= 4
 
 
+def test_new_shape_has_room_once_too_much_is_kept_for_the_others(monkeypatch):
+    monkeypatch.setattr(cells, "_MAX_HEADS", 3)
+    made = encoder()
+    for size in range(5):
+        made.put(Put(b"row", {b"f:a": b"v" * size}, 1))
+    assert (made._heads, len(made._shapes)) == (3, 1)
+    made.put(Put(b"row", {b"f:b": b"v"}, 1))
+    assert (made._heads, len(made._shapes)) == (1, 1)
+
+
 @pytest.mark.parametrize(
     ("delete", "kind", "family", "qualifier"),
     [
