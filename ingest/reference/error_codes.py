@@ -207,7 +207,7 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
     "jars_fetch": (IngestError, "Maven, or the server after `--from`, did not provide a jar."),
     "jvm_lost": (IngestError, "Spark's JVM has exited; unacknowledged batches run again after a restart."),
     "jvm_unresponsive": (
-        Disposition.RETRY,
+        api.SourceUnavailableError,
         "Spark's JVM does not respond: it is stopped, short of CPU time, or out of memory.",
     ),
     "kdc_unavailable": (

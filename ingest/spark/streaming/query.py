@@ -9,7 +9,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
-from ingest.api import IngestError
+from ingest.api import IngestError, SourceUnavailableError
 from ingest.durable import RemotePath, StatePath
 from ingest.spark.errors import JVM_GONE, translated
 from ingest.spark.streaming.batch_errors import AbandonedError
@@ -98,7 +98,11 @@ class PipelineQuery:
         query = self._query
         if query is None:
             return None
-        timeout: BaseException | None = TimeoutError("Spark's Java process does not answer")
+        timeout: BaseException | None = SourceUnavailableError(
+            "the query ended, and Spark's Java process does not answer",
+            code="jvm_unresponsive",
+            hint="check the machine's memory and load; end other programs, or run this one with fewer pipelines",
+        )
         try:
             error = self._ask(query.exception, default=timeout)
         except JVM_GONE as gone:

@@ -69,12 +69,7 @@ def test_every_code_that_is_raised_has_a_page():
 
 def test_every_page_has_a_code_that_is_used():
     given = {code for code, _ in raised()}
-    others = {
-        "batch_slow",
-        "jvm_unresponsive",
-        "start_slow",
-        IngestError.code,
-    }  # of blocked pipelines and the root
+    others = {"batch_slow", "start_slow", IngestError.code}  # of blocked pipelines and the root
     said = {node.value for tree in trees() for node in ast.walk(tree) if isinstance(node, ast.Constant)}
     assert (codes_of_errors() - given, others - said) == (others, set())
 
@@ -120,7 +115,7 @@ def test_every_page_has_a_remedy():
 
 
 def test_reason_of_a_blocked_pipeline_has_no_exit_code():
-    for code in ("batch_slow", "jvm_unresponsive", "start_slow"):
+    for code in ("batch_slow", "start_slow"):
         assert (error_page(code).disposition, error_page(code).exit_code) == (Disposition.RETRY, None)
 
 

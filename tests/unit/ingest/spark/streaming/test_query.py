@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from py4j.protocol import Py4JNetworkError
 
+from ingest.api import Disposition, IngestError
 from ingest.dead_letters.budget import ErrorBudget
 from ingest.spark.streaming.batch_observer import BatchObserver
 from ingest.spark.streaming.batch_time import BatchTimes
@@ -148,6 +149,23 @@ def test_state_that_hangs_is_no_jvm_that_hangs(tmp_path: Path):
         assert (ask.pending_s, ask_state.pending_s > 0, query.ended()) == (0.0, True, False)
     finally:
         checkpoint.answers.set()
+
+
+def test_reason_that_a_busy_jvm_does_not_give_is_no_bug(tmp_path: Path):
+    answers = threading.Event()
+
+    def reason() -> None:
+        answers.wait(30)
+
+    ask = TimedCaller(timeout_s=0.01)
+    query = PipelineQuery("p", Checkpoint(tmp_path), query_in(tmp_path)._job, ask, TimedCaller())
+    query.start(Frame(SimpleNamespace(isActive=False, exception=reason)), Trigger())
+    try:
+        failure = query.failure()
+    finally:
+        answers.set()
+    assert isinstance(failure, IngestError)
+    assert (failure.code, failure.disposition) == ("jvm_unresponsive", Disposition.RETRY)
 
 
 class Silent(BatchObserver):
