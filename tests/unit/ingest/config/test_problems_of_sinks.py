@@ -253,3 +253,12 @@ def test_on_unknown_create_requires_a_store_that_can_create_families(tmp_path, s
         '    decorators: [{value: {attribute: "2hb_", value: "%{body}"}}]\n'
     )
     assert problems_of(path) == expected
+
+
+def test_store_of_a_file_without_stores_is_unknown_and_not_missing(tmp_path):
+    path = tmp_path / "p.yaml"
+    text = f"version: 1\npipelines:\n  p:\n    source: {{{KAFKA}}}\n    sinks: [{{attr2hbase: {{table: t}}}}]\n"
+    path.write_text(text.replace("table: t", "table: t, store: gone"))
+    assert problems_of(path) == ['5:44: unknown-reference: there is no store "gone"; see `stores`']
+    path.write_text(text)
+    assert problems_of(path) == ["5:14: missing-field: attr2hbase needs a store; declare one under `stores`"]

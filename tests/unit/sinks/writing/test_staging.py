@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ingest.api import Delete, Durability, FamilySpec, IntegrityError, LifecycleError, Mutation, Put, Scan, TableSpec
 from sinks.memory import MemoryStore
 from sinks.writing.apply_staged import APPLY_BYTES, apply_staged
-from sinks.writing.staging import StagedFile, StagingWriter, remove_leftovers
+from sinks.writing.staging import HEAD, StagedFile, StagingWriter, remove_leftovers
 
 
 class Recording(MemoryStore):
@@ -109,6 +109,15 @@ def test_calls_to_the_store_are_large_but_bounded(tmp_path):
     assert sum(len(some) for _, some in store.calls) == 15_000
     assert max(sizes) <= APPLY_BYTES
     assert len(sizes) <= 3
+
+
+@pytest.mark.parametrize(("spare", "expected"), [(0, [2, 2, 1]), (-1, [1, 1, 1, 1, 1])])
+def test_call_is_filled_up_to_the_limit(tmp_path, monkeypatch, spare, expected):
+    files = [staged(tmp_path / str(number), ("t", [Put(b"r", {b"f:q": b"v"}, 1)])) for number in range(5)]
+    monkeypatch.setattr("sinks.writing.apply_staged.APPLY_BYTES", 2 * (files[0].size_bytes - HEAD.size) + spare)
+    store = Recording()
+    apply_staged(store, files)
+    assert [len(some) for _, some in store.calls] == expected
 
 
 def test_alternating_tables_give_one_call_each(tmp_path):
