@@ -95,7 +95,7 @@ class KafkaServer:
             thread.join(10)
 
     def _start(self, run: Callable[[], None]) -> None:
-        self._threads.append(threading.Thread(target=run))
+        self._threads.append(threading.Thread(target=run, daemon=True))
         self._threads[-1].start()
 
     def _accept(self) -> None:

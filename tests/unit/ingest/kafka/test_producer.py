@@ -47,7 +47,7 @@ def silent(start: Servers) -> Iterator[tuple[KafkaServer, KafkaProducer]]:
     ended = threading.Event()
 
     def answer(_batch: Batch) -> None:
-        ended.wait()
+        ended.wait(10)
 
     yield start(answer)
     ended.set()
@@ -352,7 +352,7 @@ def test_flush_without_progress_leaves_no_thread_and_the_next_record_connects_ag
     released = threading.Event()
 
     def answer(_batch: Batch) -> None:
-        released.wait()
+        released.wait(10)
 
     before = senders()
     server, producer = start(answer)
