@@ -103,8 +103,9 @@ def run_until_durable(
     requests: dict[str, list[bytes]] = {}
     blocked = 0
     was_blocked = False
-    for number in count():
-        batch = Batch(micro_batch.name, micro_batch.time_ms, f"{micro_batch.attempts}-{number}")
+    numbers = count()
+    while True:
+        batch = Batch(micro_batch.name, micro_batch.time_ms, f"{micro_batch.attempts}-{next(numbers)}")
         prepared = {
             name: host.until_possible(partial(committer.prepare, batch, requests.get(name, ())))
             for name, committer in committers.items()
@@ -149,7 +150,6 @@ def run_until_durable(
                     for name, result in receipt.results.items():
                         if result.run_again:
                             requests.setdefault(name, []).append(result.payload)
-    raise AssertionError  # `count` has no end
 
 
 def _probe(committer: Committer, payload: bytes, host: LoopHost) -> None:
