@@ -217,6 +217,14 @@ class TestDamage:
         Path(file.path).write_bytes(content)
         self.check(file, "a frame is longer than the file")
 
+    def test_frame_longer_by_a_byte_is_refused_before_it_is_read(self, file):
+        """Though the file goes on: bytes after its own are none of it."""
+        content = bytearray(Path(file.path).read_bytes())
+        length, checksum = HEAD.unpack_from(content)
+        HEAD.pack_into(content, 0, length + 1, checksum)
+        Path(file.path).write_bytes(content + b"x")
+        self.check(file, "at byte 0: a frame is longer than the file")
+
     def test_missing_file_is_refused(self, file):
         Path(file.path).unlink()
         self.check(file, "is gone")

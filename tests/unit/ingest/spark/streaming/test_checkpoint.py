@@ -234,6 +234,17 @@ def test_second_process_is_rejected_with_the_pid_of_the_first(folder: Path):
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
 
 
+def test_lock_that_was_lost_is_found_before_a_change(folder: Path):
+    checkpoint = Checkpoint(folder)
+    checkpoint.lock()
+    checkpoint.check_locked()
+    (folder / "lock").unlink()
+    with pytest.raises(ConflictError, match="was removed or replaced") as caught:
+        checkpoint.check_locked()
+    assert caught.value.code == "lease_lost"
+    checkpoint.unlock()
+
+
 def test_claimed_checkpoint_has_the_format(tmp_path: Path):
     Checkpoint(tmp_path).claim({"source": "kafka"})
     assert (tmp_path / "format").read_bytes() == b"1"
