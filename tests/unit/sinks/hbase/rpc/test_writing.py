@@ -27,6 +27,9 @@ from sinks.hbase.rpc.attempts import Attempts
 from sinks.hbase.rpc.cells import CellEncoder, decoded
 from sinks.hbase.rpc.cluster import Cluster
 from sinks.hbase.rpc.connection import Answer, Connection
+from sinks.hbase.rpc.errors import RemoteError
+from sinks.hbase.rpc.multi import BatchFailure
+from sinks.hbase.rpc.outcome import Outcome
 from sinks.hbase.rpc.regions import RegionCache
 from sinks.hbase.rpc.stream import Address
 from sinks.hbase.rpc.wire import Message, data, number
@@ -149,6 +152,23 @@ def test_one_call_for_each_server(false: FalseCluster) -> None:
     assert sorted(false.calls) == [[b"t,,1."], [b"t,m,1."]]
     assert sorted(false.rows) == [b"a", b"b", b"y", b"z"]
     assert false.lookups == 1
+
+
+def test_table_of_one_region(false: FalseCluster) -> None:
+    server = false.servers[1].address
+    false._meta = lambda request: meta_answer(request, [b"", b""], [server])  # type: ignore[method-assign]
+    false.apply(put(b"a"), put(b"z"))
+    assert false.rows == [b"a", b"z"]
+    assert len(false.calls) == 1
+
+
+def test_busy_server_is_that_of_the_last_answer_if_none_waits_longer() -> None:
+    outcome = Outcome()
+    first, second = RemoteError(BUSY, "one"), RemoteError(BUSY, "two")
+    for index, error in enumerate((first, second)):
+        outcome.failed(BatchFailure(error, [index], is_of_region=True))
+    assert outcome.busy is second
+    assert outcome.again == [0, 1]
 
 
 def test_two_calls_to_a_server_are_in_flight(false: FalseCluster, monkeypatch: pytest.MonkeyPatch) -> None:
