@@ -25,6 +25,19 @@ def test_without_tls_there_is_no_ssl_context():
     assert "ssl_context" not in client_options(KafkaConnection.model_validate({"brokers": "localhost:9092"}))
 
 
+@pytest.mark.parametrize(
+    ("sasl", "has_tokens"),
+    [
+        ({"mechanism": "plain", "username": "u", "password": "p"}, False),
+        ({"mechanism": "oauthbearer", "token_url": "https://idp/token", "client_id": "c", "client_secret": "s"}, True),
+    ],
+)
+def test_only_oauth_has_a_provider_of_tokens(sasl, has_tokens):
+    security = {"sasl": sasl, "tls": {}}
+    found = client_options(KafkaConnection.model_validate({"brokers": "k1:9093", "security": security}))
+    assert ("sasl_oauth_token_provider" in found) == has_tokens
+
+
 def test_cluster_that_refuses_connections_has_no_name_of_an_exception():
     with closing(socket.socket()) as unused:  # bound and not listening: every connection is refused
         unused.bind(("127.0.0.1", 0))

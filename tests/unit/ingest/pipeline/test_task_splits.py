@@ -63,7 +63,7 @@ class Calls(TaskSink):
         return SinkResult()
 
     def close(self) -> None:
-        pass
+        self.calls.append("close")
 
 
 def task_of(sink: Calls, *decorators: BoundDecorator) -> Task:
@@ -110,6 +110,12 @@ def test_without_splits_there_is_no_split_start():
     sink = Calls()
     task_of(sink).run(records_at(RECORDS), spec_of(()))
     assert sink.calls == [0, 9, 16, 3, 4, "end"]
+
+
+def test_end_of_a_task_closes_its_destinations():
+    sink = Calls()
+    task_of(sink).close()
+    assert sink.calls == ["close"]
 
 
 def test_buffered_events_are_written_before_their_split_ends():
