@@ -64,7 +64,7 @@ class KafkaServer:
 
     Args:
         answer: of each batch.
-        topics: name -> number of partitions; a producer is told that there are no others.
+        topics: name -> number of partitions; all others do not exist.
 
     Attributes:
         batches: all that were received, in their order.

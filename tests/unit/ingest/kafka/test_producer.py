@@ -305,7 +305,7 @@ def test_topic_without_an_answer_loses_the_records_before_it(
 def test_records_wait_only_beyond_the_window(
     silent: tuple[KafkaServer, KafkaProducer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And an outage that a `send` has found is told by the flush, too, once: earlier records are lost with it."""
+    """The flush also raises an outage that a `send` has raised, once: earlier records are lost with it."""
     _, producer = silent
     size = SentRecord("t", b"1", b"x" * 100, [("h", b"x")], None, None).size
     monkeypatch.setattr("ingest.kafka.producer._WINDOW_BYTES", 2 * size)
