@@ -3,6 +3,7 @@
 import contextlib
 import os
 import signal
+import subprocess
 import sys
 import threading
 import uuid
@@ -157,13 +158,27 @@ def close_session(session: SparkSession) -> None:
 
 
 def forget_java() -> None:
-    """Let the next session of this process start a JVM; the one of the last session has ended."""
+    """End the JVM of the last session, if it still runs, so that the next session of this process starts another."""
     gateway: Any = SparkContext._gateway  # noqa: SLF001 - PySpark keeps a JVM for ever; there is no public way
     if gateway is not None:
         with contextlib.suppress(*JVM_GONE):
             gateway.shutdown()
+        _end_java(getattr(gateway, "proc", None))
     SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None  # noqa: SLF001
     SparkSession._instantiatedSession = SparkSession._activeSession = None  # noqa: SLF001
+
+
+def _end_java(process: subprocess.Popen[bytes] | None) -> None:
+    """End a JVM that PySpark has started: it ends with its standard input."""
+    if process is None:
+        return
+    if process.stdin is not None:
+        process.stdin.close()
+    try:
+        process.wait(STOP_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def _kill_java(context: SparkContext | type[SparkContext]) -> None:

@@ -1,5 +1,7 @@
 """The end of a Spark session, its jars, and groups of jobs."""
 
+import signal
+import subprocess
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -9,6 +11,7 @@ from py4j.protocol import Py4JNetworkError
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from ingest.spark import session as session_module
 from ingest.spark.session import JobGroup, close_session, forget_java, has_jars, task_memory_bytes
 from tests.support.waiting import reached
 
@@ -54,18 +57,32 @@ class DeadGateway:
         raise Py4JNetworkError("connection refused")
 
 
-@pytest.mark.parametrize("gateway", [DeadGateway(), None])
-def test_next_session_starts_a_jvm_of_its_own(monkeypatch: pytest.MonkeyPatch, gateway: DeadGateway | None):
+def started(monkeypatch: pytest.MonkeyPatch, gateway: object) -> None:
+    """Let PySpark have this gateway, until the end of the test."""
     for owner, names in (
         (SparkContext, ("_gateway", "_jvm", "_active_spark_context")),
         (SparkSession, ("_instantiatedSession", "_activeSession")),
     ):
         for name in names:
             monkeypatch.setattr(owner, name, gateway)
+
+
+@pytest.mark.parametrize("gateway", [DeadGateway(), None])
+def test_next_session_starts_a_jvm_of_its_own(monkeypatch: pytest.MonkeyPatch, gateway: DeadGateway | None):
+    started(monkeypatch, gateway)
     forget_java()
     assert (SparkContext._gateway, SparkContext._jvm, SparkContext._active_spark_context) == (None, None, None)
     assert (SparkSession._instantiatedSession, SparkSession._activeSession) == (None, None)
     assert gateway is None or gateway.shutdowns == 1
+
+
+@pytest.mark.parametrize(("program", "ended_by"), [(["cat"], 0), (["sleep", "60"], -signal.SIGKILL)])
+def test_jvm_that_still_runs_ends(monkeypatch: pytest.MonkeyPatch, program: list[str], ended_by: int):
+    with subprocess.Popen(program, stdin=subprocess.PIPE) as process:
+        started(monkeypatch, SimpleNamespace(shutdown=lambda: None, proc=process))
+        monkeypatch.setattr(session_module, "STOP_S", 5.0 if ended_by == 0 else 0.01)
+        forget_java()
+        assert process.returncode == ended_by
 
 
 def test_memory_of_tasks_is_that_of_the_driver_or_of_an_executor():
