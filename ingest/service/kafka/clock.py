@@ -30,7 +30,7 @@ def refuse_early_clock(admin: KafkaAdmin, now_ms: Callable[[], int]) -> None:
     """
     cluster_ms = admin.clock_ms()
     here_ms = now_ms()
-    if cluster_ms is not None and here_ms - cluster_ms > MAX_AHEAD_MS:
+    if cluster_ms is not None and _is_ahead(here_ms, cluster_ms):
         raise ConflictError(
             f"the clock of this machine, {moment(here_ms)}, is more than a day ahead of that of the Kafka cluster, "
             f"{moment(cluster_ms)}",
@@ -38,6 +38,10 @@ def refuse_early_clock(admin: KafkaAdmin, now_ms: Callable[[], int]) -> None:
             hint="correct the clock that is wrong, for example with NTP, and start again: rows would get times in the "
             "future, and the times of micro-batches never go back",
         )
+
+
+def _is_ahead(here_ms: int, cluster_ms: int) -> bool:
+    return here_ms - cluster_ms > MAX_AHEAD_MS
 
 
 def check_clock(connection: KafkaConnection) -> None:
@@ -78,7 +82,7 @@ class ClockWatch:
         here_ms = self._now_ms()
         if cluster_ms is None:
             return
-        is_ahead = here_ms - cluster_ms > MAX_AHEAD_MS
+        is_ahead = _is_ahead(here_ms, cluster_ms)
         if is_ahead and not self._is_ahead:
             _log.warning(
                 "the clock of this machine is more than a day ahead of the Kafka cluster's; correct it, since times of "

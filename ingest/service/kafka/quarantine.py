@@ -78,11 +78,12 @@ class Quarantine:
         if not found.large and not found.is_heavy:
             return None
         dead_letters = list(self._dead_letters(ranges, batch_time_ms, found.large))
+        records = sum(each.events for each in dead_letters)
         _log.warning(
             "a micro-batch is read by one task, since Spark's memory may not hold it",
             pipeline=self._pipeline.name,
             batches_left_out=len(found.large),
-            records_left_out=sum(each.events for each in dead_letters),
+            records_left_out=records,
             first=dead_letters[0].id if dead_letters else "",
         )
         if dead_letters and self._pipeline.on_error is OnError.STOP:
@@ -92,7 +93,6 @@ class Quarantine:
                 code=CODE,
                 hint="on_error is stop; raise max_decompressed_bytes of the source, or set on_error: dead_letter",
             )
-        records = sum(each.events for each in dead_letters)
         counts = Counts(records=records, read=records)
         if self._pipeline.on_error is OnError.DROP:
             counts.dropped["on_error"] += records

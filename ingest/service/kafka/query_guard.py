@@ -28,7 +28,7 @@ class _Findings:
 
     Attributes:
         at_ms: time of the newest finding.
-        batches: those that the pipeline has not read past; partition and offsets as of `LargeBatch`.
+        batches: those that the pipeline has not read past; partition and offsets as in `LargeBatch`.
     """
 
     at_ms: int = 0
