@@ -189,7 +189,7 @@ def sweep(
     """
     Delete the bodies that nothing has referred to for `sweep_after`, and print their ids.
 
-    Bodies stay while a dump in the root of `stash`, or a change of the feed that has not expired, may have their
+    Bodies stay while a dump in the root of `dump`, or a change of the feed that has not expired, may have their
     pointers. It also deletes what killed writers have left. It can be interrupted and run again, and run beside writers
     and other sweeps. If only a running service may write the store, the service runs the sweep, and the ids are not
     printed (null with --output json); interrupting the command (Ctrl-C) cancels it.

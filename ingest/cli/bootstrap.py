@@ -1,4 +1,4 @@
-"""`ingest stash bootstrap`: load a table from a dump into any store, and the changes since from its feed."""
+"""`ingest dump bootstrap`: load a table from a dump into any store, and the changes since from its feed."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -6,8 +6,8 @@ import typer
 
 from ingest.amounts import counted
 from ingest.cli.command import FileArgument
+from ingest.cli.dump import note_unpinned
 from ingest.cli.output import Output
-from ingest.cli.stash import note_unpinned
 
 if TYPE_CHECKING:
     from ingest.service.dumps.bootstrap import OpenedBootstrap, SourceTable
@@ -60,8 +60,8 @@ def bootstrap(  # noqa: PLR0913 - the options of the command
     It can be interrupted: the same command resumes. When it has ended, the same command applies the changes since. Exit
     code 5 if rows differ. A RocksDB store that is written is locked, so stop the service that uses it.
 
-    Example: ingest stash bootstrap laptop.yaml --dump /backups --to local:orders
-    Example: ingest stash bootstrap new.yaml --dump /backups --feed old.yaml:orders --to hbase:orders
+    Example: ingest dump bootstrap laptop.yaml --dump /backups --to local:orders
+    Example: ingest dump bootstrap new.yaml --dump /backups --feed old.yaml:orders --to hbase:orders
     """
     from ingest.api import ConfigError, IntegrityError
     from ingest.cli.loading import loaded

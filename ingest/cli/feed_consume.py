@@ -10,8 +10,8 @@ import typer
 
 from ingest.amounts import counted
 from ingest.cli.command import FileArgument, TableArgument
+from ingest.cli.dump import note_unpinned
 from ingest.cli.output import Output, OutputClosedError
-from ingest.cli.stash import note_unpinned
 
 if TYPE_CHECKING:
     from ingest.api import IngestError

@@ -21,7 +21,7 @@ from ingest.config.checks import check
 from ingest.config.components import Binding, Lookup
 from ingest.config.model import Component, Configuration
 from ingest.config.nodes import MappingNode, Node, ScalarNode, SequenceNode, locations, plain, text_under
-from ingest.config.options import SecretsOptions, ServiceOptions, SparkOptions, StashOptions
+from ingest.config.options import DumpOptions, SecretsOptions, ServiceOptions, SparkOptions
 from ingest.config.partial import PartialConfig, PartialPipeline, PartialTable
 from ingest.config.pipelines import Pipelines
 from ingest.config.problems import Kind, Report, Severity, listed, report_of
@@ -45,7 +45,7 @@ TOP_KEYS = {
     "local_dir": "Folder on this machine for what a driver elsewhere does not need, such as the control token; only if "
     "`state_dir` is in HDFS; default: ./data/state.",
     "service": "The process: HTTP endpoint, log, shutdown, duties.",
-    "stash": "Dumps of tables: where, of which tables and when.",
+    "dump": "Dumps of tables: where, of which tables and when.",
     "spark": "Spark settings.",
     "stores": "Name -> store.",
     "tables": "Name -> desired definition of a table.",
@@ -148,7 +148,7 @@ class _Binder:
             plugins=plugins,
             service=self._partial_config.service,
             spark=self._partial_config.spark,
-            stash=self._partial_config.stash,
+            dump=self._partial_config.dump,
             stores=self._partial_config.stores,
             tables=resolved.tables,
             pipelines=resolved.pipelines,
@@ -261,10 +261,10 @@ class _Binder:
         if isinstance(service, ServiceOptions):
             self._partial_config.service = service
             self._partial_config.service_places = locations(self._root.entries["service"])
-        stash = self._section("stash", StashOptions)
-        if isinstance(stash, StashOptions):
-            self._partial_config.stash = stash
-            self._partial_config.stash_places = locations(self._root.entries["stash"])
+        dump = self._section("dump", DumpOptions)
+        if isinstance(dump, DumpOptions):
+            self._partial_config.dump = dump
+            self._partial_config.dump_places = locations(self._root.entries["dump"])
         if isinstance(spark, SparkOptions):
             self._partial_config.spark = spark
             self._partial_config.spark_places = locations(self._root.entries["spark"])

@@ -13,6 +13,7 @@ from ingest.api.buckets import buckets_warning
 from ingest.config.body_tables import check_bodies
 from ingest.config.components import Binding
 from ingest.config.conversions import check_conversions
+from ingest.config.dump import check_dump
 from ingest.config.feeds import check_feeds
 from ingest.config.model import Component, names_of
 from ingest.config.names import check_names
@@ -21,7 +22,6 @@ from ingest.config.options import DeadLetterTopic
 from ingest.config.partial import PartialConfig, PartialPipeline, PartialTable
 from ingest.config.problems import Kind, Place, Severity, listed
 from ingest.config.rowkeys import check_row_keys
-from ingest.config.stash import check_stash
 from ingest.config.targets import check_family_rules, check_table
 from ingest.config.updates import check_updates
 from ingest.expressions import Condition
@@ -44,7 +44,7 @@ def check(partial_config: PartialConfig, binding: Binding) -> None:
         _check_buckets(table, binding)
     check_updates(partial_config, binding)
     check_bodies(partial_config, binding)
-    check_stash(partial_config, binding)
+    check_dump(partial_config, binding)
     check_feeds(partial_config, binding)
     for pipeline in partial_config.pipelines.values():
         _check_labels(pipeline, binding)

@@ -10,7 +10,7 @@ from ingest.api import ConfigError, Model, OnError, Settings, SinkSettings, Sour
 from ingest.api.feeds import feed_table_spec
 from ingest.api.notation import to_notation
 from ingest.config.nodes import NodePath
-from ingest.config.options import ErrorBudgetOptions, ReplayOptions, ServiceOptions, SparkOptions, StashOptions
+from ingest.config.options import DumpOptions, ErrorBudgetOptions, ReplayOptions, ServiceOptions, SparkOptions
 from ingest.config.problems import Place, Report
 from ingest.config.tables import TableOptions
 from ingest.config.test_cases import Expect
@@ -176,7 +176,7 @@ class Configuration:
         path: as passed to `load`; `<stdin>` for stdin.
         local_dir: folder on this machine: of all state, or with `state_url` of what belongs to this machine.
         state_url: URL in HDFS of the state that a driver on another machine needs; None if it is in `local_dir`.
-        stash: dumps of tables; None if the file declares none.
+        dump: dumps of tables; None if the file declares none.
         report: warnings; a configuration with errors is never built.
         masks: masks every secret that was read.
         effective: plain data after includes and expansion, secrets masked.
@@ -193,7 +193,7 @@ class Configuration:
     pipelines: dict[str, Pipeline]
     tests: tuple[TestCase, ...]
     state_url: str | None = None
-    stash: StashOptions | None = None
+    dump: DumpOptions | None = None
     report: Report = field(default_factory=Report, repr=False, compare=False)
     masks: Masks = field(default_factory=Masks, repr=False, compare=False)
     effective: dict[str, object] = field(default_factory=dict, repr=False, compare=False)

@@ -168,8 +168,8 @@ class ServiceOptions(Model):
     duties: DutyOptions = option("Batch jobs beside the pipelines.", default={}, example={"tasks": 2})
 
 
-class StashOptions(Model):
-    """Dumps of tables, which `ingest stash run` makes, and the service once a day."""
+class DumpOptions(Model):
+    """Dumps of tables, which `ingest dump run` makes, and the service once a day."""
 
     root: str = option(
         "Folder of the dumps: a path of this machine, or a URL such as `webhdfs://HOST:PORT/FOLDER` or "
@@ -222,7 +222,7 @@ class StashOptions(Model):
         return tables
 
     @model_validator(mode="after")
-    def _columns_are_of_parquet(self) -> "StashOptions":
+    def _columns_are_of_parquet(self) -> "DumpOptions":
         if self.columns and self.format != "parquet":
             raise PydanticCustomError(
                 "conflict", "columns need `format: parquet`: lines of JSON have all cells", {"option": "columns"}

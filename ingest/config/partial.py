@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from ingest.api import Model, Settings, SinkSettings, SourceSettings, StoreSettings
 from ingest.config.model import Component, Locations
 from ingest.config.nodes import MappingNode, Node, ScalarNode
-from ingest.config.options import PipelineOptions, ServiceOptions, SparkOptions, StashOptions
+from ingest.config.options import DumpOptions, PipelineOptions, ServiceOptions, SparkOptions
 from ingest.config.problems import Place
 from ingest.config.tables import TableOptions
 from ingest.config.test_cases import CaseOptions
@@ -62,8 +62,8 @@ class PartialConfig:
     state_place: Place | None = None
     service: ServiceOptions = field(default_factory=ServiceOptions)
     service_places: Locations = field(default_factory=dict)
-    stash: StashOptions | None = None
-    stash_places: Locations = field(default_factory=dict)
+    dump: DumpOptions | None = None
+    dump_places: Locations = field(default_factory=dict)
     spark: SparkOptions = field(default_factory=SparkOptions)
     spark_places: Locations = field(default_factory=dict)
     store_names: dict[str, Node] = field(default_factory=dict)

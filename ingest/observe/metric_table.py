@@ -218,30 +218,28 @@ METRICS = (
         "How often the service compacts the table, as `compact: {every: …}` of the table.",
         scope=Scope.TABLE,
     ),
-    Metric("ingest_stash_rows_total", Kind.COUNTER, "rows", "Rows in complete dumps.", scope=Scope.TABLE),
+    Metric("ingest_dump_rows_total", Kind.COUNTER, "rows", "Rows in complete dumps.", scope=Scope.TABLE),
+    Metric("ingest_dump_bytes_total", Kind.COUNTER, "bytes", "Size of the files in complete dumps.", scope=Scope.TABLE),
     Metric(
-        "ingest_stash_bytes_total", Kind.COUNTER, "bytes", "Size of the files in complete dumps.", scope=Scope.TABLE
-    ),
-    Metric(
-        "ingest_stash_seconds",
+        "ingest_dump_seconds",
         Kind.GAUGE,
         "seconds",
         "Duration of the last dump that has the table.",
         scope=Scope.TABLE,
     ),
     Metric(
-        "ingest_stash_last_success_timestamp_seconds",
+        "ingest_dump_last_success_timestamp_seconds",
         Kind.GAUGE,
         "seconds",
-        "When the last dump of the table was complete (epoch); with `stash: {at: …}` and no dump yet, the start of the "
+        "When the last dump of the table was complete (epoch); with `dump: {at: …}` and no dump yet, the start of the "
         "service.",
         scope=Scope.TABLE,
     ),
     Metric(
-        "ingest_stash_interval_seconds",
+        "ingest_dump_interval_seconds",
         Kind.GAUGE,
         "seconds",
-        "How often the service dumps the table: once a day with `stash: {at: …}`.",
+        "How often the service dumps the table: once a day with `dump: {at: …}`.",
         scope=Scope.TABLE,
     ),
     Metric(

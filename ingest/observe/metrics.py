@@ -13,7 +13,7 @@ from ingest.observe.health import State
 from ingest.observe.metric import Kind, Metric, Scope, labels_of
 from ingest.observe.metric_table import METRICS
 from ingest.observe.partitions import MAX_PARTITIONS, Partitions
-from ingest.observe.results import ArchiveSize, Compacted, GroupLag, Stashed, Swept
+from ingest.observe.results import ArchiveSize, Compacted, Dumped, GroupLag, Swept
 from ingest.receipt import Counts
 
 MAX_LABEL_VALUES = 50  # reasons or error codes per metric and pipeline; a chain has a handful
@@ -57,7 +57,7 @@ class Metrics:
         self._gauges: dict[str, prometheus.Gauge] = {}
         self._histograms: dict[str, prometheus.Histogram] = {}
         self._compacted: set[str] = set()
-        self._stashed: set[str] = set()
+        self._dumped: set[str] = set()
         self._swept: set[str] = set()
         self._label_values: dict[tuple[str, str], set[str]] = {}
         self._lags: dict[str, Partitions] = {}
@@ -288,16 +288,16 @@ class Metrics:
                     self._compacted.add(table)
                     self._gauges["ingest_compaction_last_end_timestamp_seconds"].labels(table).set(at_s)
 
-    def stashed(self, table: str, result: Stashed) -> None:
+    def dumped(self, table: str, result: Dumped) -> None:
         """Record a complete dump of a table."""
         with self._lock:
-            self._stashed.add(table)
-            self._add("ingest_stash_rows_total", table, result.rows)
-            self._add("ingest_stash_bytes_total", table, result.size_bytes)
-            self._gauges["ingest_stash_seconds"].labels(table).set(result.seconds)
-            self._gauges["ingest_stash_last_success_timestamp_seconds"].labels(table).set(result.end_s)
+            self._dumped.add(table)
+            self._add("ingest_dump_rows_total", table, result.rows)
+            self._add("ingest_dump_bytes_total", table, result.size_bytes)
+            self._gauges["ingest_dump_seconds"].labels(table).set(result.seconds)
+            self._gauges["ingest_dump_last_success_timestamp_seconds"].labels(table).set(result.end_s)
 
-    def stash_scheduled(self, last_s: Mapping[str, float], interval_s: float) -> None:
+    def dump_scheduled(self, last_s: Mapping[str, float], interval_s: float) -> None:
         """
         Set how often the service dumps tables.
 
@@ -307,13 +307,13 @@ class Metrics:
             interval_s: between two dumps.
         """
         with self._lock:
-            gauge = self._gauges["ingest_stash_interval_seconds"]
+            gauge = self._gauges["ingest_dump_interval_seconds"]
             gauge.clear()  # a table that a reload has removed must not keep its last value
             for table, at_s in last_s.items():
                 gauge.labels(table).set(interval_s)
-                if table not in self._stashed:
-                    self._stashed.add(table)
-                    self._gauges["ingest_stash_last_success_timestamp_seconds"].labels(table).set(at_s)
+                if table not in self._dumped:
+                    self._dumped.add(table)
+                    self._gauges["ingest_dump_last_success_timestamp_seconds"].labels(table).set(at_s)
 
     def feed_groups(self, lags: Mapping[tuple[str, str], GroupLag]) -> None:
         """Set how far all consumer groups have come, by table and group; groups after the first 50 are left out."""

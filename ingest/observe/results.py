@@ -29,7 +29,7 @@ class Compacted(NamedTuple):
     end_s: float
 
 
-class Stashed(NamedTuple):
+class Dumped(NamedTuple):
     """
     What a dump has of a table.
 

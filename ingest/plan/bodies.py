@@ -157,7 +157,7 @@ def dumps_of(configuration: Configuration, table: str) -> Horizon:
         ConfigError: the file system of the root is not installed.
         StoreUnavailableError: it does not answer, or the root may not be read.
     """
-    roots = () if configuration.stash is None else (open_root(configuration.stash.root),)
+    roots = () if configuration.dump is None else (open_root(configuration.dump.root),)
     return Horizon.of_dumps(roots, table)
 
 

@@ -10,11 +10,11 @@ from ingest.api import Model
 from ingest.config import Configuration, Lookup
 from ingest.config.options import (
     DEAD_LETTERS,
+    DumpOptions,
     PipelineOptions,
     SecretsOptions,
     ServiceOptions,
     SparkOptions,
-    StashOptions,
 )
 from ingest.config.tables import TableOptions
 from ingest.config.translate import model_at
@@ -30,8 +30,8 @@ def with_defaults(configuration: Configuration, lookup: Lookup) -> dict[str, obj
         found["local_dir"] = str(configuration.local_dir)
     if "secrets" in found:
         found["secrets"] = _with_defaults(SecretsOptions, found["secrets"])
-    if "stash" in found:
-        found["stash"] = _with_defaults(StashOptions, found["stash"])
+    if "dump" in found:
+        found["dump"] = _with_defaults(DumpOptions, found["dump"])
     for name, model in _SECTIONS.items():
         found[name] = _with_defaults(model, found.get(name))
     found["tables"] = {

@@ -2,10 +2,10 @@
 
 from ingest.api import ConflictError, IngestError
 from sinks.dumps.errors import (
-    StashCorruptError,
-    StashNotAvailableError,
+    DumpCorruptError,
+    DumpNotAvailableError,
+    TableNotDumpedError,
     TableNotInDumpError,
-    TableNotStashedError,
 )
 
 DUMP_CODES: dict[str, tuple[type[IngestError], str]] = {
@@ -13,15 +13,15 @@ DUMP_CODES: dict[str, tuple[type[IngestError], str]] = {
         ConflictError,
         "This process was suspended or cut off from the root of the dumps, and another process has taken its lock.",
     ),
-    "stash_corrupt": (
-        StashCorruptError,
+    "dump_corrupt": (
+        DumpCorruptError,
         "A file of a dump is damaged, or it is not the file that the manifest of the dump describes.",
     ),
-    "stash_not_available": (
-        StashNotAvailableError,
+    "dump_not_available": (
+        DumpNotAvailableError,
         "There is no complete dump below the root, or the named dump is incomplete or has expired.",
     ),
     "table_not_in_dump": (TableNotInDumpError, "The dump does not know the table."),
-    "table_not_stashed": (TableNotStashedError, "The table had no rows when the dump was made."),
+    "table_not_dumped": (TableNotDumpedError, "The table had no rows when the dump was made."),
 }
 """Code -> what raises it, and its meaning."""

@@ -16,12 +16,12 @@ from ingest.api.settings import ByteSize, Duration
 from ingest.config.binder import TOP_KEYS
 from ingest.config.options import (
     DEAD_LETTERS,
+    DumpOptions,
     PipelineOptions,
     SecretsOptions,
     ServiceOptions,
     Share,
     SparkOptions,
-    StashOptions,
 )
 from ingest.config.tables import TableOptions
 from ingest.config.test_cases import CaseOptions
@@ -164,7 +164,7 @@ def configuration_sections() -> list[ConfigurationSection]:
     sections: list[tuple[str, str, type[Model]]] = [
         ("secrets", "`secrets`", SecretsOptions),
         ("service", "`service`", ServiceOptions),
-        ("stash", "`stash`", StashOptions),
+        ("dump", "`dump`", DumpOptions),
         ("spark", "`spark`", SparkOptions),
         ("tables", "`tables`: each table", TableOptions),
         ("pipelines", "`pipelines`: each pipeline, besides `source`, `decorators` and `sinks`", PipelineOptions),

@@ -10,11 +10,11 @@ from ingest.config.binder import STATE_DIR, TOP_KEYS, VERSION
 from ingest.config.components import Lookup
 from ingest.config.options import (
     DEAD_LETTERS,
+    DumpOptions,
     PipelineOptions,
     SecretsOptions,
     ServiceOptions,
     SparkOptions,
-    StashOptions,
 )
 from ingest.config.tables import TableOptions
 from ingest.config.test_cases import CaseOptions
@@ -37,7 +37,7 @@ def json_schema(lookup: Lookup) -> Schema:
     sections: tuple[type[Model], ...] = (
         SecretsOptions,
         ServiceOptions,
-        StashOptions,
+        DumpOptions,
         SparkOptions,
         TableOptions,
         PipelineOptions,
@@ -68,7 +68,7 @@ def json_schema(lookup: Lookup) -> Schema:
         "state_dir": {"type": "string", "default": STATE_DIR},
         "local_dir": {"type": "string", "default": STATE_DIR},
         "service": ref(ServiceOptions),
-        "stash": ref(StashOptions),
+        "dump": ref(DumpOptions),
         "spark": ref(SparkOptions),
         "stores": _each(_named("any_stores")),
         "tables": _each({"anyOf": [ref(TableOptions), {"type": "null"}]}),

@@ -51,7 +51,7 @@ class Pages:
     """
     A WSGI application: `/metrics`, `/livez`, `/readyz`, `/pipelines`, `/pipelines/NAME`, `/reload`, `/reload/ID`,
     `/duties` and `/duties/ID`, and for POST `/pipelines/NAME/pause`, `resume`, `flush` and `replay`,
-    `/tables/NAME/compact`, `rollback`, `sweep` and `shards`, `/stash`, `/duties/ID/cancel`, `/reload` and
+    `/tables/NAME/compact`, `rollback`, `sweep` and `shards`, `/dump`, `/duties/ID/cancel`, `/reload` and
     `/log-level/LEVEL`.
 
     A page is a method from a request and the names in its path to a response, and an entry in the table of routes. If
@@ -98,7 +98,7 @@ class Pages:
                 _route("POST", "/tables/<table>/compact", self._compact),
                 _route("POST", "/tables/<table>/rollback", self._rollback),
                 _route("POST", "/tables/<table>/sweep", self._sweep),
-                _route("POST", "/stash", self._stash),
+                _route("POST", "/dump", self._dump),
                 _route("POST", "/tables/<table>/shards", self._shards),
                 _route("POST", "/duties/<duty>/cancel", self._cancel_duty),
                 _route("POST", "/log-level/<level>", self._log_level),
@@ -222,7 +222,7 @@ class Pages:
     def _sweep(self, _request: Request, table: str) -> Response:
         return self._about_duty(lambda: self._duties.submit(BodySweepDuty(table)), HTTPStatus.ACCEPTED)
 
-    def _stash(self, request: Request) -> Response:
+    def _dump(self, request: Request) -> Response:
         return self._about_duty(
             lambda: self._duties.submit(DumpDuty(DumpRequest.of(request.get_data()))), HTTPStatus.ACCEPTED
         )

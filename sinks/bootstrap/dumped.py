@@ -5,8 +5,8 @@ from types import MappingProxyType
 
 from ingest.api import ConfigError, FamilySpec, IntegrityError, LifecycleError, Row
 from sinks.bootstrap.progress import BootstrapProgress
-from sinks.dumps.errors import TableNotStashedError
-from sinks.dumps.reader import StashReader
+from sinks.dumps.errors import TableNotDumpedError
+from sinks.dumps.reader import DumpReader
 from sinks.dumps.splits import Split
 from sinks.rowkeys.row_format import RowFormat
 
@@ -31,7 +31,7 @@ class DumpTableReader:
         ConfigError: the dump has some columns of the table only, without the times of cells.
     """
 
-    def __init__(self, reader: StashReader, table: str) -> None:
+    def __init__(self, reader: DumpReader, table: str) -> None:
         self._reader = reader
         found = reader.latest()
         self.dump = found.name
@@ -51,7 +51,7 @@ class DumpTableReader:
             self.feed = manifest.feed.get(table)
         try:
             self._splits: list[Split] = reader.splits(table)
-        except TableNotStashedError:
+        except TableNotDumpedError:
             self._splits = []
         self.files = len(self._splits)
 
@@ -60,7 +60,7 @@ class DumpTableReader:
         The rows of a file.
 
         Raises:
-            StashCorruptError: the file is damaged.
+            DumpCorruptError: the file is damaged.
         """
         with self._reader.read(self._splits[file]) as rows:
             for row in rows:

@@ -6,7 +6,7 @@ from typing import Any
 
 from ingest.api import ConfigError, Row, Store
 from sinks.bootstrap.dumped import DumpTableReader, positions_of, require_values
-from sinks.dumps.reader import StashReader
+from sinks.dumps.reader import DumpReader
 from sinks.feed.errors import StreamIdMismatchError, TrimmedError
 from sinks.feed.gaps import GapPolicy
 from sinks.feed.leases import SHARD_END
@@ -38,7 +38,7 @@ class RestartFromDump(GapPolicy):
 
     def __init__(
         self,
-        reader: StashReader,
+        reader: DumpReader,
         table: str,
         stored_key: Callable[[bytes], bytes],
         on_unpinned: Callable[[str], object],
@@ -54,7 +54,7 @@ class RestartFromDump(GapPolicy):
         Check that the newest dump can be used.
 
         Raises:
-            StashNotAvailableError: there is none.
+            DumpNotAvailableError: there is none.
             TableNotInDumpError: it does not know the table.
             ConfigError: it has recorded no positions in the feed of the table.
         """
@@ -108,14 +108,14 @@ def restart_from_dump(
         on_unpinned: called with the reason if a dump cannot be pinned, so that it may expire while it is read.
 
     Raises:
-        StashNotAvailableError: there is no complete dump.
+        DumpNotAvailableError: there is no complete dump.
         ConfigError: the table has deferred updates, or the dump has no positions in its feed.
         TableNotInDumpError: the newest dump does not know the table.
     """
     rows = RowFormat.recorded(store, table)
     require_values(table, rows, hint="use --on-trimmed fail or skip")
     distribution = Distribution.of(rows.buckets)
-    with StashReader(root) as reader:
+    with DumpReader(root) as reader:
         stored_key = bytes if distribution is None else distribution.stored
         policy = RestartFromDump(reader, table, stored_key, on_unpinned)
         policy.check()

@@ -135,7 +135,7 @@ class Bootstrap:
             ConfigError: the source has deferred updates, and there is a feed.
             TrimmedError: changes since the dump, or since the last run, have expired.
             IntegrityError: the table has lost the rows that were loaded.
-            StashCorruptError: a file of the dump is damaged.
+            DumpCorruptError: a file of the dump is damaged.
             StoreError: a store is unavailable; run it again.
         """
         self._begin()

@@ -6,10 +6,10 @@ from enum import StrEnum
 from heapq import heappop, heappush
 from typing import NamedTuple
 
-from sinks.dumps.errors import StashCorruptError, TableNotStashedError
+from sinks.dumps.errors import DumpCorruptError, TableNotDumpedError
 from sinks.dumps.listing import Dump, DumpFile
 from sinks.dumps.reading import refuse_bad, rows_of
-from sinks.dumps.rows import StashRow
+from sinks.dumps.rows import DumpRow
 from sinks.dumps.splits import Split
 from sinks.files.root import root_errors
 from sinks.scanning.paired_rows import paired
@@ -34,8 +34,8 @@ class RowDifference(NamedTuple):
     """
 
     kind: Difference
-    before: StashRow | None
-    after: StashRow | None
+    before: DumpRow | None
+    after: DumpRow | None
 
     @property
     def key(self) -> bytes:
@@ -53,43 +53,43 @@ def diff_table(before: Dump, after: Dump, table: str) -> Generator[RowDifference
 
     Raises:
         TableNotInDumpError: a dump does not know the table.
-        StashCorruptError: a file is damaged.
+        DumpCorruptError: a file is damaged.
     """
     with ExitStack() as opened:
         old, new = (opened.enter_context(closing(rows_in_order(dump, table))) for dump in (before, after))
         yield from _differences(old, new)
 
 
-def rows_in_order(dump: Dump, table: str) -> Generator[StashRow]:
+def rows_in_order(dump: Dump, table: str) -> Generator[DumpRow]:
     """
     All rows of a table in the order of their keys, also if its files overlap; none if the table had no rows.
 
     Raises:
         TableNotInDumpError: the dump does not know the table.
-        StashCorruptError: a file is damaged, or its rows are not in this order.
+        DumpCorruptError: a file is damaged, or its rows are not in this order.
     """
     with root_errors(dump.root):
         try:
             files = dump.files(table)
-        except TableNotStashedError:
+        except TableNotDumpedError:
             return
     last = None
     with ExitStack() as opened, closing(_merged(dump, table, files, opened)) as rows:
         for row in rows:
             if last is not None and row.key <= last:
-                raise StashCorruptError(f"{dump.name}/{files[0].path}", f'the rows of "{table}" are not in order')
+                raise DumpCorruptError(f"{dump.name}/{files[0].path}", f'the rows of "{table}" are not in order')
             last = row.key
             yield row
 
 
-def _merged(dump: Dump, table: str, files: list[DumpFile], opened: ExitStack) -> Generator[StashRow]:
+def _merged(dump: Dump, table: str, files: list[DumpFile], opened: ExitStack) -> Generator[DumpRow]:
     """
     The rows of files that may overlap, as those of the buckets of a salted table do, merged by their keys.
 
     A file is opened when its first row may be the next one, so only files that overlap are open at a time.
     """
     waiting = sorted(files, key=_first_row, reverse=True)
-    heads: list[tuple[bytes, int, StashRow, Generator[StashRow]]] = []
+    heads: list[tuple[bytes, int, DumpRow, Generator[DumpRow]]] = []
     while waiting or heads:
         while waiting and (not heads or _first_row(waiting[-1]) <= heads[0][0]):
             file = waiting.pop()
@@ -102,9 +102,7 @@ def _merged(dump: Dump, table: str, files: list[DumpFile], opened: ExitStack) ->
             _push(heads, rows, number)
 
 
-def _push(
-    heads: list[tuple[bytes, int, StashRow, Generator[StashRow]]], rows: Generator[StashRow], number: int
-) -> None:
+def _push(heads: list[tuple[bytes, int, DumpRow, Generator[DumpRow]]], rows: Generator[DumpRow], number: int) -> None:
     row = next(rows, None)
     if row is not None:
         heappush(heads, (row.key, number, row, rows))  # the number is unique, so no rows are compared
@@ -115,7 +113,7 @@ def _first_row(file: DumpFile) -> bytes:
     return b"" if file.described is None else file.described.first_row
 
 
-def _differences(old: Iterator[StashRow], new: Iterator[StashRow]) -> Generator[RowDifference]:
+def _differences(old: Iterator[DumpRow], new: Iterator[DumpRow]) -> Generator[RowDifference]:
     for before, after in paired(old, new):
         if after is None:
             yield RowDifference(Difference.REMOVED, before, None)

@@ -3,16 +3,16 @@
 from ingest.api import IntegrityError, NotFoundError
 
 
-class StashNotAvailableError(NotFoundError):
+class DumpNotAvailableError(NotFoundError):
     """There is no complete dump, or the named dump is not complete or not there."""
 
-    code = "stash_not_available"
+    code = "dump_not_available"
 
 
-class TableNotStashedError(NotFoundError):
+class TableNotDumpedError(NotFoundError):
     """The table exists and had no rows when the dump was made, so the dump has no files of it."""
 
-    code = "table_not_stashed"
+    code = "table_not_dumped"
 
 
 class TableNotInDumpError(NotFoundError):
@@ -21,7 +21,7 @@ class TableNotInDumpError(NotFoundError):
     code = "table_not_in_dump"
 
 
-class StashCorruptError(IntegrityError):
+class DumpCorruptError(IntegrityError):
     """
     A file of a dump is damaged, or it is not the file that the manifest describes.
 
@@ -31,7 +31,7 @@ class StashCorruptError(IntegrityError):
         line: number of the damaged line, from 1; None if the damage is not within a line.
     """
 
-    code = "stash_corrupt"
+    code = "dump_corrupt"
 
     def __init__(
         self, file: str, reason: str, *, offset: int | None = None, line: int | None = None, hint: str | None = None
@@ -48,8 +48,8 @@ class StashCorruptError(IntegrityError):
         return _rebuilt, (self.message, self.hint, self.file, self.offset, self.line)
 
 
-def _rebuilt(message: str, hint: str | None, file: str, offset: int | None, line: int | None) -> StashCorruptError:
+def _rebuilt(message: str, hint: str | None, file: str, offset: int | None, line: int | None) -> DumpCorruptError:
     """The error in another process: an exception with keyword arguments cannot be pickled by itself."""
-    error = StashCorruptError(file, "", offset=offset, line=line, hint=hint)
+    error = DumpCorruptError(file, "", offset=offset, line=line, hint=hint)
     error.message, error.args = message, (message,)
     return error

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from sinks.dumps.errors import StashCorruptError
+from sinks.dumps.errors import DumpCorruptError
 from sinks.dumps.layout import MANIFEST, PLAN, dump_time, id_of_run
 from sinks.dumps.listing import dump_folders
 from sinks.dumps.manifest import Manifest
@@ -74,7 +74,7 @@ def _start_with_pointers(root: Root, folder: str, table: str) -> int | None:
         return None  # before its plan is written, of another product, or removed meanwhile
     try:
         manifest = Manifest.from_bytes(content, folder)
-    except StashCorruptError:
+    except DumpCorruptError:
         return dump_time(folder) or 0
     dumped = manifest.tables.get(table)
     return None if dumped is None or not dumped.files or dumped.has_values else manifest.start_ms

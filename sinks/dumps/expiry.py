@@ -17,7 +17,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from ingest import failpoint
-from sinks.dumps.errors import StashCorruptError
+from sinks.dumps.errors import DumpCorruptError
 from sinks.dumps.layout import (
     HIDDEN,
     KEEP,
@@ -265,7 +265,7 @@ def _dumps(root: Root) -> _Dumps:
     for name in dump_names(root):
         try:
             dump = complete_dump(root, name)
-        except StashCorruptError:
+        except DumpCorruptError:
             dump = None
         if dump is not None:
             (found.complete if dump.manifest is not None else found.foreign).append(name)

@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Generator, Iterable, Iterator
 from typing import BinaryIO
 
-from sinks.dumps.errors import StashCorruptError
+from sinks.dumps.errors import DumpCorruptError
 from sinks.dumps.layout import FileFormat
 
 _CHUNK_BYTES = 1 << 16
@@ -43,7 +43,7 @@ def read_lines(file: BinaryIO, name: str, file_format: FileFormat) -> Generator[
         file_format: GZIP or ZSTD.
 
     Raises:
-        StashCorruptError: the file ends within a compressed part, or is not compressed in this way; the lines before
+        DumpCorruptError: the file ends within a compressed part, or is not compressed in this way; the lines before
             that come first.
     """
     chunks = _unzipped(file, name) if file_format is FileFormat.GZIP else _decompressed(file, name)
@@ -107,9 +107,9 @@ def _unzipped(file: BinaryIO, name: str) -> Iterator[bytes]:
             try:
                 yield member.decompress(data)
             except zlib.error as error:
-                raise StashCorruptError(name, f"it is no gzip: {error}", offset=offset - len(data)) from error
+                raise DumpCorruptError(name, f"it is no gzip: {error}", offset=offset - len(data)) from error
             data = member.unused_data
             if member.eof:
                 member = None
     if member is not None:
-        raise StashCorruptError(name, "the file ends within a gzip member", offset=offset)
+        raise DumpCorruptError(name, "the file ends within a gzip member", offset=offset)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from sinks.dumps.errors import StashCorruptError, StashNotAvailableError, TableNotInDumpError, TableNotStashedError
+from sinks.dumps.errors import DumpCorruptError, DumpNotAvailableError, TableNotDumpedError, TableNotInDumpError
 from sinks.dumps.layout import (
     LATEST,
     MANIFEST,
@@ -74,7 +74,7 @@ class Dump:
         The files of a table, in the order of the ranges of its stored row keys; those of EmoDB by name.
 
         Raises:
-            TableNotStashedError: the table had no rows.
+            TableNotDumpedError: the table had no rows.
             TableNotInDumpError: the dump does not know the table.
         """
         if self.manifest is not None:
@@ -82,7 +82,7 @@ class Dump:
             if known is None:
                 raise self._unknown(table)
             if not known.files:
-                raise TableNotStashedError(f'table "{table}" had no rows in the dump "{self.name}"')
+                raise TableNotDumpedError(f'table "{table}" had no rows in the dump "{self.name}"')
             return [DumpFile(file.path, file.size_bytes, self.manifest.file_format, file) for file in known.files]
         folder = encoded_table(table)
         try:
@@ -95,7 +95,7 @@ class Dump:
     def _unknown(self, table: str) -> TableNotInDumpError:
         return TableNotInDumpError(
             f'the dump "{self.name}" has no table "{table}"',
-            hint="'ingest stash tables' lists its tables; with 'stash bootstrap', --table NAME is its name in the dump",
+            hint="'ingest dump tables' lists its tables; with 'dump bootstrap', --table NAME is its name in the dump",
         )
 
 
@@ -154,7 +154,7 @@ def complete_dump(root: Root, name: str) -> Dump | None:
     A dump, if it is complete.
 
     Raises:
-        StashCorruptError: `_SUCCESS` or the manifest cannot be read.
+        DumpCorruptError: `_SUCCESS` or the manifest cannot be read.
     """
     if dump_time(name) is None:
         return None
@@ -193,14 +193,14 @@ def newest_dump(root: Root, on_unreadable: Callable[[str], None] = lambda _reaso
     The newest complete dump, whatever `_LATEST` says.
 
     Raises:
-        StashNotAvailableError: there is none.
+        DumpNotAvailableError: there is none.
     """
     for name in reversed(dump_names(root)):
         dump = readable_dump(root, name, on_unreadable)
         if dump is not None:
             return dump
-    raise StashNotAvailableError(
-        f'there is no complete dump in "{root}"', hint="make one with 'ingest stash run', or correct the root"
+    raise DumpNotAvailableError(
+        f'there is no complete dump in "{root}"', hint="make one with 'ingest dump run', or correct the root"
     )
 
 
@@ -218,6 +218,6 @@ def readable_dump(root: Root, name: str, on_unreadable: Callable[[str], None] = 
     """A dump, if it is complete and its `_SUCCESS` and manifest can be read; else the reason is reported."""
     try:
         return complete_dump(root, name)
-    except StashCorruptError as error:
+    except DumpCorruptError as error:
         on_unreadable(error.message)
         return None

@@ -35,7 +35,7 @@ class Holder(NamedTuple):
 
     Attributes:
         id: unique to this acquisition.
-        owner: what it does, as in "stash run 7f3a".
+        owner: what it does, as in "dump run 7f3a".
         heartbeat_ms: time of its last heartbeat, ms since the epoch.
     """
 
@@ -143,7 +143,7 @@ class RootLock:
                 except IngestError:
                     continue  # no answer: the next heartbeat may succeed
 
-        thread = threading.Thread(target=beat, name="stash-lock", daemon=True)
+        thread = threading.Thread(target=beat, name="dump-lock", daemon=True)
         thread.start()
         try:
             yield

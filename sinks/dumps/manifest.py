@@ -9,7 +9,7 @@ import orjson
 from ingest.api import FamilySpec, IngestError
 from ingest.api.notation import from_notation, to_notation
 from ingest.formats.times import iso_milliseconds, moment
-from sinks.dumps.errors import StashCorruptError
+from sinks.dumps.errors import DumpCorruptError
 from sinks.dumps.layout import MANIFEST, SUCCESS, FileFormat, second_of
 
 FORMAT = 1
@@ -140,7 +140,7 @@ class Manifest:
         The inverse of `to_bytes`.
 
         Raises:
-            StashCorruptError: it is none, or a later version has written it.
+            DumpCorruptError: it is none, or a later version has written it.
         """
         try:
             found = orjson.loads(content)
@@ -157,11 +157,11 @@ class Manifest:
                 software=found["software"],
             )
         except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise StashCorruptError(f"{dump}/{MANIFEST}", f"it is no manifest: {error!r}") from error
-        except StashCorruptError:
+            raise DumpCorruptError(f"{dump}/{MANIFEST}", f"it is no manifest: {error!r}") from error
+        except DumpCorruptError:
             raise
         except IngestError as error:
-            raise StashCorruptError(f"{dump}/{MANIFEST}", f"it is no manifest: {error.message}") from error
+            raise DumpCorruptError(f"{dump}/{MANIFEST}", f"it is no manifest: {error.message}") from error
 
 
 class Success(NamedTuple):
@@ -188,18 +188,18 @@ class Success(NamedTuple):
         The inverse of `to_bytes`; EmoDB's times may have milliseconds.
 
         Raises:
-            StashCorruptError: it has not three lines, or the first two are no times.
+            DumpCorruptError: it has not three lines, or the first two are no times.
         """
         try:
             start, end, run_id = content.decode().splitlines()
             return cls(iso_milliseconds(start.encode()), iso_milliseconds(end.encode()), run_id)
         except ValueError as error:
-            raise StashCorruptError(f"{dump}/{SUCCESS}", f"it is not start, end and id: {error}") from error
+            raise DumpCorruptError(f"{dump}/{SUCCESS}", f"it is not start, end and id: {error}") from error
 
 
 def _check_format(found: object, dump: str) -> None:
     if found != FORMAT:
-        raise StashCorruptError(
+        raise DumpCorruptError(
             f"{dump}/{MANIFEST}",
             f"its format is {found}, and this version knows only {FORMAT}",
             hint="use the version that wrote it, or a later one",

@@ -17,8 +17,8 @@ import pyarrow.parquet as pq
 from ingest.api import Cell, ConfigError, DecodeError
 from ingest.api.notation import shown, to_notation
 from ingest.formats.cell_types import CODECS, CellType
-from sinks.dumps.errors import StashCorruptError
-from sinks.dumps.rows import StashRow, column_of, shown_column
+from sinks.dumps.errors import DumpCorruptError
+from sinks.dumps.rows import DumpRow, column_of, shown_column
 
 ROW, CELLS = "row", "cells"
 _ROWS = 4_096  # of a row group; the rows in memory
@@ -90,7 +90,7 @@ def columns_of(columns: Mapping[str, str] | None) -> list[ParquetColumn] | None:
     return None if columns is None else [ParquetColumn.of_text(*each) for each in columns.items()]
 
 
-def write_rows(file: BinaryIO, rows: Iterable[StashRow], columns: Mapping[str, str] | None = None) -> None:
+def write_rows(file: BinaryIO, rows: Iterable[DumpRow], columns: Mapping[str, str] | None = None) -> None:
     """
     Write rows to a file; memory is bounded by a row group.
 
@@ -111,16 +111,16 @@ def write_rows(file: BinaryIO, rows: Iterable[StashRow], columns: Mapping[str, s
             writer.write_table(batch)
 
 
-def read_rows(file: BinaryIO, name: str, table: str) -> Generator[StashRow]:
+def read_rows(file: BinaryIO, name: str, table: str) -> Generator[DumpRow]:
     """
     The rows of a file with all cells.
 
     Raises:
-        StashCorruptError: the file is damaged, or it has declared columns.
+        DumpCorruptError: the file is damaged, or it has declared columns.
     """
     for batch in _batches(file, name):
         if batch.schema.names != _ALL_CELLS.names:
-            raise StashCorruptError(
+            raise DumpCorruptError(
                 name, "it has declared columns and not all cells", hint="read its documents, or a dump of all cells"
             )
         yield from _rows_of(batch, table)
@@ -131,7 +131,7 @@ def read_documents(file: BinaryIO, name: str, table: str) -> Generator[Mapping[s
     The rows of a file as JSON objects: as lines of JSON have them, or `row` and the declared columns.
 
     Raises:
-        StashCorruptError: the file is damaged.
+        DumpCorruptError: the file is damaged.
     """
     for batch in _batches(file, name):
         if batch.schema.names == _ALL_CELLS.names:
@@ -142,9 +142,9 @@ def read_documents(file: BinaryIO, name: str, table: str) -> Generator[Mapping[s
                 yield {**values, ROW: to_notation(values[ROW])}
 
 
-def _rows_of(batch: pa.RecordBatch, table: str) -> Generator[StashRow]:
+def _rows_of(batch: pa.RecordBatch, table: str) -> Generator[DumpRow]:
     for key, cells in zip(batch[ROW].to_pylist(), batch[CELLS].to_pylist(), strict=True):
-        yield StashRow(key, table, tuple(sorted(_cell(cell) for cell in cells)))
+        yield DumpRow(key, table, tuple(sorted(_cell(cell) for cell in cells)))
 
 
 def _batches(file: BinaryIO, name: str) -> Generator[pa.RecordBatch]:
@@ -154,11 +154,11 @@ def _batches(file: BinaryIO, name: str) -> Generator[pa.RecordBatch]:
     except (pa.ArrowException, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
-        raise StashCorruptError(name, f"it is no Parquet file: {error}") from error
+        raise DumpCorruptError(name, f"it is no Parquet file: {error}") from error
 
 
-def _groups(rows: Iterable[StashRow]) -> Generator[list[StashRow]]:
-    group: list[StashRow] = []
+def _groups(rows: Iterable[DumpRow]) -> Generator[list[DumpRow]]:
+    group: list[DumpRow] = []
     size = 0
     for row in rows:
         group.append(row)
@@ -170,7 +170,7 @@ def _groups(rows: Iterable[StashRow]) -> Generator[list[StashRow]]:
         yield group
 
 
-def _all_cells(group: list[StashRow]) -> pa.Table:
+def _all_cells(group: list[DumpRow]) -> pa.Table:
     names: dict[tuple[bytes, bytes], str] = {}  # few, and each of many cells
     columns: list[str] = []
     cells = [cell for row in group for cell in row.cells]
@@ -196,7 +196,7 @@ def _declared_schema(columns: list[ParquetColumn]) -> pa.Schema:
     return pa.schema([_KEY, *(pa.field(column.name, _TYPES[column.cell_type]) for column in columns)])
 
 
-def _declared(group: list[StashRow], columns: list[ParquetColumn], schema: pa.Schema) -> pa.Table:
+def _declared(group: list[DumpRow], columns: list[ParquetColumn], schema: pa.Schema) -> pa.Table:
     found = [{cell.family + b":" + cell.qualifier: cell.value for cell in row.cells} for row in group]
     content: dict[str, list[object]] = {ROW: [row.key for row in group]}
     for column in columns:
@@ -206,7 +206,7 @@ def _declared(group: list[StashRow], columns: list[ParquetColumn], schema: pa.Sc
     return pa.table(content, schema=schema)
 
 
-def _value(row: StashRow, column: ParquetColumn, value: bytes | None) -> object:
+def _value(row: DumpRow, column: ParquetColumn, value: bytes | None) -> object:
     if value is None:
         return None
     try:

@@ -9,7 +9,7 @@ import orjson
 from ingest.api import ConfigError, NotFoundError
 from ingest.durable.lock import this_process
 from ingest.formats.times import iso_milliseconds, moment
-from sinks.dumps.errors import StashNotAvailableError
+from sinks.dumps.errors import DumpNotAvailableError
 from sinks.dumps.layout import PINS
 from sinks.dumps.listing import complete_dump
 from sinks.files.root import Root
@@ -59,7 +59,7 @@ def create_pin(root: Root, dump: str, now_ms: int, *, owner: str = "", ttl_ms: i
         ttl_ms: how long it is valid.
 
     Raises:
-        StashNotAvailableError: the dump is not complete, or has expired in the meantime.
+        DumpNotAvailableError: the dump is not complete, or has expired in the meantime.
         ConfigError: the time is not positive.
         OSError: of the file system.
     """
@@ -70,8 +70,8 @@ def create_pin(root: Root, dump: str, now_ms: int, *, owner: str = "", ttl_ms: i
     # the expiry reads the pins again after it has removed `_SUCCESS`, so one of the two sees the other
     if complete_dump(root, dump) is None:
         root.remove_file(pin.path)
-        raise StashNotAvailableError(
-            f'there is no complete dump "{dump}" in "{root}"', hint="'ingest stash ls' lists them"
+        raise DumpNotAvailableError(
+            f'there is no complete dump "{dump}" in "{root}"', hint="'ingest dump ls' lists them"
         )
     return pin
 
@@ -85,7 +85,7 @@ def remove_pin(root: Root, pin_id: str) -> None:
         OSError: of the file system.
     """
     if not pin_id.isalnum() or not root.exists(f"{PINS}/{pin_id}{_SUFFIX}"):
-        raise NotFoundError(f'there is no pin "{pin_id}" in "{root}"', hint="'ingest stash ls' lists the pins")
+        raise NotFoundError(f'there is no pin "{pin_id}" in "{root}"', hint="'ingest dump ls' lists the pins")
     root.remove_file(f"{PINS}/{pin_id}{_SUFFIX}")
 
 

@@ -9,7 +9,7 @@ from typing import Self, TypeVar
 from ingest.api import StoreUnavailableError
 from ingest.clock import now_ms
 from ingest.formats.times import moment_of
-from sinks.dumps.errors import StashNotAvailableError
+from sinks.dumps.errors import DumpNotAvailableError
 from sinks.dumps.layout import dump_name, dump_time
 from sinks.dumps.listing import (
     Dump,
@@ -21,8 +21,8 @@ from sinks.dumps.listing import (
     readable_dump,
 )
 from sinks.dumps.pins import DEFAULT_TTL_MS, Pin, create_pin
-from sinks.dumps.reading import Document, OnBad, StashIterator, documents_of, rows_of
-from sinks.dumps.rows import StashRow
+from sinks.dumps.reading import Document, DumpIterator, OnBad, documents_of, rows_of
+from sinks.dumps.rows import DumpRow
 from sinks.dumps.splits import Split
 from sinks.files.root import Root, open_root, root_errors
 
@@ -42,7 +42,7 @@ class _Locked:
     pin: Pin | None
 
 
-class StashReader:
+class DumpReader:
     """
     Reads the dumps of a root.
 
@@ -82,7 +82,7 @@ class StashReader:
         The newest complete dump, or the one to which the reader is locked.
 
         Raises:
-            StashNotAvailableError: there is none.
+            DumpNotAvailableError: there is none.
         """
         if self._locked is not None:
             self._renew(self._locked)
@@ -117,7 +117,7 @@ class StashReader:
                 dump without a pin, so that it may expire meanwhile. None raises the error.
 
         Raises:
-            StashNotAvailableError: there is no such complete dump.
+            DumpNotAvailableError: there is no such complete dump.
             ConfigError: it is no time.
             StoreUnavailableError: the root is unavailable, or the pin cannot be written.
         """
@@ -143,9 +143,9 @@ class StashReader:
         pin: bool = True,
         ttl_ms: int = DEFAULT_TTL_MS,
         on_unpinned: Callable[[str], object] | None = None,
-    ) -> "StashReader":
+    ) -> "DumpReader":
         """Another reader, locked to one dump; a context manager. Arguments and errors as of `lock`."""
-        view = StashReader(self._root, clock_ms=self._clock_ms, owner=self._owner)
+        view = DumpReader(self._root, clock_ms=self._clock_ms, owner=self._owner)
         view.lock(at, pin=pin, ttl_ms=ttl_ms, on_unpinned=on_unpinned)
         return view
 
@@ -154,7 +154,7 @@ class StashReader:
         Tables of the dump that have rows, sorted.
 
         Raises:
-            StashNotAvailableError: there is no complete dump.
+            DumpNotAvailableError: there is no complete dump.
         """
         dump = self.latest()
         with root_errors(self._root):
@@ -176,30 +176,30 @@ class StashReader:
         The files of a table, in the order of the ranges of its stored row keys.
 
         Raises:
-            StashNotAvailableError: there is no complete dump.
-            TableNotStashedError: the table had no rows.
+            DumpNotAvailableError: there is no complete dump.
+            TableNotDumpedError: the table had no rows.
             TableNotInDumpError: the dump does not know the table.
         """
         dump = self.latest()
         with root_errors(self._root):
             return [Split(dump.name, table, file.path, file.size_bytes) for file in dump.files(table)]
 
-    def read(self, split: Split | str, *, skip_bad: bool = False) -> StashIterator[StashRow]:
+    def read(self, split: Split | str, *, skip_bad: bool = False) -> DumpIterator[DumpRow]:
         """
         The rows of a split, or of its token; in the order of their row keys.
 
         Args:
             split: of any dump, also of another one than that to which the reader is locked.
-            skip_bad: skip lines that are damaged, and count them in `StashIterator.skipped`.
+            skip_bad: skip lines that are damaged, and count them in `DumpIterator.skipped`.
 
         Raises:
-            StashNotAvailableError: the dump has expired.
-            StashCorruptError: the file is damaged; the rows before the damage come first.
+            DumpNotAvailableError: the dump has expired.
+            DumpCorruptError: the file is damaged; the rows before the damage come first.
             ConfigError: the token is damaged.
         """
         return self._read([_split(split)], rows_of, skip_bad=skip_bad)
 
-    def scan(self, table: str, *, skip_bad: bool = False) -> StashIterator[StashRow]:
+    def scan(self, table: str, *, skip_bad: bool = False) -> DumpIterator[DumpRow]:
         """
         All rows of a table in one dump, also if there is a newer one meanwhile.
 
@@ -210,7 +210,7 @@ class StashReader:
         """
         return self._read(self.splits(table), rows_of, skip_bad=skip_bad)
 
-    def documents(self, *splits: Split | str, skip_bad: bool = False) -> StashIterator[Document]:
+    def documents(self, *splits: Split | str, skip_bad: bool = False) -> DumpIterator[Document]:
         """The JSON objects of splits or their tokens as they are; also those of EmoDB. Errors as of `read`."""
         return self._read(list(map(_split, splits)), documents_of, skip_bad=skip_bad)
 
@@ -222,7 +222,7 @@ class StashReader:
 
     def _read(
         self, splits: list[Split], read: "Callable[[Root, Split, OnBad], Generator[T]]", *, skip_bad: bool
-    ) -> StashIterator[T]:
+    ) -> DumpIterator[T]:
         def make(on_bad: OnBad) -> Generator[T]:
             for split in splits:
                 with closing(read(self._root, split, on_bad)) as items:
@@ -231,13 +231,13 @@ class StashReader:
                             self._renew(self._locked)
                         yield item
 
-        return StashIterator(make, skip_bad=skip_bad)
+        return DumpIterator(make, skip_bad=skip_bad)
 
     def _complete(self, name: str) -> Dump:
         dump = complete_dump(self._root, name)
         if dump is None:
-            raise StashNotAvailableError(
-                f'there is no complete dump "{name}" in "{self._root}"', hint="'ingest stash ls' lists them"
+            raise DumpNotAvailableError(
+                f'there is no complete dump "{name}" in "{self._root}"', hint="'ingest dump ls' lists them"
             )
         return dump
 

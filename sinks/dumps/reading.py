@@ -6,10 +6,10 @@ from contextlib import closing, contextmanager
 from typing import Any, BinaryIO, Generic, Self, TypeVar
 
 from ingest.api import DecodeError
-from sinks.dumps.errors import StashCorruptError, StashNotAvailableError
+from sinks.dumps.errors import DumpCorruptError, DumpNotAvailableError
 from sinks.dumps.layout import FileFormat
 from sinks.dumps.lines import read_lines
-from sinks.dumps.rows import StashRow, document_of
+from sinks.dumps.rows import DumpRow, document_of
 from sinks.dumps.splits import Split
 from sinks.files.root import Root, root_errors
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 Document = Mapping[str, Any]
 
 
-class StashIterator(Iterator[T], Generic[T]):
+class DumpIterator(Iterator[T], Generic[T]):
     """
     What is read from files of a dump; close it, or use it as a context manager, unless it is exhausted.
 
@@ -47,17 +47,17 @@ class StashIterator(Iterator[T], Generic[T]):
     def __exit__(self, *_exception: object) -> None:
         self.close()
 
-    def _bad(self, error: StashCorruptError) -> None:
+    def _bad(self, error: DumpCorruptError) -> None:
         if not self._skip_bad:
             raise error
         self.skipped += 1
 
 
-OnBad = Callable[[StashCorruptError], None]
+OnBad = Callable[[DumpCorruptError], None]
 """Called for each damaged line; raises the error, or returns to skip the line."""
 
 
-def refuse_bad(error: StashCorruptError) -> None:
+def refuse_bad(error: DumpCorruptError) -> None:
     """Raise the error of the first damaged line."""
     raise error
 
@@ -67,8 +67,8 @@ def documents_of(root: Root, split: Split, on_bad: OnBad) -> Generator[Document]
     The JSON objects of a file as they are; those of EmoDB, too. A row of a Parquet file is the object of its line.
 
     Raises:
-        StashNotAvailableError: there is no such file.
-        StashCorruptError: the file is damaged, or its size is not that of the split; the rows before that come first.
+        DumpNotAvailableError: there is no such file.
+        DumpCorruptError: the file is damaged, or its size is not that of the split; the rows before that come first.
     """
     with root_errors(root), _complete(root, split) as file:
         if split.file_format is FileFormat.PARQUET:
@@ -80,13 +80,13 @@ def documents_of(root: Root, split: Split, on_bad: OnBad) -> Generator[Document]
                 yield document
 
 
-def rows_of(root: Root, split: Split, on_bad: OnBad) -> Generator[StashRow]:
+def rows_of(root: Root, split: Split, on_bad: OnBad) -> Generator[DumpRow]:
     """
     The rows of a file.
 
     Raises:
-        StashNotAvailableError: there is no such file.
-        StashCorruptError: the file is damaged, or its size is not that of the split; the rows before that come first.
+        DumpNotAvailableError: there is no such file.
+        DumpCorruptError: the file is damaged, or its size is not that of the split; the rows before that come first.
     """
     with root_errors(root), _complete(root, split) as file:
         if split.file_format is FileFormat.PARQUET:
@@ -96,9 +96,9 @@ def rows_of(root: Root, split: Split, on_bad: OnBad) -> Generator[StashRow]:
             return
         for number, document in _numbered(file, split, on_bad):
             try:
-                row = StashRow.of_document(document)
+                row = DumpRow.of_document(document)
             except DecodeError as error:
-                on_bad(StashCorruptError(_path(split), error.message, line=number))
+                on_bad(DumpCorruptError(_path(split), error.message, line=number))
                 continue
             yield row
 
@@ -108,12 +108,12 @@ def opened(root: Root, split: Split) -> BinaryIO:
     The file of a split, open for reading.
 
     Raises:
-        StashNotAvailableError: there is no such file.
+        DumpNotAvailableError: there is no such file.
     """
     try:
         return root.open(_path(split))
     except FileNotFoundError:
-        raise StashNotAvailableError(
+        raise DumpNotAvailableError(
             f'the dump "{split.dump}" has no file "{split.path}"',
             hint="it may have expired; a locked reader keeps its dump",
         ) from None
@@ -125,14 +125,14 @@ def _complete(root: Root, split: Split) -> Iterator[BinaryIO]:
     The file of a split, for reading to its end.
 
     Raises:
-        StashCorruptError: at the end: the file has another size than the split. A late task has replaced it.
+        DumpCorruptError: at the end: the file has another size than the split. A late task has replaced it.
     """
     with opened(root, split) as file:
         size_bytes = file.seek(0, os.SEEK_END)
         file.seek(0)
         yield file
         if size_bytes != split.size_bytes:
-            raise StashCorruptError(_path(split), f"it has {size_bytes} bytes, but {split.size_bytes} were written")
+            raise DumpCorruptError(_path(split), f"it has {size_bytes} bytes, but {split.size_bytes} were written")
 
 
 def _numbered(file: BinaryIO, split: Split, on_bad: OnBad) -> Generator[tuple[int, Document]]:
@@ -141,7 +141,7 @@ def _numbered(file: BinaryIO, split: Split, on_bad: OnBad) -> Generator[tuple[in
             try:
                 document = document_of(line)
             except DecodeError as error:
-                on_bad(StashCorruptError(_path(split), error.message, line=number))
+                on_bad(DumpCorruptError(_path(split), error.message, line=number))
                 continue
             yield number, document
 

@@ -32,7 +32,7 @@ _moment = lru_cache(maxsize=1_024)(moment)
 _NOT_UTF8 = re.compile("[\udc80-\udcff]")  # bytes that `surrogateescape` could not decode
 
 
-class StashRow(NamedTuple):
+class DumpRow(NamedTuple):
     """
     A row of a dump.
 
@@ -89,7 +89,7 @@ class StashRow(NamedTuple):
         The row of a line that `to_line` wrote, after JSON.
 
         Raises:
-            DecodeError: it is no such row, for example because EmoDB wrote it; `StashReader.documents` reads those.
+            DecodeError: it is no such row, for example because EmoDB wrote it; `DumpReader.documents` reads those.
         """
         try:
             key, table, version = from_notation(document[_ID]), document[_TABLE], document[_VERSION]

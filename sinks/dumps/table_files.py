@@ -10,7 +10,7 @@ from ingest.api import Row
 from sinks.dumps.layout import FileFormat, encoded_table, table_file_name
 from sinks.dumps.lines import write_lines
 from sinks.dumps.manifest import TableFile
-from sinks.dumps.rows import StashRow
+from sinks.dumps.rows import DumpRow
 from sinks.files.root import Root
 
 
@@ -71,8 +71,8 @@ class _Counted:
         self.rows = 0
         self.last_row = b""
 
-    def __iter__(self) -> Iterator[StashRow]:
-        of, table = StashRow.of, self._table
+    def __iter__(self) -> Iterator[DumpRow]:
+        of, table = DumpRow.of, self._table
         for row in self._rows:
             self.rows += 1
             self.last_row = row.key

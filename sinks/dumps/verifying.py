@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ingest.api import IngestError
-from sinks.dumps.errors import StashCorruptError
+from sinks.dumps.errors import DumpCorruptError
 from sinks.dumps.layout import MANIFEST, PLAN, SUCCESS, decoded_table, file_format, part_of, table_file_name
 from sinks.dumps.listing import complete_dump, missing_files
 from sinks.dumps.manifest import Manifest, TableFile
@@ -34,7 +34,7 @@ class Verification(NamedTuple):
     files: int
     rows: int
     size_bytes: int
-    damages: tuple[StashCorruptError, ...]
+    damages: tuple[DumpCorruptError, ...]
 
     @property
     def status(self) -> str:
@@ -60,19 +60,19 @@ def verify_dump(root: Root, name: str, on_file: Callable[[int], object] = lambda
         try:
             missing = _missing(root, name)
             dump = None if missing else complete_dump(root, name)
-        except StashCorruptError as error:
+        except DumpCorruptError as error:
             return Verification(name, "", 0, 0, 0, (error,))
         if dump is None:
             return Verification(name, missing or "the folder changes", 0, 0, 0, ())
         files = [(table, file) for table in dump.tables() for file in dump.files(table)]
         rows = size_bytes = 0
-        damages: list[StashCorruptError] = []
+        damages: list[DumpCorruptError] = []
         for number, (table, file) in enumerate(files, start=1):
             split = Split(name, table, file.path, file.size_bytes)
             try:
                 rows += _check(root, split, file.described, dump.manifest)
                 size_bytes += file.size_bytes
-            except StashCorruptError as error:
+            except DumpCorruptError as error:
                 damages.append(error)
             on_file(number)
         return Verification(name, "", len(files), rows, size_bytes, tuple(damages))
@@ -105,15 +105,15 @@ def _check(root: Root, split: Split, file: TableFile | None, manifest: Manifest 
     Check one file, and return the number of its rows.
 
     Raises:
-        StashCorruptError: it is damaged.
+        DumpCorruptError: it is damaged.
     """
     path = f"{split.dump}/{split.path}"
     if file is not None:
         size_bytes, sha256 = _measured(root, split)
         if size_bytes != file.size_bytes:
-            raise StashCorruptError(path, f"it has {size_bytes} bytes, but {file.size_bytes} were written")
+            raise DumpCorruptError(path, f"it has {size_bytes} bytes, but {file.size_bytes} were written")
         if sha256 != file.sha256:
-            raise StashCorruptError(path, f"its SHA-256 is {sha256}, but {file.sha256} was written")
+            raise DumpCorruptError(path, f"its SHA-256 is {sha256}, but {file.sha256} was written")
     has_columns = manifest is not None and manifest.tables[split.table].columns is not None
     if file is None or has_columns:
         rows = sum(1 for _ in documents_of(root, split, refuse_bad))
@@ -121,9 +121,9 @@ def _check(root: Root, split: Split, file: TableFile | None, manifest: Manifest 
     else:
         rows, first, last = _counted(root, split, path)
     if file is not None and rows != file.rows:
-        raise StashCorruptError(path, f"it has {rows} rows, but {file.rows} were written")
+        raise DumpCorruptError(path, f"it has {rows} rows, but {file.rows} were written")
     if file is not None and first is not None and (first, last) != (file.first_row, file.last_row):
-        raise StashCorruptError(path, "its first or last row key is not that of the manifest")
+        raise DumpCorruptError(path, "its first or last row key is not that of the manifest")
     return rows
 
 
@@ -132,9 +132,9 @@ def _counted(root: Root, split: Split, path: str) -> tuple[int, bytes | None, by
     first = last = None
     for row in rows_of(root, split, refuse_bad):
         if row.table != split.table:
-            raise StashCorruptError(path, f'it has a row of the table "{row.table}"')
+            raise DumpCorruptError(path, f'it has a row of the table "{row.table}"')
         if last is not None and row.key <= last:
-            raise StashCorruptError(path, "its rows are not in the order of their keys")
+            raise DumpCorruptError(path, "its rows are not in the order of their keys")
         rows += 1
         first, last = first if first is not None else row.key, row.key
     return rows, first, last
@@ -148,5 +148,5 @@ def _measured(root: Root, split: Split) -> tuple[int, str]:
                 size_bytes += len(chunk)
                 sha256.update(chunk)
     except IngestError as error:
-        raise StashCorruptError(f"{split.dump}/{split.path}", error.message) from error
+        raise DumpCorruptError(f"{split.dump}/{split.path}", error.message) from error
     return size_bytes, sha256.hexdigest()

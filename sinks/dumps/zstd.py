@@ -6,7 +6,7 @@ from typing import Any, BinaryIO, cast
 
 import pyarrow as pa
 
-from sinks.dumps.errors import StashCorruptError
+from sinks.dumps.errors import DumpCorruptError
 
 _CHUNK_BYTES = 1 << 16
 
@@ -21,7 +21,7 @@ def decompressed(file: BinaryIO, name: str) -> Iterator[bytes]:
     The content of a compressed file, in pieces.
 
     Raises:
-        StashCorruptError: the file ends within a frame, or is not Zstandard.
+        DumpCorruptError: the file ends within a frame, or is not Zstandard.
     """
     with pa.CompressedInputStream(pa.PythonFile(file, mode="r"), "zstd") as content:
         while True:
@@ -30,7 +30,7 @@ def decompressed(file: BinaryIO, name: str) -> Iterator[bytes]:
             except (pa.ArrowException, OSError) as error:
                 if isinstance(error, OSError) and error.errno is not None:
                     raise
-                raise StashCorruptError(name, f"it is no Zstandard: {error}", offset=file.tell()) from error
+                raise DumpCorruptError(name, f"it is no Zstandard: {error}", offset=file.tell()) from error
             if not chunk:
                 return
             yield chunk

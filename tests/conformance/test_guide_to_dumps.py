@@ -6,7 +6,7 @@ import pytest
 
 from ingest.catalog import Catalog
 from ingest.config import load
-from sinks.dumps.rows import StashRow, document_of
+from sinks.dumps.rows import DumpRow, document_of
 from tests.support.environments import ROOT
 
 
@@ -17,7 +17,7 @@ def blocks(guide: str, language: str) -> list[str]:
 
 def test_line_of_a_dump():
     (line,) = blocks("dumps", "json")
-    row = StashRow.of_document(document_of(line.encode()))
+    row = DumpRow.of_document(document_of(line.encode()))
     assert row.to_line() == line.encode()
     assert {cell.timestamp_ms for cell in row.cells} == {1_769_821_920_000, 1_769_821_925_000}
 

@@ -95,7 +95,7 @@ def copies(folder: Path, store: dict[str, Any]) -> Folder:
 def bootstrapped(folder: Folder, service: Service, dumps: Path, table: str, *options: str) -> dict[str, Any]:
     """Run the command; returns its result."""
     feed, to = f"{service.file}:{table}", f"copies:{table}-copy"
-    command = ["stash", "bootstrap", "pipeline.yaml", "--dump", str(dumps), "--feed", feed, "--to", to]
+    command = ["dump", "bootstrap", "pipeline.yaml", "--dump", str(dumps), "--feed", feed, "--to", to]
     found: dict[str, Any] = json.loads(folder(*command, *options, "--output", "json").stdout)
     return found
 
@@ -143,7 +143,7 @@ def test_killed_bootstrap_resumes(tmp_path: Path) -> None:
     stores = {name: {"rocksdb": {"path": str(tmp_path / name)}} for name in ("source", "copies")}
     plain = {"version": 1, "stores": stores, "pipelines": {"orders": pipeline}}
     (tmp_path / "pipeline.yaml").write_text(json.dumps(plain))
-    command = ["stash", "bootstrap", "pipeline.yaml", "--dump", "dumps", "--to", "copies:copy"]
+    command = ["dump", "bootstrap", "pipeline.yaml", "--dump", "dumps", "--to", "copies:copy"]
     command += ["--feed", "pipeline.yaml:orders", "--concurrent", "--output", "json"]
     for number, point in enumerate(["bootstrap_written:1", "bootstrap_saved:2", "bootstrap_written:4"]):
         points = {failpoint.VARIABLE: f"{point}:kill", failpoint.FOLDER_VARIABLE: str(tmp_path / f"points{number}")}
@@ -179,7 +179,7 @@ def test_copy_of_a_table_that_is_written_while_a_region_server_is_killed(
         with events.in_background(), ThreadPoolExecutor(1) as pool:
             rate = str(max(1_000, int(2 * ROWS / DUMP_S)))
             options = ("--root", str(dumps), "--max-rate", rate, "--min-ranges", "64")
-            dump = pool.submit(service.ingest, "stash run", *options, timeout_s=RECOVERY_S + ROWS / 500)
+            dump = pool.submit(service.ingest, "dump run", *options, timeout_s=RECOVERY_S + ROWS / 500)
             assert reached(lambda: any(dumps.glob("_run-*/*/*.json.gz")), RECOVERY_S, 0.1)
             if direction == "from HBase":
                 killed(cluster)

@@ -23,7 +23,7 @@ from ingest import failpoint
 from ingest.api import Row, Scan, Store
 from ingest.api.feeds import feed_table
 from sinks.dumps.layout import LOCK
-from sinks.dumps.reader import StashReader
+from sinks.dumps.reader import DumpReader
 from sinks.feed.changes import Change, ColumnChange
 from sinks.feed.keys import FeedKey
 from sinks.hbase.settings import HBaseSettings
@@ -171,7 +171,7 @@ class Storm:
         is_embedded = "rocksdb" in self._store
         options = ["--root", str(self.dumps), "--min-ranges", "16", *([] if is_embedded else ["--own-process"])]
         before = set(self.dumps.glob("_run-*"))
-        dump = self._started("stash", "run", str(self.service.file), *options)
+        dump = self._started("dump", "run", str(self.service.file), *options)
         assert reached(lambda: set(self.dumps.glob("_run-*")) - before, RECOVERY_S)
         time.sleep(self._chance.uniform(0, 0.5))
         if is_embedded:
@@ -186,14 +186,14 @@ class Storm:
         self.dump()
         self.dump()
         point = next(self._expiry_points)
-        expire = self._started("stash", "expire", str(self.dumps), "--keep", "1s", "--keep-last", "1", point=point)
+        expire = self._started("dump", "expire", str(self.dumps), "--keep", "1s", "--keep-last", "1", point=point)
         if point is None:
             time.sleep(self._chance.uniform(0.3, 0.8))
             self._kill(expire, "expire")
         else:
             assert expire.wait(60) == -signal.SIGKILL
             self.kills["expire"] += 1
-        with StashReader(str(self.dumps)) as reader:
+        with DumpReader(str(self.dumps)) as reader:
             assert reader.dumps()
 
     def _kill_split(self) -> None:
@@ -233,7 +233,7 @@ class Storm:
 
     def dump(self) -> None:
         """A complete dump."""
-        done = self.service.ingest("stash run", "--root", str(self.dumps), "--output", "json", timeout_s=RECOVERY_S)
+        done = self.service.ingest("dump run", "--root", str(self.dumps), "--output", "json", timeout_s=RECOVERY_S)
         assert done.returncode == 0, done.stderr
 
     def _variables(self, point: str | None) -> dict[str, str]:
@@ -358,9 +358,9 @@ def test_no_change_is_lost_or_doubled(
         storm.free_root()
         storm.dump()
         verify = Folder(service.folder)
-        with StashReader(str(storm.dumps)) as reader:
+        with DumpReader(str(storm.dumps)) as reader:
             for dump in reader.dumps():
-                verify("stash", "verify", str(storm.dumps), "--at", dump.name)
+                verify("dump", "verify", str(storm.dumps), "--at", dump.name)
         assert storm.kills.keys() == set(VICTIMS)
         assert min(storm.kills.values()) > 0, storm.kills
         parents = [len(shard["parents"]) for shard in storm.shards()]
@@ -375,5 +375,5 @@ def test_no_change_is_lost_or_doubled(
             sequences = {FeedKey.decoded(row.key).sequence.to_text() for row in opened.scan(feed_table(table), Scan())}
         assert {row: value for row, (_, value) in rows.items()} == events.newest()
         check_consumed(storm, sequences)
-        with StashReader(str(storm.dumps)) as reader, reader.scan(table) as dumped:
+        with DumpReader(str(storm.dumps)) as reader, reader.scan(table) as dumped:
             assert content_of([row.to_row() for row in dumped]) == rows

@@ -8,7 +8,7 @@ from sinks.archive.copying import copy_parts
 from sinks.archive.partition import Partition
 from sinks.archive.rewrite import Rewrite
 from sinks.archive.sink import ArchiveSettings
-from sinks.dumps.reader import StashReader
+from sinks.dumps.reader import DumpReader
 from sinks.files.root import Root, open_root
 from tests.support.archives import DAY_MS, START_S, Stream, event, visible
 from tests.support.dumps import DUMP, make_dump, rows_of
@@ -55,7 +55,7 @@ def test_hdfs_that_is_stopped(hdfs: Hdfs, url: str) -> None:
     assert hdfs.names(root.url.rpartition("/")[2].join("//").rstrip("/")) == [DUMP, "_LATEST"]
     hdfs.kill()
     with pytest.raises(StoreUnavailableError) as away:
-        StashReader(root).latest()
+        DumpReader(root).latest()
     assert away.value.code == "state_unavailable"
     hdfs.start()
-    assert StashReader(root).latest().name == DUMP
+    assert DumpReader(root).latest().name == DUMP

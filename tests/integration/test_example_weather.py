@@ -201,7 +201,7 @@ def test_w12_all_tables_are_read_from_the_pinned_dump(session: SparkSession, tmp
 
 def test_w12_fill_of_a_dump_names_it_and_stores_the_same_cells(example: Example) -> None:
     tables = ("--tables", "measurements,stations")
-    example.ingest("stash", "run", "pipeline.yaml", "--root", "data/dumps", *tables)
+    example.ingest("dump", "run", "pipeline.yaml", "--root", "data/dumps", *tables)
     before = example.filled_cells()
     printed = example.script("fill.py", "--from-dump", "data/dumps")
     (name,) = (path.name for path in (example.ingest.path / "data" / "dumps").iterdir() if path.name[0].isdigit())

@@ -14,7 +14,7 @@ from ingest.api import ConflictError, FamilySpec, Put, StoreUnavailableError, Ta
 from sinks.dumps.layout import LOCK
 from sinks.dumps.lock import STALE_MS, RootLock
 from sinks.dumps.manifest import DumpedTable
-from sinks.dumps.reader import StashReader
+from sinks.dumps.reader import DumpReader
 from sinks.dumps.run import DumpRun
 from sinks.dumps.table_files import write_table_file
 from sinks.files.root import Root, open_root
@@ -125,10 +125,10 @@ def test_dump_is_resumed_after_the_server_was_away(s3: S3, url: str) -> None:
         with pytest.raises(OSError, match="Could not connect to the endpoint URL"):
             add(run, 1)
     with pytest.raises(StoreUnavailableError) as unread:
-        StashReader(url).latest()
+        DumpReader(url).latest()
     assert unread.value.code == "state_unavailable"
     s3.start()
-    assert StashReader(url).latest().name != DUMP
+    assert DumpReader(url).latest().name != DUMP
     with pytest.raises(ConflictError, match="in use by"), DumpRun(root, "again", clock_ms=lambda: START_MS):
         pass
     later_ms = START_MS + STALE_MS + 1
@@ -137,7 +137,7 @@ def test_dump_is_resumed_after_the_server_was_away(s3: S3, url: str) -> None:
         assert list(run.done("t")) == [0]
         add(run, 1)
         run.finish({"t": DumpedTable((), families=FAMILIES)})
-    with StashReader(url) as reader:
+    with DumpReader(url) as reader:
         reader.lock(DUMP)
         with reader.scan("t") as found:
             assert [row.to_row() for row in found] == parts[0] + parts[1]
@@ -145,7 +145,7 @@ def test_dump_is_resumed_after_the_server_was_away(s3: S3, url: str) -> None:
 
 def test_errors_name_the_reason_and_no_secret(s3: S3, tmp_path: Path, url: str) -> None:
     def refused(root: str, code: int, **variables: str) -> str:
-        done = Folder(tmp_path, **variables)("stash", "ls", root, code=code)
+        done = Folder(tmp_path, **variables)("dump", "ls", root, code=code)
         assert SECRET not in done.stdout + done.stderr
         return done.stderr
 
@@ -170,22 +170,22 @@ def test_commands_of_dumps_and_a_bootstrap(url: str, tmp_path: Path) -> None:
         return json.loads(ingest(*arguments, "--output", "json").stdout)
 
     def listed() -> list[str]:
-        lines = ingest("stash", "ls", url, "--output", "json").stdout.splitlines()
+        lines = ingest("dump", "ls", url, "--output", "json").stdout.splitlines()
         return [json.loads(line)["dump"] for line in lines]
 
-    newest = json_of("stash", "run", "pipeline.yaml", "--root", url, "--tables", "t")["dump"]
+    newest = json_of("dump", "run", "pipeline.yaml", "--root", url, "--tables", "t")["dump"]
     assert listed() == [DUMP, newest]
-    rows = ingest("stash", "cat", url, "t").stdout.splitlines()
+    rows = ingest("dump", "cat", url, "t").stdout.splitlines()
     assert [json.loads(row)["~id"] for row in rows] == ["a", "b", "c"]
-    ingest("stash", "verify", url)
-    assert ingest("stash", "diff", url, DUMP, newest, "t").stdout == "+ c\n"
-    loaded = json_of("stash", "bootstrap", "pipeline.yaml", "--dump", url, "--to", "local:copy", "--table", "t")
+    ingest("dump", "verify", url)
+    assert ingest("dump", "diff", url, DUMP, newest, "t").stdout == "+ c\n"
+    loaded = json_of("dump", "bootstrap", "pipeline.yaml", "--dump", url, "--to", "local:copy", "--table", "t")
     assert loaded["rows"] == 3
-    pin = ingest("stash", "pin", url, "--at", DUMP).stdout.strip()
-    ingest("stash", "expire", url, "--keep", "1d")
+    pin = ingest("dump", "pin", url, "--at", DUMP).stdout.strip()
+    ingest("dump", "expire", url, "--keep", "1d")
     assert listed() == [DUMP, newest]
-    ingest("stash", "unpin", url, pin)
-    ingest("stash", "expire", url, "--keep", "1d")
+    ingest("dump", "unpin", url, pin)
+    ingest("dump", "expire", url, "--keep", "1d")
     assert listed() == [newest]
     assert not open_root(url).exists(DUMP)
 

@@ -341,7 +341,7 @@ def test_rows_of_deferred_updates_are_merged(
 def test_dump_is_read_and_filtered(session: SparkSession, tmp_path: Path) -> None:
     parts = [[row_of(b"%d-%d" % (part, line), n=INT32.pack(line)) for line in range(100)] for part in range(3)]
     make_dump(LocalRoot(tmp_path / "dumps"), {"t": parts})
-    options = {"stash": str(tmp_path / "dumps"), "table": "t", "columns": "row utf8, f:n as n int32"}
+    options = {"dump_root": str(tmp_path / "dumps"), "table": "t", "columns": "row utf8, f:n as n int32"}
     found = session.read.format("attr2hbase").options(**options).load()
     assert found.rdd.getNumPartitions() == 3
     assert found.filter("n >= 50").count() == 150

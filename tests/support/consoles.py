@@ -27,7 +27,7 @@ _VALUE = re.compile(
 )
 _SECONDS = re.compile(r"\(\d+\.\d s\)")
 # these commands change nothing: they run again until a service has done what the output shows
-_READS = re.compile(r"ingest (status|get|scan|history|feed|stash ls|dead-letters list)\b|curl ")
+_READS = re.compile(r"ingest (status|get|scan|history|feed|dump ls|dead-letters list)\b|curl ")
 _ALONE = re.compile(r"ingest (?!run\b)[^|<>&;$()\\]*")
 _LIMIT_S = 90.0
 

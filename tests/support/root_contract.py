@@ -11,7 +11,7 @@ from sinks.dumps.expiry import DAY_MS, Retention, expire, plan_expiry
 from sinks.dumps.layout import FileFormat
 from sinks.dumps.lock import STALE_MS, RootLock
 from sinks.dumps.pins import create_pin, pins, remove_pin
-from sinks.dumps.reader import StashReader
+from sinks.dumps.reader import DumpReader
 from sinks.dumps.verifying import verify_dump
 from sinks.files.root import TEMPORARY, Root
 from tests.support.dumps import DUMP, START_MS, make_dump, rows_of
@@ -152,7 +152,7 @@ class RootContract:
         rows = rows_of(*(b"%04d\xff" % number for number in range(2_000)))
         make_dump(root, {"ns:t": [rows[:1_500], rows[1_500:]], "empty": [[]]}, file_format=file_format)
         make_dump(root, {"ns:t": [rows[:1]]}, at_ms=START_MS + HOUR_MS, run_id="b", file_format=file_format)
-        reader = StashReader(root)
+        reader = DumpReader(root)
         assert [dump.name for dump in reader.dumps()] == [DUMP, "2015-02-24-01-00-00"]
         with reader.locked_view(DUMP) as view, view.scan("ns:t") as found:
             assert [pin.dump for pin in pins(root)] == [DUMP]

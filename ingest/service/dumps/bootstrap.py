@@ -22,7 +22,7 @@ from sinks.bootstrap.progress import BOOTSTRAP, BootstrapProgress, Stage
 from sinks.bootstrap.reopening_store import ReopeningStore
 from sinks.bootstrap.run import Bootstrap, Following
 from sinks.bootstrap.target import TargetTable
-from sinks.dumps.reader import StashReader, name_of
+from sinks.dumps.reader import DumpReader, name_of
 from sinks.feed.stream import FEED
 
 FOLDER = "bootstraps"
@@ -128,7 +128,7 @@ def opened_bootstrap(
         on_unpinned: called with the reason if the dump cannot be pinned, so that it may expire meanwhile.
 
     Raises:
-        StashNotAvailableError: there is no such complete dump.
+        DumpNotAvailableError: there is no such complete dump.
         TableNotInDumpError: the dump does not know the table.
         ConfigError: the feed was not declared when the dump was made, or a table has deferred updates.
         ConflictError: another process has locked the store, or the target has a feed.
@@ -153,7 +153,7 @@ def opened_bootstrap(
             # rows that were all loaded without a feed are those of their dump: a newer one is refused
             resumes = begun is not None and (source is not None or begun.stage is not Stage.FOLLOWING)
             at = request.at or (begun.dump if begun is not None and resumes else None)
-            reader = opened.enter_context(StashReader(request.root).locked_view(at, on_unpinned=on_unpinned))
+            reader = opened.enter_context(DumpReader(request.root).locked_view(at, on_unpinned=on_unpinned))
             dumped = DumpTableReader(reader, request.dumped)
             positions = {} if source is None else _positions(dumped, source, request)
         following = None if source is None else _following(opened, source, positions, request, configuration)
@@ -192,7 +192,7 @@ def _positions(dumped: DumpTableReader, source: SourceTable, request: BootstrapR
     if dumped.feed is None:
         raise ConfigError(
             f'dump {dumped.dump} has no position in a feed of table "{request.dumped}": it had none at that time',
-            hint="make a newer dump with 'ingest stash run' and load it into a table without rows, or leave --feed out",
+            hint="make a newer dump with 'ingest dump run' and load it into a table without rows, or leave --feed out",
         )
     return positions_of(dumped.feed, source.table)
 

@@ -7,7 +7,7 @@ from typing import Any
 from ingest.api import Store, StoreSettings
 from ingest.clock import now_ms
 from ingest.config.model import Component
-from ingest.observe.results import Stashed
+from ingest.observe.results import Dumped
 from ingest.plan.reading import reading_plan
 from ingest.service.dumps.dump import TableDump
 from ingest.service.dumps.host import sources_of
@@ -30,7 +30,7 @@ class DumpDuty(Duty):
         request: which tables, where and how.
     """
 
-    kind = "stash"
+    kind = "dump"
 
     def __init__(self, request: DumpRequest) -> None:
         self.subject = request.root
@@ -78,4 +78,4 @@ class DumpDuty(Duty):
         progress.done(result)
         end_s = now_ms() / 1000
         for name, counts in result.tables.items():
-            shared.metrics.stashed(name, Stashed(counts.rows, counts.size_bytes, result.seconds, end_s))
+            shared.metrics.dumped(name, Dumped(counts.rows, counts.size_bytes, result.seconds, end_s))

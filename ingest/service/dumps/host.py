@@ -127,7 +127,7 @@ class SparkWhenNeeded:
         from ingest.spark.session import close_session, open_session
         from ingest.spark.state import session_options
 
-        session = open_session("attr2hbase stash", **session_options(self._configuration))
+        session = open_session("attr2hbase dump", **session_options(self._configuration))
         self._opened.callback(close_session, session)
         refuse_cluster_of_views(self._configuration, tables, str(session.sparkContext.master))
         self._engine = SparkDump(session, session.sparkContext.defaultParallelism)

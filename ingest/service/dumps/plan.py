@@ -204,13 +204,13 @@ def tables_of(configuration: Configuration, names: Iterable[str]) -> dict[str, s
 
     Args:
         configuration: declares the tables.
-        names: of the tables; those of the option `stash` if empty, or else all that the file declares.
+        names: of the tables; those of the option `dump` if empty, or else all that the file declares.
 
     Raises:
         ConfigError: a table could be in several stores, or there is none.
     """
-    stash = configuration.stash
-    chosen = [*names] or ([] if stash is None else stash.tables) or [*configuration.tables]
+    dump = configuration.dump
+    chosen = [*names] or ([] if dump is None else dump.tables) or [*configuration.tables]
     if not chosen:
         raise ConfigError("the file declares no table", hint="name the tables with --tables")
     return {name: configuration.store_of_table(name) for name in dict.fromkeys(chosen)}

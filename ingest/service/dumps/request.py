@@ -1,11 +1,11 @@
-"""The request for a dump: of the command, over HTTP, and of the option `stash`."""
+"""The request for a dump: of the command, over HTTP, and of the option `dump`."""
 
 from typing import Literal, Self
 
 from pydantic import ConfigDict
 
 from ingest.api import ConfigError, Model, option
-from ingest.config.options import StashOptions
+from ingest.config.options import DumpOptions
 from ingest.formats.durations import seconds
 from ingest.service.request import request_of
 
@@ -26,7 +26,7 @@ class DumpRequest(Model):
         id: of the dump; a new one if empty.
         is_resumed: `--resume`: the killed dump of this id is resumed.
         format: of the files.
-        columns: of Parquet files: table -> name -> column and type, as `stash: {columns: …}` has them.
+        columns: of Parquet files: table -> name -> column and type, as `dump: {columns: …}` has them.
         bodies: of tables with a body store, large values replace the pointers.
         min_ranges: minimum number of ranges of a table with more than a few rows.
         max_rate: maximum average of rows per second; None without a limit.
@@ -59,7 +59,7 @@ class DumpRequest(Model):
         return request_of(cls, content, 'send JSON as {"root": "/dumps"}')
 
     @classmethod
-    def of_options(cls, options: StashOptions) -> Self:
+    def of_options(cls, options: DumpOptions) -> Self:
         """The request for the daily dump of a configuration."""
         return cls(
             root=options.root,
@@ -74,7 +74,7 @@ class DumpRequest(Model):
     @classmethod
     def of_command(
         cls,
-        stash: StashOptions | None,
+        dump: DumpOptions | None,
         *,
         root: str | None,
         resume: str | None,
@@ -83,13 +83,13 @@ class DumpRequest(Model):
         **options: object,
     ) -> Self:
         """
-        The request of `ingest stash run`; options that are None or empty are those of the configuration.
+        The request of `ingest dump run`; options that are None or empty are those of the configuration.
 
         Raises:
             ConfigError: there is no root, `--keep` is no duration, or an option contradicts `--resume`.
         """
-        if not root and stash is None:
-            raise ConfigError("the root of the dumps is missing", hint="add --root, or `stash: {root: …}` to the file")
+        if not root and dump is None:
+            raise ConfigError("the root of the dumps is missing", hint="add --root, or `dump: {root: …}` to the file")
         if resume is not None and id_ is not None:
             raise ConfigError("--id and --resume exclude each other", hint="a dump that is resumed keeps its id")
         given = {name: value for name, value in options.items() if value is not None and value != ()}
@@ -99,7 +99,7 @@ class DumpRequest(Model):
                 f"--{fixed[0].replace('_', '-')} has no effect with --resume",
                 hint="leave it out: a dump that is resumed keeps the tables and the format of its start",
             )
-        defaults = cls(root=root or "") if stash is None else cls.of_options(stash)
+        defaults = cls(root=root or "") if dump is None else cls.of_options(dump)
         if given.get("format", "parquet") != "parquet":
             given["columns"] = {}
         if keep is not None:

@@ -21,7 +21,7 @@ _log = logger(__name__)
 
 class DumpSchedule(DailySchedule):
     """
-    Submits a duty for the dump of `stash: {at: …}`.
+    Submits a duty for the dump of `dump: {at: …}`.
 
     Args:
         duties: of the service, started.
@@ -34,18 +34,18 @@ class DumpSchedule(DailySchedule):
             last_s: dict[str, float] = {}
             for each in dumps:
                 last_s |= _last_s(each, now_s)
-            metrics.stash_scheduled(last_s, DAY_S)
+            metrics.dump_scheduled(last_s, DAY_S)
 
         super().__init__("dumps", duties, daily_dumps, set_metrics, clock_ms=clock_ms, join_s=JOIN_S)
 
 
 def daily_dumps(configuration: Configuration) -> list[DailyDuty]:
     """The dump that a configuration declares for each day; none without one."""
-    stash = configuration.stash
-    if stash is None or stash.at_s is None:
+    dump = configuration.dump
+    if dump is None or dump.at_s is None:
         return []
-    request = DumpRequest.of_options(stash)
-    return [DailyDuty(stash.at_s, tuple(tables_of(configuration, ())), DumpDuty(request))]
+    request = DumpRequest.of_options(dump)
+    return [DailyDuty(dump.at_s, tuple(tables_of(configuration, ())), DumpDuty(request))]
 
 
 def _last_s(daily: DailyDuty, now_s: float) -> Mapping[str, float]:

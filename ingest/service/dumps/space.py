@@ -6,7 +6,7 @@ from pathlib import Path
 from ingest.amounts import size
 from ingest.api import StoreUnavailableError
 from ingest.service.dumps.plan import DumpSources, PlannedTable
-from sinks.dumps.errors import StashNotAvailableError
+from sinks.dumps.errors import DumpNotAvailableError
 from sinks.dumps.listing import newest_dump
 from sinks.dumps.manifest import DumpedTable
 from sinks.files.root import Root, root_errors
@@ -37,7 +37,7 @@ def check_space(root: Root, planned: Sequence[PlannedTable], sources: DumpSource
         raise StoreUnavailableError(
             f'the dump needs about {size(needed)}, and "{root}" has {size(free)} free',
             code="disk_full",
-            hint="remove older dumps with 'ingest stash expire', or add --ignore-space",
+            hint="remove older dumps with 'ingest dump expire', or add --ignore-space",
         )
 
 
@@ -48,7 +48,7 @@ def _needed_bytes(root: Root, planned: Sequence[PlannedTable], sources: DumpSour
         try:
             manifest = newest_dump(root).manifest
             last = {} if manifest is None else manifest.tables
-        except StashNotAvailableError:
+        except DumpNotAvailableError:
             pass
     unknown = [each for each in planned if each.name not in last]
     needed = sum(last[each.name].size_bytes for each in planned if each.name in last)

@@ -201,7 +201,7 @@ class ServiceClient:
         path = f"/tables/{urllib.parse.quote(table, safe='')}/{command}"
         return self._object("POST", path, content)
 
-    def stash(self, request: Mapping[str, Any]) -> dict[str, Any]:
+    def dump(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """
         Let the service dump tables; returns the duty, as `DutyStatus` has it. One that waits or runs already for the
         same request is returned instead of a second one.
@@ -215,7 +215,7 @@ class ServiceClient:
             ConfigError: the request is wrong.
             ConflictError: the service refuses the command.
         """
-        return self._object("POST", "/stash", json.dumps(request).encode())
+        return self._object("POST", "/dump", json.dumps(request).encode())
 
     def change_shards(self, table: str, request: Mapping[str, Any]) -> dict[str, Any]:
         """

@@ -12,12 +12,12 @@ from pyspark.sql.types import StructType
 
 from ingest import garbage_collector
 from ingest.api import Row
-from ingest.spark.datasource.options import DumpOptions, ReadOptions, dump_options
+from ingest.spark.datasource.options import DumpReadOptions, ReadOptions, dump_options
 from ingest.spark.datasource.tables import driver_folder
 from ingest.spark.datasource.values import batches_of
-from sinks.dumps.errors import TableNotStashedError
+from sinks.dumps.errors import TableNotDumpedError
 from sinks.dumps.listing import DumpFile
-from sinks.dumps.reader import StashReader
+from sinks.dumps.reader import DumpReader
 
 
 @dataclass
@@ -40,14 +40,14 @@ class DumpSourceReader(DataSourceReader):
     does not expire within a day. The order of rows is undefined among partitions.
     """
 
-    def __init__(self, source: DumpOptions, options: ReadOptions, schema: StructType) -> None:
+    def __init__(self, source: DumpReadOptions, options: ReadOptions, schema: StructType) -> None:
         self._source = source
         self._options = options
         self._schema = schema
 
     def partitions(self) -> list[FilePartition]:
         """A partition for each file that may have rows of the range."""
-        reader = StashReader(self._source.root, owner="Spark")
+        reader = DumpReader(self._source.root, owner="Spark")
         reader.lock(self._source.dump, pin=self._source.is_pinned)
         found: list[FilePartition] = []
         try:
@@ -58,7 +58,7 @@ class DumpSourceReader(DataSourceReader):
         # without a partition, Spark would make one of its own class
         return found or [FilePartition("")]
 
-    def _partitions(self, reader: StashReader) -> list[FilePartition]:
+    def _partitions(self, reader: DumpReader) -> list[FilePartition]:
         start, stop = self._options.scan.bounds()
         known = {file.path: file.described for file in _files(reader, self._source.table)}
         return [
@@ -80,7 +80,7 @@ class DumpSourceReader(DataSourceReader):
             return
         start, stop = self._options.scan.bounds()
         wanted = None if self._options.scan.columns is None else frozenset(self._options.scan.columns)
-        with StashReader(self._source.root).read(token) as rows:
+        with DumpReader(self._source.root).read(token) as rows:
             for row in rows:
                 if row.key < start or (stop is not None and row.key >= stop):
                     continue
@@ -92,7 +92,7 @@ class DumpSourceReader(DataSourceReader):
                 yield Row(row.key, cells), ()
 
 
-def dump_source(options: Mapping[str, str]) -> DumpOptions:
+def dump_source(options: Mapping[str, str]) -> DumpReadOptions:
     """
     The dump of the options of a DataFrameReader, whose names are in lower case; a relative root starts at the folder of
     the driver.
@@ -104,8 +104,8 @@ def dump_source(options: Mapping[str, str]) -> DumpOptions:
     return found if "://" in found.root else replace(found, root=str(driver_folder() / found.root))
 
 
-def _files(reader: StashReader, table: str) -> list[DumpFile]:
+def _files(reader: DumpReader, table: str) -> list[DumpFile]:
     try:
         return reader.table_metadata(table)
-    except TableNotStashedError:
+    except TableNotDumpedError:
         return []

@@ -27,7 +27,7 @@ _READ_OPTIONS = frozenset(
     }
 )
 _WRITE_OPTIONS = frozenset({"time", "time_column"})
-_DUMP_OPTIONS = frozenset({"stash", "dump", "pin"})
+_DUMP_OPTIONS = frozenset({"dump_root", "dump", "pin"})
 _OF_DUMPS = _DUMP_OPTIONS | {"table", "columns", "start", "stop", "prefix", "versions"}
 OPTIONS = _TABLE_OPTIONS | _READ_OPTIONS | _WRITE_OPTIONS | _DUMP_OPTIONS
 """Names of all options, as users write them; without a pipeline file, others are those of the store."""
@@ -58,7 +58,7 @@ class TableOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class DumpOptions:
+class DumpReadOptions:
     """
     Which table of which dump.
 
@@ -138,17 +138,17 @@ def table_options(options: Mapping[str, str]) -> TableOptions:
     return TableOptions(options["table"], config, store, others)
 
 
-def dump_options(options: Mapping[str, str]) -> DumpOptions:
+def dump_options(options: Mapping[str, str]) -> DumpReadOptions:
     """
-    The dump of the options of a DataFrameReader, whose names are in lower case; `stash` is among them.
+    The dump of the options of a DataFrameReader, whose names are in lower case; `dump_root` is among them.
 
     Raises:
         ConfigError: the table is missing, an option is unknown or does not apply to dumps.
     """
     if not options.get("table"):
         raise ConfigError("the name of the table is missing", hint='add .option("table", "NAME")')
-    if not options["stash"]:
-        raise ConfigError('the option "stash" is empty', hint="write the root of the dumps, a path or a URL")
+    if not options["dump_root"]:
+        raise ConfigError('the option "dump_root" is empty', hint="write the root of the dumps, a path or a URL")
     unknown = min((name for name in options if name not in _OF_DUMPS), default=None)
     if unknown is not None:
         hint = did_you_mean(unknown, _OF_DUMPS) or f"there is {', '.join(sorted(_OF_DUMPS))}"
@@ -157,7 +157,9 @@ def dump_options(options: Mapping[str, str]) -> DumpOptions:
         raise ConfigError(
             f'the option "versions" is "{options["versions"]}"', hint="a dump has one version of each cell: write 1"
         )
-    return DumpOptions(options["stash"], options["table"], options.get("dump"), _flag(options, "pin", default="true"))
+    return DumpReadOptions(
+        options["dump_root"], options["table"], options.get("dump"), _flag(options, "pin", default="true")
+    )
 
 
 def read_options(options: Mapping[str, str]) -> ReadOptions:

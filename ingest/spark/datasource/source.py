@@ -45,7 +45,7 @@ class TableDataSource(DataSource):
                 hint='leave .schema(…) out, and declare the columns in .option("columns", …)',
             )
         options = self._read_options()
-        if "stash" in self._options():
+        if "dump_root" in self._options():
             from ingest.spark.datasource.dump import DumpSourceReader, dump_source
 
             return DumpSourceReader(dump_source(self._options()), options, schema)

@@ -16,7 +16,7 @@ import yaml
 from ingest.observe.health import Health, State
 from ingest.observe.metric_table import METRICS
 from ingest.observe.metrics import Metrics
-from ingest.observe.results import Compacted, GroupLag, Stashed
+from ingest.observe.results import Compacted, Dumped, GroupLag
 from ingest.receipt import Counts
 from tests.support.programs import needs
 from tests.support.promql import Labels, Scrapes, firing, parse
@@ -54,7 +54,7 @@ class Simulated:
         self.metrics = Metrics([PIPELINE], process=False, dropped_lines=lambda: self.dropped_lines)
         self.health = Health([PIPELINE], on_change=self.metrics.state)
         self.metrics.compactions_scheduled({TABLE: COMPACTED_EVERY * 60.0}, 0.0)
-        self.metrics.stash_scheduled({TABLE: 0.0}, DUMPED_EVERY * 60.0)
+        self.metrics.dump_scheduled({TABLE: 0.0}, DUMPED_EVERY * 60.0)
         self.state(State.RUNNING)
 
     def state(self, state: State) -> None:
@@ -83,7 +83,7 @@ class Simulated:
         if self.compacts and at_s % (COMPACTED_EVERY * 60) == 0:
             self.metrics.compacted(TABLE, Compacted(3, 60, EVENTS, EVENTS, EVENTS, 0, 20.0, at_s))
         if self.dumps and at_s % (DUMPED_EVERY * 60) == 0:
-            self.metrics.stashed(TABLE, Stashed(EVENTS, 1_000_000, 200.0, at_s))
+            self.metrics.dumped(TABLE, Dumped(EVENTS, 1_000_000, 200.0, at_s))
         self.metrics.feed_groups({(TABLE, "search"): GroupLag(60.0, self.expiration_used, 0)})
         self.metrics.lag(PIPELINE, "web", 0, self.lag if self.acknowledges else self.lag + EVENTS)
         self.metrics.lag(PIPELINE, "web", 1, 10)

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark re
 from gapfill.cleaning import Place, Reading, number
 from gapfill.dataset import Dataset
 from gapfill.grid import Grid, Values
-from sinks.dumps.reader import StashReader
+from sinks.dumps.reader import DumpReader
 
 FORMAT = "attr2hbase"
 MEASUREMENTS = "measurements"
@@ -27,7 +27,7 @@ _PLACE = "row as station utf8, place:lat as lat, place:lon as lon, place:alt as 
 
 class Dump(NamedTuple):
     """
-    A dump that `ingest stash run` has made.
+    A dump that `ingest dump run` has made.
 
     Attributes:
         root: folder of the dumps, a path or a URL.
@@ -46,12 +46,12 @@ def pinned(root: str | None) -> Iterator[Dump | None]:
     All tables are read from this dump, also if a newer one is complete before the last of them is read.
 
     Raises:
-        StashNotAvailableError: there is no complete dump.
+        DumpNotAvailableError: there is no complete dump.
     """
     if root is None:
         yield None
         return
-    with StashReader(root, owner="weather").locked_view() as view:
+    with DumpReader(root, owner="weather").locked_view() as view:
         yield Dump(root, str(view.locked_dump))
 
 
@@ -131,7 +131,7 @@ class Tables:
             options["config"] = self.config
         else:
             # `pinned` has written the pin
-            options |= {"stash": self.dump.root, "dump": self.dump.name, "pin": "false"}
+            options |= {"dump_root": self.dump.root, "dump": self.dump.name, "pin": "false"}
         return self.session.read.format(FORMAT).options(table=table, **options).load()
 
 

@@ -12,13 +12,13 @@ from sinks.bodies.body_store import BodyStore
 from sinks.bodies.large_values import LargeValues
 from sinks.bodies.moving import BodyMovingStore, MovedCounts
 from sinks.bodies.options import BodyOptions
-from tests.support.stashes import dumped, opened
+from tests.support.dump_runs import dumped, opened
 
 FILE = """
 version: 1
 service: {http: {listen: "127.0.0.1:1"}}  # no service answers there
 stores: {local: {rocksdb: {path: ./data}}}
-stash: {root: ./dumps}
+dump: {root: ./dumps}
 tables:
   events: {families: {f: {}}, bodies: {threshold: 1KB}}
 pipelines:
@@ -61,13 +61,13 @@ def test_2c9_bodies_that_only_a_dump_names_stay_until_it_is_removed(ingest, ids)
     assert (found.code, found.out) == (0, "")
     assert f"4 bodies stay: the dump dumps/{name} may have pointers\n" in found.err
     dumped(load("p.yaml", env={}, lookup=Catalog()), tables=("events",))  # without rows
-    assert ingest("stash", "expire", "./dumps", "--keep", "1h").code == 0
+    assert ingest("dump", "expire", "./dumps", "--keep", "1h").code == 0
     assert ingest(*SWEEP).out.splitlines() == ids
 
 
 def test_dump_with_values_keeps_no_body(ingest, ids):
     dumped(load("p.yaml", env={}, lookup=Catalog()), tables=("events",), bodies=True)
-    assert ingest("stash", "expire", "./dumps", "--keep", "1h").code == 0
+    assert ingest("dump", "expire", "./dumps", "--keep", "1h").code == 0
     assert ingest(*SWEEP).out.splitlines() == ids
 
 

@@ -1,4 +1,4 @@
-"""`ingest stash bootstrap`, between two embedded stores."""
+"""`ingest dump bootstrap`, between two embedded stores."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -64,7 +64,7 @@ def file(folder) -> str:
 
 
 def bootstrapped(file: str, *options: str, to: str = "copies:copy") -> tuple[str, ...]:
-    return ("stash", "bootstrap", file, "--dump", "dumps", "--to", to, *options)
+    return ("dump", "bootstrap", file, "--dump", "dumps", "--to", to, *options)
 
 
 def test_copy_of_the_dump(ingest, file):

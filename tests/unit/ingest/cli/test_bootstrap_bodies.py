@@ -1,4 +1,4 @@
-"""`ingest stash bootstrap` of a table with pointers, and of its body store, between two embedded stores."""
+"""`ingest dump bootstrap` of a table with pointers, and of its body store, between two embedded stores."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from sinks.bodies.options import BodyOptions
 from sinks.bodies.status import STORE_ID
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
-from tests.support.stashes import dumped
+from tests.support.dump_runs import dumped
 
 FILE = """
 version: 1
@@ -54,7 +54,7 @@ def _dump(folder: Path) -> None:
 
 
 def loaded(ingest, table: str) -> None:
-    found = ingest("stash", "bootstrap", "new.yaml", "--dump", "dumps", "--to", f"local:{table}")
+    found = ingest("dump", "bootstrap", "new.yaml", "--dump", "dumps", "--to", f"local:{table}")
     assert found.code == 0, found.err
 
 
@@ -108,7 +108,7 @@ def test_copy_with_another_body_store_in_the_same_store(ingest, folder):
     tables = {META: "renamed_meta", BLOCKS: "renamed_value", "events": "orders"}
     for source, target in tables.items():
         result = ingest(
-            "stash", "bootstrap", "copy.yaml", "--dump", "dumps", "--table", source, "--to", f"local:{target}"
+            "dump", "bootstrap", "copy.yaml", "--dump", "dumps", "--table", source, "--to", f"local:{target}"
         )
         assert result.code == 0, result.err
     for file, table in (("copy.yaml", "orders"), ("p.yaml", "events")):

@@ -133,7 +133,7 @@ def test_status_shows_the_duties_of_pipelines_tables_and_roots(pipeline: Path, i
     duties.cancel(duties.submit(CompactionDuty("other", CompactionRequest())).id)
     with served(configuration, control, duties=duties):
         shown = ingest("status", "pipeline.yaml")
-        assert shown.err == f"{name}: replay waiting\ncounts: compaction waiting\n./dumps: stash waiting\n"
+        assert shown.err == f"{name}: replay waiting\ncounts: compaction waiting\n./dumps: dump waiting\n"
         assert ingest("status", "pipeline.yaml", name).err == f"{name}: replay waiting\n"
         assert [each["kind"] for each in ingest("status", "pipeline.yaml", "--output", "json").json["duties"]] == [
             "replay"

@@ -19,7 +19,7 @@ COMMANDS = [
     "keys analyse pipeline.yaml --events events.jsonl --output json",
     "graph pipeline.yaml",
     "config show pipeline.yaml",
-    "stash ls dumps --output json",
+    "dump ls dumps --output json",
     "import-flume --text 'attr2hbase(\"t\")'",
     "--version",
 ]

@@ -31,7 +31,7 @@ service:
   http: {listen: "0.0.0.0:9465", insecure: true}
   log: {level: debug, format: console}
   stop_timeout: 45s
-stash: {root: ./dumps, tables: [mytable], at: "02:30", keep: 3d, format: zstd, max_rate: 1000}
+dump: {root: ./dumps, tables: [mytable], at: "02:30", keep: 3d, format: zstd, max_rate: 1000}
 spark:
   master: local[3,4]
   driver_memory: 2GiB
@@ -178,8 +178,8 @@ def test_every_option_of_a_file_is_read(tmp_path):
     assert found.local_dir == Path("/var/lib/ingest")
     assert found.service.http.listen == "0.0.0.0:9465"
     assert (found.service.log.level, found.service.log.format, found.service.stop_timeout) == ("debug", "console", 45)
-    assert (found.stash.root, found.stash.tables, found.stash.at_s) == ("./dumps", ["mytable"], 9_000)
-    assert (found.stash.keep, found.stash.format, found.stash.max_rate) == (259_200, "zstd", 1_000)
+    assert (found.dump.root, found.dump.tables, found.dump.at_s) == ("./dumps", ["mytable"], 9_000)
+    assert (found.dump.keep, found.dump.format, found.dump.max_rate) == (259_200, "zstd", 1_000)
     assert (found.spark.master, found.spark.driver_memory) == ("local[3,4]", 2 << 30)
     assert found.spark.conf == {"spark.sql.session.timeZone": "UTC"}
     assert found.stores["logs"].settings.sync is False

@@ -23,7 +23,7 @@ COMMANDS: dict[str, dict[str, object]] = {
     },
     "/tables/t/compact": {"older_than_ms": 7, "window_ms": 9},
     "/tables/t/rollback": {"first_ms": 7, "last_ms": 9, "is_strict": True},
-    "/stash": {"root": "/dumps", "tables": ["t"], "columns": {"t": {"a": "f:a"}}, "max_rate": 7, "keep_s": 0.5},
+    "/dump": {"root": "/dumps", "tables": ["t"], "columns": {"t": {"a": "f:a"}}, "max_rate": 7, "keep_s": 0.5},
     "/tables/t/shards": {"split": 1, "at": "6d"},
 }
 """Path of a command with content -> such content."""

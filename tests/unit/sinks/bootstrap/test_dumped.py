@@ -4,9 +4,9 @@ import pytest
 
 from ingest.api import Cell, ConfigError, FamilySpec, IntegrityError, Row
 from sinks.bootstrap.dumped import DumpTableReader, positions_of
-from sinks.dumps.errors import StashCorruptError, TableNotInDumpError
+from sinks.dumps.errors import DumpCorruptError, TableNotInDumpError
 from sinks.dumps.layout import FileFormat
-from sinks.dumps.reader import StashReader
+from sinks.dumps.reader import DumpReader
 from sinks.files.local_root import LocalRoot
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
@@ -30,7 +30,7 @@ def root(tmp_path):
 def test_1c_13_bytes_are_the_same_after_a_dump_and_a_bootstrap(root, tmp_path, file_format):
     make_dump(root, {"t": [ROWS[:2], ROWS[2:]]}, file_format=file_format)
     store = RocksDBStore(RocksDBSettings(path=str(tmp_path / "db")))
-    with StashReader(root).locked_view() as reader:
+    with DumpReader(root).locked_view() as reader:
         run = completed(bootstrap(DumpTableReader(reader, "t"), store))
         found = run.verify()
     assert found is not None
@@ -41,7 +41,7 @@ def test_1c_13_bytes_are_the_same_after_a_dump_and_a_bootstrap(root, tmp_path, f
 
 def test_what_a_dump_says_about_a_table(root):
     make_dump(root, {"t": [ROWS[:2], ROWS[2:]], "empty": []})
-    with StashReader(root).locked_view() as reader:
+    with DumpReader(root).locked_view() as reader:
         found = DumpTableReader(reader, "t")
         assert (found.files, found.rows_total, found.feed) == (2, 4, None)
         assert found.families == {b"f": FamilySpec(b"f")}
@@ -53,7 +53,7 @@ def test_what_a_dump_says_about_a_table(root):
 
 def test_columns_without_times_cannot_be_loaded(root):
     make_dump(root, {"t": [[ROWS[1]]]}, file_format=FileFormat.PARQUET, columns={"say": "f:say utf8"})
-    with StashReader(root).locked_view() as reader, pytest.raises(ConfigError, match="without the times"):
+    with DumpReader(root).locked_view() as reader, pytest.raises(ConfigError, match="without the times"):
         DumpTableReader(reader, "t")
 
 
@@ -63,8 +63,8 @@ def test_damaged_file_names_the_place_and_the_load_resumes_with_a_copy_of_it(roo
     content = file.read_bytes()
     file.write_bytes(content[: len(content) // 2])
     store = RocksDBStore(RocksDBSettings(path=str(tmp_path / "db")))
-    with StashReader(root).locked_view() as reader:
-        with pytest.raises(StashCorruptError, match=file.name):
+    with DumpReader(root).locked_view() as reader:
+        with pytest.raises(DumpCorruptError, match=file.name):
             bootstrap(DumpTableReader(reader, "t"), store).load()
         file.write_bytes(content)
         run = completed(bootstrap(DumpTableReader(reader, "t"), store))

@@ -10,7 +10,7 @@ import pytest
 
 from ingest.api import ConfigError, FamilySpec, Scan, StoreUnavailableError
 from sinks.bootstrap.restart import restart_from_dump
-from sinks.dumps.errors import StashNotAvailableError, TableNotInDumpError
+from sinks.dumps.errors import DumpNotAvailableError, TableNotInDumpError
 from sinks.dumps.layout import FileFormat
 from sinks.dumps.manifest import DumpedTable
 from sinks.dumps.run import DumpRun
@@ -231,7 +231,7 @@ def test_dump_of_an_earlier_stream_is_refused(feed: Restarted):
 
 
 def test_unusable_dumps_are_refused(feed: Restarted):
-    with pytest.raises(StashNotAvailableError), restart_from_dump(feed.root, feed.store, "orders"):
+    with pytest.raises(DumpNotAvailableError), restart_from_dump(feed.root, feed.store, "orders"):
         pass
     feed.put(b"a", value=b"1")
     feed.dump(has_feed=False)

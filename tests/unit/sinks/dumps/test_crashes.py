@@ -12,7 +12,7 @@ from sinks.dumps.listing import complete_dump
 from sinks.dumps.lock import STALE_MS, RootLock, holder_of
 from sinks.dumps.manifest import DumpedTable
 from sinks.dumps.pins import Pin
-from sinks.dumps.reader import StashReader
+from sinks.dumps.reader import DumpReader
 from sinks.dumps.run import DumpRun
 from sinks.dumps.table_files import write_table_file
 from sinks.dumps.verifying import verify_dump
@@ -45,14 +45,14 @@ def test_1c_4_and_5_killed_at_any_change_a_run_is_invisible_or_complete():
         status = verify_dump(root, NEXT).status if root.exists(NEXT) else "invisible"
         seen.add(status)
         is_visible = status == "complete"
-        assert StashReader(root).latest().name == (NEXT if is_visible else DUMP)
+        assert DumpReader(root).latest().name == (NEXT if is_visible else DUMP)
         assert (complete_dump(root, NEXT) is not None) == is_visible
         if is_done:
             break
         later = START_MS + HOUR_MS + STALE_MS + 1_000
         make_dump(root, {"t": [rows_of(b"d")]}, at_ms=later, run_id="next")
         assert not [entry.name for entry in root.entries("") if entry.name.startswith("_run-")]
-        with StashReader(root).scan("t") as rows:
+        with DumpReader(root).scan("t") as rows:
             assert [row.key for row in rows] == [b"d"]
         plan = plan_expiry(root, Retention(), later + 25 * HOUR_MS)
         assert [each.path for each in plan.expired if each.reason is Reason.INCOMPLETE] == (
@@ -88,7 +88,7 @@ def test_run_that_is_killed_while_it_finishes_resumes_with_all_its_files(monkeyp
                 assert sorted(run.done("t")) == [0, 1]
                 run.finish(tables)
         assert verify_dump(root, DUMP).status == "complete"
-        with StashReader(root).scan("t") as rows:
+        with DumpReader(root).scan("t") as rows:
             assert [row.key for row in rows] == [b"a", b"b"]
     assert {entry.name for entry in root.entries(DUMP)} == {"_SUCCESS", "_MANIFEST.json", "t"}
     assert stages == {(True, False), (True, True), *([(False, False)] if renames else [])}
@@ -108,7 +108,7 @@ def test_run_that_has_lost_its_lock_changes_nothing():
                     change()
                 assert lost.value.code == "dump_lock_lost"
             run.finish(tables)
-    with StashReader(root).scan("t") as rows:
+    with DumpReader(root).scan("t") as rows:
         assert [row.key for row in rows] == [b"a", b"b"]
 
 

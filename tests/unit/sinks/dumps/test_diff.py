@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sinks.dumps.diff import Difference, diff_table
-from sinks.dumps.errors import StashCorruptError, TableNotInDumpError
-from sinks.dumps.reader import StashReader
+from sinks.dumps.errors import DumpCorruptError, TableNotInDumpError
+from sinks.dumps.reader import DumpReader
 from tests.support.dumps import START_MS, make_dump, row_of, rows_of
 from tests.support.memory_root import MemoryRoot
 
@@ -17,7 +17,7 @@ def dumps_of(*contents):
     root = MemoryRoot()
     for number, parts in enumerate(contents):
         make_dump(root, {"t": parts}, at_ms=START_MS + number * 1_000, run_id=str(number))
-    return StashReader(root).dumps()
+    return DumpReader(root).dumps()
 
 
 @given(before=TABLES, after=TABLES, cut=st.integers(0, 6))
@@ -51,5 +51,5 @@ def test_unknown_table():
 
 def test_rows_out_of_order_are_damage():
     old, new = dumps_of([rows_of(b"b", b"a")], [rows_of(b"k")])
-    with pytest.raises(StashCorruptError, match="not in order"):
+    with pytest.raises(DumpCorruptError, match="not in order"):
         list(diff_table(old, new, "t"))

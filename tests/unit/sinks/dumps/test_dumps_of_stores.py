@@ -6,7 +6,7 @@ import pytest
 
 from ingest.api import FamilySpec, Put, Scan, TableSpec
 from sinks.dumps.layout import FileFormat
-from sinks.dumps.reader import StashReader
+from sinks.dumps.reader import DumpReader
 from sinks.files.local_root import LocalRoot
 from sinks.memory import MemorySettings, MemoryStore
 from sinks.rocksdb.settings import RocksDBSettings
@@ -58,7 +58,7 @@ def test_1c_13_every_cell_comes_back_with_its_time(store, file_format, buckets):
         expected = list(rows)
     root = MemoryRoot()
     make_dump(root, {"t": [expected[:3], expected[3:]]}, file_format=file_format)
-    with StashReader(root).scan("t") as rows:
+    with DumpReader(root).scan("t") as rows:
         assert [row.to_row() for row in rows] == expected
     assert [row.key for row in expected] == keys
     columns = {cell.family + b":" + cell.qualifier: cell.value for cell in expected[0].cells}
@@ -70,7 +70,7 @@ def test_only_the_newest_versions_are_dumped(store):
     root = MemoryRoot()
     with closing(reader.scan(Scan(versions=3))) as rows:
         make_dump(root, {"t": [rows]})
-    with closing(reader.scan(Scan())) as rows, StashReader(root).scan("t") as dumped:
+    with closing(reader.scan(Scan())) as rows, DumpReader(root).scan("t") as dumped:
         assert [row.to_row() for row in dumped] == list(rows)
 
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from sinks.dumps.errors import StashNotAvailableError
+from sinks.dumps.errors import DumpNotAvailableError
 from sinks.dumps.expiry import DAY_MS, Reason, Retention, expire, files_to_remove, plan_expiry
 from sinks.dumps.layout import dump_name
 from sinks.dumps.pins import Pin, create_pin, pins
-from sinks.dumps.reader import StashReader
+from sinks.dumps.reader import DumpReader
 from sinks.files.local_root import LocalRoot
 from tests.support.dumps import START_MS, make_dump, rows_of
 from tests.support.memory_root import MemoryRoot
@@ -37,7 +37,7 @@ def test_1c_12_retention(root):
     removed = []
     assert expire(root, plan, NOW, removed.append) == names(plan)
     assert removed == planned
-    assert [dump.name for dump in StashReader(root).dumps()] == [NAMES[1], NAMES[2], *NAMES[5:]]
+    assert [dump.name for dump in DumpReader(root).dumps()] == [NAMES[1], NAMES[2], *NAMES[5:]]
     assert names(plan_expiry(root, Retention(), NOW)) == []
 
 
@@ -47,7 +47,7 @@ def test_1c_12_the_newest_stay_whatever_their_age(root):
     assert names(plan) == NAMES[:-2]
     assert plan.kept == dict.fromkeys(NAMES[-2:], "one of the newest")
     expire(root, plan, later)
-    assert StashReader(root).latest().name == NAMES[-1]
+    assert DumpReader(root).latest().name == NAMES[-1]
 
 
 def test_dump_from_the_future_is_none_of_the_newest(root):
@@ -73,7 +73,7 @@ def test_pin_written_while_the_dump_is_removed_keeps_it(root):
     removed = []
     assert expire(root, plan, NOW, removed.append) == NAMES[1:5]
     assert not any(NAMES[0] in path for path in removed)
-    with StashReader(root).locked_view(NAMES[0]) as view, view.scan("t") as rows:
+    with DumpReader(root).locked_view(NAMES[0]) as view, view.scan("t") as rows:
         assert [row.key for row in rows] == [b"k"]
 
 
@@ -83,13 +83,13 @@ def test_pin_written_beside_a_second_expiry_keeps_the_dump_that_the_first_has_hi
     assert (NAMES[0], Reason.INCOMPLETE) in plan.expired
     Pin("late", NAMES[0], "Ann", NOW + 1).write(root)
     assert expire(root, plan, NOW) == NAMES[1:5]
-    with StashReader(root).locked_view(NAMES[0]) as view, view.scan("t") as rows:
+    with DumpReader(root).locked_view(NAMES[0]) as view, view.scan("t") as rows:
         assert [row.key for row in rows] == [b"k"]
 
 
 def test_dump_that_has_expired_cannot_be_pinned(root):
     expire(root, plan_expiry(root, Retention(), NOW), NOW)
-    with pytest.raises(StashNotAvailableError):
+    with pytest.raises(DumpNotAvailableError):
         create_pin(root, NAMES[0], NOW)
     assert pins(root) == []
 

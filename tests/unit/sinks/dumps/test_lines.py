@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sinks.dumps.errors import StashCorruptError
+from sinks.dumps.errors import DumpCorruptError
 from sinks.dumps.layout import FileFormat
 from sinks.dumps.lines import read_lines, write_lines
 
@@ -61,7 +61,7 @@ def test_truncated_file(file_format):
     lines = [b"%d\n" % (number * 7919) for number in range(50_000)]
     whole = written(lines, file_format)
     found = []
-    with pytest.raises(StashCorruptError) as damaged:
+    with pytest.raises(DumpCorruptError) as damaged:
         found.extend(read_lines(io.BytesIO(whole[:-10]), "file", file_format))
     assert damaged.value.file == "file"
     assert damaged.value.offset is not None
@@ -69,5 +69,5 @@ def test_truncated_file(file_format):
 
 @pytest.mark.parametrize("file_format", FORMATS)
 def test_other_content(file_format):
-    with pytest.raises(StashCorruptError, match='"file", byte'):
+    with pytest.raises(DumpCorruptError, match='"file", byte'):
         read(b"no compressed file", file_format)

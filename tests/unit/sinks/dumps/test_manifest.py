@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from ingest.api import FamilySpec
-from sinks.dumps.errors import StashCorruptError
+from sinks.dumps.errors import DumpCorruptError
 from sinks.dumps.layout import FileFormat
 from sinks.dumps.manifest import DumpedTable, Manifest, Success, TableFile
 
@@ -49,18 +49,18 @@ def test_content():
 )
 def test_other_content_is_damage(change):
     content = orjson.loads(MANIFEST.to_bytes()) | change
-    with pytest.raises(StashCorruptError, match=r"_MANIFEST\.json"):
+    with pytest.raises(DumpCorruptError, match=r"_MANIFEST\.json"):
         Manifest.from_bytes(orjson.dumps(content), "d")
 
 
 @pytest.mark.parametrize("content", [b"", b"2015-02-24T00:00:00Z\n", b"a\nb\nc\n", b"\xff"])
 def test_success_of_other_lines_is_damage(content):
-    with pytest.raises(StashCorruptError, match="_SUCCESS"):
+    with pytest.raises(DumpCorruptError, match="_SUCCESS"):
         Success.from_bytes(content, "d")
 
 
 def test_damage_comes_back_from_another_process():
-    error = StashCorruptError("t/f", "no gzip", offset=7)
+    error = DumpCorruptError("t/f", "no gzip", offset=7)
     copy = pickle.loads(pickle.dumps(error))  # noqa: S301 - of this test
     assert (copy.message, copy.file, copy.offset, copy.line, copy.hint) == (
         '"t/f", byte 7: no gzip',

@@ -5,10 +5,10 @@ import pytest
 
 from ingest.api import Cell, ConfigError, DecodeError, Row
 from ingest.formats.cell_types import CellType
-from sinks.dumps.errors import StashCorruptError
+from sinks.dumps.errors import DumpCorruptError
 from sinks.dumps.layout import FileFormat
 from sinks.dumps.parquet import ParquetColumn
-from sinks.dumps.reader import StashReader
+from sinks.dumps.reader import DumpReader
 from sinks.files.local_root import LocalRoot
 from tests.support.dumps import DUMP, make_dump, rows_of
 
@@ -27,7 +27,7 @@ def dumped(folder, rows, columns=None):
     root = LocalRoot(folder)
     manifest = make_dump(root, {"t": [rows]}, file_format=FileFormat.PARQUET, columns=columns)
     (file,) = manifest.tables["t"].files
-    return StashReader(root), folder / DUMP / file.path
+    return DumpReader(root), folder / DUMP / file.path
 
 
 def test_all_cells(tmp_path):
@@ -54,7 +54,7 @@ def test_declared_columns(tmp_path):
     assert pq.read_table(path).to_pylist() == [expected]
     with reader.documents(*reader.splits("t")) as documents:
         assert list(documents) == [{**expected, "row": {"b64": "a/8="}}]
-    with pytest.raises(StashCorruptError, match="declared columns"):
+    with pytest.raises(DumpCorruptError, match="declared columns"):
         next(reader.scan("t"))
     assert dict(reader.latest().manifest.tables["t"].columns) == columns
 
@@ -80,7 +80,7 @@ def test_declaration_comes_back_from_its_text():
 def test_file_that_is_damaged(tmp_path):
     reader, path = dumped(tmp_path, rows_of(b"k"))
     path.write_bytes(b"PAR1 nothing")
-    with pytest.raises(StashCorruptError, match="no Parquet file"):
+    with pytest.raises(DumpCorruptError, match="no Parquet file"):
         next(reader.scan("t"))
 
 

@@ -9,14 +9,14 @@ import pytest
 
 from ingest.api import ConfigError, StoreUnavailableError
 from sinks.dumps.errors import (
-    StashCorruptError,
-    StashNotAvailableError,
+    DumpCorruptError,
+    DumpNotAvailableError,
+    TableNotDumpedError,
     TableNotInDumpError,
-    TableNotStashedError,
 )
 from sinks.dumps.layout import FileFormat
 from sinks.dumps.pins import pins
-from sinks.dumps.reader import LATEST_CACHED_MS, StashReader
+from sinks.dumps.reader import LATEST_CACHED_MS, DumpReader
 from sinks.dumps.splits import Split
 from sinks.dumps.table_files import write_table_file
 from sinks.files.local_root import LocalRoot
@@ -48,11 +48,11 @@ def keys(rows):
 
 
 def test_1c_3_empty_and_unknown_tables(root, folder):
-    reader = StashReader(root)
+    reader = DumpReader(root)
     assert reader.tables() == ["t", "u"]
     assert not (folder / A / "empty").exists()
     assert reader.latest().manifest.empty_tables == ["empty"]
-    for table, kind in (("empty", TableNotStashedError), ("other", TableNotInDumpError)):
+    for table, kind in (("empty", TableNotDumpedError), ("other", TableNotInDumpError)):
         with pytest.raises(kind) as refused:
             reader.scan(table)
         assert refused.value.exit_code == 3
@@ -76,7 +76,7 @@ def test_1c_8_latest_is_only_a_hint(root, folder, caplog, latest):
     if latest is not None:
         (folder / "_LATEST").write_bytes(latest)
     now = [0]
-    reader = StashReader(root, clock_ms=lambda: now[0])
+    reader = DumpReader(root, clock_ms=lambda: now[0])
     with caplog.at_level(logging.WARNING):
         assert reader.latest().name == B
         now[0] += LATEST_CACHED_MS
@@ -85,30 +85,30 @@ def test_1c_8_latest_is_only_a_hint(root, folder, caplog, latest):
 
 
 def test_1c_8_no_complete_dump(tmp_path, root, folder):
-    with pytest.raises(StashNotAvailableError) as refused:
-        StashReader(str(tmp_path / "nothing")).tables()
+    with pytest.raises(DumpNotAvailableError) as refused:
+        DumpReader(str(tmp_path / "nothing")).tables()
     assert refused.value.exit_code == 3
     (folder / A / "_SUCCESS").unlink()
-    with pytest.raises(StashNotAvailableError, match="no complete dump"):
-        StashReader(root).latest()
+    with pytest.raises(DumpNotAvailableError, match="no complete dump"):
+        DumpReader(root).latest()
 
 
 def test_a_latest_that_lags_behind_is_not_followed(root, folder, caplog):
     add_b(root)
     (folder / "_LATEST").write_text(f"{A}\n")
-    assert StashReader(root).latest().name == B
+    assert DumpReader(root).latest().name == B
     assert caplog.records == []
 
 
 def test_dump_that_lacks_a_file_is_not_complete(root, folder, caplog):
     add_b(root)
     next((folder / B / "t").iterdir()).unlink()
-    assert StashReader(root).latest().name == A
+    assert DumpReader(root).latest().name == A
 
 
 def test_1c_9_locked_reader_stays_with_its_dump(root):
     now = [START_MS]
-    reader = StashReader(root, clock_ms=lambda: now[0])
+    reader = DumpReader(root, clock_ms=lambda: now[0])
     assert reader.lock() == A
     with reader.scan("t") as rows:
         assert next(rows).key == b"a1"
@@ -123,7 +123,7 @@ def test_1c_9_locked_reader_stays_with_its_dump(root):
 
 def test_1c_9_unlocked_reader_finds_a_newer_dump_within_two_minutes(root):
     now = [START_MS]
-    reader = StashReader(root, clock_ms=lambda: now[0])
+    reader = DumpReader(root, clock_ms=lambda: now[0])
     assert reader.latest().name == A
     add_b(root)
     now[0] += LATEST_CACHED_MS - 1
@@ -133,14 +133,14 @@ def test_1c_9_unlocked_reader_finds_a_newer_dump_within_two_minutes(root):
 
 
 def test_1c_9_token_names_its_dump(root):
-    reader = StashReader(root)
+    reader = DumpReader(root)
     tokens = [split.token for split in reader.splits("t")]
     add_b(root)
-    assert [key for token in tokens for key in keys(StashReader(root).read(token))] == [b"a1", b"a2"]
+    assert [key for token in tokens for key in keys(DumpReader(root).read(token))] == [b"a1", b"a2"]
 
 
 def test_locked_view_is_a_reader_of_its_own(root):
-    with StashReader(root) as reader, reader.locked_view() as view:
+    with DumpReader(root) as reader, reader.locked_view() as view:
         add_b(root)
         assert reader.latest().name == B
         assert (view.latest().name, view.locked_dump, reader.locked_dump) == (A, A, None)
@@ -150,10 +150,10 @@ def test_locked_view_is_a_reader_of_its_own(root):
 
 def test_1c_10_failed_lock_changes_nothing(root):
     add_b(root)
-    reader = StashReader(root)
+    reader = DumpReader(root)
     reader.lock("2015-02-24T00:00:00Z")
     for at in ("2015-02-24T00:30:00Z", "2014-01-01-00-00-00"):
-        with pytest.raises(StashNotAvailableError):
+        with pytest.raises(DumpNotAvailableError):
             reader.lock(at)
     assert reader.locked_dump == A
     assert keys(reader.scan("t")) == [b"a1", b"a2"]
@@ -165,7 +165,7 @@ def test_1c_10_failed_lock_changes_nothing(root):
 def test_pin_is_renewed_while_rows_are_read(root):
     now = [START_MS]
     make_dump(root, {"t": [rows_of(*(b"%05d" % n for n in range(3_000)))]}, at_ms=START_MS + 1_000, run_id="c")
-    reader = StashReader(root, clock_ms=lambda: now[0])
+    reader = DumpReader(root, clock_ms=lambda: now[0])
     reader.lock(ttl_ms=HOUR_MS)
     with reader.scan("t") as rows:
         for _ in rows:
@@ -175,7 +175,7 @@ def test_pin_is_renewed_while_rows_are_read(root):
 
 def test_pin_that_cannot_be_renewed_is_used_until_it_ends(root, monkeypatch):
     now = [START_MS]
-    reader = StashReader(root, clock_ms=lambda: now[0])
+    reader = DumpReader(root, clock_ms=lambda: now[0])
     reader.lock(ttl_ms=HOUR_MS)
 
     def refuse(_path, _content):
@@ -191,7 +191,7 @@ def test_pin_that_cannot_be_renewed_is_used_until_it_ends(root, monkeypatch):
 
 def test_second_lock_removes_the_pin_of_the_first(root):
     add_b(root)
-    reader = StashReader(root)
+    reader = DumpReader(root)
     reader.lock(A)
     reader.lock(B)
     assert [pin.dump for pin in pins(root)] == [B]
@@ -200,7 +200,7 @@ def test_second_lock_removes_the_pin_of_the_first(root):
 @pytest.mark.parametrize("token", ["", "x", "!!!", Split("2015", "t", "t/x.json.gz", 1).token])
 def test_damaged_token_is_refused(root, token):
     with pytest.raises(ConfigError, match="no token of a split"):
-        StashReader(root).read(token)
+        DumpReader(root).read(token)
 
 
 def test_token_cannot_name_a_file_outside_of_its_dump():
@@ -216,7 +216,7 @@ def emodb_dump(folder, table, *files):
     for number, content in enumerate(files):
         (path / f"{table}-{number:02x}-0123456789abcdef-{number}.json.gz").write_bytes(content)
     (path.parent / "_SUCCESS").write_text("2015-02-25T00:00:00.000Z\n2015-02-25T01:00:00.000Z\njob-1")
-    return StashReader(str(folder))
+    return DumpReader(str(folder))
 
 
 def line(number):
@@ -238,7 +238,7 @@ def test_documents_of_emodb_are_read_as_they_are(folder):
     reader = emodb_dump(folder, "t", gzip.compress(orjson.dumps(document)))
     with reader.documents(*reader.splits("t")) as documents:
         assert list(documents) == [document]
-    with pytest.raises(StashCorruptError, match="it lacks '~version'"):
+    with pytest.raises(DumpCorruptError, match="it lacks '~version'"):
         keys(reader.scan("t"))
 
 
@@ -248,7 +248,7 @@ def test_1c_11_truncated_last_member(folder):
     for cut in range(len(first) + 1, len(whole)):
         rows = emodb_dump(folder / str(cut), "t", whole[:cut]).scan("t")
         assert next(rows).key == b"k1"
-        with pytest.raises(StashCorruptError) as damaged:
+        with pytest.raises(DumpCorruptError) as damaged:
             list(rows)
         assert damaged.value.exit_code == 5
         assert damaged.value.file == "2015-02-25-00-00-00/t/t-00-0123456789abcdef-0.json.gz"
@@ -259,7 +259,7 @@ def test_1c_11_line_that_is_not_json(folder):
     reader = emodb_dump(folder, "t", gzip.compress(line(1) + b"{broken\n" + line(3) + b"[]\n" + line(5)))
     rows = reader.scan("t")
     assert next(rows).key == b"k1"
-    with pytest.raises(StashCorruptError, match=r't-00-0123456789abcdef-0.json.gz", line 2: the line is not JSON'):
+    with pytest.raises(DumpCorruptError, match=r't-00-0123456789abcdef-0.json.gz", line 2: the line is not JSON'):
         next(rows)
     with reader.scan("t", skip_bad=True) as rows:
         assert [row.key for row in rows] == [b"k1", b"k3", b"k5"]
@@ -271,7 +271,7 @@ def test_all_formats_have_the_same_rows(tmp_path, file_format):
     root = LocalRoot(tmp_path / file_format)
     rows = rows_of(*(b"%05d\xff" % n for n in range(10_000)), value=b"\xff\xfe")
     make_dump(root, {"t": [rows]}, file_format=file_format)
-    reader = StashReader(root)
+    reader = DumpReader(root)
     with reader.scan("t") as found:
         assert [row.to_row() for row in found] == rows
     with reader.documents(*reader.splits("t")) as documents:
@@ -281,13 +281,13 @@ def test_all_formats_have_the_same_rows(tmp_path, file_format):
 def test_lock_without_a_pin_only_if_nothing_may_be_written(root, folder):
     reasons = []
     with pytest.raises(StoreUnavailableError, match="Permission denied"):
-        StashReader(ReadOnlyRoot(folder)).lock()
-    with StashReader(ReadOnlyRoot(folder)).locked_view(on_unpinned=reasons.append) as reader:
+        DumpReader(ReadOnlyRoot(folder)).lock()
+    with DumpReader(ReadOnlyRoot(folder)).locked_view(on_unpinned=reasons.append) as reader:
         assert reader.locked_dump == A
         assert keys(reader.scan("t")) == [b"a1", b"a2"]
     assert ["Permission denied" in reason for reason in reasons] == [True]
     with pytest.raises(StoreUnavailableError, match="No space left"):
-        StashReader(FullRoot(folder)).lock(on_unpinned=reasons.append)
+        DumpReader(FullRoot(folder)).lock(on_unpinned=reasons.append)
     assert len(reasons) == 1
     assert pins(root) == []
 
@@ -296,10 +296,10 @@ def test_lock_without_a_pin_only_if_nothing_may_be_written(root, folder):
 def test_file_that_a_late_task_replaced_is_damaged(folder, file_format):
     root = LocalRoot(folder)
     make_dump(root, {"t": [rows_of(b"old", b"new")]}, file_format=file_format)
-    reader = StashReader(root)
+    reader = DumpReader(root)
     (split,) = reader.splits("t")
     write_table_file(root, split.dump, "t", 0, rows_of(b"old"), file_format)
     for rows in (reader.scan("t"), reader.read(split.token), reader.documents(split)):
         next(rows)
-        with pytest.raises(StashCorruptError, match=r"bytes, but \d+ were written"):
+        with pytest.raises(DumpCorruptError, match=r"bytes, but \d+ were written"):
             next(rows)

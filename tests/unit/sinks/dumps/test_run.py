@@ -10,7 +10,7 @@ from ingest.api import ConfigError, ConflictError, IntegrityError, NotFoundError
 from sinks.dumps.listing import complete_dumps, unfinished_dumps
 from sinks.dumps.lock import RootLock
 from sinks.dumps.manifest import DumpedTable
-from sinks.dumps.reader import StashReader
+from sinks.dumps.reader import DumpReader
 from sinks.dumps.run import DumpRun
 from sinks.dumps.table_files import write_table_file
 from sinks.files.local_root import LocalRoot
@@ -94,7 +94,7 @@ def test_interrupted_run_resumes_with_the_ranges_that_are_done(root):
         run.add(TABLE, 2, write_table_file(root, run.folder, TABLE, 2, rows_of(b"c")))
         manifest = run.finish({TABLE: DumpedTable(())})
     assert (manifest.dump, manifest.start_ms) == (DUMP, START_MS)
-    with StashReader(root).scan(TABLE) as rows:
+    with DumpReader(root).scan(TABLE) as rows:
         assert [row.key for row in rows] == [b"a", b"c"]
     with DumpRun(root, "r2", clock_ms=lambda: START_MS) as run, pytest.raises(NotFoundError, match="no interrupted"):
         run.resume()
@@ -137,7 +137,7 @@ def test_file_that_was_changed_after_it_was_written_is_not_published(root, tmp_p
         assert list(root.entries("")) == [each for each in root.entries("") if each.name.startswith("_")]
         second.write_bytes(kept)
         run.finish({TABLE: DumpedTable(())})
-    assert [row.key for row in StashReader(root).scan(TABLE)] == [b"0", b"1"]
+    assert [row.key for row in DumpReader(root).scan(TABLE)] == [b"0", b"1"]
 
 
 def test_files_of_repeated_attempts_are_removed_and_the_others_are_in_order(root, tmp_path):

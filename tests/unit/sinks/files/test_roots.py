@@ -13,7 +13,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 from ingest.api import ConfigError, ConflictError, StoreUnavailableError
 from sinks.dumps.layout import LOCK
 from sinks.dumps.lock import STALE_MS, RootLock
-from sinks.dumps.reader import StashReader
+from sinks.dumps.reader import DumpReader
 from sinks.files.local_root import LocalRoot
 from sinks.files.remote_errors import remote_errors
 from sinks.files.remote_root import RemoteRoot, _check_datanode, _Reopening
@@ -108,13 +108,13 @@ def test_lock_is_acquired_if_the_answer_is_lost():
 def test_dump_is_complete_if_the_answer_is_lost():
     root = LossyRoot()
     make_dump(root, {"t": [rows_of(b"a")]})
-    assert StashReader(root).latest().name == DUMP
+    assert DumpReader(root).latest().name == DUMP
 
 
 @pytest.mark.parametrize("scheme", ["s3", "s3a"])
 def test_credentials_in_a_url_of_s3_are_refused_and_not_shown(scheme):
     with pytest.raises(ConfigError, match=r"credentials, which S3 does not read") as refused:
-        StashReader(f"{scheme}://key:se/cret@bucket/dumps").dumps()
+        DumpReader(f"{scheme}://key:se/cret@bucket/dumps").dumps()
     assert "cret" not in str(refused.value)
 
 

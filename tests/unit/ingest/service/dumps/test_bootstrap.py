@@ -15,16 +15,16 @@ from ingest.service.dumps.dump import TableDump
 from ingest.service.dumps.plan import DumpSources
 from ingest.service.dumps.request import DumpRequest
 from sinks.bodies.status import STORE_ID
-from sinks.dumps.errors import StashNotAvailableError
-from sinks.dumps.reader import StashReader
+from sinks.dumps.errors import DumpNotAvailableError
+from sinks.dumps.reader import DumpReader
 from sinks.feed.position import FeedPosition
 from sinks.files.local_root import LocalRoot
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 from tests.support.bootstraps import random_mutations, rows_of
+from tests.support.dump_runs import InProcess
 from tests.support.dumps import make_dump, row_of
 from tests.support.feeds import FeedFixture
-from tests.support.stashes import InProcess
 
 FILE = """
 version: 1
@@ -76,7 +76,7 @@ class Beside(InProcess):
         return unit
 
 
-def stash(configuration, service: Service, store: RocksDBStore, *, exact: bool) -> None:
+def dump_of(configuration, service: Service, store: RocksDBStore, *, exact: bool) -> None:
     """From a frozen view, or row by row, as from HBase."""
     view = store.freeze() if exact else None
     request = DumpRequest(root="./dumps", tables=("orders",), min_ranges=4)
@@ -94,7 +94,7 @@ def test_1c_14_copy_beside_a_writer_equals_the_source(configuration, tmp_path, e
     store.open()
     service = Service(store, seed=exact + 2 * is_concurrent)
     service.write(40)
-    stash(configuration, service, store, exact=exact)
+    dump_of(configuration, service, store, exact=exact)
     request = BootstrapRequest("./dumps", None, "orders", TableOfStore("copies", "copy"), is_concurrent=is_concurrent)
     source = SourceTable(configuration, Catalog(), "orders")
     with opened_bootstrap(configuration, Catalog(), request, source) as opened:
@@ -119,9 +119,9 @@ def test_dump_has_the_positions_of_its_start(configuration, tmp_path):
     service = Service(store, seed=0)
     service.write(3)
     end_ms = service.writer.time_ms
-    stash(configuration, service, store, exact=True)
+    dump_of(configuration, service, store, exact=True)
     store.close()
-    with StashReader("./dumps") as reader:
+    with DumpReader("./dumps") as reader:
         manifest = reader.latest().manifest
     assert manifest is not None
     positions = {shard: FeedPosition.from_token(str(token)) for shard, token in manifest.feed["orders"].items()}
@@ -135,7 +135,7 @@ def test_same_command_continues_with_its_dump_after_a_newer_one_and_after_its_ex
     store.open()
     service = Service(store, seed=1)
     service.write(20)
-    stash(configuration, service, store, exact=True)
+    dump_of(configuration, service, store, exact=True)
     request = BootstrapRequest("./dumps", None, "orders", TableOfStore("copies", "copy"))
     source = SourceTable(configuration, Catalog(), "orders")
 
@@ -178,7 +178,7 @@ def test_loaded_table_without_a_feed_is_no_copy_of_a_newer_dump(configuration, t
     ):
         opened.run.load()
     missing = replace(request, root="./none")
-    with pytest.raises(StashNotAvailableError), opened_bootstrap(configuration, Catalog(), missing):
+    with pytest.raises(DumpNotAvailableError), opened_bootstrap(configuration, Catalog(), missing):
         pass
 
 

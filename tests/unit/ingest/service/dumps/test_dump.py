@@ -9,19 +9,19 @@ import pytest
 
 from ingest.api import ConfigError, ConflictError, IntegrityError, NotFoundError, Put, StoreUnavailableError
 from ingest.catalog import Catalog
-from ingest.config.options import StashOptions
+from ingest.config.options import DumpOptions
 from ingest.service.dumps import dump as module
 from ingest.service.dumps.dump import TableDump
 from ingest.service.dumps.request import DumpRequest
 from ingest.service.dumps.result import DumpResult, TableCounts
 from ingest.service.duties.cancellation import Cancellation
-from sinks.dumps.errors import TableNotInDumpError, TableNotStashedError
+from sinks.dumps.errors import TableNotDumpedError, TableNotInDumpError
 from sinks.dumps.ranges import DumpUnit, Limits
-from sinks.dumps.reader import StashReader
+from sinks.dumps.reader import DumpReader
 from sinks.files.local_root import LocalRoot
 from sinks.rocksdb.views import VIEWS
 from tests.support.clock import Clock
-from tests.support.stashes import MARK_MS, TABLE, InProcess, dumped, opened, written
+from tests.support.dump_runs import MARK_MS, TABLE, InProcess, dumped, opened, written
 
 ONE_FILE = {"limits": Limits(file_bytes=1), "unit_s": -1.0}
 """A unit of work writes one file of one row."""
@@ -35,7 +35,7 @@ def configuration(tmp_path, monkeypatch):
 
 
 def rows(table: str, root: str = "./dumps") -> dict[bytes, list[tuple[bytes, int, bytes]]]:
-    with StashReader(root).scan(table) as found:
+    with DumpReader(root).scan(table) as found:
         return {row.key: [(cell.qualifier, cell.timestamp_ms, cell.value) for cell in row.cells] for row in found}
 
 
@@ -48,7 +48,7 @@ def test_all_tables_of_the_file(configuration):
     assert rows(TABLE) == {b"row-%04d" % number: [(b"q", 7, b"v%d" % number)] for number in range(3)}
     assert rows("salted") == {b"key-%d" % number: [(b"q", 7, b"1")] for number in range(3)}
     assert rows("counters") == {b"host": [(b"hits", MARK_MS, b"6")]}  # merged, up to the mark
-    with pytest.raises(TableNotStashedError):
+    with pytest.raises(TableNotDumpedError):
         rows("empty")
     with pytest.raises(TableNotInDumpError):
         rows("unknown")
@@ -141,7 +141,7 @@ def test_interrupted_dump_is_resumed(configuration, at):
         dumped(configuration, Interrupted(at), tables=(TABLE,), id="one", **ONE_FILE)
     files = {file.name: file.stat().st_ino for file in Path("dumps").rglob("*.json.gz")}
     assert len(files) == min(at, 3)
-    assert StashReader("./dumps").dumps() == []
+    assert DumpReader("./dumps").dumps() == []
     result = dumped(configuration, id="one", is_resumed=True)
     assert (result.id, result.tables[TABLE].rows, result.is_exact) == ("one", 3, False)
     assert list(result.tables) == [TABLE]
@@ -170,7 +170,7 @@ def test_1c_4_interrupted_dump_is_not_seen_and_removed_by_the_next(configuration
     first = dumped(configuration)
     with pytest.raises(ConflictError):
         dumped(configuration, Interrupted(1), id="killed", **ONE_FILE)
-    assert StashReader("./dumps").latest().name == first.dump
+    assert DumpReader("./dumps").latest().name == first.dump
     assert Path("dumps/_LATEST").read_text().strip() == first.dump
     assert Path("dumps/_run-killed").exists()
     dumped(configuration)
@@ -273,7 +273,7 @@ def test_older_dumps_expire_after_the_dump(configuration):
     assert second.expired == []
     third = dumped(configuration, keep_s=90.0)  # a minute after the second
     assert third.expired == [first.dump]
-    assert [dump.name for dump in StashReader("./dumps").dumps()] == [second.dump, third.dump]
+    assert [dump.name for dump in DumpReader("./dumps").dumps()] == [second.dump, third.dump]
 
 
 def test_formats(configuration):
@@ -309,14 +309,14 @@ def test_wrong_options_of_the_command(options, message):
 
 
 def test_options_of_the_command_replace_those_of_the_file():
-    stash = StashOptions(root="./dumps", tables=["t"], format="zstd", keep="1m")
-    request = DumpRequest.of_command(stash, root=None, resume=None, id_=None, keep=None, tables=(), min_ranges=None)
+    dump = DumpOptions(root="./dumps", tables=["t"], format="zstd", keep="1m")
+    request = DumpRequest.of_command(dump, root=None, resume=None, id_=None, keep=None, tables=(), min_ranges=None)
     assert request == DumpRequest(root="./dumps", tables=("t",), format="zstd", keep_s=60.0)
     request = DumpRequest.of_command(
-        stash, root="r", resume=None, id_="x", keep="2d", tables=("u",), min_ranges=3, format="gzip", max_rate=5
+        dump, root="r", resume=None, id_="x", keep="2d", tables=("u",), min_ranges=3, format="gzip", max_rate=5
     )
     assert request == DumpRequest(root="r", tables=("u",), id="x", keep_s=172_800.0, min_ranges=3, max_rate=5)
-    request = DumpRequest.of_command(stash, root="r", resume="x", id_=None, keep=None, max_rate=5)
+    request = DumpRequest.of_command(dump, root="r", resume="x", id_=None, keep=None, max_rate=5)
     assert (request.id, request.is_resumed, request.max_rate) == ("x", True, 5)
 
 

@@ -10,19 +10,19 @@ from ingest.api import ConfigError, Delete, FamilySpec, IngestError, Put, Scan, 
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.config.model import Configuration
-from ingest.config.options import StashOptions
+from ingest.config.options import DumpOptions
 from ingest.service.dumps.request import DumpRequest
 from ingest.spark.jobs.dump import DumpWork
 from sinks.bodies.large_values import LargeValues
 from sinks.bodies.moving import BodyMovingStore, MovedCounts
 from sinks.bodies.options import BodyOptions
 from sinks.bodies.pointers import Pointer
-from sinks.dumps.errors import StashNotAvailableError
+from sinks.dumps.errors import DumpNotAvailableError
 from sinks.dumps.existing import oldest_with_pointers
 from sinks.dumps.ranges import DumpRange, DumpUnit, Limits
-from sinks.dumps.reader import StashReader
+from sinks.dumps.reader import DumpReader
 from sinks.files.local_root import LocalRoot
-from tests.support.stashes import InProcess, dumped, opened
+from tests.support.dump_runs import InProcess, dumped, opened
 
 FILE = """
 version: 1
@@ -62,7 +62,7 @@ def value(number: int) -> bytes:
 
 
 def values(table: str = "events") -> dict[bytes, bytes]:
-    with StashReader("./dumps").scan(table) as found:
+    with DumpReader("./dumps").scan(table) as found:
         return {row.key: row.cells[0].value for row in found}
 
 
@@ -103,7 +103,7 @@ def test_missing_block_stops_the_dump(configuration: Configuration) -> None:
         store.apply("events_bodies_value", [Delete(blocks[0], 2**62)])
     with pytest.raises(IngestError, match="block 0 is missing"):
         dumped(configuration, tables=("events",), bodies=True)
-    with pytest.raises(StashNotAvailableError):
+    with pytest.raises(DumpNotAvailableError):
         values()
 
 
@@ -113,4 +113,4 @@ def test_table_without_a_body_store_is_refused(configuration: Configuration) -> 
 
 
 def test_option_of_the_file() -> None:
-    assert DumpRequest.of_options(StashOptions.model_validate({"root": "d", "bodies": True})).bodies
+    assert DumpRequest.of_options(DumpOptions.model_validate({"root": "d", "bodies": True})).bodies

@@ -10,17 +10,17 @@ from ingest.service.dumps.duty import DumpDuty
 from ingest.service.dumps.request import DumpRequest
 from ingest.service.dumps.schedule import DumpSchedule, daily_dumps
 from ingest.service.duties.daily_schedule import DAY_S
-from tests.support.stashes import FILE, TABLE, dumped, written
+from tests.support.dump_runs import FILE, TABLE, dumped, written
 from tests.support.submitted_duties import SubmittedDuties
 
 AT = f'{{root: dumps, tables: ["{TABLE}"], at: "02:00", keep: 3d}}'
 TWO = 2 * 3600
-LAST = 'ingest_stash_last_success_timestamp_seconds{table="answer:testclient1"}'
+LAST = 'ingest_dump_last_success_timestamp_seconds{table="answer:testclient1"}'
 
 
-def configuration(tmp_path, stash: str = AT) -> Configuration:
+def configuration(tmp_path, dump: str = AT) -> Configuration:
     file = tmp_path / "p.yaml"
-    file.write_text(f"{FILE}stash: {stash}\n" if stash else FILE)
+    file.write_text(f"{FILE}dump: {dump}\n" if dump else FILE)
     return load(str(file), env={}, lookup=Catalog())
 
 
@@ -40,14 +40,14 @@ def test_submitted_at_its_time(tmp_path):
     assert duty.request == DumpRequest(root="dumps", tables=(TABLE,), keep_s=3.0 * DAY_S)
 
 
-@pytest.mark.parametrize("stash", ["", "{root: dumps}"])
-def test_nothing_is_scheduled_without_a_time(tmp_path, stash):
-    found = configuration(tmp_path, stash)
+@pytest.mark.parametrize("dump", ["", "{root: dumps}"])
+def test_nothing_is_scheduled_without_a_time(tmp_path, dump):
+    found = configuration(tmp_path, dump)
     assert daily_dumps(found) == []
     duties, metrics = SubmittedDuties(found), Metrics()
     DumpSchedule(duties, metrics, clock_ms=lambda: 1).submit_due()
     assert not duties
-    assert "ingest_stash_interval_seconds{" not in metrics.render()[1].decode()
+    assert "ingest_dump_interval_seconds{" not in metrics.render()[1].decode()
 
 
 def test_metrics_have_the_end_of_the_last_dump(tmp_path):
@@ -56,7 +56,7 @@ def test_metrics_have_the_end_of_the_last_dump(tmp_path):
     duties = SubmittedDuties(configuration(tmp_path))
     DumpSchedule(duties, metrics, clock_ms=lambda: 2_000_000_000_000).submit_due()
     text = metrics.render()[1].decode()
-    assert 'ingest_stash_interval_seconds{table="answer:testclient1"} 86400.0' in text
+    assert 'ingest_dump_interval_seconds{table="answer:testclient1"} 86400.0' in text
     last_s = float(text.partition(LAST)[2].split()[0])
     assert 1_424_736_000 <= last_s < 1_500_000_000
 

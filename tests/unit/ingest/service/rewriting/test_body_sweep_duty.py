@@ -99,7 +99,7 @@ def test_service_sweeps_some_bodies_at_a_time(shared: SimpleNamespace, monkeypat
 
 def test_bodies_that_a_dump_may_name_stay(shared: SimpleNamespace, tmp_path: Path):
     file = tmp_path / "p.yaml"
-    file.write_text(f"{file.read_text()}\nstash: {{root: {tmp_path}/dumps}}\n")
+    file.write_text(f"{file.read_text()}\ndump: {{root: {tmp_path}/dumps}}\n")
     shared.configuration = load(file, env={}, lookup=Catalog())
     make_dump(LocalRoot(tmp_path / "dumps"), {"events": [rows_of(b"r")]})  # before the bodies were stored
     reports: list[Progress] = []

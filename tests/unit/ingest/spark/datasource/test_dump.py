@@ -8,9 +8,9 @@ import pytest
 from pyspark.serializers import CPickleSerializer
 
 from ingest.api import ConfigError, Row
-from ingest.spark.datasource.options import DumpOptions, dump_options
+from ingest.spark.datasource.options import DumpReadOptions, dump_options
 from ingest.spark.datasource.source import TableDataSource
-from sinks.dumps.errors import StashNotAvailableError, TableNotInDumpError
+from sinks.dumps.errors import DumpNotAvailableError, TableNotInDumpError
 from sinks.dumps.layout import FileFormat
 from sinks.files.local_root import LocalRoot
 from tests.support.dumps import DUMP, START_MS, make_dump, row_of
@@ -31,7 +31,7 @@ def root(request, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def partitions(root: Path, table: str = "t", **options: str) -> Any:
-    source = TableDataSource({"stash": str(root), "table": table, **options})
+    source = TableDataSource({"dump_root": str(root), "table": table, **options})
     reader = source.reader(source.schema())
     sent = SERIALIZER.loads(SERIALIZER.dumps(reader))
     return sent, [SERIALIZER.loads(SERIALIZER.dumps(each)) for each in reader.partitions()]
@@ -79,9 +79,9 @@ def test_table_without_rows(root: Path):
 def test_errors(root: Path, tmp_path: Path):
     with pytest.raises(TableNotInDumpError):
         partitions(root, "unknown")
-    with pytest.raises(StashNotAvailableError):
+    with pytest.raises(DumpNotAvailableError):
         partitions(root, dump="2015-02-24T00:00:01Z")
-    with pytest.raises(StashNotAvailableError):
+    with pytest.raises(DumpNotAvailableError):
         partitions(tmp_path)
 
 
@@ -98,12 +98,12 @@ def test_dump_is_pinned_unless_it_is_not_wanted(root: Path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"stash": "r"}, "the name of the table is missing"),
-        ({"stash": "", "table": "t"}, 'the option "stash" is empty'),
-        ({"stash": "r", "table": "t", "config": "p.yaml"}, 'the option "config" does not apply to dumps'),
-        ({"stash": "r", "table": "t", "fuzzy": "a?"}, 'the option "fuzzy" does not apply to dumps'),
-        ({"stash": "r", "table": "t", "dmp": "x"}, 'did you mean "dump"?'),
-        ({"stash": "r", "table": "t", "versions": "2"}, "a dump has one version of each cell"),
+        ({"dump_root": "r"}, "the name of the table is missing"),
+        ({"dump_root": "", "table": "t"}, 'the option "dump_root" is empty'),
+        ({"dump_root": "r", "table": "t", "config": "p.yaml"}, 'the option "config" does not apply to dumps'),
+        ({"dump_root": "r", "table": "t", "fuzzy": "a?"}, 'the option "fuzzy" does not apply to dumps'),
+        ({"dump_root": "r", "table": "t", "dmp": "x"}, 'did you mean "dump"?'),
+        ({"dump_root": "r", "table": "t", "versions": "2"}, "a dump has one version of each cell"),
     ],
 )
 def test_wrong_options(options: Mapping[str, str], message: str):
@@ -113,13 +113,13 @@ def test_wrong_options(options: Mapping[str, str], message: str):
 
 
 def test_options():
-    assert dump_options({"stash": "r", "table": "t"}) == DumpOptions("r", "t")
-    assert dump_options({"stash": "r", "table": "t", "dump": DUMP, "pin": "false"}) == DumpOptions(
+    assert dump_options({"dump_root": "r", "table": "t"}) == DumpReadOptions("r", "t")
+    assert dump_options({"dump_root": "r", "table": "t", "dump": DUMP, "pin": "false"}) == DumpReadOptions(
         "r", "t", DUMP, is_pinned=False
     )
 
 
 def test_dumps_are_not_written(root: Path):
-    source = TableDataSource({"stash": str(root), "table": "t"})
+    source = TableDataSource({"dump_root": str(root), "table": "t"})
     with pytest.raises(ConfigError, match="only applies to a read of a dump"):
         source.writer(source.schema(), False)

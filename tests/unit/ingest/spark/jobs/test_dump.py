@@ -22,8 +22,8 @@ from sinks.files.local_root import LocalRoot
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 from sinks.rowkeys.row_format import RowFormat
+from tests.support.dump_runs import TABLE, opened, written
 from tests.support.jobs import Session
-from tests.support.stashes import TABLE, opened, written
 
 ROWS = 40
 RANGES = DumpRange.numbered(TABLE, [(b"", b"row-0020"), (b"row-0020", None)])

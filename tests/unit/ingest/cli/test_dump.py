@@ -1,4 +1,4 @@
-"""`ingest stash`: read, verify, expire and pin dumps."""
+"""`ingest dump`: read, verify, expire and pin dumps."""
 
 import json
 import os
@@ -32,29 +32,29 @@ def root(folder):
 
 
 def test_ls(ingest, root, folder):
-    pin = ingest("stash", "pin", "dumps", "--at", DUMP, "--owner", "Ann", "--output", "json").json
+    pin = ingest("dump", "pin", "dumps", "--at", DUMP, "--owner", "Ann", "--output", "json").json
     (folder / "dumps" / "2015-03-01-00-00-00").mkdir()
-    lines = ingest("stash", "ls", "dumps", "--output", "json").lines
+    lines = ingest("dump", "ls", "dumps", "--output", "json").lines
     assert [(each["dump"], each["status"], each["id"], each["rows"]) for each in lines] == [
         (DUMP, "complete", "one", 2),
         (NEXT, "complete", "two", 2),
         ("2015-03-01-00-00-00", "incomplete", None, None),
     ]
     assert lines[0]["pins"] == [{"id": pin["id"], "owner": "Ann", "expires": pin["expires"]}]
-    text = ingest("stash", "ls", "dumps")
+    text = ingest("dump", "ls", "dumps")
     assert (text.code, DUMP in text.out, "3 dumps" in text.err) == (0, True, True)
 
 
 def test_ls_shows_valid_pins_alone(ingest, root):
     Pin("past", DUMP, "Ann", now_ms() - 1).write(root)
     Pin("valid", DUMP, "Ann", now_ms() + DAY_MS).write(root)
-    pins = ingest("stash", "ls", "dumps", "--output", "json").lines[0]["pins"]
+    pins = ingest("dump", "ls", "dumps", "--output", "json").lines[0]["pins"]
     assert [pin["id"] for pin in pins] == ["valid"]
 
 
 @pytest.mark.parametrize("command", [["ls"], ["expire"], ["expire", "--dry-run"], ["verify", "--all"]], ids=" ".join)
 def test_root_that_does_not_exist(ingest, folder, command: list[str]):
-    result = ingest("stash", *command, "nothing")
+    result = ingest("dump", *command, "nothing")
     assert (result.code, result.out, 'there is no folder "nothing"' in result.err) == (3, "", True)
     assert not (folder / "nothing").exists()
 
@@ -62,7 +62,7 @@ def test_root_that_does_not_exist(ingest, folder, command: list[str]):
 def test_ls_names_the_ids_of_dumps_that_can_be_resumed(ingest, root):
     with DumpRun(root, "three") as run:
         run.start(["t"], plan=dict)
-    newest = ingest("stash", "ls", "dumps", "--output", "json").lines[-1]
+    newest = ingest("dump", "ls", "dumps", "--output", "json").lines[-1]
     assert (newest["dump"], newest["status"], newest["id"]) == ("_run-three", "incomplete", "three")
     with DumpRun(root, "four") as other, pytest.raises(NotFoundError) as unknown:
         other.resume()
@@ -70,25 +70,25 @@ def test_ls_names_the_ids_of_dumps_that_can_be_resumed(ingest, root):
 
 
 def test_tables(ingest, root):
-    lines = ingest("stash", "tables", "dumps", "--at", "2015-02-24T00:00:00Z", "--output", "json").lines
+    lines = ingest("dump", "tables", "dumps", "--at", "2015-02-24T00:00:00Z", "--output", "json").lines
     assert [(each["dump"], each["table"], each["rows"], each["files"]) for each in lines] == [
         (DUMP, "ns:t", 2, 2),
         (DUMP, "empty", 0, 0),
     ]
-    assert "ns:t" in ingest("stash", "tables", "dumps").out
+    assert "ns:t" in ingest("dump", "tables", "dumps").out
 
 
 def test_cat_prints_lines_of_json(ingest, root):
-    result = ingest("stash", "cat", "dumps", "ns:t", "--at", DUMP)
+    result = ingest("dump", "cat", "dumps", "ns:t", "--at", DUMP)
     assert [(row["~id"], row["f:q"]) for row in result.lines] == [("a", "1"), ({"b64": "Yv8="}, {"b64": "/w=="})]
-    assert [row["~id"] for row in ingest("stash", "cat", "dumps", "ns:t", "--limit", 1).lines] == ["a"]
+    assert [row["~id"] for row in ingest("dump", "cat", "dumps", "ns:t", "--limit", 1).lines] == ["a"]
     assert root.entries("_pins") == []
 
 
 def test_cat_of_a_split_reads_the_dump_of_its_token(ingest, root):
-    splits = ingest("stash", "splits", "dumps", "ns:t", "--at", DUMP, "--output", "json").lines
+    splits = ingest("dump", "splits", "dumps", "ns:t", "--at", DUMP, "--output", "json").lines
     assert [(each["rows"], each["first_row"]) for each in splits] == [(1, "a"), (1, {"b64": "Yv8="})]
-    rows = ingest("stash", "cat", "dumps", "--split", splits[1]["token"]).lines
+    rows = ingest("dump", "cat", "dumps", "--split", splits[1]["token"]).lines
     assert [row["f:q"] for row in rows] == [{"b64": "/w=="}]
     assert root.entries("_pins") == []
 
@@ -110,7 +110,7 @@ def test_cat_of_a_split_reads_the_dump_of_its_token(ingest, root):
     ],
 )
 def test_errors(ingest, root, arguments, code, message):
-    result = ingest("stash", *arguments)
+    result = ingest("dump", *arguments)
     assert (result.code, message in result.err, result.out.startswith("{")) == (code, True, False), result.err
 
 
@@ -120,47 +120,47 @@ def test_cat_skips_damaged_lines(ingest, root, folder):
     file = next((folder / "dumps" / NEXT / "ns~t").iterdir())
     content = gzip.compress(b'{"~id":"a"}\n{broken\n{"~id":"c"}\n')
     file.write_bytes(content.ljust(file.stat().st_size, b"\0"))  # of the size that was written
-    damaged = ingest("stash", "cat", "dumps", "ns:t")
+    damaged = ingest("dump", "cat", "dumps", "ns:t")
     assert (damaged.code, f'{file.name}", line 2' in damaged.err) == (5, True)
-    skipped = ingest("stash", "cat", "dumps", "ns:t", "--skip-bad")
+    skipped = ingest("dump", "cat", "dumps", "ns:t", "--skip-bad")
     assert (skipped.code, len(skipped.lines), "1 damaged line skipped" in skipped.err) == (0, 2, True)
 
 
 def test_verify(ingest, root, folder):
-    (found,) = ingest("stash", "verify", "dumps", "--output", "json").lines
+    (found,) = ingest("dump", "verify", "dumps", "--output", "json").lines
     assert (found["dump"], found["status"], found["rows"], found["damaged"]) == (NEXT, "complete", 2, [])
     assert root.entries("_pins") == []
     file = next((folder / "dumps" / DUMP / "ns~t").iterdir())
     content = bytearray(file.read_bytes())
     content[20] ^= 1
     file.write_bytes(content)
-    result = ingest("stash", "verify", "dumps", "--all")
+    result = ingest("dump", "verify", "dumps", "--all")
     assert (result.code, file.name in result.err, "damaged" in result.out) == (5, True, True)
     (folder / "dumps" / NEXT / "_SUCCESS").unlink()
-    incomplete = ingest("stash", "verify", "dumps", "--at", NEXT)
+    incomplete = ingest("dump", "verify", "dumps", "--at", NEXT)
     assert (incomplete.code, "incomplete: it has no _SUCCESS" in incomplete.err) == (3, True)
 
 
 def test_diff(ingest, root):
-    assert ingest("stash", "diff", "dumps", DUMP, NEXT, "ns:t").out.splitlines() == ["~ a", "- b\\xff", "+ c"]
+    assert ingest("dump", "diff", "dumps", DUMP, NEXT, "ns:t").out.splitlines() == ["~ a", "- b\\xff", "+ c"]
     assert root.entries("_pins") == []
-    lines = ingest("stash", "diff", "dumps", DUMP, NEXT, "ns:t", "--output", "json").lines
+    lines = ingest("dump", "diff", "dumps", DUMP, NEXT, "ns:t", "--output", "json").lines
     assert lines[1] == {"change": "removed", "row": {"b64": "Yv8="}, "before": 1_000, "after": None}
-    limited = ingest("stash", "diff", "dumps", DUMP, NEXT, "ns:t", "--limit", 1)
+    limited = ingest("dump", "diff", "dumps", DUMP, NEXT, "ns:t", "--limit", 1)
     assert (limited.out, "1 added, 1 removed, 1 changed" in limited.err) == ("~ a\n", True)
 
 
 def test_expire_prints_what_it_removes(ingest, root, folder):
-    pin = ingest("stash", "pin", "dumps", "--at", DUMP).out.strip()
-    kept = ingest("stash", "expire", "dumps")
+    pin = ingest("dump", "pin", "dumps", "--at", DUMP).out.strip()
+    kept = ingest("dump", "expire", "dumps")
     assert (kept.code, kept.out, "pinned by pid" in kept.err) == (0, "", True)
-    assert ingest("stash", "unpin", "dumps", pin).code == 0
+    assert ingest("dump", "unpin", "dumps", pin).code == 0
     (folder / "dumps" / "mine.txt").touch()
-    planned = ingest("stash", "expire", "dumps", "--dry-run")
+    planned = ingest("dump", "expire", "dumps", "--dry-run")
     assert planned.out.splitlines()[0] == f"{DUMP}/_SUCCESS"
     assert "foreign: mine.txt" in planned.err
     assert (folder / "dumps" / DUMP).exists()
-    removed = ingest("stash", "expire", "dumps", "--output", "json")
+    removed = ingest("dump", "expire", "dumps", "--output", "json")
     assert [line["path"] for line in removed.lines] == planned.out.splitlines()
     assert {(line["reason"], line["removed"]) for line in removed.lines} == {("old", True)}
     assert not (folder / "dumps" / DUMP).exists()
@@ -169,31 +169,31 @@ def test_expire_prints_what_it_removes(ingest, root, folder):
 
 def test_expire_is_refused_while_a_dump_is_made(ingest, root):
     with RootLock(root, "the dump x").keep():
-        refused = ingest("stash", "expire", "dumps")
+        refused = ingest("dump", "expire", "dumps")
         assert (refused.code, "in use by the dump x" in refused.err) == (4, True)
-        assert ingest("stash", "expire", "dumps", "--dry-run").code == 0
-        assert "in use by the dump x, pid" in ingest("stash", "ls", "dumps").err
+        assert ingest("dump", "expire", "dumps", "--dry-run").code == 0
+        assert "in use by the dump x, pid" in ingest("dump", "ls", "dumps").err
 
 
 def test_commands_read_parquet(ingest, folder):
     make_dump(LocalRoot(folder / "p"), {"t": [rows_of(b"a")]}, file_format=FileFormat.PARQUET)
-    assert json.loads(ingest("stash", "cat", "p", "t").out)["~id"] == "a"
-    assert ingest("stash", "verify", "p").code == 0
+    assert json.loads(ingest("dump", "cat", "p", "t").out)["~id"] == "a"
+    assert ingest("dump", "verify", "p").code == 0
 
 
 def test_retention_of_an_expiry(ingest, root, folder):
-    assert ingest("stash", "expire", "dumps", "--keep-last", 2).out == ""
+    assert ingest("dump", "expire", "dumps", "--keep-last", 2).out == ""
     (folder / "dumps" / DUMP / "_SUCCESS").unlink()
-    assert ingest("stash", "expire", "dumps", "--incomplete", "365000d").out == ""
-    removed = ingest("stash", "expire", "dumps", "--incomplete", "24h", "--output", "json").lines
+    assert ingest("dump", "expire", "dumps", "--incomplete", "365000d").out == ""
+    removed = ingest("dump", "expire", "dumps", "--incomplete", "24h", "--output", "json").lines
     assert {(line["reason"], line["path"].partition("/")[0]) for line in removed} == {("incomplete", DUMP)}
 
 
 def test_pin_is_valid_for_its_time(ingest, root):
-    ingest("stash", "pin", "dumps", "--at", DUMP, "--for", "1ms")
-    removed = ingest("stash", "expire", "dumps", "--output", "json").lines
+    ingest("dump", "pin", "dumps", "--at", DUMP, "--for", "1ms")
+    removed = ingest("dump", "expire", "dumps", "--output", "json").lines
     assert {line["reason"] for line in removed} == {"old", "expired pin"}
-    assert ingest("stash", "pin", "dumps", "--for", "soon").code == 2
+    assert ingest("dump", "pin", "dumps", "--for", "soon").code == 2
 
 
 def test_expiry_that_is_killed_is_completed_by_the_next_one(ingest, root, folder):
@@ -202,14 +202,14 @@ def test_expiry_that_is_killed_is_completed_by_the_next_one(ingest, root, folder
         "INGEST_FAILPOINT": "dump_hidden:1:die",
         "INGEST_FAILPOINT_FOLDER": str(folder / "points"),
     }
-    command = [sys.executable, "-m", "ingest", "stash", "expire", "dumps"]
+    command = [sys.executable, "-m", "ingest", "dump", "expire", "dumps"]
     killed = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, check=False)
     assert killed.returncode == -signal.SIGKILL
-    assert [line["status"] for line in ingest("stash", "ls", "dumps", "--output", "json").lines] == [
+    assert [line["status"] for line in ingest("dump", "ls", "dumps", "--output", "json").lines] == [
         "incomplete",
         "complete",
     ]
-    assert "in use by ingest stash expire, pid" in ingest("stash", "expire", "dumps").err
+    assert "in use by ingest dump expire, pid" in ingest("dump", "expire", "dumps").err
     (folder / "dumps" / "_LOCK").unlink()  # as after the minute for which it is valid
-    assert ingest("stash", "expire", "dumps").code == 0
+    assert ingest("dump", "expire", "dumps").code == 0
     assert not (folder / "dumps" / DUMP).exists()

@@ -1,4 +1,4 @@
-"""`ingest stash run`, in a process of its own and by the running service; its tasks run in this process."""
+"""`ingest dump run`, in a process of its own and by the running service; its tasks run in this process."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -21,15 +21,15 @@ from ingest.service.duties.scheduler import Duties
 from ingest.service.endpoint.access import token_file
 from ingest.service.endpoint.http import HttpEndpoint
 from ingest.service.stores import SharedStores
-from sinks.dumps.reader import StashReader
+from sinks.dumps.reader import DumpReader
 from sinks.dumps.run import DumpRun
 from sinks.files.local_root import LocalRoot
 from sinks.rocksdb.store import RocksDBStore
 from sinks.rocksdb.views import VIEWS
+from tests.support.dump_runs import FILE, TABLE, InProcess, opened, written
 from tests.support.endpoint import TOKEN, pages, published
-from tests.support.stashes import FILE, TABLE, InProcess, opened, written
 
-ALONE = ("stash", "run", "p.yaml", "--root", "dumps")
+ALONE = ("dump", "run", "p.yaml", "--root", "dumps")
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def serving(configuration: Configuration, shared: SimpleNamespace, slots: int = 
 
 
 def rows(root: str = "dumps", table: str = TABLE) -> int:
-    with StashReader(root).scan(table) as found:
+    with DumpReader(root).scan(table) as found:
         return sum(1 for _ in found)
 
 
@@ -96,19 +96,19 @@ def test_dump_in_a_process_of_its_own(ingest, folder):
 @pytest.mark.usefixtures("configuration")
 def test_text(ingest):
     options = ("--root", "my dumps", "--tables", f"{TABLE},salted", "--max-rate", "1000000", "--min-ranges", "2")
-    done = ingest("stash", "run", "p.yaml", *options)
+    done = ingest("dump", "run", "p.yaml", *options)
     assert done.code == 0, done.err
     assert TABLE in done.out
     assert "salted" in done.out
     assert "6 rows in dump" in done.out + done.err
     assert "rows of one moment" in done.out + done.err
     assert "the command makes the dump in its own process" in done.err
-    assert done.err.count("resume it: ingest stash run p.yaml --root 'my dumps' --resume 20") == 1
+    assert done.err.count("resume it: ingest dump run p.yaml --root 'my dumps' --resume 20") == 1
 
 
 def test_options_of_the_file(ingest, folder, configuration):
-    (folder / "p.yaml").write_text(f'{FILE}stash: {{root: here, tables: ["{TABLE}"], max_rate: 100000}}\n')
-    done = ingest("stash", "run", "p.yaml", "--output", "json")
+    (folder / "p.yaml").write_text(f'{FILE}dump: {{root: here, tables: ["{TABLE}"], max_rate: 100000}}\n')
+    done = ingest("dump", "run", "p.yaml", "--output", "json")
     assert done.code == 0, done.err
     assert list(done.json["tables"]) == [TABLE]
     assert rows("here") == 3
@@ -126,7 +126,7 @@ def test_too_little_space(ingest, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (("stash", "run", "p.yaml"), 2, "the root of the dumps is missing"),
+        (("dump", "run", "p.yaml"), 2, "the root of the dumps is missing"),
         ((*ALONE, "--tables", "salt"), 3, 'did you mean "salted"?'),
         ((*ALONE, "--bodies"), 2, "no table of the dump has a body store"),
         ((*ALONE, "--keep", "soon"), 2, '--keep: "soon" is not a duration'),
@@ -165,9 +165,9 @@ def test_running_service_makes_the_dump(ingest, configuration, shared, folder):
         assert f"--resume {done.json['id']}" in done.err
         again = ingest(*ALONE, "--id", done.json["id"])
         assert (again.code, "has the id" in again.err) == (4, True), again.err
-        locked = ingest("stash", "run", "p.yaml", "--root", "other", "--own-process")
+        locked = ingest("dump", "run", "p.yaml", "--root", "other", "--own-process")
         assert (locked.code, "is held by process" in locked.err) == (4, True), locked.err
-        wrong = ingest("stash", "run", "p.yaml", "--root", "third", "--tables", "unknown", "--output", "json")
+        wrong = ingest("dump", "run", "p.yaml", "--root", "third", "--tables", "unknown", "--output", "json")
         assert (wrong.code, "unknown" in wrong.err) == (3, True), wrong.err
     assert rows() == 3
     assert list((folder / "data" / VIEWS).iterdir()) == []
@@ -187,8 +187,8 @@ def test_metrics_of_a_dump(shared):
     assert reports[-1].result is not None
     assert (reports[-1].result["rows"], reports[-1].done, reports[-1].total) == (3, 1, 1)
     text = shared.metrics.render()[1].decode()
-    assert f'ingest_stash_rows_total{{table="{TABLE}"}} 3.0' in text
-    assert f'ingest_stash_last_success_timestamp_seconds{{table="{TABLE}"}}' in text
+    assert f'ingest_dump_rows_total{{table="{TABLE}"}} 3.0' in text
+    assert f'ingest_dump_last_success_timestamp_seconds{{table="{TABLE}"}}' in text
 
 
 def test_store_is_held_only_while_the_view_is_made(shared, monkeypatch):
@@ -255,5 +255,5 @@ def test_dump_that_can_be_resumed_is_kept_while_spark_cannot_start(ingest, folde
     monkeypatch.setattr("ingest.service.dumps.host.SparkWhenNeeded", lambda *_arguments: Refusing())
     refused = ingest(*ALONE)
     assert (refused.code, "JAVA_HOME is not set" in refused.err) == (2, True)
-    assert ingest("stash", "ls", "dumps", "--output", "json").lines[0]["id"] == "killed"
-    assert "next: ingest stash run FILE --root dumps --resume killed" in ingest("stash", "ls", "dumps").err
+    assert ingest("dump", "ls", "dumps", "--output", "json").lines[0]["id"] == "killed"
+    assert "next: ingest dump run FILE --root dumps --resume killed" in ingest("dump", "ls", "dumps").err

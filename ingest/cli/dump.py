@@ -1,4 +1,4 @@
-"""`ingest stash ls`, `tables`, `splits`, `cat`, `verify` and `diff`: read dumps."""
+"""`ingest dump ls`, `tables`, `splits`, `cat`, `verify` and `diff`: read dumps."""
 
 import shlex
 from collections import Counter
@@ -12,7 +12,7 @@ from ingest.cli.output import Output
 
 if TYPE_CHECKING:
     from sinks.dumps.listing import Dump
-    from sinks.dumps.reader import StashReader
+    from sinks.dumps.reader import DumpReader
     from sinks.dumps.verifying import Verification
 
 RootArgument = Annotated[
@@ -38,14 +38,14 @@ def ls(out: Output, root: RootArgument) -> None:
     List the dumps of a root, oldest first, and their pins.
 
     An incomplete dump is being made or removed, was interrupted, or lacks files. No reader reads it. One that was
-    interrupted has its id, with which 'ingest stash run FILE --resume ID' completes it.
+    interrupted has its id, with which 'ingest dump run FILE --resume ID' completes it.
 
-    Example: ingest stash ls /backups
-    Example: ingest stash ls webhdfs://etl@namenode:9870/backups --output json
+    Example: ingest dump ls /backups
+    Example: ingest dump ls webhdfs://etl@namenode:9870/backups --output json
     """
     from ingest.clock import now_ms
     from ingest.formats.times import moment
-    from sinks.dumps.errors import StashCorruptError
+    from sinks.dumps.errors import DumpCorruptError
     from sinks.dumps.listing import complete_dump, dump_names, unfinished_dumps
     from sinks.dumps.lock import STALE_MS, holder_of
     from sinks.dumps.pins import pins
@@ -63,7 +63,7 @@ def ls(out: Output, root: RootArgument) -> None:
         for name in (*names, *sorted({each.folder for each in unfinished.values()} - {*names})):
             try:
                 dump, status = complete_dump(opened, name), "complete"
-            except StashCorruptError as error:
+            except DumpCorruptError as error:
                 dump, status = None, "damaged"
                 out.note(f"warning: {error.message}", "yellow")
             if dump is None and status == "complete":
@@ -84,17 +84,17 @@ def ls(out: Output, root: RootArgument) -> None:
         out.note(f"in use by {holder}", "dim")
     out.done(counted(len(rows), "dump"))
     if any(row[1] == "complete" for row in rows):
-        out.next(shlex.join(["ingest", "stash", "tables", root]))
+        out.next(shlex.join(["ingest", "dump", "tables", root]))
     elif ids:
-        out.next(shlex.join(["ingest", "stash", "run", "FILE", "--root", root, "--resume", max(ids.values())]))
+        out.next(shlex.join(["ingest", "dump", "run", "FILE", "--root", root, "--resume", max(ids.values())]))
 
 
 def tables(out: Output, root: RootArgument, *, at: AtOption = None) -> None:
     """
     List the tables of a dump.
 
-    Example: ingest stash tables /backups
-    Example: ingest stash tables /backups --at 2026-01-31T02:00:00Z --output json
+    Example: ingest dump tables /backups
+    Example: ingest dump tables /backups --at 2026-01-31T02:00:00Z --output json
     """
     reader = _reader(root, at)
     dump = reader.latest()
@@ -115,7 +115,7 @@ def tables(out: Output, root: RootArgument, *, at: AtOption = None) -> None:
         out.table(("table", "#rows", "#bytes", "#files"), shown)
     out.done(f'{counted(len(shown), "table")} in the dump "{dump.name}"')
     if found:
-        out.next(f"ingest stash cat {root} {found[0][0]} --limit 10")
+        out.next(f"ingest dump cat {root} {found[0][0]} --limit 10")
 
 
 def splits(out: Output, root: RootArgument, table: TableOfDumpArgument, *, at: AtOption = None) -> None:
@@ -124,7 +124,7 @@ def splits(out: Output, root: RootArgument, table: TableOfDumpArgument, *, at: A
 
     A token names its dump, so it reads the same file when there is a newer dump.
 
-    Example: ingest stash splits /backups users
+    Example: ingest dump splits /backups users
     """
     from ingest.api.notation import to_notation
     from ingest.reference.readable import readable
@@ -163,8 +163,8 @@ def cat(
 
     The dump does not expire meanwhile: the command writes a pin, if it may write below the root.
 
-    Example: ingest stash cat /backups users --limit 10
-    Example: ingest stash cat /backups users --at 2026-01-31T02:00:00Z | jq .
+    Example: ingest dump cat /backups users --limit 10
+    Example: ingest dump cat /backups users --at 2026-01-31T02:00:00Z | jq .
     """
     from itertools import islice
 
@@ -172,7 +172,7 @@ def cat(
     from sinks.dumps.splits import Split
 
     if (table is None) == (split is None):
-        raise ConfigError("name either a table or a split", hint="'ingest stash cat ROOT TABLE', or --split TOKEN")
+        raise ConfigError("name either a table or a split", hint="'ingest dump cat ROOT TABLE', or --split TOKEN")
     if split is not None and at is not None:
         raise ConfigError("--split TOKEN names a dump already", hint="leave --at out")
     named = None if split is None else Split.of_token(split)
@@ -200,12 +200,12 @@ def verify(
 
     Exit code 5 if a file is damaged, 3 if a dump is incomplete.
 
-    Example: ingest stash verify /backups
-    Example: ingest stash verify /backups --all --output json
+    Example: ingest dump verify /backups
+    Example: ingest dump verify /backups --all --output json
     """
     from contextlib import ExitStack, suppress
 
-    from sinks.dumps.errors import StashCorruptError, StashNotAvailableError
+    from sinks.dumps.errors import DumpCorruptError, DumpNotAvailableError
     from sinks.dumps.listing import dump_names, newest_dump
     from sinks.dumps.reader import name_of
     from sinks.dumps.verifying import verify_dump
@@ -217,7 +217,7 @@ def verify(
     found: list[Verification] = []
     for name in names:
         with ExitStack() as reading, out.progress(f"files of {name}") as advance:
-            with suppress(StashNotAvailableError, StashCorruptError):  # it can be verified, and not be pinned
+            with suppress(DumpNotAvailableError, DumpCorruptError):  # it can be verified, and not be pinned
                 reading.enter_context(_pinned(out, root, name))
             found.append(verify_dump(opened, name, advance))
         _show_verification(out, found[-1])
@@ -228,9 +228,9 @@ def verify(
         raise damages[0]
     incomplete = [each for each in found if each.missing]
     if incomplete:
-        raise StashNotAvailableError(
+        raise DumpNotAvailableError(
             f'the dump "{incomplete[0].dump}" is incomplete: {incomplete[0].missing}',
-            hint="'ingest stash expire' removes it after a day",
+            hint="'ingest dump expire' removes it after a day",
         )
 
 
@@ -248,7 +248,7 @@ def diff(
 
     A row is changed if a value or the time of a cell differs.
 
-    Example: ingest stash diff /backups 2026-01-30T02:00:00Z 2026-01-31T02:00:00Z users
+    Example: ingest dump diff /backups 2026-01-30T02:00:00Z 2026-01-31T02:00:00Z users
     """
     from contextlib import ExitStack, closing
 
@@ -281,20 +281,20 @@ def note_unpinned(out: Output) -> Callable[[str], None]:
     return lambda reason: out.note(f"the dump may expire while it is read: {reason}", "yellow")
 
 
-def _reader(root: str, at: str | None) -> "StashReader":
-    from sinks.dumps.reader import StashReader
+def _reader(root: str, at: str | None) -> "DumpReader":
+    from sinks.dumps.reader import DumpReader
 
-    reader = StashReader(root)
+    reader = DumpReader(root)
     if at is not None:
         reader.lock(at, pin=False)
     return reader
 
 
-def _pinned(out: Output, root: str, at: str | None) -> "StashReader":
+def _pinned(out: Output, root: str, at: str | None) -> "DumpReader":
     """A reader with a pin, so that the dump does not expire meanwhile; a context manager."""
-    from sinks.dumps.reader import StashReader
+    from sinks.dumps.reader import DumpReader
 
-    return StashReader(root).locked_view(at, on_unpinned=note_unpinned(out))
+    return DumpReader(root).locked_view(at, on_unpinned=note_unpinned(out))
 
 
 def _about(dump: "Dump | None", run_id: str | None) -> dict[str, object]:

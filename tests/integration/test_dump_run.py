@@ -11,7 +11,7 @@ import pytest
 
 from ingest import failpoint
 from ingest.api import FamilySpec, Put, Row, Scan, Store, TableSpec
-from sinks.dumps.reader import StashReader
+from sinks.dumps.reader import DumpReader
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.store import HBaseStore
 from sinks.rowkeys.distribution import Distribution
@@ -50,7 +50,7 @@ class Tables:
                 self.salted: {"families": {"f": {}, "g": {}}, "distribute": {"hash": BUCKETS}},
                 self.counters: {"families": {"f": {}}, "updates": {"processor": "sum"}},
             },
-            "stash": {"root": "./dumps", "format": "gzip"},
+            "dump": {"root": "./dumps", "format": "gzip"},
             "pipelines": {
                 "any": {
                     "source": {"files": {"path": "./in"}},
@@ -101,7 +101,7 @@ def stored(store: Store[Any], table: str) -> list[Row]:
 
 def dumped(root: Path, table: str, dump: str | None = None) -> list[Row]:
     """The rows of the newest dump, or of a named one, sorted."""
-    reader = StashReader(str(root))
+    reader = DumpReader(str(root))
     if dump is not None:
         reader.lock(dump)
     with closing(reader), reader.scan(table) as rows:
@@ -113,7 +113,7 @@ def lines_into_rocksdb(source: Path) -> dict[str, Any]:
     return {
         "stores": {"local": {"rocksdb": {"path": "./data/store"}}},
         "tables": {"t": {"families": {"f": {}}}},
-        "stash": {"root": "./dumps"},
+        "dump": {"root": "./dumps"},
         "pipelines": {
             "lines": {
                 "source": {"files": {"path": str(source / "*.jsonl")}},
@@ -145,7 +145,7 @@ def write_lines(source: Path, number: int) -> None:
 
 @SLOW_WITH_RPC
 def test_dump_of_hbase_has_original_rows(tables: Tables) -> None:
-    done = tables.ingest("stash", "run", "pipeline.yaml")
+    done = tables.ingest("dump", "run", "pipeline.yaml")
     assert (done["rows"], done["consistency"]) == (2 * len(ROWS) + 9, "fuzzy")
     root = tables.folder / "dumps"
     assert dumped(root, tables.plain) == stored(tables.store, tables.plain)
@@ -158,17 +158,17 @@ def test_dump_of_hbase_has_original_rows(tables: Tables) -> None:
 
 @pytest.mark.slow
 def test_killed_dump_of_hbase_is_resumed(tables: Tables) -> None:
-    command = ("stash", "run", "pipeline.yaml", "--tables", tables.plain, "--min-ranges", "8")
+    command = ("dump", "run", "pipeline.yaml", "--tables", tables.plain, "--min-ranges", "8")
     first = tables.ingest(*command)
     points = {failpoint.FOLDER_VARIABLE: str(tables.folder / "points")}
     tables.ingest(*command, "--id", "killed", code=-9, **{failpoint.VARIABLE: "dump_recorded:5:kill"}, **points)
     root = tables.folder / "dumps"
-    assert StashReader(str(root)).latest().name == first["dump"]
+    assert DumpReader(str(root)).latest().name == first["dump"]
     recorded = {file.name: file.stat().st_ino for file in (root / "_run-killed").rglob("*.json.gz")}
-    assert "in use by" in tables.ingest("stash", "run", "pipeline.yaml", "--resume", "killed", code=4)["err"]
+    assert "in use by" in tables.ingest("dump", "run", "pipeline.yaml", "--resume", "killed", code=4)["err"]
     lock = root / "_LOCK"
     lock.write_text(json.dumps(json.loads(lock.read_text()) | {"heartbeat_ms": 0}))  # a minute later
-    done = tables.ingest("stash", "run", "pipeline.yaml", "--resume", "killed")
+    done = tables.ingest("dump", "run", "pipeline.yaml", "--resume", "killed")
     assert done["id"] == "killed"
     assert dumped(root, tables.plain, done["dump"]) == stored(tables.store, tables.plain)
     kept = {file.name: file.stat().st_ino for file in (root / done["dump"]).rglob("*.json.gz")}
@@ -185,21 +185,21 @@ def test_killed_service_leaves_no_view(tmp_path: Path) -> None:
         points = {failpoint.VARIABLE: "dump_recorded:1:kill", failpoint.FOLDER_VARIABLE: str(tmp_path / "points")}
         service.start(env=points)
         service.wait_for(lambda: service.metric("ingest_events_stored_total", pipeline="lines") >= 1_000, "rows", 180)
-        killed = service.ingest("stash run", "--id", "killed")
+        killed = service.ingest("dump run", "--id", "killed")
         assert killed.returncode != 0
         service.wait_for_exit()
         views = service.folder / "data/store/views"
         assert len(list(views.iterdir())) == 1
         root = service.folder / "dumps"
-        assert StashReader(str(root)).dumps() == []
+        assert DumpReader(str(root)).dumps() == []
         service.start()
         service.wait_for_state("running", "lines")
         service.wait_for(lambda: not list(views.iterdir()), "no views")
-        refused = service.ingest("stash run")
+        refused = service.ingest("dump run")
         assert (refused.returncode, "in use by" in refused.stderr) == (4, True), refused.stderr
         lock = root / "_LOCK"
         lock.write_text(json.dumps(json.loads(lock.read_text()) | {"heartbeat_ms": 0}))  # a minute later
-        done = service.ingest("stash run", "--resume", "killed", "--output", "json")
+        done = service.ingest("dump run", "--resume", "killed", "--output", "json")
         assert done.returncode == 0, done.stderr
         assert json.loads(done.stdout)["consistency"] == "fuzzy"  # a file may be of the killed process
         assert len(dumped(root, "t")) == 1_000
@@ -228,7 +228,7 @@ def test_service_dumps_its_rocksdb_while_it_writes(tmp_path: Path) -> None:
         thread = threading.Thread(target=keep_writing)
         thread.start()
         try:
-            done = service.ingest("stash run", "--output", "json")
+            done = service.ingest("dump run", "--output", "json")
         finally:
             ended.set()
             thread.join()
@@ -239,9 +239,9 @@ def test_service_dumps_its_rocksdb_while_it_writes(tmp_path: Path) -> None:
         assert len(rows) == result["rows"] >= 10_000
         assert [row for row in rows if [cell.value for cell in row.cells] != [row.key, row.key]] == []
         assert {row.key for row in rows} >= {b"%08d" % number for number in range(10_000)}
-        assert service.metric("ingest_stash_rows_total", table="t") == len(rows)
+        assert service.metric("ingest_dump_rows_total", table="t") == len(rows)
         assert service.stop() == 0, service.last_lines()
         assert list((service.folder / "data/store/views").iterdir()) == []
-        again = service.ingest("stash run", "--format", "gzip", "--output", "json")
+        again = service.ingest("dump run", "--format", "gzip", "--output", "json")
         assert again.returncode == 0, again.stderr
         assert json.loads(again.stdout)["rows"] >= len(rows)

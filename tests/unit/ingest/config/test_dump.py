@@ -18,23 +18,23 @@ pipelines:
 """
 
 
-def configuration(tmp_path, stash: str, file: str = FILE) -> Configuration:
+def configuration(tmp_path, dump: str, file: str = FILE) -> Configuration:
     path = tmp_path / "p.yaml"
-    path.write_text(f"{file}stash: {stash}\n")
+    path.write_text(f"{file}dump: {dump}\n")
     return load(str(path), env={}, lookup=Catalog())
 
 
 def test_defaults(tmp_path):
-    found = configuration(tmp_path, "{root: ./dumps}").stash
+    found = configuration(tmp_path, "{root: ./dumps}").dump
     assert (found.tables, found.at, found.at_s, found.keep, found.format, found.max_rate) == (
         [], None, None, 604_800, "gzip", None,
     )  # fmt: skip
 
 
-def test_no_stash(tmp_path):
+def test_no_dump(tmp_path):
     path = tmp_path / "p.yaml"
     path.write_text(FILE)
-    assert load(str(path), env={}, lookup=Catalog()).stash is None
+    assert load(str(path), env={}, lookup=Catalog()).dump is None
 
 
 def test_written_table_need_not_be_declared(tmp_path):
@@ -43,8 +43,8 @@ def test_written_table_need_not_be_declared(tmp_path):
 
 def test_tables_of_body_stores_can_be_dumped(tmp_path):
     file = FILE.replace("families: {f: {}}}", "families: {f: {}}, bodies: {}}")
-    stash = "{root: ./dumps, tables: [declared, declared_bodies_meta, declared_bodies_value, declared_bodies_refs]}"
-    assert configuration(tmp_path, stash, file).report.errors == ()
+    dump = "{root: ./dumps, tables: [declared, declared_bodies_meta, declared_bodies_value, declared_bodies_refs]}"
+    assert configuration(tmp_path, dump, file).report.errors == ()
 
 
 def test_table_whose_options_have_problems_is_there(tmp_path):
@@ -62,7 +62,7 @@ def test_misspelt_option_of_the_only_table_is_the_only_problem(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("stash", "kind", "message"),
+    ("dump", "kind", "message"),
     [
         ("{root: ./dumps, tables: [writen]}", Kind.UNKNOWN_REFERENCE, 'there is no table "writen"'),
         ("{root: ./dumps, tables: [written, written]}", Kind.CONFLICT, 'table "written" is listed twice'),
@@ -74,9 +74,9 @@ def test_misspelt_option_of_the_only_table_is_the_only_problem(tmp_path):
         ("{root: ./dumps, format: csv}", Kind.NOT_ONE_OF, "format"),
     ],
 )
-def test_problems(tmp_path, stash, kind, message):
+def test_problems(tmp_path, dump, kind, message):
     with pytest.raises(ConfigInvalidError) as found:
-        configuration(tmp_path, stash)
+        configuration(tmp_path, dump)
     (problem,) = found.value.report.errors
     assert kind in (None, problem.kind)
     assert message in str(problem)
@@ -84,9 +84,9 @@ def test_problems(tmp_path, stash, kind, message):
 
 def test_file_without_tables_names_those_of_the_dump(tmp_path):
     file = FILE.replace("tables: {declared: {store: other, families: {f: {}}}}\n", "")
-    with pytest.raises(ConfigInvalidError, match='stash needs "tables"'):
+    with pytest.raises(ConfigInvalidError, match='dump needs "tables"'):
         configuration(tmp_path, "{root: ./dumps}", file)
-    assert configuration(tmp_path, "{root: ./dumps, tables: [written]}", file).stash.tables == ["written"]
+    assert configuration(tmp_path, "{root: ./dumps, tables: [written]}", file).dump.tables == ["written"]
 
 
 TWO_STORES = f"""{FILE.replace("other: memory", "other: memory, third: memory")}  again:
@@ -107,4 +107,4 @@ def test_table_in_two_stores_is_a_conflict_until_it_is_declared(tmp_path):
 
 @pytest.mark.parametrize(("at", "at_s"), [("00:00", 0), ("02:30", 9_000), ("23:59", 86_340)])
 def test_time_of_day(tmp_path, at, at_s):
-    assert configuration(tmp_path, f"{{root: ./dumps, at: {at}}}").stash.at_s == at_s
+    assert configuration(tmp_path, f"{{root: ./dumps, at: {at}}}").dump.at_s == at_s

@@ -1,4 +1,4 @@
-"""`ingest stash run`: dump tables into files."""
+"""`ingest dump run`: dump tables into files."""
 
 import shlex
 from collections.abc import Callable
@@ -29,14 +29,14 @@ def run(  # noqa: PLR0913 - the options of the command
         typer.Option(
             metavar="ROOT",
             help="Folder of the dumps: a path, or a URL such as webhdfs://HOST:PORT/FOLDER or s3://BUCKET/FOLDER; by "
-            "default that of `stash` in the file.",
+            "default that of `dump` in the file.",
         ),
     ] = None,
     tables: Annotated[
         list[str] | None,
         typer.Option(
             metavar="TABLE",
-            help="Only these tables; repeat it, or separate them with commas. By default those of `stash`, or else all "
+            help="Only these tables; repeat it, or separate them with commas. By default those of `dump`, or else all "
             "that the file declares.",
         ),
     ] = None,
@@ -49,7 +49,7 @@ def run(  # noqa: PLR0913 - the options of the command
     ] = None,
     format_: Annotated[
         Literal["gzip", "zstd", "parquet"] | None,
-        typer.Option("--format", help="Lines of JSON with gzip or Zstandard, or Parquet; by default that of `stash`."),
+        typer.Option("--format", help="Lines of JSON with gzip or Zstandard, or Parquet; by default that of `dump`."),
     ] = None,
     bodies: Annotated[
         bool,
@@ -68,7 +68,7 @@ def run(  # noqa: PLR0913 - the options of the command
         typer.Option(
             metavar="DURATION",
             help="Then remove complete dumps older than this, except the newest one and those that are pinned; by "
-            "default that of `stash`.",
+            "default that of `dump`.",
         ),
     ] = None,
     ignore_space: Annotated[
@@ -86,8 +86,8 @@ def run(  # noqa: PLR0913 - the options of the command
     see a dump when it is complete. One process at a time makes a dump in a root; another one is refused with exit
     code 4, and a second request to the service waits.
 
-    Example: ingest stash run pipeline.yaml --root ./dumps --tables logs,users
-    Example: ingest stash run pipeline.yaml --resume 2026-01-31-02-00-00-5f0c1a
+    Example: ingest dump run pipeline.yaml --root ./dumps --tables logs,users
+    Example: ingest dump run pipeline.yaml --resume 2026-01-31-02-00-00-5f0c1a
     """
     from ingest.cli.loading import loaded, set_up_logs
     from ingest.durable import private_files
@@ -98,7 +98,7 @@ def run(  # noqa: PLR0913 - the options of the command
     set_up_logs(configuration, is_watched=True)
     names = tuple(name for each in tables or () for name in each.split(",") if name)
     request = DumpRequest.of_command(
-        configuration.stash,
+        configuration.dump,
         root=root,
         tables=names,
         id_=id_,
@@ -146,7 +146,7 @@ class _IdNote:
     def __call__(self, run_id: str) -> None:
         if not self._is_shown:
             self._is_shown = True
-            self._out.note(f"if it is interrupted, resume it: ingest stash run {self._where} --resume {run_id}", "dim")
+            self._out.note(f"if it is interrupted, resume it: ingest dump run {self._where} --resume {run_id}", "dim")
 
 
 def _absolute(root: str) -> str:
@@ -184,7 +184,7 @@ def _by_service(out: Output, configuration: "Configuration", request: "DumpReque
     return requested(
         out,
         configuration,
-        lambda client: client.stash(request.model_dump(mode="json")),
+        lambda client: client.dump(request.model_dump(mode="json")),
         does="makes the dump",
         resumes="with --resume, as above, the files that are complete are kept",
     )
@@ -205,4 +205,4 @@ def _show(out: Output, result: "DumpResult") -> None:
         out.line(f'dump "{name}" is removed')
     consistency = "rows of one moment" if result.is_exact else "rows of several moments"
     out.done(f'{counted(result.rows, "row")} in dump "{result.dump}", {consistency}')
-    out.next(f"ingest stash tables {result.root}")
+    out.next(f"ingest dump tables {result.root}")

@@ -1,4 +1,4 @@
-"""Checks the tables of `stash`."""
+"""Checks the tables of `dump`."""
 
 from collections.abc import Iterator
 
@@ -9,31 +9,31 @@ from ingest.config.problems import Kind, listed
 from ingest.suggest import did_you_mean
 
 
-def check_stash(partial_config: PartialConfig, binding: Binding) -> None:
+def check_dump(partial_config: PartialConfig, binding: Binding) -> None:
     """Report unknown tables, tables that could be in several stores, and a dump without any table."""
-    stash = partial_config.stash
-    if stash is None:
+    dump = partial_config.dump
+    if dump is None:
         return
     written = {sink.settings.fixed_table for each in partial_config.pipelines.values() for sink in each.sinks}
     known = sorted(
         {*partial_config.table_names, *_tables_of_bodies(partial_config), *(table for table in written if table)}
     )
-    uses: list[tuple[str, NodePath]] = [(table, ("tables", index)) for index, table in enumerate(stash.tables)]
-    uses += [(table, ("columns", table)) for table in stash.columns]
+    uses: list[tuple[str, NodePath]] = [(table, ("tables", index)) for index, table in enumerate(dump.tables)]
+    uses += [(table, ("columns", table)) for table in dump.columns]
     for table, path in uses:
         if table not in known:
             hint = did_you_mean(table, known) or (f"there are {listed(known)}" if known else "see `tables`")
-            place = partial_config.stash_places.get(path, partial_config.stash_places[()])
+            place = partial_config.dump_places.get(path, partial_config.dump_places[()])
             binding.problem(Kind.UNKNOWN_REFERENCE, place, f'there is no table "{table}"', hint)
-    for index, table in enumerate(stash.tables):
+    for index, table in enumerate(dump.tables):
         stores = _stores_of(partial_config, table)
         if len(stores) > 1:
-            place = partial_config.stash_places.get(("tables", index), partial_config.stash_places[()])
+            place = partial_config.dump_places.get(("tables", index), partial_config.dump_places[()])
             message = f'table "{table}" is written to several stores: {listed(stores)}'
             binding.problem(Kind.CONFLICT, place, message, f"declare its store: tables: {{{table}: {{store: NAME}}}}")
-    if not stash.tables and not partial_config.table_names:
-        place = partial_config.stash_places[()]
-        binding.problem(Kind.MISSING_FIELD, place, 'stash needs "tables", because the file declares none')
+    if not dump.tables and not partial_config.table_names:
+        place = partial_config.dump_places[()]
+        binding.problem(Kind.MISSING_FIELD, place, 'dump needs "tables", because the file declares none')
 
 
 def _stores_of(partial_config: PartialConfig, table: str) -> list[str]:
