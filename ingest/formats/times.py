@@ -7,7 +7,7 @@ RFC 5424 messages, where it is forbidden, rather than reject a message with a co
 """
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 
 from ingest.api.errors import ConfigError
 from ingest.formats.date_letters import MONTHS
@@ -19,6 +19,8 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 FIRST_MS, LAST_MS = -62_135_596_800_000, 253_402_300_799_999  # the years 1 to 9999, the range of `datetime`
 _MILLISECOND = timedelta(milliseconds=1)
 _LEAP_SECOND = 60
+_HALF_YEAR_MS = 182 * 24 * 3600 * 1000  # no other year of the same day is nearer
+_YEARS_BETWEEN_LEAP_YEARS = 8  # at most, as from 1896 to 1904
 _ISO_LEAP_SECOND = re.compile(rb"(\d{4}-\d\d-\d\d.\d\d:\d\d:)60")  # Python does not parse it
 
 
@@ -51,9 +53,34 @@ def milliseconds_at(minute: datetime, second: int) -> int:
     return milliseconds_of(minute) + second * 1000
 
 
-def iso_milliseconds(text: bytes) -> int:
+def in_nearest_year(minute: tuple[int, int, int, int], second: int, zone: tzinfo, near_ms: int) -> int:
     """
-    Milliseconds since 1970 of a time in ISO 8601 or RFC 3339 format.
+    Milliseconds since 1970 of a month, day, hour, minute and second in the year that brings it nearest to a time.
+
+    February 29 is in the nearest leap year. Of two years that are equally near, it is the earlier one.
+
+    Raises:
+        ValueError: no year has such a time, or the nearest one is outside 1 to 9999.
+    """
+    near = (EPOCH + timedelta(milliseconds=near_ms)).astimezone(zone)
+    found: list[int] = []
+    for distance in range(_YEARS_BETWEEN_LEAP_YEARS + 1):
+        for year in (near.year - distance, near.year + distance):
+            try:
+                time_ms = milliseconds_at(datetime(year, *minute, tzinfo=zone), second)
+            except ValueError:
+                continue  # no such day in this year, or no such year
+            if abs(time_ms - near_ms) <= _HALF_YEAR_MS:
+                return in_calendar(time_ms)
+            found.append(time_ms)
+        if distance and found:
+            return in_calendar(min(found, key=lambda time_ms: (abs(time_ms - near_ms), time_ms)))
+    raise ValueError("no year has such a time")
+
+
+def iso_milliseconds(text: bytes, zone: tzinfo | None = None) -> int:
+    """
+    Milliseconds since 1970 of a time in ISO 8601 or RFC 3339 format; `zone` is that of a text without one.
 
     Raises:
         ValueError: it is not valid, has no zone, or its year is outside 1 to 9999.
@@ -64,9 +91,11 @@ def iso_milliseconds(text: bytes) -> int:
         leap = _ISO_LEAP_SECOND.match(text)
         if leap is None:
             raise
-        return in_calendar(iso_milliseconds(leap[1] + b"59" + text[leap.end() :]) + 1000)
+        return in_calendar(iso_milliseconds(leap[1] + b"59" + text[leap.end() :], zone) + 1000)
     if time.tzinfo is None:
-        raise ValueError("it has no zone")
+        if zone is None:
+            raise ValueError("it has no zone")
+        time = time.replace(tzinfo=zone)
     return in_calendar(milliseconds_of(time))
 
 

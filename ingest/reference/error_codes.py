@@ -86,7 +86,7 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         api.DecorateError,
         "The value is not a message of the decorator's type, or lacks the required header.",
     ),
-    "bad_syslog": (api.DecorateError, "The text is not a syslog message of RFC 5424 or RFC 3164."),
+    "bad_syslog": (api.DecorateError, "The text has no priority, or not the header of the option `form`."),
     "bad_time": (
         api.EventError,
         "A text is not a time in any of the formats that the decorator or function accepts.",
