@@ -14,6 +14,7 @@ from ingest.decorating.choices import OnInvalid
 from ingest.decorating.names import BoundedMemo
 from ingest.expressions import ZoneName, zone_of
 from ingest.formats.date_letters import READ
+from ingest.formats.joda import JodaPattern
 from ingest.formats.times import FIRST_MS, LAST_MS, MONTH_NUMBERS, milliseconds_at, milliseconds_of
 from ingest.suggest import did_you_mean
 
@@ -28,6 +29,7 @@ _NOON = 12
 
 _EPOCHS = {"epoch_s": (1_000, 1), "epoch_ms": (1, 1), "epoch_us": (1, 1_000), "epoch_ns": (1, 1_000_000)}
 _EPOCH = re.compile(rb"(-?\d{1,20})(?:\.(\d{1,18}))?")
+_JODA = "joda:"
 _ISO_NAMES = frozenset({"iso8601", "rfc3339"})
 _APACHE = "%d/%b/%Y:%H:%M:%S %z"
 _FIRST_SHORT_YEAR = 69  # POSIX: 69 to 99 mean 1969 to 1999
@@ -37,8 +39,8 @@ _ISO = re.compile(
     rb" ?(?P<z>[Zz]|[+-]\d\d(?::?\d\d)?)?)?"
 )
 
-Parse = Callable[[bytes], int | None]
-"""Milliseconds of a text; None if it does not have the format."""
+Parse = Callable[[bytes, int], int | None]
+"""Milliseconds of a text, for an event of this time; None if it does not have the format."""
 
 
 def _as_list(value: object) -> object:
@@ -50,6 +52,18 @@ def _known_format(text: str) -> str:
     return text
 
 
+def _is_fine(text: str) -> bool:
+    """Whether a format has milliseconds."""
+    joda = _joda_of(text)
+    if joda is not None:
+        return joda.has_milliseconds
+    return text in _FINE_FORMATS or any(letter in text.replace("%%", "") for letter in ("%f", "%L"))
+
+
+def _joda_of(text: str) -> JodaPattern | None:
+    return JodaPattern(text.removeprefix(_JODA)) if text.startswith(_JODA) else None
+
+
 class TimestampSettings(Settings):
     """Options of the timestamp decorator."""
 
@@ -59,7 +73,8 @@ class TimestampSettings(Settings):
     formats: Annotated[list[Annotated[str, AfterValidator(_known_format)]], BeforeValidator(_as_list)] = option(
         "One format or several; the first that matches is used. `iso8601` (or `rfc3339`), `apache`, `epoch_s`, "
         "`epoch_ms`, `epoch_us`, `epoch_ns`, or directives of strptime: %Y %y %m %b %h %B %d %e %j %H %I %M %S %f %L "
-        "%p %z %Z %a %A %F %T %n %t %%. %z parses an offset or Z; %Z parses UTC, GMT and Z, but no other names.",
+        "%p %z %Z %a %A %F %T %n %t %%. %z parses an offset or Z; %Z parses UTC, GMT and Z, but no other names. "
+        "`joda:` and a pattern of Joda-Time, as in `joda:dd/MMM/yyyy:HH:mm:ss Z`, parses what Joda-Time parses.",
         default=["iso8601"],
         example=["apache", "%Y-%m-%d %H:%M:%S"],
         min_length=1,
@@ -81,15 +96,12 @@ class TimestampSettings(Settings):
 
     def time_may_be_coarse(self) -> bool:
         """False if all formats have milliseconds."""
-        return not all(
-            text in _FINE_FORMATS or any(letter in text.replace("%%", "") for letter in ("%f", "%L"))
-            for text in self.formats
-        )
+        return not all(map(_is_fine, self.formats))
 
     @property
     def has_zone_names(self) -> bool:
         """Whether a format has a zone name."""
-        return any("%Z" in text.replace("%%", "") for text in self.formats)
+        return any("%Z" in text.replace("%%", "") for text in self.formats if not text.startswith(_JODA))
 
     def lint_warnings(self) -> Mapping[str, str]:
         """Zone names, because %Z parses only few of them."""
@@ -109,7 +121,13 @@ class Timestamp(Decorator[TimestampSettings]):
     and Cuba). Write the abbreviation into the format and set its zone (`formats: '%Y-%m-%d %H:%M CET'` with
     `zone: Europe/Berlin`), or let the producer write an offset, which %z parses.
 
-    Source: own design; the directives are those of C's strptime.
+    A pattern of Joda-Time parses the whole text, with its white space: full and short names in lower case, upper case
+    or as in `June`, `yyyy` with any number of digits, `yy` with two digits as a year from 80 years before the event's
+    time to 19 after it and else as written, `Z` as in `+02`, `+0200`, `+02:00` and `Z`. A missing year is 2000, or 1970
+    without a month and a day; a missing month or day is the first. A local time that a clock change skips, and a year
+    outside 1 to 9999, is invalid. The letters are y Y M d D E e a H k K h m s S z Z.
+
+    Source: own design; the directives are those of C's strptime, and the patterns those of Joda-Time 2.9.9.
     """
 
     kind = "timestamp"
@@ -127,6 +145,12 @@ class Timestamp(Decorator[TimestampSettings]):
             timestamp_ms_after=1280137680000,
         ),
         Example("seconds with a fraction", settings="{formats: epoch_s}", body="1.5", timestamp_ms_after=1500),
+        Example(
+            "a pattern of Joda-Time",
+            settings="{formats: 'joda:dd/MMM/yyyy:HH:mm:ss Z'}",
+            body="26/July/2010:11:48:05 -06",
+            timestamp_ms_after=1280166485000,
+        ),
         Example("not a time", settings="{formats: iso8601}", body="yesterday", error="bad_time"),
         Example("not a time, with `on_invalid: keep`", settings="{on_invalid: keep}", body="yesterday", timestamp_ms=7),
     )
@@ -136,7 +160,11 @@ class Timestamp(Decorator[TimestampSettings]):
         zone = zone_of(settings.zone or "UTC")
         self._source = settings.source
         self._parsers = [parser(text, zone) for text in settings.formats]
-        self._times = BoundedMemo(self._parse, max_keys=_MAX_TEXTS)
+        self._times: BoundedMemo[bytes, int | None] = BoundedMemo(
+            lambda text: self._parse(text, 0), max_keys=_MAX_TEXTS
+        )
+        patterns = [joda for joda in map(_joda_of, settings.formats) if joda is not None]
+        self._longest = -1 if any(joda.has_short_year for joda in patterns) else _MAX_TEXT_BYTES
 
     def decorate(self, event: Event) -> bool:
         """Set the event's time."""
@@ -145,7 +173,7 @@ class Timestamp(Decorator[TimestampSettings]):
             try:
                 time = self._times.known[text]
             except KeyError:
-                time = self._times[text] if len(text) <= _MAX_TEXT_BYTES else self._parse(text)
+                time = self._times[text] if len(text) <= self._longest else self._parse(text, event.timestamp_ms)
             if time is not None:
                 event.timestamp_ms = time
                 return True
@@ -155,9 +183,9 @@ class Timestamp(Decorator[TimestampSettings]):
         message = f"{shown_start(text)} is not a time of the format {' or '.join(self.settings.formats)}"
         raise DecorateError(message, code="bad_time", hint=_ZONE_NAMES if self.settings.has_zone_names else None)
 
-    def _parse(self, text: bytes) -> int | None:
+    def _parse(self, text: bytes, now_ms: int) -> int | None:
         for parse in self._parsers:
-            time = parse(text)
+            time = parse(text, now_ms)
             if time is not None:
                 return time
         return None
@@ -174,6 +202,9 @@ def parser(text: str, zone: tzinfo) -> Parse:
         return _epoch_parser(*_EPOCHS[text])
     if text in _ISO_NAMES:
         return _iso_parser(zone)
+    joda = _joda_of(text)
+    if joda is not None:
+        return lambda data, now_ms: joda.milliseconds(data, zone, now_ms)
     letters = _APACHE if text == "apache" else text
     if "%" not in letters:
         known = (*sorted(_ISO_NAMES), "apache", *_EPOCHS)
@@ -210,13 +241,13 @@ def _iso_parser(zone: tzinfo) -> Parse:
     """Uses Python's parser for the usual formats, which is five times as fast, and a regular expression for others."""
     parse_slowly = _date_parser(_ISO, zone)
 
-    def parse(text: bytes) -> int | None:
+    def parse(text: bytes, now_ms: int) -> int | None:
         if _USUAL_ISO.fullmatch(text) is None:
-            return parse_slowly(text)
+            return parse_slowly(text, now_ms)
         try:
             time = datetime.fromisoformat(text.decode())
         except ValueError:
-            return parse_slowly(text)
+            return parse_slowly(text, now_ms)
         found = milliseconds_of(time.replace(tzinfo=zone) if time.tzinfo is None else time)
         return found if FIRST_MS <= found <= LAST_MS else None
 
@@ -226,7 +257,7 @@ def _iso_parser(zone: tzinfo) -> Parse:
 def _date_parser(pattern: re.Pattern[bytes], zone: tzinfo) -> Parse:
     fullmatch = pattern.fullmatch
 
-    def parse(text: bytes) -> int | None:
+    def parse(text: bytes, _now_ms: int) -> int | None:
         match = fullmatch(text.strip())
         if match is None:
             return None
@@ -283,7 +314,7 @@ def _offset_s(offset: bytes) -> int:
 def _epoch_parser(factor: int, divisor: int) -> Parse:
     fullmatch = _EPOCH.fullmatch
 
-    def parse(text: bytes) -> int | None:
+    def parse(text: bytes, _now_ms: int) -> int | None:
         match = fullmatch(text.strip())
         if match is None:
             return None

@@ -1,8 +1,8 @@
 """
 Date letters: how each is written and parsed, and its equivalents in Java.
 
-Templates write dates with them, `timestamp` parses dates with them as C's strptime does, and Java's date patterns
-(SimpleDateFormat and Joda-Time) are translated to them. Some letters can only be written, some only be parsed.
+Templates write dates with them, and `timestamp` parses dates with them as C's strptime does. Some letters can only be
+written, some only be parsed.
 """
 
 from collections.abc import Callable
@@ -29,7 +29,6 @@ class Letter:
         write: writes a calendar time; None for letters that are not part of one.
         reads: regular expression that parses it, with groups named after parts of a date; "" if it is only written.
         java: the equivalent field of Java's patterns.
-        java_read: further fields that are equivalent for parsing, where the number of digits does not matter.
     """
 
     letter: str
@@ -37,7 +36,6 @@ class Letter:
     write: Callable[[datetime], bytes] | None = None
     reads: str = ""
     java: str = ""
-    java_read: tuple[str, ...] = ()
 
 
 def day_of_year(time: datetime) -> int:
@@ -86,28 +84,28 @@ LETTERS = (
     Letter("b", "month, short: Jun", _month_short, _MONTH, "MMM"),
     Letter("B", "month: June", lambda time: MONTHS[time.month - 1].encode("ascii"), rf"(?P<b>{_long(MONTHS)})", "MMMM"),
     Letter("c", "date and time: Tue Jun 28 15:42:08 2011", _full),
-    Letter("d", "day of the month, two digits", lambda time: b"%02d" % time.day, _DAY, "dd", ("d",)),
-    Letter("m", "month, two digits", lambda time: b"%02d" % time.month, r"(?P<m>1[0-2]|0?[1-9])", "MM", ("M",)),
+    Letter("d", "day of the month, two digits", lambda time: b"%02d" % time.day, _DAY, "dd"),
+    Letter("m", "month, two digits", lambda time: b"%02d" % time.month, r"(?P<m>1[0-2]|0?[1-9])", "MM"),
     Letter("y", "year, two digits", lambda time: b"%02d" % (time.year % 100), r"(?P<y>\d\d)", "yy"),
-    Letter("Y", "year, four digits", lambda time: b"%04d" % time.year, r"(?P<Y>\d{4})", "yyyy", ("YYYY",)),
+    Letter("Y", "year, four digits", lambda time: b"%04d" % time.year, r"(?P<Y>\d{4})", "yyyy"),
     Letter("j", "day of the year, three digits", lambda time: b"%03d" % day_of_year(time), r"(?P<j>\d{1,3})", "DDD"),
     Letter(
         "D",
         "month/day/year: 06/28/11",
         lambda time: b"%02d/%02d/%02d" % (time.month, time.day, time.year % 100),
     ),
-    Letter("H", "hour 00-23", lambda time: b"%02d" % time.hour, r"(?P<H>2[0-3]|[01]?\d)", "HH", ("H",)),
-    Letter("I", "hour 01-12", lambda time: b"%02d" % _hour_12(time), r"(?P<I>1[0-2]|0?[1-9])", "hh", ("h",)),
+    Letter("H", "hour 00-23", lambda time: b"%02d" % time.hour, r"(?P<H>2[0-3]|[01]?\d)", "HH"),
+    Letter("I", "hour 01-12", lambda time: b"%02d" % _hour_12(time), r"(?P<I>1[0-2]|0?[1-9])", "hh"),
     Letter("k", "hour 0-23", lambda time: b"%d" % time.hour, java="H"),
     Letter("l", "hour 1-12", lambda time: b"%d" % _hour_12(time), java="h"),
-    Letter("M", "minute, two digits", lambda time: b"%02d" % time.minute, r"(?P<M>[0-5]?\d)", "mm", ("m",)),
-    Letter("S", "second, two digits", lambda time: b"%02d" % time.second, r"(?P<S>60|[0-5]?\d)", "ss", ("s",)),
+    Letter("M", "minute, two digits", lambda time: b"%02d" % time.minute, r"(?P<M>[0-5]?\d)", "mm"),
+    Letter("S", "second, two digits", lambda time: b"%02d" % time.second, r"(?P<S>60|[0-5]?\d)", "ss"),
     Letter("p", "AM or PM", lambda time: b"AM" if time.hour < _NOON else b"PM", r"(?P<p>[AaPp][Mm])", "a"),
     Letter("s", "seconds since 1970"),
     Letter("t", "milliseconds since 1970", reads=r"\s+"),
-    Letter("z", "offset from UTC: +0000", offset_of, r"(?P<z>[Zz]|[+-]\d\d:?\d\d)", "Z", ("ZZ",)),
+    Letter("z", "offset from UTC: +0000", offset_of, r"(?P<z>[Zz]|[+-]\d\d:?\d\d)", "Z"),
     Letter("e", reads=_DAY),
-    Letter("f", reads=r"(?P<f>\d{1,9})\d*", java_read=("SSS",)),
+    Letter("f", reads=r"(?P<f>\d{1,9})\d*"),
     Letter("h", reads=_MONTH),
     Letter("L", reads=r"(?P<f>\d{3})"),
     Letter("n", reads=r"\s+"),
@@ -129,8 +127,3 @@ READ = {each.letter: each.reads for each in LETTERS if each.reads}
 
 JAVA_WRITTEN = {each.java: f"%{each.letter}" for each in LETTERS if each.java}
 """Field of Java's patterns -> the letter that writes the same."""
-
-JAVA_READ = {
-    field: f"%{each.letter}" for each in LETTERS if each.reads for field in (each.java, *each.java_read) if field
-}
-"""Field of Java's patterns -> the letter that parses the same."""

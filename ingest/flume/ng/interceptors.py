@@ -8,6 +8,8 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from pydantic_core import PydanticCustomError
+
 from ingest.api.notation import name_from_bytes, name_to_bytes
 from ingest.config import Kind
 from ingest.config.components import NOT_IMPORTED
@@ -19,7 +21,7 @@ from ingest.flume.ng.known import OF_INTERCEPTORS, not_needed
 from ingest.flume.ng.properties import Options
 from ingest.flume.patterns import UntranslatableError, in_full, pattern_of, replacement_of
 from ingest.flume.pipelines.document import Component, Verbatim, not_imported
-from ingest.formats.date_letters import JAVA_READ
+from ingest.formats.joda import JodaPattern
 from ingest.suggest import did_you_mean
 
 Decorators = list[tuple[str, dict[str, object], str]]
@@ -27,12 +29,10 @@ Decorators = list[tuple[str, dict[str, object], str]]
 
 _MILLIS = "RegexExtractorInterceptorMillisSerializer"
 _PASS_THROUGH = ("", "DEFAULT", "RegexExtractorInterceptorPassThroughSerializer")
-_SAME_PART = {"B": "b", "A": "a"}
-_PARTS = {"%Y": "year", "%m": "month", "%d": "day"}
 _INSTEAD = "write a custom decorator in Python that does what it did, or remove this one"
 _TEXT = "flume.text."  # prefix of temporary attributes with dates as text
 _OWN_TIME = "flume.time"
-_JODA_TOKEN = re.compile(r"'((?:[^']|'')*)'|(([A-Za-z])\3*)|([^A-Za-z']+)|(')")
+_SHORT_YEAR = "a year of two digits is near the time of the record; in Flume it was near the start of the agent"
 
 
 def _timestamp(options: Options) -> Decorators:
@@ -114,19 +114,17 @@ def _in_milliseconds(extracted: Decorators, dates: Mapping[str, "_Date"]) -> Dec
     """
     decorators: Decorators = [("value", {"attribute": _OWN_TIME, "value": "%{timestamp}"}, ""), *extracted]
     note = "set in milliseconds by a match, else unchanged; the event's timestamp remains that of its record"
+    restored: Decorators = [("timestamp", {"source": _OWN_TIME, "formats": ["epoch_ms"]}, "")]
     for name, date in dates.items():
-        text = quoted(_TEXT + name)
-        there = f"exists({text})"
-        if date.prefix:
-            value = f"{date.prefix}%{{{text}}}"
-            decorators.append(("value", {"attribute": _TEXT + name, "value": value, "when": there}, date.note))
+        there = f"exists({quoted(_TEXT + name)})"
+        remark = "; ".join(filter(None, (f"{name}: {note}", date.note)))
         decorators += [
-            ("timestamp", {"source": _TEXT + name, "formats": [date.letters], "when": there}, f"{name}: {note}"),
+            ("timestamp", {"source": _TEXT + name, "formats": [date.format], "when": there}, remark),
             ("value", {"attribute": name, "value": "%{timestamp}", "when": there}, ""),
+            *restored,
         ]
     return [
         *decorators,
-        ("timestamp", {"source": _OWN_TIME, "formats": ["epoch_ms"]}, ""),
         ("mask", {"attributes": [*(_TEXT + name for name in dates), _OWN_TIME]}, ""),
     ]
 
@@ -134,63 +132,39 @@ def _in_milliseconds(extracted: Decorators, dates: Mapping[str, "_Date"]) -> Dec
 @dataclass(frozen=True, slots=True)
 class _Date:
     """
-    The translation of a date pattern.
+    The format of a date for our decorator.
 
     Attributes:
-        letters: the format for our decorator, with the prefix.
-        prefix: text that adds the missing parts of a date.
-        note: a note about the missing parts.
+        note: what the year, month and day depend on; "" if the text has all of them.
     """
 
-    letters: str
-    prefix: str = ""
+    format: str
     note: str = ""
 
 
 def _date(options: Options, key: str) -> _Date | None:
     """
-    Translate a pattern of Joda-Time.
+    A pattern of Joda-Time, checked.
 
     The year of a date without one is 2000 if it has a month or a day, else 1970; other missing parts are 01.
     """
     written = options.text(key)
-    letters = _strptime(written)
-    parts = re.findall(r"%(.)", (letters or "").replace("%%", ""))
-    if letters is None or len({_SAME_PART.get(part, part) for part in parts}) != len(parts):
-        options.error(Kind.BAD_PATTERN, key, f'"{written}" is not a date pattern that can be translated')
+    try:
+        pattern = JodaPattern(written)
+    except PydanticCustomError as error:
+        message = f'"{written}" is not a date pattern that can be translated: {error.message()}'
+        options.error(Kind.BAD_PATTERN, key, message)
         return None
-    if "z" not in parts:
+    if not pattern.has_zone:
         options.original.zoned.append(options.at(key))
-    has_day = not {"d", "j"}.isdisjoint(parts)
-    has_month = not {"b", "B", "m", "j"}.isdisjoint(parts)
-    if not {"a", "A"}.isdisjoint(parts) and not has_day:
-        options.error(Kind.BAD_PATTERN, key, f'"{written}" has a day of the week, but no day')
-        return None
-    year = "2000" if has_day or has_month else "1970"
-    absent_parts = {
-        name: value
-        for name, value, has in (
-            ("%Y", year, not {"Y", "y"}.isdisjoint(parts)), ("%m", "01", has_month), ("%d", "01", has_day)
-        )
-        if not has
-    }  # fmt: skip
-    if not absent_parts:
-        return _Date(letters)
-    lacking = ", ".join(_PARTS[name] for name in absent_parts)
-    note = f'"{written}" has no {lacking}: {"-".join(absent_parts.values())} is added, as in Flume'
-    options.warn(key, note, "write complete dates, or use the record's timestamp, %{timestamp}")
-    return _Date(" ".join([*absent_parts, letters]), " ".join([*absent_parts.values(), ""]), note)
-
-
-def _strptime(joda: str) -> str | None:
-    pieces = []
-    for literal_text, letters, _, plain, unclosed in _JODA_TOKEN.findall(joda):
-        if unclosed or (letters and letters not in JAVA_READ):
-            return None
-        pieces.append(
-            JAVA_READ[letters] if letters else (plain or literal_text.replace("''", "'") or "'").replace("%", "%%")
-        )
-    return "".join(pieces) or None
+    notes = [_SHORT_YEAR] if pattern.has_short_year else []
+    lacking = pattern.lacks()
+    if lacking:
+        year = "1970" if {"month", "day"} <= set(lacking) else "2000"
+        values = "-".join(year if part == "year" else "01" for part in lacking)
+        notes.append(f'"{written}" has no {", ".join(lacking)}: {values} is used, as in Flume')
+        options.warn(key, notes[-1], "write complete dates, or use the record's timestamp, %{timestamp}")
+    return _Date(f"joda:{written}", "; ".join(notes))
 
 
 def _search_replace(options: Options) -> Decorators:

@@ -80,9 +80,9 @@ def test_date_is_set_only_if_the_line_matches(name, body, expected, cells):
 @pytest.mark.parametrize(
     ("pattern", "body", "expected", "lacks"),
     [
-        ("MMM d HH:mm", "Jan 2 00:01", 946771260000, "no year: 2000 is"),
-        ("DDD", "2", 946771200000, "no year: 2000 is"),
-        ("HH:mm", "00:01", 60000, "no year, month, day: 1970-01-01 is"),
+        ("MMM d HH:mm", "Jan 2 00:01", 946771260000, "no year: 2000 is used"),
+        ("DDD", "2", 946771200000, "no year: 2000 is used"),
+        ("HH:mm", "00:01", 60000, "no year, month, day: 1970-01-01 is used"),
         ("yyyy-MM", "1970-02", 31 * 86400000, "no day: 01 is"),
         ("yyyy", "1971", 365 * 86400000, "no month, day: 01-01 is"),
         ("d HH", "2 01", 946774800000, "no year, month: 2000-01 is"),
@@ -96,8 +96,23 @@ def test_missing_parts_of_a_date_are_those_of_joda(pattern, body, expected, lack
 
 
 @pytest.mark.parametrize(
-    "pattern", ["EEE HH:mm", "yyyy yyyy", "yyyy-MM-dd MMM MMMM", "yyyy-MM-dd ww", "yyyy-MM-dd'T", ""]
+    ("pattern", "text", "expected"),
+    [
+        ("dd/MMM/yyyy:HH:mm:ss Z", "26/July/2010:11:48:05 +02", "1280137685000"),
+        ("yyyy-MM-dd", "110-06-28", "-58680547200000"),
+        ("yyyy-MM-dd HH:mm", "2010-07-26  11:48", "bad_time"),
+        ("yy-MM-dd", "20-01-01", "-1577923200000"),  # the record is of 1970
+        ("yyyyMMddHHmmss", "20100726114805", "1280144885000"),
+    ],
 )
+def test_date_has_the_time_of_joda(pattern, text, expected, outcomes):
+    agent = millis("at", pattern, "^r1 (.*) (\\\\w+)$")
+    (line,) = outcomes(agent, EVENT | {"body": f"r1 {text} WARN"})
+    found = line["error"]["code"] if line["error"] else {cell[1]: cell[2] for cell in line["puts"][0]["cells"]}
+    assert expected == (found if isinstance(found, str) else found["at"])
+
+
+@pytest.mark.parametrize("pattern", ["yyyy-MM-dd ww", "yyyy-MM-dd zzzz", "yyyy-MM-dd Q", "'T'", "", "yyyy.MM.dd G"])
 def test_invalid_date_pattern_is_an_error_with_a_place(pattern, imported):
     text = millis("at", pattern, "(.*) (.*)")
     with pytest.raises(ConfigInvalidError) as caught:
