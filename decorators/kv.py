@@ -1,6 +1,7 @@
 """Parse pairs of keys and values, as in logfmt, into attributes."""
 
 import re
+from collections.abc import Callable
 from enum import StrEnum
 from typing import Annotated, Self
 
@@ -12,8 +13,10 @@ from ingest.api.notation import shown_start
 from ingest.decorating.choices import FailureAction
 from ingest.formats.keyed import KeyedSettings, Names
 
-_ESCAPED = re.compile(rb"\\(.)", re.DOTALL)
-_ESCAPES = {b"n": b"\n", b"r": b"\r", b"t": b"\t"}
+_LINE_ESCAPES = {b"n": b"\n", b"r": b"\r", b"t": b"\t"}
+_KEY = 1  # the first group of a pair; those of values follow
+_LTSV = ("\t", ":")
+_BRACKETS = ("()", "[]", "<>")
 
 
 class OnBare(StrEnum):
@@ -36,6 +39,28 @@ def _one_character(text: str) -> str:
 Character = Annotated[str, AfterValidator(_one_character)]
 
 
+class Escapes(StrEnum):
+    """What a backslash escapes in a quoted value."""
+
+    QUOTES = "quotes"
+    LOGFMT = "logfmt"
+    NONE = "none"
+
+
+class WhiteSpace(StrEnum):
+    """The meaning of white space around the character between a key and its value."""
+
+    LENIENT = "lenient"
+    STRICT = "strict"
+
+
+def _quote_characters(text: str | None) -> str | None:
+    for letter in text or "":
+        if not (letter.isascii() and letter.isprintable()) or letter.isalnum() or letter in " \\":
+            raise PydanticCustomError("bad_character", '"{letter}" cannot be a quote', {"letter": letter})
+    return text
+
+
 class KvSettings(KeyedSettings):
     """Options of the kv decorator."""
 
@@ -45,6 +70,27 @@ class KvSettings(KeyedSettings):
         example="&",
     )
     assign: Character = option("Character between a key and its value.", default="=", example=":")
+    quotes: Annotated[str | None, AfterValidator(_quote_characters)] = option(
+        "Characters that may surround a value; an empty text is none. Double quotes when left out, none for LTSV.",
+        default=None,
+        example="\"'",
+    )
+    escapes: Escapes = option(
+        "A backslash in a quoted value escapes quotes and backslashes (`quotes`), with n, r and t it is LF, CR and tab "
+        "too (`logfmt`), or has no meaning (`none`). Before any other character it is a backslash.",
+        default="quotes",
+        strict=False,
+    )
+    include_brackets: bool = option(
+        "Round, square and angle brackets surround a value as quotes do, without escapes.", default=False
+    )
+    whitespace: WhiteSpace | None = option(
+        "White space around `assign`, and around `separator`, is skipped (`lenient`) or belongs to keys and values "
+        "(`strict`). Strict for LTSV and without a `separator` when left out, where white space ends a value.",
+        default=None,
+        example="lenient",
+        strict=False,
+    )
     on_bare: OnBare = option(
         "A key without a value, if the text has other pairs: set it to the text `true` or to an `empty` value, `skip` "
         "it, or fail the event (`error`).",
@@ -62,19 +108,47 @@ class KvSettings(KeyedSettings):
     def _distinct_characters(self) -> Self:
         if self.separator == self.assign:
             raise PydanticCustomError("conflict", "`separator` and `assign` are the same character")
+        if {self.separator, self.assign} & set(self.quote_characters):
+            raise PydanticCustomError("conflict", "`quotes` has the character of `separator` or `assign`")
         return self
+
+    @property
+    def is_ltsv(self) -> bool:
+        """Whether these are the characters of LTSV."""
+        return (self.separator, self.assign) == _LTSV
+
+    @property
+    def quote_characters(self) -> str:
+        """The characters that may surround a value."""
+        if self.quotes is not None:
+            return self.quotes
+        return "" if self.is_ltsv else '"'
+
+    @property
+    def is_lenient(self) -> bool:
+        """Whether white space around `assign` is skipped."""
+        if self.whitespace is not None:
+            return self.whitespace is WhiteSpace.LENIENT
+        return self.separator is not None and not self.is_ltsv
 
 
 class Kv(Decorator[KvSettings]):
-    """
+    r"""
     Set an attribute for each pair of a key and a value.
 
-    A value may be in double quotes, in which a backslash escapes quotes and backslashes, and n, r and t stand for LF,
-    CR and tab. Single quotes have no special meaning: `a='b c'` is the value `'b` and the key `c'`. Text without a
-    single pair, or with a part that is not a pair, such as an unclosed double quote, is invalid; see `on_invalid`. If a
-    key repeats, its last value wins. Keys and values are unchanged bytes.
+    A value may be in double quotes, in which a backslash escapes quotes and backslashes; before any other character it
+    is a backslash, as in `CORP\account`. A quote after a backslash closes a value that no other quote closes, as in
+    `dir="C:\Data\" next=1`. `quotes`, `escapes`, `include_brackets` and `whitespace` are for other dialects. By
+    default, single quotes and brackets have no special meaning: `a='b c'` is the value `'b` and the key `c'`.
 
-    Source: own design; logfmt as Heroku's router writes it.
+    LTSV (`separator: "\t"`, `assign: ":"`) has neither quotes nor escapes, blanks are part of a value, and a value may
+    be empty.
+
+    Text without a single pair, or with a part that is not a pair, such as an unclosed quote, is invalid; see
+    `on_invalid`. If a key repeats, its last value wins. Keys and values are otherwise unchanged bytes.
+
+    Source: own design; logfmt as Heroku's router writes it; LTSV as ltsv.org defines it. `include_brackets` and
+    `whitespace` are those of Logstash's kv filter, and `whitespace` also that of Vector's parse_key_value.
     """
 
     kind = "kv"
@@ -99,6 +173,29 @@ class Kv(Decorator[KvSettings]):
         Example("a quote that is not closed", body='msg="it', error="bad_pairs"),
         Example("no pairs at all", body="it works", error="bad_pairs"),
         Example("an unclosed quote, with `on_invalid: keep`", settings="{on_invalid: keep}", body='level=info msg="it'),
+        Example(
+            "a backslash that is no escape",
+            body='user="CORP\\account" dir="C:\\Data\\" next=1',
+            after={"user": "CORP\\account", "dir": "C:\\Data\\", "next": "1"},
+        ),
+        Example(
+            "single quotes around pairs, as auditd writes them",
+            settings="""{quotes: "\\"'"}""",
+            body="""uid=0 msg='op=login acct="ann"'""",
+            after={"uid": "0", "msg": 'op=login acct="ann"'},
+        ),
+        Example(
+            "blanks around the equals sign, and brackets",
+            settings="{whitespace: lenient, include_brackets: true}",
+            body="tags = [a b] n = 1",
+            after={"tags": "a b", "n": "1"},
+        ),
+        Example(
+            "LTSV",
+            settings='{separator: "\\t", assign: ":"}',
+            body='host:10.0.0.1\treferer:\tua:"x" y',
+            after={"host": "10.0.0.1", "referer": "", "ua": '"x" y'},
+        ),
         Example("single quotes have no special meaning", body="msg='it works'", after={"msg": "'it", "works'": "true"}),
         Example("an absent attribute", settings="{source: query}", error="no_attribute"),
         Example(
@@ -109,7 +206,8 @@ class Kv(Decorator[KvSettings]):
     def __init__(self, settings: KvSettings) -> None:
         super().__init__(settings)
         self._source = settings.source
-        self._match = _pair(settings.separator, settings.assign).match
+        pair = _Pair(settings)
+        self._match, self._escapes = pair.match, pair.escapes
         self._names = Names(settings.prefix, settings.only)
         self._actions = dict.fromkeys(("bad_pairs", "no_attribute"), settings.on_invalid)
         self._bare = {OnBare.TRUE: b"true", OnBare.EMPTY: b""}.get(settings.on_bare)
@@ -129,20 +227,21 @@ class Kv(Decorator[KvSettings]):
         return True
 
     def _attributes(self, text: bytes) -> dict[str, bytes]:
-        names, bare = self._names.known, self._bare
+        names, bare, escapes = self._names.known, self._bare, self._escapes
         found: dict[str, bytes] = {}
         at, has_pair = 0, False
         # not `finditer`: after a part that is not a pair it would search on, which takes quadratic time
         while at < len(text) and (match := self._match(text, at)) is not None:
             at = match.end()
-            key, quoted, plain = match.groups()
-            if key is None:
+            group = match.lastindex
+            if group is None:
                 continue
-            has_pair = has_pair or quoted is not None or plain is not None
-            if quoted is not None:
-                value = _ESCAPED.sub(_unescaped, quoted) if b"\\" in quoted else quoted
-            elif plain is not None:
-                value = plain
+            key = match[_KEY]
+            if group != _KEY:
+                has_pair = True
+                value = match[group]
+                if group in escapes and b"\\" in value:
+                    value = escapes[group](value)
             elif bare is not None:
                 value = bare
             elif self.settings.on_bare is OnBare.ERROR:
@@ -162,20 +261,53 @@ class Kv(Decorator[KvSettings]):
         return found
 
 
-def _pair(separator: str | None, assign: str) -> re.Pattern[bytes]:
-    """Separators, then a key and a value up to the next separator; or only separators at the end."""
-    gap, blank, stop = r"\s", "", r"\s"
-    if separator is not None:
-        stop = re.escape(separator)
-        gap, blank = rf"\s{stop}", r"\s*"
-    key = rf"([^{gap}{re.escape(assign)}\"](?:[^{stop}{re.escape(assign)}]*[^{gap}{re.escape(assign)}])?)"
-    plain = rf"((?:[^{gap}\"](?:[^{stop}]*[^{gap}])?)?)"
-    value = rf'(?:"([^"\\]*+(?:\\.[^"\\]*+)*+)"|{plain})'
-    after = f"{blank}+" if blank else ""  # possessive: backtracking would try a value after each blank
-    return re.compile(
-        rf"[{gap}]*(?:{key}(?:{blank}{re.escape(assign)}{after}{value})?{blank}(?=[{stop}]|\Z)|\Z)".encode(), re.DOTALL
-    )
+class _Pair:
+    """
+    The pattern of a pair.
+
+    Attributes:
+        match: matches separators, then a key and a value up to the next separator, or only separators at the end. Its
+            last group is the value, or the key if there is no value.
+        escapes: for each group of a value with escapes, a function that undoes them.
+    """
+
+    def __init__(self, settings: KvSettings) -> None:
+        self.escapes: dict[int, Callable[[bytes], bytes]] = {}
+        separator, assign = settings.separator, re.escape(settings.assign)
+        stop = r"\s" if separator is None else re.escape(separator)
+        gap, blank, around = stop, "", ""
+        if settings.is_lenient:
+            blank = r"\s*" if separator is None else rf"[^\S{stop}]*"
+        if settings.is_lenient and separator is not None:
+            gap, around = rf"\s{stop}", blank
+        quotes = re.escape(settings.quote_characters)
+        values: list[str] = []
+        for quote in settings.quote_characters:
+            for value in _quoted(re.escape(quote), stop, settings.escapes):
+                values.append(value)
+                if settings.escapes is not Escapes.NONE:
+                    self.escapes[_KEY + len(values)] = _unescape(quote, settings.escapes)
+        if settings.include_brackets:
+            values += [rf"\{pair[0]}([^\{pair[1]}]*+)\{pair[1]}" for pair in _BRACKETS]
+        values.append(rf"((?:[^{gap}{quotes}](?:[^{stop}]*[^{gap}])?)?)")
+        key = rf"([^{gap}{assign}{quotes}](?:[^{stop}{assign}]*[^{gap}{assign}])?)"
+        after = f"{blank}+" if blank else ""  # possessive: backtracking would try a value after each blank
+        pair = rf"{key}(?:{blank}{assign}{after}(?:{'|'.join(values)}))?"
+        self.match = re.compile(rf"[{gap}]*(?:{pair}{around}(?=[{stop}]|\Z)|\Z)".encode(), re.DOTALL).match
 
 
-def _unescaped(found: re.Match[bytes]) -> bytes:
-    return _ESCAPES.get(found[1], found[1])
+def _quoted(quote: str, stop: str, escapes: Escapes) -> list[str]:
+    """Patterns of a value: up to the first quote that is not escaped; up to an escaped one before a separator."""
+    if escapes is Escapes.NONE:
+        return [rf"{quote}([^{quote}]*+){quote}"]
+    closed = rf"{quote}([^{quote}\\]*+(?:\\.[^{quote}\\]*+)*+){quote}"
+    end = rf"{quote}(?:[{stop}]|\Z)"
+    return [closed, rf"{quote}([^{quote}\\]*+(?:\\(?!{end}).[^{quote}\\]*+)*+\\){quote}"]
+
+
+def _unescape(quote: str, escapes: Escapes) -> Callable[[bytes], bytes]:
+    known = {letter.encode(): letter.encode() for letter in (quote, "\\")}
+    if escapes is Escapes.LOGFMT:
+        known |= _LINE_ESCAPES
+    escaped = re.compile(rb"\\([%b])" % re.escape(b"".join(known)))
+    return lambda value: escaped.sub(lambda found: known[found[1]], value)

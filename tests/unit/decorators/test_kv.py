@@ -18,7 +18,8 @@ from ingest.testing.events import event_of, settings_of
         ("{}", b"a=b=c", {"a": b"b=c"}),
         ("{}", b"a=1 a=2", {"a": b"2"}),
         ("{}", b'a="x y" b', {"a": b"x y", "b": b"true"}),
-        ("{}", rb'a="\"\\\n\t\r\x"', {"a": b'"\\\n\t\rx'}),
+        ("{}", rb'a="\"\\\n\t\r\x"', {"a": rb'"\\n\t\r\x'}),
+        ("{escapes: logfmt}", rb'a="\"\\\n\t\r\x"', {"a": b'"\\\n\t\r\\x'}),
         ("{}", b"a=\xff \xfe=1", {"a": b"\xff", "\udcfe": b"1"}),
         ("{}", b'a=x"y', {"a": b'x"y'}),
         ("{on_bare: empty}", b"a b=1", {"a": b"", "b": b"1"}),
@@ -37,23 +38,71 @@ def test_pairs_become_attributes(attributes_after, settings, body, expected):
     assert attributes_after(Kv, settings, body) == expected
 
 
+BOTH = """{quotes: "\\"'"}"""
+LTSV = '{separator: "\\t", assign: ":"}'
 KEYS = st.text(st.characters(exclude_categories=["Cs", "Z", "Cc"], exclude_characters='="'), min_size=1, max_size=6)
 
 
 @given(st.dictionaries(KEYS, st.text(st.characters(exclude_categories=["Cs"]), max_size=8), min_size=1, max_size=6))
-def test_round_trip(pairs):
-    escapes = {"\\": r"\\", '"': r"\"", "\n": r"\n", "\r": r"\r", "\t": r"\t"}
+@pytest.mark.parametrize(
+    ("settings", "escapes"),
+    [
+        ("{}", {"\\": r"\\", '"': r"\""}),
+        ("{escapes: logfmt}", {"\\": r"\\", '"': r"\"", "\n": r"\n", "\r": r"\r", "\t": r"\t"}),
+    ],
+)
+def test_round_trip(settings, escapes, pairs):
     line = " ".join(
         f'{key}="{"".join(escapes.get(letter, letter) for letter in value)}"' for key, value in pairs.items()
     )
     event = event_of(line)
-    Kv(settings_of(Kv.settings_class())).decorate(event)
+    Kv(settings_of(Kv.settings_class(), settings)).decorate(event)
     assert event.attributes == {key: value.encode() for key, value in pairs.items()}
 
 
 @pytest.mark.parametrize(
-    "body", [b"", b"  \n", b"a", b"it works", b'a="x', b'a="x\\"', b"=1", b'"a"=1', b'a="x"y', b"a=1 =2"]
-)
+    ("settings", "body", "expected"),
+    [
+        # a backslash that is no escape, and one before the closing quote
+        ("{}", rb'user="CORP\account x" ip="192.0.2.1"', {"user": rb"CORP\account x", "ip": b"192.0.2.1"}),
+        ("{}", rb'dir="C:\Data\" next=1', {"dir": b"C:\\Data\\", "next": b"1"}),
+        ("{}", b'a="x\\"', {"a": b"x\\"}),
+        ("{}", rb'dir="C:\new\table\"', {"dir": b"C:\\new\\table\\"}),
+        ("{}", rb'a="C:\x y\" b="z" c=""', {"a": b"C:\\x y\\", "b": b"z", "c": b""}),
+        ("{}", rb'a="C:\\x\\" b="z"', {"a": b"C:\\x\\", "b": b"z"}),
+        ("{}", rb'a="say \"hi\"" b="\d+\.\d"', {"a": b'say "hi"', "b": rb"\d+\.\d"}),
+        ("{}", rb'a="x \" y\" b=1', {"a": b"x \\", 'y\\"': b"true", "b": b"1"}),
+        ("{separator: ','}", rb'a="C:\Data\",b="c, d"', {"a": b"C:\\Data\\", "b": b"c, d"}),
+        ("{escapes: none}", rb'a="\\srv\share\" b="\"', {"a": b"\\\\srv\\share\\", "b": b"\\"}),
+        # white space as separator
+        ('{separator: "\\t"}', b"a=\tb=1\tc=", {"a": b"", "b": b"1", "c": b""}),
+        ('{separator: "\\n"}', b"a=\nb = x y\nc=\n", {"a": b"", "b": b"x y", "c": b""}),
+        ('{separator: " "}', b"a=  b=1 c=", {"a": b"", "b": b"1", "c": b""}),
+        # LTSV
+        (LTSV, b'h:::1\tref:\tua:"foo" bar\tsize:', {"h": b"::1", "ref": b"", "ua": b'"foo" bar', "size": b""}),
+        (LTSV, b"time:[10/Oct/2000:13:55:36 -0700]\ta: \\t ", {"time": b"[10/Oct/2000:13:55:36 -0700]", "a": b" \\t "}),
+        (LTSV, b'a:"x\tb:"y"\n', {"a": b'"x', "b": b'"y"\n'}),
+        ("{separator: \"\\t\", assign: ':', quotes: '\"'}", b'a:"x y"\tb:1', {"a": b"x y", "b": b"1"}),
+        # other quotes
+        (BOTH, b"""u=0 msg='op=a acct="u1"' r='it\\'s'""", {"u": b"0", "msg": b'op=a acct="u1"', "r": b"it's"}),
+        ("{quotes: \"'\"}", b"""a="x b='y z'""", {"a": b'"x', "b": b"y z"}),
+        ("{quotes: '`'}", b"a=`x y` b=1", {"a": b"x y", "b": b"1"}),
+        ("{quotes: ''}", b'a="x y" b', {"a": b'"x', 'y"': b"true", "b": b"true"}),
+        # brackets
+        ("{include_brackets: true}", b"a=[b c] d=(e) f=<> g=[h", {"a": b"b c", "d": b"e", "f": b"", "g": b"[h"}),
+        ("{include_brackets: true}", b"a=[b]c d=[e]", {"a": b"[b]c", "d": b"e"}),
+        ("{include_brackets: true, separator: ','}", b"a=(b, c), d=1", {"a": b"b, c", "d": b"1"}),
+        # blanks around the equals sign
+        ("{whitespace: lenient}", b'key = value other = "x y" z', {"key": b"value", "other": b"x y", "z": b"true"}),
+        ("{whitespace: lenient}", b"a =1\tb= 2 c=", {"a": b"1", "b": b"2", "c": b""}),
+        ("{whitespace: strict, separator: ','}", b"a = 1 , b=2", {"a ": b" 1 ", " b": b"2"}),
+    ],
+)  # fmt: skip
+def test_dialects(attributes_after, settings, body, expected):
+    assert attributes_after(Kv, settings, body) == expected
+
+
+@pytest.mark.parametrize("body", [b"", b"  \n", b"a", b"it works", b'a="x', b"=1", b'"a"=1', b'a="x"y', b"a=1 =2"])
 def test_invalid_pair_fails(refusal_of, body):
     assert refusal_of(Kv, "{}", body) == "bad_pairs"
 
@@ -96,6 +145,9 @@ def test_many_blanks_and_quotes_take_linear_time(attributes_after):
         ("{}", b'{"data":"%s="}' % (b"A" * 200_000)),
         ("{separator: ';'}", b"word " * 40_000 + b'="b"c'),
         ("{separator: '&'}", b"a=" + b" " * 200_000 + b'"x'),
+        ("{}", b'a="' + b'\\" ' * 100_000 + b'"x'),
+        ("{whitespace: lenient}", b"a" + b" " * 200_000 + b'="x'),
+        ("{include_brackets: true}", b"a=" + b"[" * 200_000 + b' "'),
     ],
 )
 def test_long_text_without_pairs_takes_linear_time(refusal_of, settings, body):
@@ -110,6 +162,9 @@ def test_long_text_without_pairs_takes_linear_time(refusal_of, settings, body):
         ("{separator: '::'}", [("bad_character", ("separator",))]),
         ("{assign: '\"'}", [("bad_character", ("assign",))]),
         ("{separator: '=' }", [("conflict", ())]),
+        ("{quotes: 'a'}", [("bad_character", ("quotes",))]),
+        ("{quotes: '\\'}", [("bad_character", ("quotes",))]),
+        ("{quotes: '=' }", [("conflict", ())]),
         ("{only: []}", [("too_short", ("only",))]),
         ("{on_bare: maybe}", [("enum", ("on_bare",))]),
     ],

@@ -88,7 +88,7 @@ def logfmt_line(chosen: random.Random) -> Line:
             words.append(f"{key}={value}")
         else:
             attributes[key] = value
-            quoted = value.replace("\\", "\\\\").replace('"', '\\"').replace("\t", "\\t")
+            quoted = value.replace("\\", "\\\\").replace('"', '\\"')
             words.append(f'{key}="{quoted}"')
     return chosen.choice((" ", "  ", "\t")).join(words).encode(), _bytes(attributes), None
 
