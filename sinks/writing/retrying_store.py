@@ -1,6 +1,6 @@
 """Chunks applied to a store with retries, and the result of each."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Protocol, TypeVar
@@ -26,6 +26,7 @@ from sinks.rowkeys.mutations import with_stored_keys
 from sinks.rowkeys.row_format import UPDATES, RowFormat
 from sinks.writing.bisection import Judge, Refusal, apply_all_but_refused
 from sinks.writing.buffer import Chunk, size_of
+from sinks.writing.feed_rows import FeedBatch
 from sinks.writing.retry import Retry
 
 T = TypeVar("T")
@@ -101,13 +102,13 @@ class RetryingStore:
         self._results: list[CallResult] = []
         self._stored_keys: dict[str, Callable[[bytes], bytes] | None] = {}
         self._declared: Mapping[str, RowFormat] = {}
-        self._feeds: Collection[str] = ()
+        self._feeds: Mapping[str, FeedBatch] = {}
         self._batch_time_ms: int | None = None
 
     def begin(
         self,
         declared: Mapping[str, RowFormat] = MappingProxyType({}),
-        feeds: Collection[str] = (),
+        feeds: Mapping[str, FeedBatch] = MappingProxyType({}),
         batch_time_ms: int | None = None,
     ) -> None:
         """
@@ -115,9 +116,9 @@ class RetryingStore:
 
         Args:
             declared: table -> its declared row format; other tables are written as their records say.
-            feeds: tables whose feeds the caller writes.
-            batch_time_ms: mutations with other times than this one have that of an event; None if no event is at
-                fault whose time the store refuses.
+            feeds: table -> how the caller writes its feed.
+            batch_time_ms: mutations with other times than this one, and than those of `feeds`, have that of an event;
+                None if no event is at fault whose time the store refuses.
         """
         self._batch_time_ms = batch_time_ms
         self._stored_keys.clear()
@@ -232,7 +233,10 @@ class RetryingStore:
             batch_ms = self._batch_time_ms
             if batch_ms is None:
                 raise
-            raise _refused_times(mutations, error, batch_ms) from error.__cause__
+            # deletes are written 1 ms before the puts of their batch; a replay gives its changes a time of their own
+            chosen = {feed.time_ms: feed.time_ms for feed in self._feeds.values()}
+            chosen |= {batch_ms - 1: batch_ms, batch_ms: batch_ms}
+            raise _refused_times(mutations, error, chosen) from error.__cause__
 
     def _read_record(self, store: Target, table: str) -> None:
         buckets, properties = store.record(table)
@@ -302,12 +306,21 @@ def _stored(mutations: Sequence[Mutation], stored_key: Callable[[bytes], bytes])
     return with_stored_keys(mutations, stored_key)
 
 
-def _refused_times(mutations: Sequence[Mutation], error: TimestampRefusedError, batch_ms: int) -> IngestError:
+def _refused_times(
+    mutations: Sequence[Mutation], error: TimestampRefusedError, chosen: Mapping[int, int]
+) -> IngestError:
+    """
+    The error of refused timestamps.
+
+    Args:
+        mutations: of the call.
+        error: of the store.
+        chosen: timestamps that the driver chose -> the time that each is derived from; all others are of events.
+    """
     refused = mutations if error.indexes is None else [mutations[index] for index in error.indexes]
-    # deletes are written 1 ms before the puts of their batch
-    are_of_batch = [mutation.timestamp_ms in (batch_ms, batch_ms - 1) for mutation in refused]
+    found = [chosen[mutation.timestamp_ms] for mutation in refused if mutation.timestamp_ms in chosen]
     # if the store does not say which are refused, those of events may be; the bisection finds them
-    if all(are_of_batch) or (any(are_of_batch) and error.indexes is not None):
-        what = f"the time of the micro-batch, {moment(batch_ms)}, is refused: {error.message}"
+    if found and (error.indexes is not None or len(found) == len(refused)):
+        what = f"the time of the micro-batch, {moment(max(found))}, is refused: {error.message}"
         return TimestampRefusedError(what, hint=error.hint)
     return WriteRejectedError(error.message, indexes=error.indexes, code=error.code, hint=error.hint)

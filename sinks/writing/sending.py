@@ -3,19 +3,20 @@
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ingest import failpoint
 from ingest.api import StoreError, StoreUnavailableError
 from sinks.rowkeys.row_format import RowFormat
 from sinks.writing.buffer import Chunk
+from sinks.writing.feed_rows import FeedBatch
 from sinks.writing.retry import Retry
 from sinks.writing.retrying_store import CallResult, RetryingStore, Target
 
 T = TypeVar("T")
-_NONE: Mapping[str, RowFormat] = MappingProxyType({})
+_NONE: Mapping[str, Any] = MappingProxyType({})
 
 
 class Sender(ABC):
@@ -31,7 +32,7 @@ class Sender(ABC):
         self,
         patience_s: float,
         declared: Mapping[str, RowFormat] = _NONE,
-        feeds: Collection[str] = (),
+        feeds: Mapping[str, FeedBatch] = _NONE,
         batch_time_ms: int | None = None,
     ) -> None:
         """
@@ -40,7 +41,7 @@ class Sender(ABC):
         Args:
             patience_s: how long a chunk may be in flight before a call raises.
             declared: table -> its declared row format; other tables are written as their records say.
-            feeds: tables whose feeds the caller writes; another table with a feed is not written.
+            feeds: table -> how the caller writes its feed; another table with a feed is not written.
             batch_time_ms: of the micro-batch; None if no row has the time of an event, which may be refused alone.
 
         Raises:
@@ -101,7 +102,7 @@ class DirectSender(Sender):
         self,
         patience_s: float,  # noqa: ARG002 - nothing is ever in flight here
         declared: Mapping[str, RowFormat] = _NONE,
-        feeds: Collection[str] = (),
+        feeds: Mapping[str, FeedBatch] = _NONE,
         batch_time_ms: int | None = None,
     ) -> None:
         """Start a flush cycle."""
@@ -170,7 +171,7 @@ class ThreadSender(Sender):
         self,
         patience_s: float,
         declared: Mapping[str, RowFormat] = _NONE,
-        feeds: Collection[str] = (),
+        feeds: Mapping[str, FeedBatch] = _NONE,
         batch_time_ms: int | None = None,
     ) -> None:
         """Start a flush cycle, after the last call of an earlier one has ended."""

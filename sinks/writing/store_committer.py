@@ -51,7 +51,7 @@ class StoreCommitter(Committer):
         self._sender: Sender | None = None
         self._batch_time_ms: int | None = None
         self._declared = tuple(declared.values())
-        self._with_feeds = frozenset(spec.name for spec in declared.values() if spec.feed is not None)
+        self._prepared_feeds: Mapping[str, FeedBatch] = {}
         self._formats = {name: RowFormat(spec.buckets, spec.updates) for name, spec in declared.items()}
 
     def recover(self) -> None:
@@ -88,7 +88,7 @@ class StoreCommitter(Committer):
         if self._incoming is not None:
             self._remove_all_but(batch.attempt)
         folder = "" if self._incoming is None else str(self._incoming / batch.attempt)
-        feeds = self._feeds(batch.time_ms)
+        self._prepared_feeds = feeds = self._feeds(batch.time_ms)
         if self._families is None:
             return Prepared(folder, refused=refused, declared=self._formats, feeds=feeds).packed()
         for table, names in sorted(needed.items()):
@@ -124,7 +124,7 @@ class StoreCommitter(Committer):
         sender = self._sender = self._sender or self._new_sender()
         table, mutations = unpacked_probe(payload)
         try:
-            sender.begin(patience_s, self._formats, self._with_feeds, self._batch_time_ms)
+            sender.begin(patience_s, self._formats, self._prepared_feeds, self._batch_time_ms)
             if mutations:
                 sender.submit(Chunk(table, mutations))
             else:

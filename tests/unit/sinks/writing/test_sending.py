@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from ingest.api import (
+    Batch,
     BusyWait,
     FamilySpec,
     Mutation,
@@ -20,11 +21,15 @@ from ingest.api import (
     TimestampRefusedError,
     WriteRejectedError,
 )
+from sinks.feed.stream import ShardMap
 from sinks.memory import MemoryStore
 from sinks.writing.bisection import Refusal
 from sinks.writing.buffer import Chunk
+from sinks.writing.feed_rows import FeedBatch
+from sinks.writing.messages import packed_probe
 from sinks.writing.retry import Retry
 from sinks.writing.sending import DirectSender, Sender, ThreadSender
+from sinks.writing.store_committer import StoreCommitter
 
 
 class Gated(MemoryStore):
@@ -400,9 +405,15 @@ class TestRefusedTimes:
     def store(self, request: pytest.FixtureRequest) -> LateClock:
         return LateClock(names_rows=request.param)
 
-    def sent(self, store: LateClock, batch_time_ms: int | None, *times_ms: int) -> list[Refusal]:
+    def feed(self, time_ms: int) -> FeedBatch:
+        return FeedBatch(time_ms, ShardMap((b"",), (0,)))
+
+    def sent(
+        self, store: LateClock, batch_time_ms: int | None, *times_ms: int, changes_ms: Sequence[int] = ()
+    ) -> list[Refusal]:
         sender = DirectSender(store, retry=Retry(attempts=3, sleep=lambda _seconds: None))
-        sender.begin(10.0, batch_time_ms=batch_time_ms)
+        feeds = {str(time_ms): self.feed(time_ms) for time_ms in changes_ms}
+        sender.begin(10.0, feeds=feeds, batch_time_ms=batch_time_ms)
         sender.submit(Chunk("t", [Put(b"%d" % time_ms, {b"f:q": b"1"}, time_ms) for time_ms in times_ms]))
         (result,) = sender.take_results()
         return list(result.refused)
@@ -424,6 +435,19 @@ class TestRefusedTimes:
             (3_000, "timestamp_refused"),
         ]
         assert sorted(row.key for row in store.scan("t", Scan())) == [b"500", b"900"]
+
+    def test_of_replayed_changes_block(self, store: LateClock) -> None:
+        """A replay writes rows at the times of their batches, and their changes at a time of its own."""
+        with pytest.raises(TimestampRefusedError, match="time of the micro-batch, 1970-01-01T00:00:05"):
+            self.sent(store, 900, 900, 5_000, 2_000, changes_ms=[950, 5_000])
+
+    def test_of_replayed_changes_fail_the_probe(self, store: LateClock) -> None:
+        committer = StoreCommitter(
+            sender=lambda: DirectSender(store), feeds=lambda _batch_time_ms: {"t": self.feed(5_000)}
+        )
+        committer.prepare(Batch("b", 900, "a"), [])
+        with pytest.raises(TimestampRefusedError, match="time of the micro-batch"):
+            committer.probe(packed_probe("t", [Put(b"r", {b"f:q": b"1"}, 5_000)]), 10.0)
 
     def test_without_a_batch_block(self, store: LateClock) -> None:
         with pytest.raises(TimestampRefusedError, match=r"^too late$"):
