@@ -20,6 +20,7 @@ from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 from sinks.rowkeys.distribution import Distribution
 from sinks.scanning.table_reader import TableReader
+from tests.support import sessions
 from tests.support.names import unique
 from tests.support.servers import HBase
 from tests.support.service import ROOT
@@ -146,10 +147,12 @@ def test_a_streaming_write_that_is_killed_is_exact(kind: str, request: pytest.Fi
     for kill in range(1, KILLS + 1):
         done = _commits(checkpoint)
         with subprocess.Popen(command, env=environment(), stderr=subprocess.DEVNULL, start_new_session=True) as running:
+            sessions.watch(running.pid)
             # inside the next micro-batch but one: it has started, and is not recorded
             assert reached(lambda: len(list(checkpoint.glob("offsets/[0-9]*"))) > done + 1, LIMIT_S), kill  # noqa: B023
             reached(lambda: False, chance.uniform(0, 1.5))
             os.killpg(running.pid, signal.SIGKILL)
+        sessions.forget(running.pid)
     assert _commits(checkpoint) < FILES
     last = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False, timeout=600)
     assert last.returncode == 0, last.stderr

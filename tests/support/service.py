@@ -18,6 +18,7 @@ from typing import Any, Self
 
 import psutil
 
+from tests.support import sessions
 from tests.support.checkpoint import CheckpointReader
 from tests.support.in_process import run_here
 from tests.support.local import free_ports
@@ -114,6 +115,7 @@ class Service:
                 start_new_session=True,
             )
         self._sessions.add(self._child.pid)
+        sessions.watch(self._child.pid)
         return self
 
     def run_once(self, *arguments: str, timeout_s: float = 300.0) -> int:
@@ -153,12 +155,7 @@ class Service:
 
     def processes(self) -> list[psutil.Process]:
         """All running processes of this service."""
-        found = []
-        for process in psutil.process_iter():
-            with contextlib.suppress(psutil.Error, OSError):
-                if os.getsid(process.pid) in self._sessions and process.status() != psutil.STATUS_ZOMBIE:
-                    found.append(process)
-        return found
+        return sessions.processes_of(self._sessions)
 
     def jvm(self) -> psutil.Process | None:
         """Spark's JVM."""
@@ -328,6 +325,8 @@ class Service:
         """Kill all processes."""
         if self._sessions:
             self.kill_all()
+        for session in self._sessions:
+            sessions.forget(session)
 
 
 def environment() -> dict[str, str]:
