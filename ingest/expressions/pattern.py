@@ -30,7 +30,6 @@ _HINTS = {  # prefix of Python's message -> hint
     "of the decorator regex to add other characters, such as a family",
 }
 _BEGINS_WITH_ANY = re.compile(rb"((?:\(\?[aims]+\))?)(\.[*+].*)", re.DOTALL)
-_TOKEN = re.compile(rb"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|.", re.DOTALL)  # of a pattern; a class is one
 _PLAIN = re.compile(r"(?:[^\\.^$*+?{}\[\]|()]|\\[\\.^$*+?{}\[\]|()/:,;=\"' -])+")
 
 
@@ -252,22 +251,11 @@ def _searcher(data: bytes, compiled: re.Pattern[bytes]) -> Callable[[bytes], Mat
     The search of a pattern, in which one that begins with `.*` or `.+` is tried at the start of each line only.
 
     `re` tries it at each byte and reads the rest of the line each time, which takes quadratic time. But where it does
-    not match at the start of a line, it matches nowhere in it: a match would extend to the start.
+    not match at the start of a line, it matches nowhere in it: a match would extend to the start. That is so for the
+    first of several patterns with `|` between them, too, and the others are tried everywhere.
     """
     found = _BEGINS_WITH_ANY.fullmatch(data)
-    if found is None or b"(?#" in data or _has_branches(found[2]):
-        return compiled.search
-    return _compiled(b"%b(?<!.)%b" % found.groups()).search
-
-
-def _has_branches(data: bytes) -> bool:
-    """Whether a pattern is several, with `|` between them."""
-    depth = 0
-    for token in _TOKEN.findall(data):
-        if token == b"|" and not depth:
-            return True
-        depth += {b"(": 1, b")": -1}.get(token, 0)
-    return False
+    return compiled.search if found is None else _compiled(b"%b(?<!.)%b" % found.groups()).search
 
 
 def _splitter(text: str, compiled: re.Pattern[bytes]) -> Callable[[bytes], list[bytes]]:

@@ -22,7 +22,7 @@ from ingest.formats.numbers import float32
 _KEPT_LOGICAL = "decimal"  # its bytes are meaningless without the scale
 _OUR_DECIMAL = "attr2hbase-decimal"  # fastavro rounds a decimal to its precision, and has no limit to its digits
 _MAX_DIGITS = 4300  # of a decimal, whose conversion takes quadratic time: Python's limit for the text of an integer
-_END, _MOST_BYTES = "attr2hbase-end", "attr2hbase-bytes"  # in a decimal's schema: 10 ** digits, and most of its bytes
+_END = "attr2hbase-end"  # in a decimal's schema: 10 ** digits
 _INNER = frozenset({"type", "items", "values"})
 _FLOAT = {"type": "float", "logicalType": "attr2hbase"}  # fastavro converts only values of logical types
 _OF_VALUES = (EOFError, ValueError, IndexError, ArithmeticError, MemoryError)
@@ -38,18 +38,10 @@ _EXACT = Context(prec=2 * _MAX_DIGITS, traps=[Inexact])  # a scale is at most th
 
 def _decimal(data: bytes, written: Mapping[str, Any], _read: object = None) -> Decimal:
     end = written[_END]
-    if len(data) > written[_MOST_BYTES]:  # some writers fill up the bytes with the sign
-        data = data[-1 - len(data.lstrip(b"\xff" if data[0] & 0x80 else b"\0")) :]
-        if len(data) > written[_MOST_BYTES]:
-            raise _too_many_digits(written)
-    unscaled = int.from_bytes(data, "big", signed=True)
+    unscaled = int.from_bytes(data, "big", signed=True)  # in linear time, unlike the conversion to a Decimal
     if -end < unscaled < end:
         return Decimal(unscaled).scaleb(-written.get("scale", 0), _EXACT)
-    raise _too_many_digits(written)
-
-
-def _too_many_digits(written: Mapping[str, Any]) -> ValueError:
-    return ValueError(f"a decimal has more than {min(written['precision'], _MAX_DIGITS)} digits")
+    raise ValueError(f"a decimal has more than {min(written['precision'], _MAX_DIGITS)} digits")
 
 
 LOGICAL_READERS["float-attr2hbase"] = _float
@@ -162,8 +154,7 @@ def _with_our_decimals(schema: Any) -> Any:
             return part
         if not part.get("precision"):
             raise ValueError("it has a decimal without a precision")
-        end = 10 ** min(part["precision"], _MAX_DIGITS)
-        return part | {"logicalType": _OUR_DECIMAL, _END: end, _MOST_BYTES: end.bit_length() // 8 + 2}
+        return part | {"logicalType": _OUR_DECIMAL, _END: 10 ** min(part["precision"], _MAX_DIGITS)}
 
     return json.loads(json.dumps(schema), object_hook=renamed)
 

@@ -4,7 +4,7 @@ import pickle
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ingest.api import DecorateError
@@ -24,6 +24,8 @@ _PIECES = st.sampled_from(
 )
 
 
+@example(flags="", start=".*", rest="c|b", data=b"ab")
+@example(flags="", start=".*?", rest="(?#(|)c|(b)", data=b"a\nab")
 @given(
     flags=st.sampled_from(["", "(?s)", "(?m)", "(?is)"]),
     start=st.sampled_from([".*", ".+", ".*?", ".++", ".*|"]),
@@ -40,7 +42,7 @@ def test_a_pattern_that_begins_with_any_text_finds_the_same_match(flags, start, 
     assert (found and (found.span(), found.groups())) == (expected and (expected.span(), expected.groups()))
 
 
-@pytest.mark.parametrize("text", [".*error.*", ".+error", "(?s).*?(error|fatal)", r".*[|(]\|error"])
+@pytest.mark.parametrize("text", [".*error.*", ".+error", "(?s).*?(error|fatal)", r".*[|(]\|error", ".*error|fatal"])
 def test_a_pattern_that_begins_with_any_text_is_tried_once_a_line(text) -> None:
     """A look-behind says that nothing precedes the start, so the rest of the line is read once."""
     search = Pattern.parse(text).search

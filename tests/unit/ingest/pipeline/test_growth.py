@@ -153,14 +153,15 @@ def test_a_large_event_that_does_not_grow_passes_any_number_of_decorators():
 
 
 @WATCHERS
-def test_an_event_is_measured_after_it_was_decompressed(watcher):
+@pytest.mark.parametrize("more", [(), (("explode", "{form: lines}"),)], ids=["alone", "before a fan-out"])
+def test_an_event_is_measured_after_it_was_decompressed(watcher, more):
     def record(body):
         return len(body).to_bytes(4, "big") + body + (0).to_bytes(8, "big") + (3).to_bytes(4, "big") + bytes(14)
 
     def run(body):
         compressor = zlib.compressobj(wbits=31)
         packed = compressor.compress(record(body)) + compressor.flush()
-        (outcome,) = chain_of(("gunzip", "{}"), ("format", "{template: '%{body}%{body}'}"), watcher=watcher).run(
+        (outcome,) = chain_of(("gunzip", "{}"), ("format", "{template: '%{body}%{body}'}"), *more, watcher=watcher).run(
             Event(b"", {"compressGzip": packed})
         )
         return outcome
