@@ -4,6 +4,7 @@ Translates Flume's decorators.
 Source: the registrations of SinkFactoryImpl in Flume 0.9.5, and the builders of each.
 """
 
+import re
 from collections.abc import Callable
 
 from ingest.config import Kind
@@ -98,6 +99,9 @@ def _ex_date(args: Arguments) -> Translation:
     if args.text(2, "date") != "date":
         options["prefix"] = args.text(2)
     notes = []
+    if "z" in re.sub("'[^']*'", "", args.text(1)):
+        hint = "let the sender write offsets such as +0200, or compare the dates"
+        args.warn("of the names of zones, only those with one offset are read, such as UTC and CEST", args.at(1), hint)
     if args.text(3, "true").lower() != "true":
         notes.append("Flume ignored this setting and always padded; so does this")
         args.warn(notes[0], args.at(3), "set `padding: false` in the pipeline to turn padding off")

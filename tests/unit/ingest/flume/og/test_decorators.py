@@ -211,6 +211,7 @@ def test_all_problems_are_reported_at_once(imported):
         ('format("%{rolltag}")', "set by roll sinks"),
         ('exDate("d","yyyy","d","false")', "Flume ignored this setting"),
         ('exDate("d","yyyy","d","true","x")', "ignores arguments after the first 4"),
+        ('exDate("d","yyyy z")', "only those with one offset"),
         ('value("a","\\101")', "octal escapes lose their backslash"),
         ("batch(10)", "batch is not followed by unbatch"),
         ('regexAll("(x.y)","a")', '"." in column 3 of the expression matches one byte here'),
