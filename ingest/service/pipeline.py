@@ -28,9 +28,9 @@ from ingest.service.tables import PipelineTables
 from ingest.spark.cancelled_tasks import CancelledTasks
 from ingest.spark.errors import JVM_GONE
 from ingest.spark.session import max_tasks
+from ingest.spark.streaming.batch_runner import BatchRunner
 from ingest.spark.streaming.batch_time import BatchTimes, newest_time
 from ingest.spark.streaming.checkpoint import Checkpoint
-from ingest.spark.streaming.job import Job
 from ingest.spark.streaming.query import PipelineQuery, Trigger
 from ingest.spark.streaming.reading import Session, record_frame
 from ingest.spark.streaming.timed_caller import TimedCaller
@@ -108,9 +108,9 @@ class LivePipeline:
         """
         self._session = session
         self._cancelled, self._ask = CancelledTasks(session), ask
-        job = self._job(session, self._cancelled)
-        self._opened.callback(partial(ask, job.close, None))  # a JVM that hangs does not delay the end
-        self._query = PipelineQuery(self.name, self._checkpoint, job, ask, ask_state)
+        runner = self._runner(session, self._cancelled)
+        self._opened.callback(partial(ask, runner.close, None))  # a JVM that hangs does not delay the end
+        self._query = PipelineQuery(self.name, self._checkpoint, runner, ask, ask_state)
 
     @property
     def query(self) -> PipelineQuery:
@@ -241,11 +241,11 @@ class LivePipeline:
         self._close_source()
         self._opened.close()
 
-    def _job(self, session: Session, cancelled: CancelledTasks) -> Job:
+    def _runner(self, session: Session, cancelled: CancelledTasks) -> BatchRunner:
         back_pressure = BackPressure()
         self._shared.metrics.throttled(self.name, back_pressure.ratio)
         self._shared.activity.throttled(self.name, back_pressure.ratio)
-        return Job(
+        return BatchRunner(
             pipeline=self.name,
             plan=packed(self._plan),
             session=session,

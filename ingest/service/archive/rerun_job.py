@@ -22,7 +22,7 @@ from ingest.service.offsets import kafka_source_of
 from ingest.service.replay.host import OwnProcess
 from ingest.service.replay.plan import ReplayBatch
 from ingest.spark.session import JobGroup
-from ingest.spark.streaming.job import Job
+from ingest.spark.streaming.batch_runner import BatchRunner
 from ingest.spark.streaming.reading import read_kafka_ranges
 from sinks.archive.rerun_sink import RerunSettings, RerunSink
 from sinks.archive.rewrite import Rewrite
@@ -41,7 +41,7 @@ class RerunJob:
         value: of the partition.
         rerun: the batch that it writes.
         opened: closes the session.
-        check_owner: as that of `Job`, for the lock of the replays.
+        check_owner: as that of `BatchRunner`, for the lock of the replays.
 
     Attributes:
         counts: of all records so far.
@@ -76,7 +76,7 @@ class RerunJob:
         self._session = host.session(pipeline.name, self._source, {}, opened)
         self._quarantine = Quarantine(pipeline, self._source, self._session)
         opened.enter_context(JobGroup(self._session, f"archive rerun {pipeline.name}"))
-        self._job = Job(
+        self._runner = BatchRunner(
             pipeline=pipeline.name,
             task_name=f"{pipeline.name}+rerun",  # no pipeline has such a name
             plan=packed(plan),
@@ -90,7 +90,7 @@ class RerunJob:
             max_tasks=host.max_tasks(self._session),
             hide=configuration.masks.hide,
         )
-        opened.callback(self._job.close)
+        opened.callback(self._runner.close)
 
     def run(self, batch: ReplayBatch) -> None:
         """
@@ -101,7 +101,7 @@ class RerunJob:
         """
         frame = read_kafka_ranges(self._session, self._source, batch.ranges)
         splits, guard = partial(splits_of, batch.ranges), self._quarantine.guard(batch.ranges)
-        self._job.run_batch(frame, batch.number, batch.time_ms, batch.name, splits, guard)
+        self._runner.run_batch(frame, batch.number, batch.time_ms, batch.name, splits, guard)
 
     def running(self) -> None:
         """Nothing: `durable` says so."""

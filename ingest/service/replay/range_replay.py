@@ -1,8 +1,8 @@
 """
 Replay of a time range: records of the topics through the pipeline again, in the micro-batches of the batch log.
 
-It uses the loop, the tasks and the committers of the streaming query (`ingest.spark.streaming.job.Job`), on a Spark
-session of its own or on that of a running service, and commits no offsets.
+It uses the loop, the tasks and the committers of the streaming query (`ingest.spark.streaming.batch_runner`), on a
+Spark session of its own or on that of a running service, and commits no offsets.
 """
 
 from collections.abc import Callable, Mapping, Sequence

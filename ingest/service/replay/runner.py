@@ -27,7 +27,7 @@ from ingest.service.replay.update_replay import UpdateReplay
 from ingest.service.tables import owned_tables
 from ingest.spark.cancelled_tasks import CancelledTasks
 from ingest.spark.session import JobGroup
-from ingest.spark.streaming.job import Job
+from ingest.spark.streaming.batch_runner import BatchRunner
 from ingest.spark.streaming.reading import read_kafka_ranges
 
 T = TypeVar("T")
@@ -45,7 +45,7 @@ class ReplayRunner:
         tables: with deferred updates; only their sinks run. None to run all sinks.
         done: the batches whose progress is stored.
         on_blocked: called with the reason when a micro-batch cannot be made durable now, and with "" when it can.
-        check_owner: as that of `Job`, for the lock of the replay.
+        check_owner: as that of `BatchRunner`, for the lock of the replay.
 
     Raises:
         IngestError: a store is locked or unavailable, the dead-letter topic is missing, or there is no session.
@@ -96,7 +96,7 @@ class ReplayRunner:
         # a reload may build the pipeline as soon as its replay has ended
         opened.callback(cancelled.wait)
         self._observer = _Observer(pipeline.name, on_blocked)
-        self._job = Job(
+        self._runner = BatchRunner(
             pipeline=pipeline.name,
             task_name=f"{pipeline.name}+replay",  # no pipeline has such a name
             plan=packed(plan),
@@ -116,11 +116,11 @@ class ReplayRunner:
             watched=cancelled.watched,
             hide=configuration.masks.hide,
         )
-        opened.callback(self._job.close)
+        opened.callback(self._runner.close)
 
     def delay_s(self) -> float:
         """Seconds until the next micro-batch may start: for the rate, or because a store is overloaded."""
-        return self._job.delay_s()
+        return self._runner.delay_s()
 
     def run(self, batch: ReplayBatch) -> Counts:
         """
@@ -133,7 +133,7 @@ class ReplayRunner:
 
         def write(time_ms: int) -> None:
             splits, guard = partial(splits_of, batch.ranges), self._quarantine.guard(batch.ranges)
-            self._job.run_batch(frame, batch.number, time_ms, batch.name, splits, guard)
+            self._runner.run_batch(frame, batch.number, time_ms, batch.name, splits, guard)
 
         def write_again(_time_ms: int) -> None:
             # only the changes have a new time
@@ -163,13 +163,13 @@ class ReplayRunner:
         Raises:
             IngestError: a retry cannot help, or `stop` was called.
         """
-        result = self._job.until_possible(action)
+        result = self._runner.until_possible(action)
         self._observer.running()
         return result
 
     def stop(self) -> None:
         """Abandon the running batch; called from another thread, and returns at once."""
-        self._job.stop()
+        self._runner.stop()
         self._group.cancel()
 
 

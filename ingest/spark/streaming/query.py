@@ -1,4 +1,4 @@
-"""One pipeline as a streaming query: its checkpoint, its job and how it stops."""
+"""One pipeline as a streaming query: its checkpoint, its runner and how it stops."""
 
 import contextlib
 import threading
@@ -13,8 +13,8 @@ from ingest.api import IngestError, SourceUnavailableError
 from ingest.durable import RemotePath, StatePath
 from ingest.spark.errors import JVM_GONE, translated
 from ingest.spark.streaming.batch_errors import AbandonedError
+from ingest.spark.streaming.batch_runner import BatchRunner
 from ingest.spark.streaming.checkpoint import Checkpoint
-from ingest.spark.streaming.job import Job
 from ingest.spark.streaming.timed_caller import TimedCaller
 
 STOP_WAIT_S = 5.0  # Spark cancels tasks in milliseconds; a JVM that does not answer is not waited for
@@ -52,12 +52,14 @@ class PipelineQuery:
         ask_state: reads the checkpoint, whose file system may hang while the JVM answers.
     """
 
-    def __init__(self, name: str, checkpoint: Checkpoint, job: Job, ask: TimedCaller, ask_state: TimedCaller) -> None:
+    def __init__(
+        self, name: str, checkpoint: Checkpoint, runner: BatchRunner, ask: TimedCaller, ask_state: TimedCaller
+    ) -> None:
         self.name = name
         self._ask = ask
         self._ask_state = ask_state
         self._checkpoint = checkpoint
-        self._job = job
+        self._runner = runner
         self._query: StreamingQuery | None = None
         self._is_endless = False
 
@@ -68,8 +70,8 @@ class PipelineQuery:
         Raises:
             Exception: Spark's, while an interrupted query has not ended.
         """
-        self._job = self._job.restarted()
-        writer = frame.writeStream.queryName(self.name).foreachBatch(self._job.on_batch)
+        self._runner = self._runner.restarted()
+        writer = frame.writeStream.queryName(self.name).foreachBatch(self._runner.on_batch)
         writer = writer.option("checkpointLocation", _location(self._checkpoint.folder))
         if trigger.once:
             writer = writer.trigger(availableNow=True)
@@ -90,7 +92,7 @@ class PipelineQuery:
 
     def failure(self) -> BaseException | None:
         """Why the query ended; None if it read all records of a `once` trigger, or was stopped."""
-        failure = self._job.failure
+        failure = self._runner.failure
         if failure is not None:
             if isinstance(failure, IngestError):
                 return None if isinstance(failure, AbandonedError) else failure
@@ -114,7 +116,7 @@ class PipelineQuery:
 
     def failure_of_batch(self) -> BaseException | None:
         """Why the last batch has failed, also before Spark has ended the query; None if it has not."""
-        return self.failure() if self._job.failure is not None or self.ended() else None
+        return self.failure() if self._runner.failure is not None or self.ended() else None
 
     def is_reading(self) -> bool:
         """Whether the query has started to look for records."""
@@ -137,7 +139,7 @@ class PipelineQuery:
         if query is None or self.ended():
             return False
         try:
-            return self._job.idle.is_set() and self._ask(
+            return self._runner.idle.is_set() and self._ask(
                 lambda: bool(query.status["message"] in WAITING), default=False
             )
         except JVM_GONE:
@@ -145,28 +147,28 @@ class PipelineQuery:
 
     def stage_s(self) -> float:
         """Seconds since the current stage of the running batch started; 0 if none runs."""
-        return self._job.stage_s()
+        return self._runner.stage_s()
 
     def busy_s(self) -> float:
         """Seconds in which batches ran, since the first start; never decreases."""
-        return self._job.busy_s()
+        return self._runner.busy_s()
 
     def is_idle(self) -> bool:
         """Whether no batch runs."""
-        return self._job.idle.is_set()
+        return self._runner.idle.is_set()
 
     def refuse_batches(self) -> None:
         """Let the running batch finish and start no other."""
-        self._job.refuse_batches()
+        self._runner.refuse_batches()
 
     def accept_batches(self) -> None:
         """Undo `refuse_batches` for the next start; the query has ended or was interrupted."""
-        self._job.accept_batches()
+        self._runner.accept_batches()
 
     def wait_drained(self, timeout_s: float) -> bool:
         """Wait until no batch runs and the last one is committed; False after a timeout."""
         deadline = time.monotonic() + timeout_s
-        if not self._job.idle.wait(timeout_s):
+        if not self._runner.idle.wait(timeout_s):
             return False
         while not self.drained():
             if time.monotonic() >= deadline:
@@ -178,9 +180,9 @@ class PipelineQuery:
         """Whether no batch runs and the last durable one is in the commit log."""
         if self.ended():
             return True
-        if not self._job.idle.is_set():  # checked first: a batch that ends in between is not committed yet
+        if not self._runner.idle.is_set():  # checked first: a batch that ends in between is not committed yet
             return False
-        finished = self._job.finished_batch
+        finished = self._runner.finished_batch
         try:
             # on a cluster, a file system that is away answers late, and the service does not wait for it
             newest = self._ask_state(self._checkpoint.newest_commit, default=None)
@@ -194,7 +196,7 @@ class PipelineQuery:
 
         Waits for a limited time; the query may end later.
         """
-        self._job.stop()
+        self._runner.stop()
         query = self._query
         if query is None:
             return

@@ -132,7 +132,7 @@ def farthest_partition_decides(module: Any) -> None:
 
 def return_when_stopped(module: Any) -> None:
     """The function for a batch returns when the service stops, so Spark acknowledges the batch."""
-    on_batch = module.Job.on_batch
+    on_batch = module.BatchRunner.on_batch
 
     def returning(self: Any, frame: Any, batch_id: int) -> None:
         try:
@@ -140,7 +140,7 @@ def return_when_stopped(module: Any) -> None:
         except module.AbandonedError:
             acted()
 
-    module.Job.on_batch = returning
+    module.BatchRunner.on_batch = returning
 
 
 def store_away_at_commits(module: Any) -> None:
@@ -181,7 +181,7 @@ def clock_for_cells(module: Any) -> None:
 
 def forget_dead_letters(module: Any) -> None:
     """Dead letters are counted and not published."""
-    init = module.Job.__init__
+    init = module.BatchRunner.__init__
 
     def forgetting(self: Any, **named: Any) -> None:
         publish = named["publish"]
@@ -193,7 +193,7 @@ def forget_dead_letters(module: Any) -> None:
 
         init(self, **{**named, "publish": nothing})
 
-    module.Job.__init__ = forgetting
+    module.BatchRunner.__init__ = forgetting
 
 
 def tear_rows(module: Any) -> None:
@@ -253,13 +253,13 @@ MUTANTS = {
         "returns from the batch when the service stops",
         {
             "sinks.writing.store_committer": store_away_at_commits,
-            "ingest.spark.streaming.job": return_when_stopped,
+            "ingest.spark.streaming.batch_runner": return_when_stopped,
             "ingest.spark.streaming.query": stop_spark_late,
         },
     ),
     "clock_for_cells": Mutant("uses the clock as the timestamp of cells", {"ingest.pipeline.task": clock_for_cells}),
     "forget_dead_letters": Mutant(
-        "counts dead letters and does not publish them", {"ingest.spark.streaming.job": forget_dead_letters}
+        "counts dead letters and does not publish them", {"ingest.spark.streaming.batch_runner": forget_dead_letters}
     ),
     "tear_rows": Mutant("writes rows without one of their cells", {"sinks.writing.buffer": tear_rows}),
     "first_value_wins": Mutant("keeps the first of several values of a row", {"sinks.writing.fold": first_value_wins}),

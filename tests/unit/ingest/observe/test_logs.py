@@ -56,13 +56,13 @@ def lines(stream: io.StringIO) -> list[dict]:
 
 def test_json_line_has_time_level_event_logger_and_fields():
     stream = output()
-    logger("ingest.spark.streaming.job").warning("store blocked", pipeline="ticks", attempt=3)
+    logger("ingest.spark.streaming.batch_runner").warning("store blocked", pipeline="ticks", attempt=3)
     assert lines(stream) == [
         {
             "time": "2024-05-01T12:00:00.123+00:00",
             "level": "warning",
             "event": "store blocked",
-            "logger": "ingest.spark.streaming.job",
+            "logger": "ingest.spark.streaming.batch_runner",
             "pipeline": "ticks",
             "attempt": 3,
         }

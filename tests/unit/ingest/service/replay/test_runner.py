@@ -11,8 +11,8 @@ from ingest.service.replay.plan import BatchKind, ReplayBatch
 from ingest.service.replay.runner import ReplayRunner, _Observer
 
 
-class Job:
-    """A job whose first attempt at an action fails."""
+class BatchRunner:
+    """A runner of batches whose first attempt at an action fails."""
 
     def __init__(self, observer: _Observer) -> None:
         self.observer = observer
@@ -38,7 +38,7 @@ def test_action_that_is_retried_blocks_the_replay_until_it_succeeds():
     reasons: list[str] = []
     runner = ReplayRunner.__new__(ReplayRunner)  # without Spark
     runner._observer = _Observer("p", reasons.append)
-    runner._job = Job(runner._observer)  # type: ignore[assignment]
+    runner._runner = BatchRunner(runner._observer)  # type: ignore[assignment]
     assert runner.until_possible(lambda: 7) == 7
     assert reasons == ["store_unavailable: HDFS does not answer", ""]
 
@@ -50,10 +50,10 @@ def test_splits_of_a_batch_are_its_ranges(monkeypatch: pytest.MonkeyPatch):
     runner._session, runner._settings, runner._updates = "session", "settings", None  # type: ignore[assignment]
     runner._quarantine = SimpleNamespace(guard=sorted)  # type: ignore[assignment]
     runner._observer = _Observer("p", lambda _reason: None)
-    runner._job = job = Job(runner._observer)  # type: ignore[assignment]
+    runner._runner = batch_runner = BatchRunner(runner._observer)  # type: ignore[assignment]
     runner.run(ReplayBatch(BatchKind.WHOLE, 7, 1_000, ranges))
-    assert job.splits == [("t", 1, 4), ("t", 0, 0)]
-    frame, number, time_ms, name = job.ran
+    assert batch_runner.splits == [("t", 1, 4), ("t", 0, 0)]
+    frame, number, time_ms, name = batch_runner.ran
     assert (frame, number, time_ms) == (("frame", "session", "settings", ranges), 7, 1_000)
     assert "1000" in name
-    assert job.guard == [("t", 0), ("t", 1)]
+    assert batch_runner.guard == [("t", 0), ("t", 1)]

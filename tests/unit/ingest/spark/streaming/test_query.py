@@ -12,9 +12,9 @@ from py4j.protocol import Py4JNetworkError
 from ingest.api import Disposition, IngestError
 from ingest.dead_letters.budget import ErrorBudget
 from ingest.spark.streaming.batch_observer import BatchObserver
+from ingest.spark.streaming.batch_runner import BatchRunner
 from ingest.spark.streaming.batch_time import BatchTimes
 from ingest.spark.streaming.checkpoint import Checkpoint
-from ingest.spark.streaming.job import Job
 from ingest.spark.streaming.query import PipelineQuery, Trigger
 from ingest.spark.streaming.timed_caller import TimedCaller
 
@@ -141,9 +141,9 @@ class Away(Checkpoint):
 def test_state_that_hangs_is_no_jvm_that_hangs(tmp_path: Path):
     ask, ask_state = TimedCaller(), TimedCaller(timeout_s=0.01)
     checkpoint = Away(tmp_path)
-    query = PipelineQuery("p", checkpoint, query_in(tmp_path)._job, ask, ask_state)
+    query = PipelineQuery("p", checkpoint, query_in(tmp_path)._runner, ask, ask_state)
     query.start(Frame(SimpleNamespace(isActive=True, exception=lambda: None)), Trigger())
-    query._job.finished_batch = 7
+    query._runner.finished_batch = 7
     try:
         assert not query.drained()
         assert (ask.pending_s, ask_state.pending_s > 0, query.ended()) == (0.0, True, False)
@@ -158,7 +158,7 @@ def test_reason_that_a_busy_jvm_does_not_give_is_no_bug(tmp_path: Path):
         answers.wait(30)
 
     ask = TimedCaller(timeout_s=0.01)
-    query = PipelineQuery("p", Checkpoint(tmp_path), query_in(tmp_path)._job, ask, TimedCaller())
+    query = PipelineQuery("p", Checkpoint(tmp_path), query_in(tmp_path)._runner, ask, TimedCaller())
     query.start(Frame(SimpleNamespace(isActive=False, exception=reason)), Trigger())
     try:
         failure = query.failure()
@@ -175,7 +175,7 @@ class Silent(BatchObserver):
 def query_in(
     folder: Path, checkpoint: Checkpoint | None = None, publish: Callable[..., None] = lambda *_: None
 ) -> PipelineQuery:
-    job = Job(
+    runner = BatchRunner(
         pipeline="p",
         plan=b"",
         batch_times=BatchTimes(folder / "times", lambda: 0),
@@ -185,4 +185,4 @@ def query_in(
         observer=Silent(),
         check_owner=lambda: None,
     )
-    return PipelineQuery("p", checkpoint or Checkpoint(folder), job, TimedCaller(), TimedCaller())
+    return PipelineQuery("p", checkpoint or Checkpoint(folder), runner, TimedCaller(), TimedCaller())

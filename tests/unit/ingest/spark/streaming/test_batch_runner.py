@@ -46,13 +46,12 @@ from ingest.pipeline.splits import TooManySplitsError
 from ingest.plan.codec import packed
 from ingest.plan.plan import Plan
 from ingest.receipt import Counts, Receipt, TaskStatus
-from ingest.spark.streaming import job as job_module
-from ingest.spark.streaming import worker
+from ingest.spark.streaming import batch_runner, worker
 from ingest.spark.streaming.batch_errors import AbandonedError, BatchFailedError
+from ingest.spark.streaming.batch_runner import BatchRunner
 from ingest.spark.streaming.batch_time import BatchTimes
 from ingest.spark.streaming.checkpoint import Checkpoint
 from ingest.spark.streaming.guard import Guarded
-from ingest.spark.streaming.job import Job
 from ingest.spark.streaming.query import PipelineQuery, Trigger
 from ingest.spark.streaming.rows import RECEIPT_SCHEMA, rows_of
 from ingest.spark.streaming.timed_caller import TimedCaller
@@ -72,7 +71,7 @@ from tests.support.parts import planned
 
 @pytest.fixture(autouse=True)
 def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(job_module, "BACK_OFF_S", (0.0,))
+    monkeypatch.setattr(batch_runner, "BACK_OFF_S", (0.0,))
 
 
 TICK = [("a", "1:2"), ("b", "3:4")]
@@ -149,11 +148,11 @@ def test_running_stage_is_timed(tmp_path: Path) -> None:
 
     def measure(*_arguments: object) -> None:
         now[0] += 7.0
-        during.append(bench.job.stage_s())
+        during.append(bench.runner.stage_s())
 
     def pause() -> None:
         now[0] += 7.0
-        in_pauses.append(bench.job.stage_s())
+        in_pauses.append(bench.runner.stage_s())
 
     apply, time_of = bench.store.apply, bench.batch_times.of
     bench.store.apply = lambda *arguments: (measure(), apply(*arguments))
@@ -162,12 +161,12 @@ def test_running_stage_is_timed(tmp_path: Path) -> None:
     bench.publish_errors = [StoreUnavailableError("not now")]
     bench.observer.on_blocked = pause
     frame = Frame([records(*TICK)], before=measure)
-    bench.job.on_batch(frame, 0)
+    bench.runner.on_batch(frame, 0)
     assert during.count(7.0) == len(during) >= 5
     assert in_pauses == [0.0]
     assert bench.observer.reasons == ["not now"]
     assert bench.observer.seconds == [now[0] - 107.0]  # without the stage that assigns the time
-    assert bench.job.stage_s() == 0.0
+    assert bench.runner.stage_s() == 0.0
 
 
 class Committing(StoreCommitter):
@@ -183,7 +182,7 @@ class Committing(StoreCommitter):
 
 
 class Bench:
-    """A job with its store, and everything that it reported and published."""
+    """A runner with its store, and everything that it reported and published."""
 
     def __init__(
         self,
@@ -243,11 +242,11 @@ class Bench:
         self.guard: Callable[[int, int, bool], Guarded | None] = lambda *_arguments: None
         self.limiter = RateLimiter(None)
         self.back_pressure = BackPressure()
-        self.job = self.job_of(self.plan)
+        self.runner = self.runner_of(self.plan)
 
-    def job_of(self, plan: Plan, task_name: str | None = None) -> Job:
-        """A job that runs a plan into this store."""
-        return Job(
+    def runner_of(self, plan: Plan, task_name: str | None = None) -> BatchRunner:
+        """A runner that runs a plan into this store."""
+        return BatchRunner(
             pipeline="p",
             task_name=task_name,
             plan=packed(plan),
@@ -300,7 +299,7 @@ def records(*pairs: tuple[str, str], partition: int = 0) -> list[Record]:
 
 def test_batch_is_stored_before_it_is_acknowledged(tmp_path: Path):
     bench = Bench(tmp_path)
-    bench.job.on_batch(Frame([records(*TICK), records(("c", "5:6"), partition=1)]), 7)
+    bench.runner.on_batch(Frame([records(*TICK), records(("c", "5:6"), partition=1)]), 7)
     assert bench.keys() == [b"a", b"b", b"c"]
     assert bench.observer.reported[-1] == ("durable", 7, 5_000, 3)
     assert (bench.published, bench.published_at) == ([([], 7)], [5_000])
@@ -318,7 +317,7 @@ def test_batch_is_logged_after_its_dead_letters_and_before_it_is_acknowledged(tm
         logged.append((batch_id, batch_time_ms, len(bench.published), bench.keys()))
 
     bench.record = record
-    bench.job_of(bench.plan).on_batch(Frame([records(*TICK)]), 7)
+    bench.runner_of(bench.plan).on_batch(Frame([records(*TICK)]), 7)
     assert logged == [(7, 5_000, 1, [b"a", b"b"])]
 
 
@@ -341,7 +340,7 @@ def test_guarded_batch_reads_only_what_is_left_and_has_the_dead_letters_of_the_r
     bench.guard = guard
     bench.observer.durable = lambda _id, _time, counts, _s: totals.append(counts)  # type: ignore[method-assign]
     frame = Frame([records(*TICK)])
-    bench.job_of(bench.plan).on_batch(frame, 7)
+    bench.runner_of(bench.plan).on_batch(frame, 7)
     assert (bench.keys(), bench.published, frame.attempts) == ([b"a"], [([b"place"], 7)], 0)
     assert calls == [(7, 5_000, False)]
     assert (totals[0].records, totals[0].read, totals[0].stored) == (2, 2, 1)
@@ -360,7 +359,7 @@ def test_batch_is_guarded_when_its_job_has_failed_and_java_lives(tmp_path: Path)
         raise PySparkException("ExecutorLostFailure: the executor has ended")
 
     bench.guard = guard
-    bench.job_of(bench.plan).on_batch(Frame([records(*TICK)], before=fail), 7)
+    bench.runner_of(bench.plan).on_batch(Frame([records(*TICK)], before=fail), 7)
     assert (bench.keys(), bench.published, calls) == ([b"b"], [([b"place"], 7)], [False, True])
 
 
@@ -373,7 +372,7 @@ def test_batch_is_not_guarded_when_java_is_gone(tmp_path: Path):
         raise Py4JNetworkError("Answer from Java side is empty")
 
     with pytest.raises(BatchFailedError):
-        bench.job_of(bench.plan).on_batch(Frame([records(*TICK)], before=fail), 7)
+        bench.runner_of(bench.plan).on_batch(Frame([records(*TICK)], before=fail), 7)
     assert calls == [False]
 
 
@@ -386,7 +385,7 @@ def test_guard_that_cannot_read_the_topic_blocks_the_batch_until_it_can(tmp_path
             raise failures.pop()
 
     bench.guard = guard
-    bench.job_of(bench.plan).on_batch(Frame([records(*TICK)]), 7)
+    bench.runner_of(bench.plan).on_batch(Frame([records(*TICK)]), 7)
     assert bench.observer.reported[0] == "source_unavailable"
     assert bench.keys() == [b"a", b"b"]
 
@@ -416,12 +415,12 @@ def test_driver_that_was_replaced_writes_nothing_more(
 ):
     bench, owner, logs = Bench(tmp_path), Owner(loses_at), list[int]()
     bench.check_owner, bench.record = owner.check, lambda batch_id, _time_ms: logs.append(batch_id)
-    bench.job.on_batch(Frame([records(("c", "5:6"))]), 6)  # creates the table
-    job = bench.job_of(bench.plan)
+    bench.runner.on_batch(Frame([records(("c", "5:6"))]), 6)  # creates the table
+    runner = bench.runner_of(bench.plan)
     with pytest.raises(ConflictError, match="another driver"):
-        job.on_batch(Frame([records(*TICK)]), 7)
-    assert isinstance(job.failure, ConflictError)
-    assert job.finished_batch is None
+        runner.on_batch(Frame([records(*TICK)]), 7)
+    assert isinstance(runner.failure, ConflictError)
+    assert runner.finished_batch is None
     assert owner.checks == loses_at
     found = (len(list((tmp_path / "times").iterdir())), len(bench.keys()), len(bench.published), len(logs))
     assert found == (1 + times, 1 + stored, 1 + published, logged)
@@ -455,7 +454,7 @@ def test_driver_that_is_replaced_while_it_is_blocked_does_not_retry(
     bench.record = record
     bench.check_owner = owner.check
     with pytest.raises(ConflictError, match="another driver"):
-        bench.job_of(bench.plan).on_batch(Frame([records(*TICK)]), 7)
+        bench.runner_of(bench.plan).on_batch(Frame([records(*TICK)]), 7)
     assert bench.keys() == ([] if blocked == "commit" else [b"a", b"b"])
     assert (len(bench.published), logs) == (1 if blocked == "record" else 0, [])
 
@@ -468,7 +467,7 @@ def test_batch_waits_while_the_owner_cannot_be_checked(tmp_path: Path):
             raise failures.pop()
 
     bench.check_owner = check
-    bench.job_of(bench.plan).on_batch(Frame([records(*TICK)]), 7)
+    bench.runner_of(bench.plan).on_batch(Frame([records(*TICK)]), 7)
     assert bench.observer.reported[0] == "state_unavailable"
     assert bench.keys() == [b"a", b"b"]
 
@@ -478,7 +477,7 @@ def test_files_of_an_earlier_attempt_are_removed_by_the_next_batch(tmp_path: Pat
     late = tmp_path / "incoming" / "p-6-0" / "000000-3.puts"
     late.parent.mkdir(parents=True)
     late.touch()
-    bench.job.on_batch(Frame([records(*TICK)]), 7)
+    bench.runner.on_batch(Frame([records(*TICK)]), 7)
     assert list((tmp_path / "incoming").iterdir()) == []
     assert bench.keys() == [b"a", b"b"]
 
@@ -494,7 +493,7 @@ def test_staged_files_have_the_compression_of_the_table(tmp_path: Path, monkeypa
             families = tuple(FamilySpec(name, compression=compression) for name in (b"f", b"g"))
             store.ensure_table(TableSpec("t", families))
         rows = [(f"{number:04d}", "the same text again:and again") for number in range(1_000)]
-        bench.job.on_batch(Frame([records(*rows)]), 0)
+        bench.runner.on_batch(Frame([records(*rows)]), 0)
         assert len(bench.keys()) == 1_000
         sizes[compression] = sum(path.stat().st_size for path in (folder / "store").glob("*.sst"))
         bench.driver_store.close()
@@ -504,29 +503,29 @@ def test_staged_files_have_the_compression_of_the_table(tmp_path: Path, monkeypa
 def test_unknown_families_are_created_and_the_batch_runs_again(tmp_path: Path):
     bench = Bench(tmp_path)
     frame = Frame([records(*TICK)])
-    bench.job.on_batch(frame, 0)
+    bench.runner.on_batch(frame, 0)
     assert (frame.attempts, bench.store.families("t")) == (2, frozenset({b"f", b"g"}))
 
 
 def test_events_of_families_above_the_limit_are_dead_letters(tmp_path: Path):
     bench = Bench(tmp_path, max_created=1)
-    bench.job.on_batch(Frame([records(*TICK)]), 0)
+    bench.runner.on_batch(Frame([records(*TICK)]), 0)
     assert bench.store.families("t") == frozenset({b"f"})
     assert len(bench.published[0][0]) == 2
 
 
 def test_replay_writes_the_same_cells(tmp_path: Path):
     bench = Bench(tmp_path)
-    bench.job.on_batch(Frame([records(*TICK)]), 0)
+    bench.runner.on_batch(Frame([records(*TICK)]), 0)
     first = list(bench.store.scan("t", Scan(versions=10)))
-    bench.job.on_batch(Frame([records(*TICK)]), 0)
+    bench.runner.on_batch(Frame([records(*TICK)]), 0)
     assert list(bench.store.scan("t", Scan(versions=10))) == first
 
 
 def test_dead_letters_that_cannot_be_published_block_the_batch(tmp_path: Path):
     bench = Bench(tmp_path)
     bench.publish_errors = [StoreUnavailableError("disk full")]
-    bench.job.on_batch(Frame([records(("", "1:2"))]), 0)
+    bench.runner.on_batch(Frame([records(("", "1:2"))]), 0)
     assert bench.observer.reported.index("store_unavailable") < bench.observer.reported.index(("durable", 0, 5_000, 0))
     assert len(bench.published) == 1
 
@@ -539,7 +538,7 @@ def test_batch_above_a_limit_of_failures_is_not_committed(tmp_path: Path, monkey
         monkeypatch.setattr(buffer, "MAX_DEAD_LETTER_BYTES", 1_000)
     failing = [[*records(*TICK), *records(("", "1:2"), partition=number)] for number in range(4)]
     with pytest.raises((ErrorBudgetSpentError, buffer.DeadLettersTooLargeError)):
-        bench.job.on_batch(Frame(failing), 0)
+        bench.runner.on_batch(Frame(failing), 0)
     assert (bench.result_counts, bench.keys(), bench.published) == ([], [], [])
     assert not list((tmp_path / "incoming").glob("*/*"))
 
@@ -553,7 +552,7 @@ def test_failed_spark_job_is_retried_three_times(tmp_path: Path):
     with bench.driver_store.held() as store:
         store.ensure_table(TableSpec("t"))
     frame = Frame([records(*TICK)], before=fail)
-    bench.job.on_batch(frame, 0)
+    bench.runner.on_batch(frame, 0)
     assert bench.observer.reported.count("job_failed") == 3
 
 
@@ -563,9 +562,9 @@ def test_job_that_fails_a_fourth_time_leaves_the_batch_unacknowledged(tmp_path: 
 
     bench = Bench(tmp_path)
     with pytest.raises(BatchFailedError, match="batch 0 is not acknowledged: Py4JNetworkError"):
-        bench.job.on_batch(Frame([records(*TICK)], before=fail), 0)
+        bench.runner.on_batch(Frame([records(*TICK)], before=fail), 0)
     assert bench.published == []
-    assert isinstance(bench.job.failure, Py4JNetworkError)
+    assert isinstance(bench.runner.failure, Py4JNetworkError)
 
 
 @pytest.mark.parametrize("text", ["worker gone", "KafkaIllegalStateException: Some data may have been lost"])
@@ -577,7 +576,7 @@ def test_exception_for_spark_has_no_text_of_a_failed_job(tmp_path: Path, text: s
 
     bench = Bench(tmp_path)
     with pytest.raises(IngestError) as raised:
-        bench.job.on_batch(Frame([records(*TICK)], before=fail), 0)
+        bench.runner.on_batch(Frame([records(*TICK)], before=fail), 0)
     text_for_spark = "".join(traceback.format_exception(raised.value))
     assert "Py4JJavaError" not in text_for_spark
     assert len(text_for_spark) < 2_000
@@ -587,18 +586,18 @@ def test_exception_for_spark_contains_no_secret(tmp_path: Path):
     bench = Bench(tmp_path, hide=lambda text: text.replace("hunter2", "***"))
     bench.publish_errors = [StoppedError("refused for hunter2")]
     with pytest.raises(BatchFailedError, match=r"batch 0 is not acknowledged: refused for \*\*\*"):
-        bench.job.on_batch(Frame([records(("", "1:2"))]), 0)
-    assert str(bench.job.failure) == "refused for hunter2"
+        bench.runner.on_batch(Frame([records(("", "1:2"))]), 0)
+    assert str(bench.runner.failure) == "refused for hunter2"
 
 
 def test_stop_while_blocked_leaves_the_batch_unacknowledged(tmp_path: Path):
     bench = Bench(tmp_path)
     bench.publish_errors = [StoreUnavailableError("disk full")] * 9
-    bench.observer.on_blocked = bench.job.stop
+    bench.observer.on_blocked = bench.runner.stop
     with pytest.raises(AbandonedError, match="stops while blocked: disk full"):
-        bench.job.on_batch(Frame([records(("", "1:2"))]), 0)
+        bench.runner.on_batch(Frame([records(("", "1:2"))]), 0)
     assert bench.published == []
-    assert isinstance(bench.job.failure, AbandonedError)
+    assert isinstance(bench.runner.failure, AbandonedError)
 
 
 def test_batch_waits_for_the_maximum_rate_without_a_part_of_it_running(tmp_path: Path):
@@ -607,27 +606,27 @@ def test_batch_waits_for_the_maximum_rate_without_a_part_of_it_running(tmp_path:
     waits: list[float] = []
 
     class Stopping(RateLimiter):
-        """Stops the job when a batch has to wait."""
+        """Stops the runner when a batch has to wait."""
 
         def delay_s(self) -> float:
             waits.append(super().delay_s())
             if waits[-1]:
-                assert job.idle.is_set()
-                job.stop()
+                assert runner.idle.is_set()
+                runner.stop()
             return waits[-1]
 
     bench.limiter = Stopping(2 / 3600, lambda: now[0])
-    job = bench.job_of(bench.plan)
-    job.on_batch(Frame([records(*TICK)]), 0)
+    runner = bench.runner_of(bench.plan)
+    runner.on_batch(Frame([records(*TICK)]), 0)
     again = Frame([records(*TICK)])
     with pytest.raises(AbandonedError, match="batch 1 runs again"):
-        job.on_batch(again, 1)
+        runner.on_batch(again, 1)
     assert (waits, again.attempts) == ([0.0, 3600.0], 0)
     assert bench.batch_times.known(1) is None
     # the next start of the query observes the rate of the last one
     now[0] += 3600.0
-    job = job.restarted()
-    job.on_batch(again, 1)
+    runner = runner.restarted()
+    runner.on_batch(again, 1)
     assert (waits[2:], again.attempts) == ([0.0], 1)
 
 
@@ -636,7 +635,7 @@ def test_busy_answers_in_receipts_delay_the_next_batch(tmp_path: Path):
     bench = Bench(tmp_path)
     bench.back_pressure = BackPressure(lambda: now[0])
     bench.clock = lambda: now[0]
-    job = bench.job_of(bench.plan)
+    runner = bench.runner_of(bench.plan)
 
     class Busy(Frame):
         """The first attempt runs for four seconds and is blocked."""
@@ -649,23 +648,23 @@ def test_busy_answers_in_receipts_delay_the_next_batch(tmp_path: Path):
             receipt = Receipt(TaskStatus.BLOCKED, "store_busy", "RegionTooBusyException", counts=Counts(busy=3))
             return [Row(*pair) for pair in receipt.rows()]
 
-    job.on_batch(Busy([records(*TICK)]), 0)
+    runner.on_batch(Busy([records(*TICK)]), 0)
     assert "store_busy" in bench.observer.reported
     assert 0.5 <= bench.back_pressure.ratio() < 1.0
-    assert job.delay_s() > 0.0
+    assert runner.delay_s() > 0.0
     # without busy answers the pipeline recovers
     now[0] += 1_000.0
-    job.on_batch(Frame([records(*TICK)]), 1)
-    assert (bench.back_pressure.ratio(), job.delay_s()) == (1.0, 0.0)
+    runner.on_batch(Frame([records(*TICK)]), 1)
+    assert (bench.back_pressure.ratio(), runner.delay_s()) == (1.0, 0.0)
 
 
 def test_refused_batches_never_start(tmp_path: Path):
     bench = Bench(tmp_path)
-    bench.job.refuse_batches()
+    bench.runner.refuse_batches()
     frame = Frame([records(*TICK)])
     with pytest.raises(AbandonedError, match="runs again after a restart"):
-        bench.job.on_batch(frame, 4)
-    assert (frame.attempts, bench.job.idle.is_set()) == (0, True)
+        bench.runner.on_batch(frame, 4)
+    assert (frame.attempts, bench.runner.idle.is_set()) == (0, True)
 
 
 def test_batch_is_retried_during_a_long_outage(tmp_path: Path):
@@ -678,7 +677,7 @@ def test_batch_is_retried_during_a_long_outage(tmp_path: Path):
             return super().run(number, records)
 
     bench = Bench(tmp_path)
-    bench.job.on_batch(Outage([records(*TICK)]), 0)
+    bench.runner.on_batch(Outage([records(*TICK)]), 0)
     assert bench.observer.reported.count("store_unavailable") == 1_100
     assert bench.keys() == [b"a", b"b"]
 
@@ -687,7 +686,7 @@ def test_partitions_are_coalesced_to_the_maximum_number_of_tasks(tmp_path: Path)
     for max_tasks, tasks in ((None, 4), (2, 2)):
         bench = Bench(tmp_path / str(max_tasks), max_tasks=max_tasks)
         parts = [records((name, "1:2"), partition=number) for number, name in enumerate("abcd")]
-        bench.job.on_batch(Frame(parts), 0)
+        bench.runner.on_batch(Frame(parts), 0)
         assert bench.result_counts == [tasks]
         assert bench.keys() == [b"a", b"b", b"c", b"d"]
 
@@ -699,9 +698,9 @@ def test_time_of_batches_is_added_over_the_starts_of_a_query(tmp_path: Path):
     def take_three_seconds(_attempt: int) -> None:
         now[0] += 3
 
-    bench.job.on_batch(Frame([records(("a", "1:2"))], before=take_three_seconds), 0)
+    bench.runner.on_batch(Frame([records(("a", "1:2"))], before=take_three_seconds), 0)
     now[0] += 50
-    restarted = bench.job.restarted()
+    restarted = bench.runner.restarted()
     assert restarted.busy_s() == 6  # the first attempt finds that families are missing
     restarted.on_batch(Frame([records(("b", "1:2"))], before=take_three_seconds), 1)
     assert restarted.busy_s() == 9
@@ -709,8 +708,8 @@ def test_time_of_batches_is_added_over_the_starts_of_a_query(tmp_path: Path):
 
 def test_worker_keeps_the_plans_of_a_pipeline_and_its_replay(tmp_path: Path):
     bench = Bench(tmp_path)
-    replay = bench.job_of(replace(bench.plan, is_replay=True), "p+replay")
-    bench.job.run_batch(Frame([records(("a", "1:2"))]), 0, 5_000, "0", lambda: None)
+    replay = bench.runner_of(replace(bench.plan, is_replay=True), "p+replay")
+    bench.runner.run_batch(Frame([records(("a", "1:2"))]), 0, 5_000, "0", lambda: None)
     live = worker._live["p"]
     replay.run_batch(Frame([records(("b", "1:2"))]), 0, 5_000, "0", lambda: None)
     assert worker._live["p"] is live
@@ -741,7 +740,7 @@ def test_tasks_of_every_attempt_get_the_splits(tmp_path: Path):
 
     bench.splits = splits
     frame = SpecFrame([records(*TICK), []])
-    bench.job_of(bench.plan).on_batch(frame, 7)
+    bench.runner_of(bench.plan).on_batch(frame, 7)
     # the first attempt finds that families are missing
     assert frame.found == [(("ticks", 0, 0), ("ticks", 1, 7))] * 4
     assert bench.observer.reported[0] == "store_unavailable"
@@ -752,7 +751,7 @@ def test_splits_are_computed_only_if_a_destination_needs_them(tmp_path: Path):
     bench = Bench(tmp_path)
     bench.splits = lambda _batch_id: pytest.fail("not needed")
     frame = SpecFrame([records(*TICK)])
-    bench.job_of(bench.plan).on_batch(frame, 0)
+    bench.runner_of(bench.plan).on_batch(frame, 0)
     assert set(frame.found) == {()}
 
 
@@ -761,7 +760,7 @@ def test_source_without_splits_is_refused_before_the_tasks(tmp_path: Path):
     bench.needs_splits = True
     frame = SpecFrame([records(*TICK)])
     with pytest.raises(ConfigError, match='the source of pipeline "p" cannot compute the splits'):
-        bench.job_of(bench.plan).on_batch(frame, 0)
+        bench.runner_of(bench.plan).on_batch(frame, 0)
     assert frame.attempts == 0
 
 
@@ -772,20 +771,20 @@ def test_too_many_splits_are_refused_before_the_tasks(tmp_path: Path, monkeypatc
     bench.splits = lambda _batch_id: [("ticks", 0, 0), ("ticks", 1, 0)]
     frame = SpecFrame([records(*TICK)])
     with pytest.raises(TooManySplitsError):
-        bench.job_of(bench.plan).on_batch(frame, 0)
+        bench.runner_of(bench.plan).on_batch(frame, 0)
     assert frame.attempts == 0
 
 
 def test_batch_that_writes_nothing_leaves_no_folder(tmp_path: Path):
     bench = Bench(tmp_path)
-    bench.job.on_batch(Frame([records(("", "1:2"))]), 0)
+    bench.runner.on_batch(Frame([records(("", "1:2"))]), 0)
     assert [path for path in tmp_path.rglob("*") if "incoming" in path.parts] == []
 
 
 def test_error_names_the_event_that_stops_the_pipeline(tmp_path: Path):
     bench = Bench(tmp_path, on_error=OnError.STOP)
     with pytest.raises(StoppedError, match="refused event ticks/0/0") as stopped:
-        bench.job.on_batch(Frame([records(("", "1:2"))]), 0)
+        bench.runner.on_batch(Frame([records(("", "1:2"))]), 0)
     assert stopped.value.code == "stopped_by_event"
 
 
@@ -805,7 +804,7 @@ def test_families_of_one_batch_are_created_up_to_the_limit(tmp_path: Path, kind:
     families = {b"f", b"g", *(b"made%03d" % number for number in range(18))}
     bench = Bench(tmp_path, store=store)
     frame = Frame(with_families(range(500)))
-    bench.job.on_batch(frame, 0)
+    bench.runner.on_batch(frame, 0)
     assert frame.attempts == 2
     assert bench.store.families("t") == families
     assert bench.keys() == [b"r%03d" % number for number in range(18)]
@@ -814,7 +813,7 @@ def test_families_of_one_batch_are_created_up_to_the_limit(tmp_path: Path, kind:
     bench.driver_store.close()
 
     restarted = Bench(tmp_path, store=store)
-    restarted.job.on_batch(Frame(with_families([*range(18), *range(600, 650)])), 1)
+    restarted.runner.on_batch(Frame(with_families([*range(18), *range(600, 650)])), 1)
     assert restarted.store.families("t") == families
     assert restarted.observer.reported[-1] == ("durable", 1, 5_002, 18)
     assert [len(dead_letters) for dead_letters, _ in restarted.published] == [50]
@@ -832,7 +831,7 @@ def test_unavailable_driver_store_blocks_the_batch_until_it_is_available(tmp_pat
             super().open()
 
     bench = Bench(tmp_path, store=Unavailable())
-    bench.job.on_batch(Frame([records(*TICK)]), 0)
+    bench.runner.on_batch(Frame([records(*TICK)]), 0)
     assert bench.observer.reported[:3] == ["store_unavailable"] * 3
     assert bench.keys() == [b"a", b"b"]
 
@@ -841,10 +840,10 @@ def test_plugin_missing_on_a_worker_stops_the_pipeline_with_a_hint(tmp_path):
     bench = Bench(tmp_path)
     missing = part(Split, separator=":", index=0, attribute="2hb_f:ts")
     missing = replace(missing, path="no_such_plugin:Split", provider="splitter 1.0")
-    bench.job = bench.job_of(replace(bench.plan, decorators=(missing,)))
+    bench.runner = bench.runner_of(replace(bench.plan, decorators=(missing,)))
     frame = Frame([records(*TICK), records(*TICK, partition=1)])
     with pytest.raises(StoppedError) as caught:
-        bench.job.on_batch(frame, 0)
+        bench.runner.on_batch(frame, 0)
     assert (caught.value.code, frame.attempts) == ("plugin_missing", 1)
     assert '"split" is from splitter 1.0 (no_such_plugin:Split), but worker ' in caught.value.message
     assert "install it, with its dependencies, for " in caught.value.message
@@ -857,8 +856,8 @@ def test_missing_reference_file_blocks_the_batch_until_it_exists(tmp_path):
     lookup = part(Lookup, path=str(table), columns={"team": "2hb_f:team"})
     table.rename(tmp_path / "away.csv")
     bench.observer.on_blocked = lambda: (tmp_path / "away.csv").rename(table)
-    bench.job = bench.job_of(replace(bench.plan, decorators=(lookup, *bench.plan.decorators)))
-    bench.job.on_batch(Frame([records(*TICK)]), 0)
+    bench.runner = bench.runner_of(replace(bench.plan, decorators=(lookup, *bench.plan.decorators)))
+    bench.runner.on_batch(Frame([records(*TICK)]), 0)
     assert bench.observer.reported[:2] == [("attempted", 0), "reference_file"]
     assert bench.observer.reported[-1][0] == "durable"
 
@@ -885,7 +884,7 @@ class Spark:
 
 
 def started(bench: Bench) -> tuple[Spark, PipelineQuery]:
-    spark, query = Spark(), PipelineQuery("p", Checkpoint(bench.folder), bench.job, TimedCaller(), TimedCaller())
+    spark, query = Spark(), PipelineQuery("p", Checkpoint(bench.folder), bench.runner, TimedCaller(), TimedCaller())
     query.start(spark, Trigger())
     return spark, query
 

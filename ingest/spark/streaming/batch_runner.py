@@ -1,9 +1,9 @@
 """
 One streaming query: foreachBatch -> tasks -> receipts -> commit -> dead letters -> ack.
 
-Nothing is acknowledged before it is durable. A micro-batch is acknowledged in one place: `Job.on_batch` returns, and
-Spark then writes `commits/N`. After a failure at any earlier point, the batch runs again with the same records and the
-same time.
+Nothing is acknowledged before it is durable. A micro-batch is acknowledged in one place: `BatchRunner.on_batch`
+returns, and Spark then writes `commits/N`. After a failure at any earlier point, the batch runs again with the same
+records and the same time.
 """
 
 import copy
@@ -52,7 +52,7 @@ BACK_OFF_S = (0.5, 1.0, 2.0, 5.0)  # between attempts of a blocked batch; the la
 JOB_RETRIES = 3  # of a Spark job that failed for an external reason, such as a killed worker
 
 
-class Job(LoopHost):
+class BatchRunner(LoopHost):
     """
     Runs the micro-batches of one pipeline, from one start of its query to the next, or those of a replay.
 
@@ -153,7 +153,7 @@ class Job(LoopHost):
         self._frame: DataFrame | None = None
         self._guarded: Guarded | None = None
 
-    def restarted(self) -> "Job":
+    def restarted(self) -> "BatchRunner":
         """
         Stop this job, and return the job for the next start of the query.
 
