@@ -318,17 +318,17 @@ def _swept_by_service(out: Output, configuration: "Configuration", table: str) -
     store = configuration.stores[table_with_bodies(configuration, table).store]
     if store.settings.own_folder is None:
         return None
-    duty = requested(
+    job = requested(
         out,
         configuration,
         lambda client: client.work_on_table(table, "sweep", {}),
         does="sweeps the bodies",
         resumes="run the same command again",
     )
-    if duty is None:
+    if job is None:
         return None
     with out.progress("bodies", total=None) as advance:
-        return duty.follow(lambda content, _done, _total: advance(content["bodies"]), out.state)
+        return job.follow(lambda content, _done, _total: advance(content["bodies"]), out.state)
 
 
 def _show_reference(out: Output, body: str, reference: str, verb: str) -> None:

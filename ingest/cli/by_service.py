@@ -9,8 +9,8 @@ from ingest.cli.output import Output
 
 if TYPE_CHECKING:
     from ingest.config.model import Configuration
-    from ingest.service.duties.client import FollowedDuty
     from ingest.service.endpoint.client import ServiceClient
+    from ingest.service.jobs.client import FollowedJob
 
 OwnProcessOption = Annotated[
     bool,
@@ -28,25 +28,25 @@ def requested(
     *,
     does: str,
     resumes: str,
-) -> "FollowedDuty | None":
+) -> "FollowedJob | None":
     """
-    The duty of the running service; None if no service runs. A note tells which of them does the work.
+    The job of the running service; None if no service runs. A note tells which of them does the work.
 
     Args:
         out: of the command.
         configuration: names the service.
-        request: sends the request, and returns the duty.
+        request: sends the request, and returns the job.
         does: what is done, as in "compacts the table".
-        resumes: as of `FollowedDuty`.
+        resumes: as of `FollowedJob`.
     """
-    from ingest.service.duties.client import FollowedDuty
     from ingest.service.endpoint.client import NotRunningError, ServiceClient
+    from ingest.service.jobs.client import FollowedJob
 
     try:
         client = ServiceClient(configuration)
-        duty = request(client)
+        job = request(client)
     except NotRunningError as error:
         out.note(f"{error.message}; the command {does} in its own process", "dim")
         return None
     out.note(f"the running service {does}", "dim")
-    return FollowedDuty(client, duty, resumes)
+    return FollowedJob(client, job, resumes)

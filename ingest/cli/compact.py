@@ -11,7 +11,7 @@ from ingest.cli.output import Output
 
 if TYPE_CHECKING:
     from ingest.config.model import Configuration
-    from ingest.service.duties.client import FollowedDuty
+    from ingest.service.jobs.client import FollowedJob
     from ingest.service.rewriting.compaction import CompactionResult
     from ingest.service.rewriting.compaction_request import CompactionRequest
 
@@ -82,7 +82,7 @@ def compact(
 
 def _by_service(
     out: Output, configuration: "Configuration", table: str, request: "CompactionRequest"
-) -> "FollowedDuty | None":
+) -> "FollowedJob | None":
     """The compaction by the running service; None, with a note, if no service runs."""
     from ingest.service.rewriting.compaction import table_with_updates
 

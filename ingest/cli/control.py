@@ -33,7 +33,7 @@ def status(
     pipeline: Annotated[str | None, typer.Argument(metavar="[PIPELINE]", help="Only this pipeline.")] = None,
 ) -> None:
     """
-    Show the state, rates and lag of the pipelines of a running service, and the duties that wait or run.
+    Show the state, rates and lag of the pipelines of a running service, and the jobs that wait or run.
 
     The file may have errors outside of `state_dir` and `service`, as after a wrong edit.
 
@@ -73,7 +73,7 @@ def status(
         )
     _show(out, found)
     if not out.is_json:
-        _show_duties(out, client.duties() if wanted is None else found[0]["duties"])
+        _show_jobs(out, client.jobs() if wanted is None else found[0]["jobs"])
 
 
 def pause(out: Output, file: FileArgument, pipeline: NameArgument = None) -> None:
@@ -307,13 +307,13 @@ def _show(out: Output, found: Sequence[dict[str, Any]]) -> None:
             out.note(f"{each['name']}: {text}", "yellow")
 
 
-def _show_duties(out: Output, duties: Sequence[dict[str, Any]]) -> None:
-    """Print those that wait or run; the subject of a duty is a pipeline, a table or the root of a dump."""
-    for duty in duties:
-        if duty["state"] in ("waiting", "running"):
-            parts = f", {duty['done']:,} of {duty['total']:,} units of work" if duty["total"] else ""
-            reason = f", {duty['reason']}" if duty["reason"] else ""
-            out.note(f"{duty['subject']}: {duty['kind']} {duty['state']}{parts}{reason}", "dim")
+def _show_jobs(out: Output, jobs: Sequence[dict[str, Any]]) -> None:
+    """Print those that wait or run; the subject of a job is a pipeline, a table or the root of a dump."""
+    for job in jobs:
+        if job["state"] in ("waiting", "running"):
+            parts = f", {job['done']:,} of {job['total']:,} units of work" if job["total"] else ""
+            reason = f", {job['reason']}" if job["reason"] else ""
+            out.note(f"{job['subject']}: {job['kind']} {job['state']}{parts}{reason}", "dim")
 
 
 def _age(seconds: float) -> str:

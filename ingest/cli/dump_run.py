@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ingest.config.model import Configuration
     from ingest.service.dumps.request import DumpRequest
     from ingest.service.dumps.result import DumpResult
-    from ingest.service.duties.client import FollowedDuty
+    from ingest.service.jobs.client import FollowedJob
 
 
 def run(  # noqa: PLR0913 - the options of the command
@@ -176,7 +176,7 @@ def _alone(
         )
 
 
-def _by_service(out: Output, configuration: "Configuration", request: "DumpRequest") -> "FollowedDuty | None":
+def _by_service(out: Output, configuration: "Configuration", request: "DumpRequest") -> "FollowedJob | None":
     """The dump by the running service; None, with a note, if no service runs."""
     from ingest.service.dumps.plan import tables_of
 

@@ -188,12 +188,12 @@ class Output:
         self._write_stderr(self._styled(_safe(text), style, self._stderr))
 
     def state(self, state: str, reason: str) -> None:
-        """The state of a batch job that a service runs, if there is a reason for it."""
+        """The state of a background job that a service runs, if there is a reason for it."""
         if reason:
             self.note(f"{state}: {reason}", "yellow")
 
     def blocked(self, reason: str) -> None:
-        """Why a batch job of this process waits; nothing if it does not."""
+        """Why a background job of this process waits; nothing if it does not."""
         if reason:
             self.note(reason, "yellow")
 

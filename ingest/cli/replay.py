@@ -12,8 +12,8 @@ from ingest.cli.output import Output, counts_of
 
 if TYPE_CHECKING:
     from ingest.config.model import Configuration
-    from ingest.service.duties.client import FollowedDuty
     from ingest.service.endpoint.client import ServiceClient
+    from ingest.service.jobs.client import FollowedJob
     from ingest.service.replay.range_replay import RangePlan, RangeReplay
     from ingest.service.replay.request import ReplayRequest
     from ingest.service.replay.state import ReplayTotals
@@ -102,14 +102,14 @@ def replay(  # noqa: PLR0913 - the options of the command
 
 def _by_service(
     out: Output, configuration: "Configuration", pipeline: str, request: "ReplayRequest"
-) -> "FollowedDuty | None":
+) -> "FollowedJob | None":
     from ingest.api import ConflictError
 
     def send(client: "ServiceClient") -> dict[str, Any]:
         try:
             return client.replay(pipeline, request.to_json())
         except ConflictError as error:
-            if error.code == "no_duties":
+            if error.code == "no_jobs":
                 error.hint = "--own-process runs it beside the service, unless a store is RocksDB"
             raise
 

@@ -12,7 +12,7 @@ from ingest.cli.output import Output
 
 if TYPE_CHECKING:
     from ingest.config.model import Configuration
-    from ingest.service.duties.client import FollowedDuty
+    from ingest.service.jobs.client import FollowedJob
     from ingest.service.rewriting.rollback import RollbackResult
     from sinks.rewriting.rolled_back import Interval
 
@@ -69,7 +69,7 @@ def rollback(  # noqa: PLR0913 - the options of the command
 
 def _by_service(
     out: Output, configuration: "Configuration", table: str, interval: "Interval", *, is_strict: bool
-) -> "FollowedDuty | None":
+) -> "FollowedJob | None":
     """The rollback by the running service, if only that may write the store; else None."""
     from ingest.service.rewriting.rollback import RollbackRequest
 

@@ -44,7 +44,7 @@ TOP_KEYS = {
     "`hdfs://NAMENODE:PORT/FOLDER`, lets a driver on another machine resume.",
     "local_dir": "Folder on this machine for what a driver elsewhere does not need, such as the control token; only if "
     "`state_dir` is in HDFS; default: ./data/state.",
-    "service": "The process: HTTP endpoint, log, shutdown, duties.",
+    "service": "The process: HTTP endpoint, log, shutdown, jobs.",
     "dump": "Dumps of tables: where, of which tables and when.",
     "spark": "Spark settings.",
     "stores": "Name -> store.",

@@ -50,7 +50,7 @@ class BodiesOptions(Model):
         ge=MIN_SWEEP_AFTER_S,
     )
     sweep_at: str | None = option(
-        "Time of day, in UTC, at which a running service starts a sweep, as a duty. If left out, it starts none by "
+        "Time of day, in UTC, at which a running service starts a sweep, as a job. If left out, it starts none by "
         "itself.",
         default=None,
         example="03:00",

@@ -282,14 +282,14 @@ def _check_stores(partial_config: PartialConfig, binding: Binding) -> None:
 
 
 def _check_slots(partial_config: PartialConfig, binding: Binding) -> None:
-    """Duties leave a task slot to the pipelines; the number of slots is only known if the file has it."""
-    location = partial_config.service_places.get(("duties", "tasks"))
+    """Jobs leave a task slot to the pipelines; the number of slots is only known if the file has it."""
+    location = partial_config.service_places.get(("jobs", "tasks"))
     slots = partial_config.spark.local_slots
-    tasks = partial_config.service.duties.tasks
+    tasks = partial_config.service.jobs.tasks
     if location is None or slots is None or tasks < slots:
         return
     message = f'"tasks: {tasks}" leaves no task slot to the pipelines: "{partial_config.spark.master}" has {slots}'
-    hint = "a service with one slot runs no duties: remove the option, or give Spark more slots, as in local[2]"
+    hint = "a service with one slot runs no jobs: remove the option, or give Spark more slots, as in local[2]"
     binding.problem(Kind.CONFLICT, location, message, hint if slots == 1 else f"set it to {slots - 1} at most")
 
 

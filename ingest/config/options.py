@@ -147,11 +147,11 @@ class LogOptions(Model):
     format: Literal["json", "console"] = option("Format of a line.", default="json")
 
 
-class DutyOptions(Model):
-    """Batch jobs that the service runs beside its pipelines, one at a time, such as a replay."""
+class JobOptions(Model):
+    """Background jobs that the service runs beside its pipelines, one at a time, such as a replay."""
 
     tasks: int = option(
-        "Maximum number of Spark tasks of a duty that run at a time; at least one task slot remains for the pipelines.",
+        "Maximum number of Spark tasks of a job that run at a time; at least one task slot remains for the pipelines.",
         default=1,
         ge=1,
     )
@@ -165,7 +165,7 @@ class ServiceOptions(Model):
     )
     log: LogOptions = option("The log.", default={}, example={"level": "debug"})
     stop_timeout: Duration = option("How long running micro-batches may take to finish after SIGTERM.", default="30s")
-    duties: DutyOptions = option("Batch jobs beside the pipelines.", default={}, example={"tasks": 2})
+    jobs: JobOptions = option("Background jobs beside the pipelines.", default={}, example={"tasks": 2})
 
 
 class DumpOptions(Model):
@@ -181,7 +181,7 @@ class DumpOptions(Model):
         "Tables to dump; if left out, all that the file declares.", default=[], example=["logs", "users"]
     )
     at: str | None = option(
-        "Time of day, in UTC, at which the service starts a dump, as a duty. If left out, it starts none by itself.",
+        "Time of day, in UTC, at which the service starts a dump, as a job. If left out, it starts none by itself.",
         default=None,
         example="02:00",
         pattern=PATTERN,

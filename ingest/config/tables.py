@@ -110,7 +110,7 @@ class UpdatesOptions(Model):
         example=["c:hits"],
     )
     compact: CompactOptions | None = option(
-        "Compacts the table regularly, as a duty of the service that writes it. It can be changed at any time.",
+        "Compacts the table regularly, as a job of the service that writes it. It can be changed at any time.",
         default=None,
         example={"every": "10m"},
     )

@@ -58,7 +58,7 @@ def _check_columns(name: str, table: PartialTable, updates: UpdatesOptions, bind
 def _check_compact(
     name: str, table: PartialTable, updates: UpdatesOptions, partial_config: PartialConfig, binding: Binding
 ) -> None:
-    """A duty on Spark leaves a task slot to the pipelines; an embedded store is compacted without Spark."""
+    """A job on Spark leaves a task slot to the pipelines; an embedded store is compacted without Spark."""
     store = partial_config.stores.get(table.options.store or partial_config.only_store() or "")
     is_on_spark = store is not None and store.settings.own_folder is None
     if updates.compact is not None and is_on_spark and partial_config.spark.local_slots == 1:

@@ -16,8 +16,8 @@ class Scope(StrEnum):
     """What each series of a metric is about; all but the last one are labels."""
 
     PIPELINE = "pipeline"
-    DUTY = "duty"
-    """The kind of duty."""
+    JOB = "job"
+    """The kind of job."""
     TABLE = "table"
     """A table, of compactions, dumps, feeds and bodies."""
     PROCESS = "process"

@@ -239,22 +239,22 @@ class Metrics:
         with self._lock:
             self._add("ingest_group_commit_failures_total", pipeline, 1)
 
-    def duties(self, duty: str, by_state: Mapping[str, int]) -> None:
-        """Set the numbers of duties of a kind that wait and run."""
+    def jobs(self, job: str, by_state: Mapping[str, int]) -> None:
+        """Set the numbers of jobs of a kind that wait and run."""
         with self._lock:
             for state, number in by_state.items():
-                self._gauges["ingest_duties"].labels(duty, state).set(number)
+                self._gauges["ingest_jobs"].labels(job, state).set(number)
 
-    def duty_progressed(self, duty: str, seconds: float, ratio: float) -> None:
-        """Add time of the running duty, and set its finished fraction."""
+    def job_progressed(self, job: str, seconds: float, ratio: float) -> None:
+        """Add time of the running job, and set its finished fraction."""
         with self._lock:
-            self._add("ingest_duty_seconds_total", duty, seconds)
-            self._gauges["ingest_duty_progress_ratio"].labels(duty).set(ratio)
+            self._add("ingest_job_seconds_total", job, seconds)
+            self._gauges["ingest_job_progress_ratio"].labels(job).set(ratio)
 
-    def duty_ended(self, duty: str, state: str) -> None:
-        """Count a duty that has ended in this state."""
+    def job_ended(self, job: str, state: str) -> None:
+        """Count a job that has ended in this state."""
         with self._lock:
-            self._counters["ingest_duties_ended_total"].labels(duty, state).inc()
+            self._counters["ingest_jobs_ended_total"].labels(job, state).inc()
 
     def compacted(self, table: str, result: Compacted) -> None:
         """Record a compaction of a table that has ended without an error."""

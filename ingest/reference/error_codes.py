@@ -130,7 +130,7 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         api.StoreRefusedError,
         "A table has a feed, and the pipeline that writes it does not declare one: rows would lack their changes.",
     ),
-    "job_failed": (Disposition.RETRY, "A Spark job failed, for example because one of its processes was killed."),
+    "spark_job_failed": (Disposition.RETRY, "A Spark job failed, for example because one of its processes was killed."),
     "not_distributed": (
         api.SchemaError,
         "A row of a table is not stored in the bucket that the declared number of buckets gives its key.",
@@ -167,7 +167,10 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         api.ConflictError,
         "Another bootstrap writes the table, or it is loaded from another dump, or with other options.",
     ),
-    "task_failed": (IngestError, "A task of a batch job on Spark failed with an error that has no code of its own."),
+    "task_failed": (
+        IngestError,
+        "A task of a background job on Spark failed with an error that has no code of its own.",
+    ),
     "too_many_splits": (IngestError, "A micro-batch has more than 1,048,576 splits, so their ranks are not unique."),
     "dead_letters_too_large": (
         IngestError,
@@ -188,8 +191,8 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
     ),
     "disk_full": (api.StoreUnavailableError, "There is no space left for the state or other files of the service."),
     "division_by_zero": (api.ExpressionError, "The divisor of div or mod is zero."),
-    "duty_cancelled": (api.ConflictError, "The duty that a command waits for was cancelled."),
-    "duty_failed": (IngestError, "A duty of the service failed with an unexpected error."),
+    "job_cancelled": (api.ConflictError, "The job that a command waits for was cancelled."),
+    "job_failed": (IngestError, "A job of the service failed with an unexpected error."),
     "error_budget": (
         IngestError,
         "More records failed than error_budget allows.",
@@ -230,8 +233,8 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
     "service_failed": (IngestError, "The service answered a command with an internal error."),
     "no_answer": (IngestError, "The answer to a command did not arrive; the service may have accepted the command."),
     "no_attribute": (api.DecorateError, "A decorator or a cell reads an attribute that the event does not have."),
-    "no_duties": (api.ConflictError, "The service takes no duties, such as replays, for the reason in the message."),
-    "no_free_slot": (api.ConflictError, "The duties of the service would leave no task slot to its pipelines."),
+    "no_jobs": (api.ConflictError, "The service takes no jobs, such as replays, for the reason in the message."),
+    "no_free_slot": (api.ConflictError, "The jobs of the service would leave no task slot to its pipelines."),
     "no_entry": (
         api.DecorateError,
         "The file of a decorator has no entry for the event, with on_not_found: error.",
@@ -323,7 +326,7 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
     "store_bug": (api.StoreUnavailableError, "A store raised an unexpected exception; the batch is retried."),
     "store_in_use": (
         api.ConflictError,
-        "A reload changed the options of a store that a dump, or another duty, has open with the earlier ones.",
+        "A reload changed the options of a store that a dump, or another job, has open with the earlier ones.",
     ),
     "time_out_of_range": (api.ExpressionError, "The year of the time is outside 1 to 9999."),
     "timeouts": (

@@ -9,7 +9,7 @@ from ingest.config.model import Configuration
 from ingest.observe.metrics import Metrics
 from ingest.observe.results import GroupLag
 from ingest.plan.open_feeds import leases_of
-from ingest.service.duties.table_watch import Measures, TableWatch
+from ingest.service.jobs.table_watch import Measures, TableWatch
 from ingest.service.shared import Shared
 from sinks.feed.client import FeedClient
 from sinks.feed.errors import StreamDisabledError

@@ -17,19 +17,19 @@ from ingest.observe.health import Health, PipelineHealth, State
 from ingest.observe.log_level import LogLevel
 from ingest.observe.logs import logger, set_level, traceback_of
 from ingest.service.control import Control, ReloadStatus
-from ingest.service.dumps.duty import DumpDuty
+from ingest.service.dumps.job import DumpJob
 from ingest.service.dumps.request import DumpRequest
-from ingest.service.duties.duty import DutyStatus
-from ingest.service.duties.scheduler import Duties
 from ingest.service.endpoint.access import ERROR_CODE, Access
 from ingest.service.feed_shards import ShardRequest, apply_in_service
-from ingest.service.replay.duty import ReplayDuty
+from ingest.service.jobs.job import JobStatus
+from ingest.service.jobs.scheduler import Jobs
+from ingest.service.replay.job import ReplayJob
 from ingest.service.replay.request import ReplayRequest
-from ingest.service.rewriting.body_sweep_duty import BodySweepDuty
-from ingest.service.rewriting.compaction_duty import CompactionDuty
+from ingest.service.rewriting.body_sweep_job import BodySweepJob
+from ingest.service.rewriting.compaction_job import CompactionJob
 from ingest.service.rewriting.compaction_request import CompactionRequest
 from ingest.service.rewriting.rollback import RollbackRequest
-from ingest.service.rewriting.rollback_duty import RollbackDuty
+from ingest.service.rewriting.rollback_job import RollbackJob
 
 Page: TypeAlias = Callable[..., Response]
 
@@ -50,8 +50,8 @@ _log = logger(__name__)
 class Pages:
     """
     A WSGI application: `/metrics`, `/livez`, `/readyz`, `/pipelines`, `/pipelines/NAME`, `/reload`, `/reload/ID`,
-    `/duties` and `/duties/ID`, and for POST `/pipelines/NAME/pause`, `resume`, `flush` and `replay`,
-    `/tables/NAME/compact`, `rollback`, `sweep` and `shards`, `/dump`, `/duties/ID/cancel`, `/reload` and
+    `/jobs` and `/jobs/ID`, and for POST `/pipelines/NAME/pause`, `resume`, `flush` and `replay`,
+    `/tables/NAME/compact`, `rollback`, `sweep` and `shards`, `/dump`, `/jobs/ID/cancel`, `/reload` and
     `/log-level/LEVEL`.
 
     A page is a method from a request and the names in its path to a response, and an entry in the table of routes. If
@@ -63,7 +63,7 @@ class Pages:
         activity: what they did lately.
         render: content type and text of the metrics.
         control: takes the commands.
-        duties: the batch jobs.
+        jobs: the background jobs.
         access: checks who sends commands.
     """
 
@@ -73,14 +73,14 @@ class Pages:
         activity: Activity,
         render: Callable[[], tuple[str, bytes]],
         control: Control,
-        duties: Duties,
+        jobs: Jobs,
         access: Access,
     ) -> None:
         self._health = health
         self._activity = activity
         self._render = render
         self._control = control
-        self._duties = duties
+        self._jobs = jobs
         self._access = access
         self._routes = Map(
             [
@@ -93,14 +93,14 @@ class Pages:
                 _route("POST", "/pipelines/<pipeline>/resume", self._command(control.resume)),
                 _route("POST", "/pipelines/<pipeline>/flush", self._command(self._flush)),
                 _route("POST", "/pipelines/<pipeline>/replay", self._replay),
-                _route("GET", "/duties", self._list_duties),
-                _route("GET", "/duties/<duty>", self._duty),
+                _route("GET", "/jobs", self._list_jobs),
+                _route("GET", "/jobs/<job>", self._job),
                 _route("POST", "/tables/<table>/compact", self._compact),
                 _route("POST", "/tables/<table>/rollback", self._rollback),
                 _route("POST", "/tables/<table>/sweep", self._sweep),
                 _route("POST", "/dump", self._dump),
                 _route("POST", "/tables/<table>/shards", self._shards),
-                _route("POST", "/duties/<duty>/cancel", self._cancel_duty),
+                _route("POST", "/jobs/<job>/cancel", self._cancel_job),
                 _route("POST", "/log-level/<level>", self._log_level),
                 _route("GET", "/reload", self._newest_reload),
                 _route("GET", "/reload/<int:number>", self._reload_of),
@@ -175,7 +175,7 @@ class Pages:
             "reason": health.reason,
             "since_ms": round(health.since_s * 1000),
             **self._activity.of(health.pipeline),
-            "duties": [status.to_json() for status in self._duties.active_of(health.pipeline)],
+            "jobs": [status.to_json() for status in self._jobs.active_of(health.pipeline)],
         }
 
     def _newest_reload(self, _request: Request) -> Response:
@@ -191,49 +191,49 @@ class Pages:
         started_ms = self._control.started_ms
         return _answer(lambda: _json({"started_ms": started_ms, "id": self._control.reload()}), HTTPStatus.ACCEPTED)
 
-    def _list_duties(self, _request: Request) -> Response:
-        return _json({"duties": [status.to_json() for status in self._duties.statuses()]})
+    def _list_jobs(self, _request: Request) -> Response:
+        return _json({"jobs": [status.to_json() for status in self._jobs.statuses()]})
 
-    def _duty(self, _request: Request, duty: str) -> Response:
-        return self._about_duty(lambda: self._duties.status(duty))
+    def _job(self, _request: Request, job: str) -> Response:
+        return self._about_job(lambda: self._jobs.status(job))
 
-    def _cancel_duty(self, _request: Request, duty: str) -> Response:
-        return self._about_duty(lambda: self._duties.cancel(duty), HTTPStatus.ACCEPTED)
+    def _cancel_job(self, _request: Request, job: str) -> Response:
+        return self._about_job(lambda: self._jobs.cancel(job), HTTPStatus.ACCEPTED)
 
     def _replay(self, request: Request, pipeline: str) -> Response:
-        def submitted() -> DutyStatus:
+        def submitted() -> JobStatus:
             self._control.check(pipeline)
-            return self._duties.submit(ReplayDuty(pipeline, ReplayRequest.of(request.get_data())))
+            return self._jobs.submit(ReplayJob(pipeline, ReplayRequest.of(request.get_data())))
 
-        return self._about_duty(submitted, HTTPStatus.ACCEPTED)
+        return self._about_job(submitted, HTTPStatus.ACCEPTED)
 
     def _compact(self, request: Request, table: str) -> Response:
-        return self._about_duty(
-            lambda: self._duties.submit(CompactionDuty(table, CompactionRequest.of(request.get_data()))),
+        return self._about_job(
+            lambda: self._jobs.submit(CompactionJob(table, CompactionRequest.of(request.get_data()))),
             HTTPStatus.ACCEPTED,
         )
 
     def _rollback(self, request: Request, table: str) -> Response:
-        return self._about_duty(
-            lambda: self._duties.submit(RollbackDuty(table, RollbackRequest.of(request.get_data()))),
+        return self._about_job(
+            lambda: self._jobs.submit(RollbackJob(table, RollbackRequest.of(request.get_data()))),
             HTTPStatus.ACCEPTED,
         )
 
     def _sweep(self, _request: Request, table: str) -> Response:
-        return self._about_duty(lambda: self._duties.submit(BodySweepDuty(table)), HTTPStatus.ACCEPTED)
+        return self._about_job(lambda: self._jobs.submit(BodySweepJob(table)), HTTPStatus.ACCEPTED)
 
     def _dump(self, request: Request) -> Response:
-        return self._about_duty(
-            lambda: self._duties.submit(DumpDuty(DumpRequest.of(request.get_data()))), HTTPStatus.ACCEPTED
+        return self._about_job(
+            lambda: self._jobs.submit(DumpJob(DumpRequest.of(request.get_data()))), HTTPStatus.ACCEPTED
         )
 
     def _shards(self, request: Request, table: str) -> Response:
-        shared = self._duties.shared
+        shared = self._jobs.shared
         return _answer(
             lambda: _json(apply_in_service(shared, table, ShardRequest.of(request.get_data()))), HTTPStatus.ACCEPTED
         )
 
-    def _about_duty(self, action: Callable[[], DutyStatus], status: HTTPStatus = HTTPStatus.OK) -> Response:
+    def _about_job(self, action: Callable[[], JobStatus], status: HTTPStatus = HTTPStatus.OK) -> Response:
         return _answer(lambda: _json(action().to_json()), status)
 
     def _log_level(self, _request: Request, level: str) -> Response:

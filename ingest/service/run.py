@@ -22,12 +22,12 @@ from ingest.plan.plan import Plan
 from ingest.service.archive.watch import ArchiveWatch
 from ingest.service.control import Control
 from ingest.service.dumps.schedule import DumpSchedule
-from ingest.service.duties.duty import DutyContext
-from ingest.service.duties.scheduler import Duties
 from ingest.service.endpoint.access import access_of
 from ingest.service.endpoint.address import ServiceAddress
 from ingest.service.endpoint.http import HttpEndpoint
 from ingest.service.feed_watch import FeedWatch
+from ingest.service.jobs.job import JobContext
+from ingest.service.jobs.scheduler import Jobs
 from ingest.service.kafka.retention import RetentionWatches
 from ingest.service.lifecycle import Stop
 from ingest.service.member import Member
@@ -148,7 +148,7 @@ def _run(
         try:
             place = configuration.path if configuration.path == "<stdin>" else str(Path(configuration.path).absolute())
             control = Control(Pauses(state), configuration.pipelines, can_reload=not options.once, file=place)
-            duties, conflict = _serve(configuration, options, shared, control, opened)
+            jobs, conflict = _serve(configuration, options, shared, control, opened)
             # commands arrive now: one that has found no service has recorded its pause before, or is repeated
             wait.result(control.read_pauses, configuration.pipelines)
             pipelines, unbuilt = build_pipelines(shared, plans, options.start_from, wait, opened)
@@ -188,16 +188,16 @@ def _run(
             control,
             reloader,
             once=options.once,
-            duties=duties,
+            jobs=jobs,
             stop=stop,
             stop_timeout_s=configuration.service.stop_timeout,
             is_alive=lambda: ask(lambda: is_alive(session), default=True),
             unresponsive_s=lambda: ask.pending_s,
             service_manager=ServiceManager.of_environment(os.environ),
         )
-        opened.callback(duties.close)
-        duties.start(
-            DutyContext(
+        opened.callback(jobs.close)
+        jobs.start(
+            JobContext(
                 shared,
                 session,
                 max_tasks(session),
@@ -300,24 +300,24 @@ def _recovery() -> Callable[[], None]:
 
 def _serve(
     configuration: Configuration, options: RunOptions, shared: Shared, control: Control, opened: ExitStack
-) -> tuple[Duties, ConflictError | None]:
+) -> tuple[Jobs, ConflictError | None]:
     """
     Start the endpoint. If another process uses the port, or another service the folder in which the commands find the
     address, a `--once` run continues without it.
 
     Returns:
-        The duties that it controls, and the error if another process uses one of the two.
+        The jobs that it controls, and the error if another process uses one of the two.
     """
     refusal = "this run ends once it has read the existing records" if options.once else ""
-    duties = Duties(shared.metrics, hide=configuration.masks.hide, refusal=refusal)
+    jobs = Jobs(shared.metrics, hide=configuration.masks.hide, refusal=refusal)
     if not options.once:
-        opened.enter_context(BodySweepSchedule(duties, shared.metrics))
-        opened.enter_context(CompactionSchedule(duties, shared.metrics))
-        opened.enter_context(DumpSchedule(duties, shared.metrics))
-        opened.enter_context(FeedWatch(lambda: duties.shared, shared.metrics))
-        opened.enter_context(ArchiveWatch(lambda: duties.shared, shared.metrics))
+        opened.enter_context(BodySweepSchedule(jobs, shared.metrics))
+        opened.enter_context(CompactionSchedule(jobs, shared.metrics))
+        opened.enter_context(DumpSchedule(jobs, shared.metrics))
+        opened.enter_context(FeedWatch(lambda: jobs.shared, shared.metrics))
+        opened.enter_context(ArchiveWatch(lambda: jobs.shared, shared.metrics))
     access, http = access_of(configuration), configuration.service.http
-    pages = Pages(shared.health, shared.activity, shared.metrics.render, control, duties, access)
+    pages = Pages(shared.health, shared.activity, shared.metrics.render, control, jobs, access)
     endpoint = HttpEndpoint(http.listen, pages, http.tls)
     address = ServiceAddress(configuration.local_dir)
     try:
@@ -327,13 +327,13 @@ def _serve(
         endpoint.start()
     except ConflictError as error:
         if not options.once:
-            return duties, error
+            return jobs, error
         _log.warning("the metrics of this run are not served", reason=str(error))
     else:
         address.publish(endpoint.url)
         _log.info("metrics, health and commands are served", url=endpoint.url)
     opened.callback(endpoint.stop)
-    return duties, None
+    return jobs, None
 
 
 def _exit_code(errors: Sequence[BaseException], stop: Stop) -> int:

@@ -1,4 +1,4 @@
-"""What the pipelines and duties of a service share."""
+"""What the pipelines and jobs of a service share."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ from ingest.service.tables import OwnerOptions
 @dataclass(frozen=True, slots=True)
 class Shared:
     """
-    What the pipelines and duties of a service share.
+    What the pipelines and jobs of a service share.
 
     Attributes:
         once: whether pipelines read the existing records and end; a start then fails if anything is unavailable.

@@ -46,7 +46,7 @@ class SharedStores:
         The stores of a pipeline that the driver writes, creates families in or keeps marks in, until `opened` closes.
 
         Args:
-            plan: of the pipeline, or of a duty.
+            plan: of the pipeline, or of a job.
             opened: ends the use.
             outlives_reload: a reload does not end this use, so it cannot change the options of these stores.
 
@@ -63,7 +63,7 @@ class SharedStores:
                     self._settings[name] = plan.stores[name].settings
                 elif self._settings[name] != plan.stores[name].settings:
                     raise ConflictError(
-                        f'store "{name}" is open with other options, for a dump or another duty',
+                        f'store "{name}" is open with other options, for a dump or another job',
                         code="store_in_use",
                         hint="reload again when that has ended; 'ingest status' shows it",
                     )

@@ -10,7 +10,7 @@ from ingest.api import Disposition, IngestError, PositionLostError
 from ingest.observe.health import State
 from ingest.observe.logs import logger
 from ingest.service.control import Control, Phase
-from ingest.service.duties.scheduler import Duties
+from ingest.service.jobs.scheduler import Jobs
 from ingest.service.lifecycle import Stop
 from ingest.service.member import Member, Start
 from ingest.service.observer import with_note
@@ -42,7 +42,7 @@ class Supervisor:
         control: which of them are to be paused or flushed.
         reloader: replaces them when the file has changed; None if it cannot be reloaded.
         once: whether the pipelines read the existing records and end; a failing start is then retried a few times only.
-        duties: batch jobs; those of a pipeline do not run while a reload replaces it.
+        jobs: background jobs; those of a pipeline do not run while a reload replaces it.
         stop: ends the run.
         stop_timeout_s: time for running batches to finish after a stop.
         is_alive: whether Spark's JVM runs; True for one that does not answer.
@@ -58,7 +58,7 @@ class Supervisor:
         reloader: Reloader | None = None,
         *,
         once: bool,
-        duties: Duties,
+        jobs: Jobs,
         stop: Stop,
         stop_timeout_s: float,
         is_alive: Callable[[], bool],
@@ -69,7 +69,7 @@ class Supervisor:
         self._members = list(members)
         self._control = control
         self._reloader = reloader
-        self._duties = duties
+        self._jobs = jobs
         self._hang_ups = 0  # not those of now: a SIGHUP while Spark starts reloads the file too
         self._once = once
         self._stop = stop
@@ -148,10 +148,10 @@ class Supervisor:
             for pipeline in reloader.take():
                 self._members.append(Member(pipeline))
                 self._begin(self._members[-1])
-            self._duties.release(reloader.shared)
+            self._jobs.release(reloader.shared)
             return frozenset()
-        # a duty of a pipeline ends before the pipeline, whose checkpoint and stores it uses
-        if not self._duties.hold(reloader.leaving):
+        # a job of a pipeline ends before the pipeline, whose checkpoint and stores it uses
+        if not self._jobs.hold(reloader.leaving):
             return frozenset()
         leaving = reloader.leaving.intersection(member.name for member in self._members)
         if not leaving:
@@ -359,7 +359,7 @@ class Supervisor:
 
     def _shut_down(self) -> None:
         self._service_manager.stopping()
-        self._duties.stop()
+        self._jobs.stop()
         if self._reloader is not None:
             self._reloader.stop()
         self._wait_for_starts()

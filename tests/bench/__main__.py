@@ -24,10 +24,10 @@ from tests.bench import (
     counting,
     dumps,
     durability,
-    duties,
     feed_reading,
     fuzzy,
     hbase,
+    jobs,
     killed_compaction,
     latency,
     micro,
@@ -53,12 +53,12 @@ SO_FAR = ROOT / "build" / "bench.json"
 LADDER = (*rungs.STAGES, *rungs.CHAINS, *rungs.ROCKSDB, rungs.ARCHIVE, rungs.PEER)
 HBASE = (*hbase.PRODUCTS, *hbase.CEILINGS, *hbase.FLUME, *NEIGHBOURS)
 CLUSTER = tuple(hbase.CLUSTER)
-GOALS = (*rungs.STAGES, "rocksdb", rungs.ARCHIVE, *hbase.GOAL_RUNGS, "counters", "duties", "latency", "micro")
+GOALS = (*rungs.STAGES, "rocksdb", rungs.ARCHIVE, *hbase.GOAL_RUNGS, "counters", "jobs", "latency", "micro")
 """Parts that the goals need, except those that take hours."""
 SIZES = scale.cases()
 SCANNED_ROWS = 800_000
 ALL = (
-    *LADDER, *HBASE, *CLUSTER, "scans", "fuzzy scan", "counters", "dumps", "duties", "latency", "micro",
+    *LADDER, *HBASE, *CLUSTER, "scans", "fuzzy scan", "counters", "dumps", "jobs", "latency", "micro",
     "performance evaluation", *SIZES, feed_reading.NAME, killed_compaction.NAME, "soak",
 )  # fmt: skip
 
@@ -125,10 +125,10 @@ def main() -> int:
         finally:
             folder.close()
         keep(result)
-    if "duties" in parts:
+    if "jobs" in parts:
         with servers(console) as (folder, kafka, progress):
             progress.add_task("a pipeline beside a replay", total=None)
-            result["duties"] = duties.run(kafka, folder / "duties")._asdict()
+            result["jobs"] = jobs.run(kafka, folder / "jobs")._asdict()
         keep(result)
     sizes = [part for part in parts if part in SIZES]
     if sizes:
@@ -369,8 +369,8 @@ def show(console: Console, result: dict[str, Any]) -> None:
         for share, run in result["latency"].items():
             table.add_row(share, *(f"{run[name]:.2f}" for name in ("p50_s", "p90_s", "p99_s", "worst_s")))
         console.print(table)
-    if "duties" in result:
-        rates = duties.Rates(**result["duties"])
+    if "jobs" in result:
+        rates = jobs.Rates(**result["jobs"])
         text = f"{rates.alone_per_s:,.0f} events/s alone, {rates.beside_per_s:,.0f} beside a replay"
         console.print(f"a pipeline into RocksDB: {text}")
     for goal in result["goals"]:

@@ -108,7 +108,7 @@ GOALS = (
     ),
     Goal(
         "Kafka to RocksDB beside a replay by the same service: events/s, relative to one pipeline alone",
-        lambda result: float(result["duties"]["beside_per_s"]) / float(result["duties"]["alone_per_s"]),
+        lambda result: float(result["jobs"]["beside_per_s"]) / float(result["jobs"]["alone_per_s"]),
         0.5,
     ),
     Goal(

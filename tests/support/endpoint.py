@@ -8,9 +8,9 @@ from ingest.observe.activity import Activity
 from ingest.observe.health import Health
 from ingest.observe.metrics import Metrics
 from ingest.service.control import Control
-from ingest.service.duties.scheduler import Duties
 from ingest.service.endpoint.access import Access
 from ingest.service.endpoint.address import ServiceAddress
+from ingest.service.jobs.scheduler import Jobs
 from ingest.service.pages import Pages
 from ingest.service.pauses import Pauses
 
@@ -40,7 +40,7 @@ def pages(
     *,
     activity: Activity | None = None,
     control: Control | None = None,
-    duties: Duties | None = None,
+    jobs: Jobs | None = None,
 ) -> Pages:
     """The pages of a service that has no paused pipelines, unless a control is given."""
     names = [each.pipeline for each in health.snapshot()]
@@ -49,6 +49,6 @@ def pages(
         activity or Activity(),
         render,
         control or Control(Pauses(Path("/nowhere")), names),
-        duties or Duties(Metrics(process=False)),
+        jobs or Jobs(Metrics(process=False)),
         Access(TOKEN, host="127.0.0.1", is_private=True),
     )

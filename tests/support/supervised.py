@@ -9,7 +9,7 @@ from ingest.observe.activity import Activity
 from ingest.observe.health import Health, State
 from ingest.observe.metrics import Metrics
 from ingest.service.control import Control
-from ingest.service.duties.scheduler import Duties
+from ingest.service.jobs.scheduler import Jobs
 from ingest.service.lifecycle import Stop
 from ingest.service.member import Member
 from ingest.service.observer import PipelineObserver, Totals
@@ -115,7 +115,7 @@ class Bench:
             "p", self.health, Metrics(process=False), Activity(), lambda _pipeline, _totals: None, Totals()
         )
         self.stop = Stop()
-        self.duties = Duties(Metrics(process=False))
+        self.jobs = Jobs(Metrics(process=False))
         self.starts = 0
         self.stops = 0
         self._start = start
@@ -128,7 +128,7 @@ class Bench:
             [self.member],
             self.control,
             once=once,
-            duties=self.duties,
+            jobs=self.jobs,
             stop=self.stop,
             stop_timeout_s=stop_timeout_s,
             is_alive=lambda: self.is_alive,

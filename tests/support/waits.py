@@ -1,6 +1,6 @@
 """A cancellation that notes how long is waited."""
 
-from ingest.service.duties.cancellation import Cancellation
+from ingest.service.jobs.cancellation import Cancellation
 
 
 class Waits(Cancellation):

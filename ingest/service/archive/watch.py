@@ -7,7 +7,7 @@ from ingest.clock import now_ms
 from ingest.observe.metrics import Metrics
 from ingest.observe.results import ArchiveSize
 from ingest.service.archived_tables import ArchivedTable, archived_tables
-from ingest.service.duties.table_watch import Measures, TableWatch
+from ingest.service.jobs.table_watch import Measures, TableWatch
 from ingest.service.shared import Shared
 from sinks.archive.cleanup import BatchState, FoundBatch, batches_of
 from sinks.archive.rewrites import leases

@@ -14,8 +14,8 @@ from ingest.service.dumps.plan import DumpSources, PlannedTable
 from ingest.service.dumps.request import DumpRequest
 from ingest.service.dumps.result import DumpResult, TableCounts
 from ingest.service.dumps.space import check_space
-from ingest.service.duties.cancellation import Cancellation
-from ingest.service.duties.units_of_work import units_of_work
+from ingest.service.jobs.cancellation import Cancellation
+from ingest.service.jobs.units_of_work import units_of_work
 from ingest.spark.jobs.dump import DumpFiles, DumpWork
 from sinks.dumps.expiry import Retention, expire, plan_expiry
 from sinks.dumps.layout import FileFormat, dump_name

@@ -163,7 +163,7 @@ class ServiceClient:
 
     def replay(self, pipeline: str, request: Mapping[str, Any]) -> dict[str, Any]:
         """
-        Let the service replay a time range; returns the duty, as `DutyStatus` has it. One that waits or runs already
+        Let the service replay a time range; returns the job, as `JobStatus` has it. One that waits or runs already
         for the same request is returned instead of a second one.
 
         Args:
@@ -182,7 +182,7 @@ class ServiceClient:
 
     def work_on_table(self, table: str, command: str, request: Mapping[str, Any]) -> dict[str, Any]:
         """
-        Let the service compact a table, roll it back, or sweep its bodies; returns the duty, as `DutyStatus` has it.
+        Let the service compact a table, roll it back, or sweep its bodies; returns the job, as `JobStatus` has it.
         One that waits or runs already for the same request is returned instead of a second one.
 
         Args:
@@ -203,7 +203,7 @@ class ServiceClient:
 
     def dump(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """
-        Let the service dump tables; returns the duty, as `DutyStatus` has it. One that waits or runs already for the
+        Let the service dump tables; returns the job, as `JobStatus` has it. One that waits or runs already for the
         same request is returned instead of a second one.
 
         Args:
@@ -238,36 +238,36 @@ class ServiceClient:
         path = f"/tables/{urllib.parse.quote(table, safe='')}/shards"
         return self._object("POST", path, json.dumps(request).encode())
 
-    def duties(self) -> list[dict[str, Any]]:
+    def jobs(self) -> list[dict[str, Any]]:
         """
-        The duties that wait, run or have ended lately.
+        The jobs that wait, run or have ended lately.
 
         Raises:
             NotRunningError: no service answers.
         """
-        return self._objects("/duties", "duties")
+        return self._objects("/jobs", "jobs")
 
-    def duty(self, duty_id: str) -> dict[str, Any]:
+    def job(self, job_id: str) -> dict[str, Any]:
         """
-        A duty, as `DutyStatus` has it.
+        A job, as `JobStatus` has it.
 
         Raises:
             NotRunningError: no service answers.
-            NotFoundError: it has no such duty.
+            NotFoundError: it has no such job.
         """
-        return self._object("GET", f"/duties/{duty_id}")
+        return self._object("GET", f"/jobs/{job_id}")
 
-    def cancel_duty(self, duty_id: str) -> None:
+    def cancel_job(self, job_id: str) -> None:
         """
-        End a duty; when this returns it is requested.
+        End a job; when this returns it is requested.
 
         Raises:
             NotRunningError: no service answers.
             NoAnswerError: the service may have accepted the command.
-            NotFoundError: it has no such duty.
+            NotFoundError: it has no such job.
             ConflictError: the service refuses the command.
         """
-        self._ask("POST", f"/duties/{duty_id}/cancel")
+        self._ask("POST", f"/jobs/{job_id}/cancel")
 
     def _object(self, method: str, path: str, content: bytes | None = None) -> dict[str, Any]:
         """The answer, an object."""

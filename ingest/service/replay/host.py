@@ -8,7 +8,7 @@ from ingest.api import ConflictError
 from ingest.config.model import Configuration
 from ingest.plan.plan import Plan
 from ingest.plan.stores import open_or_advise
-from ingest.service.duties.duty import DutyRun
+from ingest.service.jobs.job import JobRun
 from ingest.service.stores import driver_stores, refuse_cluster
 from ingest.sources.kafka import KafkaSourceSettings
 from ingest.spark.jars import connector_jars
@@ -92,7 +92,7 @@ class OwnProcess(ReplayHost):
 class RunningService(ReplayHost):
     """The session and the stores of a service, which its pipelines use at the same time."""
 
-    def __init__(self, run: DutyRun) -> None:
+    def __init__(self, run: JobRun) -> None:
         self._run = run
 
     def stores(self, plan: Plan, opened: ExitStack) -> Mapping[str, DriverStore]:
@@ -111,14 +111,14 @@ class RunningService(ReplayHost):
         if not is_submitted() and not has_jars(session, connector_jars()):
             raise ConflictError(
                 f'the service runs without the jars of Kafka, because pipeline "{pipeline}" could not be built',
-                code="no_duties",
+                code="no_jobs",
                 hint="correct the pipeline and restart the service, or add --own-process",
             )
         refuse_cluster(stores, str(session.sparkContext.master))
         return session
 
-    def max_tasks(self, session: Session) -> int | None:  # noqa: ARG002 - a duty leaves slots to the pipelines
-        """Those of a duty."""
+    def max_tasks(self, session: Session) -> int | None:  # noqa: ARG002 - a job leaves slots to the pipelines
+        """Those of a job."""
         return self._run.tasks
 
     def micro_batch(self) -> AbstractContextManager[None]:

@@ -21,7 +21,7 @@ from ingest.observe.logs import logger
 from ingest.pipeline.rate_limiter import RateLimiter
 from ingest.plan.assemble import plan_of
 from ingest.service.archived_tables import refuse_archives
-from ingest.service.duties.cancellation import Cancellation
+from ingest.service.jobs.cancellation import Cancellation
 from ingest.service.kafka.positions import acknowledged_offsets
 from ingest.service.kafka.topics import TopicIds, TopicRecreatedError, recreated
 from ingest.service.offsets import kafka_source_of

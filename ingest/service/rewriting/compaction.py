@@ -10,8 +10,8 @@ from typing import Any
 from ingest.api import ConfigError, NotFoundError, Store, TableSpec, UpdatesDifferError
 from ingest.config.model import Configuration, Pipeline, Table
 from ingest.plan.tables import declared_table
-from ingest.service.duties.cancellation import Cancellation
-from ingest.service.duties.units_of_work import units_of_work
+from ingest.service.jobs.cancellation import Cancellation
+from ingest.service.jobs.units_of_work import units_of_work
 from ingest.service.rewriting.compaction_request import CompactionRequest
 from ingest.service.rewriting.table_group import OldestMark, TableGroup
 from ingest.service.rewriting.table_lease import leased

@@ -9,10 +9,10 @@ from ingest.clock import now_ms
 from ingest.config.model import Configuration
 from ingest.observe.logs import logger
 from ingest.observe.metrics import Metrics
-from ingest.service.duties.periodic import Periodic
-from ingest.service.duties.scheduler import Duties
+from ingest.service.jobs.periodic import Periodic
+from ingest.service.jobs.scheduler import Jobs
 from ingest.service.rewriting.compaction import table_with_updates
-from ingest.service.rewriting.compaction_duty import CompactionDuty
+from ingest.service.rewriting.compaction_job import CompactionJob
 from ingest.service.rewriting.compaction_request import CompactionRequest
 
 POLL_S = 1.0
@@ -28,20 +28,20 @@ class Scheduled(NamedTuple):
 
 class CompactionSchedule(Periodic):
     """
-    Submits a duty for each table with `compact`, as often as it says; the first time after one interval.
+    Submits a job for each table with `compact`, as often as it says; the first time after one interval.
 
     A compaction that still waits or runs is not submitted a second time. It follows the configuration of the service
     through reloads. Runs in a thread, in a block.
 
     Args:
-        duties: of the service, started.
+        jobs: of the service, started.
         metrics: of the service.
         clock: monotonic seconds.
     """
 
-    def __init__(self, duties: Duties, metrics: Metrics, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, jobs: Jobs, metrics: Metrics, *, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__("compactions", POLL_S, self.submit_due)
-        self._duties = duties
+        self._jobs = jobs
         self._metrics = metrics
         self._clock = clock
         self._known: Mapping[str, Scheduled] = {}
@@ -49,7 +49,7 @@ class CompactionSchedule(Periodic):
 
     def submit_due(self) -> None:
         """Submit the compactions that are due now."""
-        shared = self._duties.shared
+        shared = self._jobs.shared
         if shared is None:
             return
         now_s, known = self._clock(), scheduled(shared.configuration)
@@ -64,7 +64,7 @@ class CompactionSchedule(Periodic):
             if now_s >= self._next_s[table]:
                 self._next_s[table] = now_s + each.every_s
                 try:
-                    self._duties.submit(CompactionDuty(table, each.request))
+                    self._jobs.submit(CompactionJob(table, each.request))
                 except IngestError as error:
                     _log.warning("a compaction was not submitted", table=table, reason=str(error))
 

@@ -1,1 +1,1 @@
-"""Batch jobs on Spark that read no source: each is a function from ranges of a table to results."""
+"""Background jobs on Spark that read no source: each is a function from ranges of a table to results."""

@@ -15,7 +15,7 @@ class TaskError(IngestError):
 class TaskUnavailableError(TaskError):
     """The error of a task whose store is unavailable, or of a job that Spark could not run."""
 
-    code = "job_failed"
+    code = "spark_job_failed"
     disposition = Disposition.RETRY
 
 

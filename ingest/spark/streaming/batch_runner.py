@@ -355,7 +355,7 @@ class BatchRunner(LoopHost):
                     raise
                 # Spark's own log of failed tasks is off
                 _log.warning("a Spark job failed", pipeline=self._pipeline, retry=retries, reason=str(error))
-                self.blocked("job_failed", f"a Spark job failed, retry {retries} of {JOB_RETRIES}", retries)
+                self.blocked("spark_job_failed", f"a Spark job failed, retry {retries} of {JOB_RETRIES}", retries)
                 if self._guarded is None and isinstance(error, PySparkException | Py4JJavaError):  # the JVM lives
                     self._guarded = self.until_possible(partial(self._guard, True))
             else:

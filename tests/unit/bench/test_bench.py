@@ -80,7 +80,7 @@ def test_complete_run_has_a_figure_for_every_goal():
         "writes_ns": {micro.CELL_BLOCK: 1.0},
         "soak": {"memory_growth": 0.0},
         "fuzzy_share": 0.005,
-        "duties": {"alone_per_s": 1.0, "beside_per_s": 1.0},
+        "jobs": {"alone_per_s": 1.0, "beside_per_s": 1.0},
         "scans_per_s": {
             scans.scan_of(table, protocol): 1.0
             for protocol in (scans.THRIFT, scans.DIRECT)

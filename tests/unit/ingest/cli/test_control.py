@@ -18,19 +18,19 @@ from ingest.observe.health import Health, State
 from ingest.observe.logs import current_level, set_level
 from ingest.observe.metrics import Metrics
 from ingest.service.control import Control, Phase, ReloadStatus
-from ingest.service.dumps.duty import DumpDuty
+from ingest.service.dumps.job import DumpJob
 from ingest.service.dumps.request import DumpRequest
-from ingest.service.duties.scheduler import Duties
 from ingest.service.endpoint import patience
 from ingest.service.endpoint.access import access_of
 from ingest.service.endpoint.address import ServiceAddress
 from ingest.service.endpoint.client import NotRunningError, ServiceClient
 from ingest.service.endpoint.http import HttpEndpoint
+from ingest.service.jobs.scheduler import Jobs
 from ingest.service.pages import Pages
 from ingest.service.pauses import Pauses
-from ingest.service.replay.duty import ReplayDuty
+from ingest.service.replay.job import ReplayJob
 from ingest.service.replay.request import ReplayRequest
-from ingest.service.rewriting.compaction_duty import CompactionDuty
+from ingest.service.rewriting.compaction_job import CompactionJob
 from ingest.service.rewriting.compaction_request import CompactionRequest
 from ingest.spark.streaming.checkpoint import Checkpoint
 from tests.support.endpoint import no_metrics, published
@@ -40,11 +40,11 @@ from tests.support.remote_files import MemoryFiles
 
 @contextmanager
 def served(
-    configuration: Configuration, control: Control, activity: Activity | None = None, duties: Duties | None = None
+    configuration: Configuration, control: Control, activity: Activity | None = None, jobs: Jobs | None = None
 ) -> Iterator[Health]:
     """The endpoint of a service without pipelines that run."""
-    health, duties = Health(configuration.pipelines), duties or Duties(Metrics(process=False))
-    pages = Pages(health, activity or Activity(), no_metrics, control, duties, access_of(configuration))
+    health, jobs = Health(configuration.pipelines), jobs or Jobs(Metrics(process=False))
+    pages = Pages(health, activity or Activity(), no_metrics, control, jobs, access_of(configuration))
     endpoint = HttpEndpoint("127.0.0.1:0", pages, None)
     endpoint.start()
     with published(configuration.local_dir, endpoint.url):
@@ -123,19 +123,19 @@ def test_status_warns_of_an_overloaded_store(activity: Activity, ingest: Callabl
     assert ingest("status", "pipeline.yaml").err == f"{name}: a store is overloaded, so tasks run for 25% of the time\n"
 
 
-def test_status_shows_the_duties_of_pipelines_tables_and_roots(pipeline: Path, ingest: Callable[..., Any]) -> None:
+def test_status_shows_the_jobs_of_pipelines_tables_and_roots(pipeline: Path, ingest: Callable[..., Any]) -> None:
     configuration = load(pipeline / "pipeline.yaml", env={}, lookup=Catalog())
-    name, duties = name_in(pipeline), Duties(Metrics(process=False))
+    name, jobs = name_in(pipeline), Jobs(Metrics(process=False))
     control = Control(Pauses(configuration.local_dir), configuration.pipelines)
-    duties.submit(ReplayDuty(name, ReplayRequest(from_ms=1_000, to_ms=2_000)))
-    duties.submit(CompactionDuty("counts", CompactionRequest()))
-    duties.submit(DumpDuty(DumpRequest(root="./dumps")))
-    duties.cancel(duties.submit(CompactionDuty("other", CompactionRequest())).id)
-    with served(configuration, control, duties=duties):
+    jobs.submit(ReplayJob(name, ReplayRequest(from_ms=1_000, to_ms=2_000)))
+    jobs.submit(CompactionJob("counts", CompactionRequest()))
+    jobs.submit(DumpJob(DumpRequest(root="./dumps")))
+    jobs.cancel(jobs.submit(CompactionJob("other", CompactionRequest())).id)
+    with served(configuration, control, jobs=jobs):
         shown = ingest("status", "pipeline.yaml")
         assert shown.err == f"{name}: replay waiting\ncounts: compaction waiting\n./dumps: dump waiting\n"
         assert ingest("status", "pipeline.yaml", name).err == f"{name}: replay waiting\n"
-        assert [each["kind"] for each in ingest("status", "pipeline.yaml", "--output", "json").json["duties"]] == [
+        assert [each["kind"] for each in ingest("status", "pipeline.yaml", "--output", "json").json["jobs"]] == [
             "replay"
         ]
 

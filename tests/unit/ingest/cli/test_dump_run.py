@@ -12,14 +12,14 @@ from ingest.config.model import Configuration
 from ingest.observe.health import Health
 from ingest.observe.metrics import Metrics
 from ingest.plan.assemble import plan_of
-from ingest.service.dumps.duty import DumpDuty
 from ingest.service.dumps.host import SparkWhenNeeded
+from ingest.service.dumps.job import DumpJob
 from ingest.service.dumps.request import DumpRequest
-from ingest.service.duties.cancellation import Cancellation
-from ingest.service.duties.duty import DutyContext, DutyRun, Progress
-from ingest.service.duties.scheduler import Duties
 from ingest.service.endpoint.access import token_file
 from ingest.service.endpoint.http import HttpEndpoint
+from ingest.service.jobs.cancellation import Cancellation
+from ingest.service.jobs.job import JobContext, JobRun, Progress
+from ingest.service.jobs.scheduler import Jobs
 from ingest.service.stores import SharedStores
 from sinks.dumps.reader import DumpReader
 from sinks.dumps.run import DumpRun
@@ -46,8 +46,8 @@ def shared(configuration: Configuration, monkeypatch) -> Iterator[SimpleNamespac
     def group(*_arguments: object) -> Iterator[SimpleNamespace]:
         yield SimpleNamespace(cancel=lambda: None)
 
-    monkeypatch.setattr("ingest.service.dumps.duty.SparkDump", lambda *_arguments: InProcess())
-    monkeypatch.setattr("ingest.service.dumps.duty.JobGroup", group)
+    monkeypatch.setattr("ingest.service.dumps.job.SparkDump", lambda *_arguments: InProcess())
+    monkeypatch.setattr("ingest.service.dumps.job.JobGroup", group)
     catalog = Catalog()
     plan = plan_of(configuration, configuration.pipelines["hits"], catalog)
     stores = SharedStores(configuration, [plan])
@@ -63,18 +63,18 @@ def shared(configuration: Configuration, monkeypatch) -> Iterator[SimpleNamespac
 
 
 @contextmanager
-def serving(configuration: Configuration, shared: SimpleNamespace, slots: int = 2) -> Iterator[Duties]:
-    """The endpoint and the duties of a service."""
-    duties = Duties(shared.metrics)
-    endpoint = HttpEndpoint("127.0.0.1:0", pages(Health(["hits"]), duties=duties), None)
+def serving(configuration: Configuration, shared: SimpleNamespace, slots: int = 2) -> Iterator[Jobs]:
+    """The endpoint and the jobs of a service."""
+    jobs = Jobs(shared.metrics)
+    endpoint = HttpEndpoint("127.0.0.1:0", pages(Health(["hits"]), jobs=jobs), None)
     endpoint.start()
     try:
         with published(configuration.local_dir, endpoint.url):
             token_file(configuration.local_dir).write_text(TOKEN)
-            duties.start(DutyContext(shared, None, slots))
-            yield duties
+            jobs.start(JobContext(shared, None, slots))
+            yield jobs
     finally:
-        duties.close()
+        jobs.close()
         endpoint.stop()
 
 
@@ -181,9 +181,9 @@ def test_service_with_one_slot_makes_no_dump(ingest, configuration, shared):
 
 def test_metrics_of_a_dump(shared):
     reports: list[Progress] = []
-    duty = DumpDuty(DumpRequest(root="dumps", tables=(TABLE,)))
-    duty.check(shared)
-    duty.run(DutyRun(DutyContext(shared, None, 2), 1, Cancellation(), reports.append))
+    job = DumpJob(DumpRequest(root="dumps", tables=(TABLE,)))
+    job.check(shared)
+    job.run(JobRun(JobContext(shared, None, 2), 1, Cancellation(), reports.append))
     assert reports[-1].result is not None
     assert (reports[-1].result["rows"], reports[-1].done, reports[-1].total) == (3, 1, 1)
     text = shared.metrics.render()[1].decode()
@@ -206,9 +206,9 @@ def test_store_is_held_only_while_the_view_is_made(shared, monkeypatch):
             return super().unit(work, ranges)
 
     monkeypatch.setattr(RocksDBStore, "freeze", recording)
-    monkeypatch.setattr("ingest.service.dumps.duty.SparkDump", lambda *_arguments: Checking())
-    DumpDuty(DumpRequest(root="dumps", tables=(TABLE,))).run(
-        DutyRun(DutyContext(shared, None, 2), 1, Cancellation(), lambda _progress: None)
+    monkeypatch.setattr("ingest.service.dumps.job.SparkDump", lambda *_arguments: Checking())
+    DumpJob(DumpRequest(root="dumps", tables=(TABLE,))).run(
+        JobRun(JobContext(shared, None, 2), 1, Cancellation(), lambda _progress: None)
     )
     assert locked == [True, False]
 
@@ -223,22 +223,22 @@ def test_store_stays_open_until_the_dump_ends(shared, monkeypatch):
             in_use.append("local" in shared.stores.in_use())
             return super().unit(work, ranges)
 
-    monkeypatch.setattr("ingest.service.dumps.duty.SparkDump", lambda *_arguments: Checking())
-    DumpDuty(DumpRequest(root="dumps", tables=(TABLE,))).run(
-        DutyRun(DutyContext(shared, None, 2), 1, Cancellation(), lambda _progress: None)
+    monkeypatch.setattr("ingest.service.dumps.job.SparkDump", lambda *_arguments: Checking())
+    DumpJob(DumpRequest(root="dumps", tables=(TABLE,))).run(
+        JobRun(JobContext(shared, None, 2), 1, Cancellation(), lambda _progress: None)
     )
     assert in_use == [True]
     assert "local" not in shared.stores.in_use()
 
 
-def test_same_duties(shared):
-    duty = DumpDuty(DumpRequest(root="dumps"))
-    assert duty.is_same(DumpDuty(DumpRequest(root="dumps")))
-    assert not duty.is_same(DumpDuty(DumpRequest(root="dumps", tables=(TABLE,))))
-    assert not duty.uses(["hits"])
+def test_same_jobs(shared):
+    job = DumpJob(DumpRequest(root="dumps"))
+    assert job.is_same(DumpJob(DumpRequest(root="dumps")))
+    assert not job.is_same(DumpJob(DumpRequest(root="dumps", tables=(TABLE,))))
+    assert not job.uses(["hits"])
     with pytest.raises(NotFoundError):
-        DumpDuty(DumpRequest(root="dumps", tables=("x",))).run(
-            DutyRun(DutyContext(shared, None, 2), 1, Cancellation(), lambda _progress: None)
+        DumpJob(DumpRequest(root="dumps", tables=("x",))).run(
+            JobRun(JobContext(shared, None, 2), 1, Cancellation(), lambda _progress: None)
         )
 
 

@@ -17,15 +17,15 @@ from ingest.observe.activity import Activity
 from ingest.observe.health import Health
 from ingest.observe.metrics import Metrics
 from ingest.service.control import Control
-from ingest.service.duties.duty import DutyContext
-from ingest.service.duties.scheduler import Duties
 from ingest.service.endpoint import client
 from ingest.service.endpoint.access import access_of
 from ingest.service.endpoint.address import ServiceAddress
 from ingest.service.endpoint.http import HttpEndpoint
+from ingest.service.jobs.job import JobContext
+from ingest.service.jobs.scheduler import Jobs
 from ingest.service.pages import Pages
 from ingest.service.pauses import Pauses
-from ingest.service.replay import duty as replay_duty
+from ingest.service.replay import job as replay_job
 from ingest.service.replay import range_replay
 from ingest.service.replay.plan import BatchKind, ReplayBatch
 from ingest.service.replay.request import ReplayRequest
@@ -55,19 +55,19 @@ def test_refused_options(ingest, folder, template, arguments, message):
 
 
 class Service:
-    """The endpoint and the duties of a service; replays end as `run` does."""
+    """The endpoint and the jobs of a service; replays end as `run` does."""
 
     def __init__(self) -> None:
         configuration = load("pipeline.yaml", env={}, lookup=Catalog())
         [self.pipeline] = configuration.pipelines
         self.local_dir = configuration.local_dir
-        self.duties = Duties(Metrics(process=False))
+        self.jobs = Jobs(Metrics(process=False))
         self.requests: list[ReplayRequest] = []
         self.may_end = threading.Event()
         self.run: Callable[[], ReplayTotals] = ReplayTotals
         health = Health(configuration.pipelines)
         control = Control(Pauses(configuration.local_dir), configuration.pipelines)
-        pages = Pages(health, Activity(), no_metrics, control, self.duties, access_of(configuration))
+        pages = Pages(health, Activity(), no_metrics, control, self.jobs, access_of(configuration))
         self.endpoint = HttpEndpoint("127.0.0.1:0", pages)
         self.endpoint.start()
         self.address = ServiceAddress(configuration.local_dir)
@@ -76,8 +76,8 @@ class Service:
         self.shared = SimpleNamespace(configuration=configuration, catalog=None)
 
     def start(self) -> None:
-        """Run the duties."""
-        self.duties.start(DutyContext(self.shared, None, 2))
+        """Run the jobs."""
+        self.jobs.start(JobContext(self.shared, None, 2))
 
     def replay(self, configuration: Any, pipeline: Any, catalog: object, request: ReplayRequest, _host: object):
         """What stands for a `RangeReplay`."""
@@ -87,7 +87,7 @@ class Service:
         return SimpleNamespace(run=lambda **_options: self.run())
 
     def close(self) -> None:
-        self.duties.close()
+        self.jobs.close()
         self.endpoint.stop()
         self.address.release()
 
@@ -96,7 +96,7 @@ class Service:
 def service(folder: Path, ingest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
     assert ingest("init", "--template", "kafka").code == 0
     made = Service()
-    monkeypatch.setattr(replay_duty, "RangeReplay", made.replay)
+    monkeypatch.setattr(replay_job, "RangeReplay", made.replay)
     yield made
     made.close()
 
@@ -174,7 +174,7 @@ def test_state_in_another_folder_is_named(ingest, folder: Path, own: list[Replay
 
 
 def test_refused_replay_can_run_beside_the_service(ingest, service: Service):
-    service.duties.stop()
+    service.jobs.stop()
     refused = ingest("replay", "pipeline.yaml", *TIMES)
     assert (refused.code, "the service stops" in refused.err, "--own-process" in refused.err) == (4, True, True)
 
@@ -186,7 +186,7 @@ def running(service: Service) -> Iterator[ReplayRequest]:
     request = ReplayRequest.model_validate({"from": TIMES[1], "to": TIMES[3], "fingerprint": pipeline.fingerprint})
     service.run = lambda: ReplayTotals(has_changed=not service.may_end.wait(60))
     service.start()
-    service.duties.submit(replay_duty.ReplayDuty(service.pipeline, request))
+    service.jobs.submit(replay_job.ReplayJob(service.pipeline, request))
     assert reached(lambda: bool(service.requests), 60)
     yield request
     service.may_end.set()
@@ -313,9 +313,9 @@ def test_resumed_replay_of_a_changed_pipeline_prints_a_warning(ingest, folder: P
     assert len(own) == 2
 
 
-def test_status_shows_duties(ingest, service: Service):
+def test_status_shows_jobs(ingest, service: Service):
     request = ReplayRequest(from_ms=1_000, to_ms=2_000)
-    service.duties.submit(replay_duty.ReplayDuty(service.pipeline, request))
+    service.jobs.submit(replay_job.ReplayJob(service.pipeline, request))
     assert f"{service.pipeline}: replay waiting" in ingest("status", "pipeline.yaml").err
     [status] = ingest("status", "pipeline.yaml", "--output", "json").lines
-    assert [(each["kind"], each["state"]) for each in status["duties"]] == [("replay", "waiting")]
+    assert [(each["kind"], each["state"]) for each in status["jobs"]] == [("replay", "waiting")]

@@ -618,25 +618,25 @@ CASES = {
             )
         ],
     ),
-    "conflict, duties that leave no task slot": (
+    "conflict, jobs that leave no task slot": (
         'spark: {master: "local[2,4]"}',
-        'service: {duties: {tasks: 2}}\nspark: {master: "local[2,4]"}',
+        'service: {jobs: {tasks: 2}}\nspark: {master: "local[2,4]"}',
         [('2:27: conflict: "tasks: 2" leaves no task slot to the pipelines: "local[2,4]" has 2; set it to 1 at most')],
     ),
-    "conflict, duties on a single slot": (
+    "conflict, jobs on a single slot": (
         'spark: {master: "local[2,4]"}',
-        "service: {duties: {tasks: 1}}\nspark: {master: local}",
+        "service: {jobs: {tasks: 1}}\nspark: {master: local}",
         [
             (
                 '2:27: conflict: "tasks: 1" leaves no task slot to the pipelines: "local" has 1; a service with one '
-                "slot runs no duties: remove the option, or give Spark more slots, as in local[2]"
+                "slot runs no jobs: remove the option, or give Spark more slots, as in local[2]"
             )
         ],
     ),
     "good, a single slot without the option": ("local[2,4]", "local[1]", []),
-    "good, duties and slots of the machine": (
+    "good, jobs and slots of the machine": (
         'spark: {master: "local[2,4]"}',
-        'service: {duties: {tasks: 64}}\nspark: {master: "local[*]"}',
+        'service: {jobs: {tasks: 64}}\nspark: {master: "local[*]"}',
         [],
     ),
     "wrong-type, a state_dir elsewhere": (

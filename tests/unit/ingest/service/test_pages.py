@@ -50,9 +50,9 @@ def test_failed_page_is_logged_and_hides_the_error():
 
 
 @pytest.mark.parametrize(
-    "path", ["/pipelines/ticks/replay", "/duties/1/cancel", "/tables/t/compact", "/tables/a:b/rollback", "/dump"]
+    "path", ["/pipelines/ticks/replay", "/jobs/1/cancel", "/tables/t/compact", "/tables/a:b/rollback", "/dump"]
 )
-def test_commands_to_duties_need_the_token(path):
+def test_commands_to_jobs_need_the_token(path):
     assert response_to("POST", path)[0] == 401
 
 
@@ -61,6 +61,6 @@ def test_doubled_slash_is_another_path(method: str, path: str):
     assert response_to(method, path)[0] == 404
 
 
-def test_duties_are_listed():
-    assert response_to("GET", "/duties")[2] == b'{"duties": []}\n'
-    assert response_to("GET", "/duties/1")[0] == 404
+def test_jobs_are_listed():
+    assert response_to("GET", "/jobs")[2] == b'{"jobs": []}\n'
+    assert response_to("GET", "/jobs/1")[0] == 404

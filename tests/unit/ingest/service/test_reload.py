@@ -398,8 +398,8 @@ class Reloader:
         """No thread runs."""
 
 
-class HeldDuties:
-    """A fake whose duty of the pipeline that leaves ends at the third look, or later."""
+class HeldJobs:
+    """A fake whose job of the pipeline that leaves ends at the third look, or later."""
 
     def __init__(self, reloader: Reloader, looks: int = 3) -> None:
         self._reloader = reloader
@@ -422,14 +422,14 @@ class HeldDuties:
         pass
 
 
-def supervised(old: Bench, reloader: Reloader, duties: "HeldDuties", **options: Any) -> Supervisor:
+def supervised(old: Bench, reloader: Reloader, jobs: "HeldJobs", **options: Any) -> Supervisor:
     """A supervisor of a pipeline that a reload replaces."""
     return Supervisor(
         [old.member],
         old.control,
         reloader,
         once=False,
-        duties=duties,
+        jobs=jobs,
         stop=old.stop,
         stop_timeout_s=1.0,
         **{"is_alive": lambda: True} | options,
@@ -464,24 +464,24 @@ def test_replaced_pipeline_ends_after_its_batch_and_the_service_waits_for_the_ne
 
     def refuse() -> None:
         refusing()
-        assert (closed, duties.has_ended) == ([], True)
+        assert (closed, jobs.has_ended) == ([], True)
         old.query.is_drained = True
 
     old.query.refuse_batches = refuse  # type: ignore[method-assign]
-    duties = HeldDuties(reloader)
+    jobs = HeldJobs(reloader)
     if cause == "SIGHUP before the supervisor is made":
         old.stop.hang_ups += 1
-    supervisor = supervised(old, reloader, duties)
+    supervisor = supervised(old, reloader, jobs)
     end = threading.Timer(30, old.stop.request)  # only a failing test waits so long
     end.start()
     assert supervisor.run() == []
     end.cancel()
     assert (closed, old.stops, new.starts, new.state) == (["old"], 1, 1, State.STOPPED)
     assert [pipeline for pipeline in supervisor.pipelines if pipeline is old.pipeline] == []
-    # the duties of the pipeline have ended before the new one is built, and run again after that
-    assert set(duties.looks) == {(frozenset(["p"]), Phase.REPLACING)}
-    assert len(duties.looks) > 2
-    assert duties.released is reloader.shared
+    # the jobs of the pipeline have ended before the new one is built, and run again after that
+    assert set(jobs.looks) == {(frozenset(["p"]), Phase.REPLACING)}
+    assert len(jobs.looks) > 2
+    assert jobs.released is reloader.shared
 
 
 def test_start_that_hangs_is_reported_while_a_reload_waits_for_it(monkeypatch: pytest.MonkeyPatch):
@@ -497,7 +497,7 @@ def test_start_that_hangs_is_reported_while_a_reload_waits_for_it(monkeypatch: p
     reloader = Reloader(frozenset(["p"]), [])
     old.pipeline.close = lambda: None
     old.pipeline.has_stopped = lambda: True
-    run = threading.Thread(target=supervised(old, reloader, HeldDuties(reloader, looks=1)).run)
+    run = threading.Thread(target=supervised(old, reloader, HeldJobs(reloader, looks=1)).run)
     run.start()
     try:
         assert reached(lambda: old.state is State.BLOCKED, 30)
@@ -523,7 +523,7 @@ def test_task_that_outlives_its_pipeline_is_reported_once(
     old.pipeline.close = lambda: None
     old.pipeline.has_stopped = lambda: next(looks, True)
     reloader = Reloader(frozenset(["p"]), [new.pipeline])
-    supervisor = supervised(old, reloader, HeldDuties(reloader))
+    supervisor = supervised(old, reloader, HeldJobs(reloader))
     assert supervisor.run() == []
     messages = [json.loads(line)["event"] for line in capsys.readouterr().err.splitlines()]
     assert [each for each in messages if "a task of the stopped pipeline still runs" in each] == [
@@ -565,8 +565,8 @@ def test_watchdog_gets_pings_while_a_reload_waits(monkeypatch: pytest.MonkeyPatc
         reloader.wait()
         return True
 
-    supervisor = supervised(old, reloader, HeldDuties(reloader, looks=20), is_alive=is_alive, service_manager=Pinged())
+    supervisor = supervised(old, reloader, HeldJobs(reloader, looks=20), is_alive=is_alive, service_manager=Pinged())
     assert supervisor.run() == []
-    # while it waits for a duty, and while it builds
+    # while it waits for a job, and while it builds
     assert pings.count(Phase.REPLACING) >= 19
     assert pings.count(Phase.BUILDING) >= 20

@@ -14,7 +14,7 @@ from ingest.service.dumps import dump as module
 from ingest.service.dumps.dump import TableDump
 from ingest.service.dumps.request import DumpRequest
 from ingest.service.dumps.result import DumpResult, TableCounts
-from ingest.service.duties.cancellation import Cancellation
+from ingest.service.jobs.cancellation import Cancellation
 from sinks.dumps.errors import TableNotDumpedError, TableNotInDumpError
 from sinks.dumps.ranges import DumpUnit, Limits
 from sinks.dumps.reader import DumpReader
@@ -232,7 +232,7 @@ class Away(InProcess):
 
 @pytest.mark.parametrize(("failures", "rows"), [(10, 3), (11, None)])
 def test_unavailable_store_is_retried_for_ten_minutes(configuration, monkeypatch, failures, rows):
-    monkeypatch.setattr("ingest.service.duties.units_of_work.PAUSE_S", 0.0)
+    monkeypatch.setattr("ingest.service.jobs.units_of_work.PAUSE_S", 0.0)
     clock, reasons = Clock(0.0), []
     with opened() as store:
         view = store.freeze()
@@ -264,7 +264,7 @@ def test_cancelled(configuration):
         with pytest.raises(ConflictError) as found:
             dump.run([TABLE], cancellation=cancellation)
         view.remove()
-    assert found.value.code == "duty_cancelled"
+    assert found.value.code == "job_cancelled"
 
 
 def test_older_dumps_expire_after_the_dump(configuration):

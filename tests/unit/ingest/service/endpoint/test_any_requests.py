@@ -18,15 +18,15 @@ from structlog.testing import capture_logs
 
 from ingest.observe.health import Health
 from ingest.observe.metrics import Metrics
-from ingest.service.duties.scheduler import Duties
 from ingest.service.endpoint.http import HttpEndpoint
-from ingest.service.rewriting.compaction_duty import CompactionDuty
+from ingest.service.jobs.scheduler import Jobs
+from ingest.service.rewriting.compaction_job import CompactionJob
 from ingest.service.rewriting.compaction_request import CompactionRequest
 from tests.support.endpoint import TOKEN, pages
 
 BODY = b'{"older_than_ms": 7, "window_ms": 9}'
-SENT = CompactionDuty("t", CompactionRequest(older_than_ms=7, window_ms=9))
-EMPTY = CompactionDuty("t", CompactionRequest())
+SENT = CompactionJob("t", CompactionRequest(older_than_ms=7, window_ms=9))
+EMPTY = CompactionJob("t", CompactionRequest())
 
 
 class Part(NamedTuple):
@@ -175,8 +175,8 @@ class Service:
         self.restart()
 
     def restart(self) -> None:
-        self.duties = Duties(Metrics(process=False))
-        self._pages = pages(Health(["ticks"]), duties=self.duties)
+        self.jobs = Jobs(Metrics(process=False))
+        self._pages = pages(Health(["ticks"]), jobs=self.jobs)
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         return self._pages(environ, start_response)
@@ -214,18 +214,18 @@ def test_command_is_carried_out_as_it_was_sent_or_not_at_all(
     assert lines == []
     assert answer
     assert not answer.startswith(b"HTTP/1.0 5")
-    submitted = service.duties.statuses()
+    submitted = service.jobs.statuses()
     if sent.is_right is not None:
         assert (len(submitted) == 1) is sent.is_right
     if submitted:
         assert answer.startswith(b"HTTP/1.0 202")
         assert json.loads(answer.partition(b"\r\n\r\n")[2])["id"] == submitted[0].id
     if sent.is_right:
-        assert service.duties.submit(SENT).id == submitted[0].id
+        assert service.jobs.submit(SENT).id == submitted[0].id
 
 
 def test_command_without_content_has_the_defaults(service: Service, endpoint: HttpEndpoint) -> None:
     service.restart()
     answer_to(endpoint, b"POST /tables/t/compact HTTP/1.0\r\nAuthorization: Bearer %s\r\n\r\n" % TOKEN.encode())
-    (submitted,) = service.duties.statuses()
-    assert service.duties.submit(EMPTY).id == submitted.id
+    (submitted,) = service.jobs.statuses()
+    assert service.jobs.submit(EMPTY).id == submitted.id

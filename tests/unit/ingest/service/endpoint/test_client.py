@@ -23,13 +23,13 @@ from ingest.observe.activity import Activity
 from ingest.observe.health import Health
 from ingest.observe.metrics import Metrics
 from ingest.service.control import Control
-from ingest.service.duties.duty import DutyContext
-from ingest.service.duties.scheduler import Duties
 from ingest.service.endpoint import client as module
 from ingest.service.endpoint.access import access_of, token_file
 from ingest.service.endpoint.address import ServiceAddress
 from ingest.service.endpoint.client import NoAnswerError, NotRunningError, ServiceClient, ServiceFailedError
 from ingest.service.endpoint.http import HttpEndpoint
+from ingest.service.jobs.job import JobContext
+from ingest.service.jobs.scheduler import Jobs
 from ingest.service.pages import MAX_CONTENT_BYTES, Pages
 from ingest.service.pauses import Pauses
 from tests.support.authority import Authority
@@ -60,8 +60,8 @@ class Running:
     def __init__(self, made: Configuration) -> None:
         self.configuration = made
         self.control = Control(Pauses(made.local_dir), made.pipelines)
-        self.duties = Duties(Metrics(process=False))
-        pages = Pages(Health(made.pipelines), Activity(), no_metrics, self.control, self.duties, access_of(made))
+        self.jobs = Jobs(Metrics(process=False))
+        pages = Pages(Health(made.pipelines), Activity(), no_metrics, self.control, self.jobs, access_of(made))
         self.endpoint = HttpEndpoint(made.service.http.listen, pages, made.service.http.tls)
         self.endpoint.start()
         self.address = ServiceAddress(made.local_dir)
@@ -359,16 +359,16 @@ def test_command_whose_connection_is_reset_may_have_been_accepted(tmp_path: Path
 REPLAY = {"from": "2026-01-31", "to": "2026-02-01"}
 
 
-def test_replay_waits_as_a_duty_and_can_be_cancelled(running: Running):
+def test_replay_waits_as_a_job_and_can_be_cancelled(running: Running):
     client = ServiceClient(running.configuration)
-    duty = client.replay("p", REPLAY)
-    assert (duty["kind"], duty["subject"], duty["state"]) == ("replay", "p", "waiting")
-    assert client.replay("p", REPLAY) == duty
-    assert client.replay("p", REPLAY | {"overwrite": True})["id"] != duty["id"]
-    assert [each["id"] for each in client.status()[0]["duties"]] == [each["id"] for each in client.duties()]
-    client.cancel_duty(duty["id"])
-    assert client.duty(duty["id"])["state"] == "cancelled"
-    assert len(client.status()[0]["duties"]) == 1
+    job = client.replay("p", REPLAY)
+    assert (job["kind"], job["subject"], job["state"]) == ("replay", "p", "waiting")
+    assert client.replay("p", REPLAY) == job
+    assert client.replay("p", REPLAY | {"overwrite": True})["id"] != job["id"]
+    assert [each["id"] for each in client.status()[0]["jobs"]] == [each["id"] for each in client.jobs()]
+    client.cancel_job(job["id"])
+    assert client.job(job["id"])["state"] == "cancelled"
+    assert len(client.status()[0]["jobs"]) == 1
 
 
 @pytest.mark.parametrize(
@@ -385,34 +385,34 @@ def test_wrong_request_for_a_replay_is_refused(running: Running, request_: dict[
     client = ServiceClient(running.configuration)
     with pytest.raises(ConfigError, match=message):
         client.replay("p", request_)
-    assert client.duties() == []
+    assert client.jobs() == []
 
 
 def test_replay_of_a_source_without_offsets_is_refused_at_once(running: Running):
     shared: Any = SimpleNamespace(configuration=running.configuration)
     session: Any = None
-    running.duties.start(DutyContext(shared, session, slots=2))
+    running.jobs.start(JobContext(shared, session, slots=2))
     client = ServiceClient(running.configuration)
     try:
         with pytest.raises(ConfigError, match='the source of pipeline "p" is files, which has no offsets'):
             client.replay("p", REPLAY)
-        assert client.duties() == []
+        assert client.jobs() == []
     finally:
-        running.duties.close()
+        running.jobs.close()
 
 
-def test_unknown_duty_and_pipeline_are_errors(running: Running):
+def test_unknown_job_and_pipeline_are_errors(running: Running):
     client = ServiceClient(running.configuration)
-    with pytest.raises(NotFoundError, match='there is no duty "x"'):
-        client.duty("x")
-    with pytest.raises(NotFoundError, match='there is no duty "x"'):
-        client.cancel_duty("x")
+    with pytest.raises(NotFoundError, match='there is no job "x"'):
+        client.job("x")
+    with pytest.raises(NotFoundError, match='there is no job "x"'):
+        client.cancel_job("x")
     with pytest.raises(NotFoundError, match='there is no pipeline "q"'):
         client.replay("q", REPLAY)
 
 
 def test_service_that_stops_takes_no_replay(running: Running):
-    running.duties.stop()
+    running.jobs.stop()
     with pytest.raises(ConflictError, match="the service stops"):
         ServiceClient(running.configuration).replay("p", REPLAY)
 
@@ -442,7 +442,7 @@ def test_content_that_cannot_be_read_whole_is_refused(
         connection.shutdown(socket.SHUT_WR)
         answer = connection.makefile("rb").readline()
     assert answer.split()[1] == b"%d" % status
-    assert running.duties.statuses() == []
+    assert running.jobs.statuses() == []
 
 
 def test_internal_error_of_the_service_is_no_conflict(running: Running, monkeypatch: pytest.MonkeyPatch):
@@ -474,7 +474,7 @@ def test_replay_finds_the_service_as_the_status_does(tmp_path: Path, unused_port
         client = ServiceClient(made.configuration)
         assert [each["name"] for each in client.status()] == ["p"]
         client.replay("p", REPLAY)
-        assert [each["subject"] for each in client.duties()] == ["p"]
+        assert [each["subject"] for each in client.jobs()] == ["p"]
     finally:
         made.stop()
 

@@ -9,8 +9,8 @@ import pytest
 from ingest.api import ConfigError, ConflictError
 from ingest.plan.assemble import plan_of
 from ingest.plan.stores import owned_store
-from ingest.service.duties.cancellation import Cancellation
-from ingest.service.duties.duty import DutyRun
+from ingest.service.jobs.cancellation import Cancellation
+from ingest.service.jobs.job import JobRun
 from ingest.service.replay import host as module
 from ingest.service.replay.host import OwnProcess, RunningService
 from tests.support.update_pipeline import CATALOG, Pipeline
@@ -28,11 +28,11 @@ def service(jars: str = str(JAR), master: str = "local[2]") -> tuple[RunningServ
     context = SimpleNamespace(getConf=lambda: {"spark.jars": jars}, master=master)
     session = SimpleNamespace(sparkContext=context)
     shared = SimpleNamespace(stores=SimpleNamespace(used_by=lambda plan, _opened: {plan: "store"}))
-    run = DutyRun(SimpleNamespace(shared=shared, session=session), 1, Cancellation(), lambda _progress: None)
+    run = JobRun(SimpleNamespace(shared=shared, session=session), 1, Cancellation(), lambda _progress: None)
     return RunningService(run), session
 
 
-def test_replay_shares_session_and_stores_and_has_the_tasks_of_a_duty():
+def test_replay_shares_session_and_stores_and_has_the_tasks_of_a_job():
     host, session = service()
     with ExitStack() as opened:
         assert host.stores("plan", opened) == {"plan": "store"}
@@ -44,7 +44,7 @@ def test_session_without_the_jars_of_kafka_is_refused():
     host, _ = service(jars="")
     with ExitStack() as opened, pytest.raises(ConflictError, match="without the jars of Kafka") as caught:
         host.session("p", None, {}, opened)
-    assert caught.value.code == "no_duties"
+    assert caught.value.code == "no_jobs"
 
 
 def test_cluster_cannot_replay_into_an_embedded_store():

@@ -4,9 +4,9 @@ from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.config.model import Configuration
 from ingest.observe.metrics import Metrics
-from ingest.service.duties.daily_schedule import DAY_S
+from ingest.service.jobs.daily_schedule import DAY_S
 from ingest.service.rewriting.body_sweep_schedule import BodySweepSchedule, daily_sweeps
-from tests.support.submitted_duties import SubmittedDuties
+from tests.support.submitted_jobs import SubmittedJobs
 
 FILE = """
 version: 1
@@ -34,13 +34,13 @@ def configuration(tmp_path) -> Configuration:
 
 def test_submitted_at_its_time(tmp_path):
     day = 10.0 * DAY_S
-    now, metrics, duties = [day], Metrics(), SubmittedDuties(configuration(tmp_path))
-    schedule = BodySweepSchedule(duties, metrics, clock_ms=lambda: round(now[0] * 1000))
+    now, metrics, jobs = [day], Metrics(), SubmittedJobs(configuration(tmp_path))
+    schedule = BodySweepSchedule(jobs, metrics, clock_ms=lambda: round(now[0] * 1000))
     schedule.submit_due()
     now[0] = day + THREE
     schedule.submit_due()
-    (duty,) = duties
-    assert (duty.kind, duty.subject) == ("sweep", "events")
+    (job,) = jobs
+    assert (job.kind, job.subject) == ("sweep", "events")
     text = metrics.render()[1].decode()
     assert (INTERVAL in text, f"{LAST} {day}" in text) == (True, True)
 

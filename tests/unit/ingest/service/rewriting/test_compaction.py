@@ -1,4 +1,4 @@
-"""The compaction of a table: units of work, the lease, failures of the store, and the duty of a service."""
+"""The compaction of a table: units of work, the lease, failures of the store, and the job of a service."""
 
 import threading
 from contextlib import contextmanager
@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import pytest
 
 from ingest.api import ConfigError, ConflictError, IngestError, NotFoundError, TableSpec, UpdatesDifferError
-from ingest.service.duties.cancellation import Cancellation
+from ingest.service.jobs.cancellation import Cancellation
 from ingest.service.rewriting.compaction import CompactionResult, TableCompaction
 from ingest.service.rewriting.compaction_request import CompactionRequest
 from ingest.service.rewriting.table_lease import leased, one_at_a_time
@@ -150,19 +150,19 @@ class Away:
 
 
 def test_unavailable_store_blocks_it_for_a_while(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("ingest.service.duties.units_of_work.PAUSE_S", 0.0)
+    monkeypatch.setattr("ingest.service.jobs.units_of_work.PAUSE_S", 0.0)
     table, reasons = with_updates(), []
     compaction(table, engine=Away(InProcess(table.calls, SUM), 3)).run(on_blocked=reasons.append)
     assert reasons == ["no answer", "no answer", "no answer", ""]
     assert len(table.update_keys()) == 8
-    monkeypatch.setattr("ingest.service.duties.units_of_work.UNAVAILABLE_S", 0.0)
+    monkeypatch.setattr("ingest.service.jobs.units_of_work.UNAVAILABLE_S", 0.0)
     with pytest.raises(IngestError, match="no answer"):
         compaction(with_updates(), engine=Away(InProcess(table.calls, SUM), 1)).run()
     assert LEASE not in table.store.properties(TABLE)
 
 
 def test_rows_are_counted_once_though_the_store_was_unavailable_in_a_range(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("ingest.service.duties.units_of_work.PAUSE_S", 0.0)
+    monkeypatch.setattr("ingest.service.jobs.units_of_work.PAUSE_S", 0.0)
     for module in ("compaction", "leased_writes"):
         monkeypatch.setattr(f"sinks.rewriting.{module}.CALL_ROWS", 1)
     once, table = with_updates(buckets=1), with_updates(buckets=1)
@@ -187,7 +187,7 @@ def test_deletes_are_flushed_after_a_compaction(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_store_that_is_unavailable_in_a_unit(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("ingest.service.duties.units_of_work.PAUSE_S", 0.0)
+    monkeypatch.setattr("ingest.service.jobs.units_of_work.PAUSE_S", 0.0)
     table, reasons = with_updates(), []
     table.store.calls_left, table.store.error = 1, unavailable()
 

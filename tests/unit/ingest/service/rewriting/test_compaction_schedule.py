@@ -1,4 +1,4 @@
-"""Compactions that a table declares, and duties that work on tables."""
+"""Compactions that a table declares, and jobs that work on tables."""
 
 from types import SimpleNamespace
 
@@ -9,13 +9,13 @@ from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.config.model import Configuration
 from ingest.observe.metrics import Metrics
-from ingest.service.rewriting.compaction_duty import CompactionDuty
+from ingest.service.rewriting.compaction_job import CompactionJob
 from ingest.service.rewriting.compaction_request import CompactionRequest
 from ingest.service.rewriting.compaction_schedule import CompactionSchedule, Scheduled, scheduled
 from ingest.service.rewriting.rollback import RollbackRequest
-from ingest.service.rewriting.rollback_duty import RollbackDuty
+from ingest.service.rewriting.rollback_job import RollbackJob
 from tests.support.counters import FILE
-from tests.support.submitted_duties import SubmittedDuties
+from tests.support.submitted_jobs import SubmittedJobs
 
 EVERY = "updates: {processor: sum, compact: {every: 10m, window: 30m}}"
 
@@ -42,52 +42,52 @@ def test_options_do_not_change_how_rows_are_merged(tmp_path):
 
 
 def test_submitted_after_each_interval(tmp_path):
-    now, duties = [100.0], SubmittedDuties()
+    now, jobs = [100.0], SubmittedJobs()
     metrics = Metrics(["hits"])
-    schedule = CompactionSchedule(duties, metrics, clock=lambda: now[0])
+    schedule = CompactionSchedule(jobs, metrics, clock=lambda: now[0])
     schedule.submit_due()  # the service has not started yet
-    duties.reload(with_compact(tmp_path))
+    jobs.reload(with_compact(tmp_path))
     counts = []
     for now[0] in (100.0, 699.0, 700.0, 701.0, 1_299.0, 1_300.0):
         schedule.submit_due()
-        counts.append(len(duties))
+        counts.append(len(jobs))
     assert counts == [0, 0, 1, 1, 1, 2]
-    assert isinstance(duties[0], CompactionDuty)
-    assert (duties[0].subject, duties[0].request) == ("counters", CompactionRequest(window_ms=1_800_000))
+    assert isinstance(jobs[0], CompactionJob)
+    assert (jobs[0].subject, jobs[0].request) == ("counters", CompactionRequest(window_ms=1_800_000))
     assert 'ingest_compaction_interval_seconds{table="counters"} 600.0' in metrics.render()[1].decode()
 
 
 def test_a_reload_changes_the_interval(tmp_path):
-    now, duties = [0.0], SubmittedDuties(with_compact(tmp_path))
+    now, jobs = [0.0], SubmittedJobs(with_compact(tmp_path))
     metrics = Metrics(["hits"])
-    schedule = CompactionSchedule(duties, metrics, clock=lambda: now[0])
+    schedule = CompactionSchedule(jobs, metrics, clock=lambda: now[0])
     schedule.submit_due()
-    duties.reload(with_compact(tmp_path, EVERY.replace("10m", "1m")))
+    jobs.reload(with_compact(tmp_path, EVERY.replace("10m", "1m")))
     now[0] = 30.0
     schedule.submit_due()
     now[0] = 90.0
     schedule.submit_due()
-    assert len(duties) == 1
-    duties.reload(configuration(tmp_path))
+    assert len(jobs) == 1
+    jobs.reload(configuration(tmp_path))
     now[0] = 10_000.0
     schedule.submit_due()
-    assert len(duties) == 1
+    assert len(jobs) == 1
     assert "ingest_compaction_interval_seconds{" not in metrics.render()[1].decode()
 
 
-def test_refused_duty_is_submitted_after_the_next_interval(tmp_path):
-    now, duties = [0.0], SubmittedDuties(with_compact(tmp_path))
-    schedule = CompactionSchedule(duties, Metrics(["hits"]), clock=lambda: now[0])
+def test_refused_job_is_submitted_after_the_next_interval(tmp_path):
+    now, jobs = [0.0], SubmittedJobs(with_compact(tmp_path))
+    schedule = CompactionSchedule(jobs, Metrics(["hits"]), clock=lambda: now[0])
     schedule.submit_due()
-    now[0], duties.error = 600.0, ConflictError("the queue is full")
+    now[0], jobs.error = 600.0, ConflictError("the queue is full")
     schedule.submit_due()
-    now[0], duties.error = 1_200.0, None
+    now[0], jobs.error = 1_200.0, None
     schedule.submit_due()
-    assert len(duties) == 1
+    assert len(jobs) == 1
 
 
 def test_thread_ends_with_the_block(tmp_path):
-    with CompactionSchedule(SubmittedDuties(with_compact(tmp_path)), Metrics(["hits"])) as schedule:
+    with CompactionSchedule(SubmittedJobs(with_compact(tmp_path)), Metrics(["hits"])) as schedule:
         thread = schedule._thread
         assert thread.is_alive()
     assert not thread.is_alive()
@@ -100,25 +100,25 @@ def test_wrong_options(tmp_path, options: str):
 
 
 @pytest.mark.parametrize(
-    "duty",
+    "job",
     [
-        lambda table: CompactionDuty(table, CompactionRequest()),
-        lambda table: RollbackDuty(table, RollbackRequest(first_ms=1, last_ms=2)),
+        lambda table: CompactionJob(table, CompactionRequest()),
+        lambda table: RollbackJob(table, RollbackRequest(first_ms=1, last_ms=2)),
     ],
 )
-def test_duties_of_a_table(tmp_path, duty):
+def test_jobs_of_a_table(tmp_path, job):
     shared = SimpleNamespace(configuration=configuration(tmp_path))
-    checked = duty("counters")
+    checked = job("counters")
     checked.check(shared)
     assert (checked.uses(["hits"]), checked.uses(["other"])) == (True, False)
     assert checked.needs_slots is False  # of an embedded store
-    assert checked.is_same(duty("counters"))
-    assert not checked.is_same(duty("plain"))
+    assert checked.is_same(job("counters"))
+    assert not checked.is_same(job("plain"))
     with pytest.raises(ConfigError):
-        duty("plain").check(shared)
+        job("plain").check(shared)
     with pytest.raises(NotFoundError):
-        duty("none").check(shared)
-    assert not checked.is_same(CompactionDuty("counters", CompactionRequest(window_ms=5)))
+        job("none").check(shared)
+    assert not checked.is_same(CompactionJob("counters", CompactionRequest(window_ms=5)))
 
 
 def test_rollback_request_as_json():

@@ -110,12 +110,12 @@ def test_job_that_spark_could_not_run_returns_all_ranges():
     result = engine(session).unit(target, check(), ALL)
     assert (session.tasks, result.remaining, keys()) == ([2], ALL, 12)
     assert result.error is not None
-    assert (result.error.code, result.error.disposition) == ("job_failed", Disposition.RETRY)
+    assert (result.error.code, result.error.disposition) == ("spark_job_failed", Disposition.RETRY)
 
 
 @pytest.mark.usefixtures("plan")
 def test_failed_job_is_repeated(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("ingest.service.duties.units_of_work.PAUSE_S", 0.0)
+    monkeypatch.setattr("ingest.service.jobs.units_of_work.PAUSE_S", 0.0)
     mark(T + 3 * HOUR)
     session, calls, reasons = Session(PySparkException("a worker was killed")), StoreCalls(opened), []
     group = TableGroup("hits", {"local": ["counters"]}, {"local": calls}, Path("no-replay"))

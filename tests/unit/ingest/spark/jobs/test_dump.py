@@ -150,7 +150,7 @@ def test_failed_job_is_repeated(configuration: Configuration):
     unit = dump.unit(work, RANGES)
     assert unit.remaining == RANGES
     assert unit.error is not None
-    assert (unit.error.code, unit.error.disposition) == ("job_failed", Disposition.RETRY)
+    assert (unit.error.code, unit.error.disposition) == ("spark_job_failed", Disposition.RETRY)
     unit = dump.unit(work, RANGES)
     assert (len(unit.parts), unit.remaining, unit.error, session.tasks) == (4, [], None, [2, 2])
 

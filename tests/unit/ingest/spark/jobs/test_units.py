@@ -32,7 +32,7 @@ def test_failed_job_can_be_repeated():
     results, error = run_unit(Session(PySparkException("a worker was killed")), 2, [0], ranges_of_task, activity="test")
     assert results == ()
     assert error is not None
-    assert error.code == "job_failed"
+    assert error.code == "spark_job_failed"
 
 
 def test_no_job_is_repeated_without_the_jvm():

@@ -553,7 +553,7 @@ def test_failed_spark_job_is_retried_three_times(tmp_path: Path):
         store.ensure_table(TableSpec("t"))
     frame = Frame([records(*TICK)], before=fail)
     bench.runner.on_batch(frame, 0)
-    assert bench.observer.reported.count("job_failed") == 3
+    assert bench.observer.reported.count("spark_job_failed") == 3
 
 
 def test_job_that_fails_a_fourth_time_leaves_the_batch_unacknowledged(tmp_path: Path):
@@ -926,7 +926,7 @@ def test_batch_that_outlives_its_query_does_not_change_the_state_of_the_next(tmp
     assert [type(error) for error in raised] == [AbandonedError]
     assert (abandoned.attempts, set(seen)) == (1, {(False, True)})
     assert bench.observer.reported.count(("durable", 0, 5_000, 2)) == 1
-    assert "job_failed" not in bench.observer.reported
+    assert "spark_job_failed" not in bench.observer.reported
     assert "Spark reports no reason" in str(query.failure())
 
 

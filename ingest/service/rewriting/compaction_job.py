@@ -1,4 +1,4 @@
-"""A compaction as a duty of a service."""
+"""A compaction as a job of a service."""
 
 from contextlib import ExitStack
 
@@ -6,11 +6,11 @@ from ingest.clock import now_ms
 from ingest.observe.results import Compacted
 from ingest.plan.assemble import plan_of
 from ingest.plan.updates import live_merging
-from ingest.service.duties.duty import DutyReporter, DutyRun
+from ingest.service.jobs.job import JobReporter, JobRun
 from ingest.service.rewriting.compaction import CompactionResult, TableCompaction
 from ingest.service.rewriting.compaction_request import CompactionRequest
-from ingest.service.rewriting.table_duty import TableDuty
 from ingest.service.rewriting.table_group import table_group
+from ingest.service.rewriting.table_job import TableJob
 from ingest.service.shared import Shared
 from ingest.spark.jobs.compaction import SparkEngine
 from ingest.spark.session import JobGroup
@@ -19,7 +19,7 @@ from sinks.rewriting.store_calls import StoreCalls
 from sinks.rewriting.units import CompactionEngine, InProcess
 
 
-class CompactionDuty(TableDuty[CompactionRequest]):
+class CompactionJob(TableJob[CompactionRequest]):
     """
     Compacts a table through the stores of the running service; see `TableCompaction`.
 
@@ -37,7 +37,7 @@ class CompactionDuty(TableDuty[CompactionRequest]):
         table, _ = self.declared(shared)
         self.needs_slots = shared.configuration.stores[table.store].settings.own_folder is None
 
-    def run(self, run: DutyRun) -> None:
+    def run(self, run: JobRun) -> None:
         """
         Compact the table.
 
@@ -48,7 +48,7 @@ class CompactionDuty(TableDuty[CompactionRequest]):
         shared = run.context.shared
         table, pipeline = self.declared(shared)
         plan = plan_of(shared.configuration, pipeline, shared.catalog)
-        progress = DutyReporter(run.report)
+        progress = JobReporter(run.report)
         with ExitStack() as opened:
             stores = shared.stores.used_by(plan, opened)
             all_calls = {name: StoreCalls(store.held) for name, store in stores.items()}

@@ -1,4 +1,4 @@
-"""A duty of the running service, as seen by the command that requests it."""
+"""A job of the running service, as seen by the command that requests it."""
 
 import time
 from collections.abc import Callable
@@ -9,30 +9,30 @@ from ingest.service.endpoint.client import NoAnswerError, NotRunningError, Servi
 from ingest.service.endpoint.patience import POLL_S, answered
 
 
-class DutyFailedError(IngestError):
-    """A duty of the service has failed with an error that has no code of its own."""
+class JobFailedError(IngestError):
+    """A job of the service has failed with an error that has no code of its own."""
 
-    code = "duty_failed"
+    code = "job_failed"
 
 
-class FollowedDuty:
+class FollowedJob:
     """
-    A duty that a command waits for.
+    A job that a command waits for.
 
     Args:
         client: of the service.
-        duty: as the service has returned it.
+        job: as the service has returned it.
         resumes: the hint if it has not finished, as in "run the same command again".
 
     Attributes:
         has_waited: whether it had not started when the service returned it; one that runs already was requested before.
     """
 
-    def __init__(self, client: ServiceClient, duty: dict[str, Any], resumes: str) -> None:
+    def __init__(self, client: ServiceClient, job: dict[str, Any], resumes: str) -> None:
         self._client = client
-        self._duty = duty
+        self._job = job
         self._resumes = resumes
-        self.has_waited = duty["state"] == "waiting"
+        self.has_waited = job["state"] == "waiting"
 
     def follow(
         self,
@@ -50,26 +50,26 @@ class FollowedDuty:
         Raises:
             NotRunningError: the service has ended.
             NoAnswerError: it runs and does not answer.
-            ConflictError: the duty was cancelled, or the service stops.
+            ConflictError: the job was cancelled, or the service stops.
             IngestError: it has failed, with its code, hint and exit code.
         """
         shown: tuple[str, str] | None = None
         try:
             while True:
-                duty = self._duty
-                if duty["result"] is not None:
-                    on_result(duty["result"], duty["done"], duty["total"])
-                if duty["state"] not in ("waiting", "running"):
-                    return self._result(duty)
-                if shown != (duty["state"], duty["reason"]):
-                    shown = duty["state"], duty["reason"]
+                job = self._job
+                if job["result"] is not None:
+                    on_result(job["result"], job["done"], job["total"])
+                if job["state"] not in ("waiting", "running"):
+                    return self._result(job)
+                if shown != (job["state"], job["reason"]):
+                    shown = job["state"], job["reason"]
                     on_state(*shown)
                 time.sleep(POLL_S)
-                self._duty = self._asked()
+                self._job = self._asked()
         except KeyboardInterrupt:
-            kind = self._duty["kind"]
+            kind = self._job["kind"]
             try:
-                self._client.cancel_duty(self._duty["id"])
+                self._client.cancel_job(self._job["id"])
             except IngestError as error:
                 reason = f"interrupted; the service may go on with the {kind}, which was not cancelled: {error.message}"
                 raise KeyboardInterrupt(reason) from None
@@ -78,7 +78,7 @@ class FollowedDuty:
 
     def _asked(self) -> dict[str, Any]:
         try:
-            return answered(lambda: self._client.duty(self._duty["id"]))
+            return answered(lambda: self._client.job(self._job["id"]))
         except (NotRunningError, NoAnswerError) as error:
             has_ended = isinstance(error, NotRunningError)
             message = f"the service has ended: {error.message}" if has_ended else error.message
@@ -86,15 +86,15 @@ class FollowedDuty:
         except NotFoundError as error:
             raise NotRunningError("the service was restarted", hint=self._resumes) from error
 
-    def _result(self, duty: dict[str, Any]) -> dict[str, Any]:
-        if duty["state"] == "done":
-            result: dict[str, Any] = duty["result"]
+    def _result(self, job: dict[str, Any]) -> dict[str, Any]:
+        if job["state"] == "done":
+            result: dict[str, Any] = job["result"]
             return result
-        if duty["state"] == "cancelled":
+        if job["state"] == "cancelled":
             raise ConflictError(
-                f"the {duty['kind']} has not finished: {duty['reason']}", code="duty_cancelled", hint=self._resumes
+                f"the {job['kind']} has not finished: {job['reason']}", code="job_cancelled", hint=self._resumes
             )
-        failure = duty["error"]
-        error = DutyFailedError(failure["message"], code=failure["code"], hint=failure["hint"])
+        failure = job["error"]
+        error = JobFailedError(failure["message"], code=failure["code"], hint=failure["hint"])
         error.exit_code = failure["exit_code"]
         raise error

@@ -1,6 +1,6 @@
 """An action is ended from another thread."""
 
-from ingest.service.duties.cancellation import Cancellation
+from ingest.service.jobs.cancellation import Cancellation
 
 
 def test_request_calls_what_ends_the_running_part_once():

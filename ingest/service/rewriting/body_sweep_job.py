@@ -1,4 +1,4 @@
-"""A sweep of a body store as a duty of a service."""
+"""A sweep of a body store as a job of a service."""
 
 from collections.abc import Collection
 from contextlib import ExitStack
@@ -11,7 +11,7 @@ from ingest.observe.results import Swept
 from ingest.plan.assemble import plan_of
 from ingest.plan.bodies import bodies_in, dumps_of, table_with_bodies
 from ingest.plan.stores import owned_store
-from ingest.service.duties.duty import Duty, DutyRun, Progress
+from ingest.service.jobs.job import Job, JobRun, Progress
 from ingest.service.rewriting.table_lease import one_at_a_time
 from ingest.service.shared import Shared
 from sinks.bodies.sweep import SweepCounts
@@ -21,7 +21,7 @@ PAGE_BODIES = 50
 """Bodies of a unit of work: the pipelines write to an embedded store between two."""
 
 
-class BodySweepDuty(Duty):
+class BodySweepJob(Job):
     """
     Deletes the bodies of a table that nothing refers to, through the stores of the running service.
 
@@ -40,15 +40,15 @@ class BodySweepDuty(Duty):
         """Whether a pipeline that writes to the store of the table is one of them."""
         return not self._pipelines.isdisjoint(pipelines)
 
-    def is_same(self, other: Duty) -> bool:
+    def is_same(self, other: Job) -> bool:
         """Whether the other one sweeps the same body store."""
-        return isinstance(other, BodySweepDuty) and other.subject == self.subject
+        return isinstance(other, BodySweepJob) and other.subject == self.subject
 
     def check(self, shared: Shared) -> None:
         """Refuse a table without a body store; `uses` answers for the pipelines of this file from now on."""
         self._declared(shared.configuration)
 
-    def run(self, run: DutyRun) -> None:
+    def run(self, run: JobRun) -> None:
         """
         Sweep the body store, some bodies at a time.
 
@@ -65,7 +65,7 @@ class BodySweepDuty(Duty):
             access = self._access(run.context.shared, table, opened)
             while start is not None:
                 if run.cancellation.is_requested:
-                    raise ConflictError("the sweep was cancelled; what is deleted is complete", code="duty_cancelled")
+                    raise ConflictError("the sweep was cancelled; what is deleted is complete", code="job_cancelled")
                 with run.unit_of_work(), access() as store:
                     sweep = bodies_in(store, table).new_sweep(horizon)
                     start = sweep.run(start, PAGE_BODIES)

@@ -6,7 +6,7 @@ from typing import Any
 from structlog.testing import capture_logs
 
 from ingest.api import StoreUnavailableError
-from ingest.service.duties.table_watch import TableWatch
+from ingest.service.jobs.table_watch import TableWatch
 
 FAILURE = "it cannot be measured"
 

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import pytest
 
 from ingest.api import ConflictError, IngestError, StoreUnavailableError
-from ingest.service.duties.cancellation import Cancellation
-from ingest.service.duties.units_of_work import UNAVAILABLE_S, units_of_work
+from ingest.service.jobs.cancellation import Cancellation
+from ingest.service.jobs.units_of_work import UNAVAILABLE_S, units_of_work
 from tests.support.clock import Clock
 
 
@@ -33,7 +33,7 @@ class Engine:
 
 @pytest.fixture(autouse=True)
 def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ingest.service.duties.units_of_work.PAUSE_S", 0.0)
+    monkeypatch.setattr("ingest.service.jobs.units_of_work.PAUSE_S", 0.0)
 
 
 def test_units_run_until_no_range_remains():
@@ -71,4 +71,4 @@ def test_cancelled_job_runs_no_unit():
     cancellation.request()
     with pytest.raises(ConflictError, match="the dump was cancelled") as raised:
         list(units_of_work([1], engine.run, activity="dump", clock=engine.clock, cancellation=cancellation))
-    assert (raised.value.code, engine.units) == ("duty_cancelled", 0)
+    assert (raised.value.code, engine.units) == ("job_cancelled", 0)

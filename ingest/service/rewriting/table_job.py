@@ -1,17 +1,17 @@
-"""The base of duties that work on one table with deferred updates."""
+"""The base of jobs that work on one table with deferred updates."""
 
 from collections.abc import Collection
 from typing import Generic, TypeVar
 
 from ingest.config.model import Pipeline, Table
-from ingest.service.duties.duty import Duty
+from ingest.service.jobs.job import Job
 from ingest.service.rewriting.compaction import table_with_updates
 from ingest.service.shared import Shared
 
 R = TypeVar("R")
 
 
-class TableDuty(Duty, Generic[R]):
+class TableJob(Job, Generic[R]):
     """
     Works on a table through the stores of the running service.
 
@@ -29,9 +29,9 @@ class TableDuty(Duty, Generic[R]):
         """Whether the pipeline that writes the table is one of them."""
         return self._pipeline in pipelines
 
-    def is_same(self, other: Duty) -> bool:
+    def is_same(self, other: Job) -> bool:
         """Whether the other one does the same with the same updates."""
-        if not isinstance(other, TableDuty) or type(other) is not type(self):
+        if not isinstance(other, TableJob) or type(other) is not type(self):
             return False
         return (self.subject, self.request) == (other.subject, other.request)
 

@@ -1,4 +1,4 @@
-"""One duty: a batch job that a service runs beside its pipelines."""
+"""One job: a background job that a service runs beside its pipelines."""
 
 import time
 from abc import ABC, abstractmethod
@@ -9,18 +9,18 @@ from enum import StrEnum
 from typing import Any, ClassVar, Protocol
 
 from ingest.api import ConflictError, IngestError
-from ingest.service.duties.cancellation import Cancellation
+from ingest.service.jobs.cancellation import Cancellation
 from ingest.service.shared import Shared
 from ingest.spark.streaming.reading import Session
 
 MAX_WAIT_S = 60.0
 """Of the wait after a unit of work, which may have waited for a store for hours."""
 Report = Callable[["Progress"], None]
-"""Called by a duty with its progress."""
+"""Called by a job with its progress."""
 
 
-class DutyState(StrEnum):
-    """State of a duty; the last three are final."""
+class JobState(StrEnum):
+    """State of a job; the last three are final."""
 
     WAITING = "waiting"
     RUNNING = "running"
@@ -30,12 +30,12 @@ class DutyState(StrEnum):
 
     @property
     def is_active(self) -> bool:
-        """Whether the duty has not ended."""
-        return self in (DutyState.WAITING, DutyState.RUNNING)
+        """Whether the job has not ended."""
+        return self in (JobState.WAITING, JobState.RUNNING)
 
 
 class NoFreeSlotError(ConflictError):
-    """The duties would take all task slots, and leave none to the pipelines."""
+    """The jobs would take all task slots, and leave none to the pipelines."""
 
     code = "no_free_slot"
 
@@ -43,13 +43,13 @@ class NoFreeSlotError(ConflictError):
 @dataclass(frozen=True, slots=True)
 class Progress:
     """
-    How far a duty has come.
+    How far a job has come.
 
     Attributes:
         done: number of finished units of work, such as micro-batches.
         total: number of all units; 0 if it is not known yet.
         result: what is finished, as plain data.
-        blocked: why the duty retries the unit that runs; "" if it does not.
+        blocked: why the job retries the unit that runs; "" if it does not.
     """
 
     done: int = 0
@@ -65,7 +65,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """The error of a duty that has failed; see `ingest.api.IngestError`."""
+    """The error of a job that has failed; see `ingest.api.IngestError`."""
 
     code: str
     message: str
@@ -76,14 +76,14 @@ class Failure:
     def of(cls, error: BaseException, hide: Callable[[str], str]) -> "Failure":
         """An error as plain data, its secrets masked."""
         if not isinstance(error, IngestError):
-            return cls("duty_failed", hide(f"{type(error).__name__}: {error}"))
+            return cls("job_failed", hide(f"{type(error).__name__}: {error}"))
         return cls(error.code, hide(error.message), None if error.hint is None else hide(error.hint), error.exit_code)
 
 
 @dataclass(frozen=True, slots=True)
-class DutyStatus:
+class JobStatus:
     """
-    A duty at one moment.
+    A job at one moment.
 
     Attributes:
         id: unique among all services.
@@ -97,7 +97,7 @@ class DutyStatus:
     id: str
     kind: str
     subject: str
-    state: DutyState
+    state: JobState
     reason: str
     since_ms: int
     progress: Progress = Progress()
@@ -120,9 +120,9 @@ class DutyStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class DutyContext:
+class JobContext:
     """
-    What the duties of a service share with its pipelines.
+    What the jobs of a service share with its pipelines.
 
     Attributes:
         slots: number of task slots; None on a cluster, where it changes.
@@ -137,36 +137,36 @@ class DutyContext:
     @property
     def tasks(self) -> int:
         """
-        The maximum number of tasks of a duty that run at a time.
+        The maximum number of tasks of a job that run at a time.
 
         Raises:
             NoFreeSlotError: they would leave no task slot to the pipelines.
         """
-        tasks = self.shared.configuration.service.duties.tasks
+        tasks = self.shared.configuration.service.jobs.tasks
         if self.slots is not None and tasks >= self.slots:
             raise NoFreeSlotError(
-                f"a duty may run {tasks} tasks at a time, and Spark has {self.slots} slots: none is left to the "
+                f"a job may run {tasks} tasks at a time, and Spark has {self.slots} slots: none is left to the "
                 "pipelines",
-                hint="give Spark more slots, as in spark: {master: local[2]}, lower service: duties: tasks, or stop "
+                hint="give Spark more slots, as in spark: {master: local[2]}, lower service: jobs: tasks, or stop "
                 "the service and run the command again",
             )
         return tasks
 
 
 @dataclass(frozen=True, slots=True)
-class DutyRun:
+class JobRun:
     """
-    One run of a duty.
+    One run of a job.
 
     Attributes:
         context: of the service, at the start of the run.
-        tasks: each Spark job of the duty has at most this number of partitions, and one job runs at a time.
-        cancellation: requested when the duty must end; `Duty.run` then raises an error soon.
+        tasks: each of its Spark jobs has at most this number of partitions, and one job runs at a time.
+        cancellation: requested when the job must end; `Job.run` then raises an error soon.
         report: called with the progress.
         clock: monotonic seconds.
     """
 
-    context: DutyContext
+    context: JobContext
     tasks: int
     cancellation: Cancellation
     report: Report
@@ -175,10 +175,10 @@ class DutyRun:
     @contextmanager
     def unit_of_work(self) -> Iterator[None]:
         """
-        A block with one Spark job, or a few short ones. After it the duty waits as long as micro-batches of the
+        A block with one Spark job, or a few short ones. After it the job waits as long as micro-batches of the
         pipelines ran meanwhile, at most as long as the block took.
 
-        So pipelines that always have records have all slots for about half of the time, whatever the tasks of the duty
+        So pipelines that always have records have all slots for about half of the time, whatever the tasks of the job
         cost in CPU and disk.
         """
         started_s, busy_s = self.clock(), self.context.busy_s()
@@ -187,16 +187,16 @@ class DutyRun:
         self.cancellation.wait(max(0.0, min(worked_s, self.context.busy_s() - busy_s, MAX_WAIT_S)))
 
 
-class DutyResult(Protocol):
-    """The result of a duty."""
+class JobResult(Protocol):
+    """The result of a job."""
 
     def to_json(self) -> dict[str, Any]:
         """The same as plain data."""
 
 
-class DutyReporter:
+class JobReporter:
     """
-    Reports the result of a duty that runs units of work, as its progress.
+    Reports the result of a job that runs units of work, as its progress.
 
     Args:
         report: of the run.
@@ -206,7 +206,7 @@ class DutyReporter:
         self._report = report
         self._progress = Progress()
 
-    def advanced(self, result: DutyResult, done: int, total: int) -> None:
+    def advanced(self, result: JobResult, done: int, total: int) -> None:
         """Report the result so far, and the numbers of finished units and of all."""
         self._progress = Progress(done, total, result.to_json())
         self._report(self._progress)
@@ -217,23 +217,23 @@ class DutyReporter:
             self._progress = replace(self._progress, blocked=reason)
             self._report(self._progress)
 
-    def done(self, result: DutyResult) -> None:
+    def done(self, result: JobResult) -> None:
         """Report the complete result."""
         self.advanced(result, self._progress.total, self._progress.total)
 
 
-class Duty(ABC):
+class Job(ABC):
     """
-    A batch job that a service runs beside its pipelines, when no other duty runs.
+    A background job that a service runs beside its pipelines, when no other job runs.
 
-    Its Spark jobs run one at a time, each with at most `DutyRun.tasks` partitions, as from `DataFrame.coalesce`: Spark
-    runs one task for each partition, so this bounds the task slots that the duty takes. They run in blocks of
-    `DutyRun.unit_of_work`, each of which takes at most a minute.
+    Its Spark jobs run one at a time, each with at most `JobRun.tasks` partitions, as from `DataFrame.coalesce`: Spark
+    runs one task for each partition, so this bounds the task slots that the job takes. They run in blocks of
+    `JobRun.unit_of_work`, each of which takes at most a minute.
 
     Attributes:
-        kind: name of the kind of duty, in the status and in metrics.
+        kind: name of the kind of job, in the status and in metrics.
         subject: name of the pipeline or table that it works on; of a dump, its root.
-        needs_slots: whether it runs on Spark; else it runs also if there is no task slot for a duty.
+        needs_slots: whether it runs on Spark; else it runs also if there is no task slot for a job.
     """
 
     kind: ClassVar[str]
@@ -245,13 +245,13 @@ class Duty(ABC):
         """Whether it uses the configuration of one of these pipelines; it then does not run while that changes."""
 
     @abstractmethod
-    def is_same(self, other: "Duty") -> bool:
-        """Whether the other duty, if it waits or runs, makes this one unnecessary."""
+    def is_same(self, other: "Job") -> bool:
+        """Whether the other job, if it waits or runs, makes this one unnecessary."""
 
     @abstractmethod
     def check(self, shared: Shared) -> None:
         """
-        Refuse a duty that this service can never run; from memory, before it is added to the queue.
+        Refuse a job that this service can never run; from memory, before it is added to the queue.
 
         Raises:
             ConfigError: why not.
@@ -259,7 +259,7 @@ class Duty(ABC):
         """
 
     @abstractmethod
-    def run(self, run: DutyRun) -> None:
+    def run(self, run: JobRun) -> None:
         """
         Do the work; called again, in another run, if a reload has ended the first one.
 

@@ -1,4 +1,4 @@
-"""The units of work of a batch job: one after the other, until no range remains."""
+"""The units of work of a background job: one after the other, until no range remains."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol, TypeVar
 
 from ingest.api import ConflictError, IngestError
-from ingest.service.duties.cancellation import Cancellation
+from ingest.service.jobs.cancellation import Cancellation
 
 UNAVAILABLE_S = 600.0
 """How long a store or a root may be unavailable before the job fails: longer than HBase takes to move regions."""
@@ -66,7 +66,7 @@ def units_of_work(
     remaining, blocked_since_s = ranges, None
     while remaining:
         if cancellation.is_requested:
-            raise ConflictError(f"the {activity} was cancelled", code="duty_cancelled")
+            raise ConflictError(f"the {activity} was cancelled", code="job_cancelled")
         with unit_of_work():
             unit = run(remaining)
         yield unit

@@ -1,18 +1,18 @@
-"""A rollback as a duty of a service, which alone may write an embedded store."""
+"""A rollback as a job of a service, which alone may write an embedded store."""
 
 from contextlib import ExitStack
 
 from ingest.api import ConflictError
 from ingest.plan.assemble import plan_of
-from ingest.service.duties.duty import DutyRun, Progress
+from ingest.service.jobs.job import JobRun, Progress
 from ingest.service.rewriting.rollback import RollbackRequest, TableRollback
-from ingest.service.rewriting.table_duty import TableDuty
 from ingest.service.rewriting.table_group import table_group
+from ingest.service.rewriting.table_job import TableJob
 from sinks.rewriting.rolled_back import Interval
 from sinks.rewriting.store_calls import StoreCalls
 
 
-class RollbackDuty(TableDuty[RollbackRequest]):
+class RollbackJob(TableJob[RollbackRequest]):
     """
     Rolls a table back through the stores of the running service; see `TableRollback`.
 
@@ -24,7 +24,7 @@ class RollbackDuty(TableDuty[RollbackRequest]):
     kind = "rollback"
     needs_slots = False
 
-    def run(self, run: DutyRun) -> None:
+    def run(self, run: JobRun) -> None:
         """
         Roll the table back.
 
@@ -39,7 +39,7 @@ class RollbackDuty(TableDuty[RollbackRequest]):
 
         def check_running() -> None:
             if run.cancellation.is_requested:
-                raise ConflictError("the rollback was cancelled", code="duty_cancelled")
+                raise ConflictError("the rollback was cancelled", code="job_cancelled")
 
         with ExitStack() as opened:
             calls = {name: StoreCalls(store.held) for name, store in shared.stores.used_by(plan, opened).items()}

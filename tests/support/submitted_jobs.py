@@ -1,12 +1,12 @@
-"""A fake of the duties of a service, for tests of schedules."""
+"""A fake of the jobs of a service, for tests of schedules."""
 
 from types import SimpleNamespace
 from typing import Any
 
-from ingest.service.duties.duty import Duty
+from ingest.service.jobs.job import Job
 
 
-class SubmittedDuties(list[Duty]):
+class SubmittedJobs(list[Job]):
     """
     Keeps what is submitted.
 
@@ -27,8 +27,8 @@ class SubmittedDuties(list[Duty]):
         """Start the service, or change its configuration."""
         self.shared = SimpleNamespace(configuration=configuration)
 
-    def submit(self, duty: Duty) -> None:
-        """Keep a duty, or raise `error`."""
+    def submit(self, job: Job) -> None:
+        """Keep a job, or raise `error`."""
         if self.error is not None:
             raise self.error
-        self.append(duty)
+        self.append(job)

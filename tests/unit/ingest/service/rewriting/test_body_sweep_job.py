@@ -1,4 +1,4 @@
-"""A sweep as a duty of a service that has an embedded store open."""
+"""A sweep as a job of a service that has an embedded store open."""
 
 import json
 from collections.abc import Iterator
@@ -18,14 +18,14 @@ from ingest.config.model import Configuration
 from ingest.observe.health import Health
 from ingest.observe.metrics import Metrics
 from ingest.plan.assemble import plan_of
-from ingest.service.duties.cancellation import Cancellation
-from ingest.service.duties.duty import DutyContext, DutyRun, Progress
-from ingest.service.duties.scheduler import Duties
 from ingest.service.endpoint.access import token_file
 from ingest.service.endpoint.client import ServiceClient
 from ingest.service.endpoint.http import HttpEndpoint
-from ingest.service.rewriting import body_sweep_duty as body_sweep
-from ingest.service.rewriting.body_sweep_duty import BodySweepDuty
+from ingest.service.jobs.cancellation import Cancellation
+from ingest.service.jobs.job import JobContext, JobRun, Progress
+from ingest.service.jobs.scheduler import Jobs
+from ingest.service.rewriting import body_sweep_job as body_sweep
+from ingest.service.rewriting.body_sweep_job import BodySweepJob
 from ingest.service.stores import SharedStores
 from sinks.bodies.body_store import BodyStore
 from sinks.bodies.options import BodyOptions
@@ -73,16 +73,16 @@ def shared(configuration: Configuration) -> Iterator[SimpleNamespace]:
         )
 
 
-def run_of(shared: SimpleNamespace, reports: list[Progress] | None = None) -> DutyRun:
+def run_of(shared: SimpleNamespace, reports: list[Progress] | None = None) -> JobRun:
     report = (lambda _progress: None) if reports is None else reports.append
-    return DutyRun(DutyContext(shared, None, 1), 0, Cancellation(), report)
+    return JobRun(JobContext(shared, None, 1), 0, Cancellation(), report)
 
 
 @pytest.mark.parametrize("page", [1, 3, 7, 50])
 def test_service_sweeps_some_bodies_at_a_time(shared: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, page: int):
     monkeypatch.setattr(body_sweep, "PAGE_BODIES", page)
     reports: list[Progress] = []
-    BodySweepDuty("events").run(run_of(shared, reports))
+    BodySweepJob("events").run(run_of(shared, reports))
     result = reports[-1].result or {}
     assert (result["bodies"], result["purged"], result["referenced"]) == (BODIES, BODIES - 1, 1)
     assert (reports[-1].done, reports[-1].total) == (BODIES, BODIES)
@@ -103,7 +103,7 @@ def test_bodies_that_a_dump_may_name_stay(shared: SimpleNamespace, tmp_path: Pat
     shared.configuration = load(file, env={}, lookup=Catalog())
     make_dump(LocalRoot(tmp_path / "dumps"), {"events": [rows_of(b"r")]})  # before the bodies were stored
     reports: list[Progress] = []
-    BodySweepDuty("events").run(run_of(shared, reports))
+    BodySweepJob("events").run(run_of(shared, reports))
     result = reports[-1].result or {}
     assert (result["bodies"], result["purged"], result["named"]) == (BODIES, 0, BODIES - 1)
     assert 'ingest_bodies{state="named",table="events"} 6.0' in shared.metrics.render()[1].decode()
@@ -113,33 +113,33 @@ def test_cancelled_sweep_ends(shared: SimpleNamespace):
     run = run_of(shared)
     run.cancellation.request()
     with pytest.raises(ConflictError, match="was cancelled"):
-        BodySweepDuty("events").run(run)
+        BodySweepJob("events").run(run)
 
 
 def test_table_without_bodies_is_refused(shared: SimpleNamespace):
     with pytest.raises(ConfigError, match="no body store"):
-        BodySweepDuty("plain").check(shared)
+        BodySweepJob("plain").check(shared)
     with pytest.raises(NotFoundError):
-        BodySweepDuty("absent").check(shared)
+        BodySweepJob("absent").check(shared)
 
 
-def test_duty_is_that_of_its_table_and_pipelines(shared: SimpleNamespace):
-    duty = BodySweepDuty("events")
-    duty.check(shared)
-    assert (duty.uses(["p"]), duty.uses(["other"])) == (True, False)
-    assert (duty.is_same(BodySweepDuty("events")), duty.is_same(BodySweepDuty("plain"))) == (True, False)
+def test_job_is_that_of_its_table_and_pipelines(shared: SimpleNamespace):
+    job = BodySweepJob("events")
+    job.check(shared)
+    assert (job.uses(["p"]), job.uses(["other"])) == (True, False)
+    assert (job.is_same(BodySweepJob("events")), job.is_same(BodySweepJob("plain"))) == (True, False)
 
 
 def test_command_lets_the_service_sweep(
     configuration: Configuration, shared: SimpleNamespace, capfd: pytest.CaptureFixture[str]
 ):
-    duties = Duties(shared.metrics)
-    endpoint = HttpEndpoint("127.0.0.1:0", pages(Health(["p"]), duties=duties), None)
+    jobs = Jobs(shared.metrics)
+    endpoint = HttpEndpoint("127.0.0.1:0", pages(Health(["p"]), jobs=jobs), None)
     endpoint.start()
     try:
         with published(configuration.local_dir, endpoint.url):
             token_file(configuration.local_dir).write_text(TOKEN)
-            duties.start(DutyContext(shared, None, 1))
+            jobs.start(JobContext(shared, None, 1))
             assert main(["body", "put", configuration.path, "events", configuration.path]) == 4
             capfd.readouterr()
             assert main(["body", "sweep", configuration.path, "events", "--output", "json"]) == 0
@@ -152,5 +152,5 @@ def test_command_lets_the_service_sweep(
             with pytest.raises(ConfigError):
                 ServiceClient(configuration).work_on_table("plain", "sweep", {})
     finally:
-        duties.close()
+        jobs.close()
         endpoint.stop()

@@ -5,7 +5,7 @@ from typing import Generic, TypeVar
 
 from ingest.api import IngestError
 from ingest.observe.logs import logger
-from ingest.service.duties.periodic import Periodic
+from ingest.service.jobs.periodic import Periodic
 from ingest.service.shared import Shared
 
 JOIN_S = 1.0  # a store or a file system that does not answer must not delay the end of the service

@@ -2,7 +2,7 @@
 
 import threading
 
-from ingest.service.duties.periodic import Periodic
+from ingest.service.jobs.periodic import Periodic
 
 FOREVER_S = 60.0
 

@@ -1,10 +1,10 @@
-"""What a duty leaves to the pipelines."""
+"""What a job leaves to the pipelines."""
 
 from types import SimpleNamespace
 
 import pytest
 
-from ingest.service.duties.duty import MAX_WAIT_S, DutyContext, DutyReporter, DutyRun, Progress
+from ingest.service.jobs.job import MAX_WAIT_S, JobContext, JobReporter, JobRun, Progress
 from tests.support.waits import Waits
 
 
@@ -19,10 +19,10 @@ from tests.support.waits import Waits
         (4.0, -5.0, 0.0),  # a pipeline was removed
     ],
 )
-def test_duty_rests_as_long_as_pipelines_worked(worked_s: float, busy_s: float, rest_s: float):
+def test_job_rests_as_long_as_pipelines_worked(worked_s: float, busy_s: float, rest_s: float):
     now, busy, waits = [100.0], [50.0], Waits()
-    context = DutyContext(SimpleNamespace(), None, 2, lambda: busy[0])
-    run = DutyRun(context, 1, waits, lambda _progress: None, clock=lambda: now[0])
+    context = JobContext(SimpleNamespace(), None, 2, lambda: busy[0])
+    run = JobRun(context, 1, waits, lambda _progress: None, clock=lambda: now[0])
     with run.unit_of_work():
         now[0] += worked_s
         busy[0] += busy_s
@@ -31,7 +31,7 @@ def test_duty_rests_as_long_as_pipelines_worked(worked_s: float, busy_s: float, 
 
 def test_unit_of_work_that_fails_does_not_rest():
     waits = Waits()
-    run = DutyRun(DutyContext(SimpleNamespace(), None, 2), 1, waits, lambda _progress: None)
+    run = JobRun(JobContext(SimpleNamespace(), None, 2), 1, waits, lambda _progress: None)
     with pytest.raises(RuntimeError), run.unit_of_work():
         raise RuntimeError
     assert waits.seconds == []
@@ -53,7 +53,7 @@ class Result:
 
 def test_reporter_reports_a_reason_once():
     reported: list[Progress] = []
-    reporter, result = DutyReporter(reported.append), Result()
+    reporter, result = JobReporter(reported.append), Result()
     reporter.advanced(result, 0, 2)
     for reason in ("no answer", "no answer", "", ""):
         reporter.blocked(reason)

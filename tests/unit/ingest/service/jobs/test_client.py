@@ -1,18 +1,18 @@
-"""A command follows a duty that a service runs, here a replay."""
+"""A command follows a job that a service runs, here a replay."""
 
 from typing import Any
 
 import pytest
 
 from ingest.api import ConflictError, IngestError, NotFoundError
-from ingest.service.duties import client as module
-from ingest.service.duties.client import FollowedDuty
 from ingest.service.endpoint import patience
 from ingest.service.endpoint.client import NoAnswerError, NotRunningError
+from ingest.service.jobs import client as module
+from ingest.service.jobs.client import FollowedJob
 from ingest.service.replay.state import ReplayTotals
 
 
-def duty(state: str, read: int | None = None, **more: object) -> dict[str, Any]:
+def job(state: str, read: int | None = None, **more: object) -> dict[str, Any]:
     totals = ReplayTotals(batches=1, read=read or 0).to_json()
     about = {
         "id": "7",
@@ -28,21 +28,21 @@ def duty(state: str, read: int | None = None, **more: object) -> dict[str, Any]:
 
 
 class Client:
-    """A fake service that answers with these duties, one after the other; an exception is raised."""
+    """A fake service that answers with these jobs, one after the other; an exception is raised."""
 
     def __init__(self, *answers: dict[str, Any] | BaseException) -> None:
         self.answers = list(answers)
         self.cancelled: list[str] = []
 
-    def duty(self, duty_id: str) -> dict[str, Any]:
-        assert duty_id == "7"
+    def job(self, job_id: str) -> dict[str, Any]:
+        assert job_id == "7"
         answer = self.answers.pop(0)
         if isinstance(answer, BaseException):
             raise answer
         return answer
 
-    def cancel_duty(self, duty_id: str) -> None:
-        self.cancelled.append(duty_id)
+    def cancel_job(self, job_id: str) -> None:
+        self.cancelled.append(job_id)
 
 
 @pytest.fixture(autouse=True)
@@ -54,15 +54,15 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 def followed(client: Client) -> tuple[ReplayTotals, list[tuple[int, int, int]], list[tuple[str, str]]]:
     progress: list[tuple[int, int, int]] = []
     states: list[tuple[str, str]] = []
-    found = FollowedDuty(client, client.duty("7"), "run the same command again").follow(  # type: ignore[arg-type]
+    found = FollowedJob(client, client.job("7"), "run the same command again").follow(  # type: ignore[arg-type]
         lambda result, *units: progress.append((result["read"], *units)), lambda *state: states.append(state)
     )
     return ReplayTotals.from_json(found), progress, states
 
 
-def test_totals_are_those_of_the_duty():
+def test_totals_are_those_of_the_job():
     client = Client(
-        duty("waiting"), duty("running", 10), duty("running", 10, reason="away"), duty("running", 20), duty("done", 30)
+        job("waiting"), job("running", 10), job("running", 10, reason="away"), job("running", 20), job("done", 30)
     )
     totals, progress, states = followed(client)
     assert (totals.read, progress) == (30, [(10, 1, 3), (10, 1, 3), (20, 2, 3), (30, 3, 3)])
@@ -72,35 +72,35 @@ def test_totals_are_those_of_the_duty():
 def test_failure_has_its_code_hint_and_exit_code():
     failure = {"code": "locked", "message": "in use", "hint": "wait", "exit_code": 4}
     with pytest.raises(IngestError, match="in use") as caught:
-        followed(Client(duty("running", 10), duty("failed", 10, error=failure)))
+        followed(Client(job("running", 10), job("failed", 10, error=failure)))
     error = caught.value
     assert (error.code, error.hint, error.exit_code) == ("locked", "wait", 4)
 
 
 def test_cancelled_replay_is_an_error():
     with pytest.raises(ConflictError, match="not finished: cancelled while it ran") as caught:
-        followed(Client(duty("cancelled", 10, reason="cancelled while it ran")))
-    assert caught.value.code == "duty_cancelled"
+        followed(Client(job("cancelled", 10, reason="cancelled while it ran")))
+    assert caught.value.code == "job_cancelled"
 
 
 @pytest.mark.parametrize(
     ("error", "message"),
-    [(NotRunningError("refused"), "the service has ended"), (NotFoundError("no such duty"), "was restarted")],
+    [(NotRunningError("refused"), "the service has ended"), (NotFoundError("no such job"), "was restarted")],
 )
 def test_service_that_ends_leaves_a_replay_to_resume(error: IngestError, message: str):
     with pytest.raises(NotRunningError, match=message) as caught:
-        followed(Client(duty("running", 10), error))
+        followed(Client(job("running", 10), error))
     assert "run the same command again" in str(caught.value.hint)
 
 
 def test_service_that_is_suspended_leaves_a_replay_to_resume():
     with pytest.raises(NoAnswerError, match="did not answer") as caught:
-        followed(Client(duty("running", 10), NoAnswerError("did not answer")))
+        followed(Client(job("running", 10), NoAnswerError("did not answer")))
     assert "run the same command again" in str(caught.value.hint)
 
 
 def test_interrupted_command_cancels_the_replay():
-    client = Client(duty("running", 10), KeyboardInterrupt())
+    client = Client(job("running", 10), KeyboardInterrupt())
     with pytest.raises(KeyboardInterrupt) as caught:
         followed(client)
     assert client.cancelled == ["7"]
@@ -109,9 +109,9 @@ def test_interrupted_command_cancels_the_replay():
 
 
 def test_interrupted_command_says_that_it_has_not_cancelled_the_replay(monkeypatch):
-    def cancel(_client: Client, _duty_id: str) -> None:
+    def cancel(_client: Client, _job_id: str) -> None:
         raise NotRunningError("nothing answers")
 
-    monkeypatch.setattr(Client, "cancel_duty", cancel)
+    monkeypatch.setattr(Client, "cancel_job", cancel)
     with pytest.raises(KeyboardInterrupt, match="may go on with the replay, which was not cancelled: nothing answers"):
-        followed(Client(duty("running", 10), KeyboardInterrupt()))
+        followed(Client(job("running", 10), KeyboardInterrupt()))

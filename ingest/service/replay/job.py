@@ -1,9 +1,9 @@
-"""A replay as a duty of a service."""
+"""A replay as a job of a service."""
 
 from collections.abc import Collection
 
 from ingest.api import ConflictError, NotFoundError
-from ingest.service.duties.duty import Duty, DutyReporter, DutyRun
+from ingest.service.jobs.job import Job, JobReporter, JobRun
 from ingest.service.offsets import kafka_source_of
 from ingest.service.replay.host import RunningService
 from ingest.service.replay.range_replay import RangeReplay
@@ -11,7 +11,7 @@ from ingest.service.replay.request import ReplayRequest
 from ingest.service.shared import Shared
 
 
-class ReplayDuty(Duty):
+class ReplayJob(Job):
     """
     Replays a time range of a pipeline, through the stores of the running service; see `RangeReplay`.
 
@@ -31,14 +31,14 @@ class ReplayDuty(Duty):
         """Whether its pipeline is one of them."""
         return self.subject in pipelines
 
-    def is_same(self, other: Duty) -> bool:
+    def is_same(self, other: Job) -> bool:
         """
         Whether the other one replays the same records in the same way.
 
         This one may have started with an earlier version of the pipeline, or another rate: it would leave nothing to
         the other one, which would write the records once more.
         """
-        if not isinstance(other, ReplayDuty) or self.subject != other.subject:
+        if not isinstance(other, ReplayJob) or self.subject != other.subject:
             return False
         is_selected = self.request.selection() == other.request.selection()
         return is_selected and (self._is_checked or self.request.fingerprint == other.request.fingerprint)
@@ -62,7 +62,7 @@ class ReplayDuty(Duty):
                 hint=f"run 'ingest reload {shared.configuration.path}', then the command with that file",
             )
 
-    def run(self, run: DutyRun) -> None:
+    def run(self, run: JobRun) -> None:
         """
         Run the replay, or what an interrupted run has left of it.
 
@@ -79,7 +79,7 @@ class ReplayDuty(Duty):
         self._is_checked = True  # a later run resumes with the configuration of a reload, as a restarted command would
         host = RunningService(run)
         replayed = RangeReplay(shared.configuration, pipeline, shared.catalog, self.request, host)
-        reporter = DutyReporter(run.report)
+        reporter = JobReporter(run.report)
         totals = replayed.run(
             on_progress=lambda totals, planned: reporter.advanced(totals, totals.batches, planned),
             on_blocked=reporter.blocked,

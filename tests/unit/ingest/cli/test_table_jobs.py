@@ -1,4 +1,4 @@
-"""Compactions and rollbacks as duties of a service that has an embedded store open; commands that request them."""
+"""Compactions and rollbacks as jobs of a service that has an embedded store open; commands that request them."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -14,15 +14,15 @@ from ingest.config.model import Configuration
 from ingest.observe.health import Health
 from ingest.observe.metrics import Metrics
 from ingest.plan.assemble import plan_of
-from ingest.service.duties.cancellation import Cancellation
-from ingest.service.duties.duty import DutyContext, DutyRun, Progress
-from ingest.service.duties.scheduler import Duties
 from ingest.service.endpoint.access import token_file
 from ingest.service.endpoint.http import HttpEndpoint
-from ingest.service.rewriting.compaction_duty import CompactionDuty
+from ingest.service.jobs.cancellation import Cancellation
+from ingest.service.jobs.job import JobContext, JobRun, Progress
+from ingest.service.jobs.scheduler import Jobs
+from ingest.service.rewriting.compaction_job import CompactionJob
 from ingest.service.rewriting.compaction_request import CompactionRequest
 from ingest.service.rewriting.rollback import RollbackRequest, RowsOverlapError
-from ingest.service.rewriting.rollback_duty import RollbackDuty
+from ingest.service.rewriting.rollback_job import RollbackJob
 from ingest.service.stores import SharedStores
 from sinks.rewriting.rolled_back import Interval, rolled_back
 from sinks.rewriting.table_lease import LEASE
@@ -54,16 +54,16 @@ def shared(configuration: Configuration) -> Iterator[SimpleNamespace]:
         )
 
 
-def run_of(shared: SimpleNamespace, reports: list[Progress] | None = None) -> DutyRun:
+def run_of(shared: SimpleNamespace, reports: list[Progress] | None = None) -> JobRun:
     report = (lambda _progress: None) if reports is None else reports.append
-    return DutyRun(DutyContext(shared, None, 1), 0, Cancellation(), report)
+    return JobRun(JobContext(shared, None, 1), 0, Cancellation(), report)
 
 
 def test_service_compacts_its_own_store(shared: SimpleNamespace):
     with pytest.raises(ConflictError), opened():
         pass  # only the service may write it
     reports: list[Progress] = []
-    CompactionDuty("counters", NOW).run(run_of(shared, reports))
+    CompactionJob("counters", NOW).run(run_of(shared, reports))
     assert (reports[-1].done, reports[-1].total) == (1, 1)
     assert reports[-1].result["replaced"] == 12
     text = shared.metrics.render()[1].decode()
@@ -95,27 +95,27 @@ def test_pipelines_write_between_the_calls(shared: SimpleNamespace, monkeypatch:
     run = run_of(shared)
     with held.held():
         assert held._lock._is_owned()
-    CompactionDuty("counters", NOW).run(run)
+    CompactionJob("counters", NOW).run(run)
     assert removed == [True]
     assert not held._lock._is_owned()
 
 
-def test_cancelled_duties_end(shared: SimpleNamespace):
-    for duty in (
-        CompactionDuty("counters", NOW),
-        RollbackDuty("counters", RollbackRequest(first_ms=T, last_ms=T + HOUR)),
+def test_cancelled_jobs_end(shared: SimpleNamespace):
+    for job in (
+        CompactionJob("counters", NOW),
+        RollbackJob("counters", RollbackRequest(first_ms=T, last_ms=T + HOUR)),
     ):
         run = run_of(shared)
         run.cancellation.request()
         with pytest.raises(ConflictError, match="was cancelled"):
-            duty.run(run)
+            job.run(run)
         with shared.stores.in_use()["local"].held() as store:
             assert LEASE not in store.properties("counters")
 
 
 def test_service_rolls_its_own_store_back(shared: SimpleNamespace):
     reports: list[Progress] = []
-    RollbackDuty("counters", RollbackRequest(first_ms=T, last_ms=T + HOUR)).run(run_of(shared, reports))
+    RollbackJob("counters", RollbackRequest(first_ms=T, last_ms=T + HOUR)).run(run_of(shared, reports))
     assert reports[-1].result["deleted"] == 6
     with shared.stores.in_use()["local"].held() as store:
         assert rolled_back(store, "counters") == (Interval(T, T + HOUR),)
@@ -123,28 +123,28 @@ def test_service_rolls_its_own_store_back(shared: SimpleNamespace):
 
 
 def test_strict_rollback_of_a_service_deletes_nothing(shared: SimpleNamespace):
-    CompactionDuty("counters", NOW).run(run_of(shared))
+    CompactionJob("counters", NOW).run(run_of(shared))
     request = RollbackRequest(first_ms=T + 1, last_ms=T + HOUR, is_strict=True)
     with pytest.raises(RowsOverlapError) as refused:
-        RollbackDuty("counters", request).run(run_of(shared))
+        RollbackJob("counters", request).run(run_of(shared))
     assert refused.value.exit_code == 1
     with shared.stores.in_use()["local"].held() as store:
         assert len(list(store.scan("counters", Scan()))) == 6
 
 
 @contextmanager
-def serving(configuration: Configuration, shared: SimpleNamespace) -> Iterator[Duties]:
-    """The endpoint and the duties of a service."""
-    duties = Duties(shared.metrics)
-    endpoint = HttpEndpoint("127.0.0.1:0", pages(Health(["hits"]), duties=duties), None)
+def serving(configuration: Configuration, shared: SimpleNamespace) -> Iterator[Jobs]:
+    """The endpoint and the jobs of a service."""
+    jobs = Jobs(shared.metrics)
+    endpoint = HttpEndpoint("127.0.0.1:0", pages(Health(["hits"]), jobs=jobs), None)
     endpoint.start()
     try:
         with published(configuration.local_dir, endpoint.url):
             token_file(configuration.local_dir).write_text(TOKEN)
-            duties.start(DutyContext(shared, None, 1))
-            yield duties
+            jobs.start(JobContext(shared, None, 1))
+            yield jobs
     finally:
-        duties.close()
+        jobs.close()
         endpoint.stop()
 
 
@@ -163,13 +163,13 @@ def test_commands_let_the_service_work(ingest, configuration: Configuration, sha
         assert (refused.code, "declares no deferred updates" in refused.err) == (2, True)
 
 
-def test_failed_duty_ends_the_command(
+def test_failed_job_ends_the_command(
     ingest, configuration: Configuration, shared: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
 ):
     def away(*_arguments: object) -> None:
         raise StoreUnavailableError("the disk is full")
 
-    monkeypatch.setattr("ingest.service.duties.units_of_work.UNAVAILABLE_S", 0.0)
+    monkeypatch.setattr("ingest.service.jobs.units_of_work.UNAVAILABLE_S", 0.0)
     monkeypatch.setattr("sinks.writing.retry.time.sleep", lambda _seconds: None)
     with serving(configuration, shared):
         monkeypatch.setattr(RocksDBStore, "remove_rows", away)

@@ -1,4 +1,4 @@
-"""A dump as a duty of a service."""
+"""A dump as a job of a service."""
 
 from collections.abc import Collection
 from contextlib import AbstractContextManager, ExitStack
@@ -13,13 +13,13 @@ from ingest.service.dumps.dump import TableDump
 from ingest.service.dumps.host import sources_of
 from ingest.service.dumps.plan import tables_of
 from ingest.service.dumps.request import DumpRequest
-from ingest.service.duties.duty import Duty, DutyReporter, DutyRun
+from ingest.service.jobs.job import Job, JobReporter, JobRun
 from ingest.service.shared import Shared
 from ingest.spark.jobs.dump import SparkDump
 from ingest.spark.session import JobGroup
 
 
-class DumpDuty(Duty):
+class DumpJob(Job):
     """
     Dumps tables beside the pipelines of the running service; see `TableDump`.
 
@@ -40,15 +40,15 @@ class DumpDuty(Duty):
         """Never: it reads a view of a store, whatever its pipelines do; a reload cannot change the store meanwhile."""
         return False
 
-    def is_same(self, other: Duty) -> bool:
+    def is_same(self, other: Job) -> bool:
         """Whether the other one makes the same dump."""
-        return isinstance(other, DumpDuty) and other.request == self.request
+        return isinstance(other, DumpJob) and other.request == self.request
 
     def check(self, shared: Shared) -> None:
         """Refuse tables that could be in several stores."""
         tables_of(shared.configuration, self.request.tables)
 
-    def run(self, run: DutyRun) -> None:
+    def run(self, run: JobRun) -> None:
         """
         Make the dump.
 
@@ -57,7 +57,7 @@ class DumpDuty(Duty):
         """
         shared = run.context.shared
         tables = tables_of(shared.configuration, self.request.tables)
-        progress = DutyReporter(run.report)
+        progress = JobReporter(run.report)
         with ExitStack() as opened:
             group = opened.enter_context(JobGroup(run.context.session, f"dump to {self.request.root}"))
             opened.enter_context(run.cancellation.calls(group.cancel))

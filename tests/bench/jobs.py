@@ -44,13 +44,13 @@ def run(kafka: Kafka, folder: Path) -> Rates:
         before = _rate(service)
         request = {"start": moment(ticks.FIRST_MS), "end": moment(ticks.FIRST_MS + HOUR_MS)}
         _, text = service.post(f"/pipelines/{OLD}/replay", json.dumps(request).encode())
-        duty_id = json.loads(text)["id"]
-        service.wait_for(lambda: _duty(service, duty_id)["done"] >= 1, "a replayed batch", 120)
+        job_id = json.loads(text)["id"]
+        service.wait_for(lambda: _job(service, job_id)["done"] >= 1, "a replayed batch", 120)
         beside = _rate(service)
-        if _duty(service, duty_id)["state"] != "running":
+        if _job(service, job_id)["state"] != "running":
             raise RuntimeError("the replay was too short; choose more events")
-        service.post(f"/duties/{duty_id}/cancel")
-        service.wait_for(lambda: _duty(service, duty_id)["state"] == "cancelled", "cancelled")
+        service.post(f"/jobs/{job_id}/cancel")
+        service.wait_for(lambda: _job(service, job_id)["state"] == "cancelled", "cancelled")
         return Rates((before + _rate(service)) / 2, beside)
 
 
@@ -73,8 +73,8 @@ def _content(kafka: Kafka, folder: Path, topics: dict[str, str]) -> dict[str, An
     }
 
 
-def _duty(service: Service, duty_id: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(service.get(f"/duties/{duty_id}")[1])
+def _job(service: Service, job_id: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(service.get(f"/jobs/{job_id}")[1])
     return found
 
 

@@ -1,4 +1,4 @@
-"""Submits the duties that a configuration declares, each once a day at its time."""
+"""Submits the jobs that a configuration declares, each once a day at its time."""
 
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
@@ -6,41 +6,41 @@ from typing import NamedTuple
 from ingest.api import IngestError
 from ingest.config.model import Configuration
 from ingest.observe.logs import logger
-from ingest.service.duties.duty import Duty
-from ingest.service.duties.periodic import Periodic
-from ingest.service.duties.scheduler import Duties
+from ingest.service.jobs.job import Job
+from ingest.service.jobs.periodic import Periodic
+from ingest.service.jobs.scheduler import Jobs
 
 POLL_S = 1.0
 DAY_S = 86_400
 _log = logger(__name__)
 
 
-class DailyDuty(NamedTuple):
+class DailyJob(NamedTuple):
     """
-    A duty that a configuration declares for each day.
+    A job that a configuration declares for each day.
 
     Attributes:
         at_s: seconds from midnight, in UTC.
         tables: names of the tables that it works on.
-        duty: of the next run; no other one that is declared has its subject.
+        job: of the next run; no other one that is declared has its subject.
     """
 
     at_s: int
     tables: tuple[str, ...]
-    duty: Duty
+    job: Job
 
 
 class DailySchedule(Periodic):
     """
-    Submits each duty that the configuration declares once a day, at its time.
+    Submits each job that the configuration declares once a day, at its time.
 
-    A duty that was due while the service did not run is not made up for. A duty that still waits or runs is not
+    A job that was due while the service did not run is not made up for. A job that still waits or runs is not
     submitted a second time. It follows the configuration of the service through reloads. Runs in a thread, in a block.
 
     Args:
         name: of the thread.
-        duties: of the service, started.
-        declared: the duties that a configuration declares.
+        jobs: of the service, started.
+        declared: the jobs that a configuration declares.
         on_change: called with them and the present time, in seconds since the epoch: at first, and when a reload has
             changed times or tables.
         clock_ms: milliseconds since the epoch.
@@ -50,15 +50,15 @@ class DailySchedule(Periodic):
     def __init__(
         self,
         name: str,
-        duties: Duties,
-        declared: Callable[[Configuration], list[DailyDuty]],
-        on_change: Callable[[list[DailyDuty], float], None],
+        jobs: Jobs,
+        declared: Callable[[Configuration], list[DailyJob]],
+        on_change: Callable[[list[DailyJob], float], None],
         *,
         clock_ms: Callable[[], int],
         join_s: float | None = None,
     ) -> None:
         super().__init__(name, POLL_S, self.submit_due, join_s=join_s)
-        self._duties = duties
+        self._jobs = jobs
         self._declared = declared
         self._on_change = on_change
         self._clock_ms = clock_ms
@@ -66,23 +66,23 @@ class DailySchedule(Periodic):
         self._times: Mapping[str, _DailyTime] = {}
 
     def submit_due(self) -> None:
-        """Submit the duties that are due now; one that is refused is due again on the next day."""
-        shared = self._duties.shared
+        """Submit the jobs that are due now; one that is refused is due again on the next day."""
+        shared = self._jobs.shared
         if shared is None:
             return
         now_s, declared = self._clock_ms() / 1000, self._declared(shared.configuration)
-        known = {each.duty.subject: (each.at_s, each.tables) for each in declared}
+        known = {each.job.subject: (each.at_s, each.tables) for each in declared}
         if known != self._known:
             self._known = known
             self._times = {subject: self._time(subject, at_s, now_s) for subject, (at_s, _) in known.items()}
             self._on_change(declared, now_s)
         for each in declared:
-            if self._times[each.duty.subject].take_due(now_s):
+            if self._times[each.job.subject].take_due(now_s):
                 try:
-                    self._duties.submit(each.duty)
+                    self._jobs.submit(each.job)
                 except IngestError as error:
                     _log.warning(
-                        "a duty was not submitted", kind=each.duty.kind, subject=each.duty.subject, reason=str(error)
+                        "a job was not submitted", kind=each.job.kind, subject=each.job.subject, reason=str(error)
                     )
 
     def _time(self, subject: str, at_s: int, now_s: float) -> "_DailyTime":

@@ -47,8 +47,8 @@ def test_replay_by_a_running_service_restores_lost_rows_beside_new_ones(kafka: K
         service.wait_for_offsets(made.ends, "ticks", made.topic)
         assert totals["read"] == totals["stored"] >= 600
         expected = made.expected(service.checkpoint("ticks"), "t")
-        service.wait_for(lambda: service.metric("ingest_duties_ended_total", duty="replay", state="done") == 1, "ended")
-        ended = duty(service)
+        service.wait_for(lambda: service.metric("ingest_jobs_ended_total", job="replay", state="done") == 1, "ended")
+        ended = job(service)
         assert (ended["state"], ended["subject"], ended["done"]) == ("done", "ticks", ended["total"])
         assert ended["result"] == totals
         assert service.stop() == 0, service.last_lines()
@@ -71,15 +71,15 @@ def test_reload_of_its_pipeline_interrupts_a_replay_which_then_completes(kafka: 
         request = {"from": moment(ticks.FIRST_MS), "to": moment(ticks.FIRST_MS + HOUR_MS)}
         status, text = service.post(f"/pipelines/{OLD}/replay", json.dumps(request).encode())
         assert status == 202, text
-        service.wait_for(lambda: duty(service)["done"] >= 2, "replayed batches", 120)
+        service.wait_for(lambda: job(service)["done"] >= 2, "replayed batches", 120)
 
         content["pipelines"][OLD]["trigger"] = {"every": "1s"}
         service.write(content)
         reloaded = service.ingest("reload", "--output", "json")
         assert json.loads(reloaded.stdout)["changed"] == [OLD], reloaded.stderr
-        service.wait_for(lambda: duty(service)["state"] == "done", "done", 300)
-        assert duty(service)["result"]["stored"] == made.count
-        starts = sum(line["event"] == "duty started" for line in service.lines())
+        service.wait_for(lambda: job(service)["state"] == "done", "done", 300)
+        assert job(service)["result"]["stored"] == made.count
+        starts = sum(line["event"] == "job started" for line in service.lines())
         assert starts == 2, "the reload came too late to interrupt the replay"
         expected = made.expected(service.checkpoint(OLD), OLD)
         assert service.stop() == 0, service.last_lines()
@@ -103,15 +103,15 @@ def test_cancelled_replay_ends_after_its_tasks(kafka: Kafka, tmp_path: Path) -> 
         status, text = service.post(f"/pipelines/{OLD}/replay", json.dumps(request).encode())
         assert status == 202, text
         service.wait_for(lambda: held.exists() and held.read_text().endswith("\n"), "a task of the replay", 120)
-        assert service.post(f"/duties/{duty(service)['id']}/cancel")[0] == 202
-        service.wait_for(lambda: duty(service)["state"] == "cancelled", "cancelled")
+        assert service.post(f"/jobs/{job(service)['id']}/cancel")[0] == 202
+        service.wait_for(lambda: job(service)["state"] == "cancelled", "cancelled")
         assert worker_ended(int(held.read_text().split()[0]))
         assert service.stop() == 0, service.last_lines()
 
 
-def duty(service: Service) -> dict[str, Any]:
-    """The newest duty; there is at most one that has not ended."""
-    found: dict[str, Any] = json.loads(service.get("/duties")[1])["duties"][-1]
+def job(service: Service) -> dict[str, Any]:
+    """The newest job; there is at most one that has not ended."""
+    found: dict[str, Any] = json.loads(service.get("/jobs")[1])["jobs"][-1]
     return found
 
 
@@ -126,8 +126,8 @@ def stored(service: Service) -> float:
 
 
 @pytest.mark.slow
-def test_pipeline_runs_as_many_batches_as_a_duty_beside_it(kafka: Kafka, tmp_path: Path) -> None:
-    """All batches have 20,000 records; the rate is a part of the benchmark (`tests/bench/duties.py`)."""
+def test_pipeline_runs_as_many_batches_as_a_job_beside_it(kafka: Kafka, tmp_path: Path) -> None:
+    """All batches have 20,000 records; the rate is a part of the benchmark (`tests/bench/jobs.py`)."""
     live, old = Ticks.produced(kafka, EVENTS, partitions=4), Ticks.produced(kafka, 400_000, partitions=2)
     content = {
         "stores": {"embedded": ticks.rocksdb(tmp_path / "store")},
@@ -146,14 +146,14 @@ def test_pipeline_runs_as_many_batches_as_a_duty_beside_it(kafka: Kafka, tmp_pat
         request = {"from": moment(ticks.FIRST_MS), "to": moment(ticks.FIRST_MS + HOUR_MS)}
         status, text = service.post(f"/pipelines/{OLD}/replay", json.dumps(request).encode())
         assert status == 202, text
-        service.wait_for(lambda: duty(service)["done"] >= 1, "a replayed batch", 120)
-        replayed, before = duty(service)["done"], batches(service)
-        service.wait_for(lambda: duty(service)["done"] >= replayed + REPLAYED, "more replayed batches", 300)
-        replayed, written = duty(service)["done"] - replayed, batches(service) - before
-        assert stored(service) < EVENTS, "all events were read beside the duty; use more"
-        assert duty(service)["state"] == "running", "the duty was too short"
+        service.wait_for(lambda: job(service)["done"] >= 1, "a replayed batch", 120)
+        replayed, before = job(service)["done"], batches(service)
+        service.wait_for(lambda: job(service)["done"] >= replayed + REPLAYED, "more replayed batches", 300)
+        replayed, written = job(service)["done"] - replayed, batches(service) - before
+        assert stored(service) < EVENTS, "all events were read beside the job; use more"
+        assert job(service)["state"] == "running", "the job was too short"
 
-        # a stop does not wait for a duty, and leaves a replay that can be resumed
+        # a stop does not wait for a job, and leaves a replay that can be resumed
         assert service.stop() == 0, service.last_lines()
     assert [each.suffix for each in (service.folder / "data" / "state" / "replays" / OLD).iterdir()].count(".plan") == 1
     assert written >= replayed, (written, replayed)

@@ -1,1 +1,0 @@
-"""Batch jobs that a service runs beside its pipelines."""

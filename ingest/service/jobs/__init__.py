@@ -1,0 +1,1 @@
+"""Background jobs that a service runs beside its pipelines."""
