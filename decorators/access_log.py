@@ -115,9 +115,12 @@ class AccessLog(Decorator[AccessLogSettings]):
     Two fields cannot set the same attribute, as `%r` and `%m` would (both the method) or `$time_local` and
     `$time_iso8601` (both the time): write a star into one of them (`%*m`, `$*time_iso8601`) to skip that field.
 
+    A client may be a list, `10.0.0.1, 10.0.0.2`, as servers write it that log X-Forwarded-For in its place: a space
+    after a comma does not end it (nginx's `$proxy_add_x_forwarded_for`).
+
     Servers do not escape spaces in headers and user names, so quote such fields in the format. If only one of them is
-    outside quotes, its value may contain spaces. If several are, a value may contain a space only after a comma, as in
-    the list `10.0.0.1, 10.0.0.2` of X-Forwarded-For; any other line with spaces in these fields fails.
+    outside quotes, its value may contain spaces, but a user neither starts nor ends with a dash beside a space. If
+    several are, a value may contain a space only after a comma; any other line with spaces in these fields fails.
 
     Source: own design; the formats are those of Apache's mod_log_config and nginx's ngx_http_log_module, with the
     escapes of Apache's ap_escape_logitem and nginx's `escape=default`.
@@ -172,6 +175,17 @@ class AccessLog(Decorator[AccessLogSettings]):
                 "path": "/a",
                 "query": "b=1",
                 "http_x_request_id": "7f3c",
+            },
+        ),
+        Example(
+            "a list of addresses in the place of the client",
+            settings="{set_time: false}",
+            body='10.0.0.1, 10.0.0.2 - ann [10/Oct/2000:13:55:36 -0700] "-" 408 -',
+            after={
+                "client": "10.0.0.1, 10.0.0.2",
+                "user": "ann",
+                "time": "10/Oct/2000:13:55:36 -0700",
+                "status": "408",
             },
         ),
         Example("a line in another format", body="it works", error="bad_access_line"),

@@ -280,8 +280,10 @@ def _value(part: _LocatedField, between: str, *, of_free: int) -> str:
     if of_free > 1:
         word = _without(mark + stop + between + '"')
         return f"{word}(?:(?<=,) {word})*+" if " " in stop + between else word
-    if field.name == "user" or not stop:
-        return ".*?"  # servers do not escape blanks in user names
+    if field.name == "user":  # servers do not escape blanks in user names; a dash beside one is another field
+        return "-|(?!- ).*?(?<! -)"
+    if not stop:
+        return ".*?"
     word = _without(mark + stop + '"')
     return word if part.is_ended else f"{word}(?:{re.escape(stop)}{word})*?"
 
@@ -301,7 +303,9 @@ def _value_without_blanks(part: _LocatedField, between: str) -> str:
         return f"{word}*+(?:(?<=,) {word}++| : {word}++)*+"  # one value for each upstream server
     if stop == ":":  # addresses may contain colons
         return r"\S*?" if between in {"", " "} else rf"[^\s{re.escape(between)}]*?"
-    return _without(others)
+    word = _without(others)
+    # a client may be a list, as nginx writes $proxy_add_x_forwarded_for
+    return f"{word}(?:(?<=,) {word})*+" if field.name == "client" and stop == " " else word
 
 
 def _without(stops: str) -> str:

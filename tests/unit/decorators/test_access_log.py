@@ -191,6 +191,29 @@ def test_value_with_spaces_is_complete_or_fails(data):
     assert found is None or list(found.groups()) == truth
 
 
+@pytest.mark.parametrize(
+    ("form", "head", "expected"),
+    [
+        ("combined", b"1.1.1.1, 2.2.2.2 - - [", {"client": b"1.1.1.1, 2.2.2.2"}),
+        ("common", b"2001:db8::1, ::1, 10.0.0.1 - bob smith [",
+            {"client": b"2001:db8::1, ::1, 10.0.0.1", "user": b"bob smith"}),
+        ("vhost_common", b"v:80 unknown, 10.0.0.1:8080 - - [",
+            {"vhost": b"v", "port": b"80", "client": b"unknown, 10.0.0.1:8080"}),
+        ("vhost_combined", b"v:80 1.1.1.1,2.2.2.2 id u, v [",
+            {"vhost": b"v", "port": b"80", "client": b"1.1.1.1,2.2.2.2", "ident": b"id", "user": b"u, v"}),
+        ('$remote_addr - $remote_user [$time_local] "$request" $status',
+            b"-, 10.0.0.1 - a - b [", {"client": b"-, 10.0.0.1", "user": b"a - b"}),
+    ],
+)  # fmt: skip
+def test_client_may_be_a_list_of_addresses(form, head, expected):
+    tail = {"common": b'] "-" 200 5', "vhost_common": b'] "-" 200 5'}.get(form, b'] "-" 200 5 "-" "-"')
+    tail = b'] "-" 200' if form.startswith("$") else tail
+    event = read(f"{{formats: '{form}', set_time: false}}", head + TIME + tail)
+    for name in ("time", "status", "bytes"):
+        event.attributes.pop(name, None)
+    assert event.attributes == expected
+
+
 @pytest.mark.parametrize("form", ["", "combind", "%", "%Z", "%{x}", "%h%u", "%h %a", "%r %m", "$args $request", "%{}i"])
 def test_invalid_format_is_rejected(errors_of, form):
     assert errors_of(AccessLog, f"{{formats: [common, '{form}']}}") == [("bad_pattern", ("formats", 1))]
@@ -211,6 +234,8 @@ def test_event_time_stays_without_set_time():
         ("{}", HEAD + b'"-" 200 5\n' + HEAD + b'"-" 200 5', "bad_access_line"),
         ("{formats: common}", HEAD + b'"-" 200 5 "-" "-"', "bad_access_line"),
         ("{formats: '%{X-Forwarded-For}i %l %u %t'}", b"1.1.1.1 2.2.2.2 - - [" + TIME + b"]", "bad_access_line"),
+        ("{}", b"1.1.1.1 2.2.2.2 - - [" + TIME + b'] "-" 200 5', "bad_access_line"),
+        ("{}", b"1.1.1.1 2.2.2.2 - bob [" + TIME + b'] "-" 200 5', "bad_access_line"),
         ("{formats: '%h|%{User-Agent}i|%{Referer}i|%s'}", b"h|a|b|c|200", "bad_access_line"),
         ("{formats: '%h %l'}", b"a b c", "bad_access_line"),
         ("{}", b'h - - [30/Feb/2000:13:55:36 -0700] "-" 200 5', "bad_time"),
@@ -369,7 +394,7 @@ def test_random_lines(form, escaped):
     ("line", "expected"),
     [
         ('h - - [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.1" OK 5', 'at column 53, the format has "%>s" there'),
-        ("h - - 10/Oct/2000", 'at column 5, the format has " [" there'),
+        ("h - - 10/Oct/2000", 'at column 6, the format has " [" there'),
         ('h - - [t] "r" 200 5 more', "at column 20, the format ends there"),
     ],
 )

@@ -11,6 +11,7 @@ from decorators.csv import Csv
 from ingest.testing.events import event_of
 
 ABC = "{columns: [a, b, c]}"
+ESCAPED = '{columns: [a, b], escape: "\\\\"}'
 
 
 @pytest.mark.parametrize(
@@ -28,6 +29,13 @@ ABC = "{columns: [a, b, c]}"
         ("{columns: [a, b], separator: ';'}", b"1,1;2", {"a": b"1,1", "b": b"2"}),
         ('{columns: [a, b], separator: "\\t", quote: null}', b'"1\t2"', {"a": b'"1', "b": b'2"'}),
         ('{columns: [a, b], quote: "\'"}', b"'1,''1',\"2", {"a": b"1,'1", "b": b'"2'}),
+        (ESCAPED, rb'"1\"2","C:\Data\new"', {"a": b'1"2', "b": rb"C:\Data\new"}),
+        (ESCAPED, rb'"C:\\Data\\",""" \""', {"a": b"C:\\Data\\", "b": b'" "'}),
+        (ESCAPED, b"1\\,2,C:\\x\\", {"a": b"1,2", "b": b"C:\\x\\"}),
+        (ESCAPED, rb"\N,\\N", {"a": rb"\N", "b": rb"\N"}),
+        (ESCAPED, rb'a\"b,"c, \"d\""', {"a": b'a"b', "b": b'c, "d"'}),
+        ('{columns: [a, b], separator: "|", quote: null, escape: "^"}', b'1^|"|^^2', {"a": b'1|"', "b": b"^2"}),
+        ('{columns: [a, b], quote: "\'", escape: "/"}', b"'it/'s',2/3", {"a": b"it's", "b": b"2/3"}),
         ("{columns: [a, b], on_count: fit}", b"1,2,3", {"a": b"1", "b": b"2"}),
         ("{columns: [a, b], on_count: fit}", b"1", {"a": b"1"}),
     ],
