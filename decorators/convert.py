@@ -196,7 +196,8 @@ class Convert(Decorator[ConvertSettings]):
     Fixed-width numbers are those of HBase's `Bytes.toBytes`: big-endian, floats in IEEE 754. The words for true are
     true, t, yes, y, on and 1, those for false are false, f, no, n, off and 0, in any case. Numbers may also be
     hexadecimal (`0x1f`). A value that is out of range or not in its encoding is never changed silently: see
-    `on_invalid`.
+    `on_invalid`. So is a whole number that a float would round, such as 16777217 as `float32`; a number with a fraction
+    becomes the nearest float.
 
     `encode: auto` chooses the type by each value. A column that gets 1, 1.5 and `n/a` then contains an int64, a float64
     and text, and no reader can tell the two numbers apart: name the type of such a column. Text that JSON does not

@@ -40,6 +40,14 @@ class Tombstones(StrEnum):
     DELETE = "delete"
 
 
+class RepeatedHeaders(StrEnum):
+    """The value of an attribute whose name several headers of a record have."""
+
+    FIRST = "first"
+    JOIN = "join"
+    LAST = "last"
+
+
 @dataclass(frozen=True, slots=True)
 class Decoding:
     """
@@ -49,12 +57,16 @@ class Decoding:
         max_event_bytes: largest value of a record.
         has_unread: whether a record without a value stands for records that could not be read, if it has headers. Only
             for a source whose own records have none.
+        on_repeated_header: which value of repeated headers counts.
+        header_separator: between the values that `join` joins.
     """
 
     format: Format = Format.RAW
     max_event_bytes: int = DEFAULT_EVENT_BYTES
     tombstones: Tombstones = Tombstones.DROP
     has_unread: bool = False
+    on_repeated_header: RepeatedHeaders = RepeatedHeaders.LAST
+    header_separator: str = ","
 
 
 class SourceSettings(Model):

@@ -5,8 +5,10 @@ Encodings of values: numbers of a fixed width, and bytes as hexadecimal, base64 
 """
 
 import binascii
+import re
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Callable, Mapping
+from decimal import Decimal
 from types import MappingProxyType
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
@@ -16,6 +18,7 @@ from ingest.expressions.numbers import read_float, read_whole
 from ingest.formats.cell_types import NUMBERS, NotFiniteError
 from ingest.formats.numbers import float32, number_text
 
+_INTEGER = re.compile(rb"([+-]?[0-9]+)(?:\.0*)?")
 _FEW_DIGITS = 20  # as many as a 64-bit number has
 _PIECE_BYTES = 64 << 10  # Python makes a list of all escapes, which takes 184 times as much memory as the text
 _URL_LETTERS = bytes.maketrans(b"-_", b"+/")
@@ -45,8 +48,16 @@ def _whole_number(text: bytes) -> int:
     return number
 
 
-def _write_float(encoding: str) -> Change:
-    pack = NUMBERS[encoding].encode
+def _write_float(encoding: str, end_exact: int, shortest: Callable[[float], float] = float) -> Change:
+    """
+    Encode numbers, except integers that would be read back as other ones.
+
+    Args:
+        encoding: the name of the type.
+        end_exact: the type holds every integer below.
+        shortest: the number that is read back, see `ingest.formats.numbers`.
+    """
+    pack, unpack = NUMBERS[encoding].encode, NUMBERS[encoding].decode
     what = f"a number of {8 * len(pack(0))} bits"
 
     def write(text: bytes) -> bytes:
@@ -54,9 +65,14 @@ def _write_float(encoding: str) -> Change:
         if number is None:
             raise ExpressionError(f"{shown_start(text)} is not a number", code="not_a_number")
         try:
-            return pack(number)
+            value = pack(number)
         except ValueError as error:
             raise _too_large(text, what) from error
+        if not -end_exact < number < end_exact:
+            integer = _INTEGER.fullmatch(text)
+            if integer is not None and int(integer[1]) != Decimal(repr(shortest(unpack(value)))):
+                raise _too_large(text, f"{what} without rounding")
+        return value
 
     return write
 
@@ -134,8 +150,8 @@ WRITE: Mapping[str, Change] = MappingProxyType(
         "int16": _write_whole("int16"),
         "int32": _write_whole("int32"),
         "int64": _write_whole("int64"),
-        "float32": _write_float("float32"),
-        "float64": _write_float("float64"),
+        "float32": _write_float("float32", 2**24, float32),
+        "float64": _write_float("float64", 2**53),
         "hex": lambda value: value.hex().encode("ascii"),
         "base64": b64encode,
         "base64url": urlsafe_b64encode,

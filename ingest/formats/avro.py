@@ -22,7 +22,7 @@ from ingest.formats.numbers import float32
 _KEPT_LOGICAL = "decimal"  # its bytes are meaningless without the scale
 _OUR_DECIMAL = "attr2hbase-decimal"  # fastavro rounds a decimal to its precision, and has no limit to its digits
 _MAX_DIGITS = 4300  # of a decimal, whose conversion takes quadratic time: Python's limit for the text of an integer
-_END = "attr2hbase-end"  # in a decimal's schema: 10 ** digits
+_END = 10**_MAX_DIGITS
 _INNER = frozenset({"type", "items", "values"})
 _FLOAT = {"type": "float", "logicalType": "attr2hbase"}  # fastavro converts only values of logical types
 _OF_VALUES = (EOFError, ValueError, IndexError, ArithmeticError, MemoryError)
@@ -33,15 +33,15 @@ def _float(number: float, _written: object = None, _read: object = None) -> floa
     return float32(number)
 
 
-_EXACT = Context(prec=2 * _MAX_DIGITS, traps=[Inexact])  # a scale is at most the precision, as fastavro checks
+_EXACT = Context(prec=2 * _MAX_DIGITS, traps=[Inexact])
 
 
 def _decimal(data: bytes, written: Mapping[str, Any], _read: object = None) -> Decimal:
-    end = written[_END]
+    """The number in the bytes, whatever precision its schema declares: so does Java's Conversions.DecimalConversion."""
     unscaled = int.from_bytes(data, "big", signed=True)  # in linear time, unlike the conversion to a Decimal
-    if -end < unscaled < end:
+    if -_END < unscaled < _END:
         return Decimal(unscaled).scaleb(-written.get("scale", 0), _EXACT)
-    raise ValueError(f"a decimal has more than {min(written['precision'], _MAX_DIGITS)} digits")
+    raise ValueError(f"a decimal has more than {_MAX_DIGITS} digits")
 
 
 LOGICAL_READERS["float-attr2hbase"] = _float
@@ -55,7 +55,8 @@ class AvroSchema:
 
     Values are Python's: bytes for bytes and fixed, str for strings and enums (invalid UTF-8 as lone surrogates),
     Decimal for decimals, and for 32-bit floats the number with the fewest digits that rounds to the same float. All
-    other logical types are ignored. A decimal with more digits than its precision, or than 4,300, is not of the schema.
+    other logical types are ignored. A decimal has all its digits, also if they are more than its precision; one with
+    more than 4,300 is not of the schema.
 
     Attributes:
         fingerprint: CRC-64-AVRO of its canonical form, little-endian, as in single-object encoding.
@@ -154,7 +155,7 @@ def _with_our_decimals(schema: Any) -> Any:
             return part
         if not part.get("precision"):
             raise ValueError("it has a decimal without a precision")
-        return part | {"logicalType": _OUR_DECIMAL, _END: 10 ** min(part["precision"], _MAX_DIGITS)}
+        return part | {"logicalType": _OUR_DECIMAL}
 
     return json.loads(json.dumps(schema), object_hook=renamed)
 

@@ -6,6 +6,7 @@ from ingest.api.errors import DecodeError
 from ingest.api.event import Event, Priority
 from ingest.api.notation import name_from_bytes, shown_start
 
+CORE_NAMES = frozenset({"host", "priority", "nanos"})
 _PRIORITIES = {priority.value.encode(): priority for priority in Priority}
 _INT64 = range(-(2**63), 2**63)
 _MAX_INT64_CHARS = 20  # digits and sign; longer text is rejected without parsing

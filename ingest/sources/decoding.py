@@ -2,8 +2,9 @@
 Decodes records into events.
 
 The body is the record's value. Headers named `host`, `priority` and `nanos` set the event's core fields; all others
-become attributes. If a name repeats, the last value wins; a null value is empty. Without those headers the host is "",
-the priority INFO, and the nanos follow from the record's timestamp and position (`ingest.api.nanos_of`).
+become attributes. If a name repeats, the last value wins, or what `on_repeated_header` says; a null value is empty.
+Without those headers the host is "", the priority INFO, and the nanos follow from the record's timestamp and position
+(`ingest.api.nanos_of`).
 
 Formats:
 
@@ -18,7 +19,7 @@ Formats:
 Source: the envelopes are those of Flume's JSON and Avro events.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from functools import cache
 
@@ -30,12 +31,13 @@ from ingest.api import (
     Origin,
     Priority,
     Record,
+    RepeatedHeaders,
     Tombstones,
     WriteOnceEvent,
 )
-from ingest.api.notation import from_notation
+from ingest.api.notation import from_notation, name_to_bytes
 from ingest.api.source import DEFAULT_EVENT_BYTES
-from ingest.formats.headers import take_core_fields
+from ingest.formats.headers import CORE_NAMES, take_core_fields
 from ingest.formats.json_text import attributes_of, read_json, write_json
 from ingest.sources.unread import unread_error
 
@@ -62,7 +64,9 @@ class Decoder:
         max_event_bytes: maximum size of a record's value; key and headers together may have as much, and always
             1 MiB.
         tombstones: the action for a record without a value.
-        has_unread: see `ingest.api.source.Decoding`.
+        has_unread: see `ingest.api.source.Decoding`, as for the next two.
+        on_repeated_header: which value of repeated headers counts.
+        header_separator: between the values that `join` joins.
 
     Attributes:
         event_class: class of the events, which depends on `existing`.
@@ -76,6 +80,8 @@ class Decoder:
         max_event_bytes: int = 1 << 20,
         tombstones: str = Tombstones.DROP,
         has_unread: bool = False,
+        on_repeated_header: str = RepeatedHeaders.LAST,
+        header_separator: str = ",",
     ) -> None:
         self._format = Format(format)
         self._content: _Content | None = {Format.JSON: _from_envelope, Format.FLUME_AVRO: _from_avro}.get(self._format)
@@ -84,6 +90,18 @@ class Decoder:
         self._max_beside_bytes = max(max_event_bytes, DEFAULT_EVENT_BYTES)
         self._tombstones = Tombstones(tombstones)
         self._has_unread = has_unread
+        self._repeated = RepeatedHeaders(on_repeated_header)
+        self._separator = name_to_bytes(header_separator)
+
+    def _of_repeated(self, headers: Iterable[tuple[str, bytes | None]]) -> dict[str, bytes]:
+        """The first or the joined values of all headers but those of core fields."""
+        values: dict[str, list[bytes]] = {}
+        for header, content in headers:
+            if header not in CORE_NAMES:
+                values.setdefault(header, []).append(content or b"")
+        if self._repeated is RepeatedHeaders.FIRST:
+            return {name: several[0] for name, several in values.items()}
+        return {name: self._separator.join(several) for name, several in values.items()}
 
     def decode(self, record: Record) -> Event | str:
         """
@@ -125,6 +143,8 @@ class Decoder:
             for header, content in headers:
                 text = event.attributes[header] = content or b""
                 beside += len(header) + len(text)
+            if len(headers) > len(event.attributes) and self._repeated is not RepeatedHeaders.LAST:
+                event.attributes.update(self._of_repeated(headers))
         if beside > self._max_beside_bytes:
             raise DecodeError(
                 f"the key and the headers have {beside} bytes; the limit is {self._max_beside_bytes}",

@@ -17,7 +17,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from ingest.api import ByteSize, Decoding, Format, NotFoundError, SourceSettings, Tombstones, option
+from ingest.api import ByteSize, Decoding, Format, NotFoundError, RepeatedHeaders, SourceSettings, Tombstones, option
 from ingest.api.source import MAX_EVENT_BYTES
 from ingest.kafka.codecs import MAX_BATCH_BYTES
 from ingest.kafka.settings import KafkaConnection
@@ -166,6 +166,13 @@ class KafkaSourceSettings(KafkaConnection, SourceSettings):
         le=MAX_BATCH_BYTES,
     )
     format: Format = option("How a value holds an event: raw, json or flume_avro.", default="raw", strict=False)
+    on_repeated_header: RepeatedHeaders = option(
+        "If a record has several headers of one name, the attribute gets the `first` or `last` value, or all of them, "
+        "with `header_separator` between them (`join`). Of `host`, `priority` and `nanos` the last one counts.",
+        default="last",
+        strict=False,
+    )
+    header_separator: str = option("Separator between joined values of headers.", default=",", example="; ")
     tombstones: Tombstones = option(
         "Records without a value: drop, error, or delete the row their key names.", default="drop", strict=False
     )
@@ -208,7 +215,13 @@ class KafkaSourceSettings(KafkaConnection, SourceSettings):
     @property
     def decoding(self) -> Decoding:
         """The decoding options."""
-        return Decoding(self.format, self.max_event_bytes, self.tombstones)
+        return Decoding(
+            self.format,
+            self.max_event_bytes,
+            self.tombstones,
+            on_repeated_header=self.on_repeated_header,
+            header_separator=self.header_separator,
+        )
 
     @property
     def summary(self) -> str:

@@ -91,6 +91,20 @@ class TestRaw:
         event = Decoder().decode(record(headers=headers))
         assert (event.host, event.attributes) == ("b", {"x": b"2"})
 
+    @pytest.mark.parametrize(
+        ("options", "expected"),
+        [
+            ({"on_repeated_header": "first"}, b"1"),
+            ({"on_repeated_header": "last"}, b"3"),
+            ({"on_repeated_header": "join"}, b"1,,3"),
+            ({"on_repeated_header": "join", "header_separator": "; "}, b"1; ; 3"),
+        ],
+    )
+    def test_repeated_headers_follow_the_option(self, options, expected):
+        headers = [("x", b"1"), ("host", b"a"), ("y", b"9"), ("x", None), ("host", b"b"), ("x", b"3")]
+        event = Decoder(**options).decode(record(headers=headers))
+        assert (event.host, event.attributes) == ("b", {"x": expected, "y": b"9"})
+
     def test_null_header_is_empty(self):
         assert Decoder().decode(record(headers=[("x", None)])).attributes == {"x": b""}
 
