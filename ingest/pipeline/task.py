@@ -113,7 +113,7 @@ class Task:
         self._on_error = on_error
         self._time_limit = time_limit
         self._observer = observer
-        self._receipt = Receipt()
+        self._receipt: Receipt
         self._dead_letters = dead_letters
         self._spec: TaskSpec
         self._reported: set[tuple[str, str]] = set()
@@ -237,15 +237,14 @@ class Task:
         for outcome in outcomes:
             if self._observer is not None:
                 self._observer.settled(record, outcome)
-            if isinstance(outcome, Event):
-                counts.read += 1
-                failed += self._write(record, outcome)
-                continue
             match outcome:
+                case Event():
+                    counts.read += 1
+                    failed += self._write(record, outcome)
                 case Dropped():
                     counts.read += 1
                     counts.dropped[outcome.reason] += 1
-                    if self._buffered and self._buffered.pop(id(outcome.event), None) is not None:
+                    if self._buffered.pop(id(outcome.event), None) is not None:
                         settled_before += 1  # it was an outcome when it was buffered, here or for an earlier record
                 case StillBuffered(event):
                     buffered = self._buffered[id(event)] = buffered or _BufferedRecord(record)

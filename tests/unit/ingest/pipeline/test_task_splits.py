@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -9,10 +10,12 @@ from decorators.reservoir_sampler import ReservoirSampler
 from ingest.api import (
     Batch,
     Event,
+    IngestError,
     OnError,
     Record,
     RecordPlace,
     SinkResult,
+    StoreUnavailableError,
     TaskSink,
     TaskSpec,
     UnreadError,
@@ -35,15 +38,23 @@ RECORDS = [("/x", 0, 0), ("/x", 0, 9), ("/x", 0, 16), ("t", 0, 3), ("t", 0, 4)]
 
 
 class Calls(TaskSink):
-    """A task sink that notes its calls."""
+    """
+    A task sink that notes its calls; without `has_splits` splits matter to it only if they have ranks.
 
-    def __init__(self) -> None:
+    Args:
+        probed_by: what it can be probed with.
+        failure: of `flush`.
+    """
+
+    def __init__(self, *, has_splits: bool = False, probed_by: bytes = b"", failure: IngestError | None = None) -> None:
         self.calls: list[object] = []
+        self._has_splits = has_splits
+        self._probed_by = probed_by
+        self._failure = failure
 
     @property
     def has_splits(self) -> bool:
-        """Splits matter only if they have ranks."""
-        return False
+        return self._has_splits
 
     def begin(self, spec: TaskSpec, prepared: bytes, counts: WriteCounts) -> None:
         self.calls = []
@@ -60,24 +71,36 @@ class Calls(TaskSink):
         self.calls.append("end")
 
     def flush(self) -> SinkResult:
+        if self._failure is not None:
+            raise self._failure
         return SinkResult()
+
+    def probe(self) -> bytes:
+        return self._probed_by
 
     def close(self) -> None:
         self.calls.append("close")
 
 
-def task_of(sink: Calls, *decorators: BoundDecorator) -> Task:
-    return Task(
-        pipeline="p",
-        fingerprint="f",
-        decode=Decoder(has_unread=True).decode,
-        chain=Chain(decorators),
-        bindings=[SinkBinding("calls", sink.write, OnError.STOP)],
-        destinations={"calls": sink},
-        on_error=OnError.STOP,
-        dead_letters=DeadLetterBuffer(Masks()),
-        time_limit=TimeLimit([]),
-    )
+def task_of(sink: Calls, *decorators: BoundDecorator, **changed: Any) -> Task:
+    """A task that writes to a sink; `changed` are arguments of `Task`."""
+    arguments = {
+        "pipeline": "p",
+        "fingerprint": "f",
+        "decode": Decoder(has_unread=True).decode,
+        "chain": Chain(decorators),
+        "bindings": [SinkBinding("calls", sink.write, OnError.STOP)],
+        "destinations": {"calls": sink},
+        "on_error": OnError.STOP,
+        "dead_letters": DeadLetterBuffer(Masks()),
+        "time_limit": TimeLimit([]),
+    }
+    return Task(**(arguments | changed))
+
+
+def sampler_of(k: int) -> BoundDecorator:
+    """A decorator that keeps so many events of a split."""
+    return BoundDecorator(ReservoirSampler(ReservoirSampler.settings_class()(k=k)), "sampler")
 
 
 def records_at(places: Sequence[RecordPlace]) -> list[Record]:
@@ -112,6 +135,19 @@ def test_without_splits_there_is_no_split_start():
     assert sink.calls == [0, 9, 16, 3, 4, "end"]
 
 
+def test_destination_with_splits_has_one_for_each_partition():
+    sink = Calls(has_splits=True)
+    task_of(sink).run(records_at(RECORDS), spec_of(()))
+    assert sink.calls == [0, 9, 16, "end", 3, 4, "end"]
+
+
+def test_decorator_with_splits_has_one_for_each_partition():
+    """Two partitions: the sampler would keep one event of both if they were one split."""
+    sink = Calls()
+    task_of(sink, sampler_of(1)).run(records_at([("t", 0, 3), ("t", 1, 8)]), spec_of(()))
+    assert sink.calls == [3, "end", 8, "end"]
+
+
 def test_end_of_a_task_closes_its_destinations():
     sink = Calls()
     task_of(sink).close()
@@ -119,9 +155,8 @@ def test_end_of_a_task_closes_its_destinations():
 
 
 def test_buffered_events_are_written_before_their_split_ends():
-    sampler = ReservoirSampler(ReservoirSampler.settings_class()(k=9))
     sink = Calls()
-    task_of(sink, BoundDecorator(sampler, "sampler")).run(records_at(RECORDS), spec_of(TWO_RANGES))
+    task_of(sink, sampler_of(9)).run(records_at(RECORDS), spec_of(TWO_RANGES))
     assert sink.calls == ["start 0", 0, 9, "end", "start 1", 16, "end", "start 2", 3, 4, "end"]
 
 
@@ -130,6 +165,55 @@ def test_records_that_were_not_read_together_have_a_rank_each():
     places = [("t", 0, 3), ("t", 0, 9), ("t", 1, 0)]
     task_of(sink).run(records_at(places), replace(spec_of(tuple(places)), split_per_record=True))
     assert sink.calls == ["start 0", 3, "end", "start 1", 9, "end", "start 2", 0, "end"]
+
+
+def test_decorator_does_not_compare_records_that_were_not_read_together():
+    sink = Calls()
+    spec = replace(spec_of(()), split_per_record=True)
+    task_of(sink, sampler_of(1)).run(records_at([("t", 0, 3), ("t", 0, 9)]), spec)
+    assert sink.calls == [3, "end", 9, "end"]
+
+
+def test_records_that_no_decorator_compares_may_be_one_split():
+    """The end of a split costs a destination more than an event."""
+    sink = Calls()
+    task_of(sink).run(records_at([("t", 0, 3), ("t", 0, 9)]), replace(spec_of(()), split_per_record=True))
+    assert sink.calls == [3, 9, "end"]
+
+
+def test_task_writes_to_all_sinks_after_a_batch_with_selected_ones():
+    """A worker process uses it for a replay and for the batches after it."""
+    sink = Calls()
+    task = task_of(sink)
+    records = records_at([("t", 0, 3), ("t", 0, 4)])
+    task.run(records, replace(spec_of(()), sinks_by_record={("t", 0, 4): frozenset({"other"})}))
+    assert sink.calls == [3, "end"]
+    task.run(records, spec_of(()))
+    assert sink.calls == [3, 4, "end"]
+
+
+def test_record_that_cannot_be_decoded_fails_alone_in_a_task_with_ranks():
+    sink = Calls()
+    records = records_at([("t", 0, 3), ("t", 0, 4)])
+    records[0] = records[0]._replace(value=bytes(2_000_000))
+    receipt = task_of(sink, on_error=OnError.DROP).run(records, spec_of(TWO_RANGES))
+    assert (receipt.status, receipt.counts.failed, sink.calls) == (TaskStatus.DURABLE, 1, ["start 2", 4, "end"])
+
+
+def test_error_of_a_decoder_that_is_of_no_record_blocks_the_task():
+    def unavailable(record: Record) -> str:
+        raise StoreUnavailableError("no descriptor", code="disk_busy")
+
+    sink = Calls()
+    receipt = task_of(sink, decode=unavailable).run(records_at(RECORDS), spec_of(()))
+    assert (receipt.status, receipt.code, receipt.counts.read) == (TaskStatus.BLOCKED, "disk_busy", 0)
+
+
+def test_blocked_task_has_the_probe_of_the_first_destination_with_one():
+    away = StoreUnavailableError("away")
+    sinks = {"idle": Calls(failure=away), "blocked": Calls(probed_by=b"row"), "later": Calls(probed_by=b"rows")}
+    receipt = task_of(sinks["idle"], destinations=sinks).run(records_at(RECORDS), spec_of(()))
+    assert (receipt.status, receipt.probe) == (TaskStatus.BLOCKED, ("blocked", b"row"))
 
 
 def test_record_outside_of_all_splits_stops_the_task():
