@@ -1,6 +1,6 @@
 """Applies the files of `sinks.writing.staging` to their store, on the driver."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 from zlib import crc32
@@ -59,40 +59,46 @@ def apply_staged(store: Store[Any], files: Sequence[StagedFile]) -> None:
                     f'the number of buckets of table "{table}" changed after its rows were staged',
                     hint="repeat the write; a service repeats it when it is started again",
                 )
-    before_each = failpoint.sends()
-    pending: dict[str, _DecodedSection] = {}
-    size = 0
+    pending = _Pending(store)
     for one in files:
         for section in _sections(one):
-            table = section.table
             if isinstance(section, _File):
-                # keep the order of a table's rows
-                _apply(store, pending, before_each)
-                size = 0
-                before_each()
+                pending.send()  # keep the order of a table's rows
+                pending.before_each_send()
                 _ingest(store, section)
-                continue
-            if size + section.size_bytes > APPLY_BYTES:
-                _apply(store, pending, before_each)
-                size = 0
-            earlier = pending.get(table)
-            if earlier is not None and earlier.durability != section.durability:
-                # a call has one durability; keep the order of a table's rows
-                _apply(store, pending, before_each)
-                size, earlier = 0, None
-            if earlier is None:
-                pending[table] = section
             else:
-                earlier.mutations.extend(section.mutations)
-            size += section.size_bytes
-    _apply(store, pending, before_each)
+                pending.add(section)
+    pending.send()
 
 
-def _apply(store: Store[Any], pending: dict[str, _DecodedSection], before_each: Callable[[], None]) -> None:
-    for table, section in pending.items():
-        before_each()
-        store.apply(table, section.mutations)
-    pending.clear()
+class _Pending:
+    """Sections that are not sent yet; those of a table are one call."""
+
+    def __init__(self, store: Store[Any]) -> None:
+        self.before_each_send = failpoint.sends()
+        self._store = store
+        self._sections: dict[str, _DecodedSection] = {}
+        self._size = 0
+
+    def add(self, section: _DecodedSection) -> None:
+        """Add a section; send the earlier ones if they may not be sent together."""
+        if self._size + section.size_bytes > APPLY_BYTES:
+            self.send()
+        earlier = self._sections.setdefault(section.table, section)
+        if earlier.durability != section.durability:
+            self.send()  # a call has one durability; keep the order of a table's rows
+            self._sections[section.table] = section
+        elif earlier is not section:
+            earlier.mutations.extend(section.mutations)
+        self._size += section.size_bytes
+
+    def send(self) -> None:
+        """Send all sections."""
+        for table, section in self._sections.items():
+            self.before_each_send()
+            self._store.apply(table, section.mutations)
+        self._sections.clear()
+        self._size = 0
 
 
 def _ingest(store: Store[Any], file: _File) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from decorators.reservoir_sampler import ReservoirSampler
+from ingest import failpoint
 from ingest.api import (
     Batch,
     Event,
@@ -207,6 +208,23 @@ def test_error_of_a_decoder_that_is_of_no_record_blocks_the_task():
     sink = Calls()
     receipt = task_of(sink, decode=unavailable).run(records_at(RECORDS), spec_of(()))
     assert (receipt.status, receipt.code, receipt.counts.read) == (TaskStatus.BLOCKED, "disk_busy", 0)
+
+
+class Flushed(Calls):
+    """Notes `flush`, too."""
+
+    def flush(self) -> SinkResult:
+        self.calls.append("flush")
+        return super().flush()
+
+
+def test_failpoints_of_a_task_enclose_its_events(monkeypatch: pytest.MonkeyPatch):
+    """`after_last_send` is reached once the rows are durable."""
+    sink = Flushed()
+    points = ("after_poll", "mid_decorate", "after_last_send")
+    monkeypatch.setattr(failpoint, "_armed", {name: lambda name=name: sink.calls.append(name) for name in points})
+    task_of(sink).run(records_at([("t", 0, 3), ("t", 0, 4)]), spec_of(()))
+    assert sink.calls == ["after_poll", "mid_decorate", 3, "mid_decorate", 4, "end", "flush", "after_last_send"]
 
 
 def test_blocked_task_has_the_probe_of_the_first_destination_with_one():

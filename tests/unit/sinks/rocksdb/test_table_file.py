@@ -1,6 +1,7 @@
 """Table files: they have the puts of the task, and are ingested as a whole or not at all."""
 
 import resource
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -8,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ingest import failpoint
 from ingest.api import (
     Disposition,
     Durability,
@@ -107,6 +109,19 @@ def test_rows_before_a_file_are_applied_before_it(store, tmp_path, monkeypatch):
     file = staged(tmp_path / "in" / "task", [one], [Put(b"s", {b"f:a": b"x"}, 1), two])
     apply_staged(store, [file])
     assert [cell.value for row in store.scan("t", Scan()) for cell in row.cells] == [b"2", b"x"]
+
+
+def test_each_file_reaches_a_failpoint_before_it_is_ingested(store, tmp_path, monkeypatch):
+    reached: list[tuple[str, int]] = []
+
+    def note(name: str) -> None:
+        reached.append((name, len(list(store.scan("t", Scan())))))
+
+    points = ("before_send", "between_sends")
+    monkeypatch.setattr(failpoint, "_armed", {name: partial(note, name) for name in points})
+    puts = [Put(key, {b"f:a": b"v"}, 1) for key in (b"1", b"2")]
+    apply_staged(store, [staged(tmp_path / "in" / "task", *[[put] for put in puts])])
+    assert reached == [("before_send", 0), ("between_sends", 1)]
 
 
 def test_ingested_rows_survive_a_restart_without_the_file(store, tmp_path):

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ingest import failpoint
 from ingest.api import Delete, Durability, FamilySpec, IntegrityError, LifecycleError, Mutation, Put, Scan, TableSpec
 from sinks.memory import MemoryStore
 from sinks.writing.apply_staged import APPLY_BYTES, apply_staged
@@ -132,6 +133,26 @@ def test_wal_flag_keeps_the_order_of_a_table(tmp_path):
     store = Recording()
     apply_staged(store, [staged(tmp_path / "a", ("t", [first]), ("t", [second]), ("t", [first]))])
     assert store.calls == [("t", [first]), ("t", [second]), ("t", [first])]
+
+
+def test_calls_after_a_change_of_durability_are_filled_anew(tmp_path, monkeypatch):
+    """The rows before it were sent, so they take no part of the next call."""
+    one = Put(b"r", {b"f:q": b"v"}, 1)
+    skipping = Put(b"s", {b"f:q": b"v"}, 1, durability=Durability.SKIP)
+    files = [staged(tmp_path / str(number), ("t", [row])) for number, row in enumerate([one, skipping, skipping])]
+    monkeypatch.setattr("sinks.writing.apply_staged.APPLY_BYTES", 2 * (files[1].size_bytes - HEAD.size))
+    store = Recording()
+    apply_staged(store, files)
+    assert store.calls == [("t", [one]), ("t", [skipping, skipping])]
+
+
+def test_each_call_reaches_a_failpoint(tmp_path, monkeypatch):
+    reached: list[str] = []
+    points = ("before_send", "between_sends")
+    monkeypatch.setattr(failpoint, "_armed", {name: lambda name=name: reached.append(name) for name in points})
+    one = Put(b"r", {b"f:q": b""}, 1)
+    apply_staged(Recording(), [staged(tmp_path / "a", ("t", [one]), ("u", [one]), ("v", [one]))])
+    assert reached == ["before_send", "between_sends", "between_sends"]
 
 
 def test_value_larger_than_a_frame_is_applied(tmp_path):
