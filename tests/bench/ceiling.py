@@ -100,8 +100,7 @@ class DirectClient(Client):
         cluster.open()
         with closing(cluster):
             deadline_s = Attempts(TIMEOUT_S).deadline_s
-            region = RegionCache(cluster).of(TABLE, deadline_s).only
-            assert region is not None
+            (region,) = RegionCache(cluster).of(TABLE, deadline_s).all
             assert region.server is not None
             connection = cluster.connection(region.server, CLIENT_SERVICE, deadline_s)
             encoder = MultiEncoder()

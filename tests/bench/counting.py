@@ -232,8 +232,7 @@ def _read_modify_write_of_rows(plan: Plan, table: str, hbase: HBase) -> Iterator
     ):
         client.open()
         cluster.open()
-        region = RegionCache(cluster).of(table, Attempts(TIMEOUT_S).deadline_s).only
-        assert region is not None
+        (region,) = RegionCache(cluster).of(table, Attempts(TIMEOUT_S).deadline_s).all
 
         def count(records: Sequence[Record], time_ms: int) -> None:
             amounts, puts = Counter[bytes](), dict[bytes, Put]()

@@ -53,7 +53,7 @@ def region_name(start: bytes, _end: bytes) -> bytes:
 def meta_answer(
     request: Request,
     edges: Sequence[bytes],
-    servers: Sequence[Address],
+    servers: Sequence[Address | None],
     name: Callable[[bytes, bytes], bytes] = region_name,
 ) -> bytes:
     """
@@ -62,14 +62,14 @@ def meta_answer(
     Args:
         request: the scan.
         edges: row keys between which the regions are.
-        servers: of the regions.
+        servers: of the regions; None if a region is on none now.
         name: returns the name of the region between two row keys.
     """
     encoder = CellEncoder(1 << 20)
     cells = encoder.put(Put(b"t", {b"table:state": number(1, 0)}, 1))
     for (start, end), server in zip(itertools.pairwise(edges), servers, strict=True):
         info = b"PBUF" + number(1, 1) + data(3, start) + data(4, end)
-        columns = {b"info:regioninfo": info, b"info:server": str(server).encode()}
+        columns = {b"info:regioninfo": info, b"info:server": b"" if server is None else str(server).encode()}
         cells += encoder.put(Put(name(start, end), columns, 1))
     counts = number(1, 1) + number(1, 2) * len(servers)
     return request.answer(counts + number(2, 1) + flag(8, value=False), cells)

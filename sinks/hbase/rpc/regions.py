@@ -69,12 +69,6 @@ class Regions:
         self.all = sorted(found, key=lambda region: region[:3])  # a damaged answer may name a region twice
         self._starts = [region.start for region in self.all]
 
-    @property
-    def only(self) -> Region | None:
-        """The region with all row keys; None if the table has several."""
-        first = self.all[0] if self.all else None
-        return first if first is not None and not first.start and not first.end else None
-
     def of(self, row: bytes) -> Region | None:
         """The region with a row key; None while a split, merge or move hides it."""
         at = bisect_right(self._starts, row) - 1

@@ -141,7 +141,6 @@ class Writer:
             if isinstance(error, RemoteError) and error.kind is Kind.BUSY:
                 outcome.busy = error
             else:
-                outcome.has_moved = True
                 self._cluster.forget_meta()
             return outcome
         by_server: dict[Address, deque[Request]] = {}
@@ -180,8 +179,6 @@ class Writer:
         self, work: _Work, indexes: Sequence[int], outcome: Outcome, deadline_s: float
     ) -> list[tuple[Region, list[int]]]:
         regions = self._regions.of(work.table, deadline_s)
-        if (only := regions.only) is not None and only.server is not None:
-            return [(only, list(indexes))]
         found: dict[bytes, tuple[Region, list[int]]] = {}
         for index in indexes:
             region = regions.of(work.mutations[index].row)

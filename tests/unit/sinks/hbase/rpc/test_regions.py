@@ -36,7 +36,6 @@ def test_region_of_a_row_and_region_before_it(splits, row) -> None:
         assert not before.end or row <= before.end
     else:
         assert before.end == b""
-    assert (regions.only is None) is bool(splits)
 
 
 def test_region_that_a_split_or_move_hides() -> None:
@@ -46,7 +45,6 @@ def test_region_that_a_split_or_move_hides() -> None:
     assert regions.before(b"b") == region(b"", b"b")
     assert Regions([]).before(b"") is None
     assert Regions([region(b"", b"b"), region(b"b", b"d")]).before(b"") is None
-    assert Regions([region(b"", b"b")]).only is None
 
 
 class Meta:

@@ -305,6 +305,42 @@ def test_meta_table_that_has_moved_is_found(false: FalseCluster, monkeypatch: py
     assert (false.rows, false.registry_calls) == ([b"a"], 2)
 
 
+@pytest.mark.parametrize("is_hidden", [True, False], ids=["hidden", "on no server"])
+def test_row_of_a_region_that_moves_is_written_once_the_region_is_found(false: FalseCluster, is_hidden: bool) -> None:
+    """Meanwhile the rows of other regions are written, and each once."""
+    first, second = (server.address for server in false.servers)
+    answers = iter([([b"", b"m"], [first]) if is_hidden else ([b"", b"m", b""], [first, None])])
+    whole = ([b"", b"m", b""], [first, second])
+    false._meta = lambda request: meta_answer(request, *next(answers, whole))  # type: ignore[method-assign]
+    false.apply(put(b"x"), put(b"a"), put(b"y"))
+    assert (false.rows, false.lookups) == ([b"a", b"x", b"y"], 2)
+
+
+def test_region_that_stays_on_no_server_makes_its_table_unavailable(false: FalseCluster) -> None:
+    false._meta = lambda request: meta_answer(request, [b"", b""], [None])  # type: ignore[method-assign]
+    with pytest.raises(StoreUnavailableError, match='a region of table "t" is on no server now'):
+        false.apply(put(b"a"))
+    assert (false.calls, false.lookups > 1) == ([], True)
+
+
+def test_meta_table_whose_server_cannot_be_reached_is_looked_for_again(false: FalseCluster) -> None:
+    """It has moved to another server."""
+    gone = RpcServer(false._answer)
+    gone.close()
+    addresses = iter([gone.address])
+    registry = false._frame
+
+    def frame(request: Request) -> bytes:
+        if request.method == "GetMetaRegionLocations":
+            false.registry_calls += 1
+            return registry_answer(request, next(addresses, false.servers[0].address))
+        return registry(request)
+
+    false._frame = frame  # type: ignore[method-assign]
+    false.apply(put(b"a"))
+    assert (false.rows, false.registry_calls) == ([b"a"], 2)
+
+
 def test_wait_beyond_the_patience_is_an_error_at_once(false: FalseCluster) -> None:
     false.text = "number of write requests exceeded - wait 1mins, 0.00sec"
     false.fail_region = lambda _region: HBASE + "quotas.RpcThrottlingException"
