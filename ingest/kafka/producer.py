@@ -144,11 +144,7 @@ class KafkaProducer:
 
     def close(self) -> None:
         """Close the connection; records that were not flushed may be lost. A later `send` would connect again."""
-        client, self._client = self._client, None
-        self._take_pending()
-        if client is not None:
-            with translating("closing the producer"):
-                client.close(timeout=_CLOSE_S)
+        self._abandon(_CLOSE_S)
 
     def _wait(self, most_bytes: int) -> None:
         """Wait until at most this many bytes are not acknowledged; at last until none are."""
@@ -247,14 +243,11 @@ class KafkaProducer:
             )
         return self._client
 
-    def _abandon(self) -> list[SentRecord]:
-        """Close a connection that failed, and return the records whose fate is unknown."""
+    def _abandon(self, timeout_s: float = 0.0) -> list[SentRecord]:
+        """Close the connection once all records are sent, or after the timeout; return those whose fate is unknown."""
         client, self._client = self._client, None
         if client is not None:
-            give_up(client)
-        return self._take_pending()
-
-    def _take_pending(self) -> list[SentRecord]:
+            give_up(client, timeout_s)
         pending, self._pending, self._pending_bytes = self._pending, deque(), 0
         for record in pending:
             record.is_durable = _is_acknowledged(record)

@@ -115,6 +115,39 @@ def test_closed_producer_connects_again(start: Servers) -> None:
     assert server.connections == 2
 
 
+def test_close_ends_the_thread_of_the_connection(start: Servers) -> None:
+    before = senders()
+    _, producer = start()
+    sent = producer.send("t", b"k", b"v")
+    producer.close()
+    assert senders() <= before
+    assert sent.is_durable
+
+
+def test_close_does_not_wait_for_ever_for_records_that_were_not_flushed(
+    silent: tuple[KafkaServer, KafkaProducer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They may be lost, and the next flush is about later records alone."""
+    monkeypatch.setattr("ingest.kafka.producer._CLOSE_S", 0.1)
+    before = senders()
+    _, producer = silent
+    sent = producer.send("t", b"k", b"v")
+    producer.close()
+    assert reached(lambda: senders() <= before, 10)
+    assert not sent.is_durable
+    producer.flush()
+
+
+def test_record_above_the_window_is_the_only_one_on_its_way(start: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ingest.kafka.producer._WINDOW_BYTES", 500)
+    server, producer = start()
+    large = producer.send("t", b"1", bytes(1000))
+    small = producer.send("t", b"2", b"v")
+    assert (large.is_durable, small.is_durable) == (True, False)
+    producer.flush()
+    assert [keys(batch) for batch in server.batches] == [[b"1"], [b"2"]]
+
+
 def test_connection_that_ends_before_the_answer_is_no_failure(start: Servers) -> None:
     ended: list[Batch] = []
 
@@ -287,11 +320,13 @@ def test_topic_without_an_answer_loses_the_records_before_it(
 ) -> None:
     """The flush tells of those, once; it has nothing to tell if there are none."""
     monkeypatch.setattr("ingest.kafka.producer.ANSWER_MS", 200)
+    before = senders()
     _, producer = start()
     if earlier:
         producer.send("t", b"1", b"v")
     with pytest.raises(SourceUnavailableError, match='sending to topic "nowhere" failed'):
         producer.send("nowhere", b"2", b"v")
+    assert reached(lambda: senders() <= before, 10), "the next record connects again"
     if earlier:
         with pytest.raises(SourceUnavailableError, match="nowhere"):
             producer.flush()
