@@ -2,40 +2,28 @@
 
 import binascii
 from base64 import b64decode
-from collections.abc import Callable
 from enum import StrEnum
-from typing import Any, Self
+from typing import Self
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
-from google.protobuf.descriptor import Descriptor, FieldDescriptor
-from google.protobuf.message import DecodeError, Message
+from google.protobuf.message import DecodeError
 from pydantic import model_validator
 from pydantic_core import PydanticCustomError
 
+from decorators.protobuf.content import Contents, Defaults
 from ingest.api import DecorateError, Decorator, Event, Example, SmallFile, option
-from ingest.api.growth import max_grown
-from ingest.api.notation import name_from_bytes
 from ingest.formats.nested import Flattening, NestedSettings, written
 from ingest.formats.number_types import number_writer
-from ingest.formats.numbers import float32
 
-_DEFAULT_BYTES = 100  # of a name and a value in a dict, or in JSON
 _CONFLUENT_BYTES = 5  # a zero byte, and the schema ID
 _CONTINUATION = 0x80  # set in every byte of a varint but the last
 _MAX_VARINT_BYTES = 10
-_AS_TEXT = frozenset({"google.protobuf.Timestamp", "google.protobuf.Duration"})
-_WRAPPERS = frozenset(
-    f"google.protobuf.{kind}Value"
-    for kind in ("Bool", "Bytes", "Double", "Float", "Int32", "Int64", "String", "UInt32", "UInt64")
-)
 
 # message Access { int32 status = 1; User user = 2; repeated string tags = 3; }  message User { string name = 1; }
 _ACCESS = (
     "CmQKB2EucHJvdG8iOwoGQWNjZXNzEg4KBnN0YXR1cxgBIAEoBRITCgR1c2VyGAIgASgLMgUuVXNlchIMCgR0YWdzGAMgAygJIhQKBFVzZXISDAoE"
     "bmFtZRgBIAEoCWIGcHJvdG8z"
 )
-
-Convert = Callable[[Any], object]
 
 
 class Header(StrEnum):
@@ -103,14 +91,22 @@ class Protobuf(Decorator[ProtobufSettings]):
     Set an attribute for each field of a Protocol Buffers message; nested messages and maps get dotted names.
 
     Names are those of the .proto file. Text is UTF-8; bytes are unchanged; an enum is its name, or its number if that
-    is unknown; booleans are `true` and `false`. Timestamp and Duration are written as in JSON (`2003-10-11T22:14:15Z`,
-    `1.5s`); a wrapper such as StringValue is its value. In the JSON of an array, bytes that are not UTF-8 are
-    `{"b64": …}`, and maps are sorted by key. A float is written with the fewest digits that identify it; values that
-    are not finite are `nan`, `inf` or `-inf`, and null in an array. Unknown fields and extensions are ignored.
+    is unknown; booleans are `true` and `false`. In the JSON of an array, bytes that are not UTF-8 are `{"b64": …}`, and
+    maps are sorted by key. A float is written with the fewest digits that identify it; values that are not finite are
+    `nan`, `inf` or `-inf`, and null in an array. Unknown fields and extensions are ignored.
+
+    The types of `google.protobuf` are those of ProtoJSON: a Timestamp is `2003-10-11T22:14:15Z`, a Duration `1.5s`, a
+    FieldMask `a.bC,d`, a wrapper such as StringValue its value, a Struct an object, a ListValue an array, a Value one
+    of them. An Any is the message of its type, with the type as `@type`; `@type` and the bytes as `value` if the
+    descriptors have no such type.
+
+    An unknown enum number of proto2 comes after the known values of a repeated field; in any other field it counts if
+    there is no known value, since the parser does not tell their order.
 
     With `numbers: auto` integers are an int64, also that of an unknown enum value, and float and double a float64.
 
-    Source: own design; the encoding of Protocol Buffers, and the wire format of Confluent's serializers.
+    Source: own design; the encoding of Protocol Buffers, ProtoJSON as protobuf.dev describes it, and the wire format of
+    Confluent's serializers.
     """
 
     kind = "protobuf"
@@ -149,11 +145,12 @@ class Protobuf(Decorator[ProtobufSettings]):
     def __init__(self, settings: ProtobufSettings) -> None:
         super().__init__(settings)
         self._source = settings.source
-        descriptor = _pool(settings).FindMessageTypeByName(settings.message)
+        pool = _pool(settings)
+        descriptor = pool.FindMessageTypeByName(settings.message)
         self._parse = message_factory.GetMessageClass(descriptor).FromString
-        self._defaults = _Defaults()
+        self._defaults = Defaults()
         defaults = self._defaults if settings.on_absent is OnAbsent.DEFAULT else None
-        self._content = _Content(descriptor, {}, defaults)
+        self._content = Contents(pool, defaults).of_whole(descriptor)
         self._flattening = Flattening(settings, number_writer(settings.numbers, written))
 
     def decorate(self, event: Event) -> bool:
@@ -166,105 +163,10 @@ class Protobuf(Decorator[ProtobufSettings]):
             content = self._content(self._parse(value))
         except (DecodeError, ValueError) as error:
             raise DecorateError(f"the value is not a {self.settings.message}: {error}", code="bad_protobuf") from error
+        except RecursionError as error:
+            raise DecorateError("the message is nested too deep", code="too_deep") from error
         event.update(self._flattening.attributes(content))
         return True
-
-
-class _Defaults:
-    """Counts the defaults of absent fields: an empty message, of two bytes, has those of all its fields."""
-
-    def __init__(self) -> None:
-        self._left = 0
-
-    def start(self, size: int) -> None:
-        """Start with a value of so many bytes."""
-        self._left = max_grown(size) // _DEFAULT_BYTES
-
-    def add(self, count: int) -> None:
-        """
-        Count some more.
-
-        Raises:
-            DecorateError: these are too many.
-        """
-        self._left -= count
-        if self._left < 0:
-            raise DecorateError(
-                "the defaults of its absent fields take too much memory",
-                code="too_large",
-                hint="leave out `on_absent: default`",
-            )
-
-
-class _Content:
-    """
-    Converts messages of one type to dicts and lists.
-
-    Args:
-        known: the converters of all types so far, by name; recursive types need it.
-        counted: counts defaults; None if absent fields have none.
-    """
-
-    def __init__(self, descriptor: Descriptor, known: dict[str, "_Content"], counted: _Defaults | None) -> None:
-        known[descriptor.full_name] = self
-        self._known = known
-        self._counted = counted
-        self._fields = {field.number: (field.name, self._convert(field)) for field in descriptor.fields}
-        self._defaults: dict[str, object] = {}
-        for field in descriptor.fields:
-            if counted is not None and not field.has_presence and not _is_repeated(field):
-                convert = self._fields[field.number][1]
-                self._defaults[field.name] = convert(field.default_value) if convert else field.default_value
-
-    def __call__(self, message: Message) -> dict[str, object]:
-        if self._defaults and self._counted is not None:
-            self._counted.add(len(self._defaults))
-        content = dict(self._defaults)
-        fields = self._fields
-        for field, value in message.ListFields():
-            name, convert = fields.get(field.number, ("", None))
-            if name:
-                content[name] = value if convert is None else convert(value)
-        return content
-
-    def _convert(self, field: FieldDescriptor) -> Convert | None:
-        """The function that converts a value of the field; None if the value needs no conversion."""
-        entry = field.message_type
-        if entry is not None and entry.GetOptions().map_entry:
-            of_value = self._convert_one(entry.fields_by_name["value"]) or _same
-            return lambda value: {_key(key): of_value(each) for key, each in sorted(value.items())}
-        convert = self._convert_one(field)
-        if not _is_repeated(field):
-            return convert
-        return list if convert is None else lambda value: [convert(each) for each in value]
-
-    def _convert_one(self, field: FieldDescriptor) -> Convert | None:
-        if field.type == FieldDescriptor.TYPE_FLOAT:
-            return float32
-        if field.enum_type is not None:
-            names = {number: value.name for number, value in field.enum_type.values_by_number.items()}
-            return lambda number: names.get(number, number)
-        inner = field.message_type
-        if inner is None:
-            return None
-        if inner.full_name in _AS_TEXT:
-            return lambda message: message.ToJsonString()
-        if inner.full_name in _WRAPPERS:
-            of_value = self._convert_one(inner.fields_by_name["value"]) or _same
-            return lambda message: of_value(message.value)
-        return self._known.get(inner.full_name) or _Content(inner, self._known, self._counted)
-
-
-def _is_repeated(field: FieldDescriptor) -> bool:
-    return bool(field.default_value == [])  # the only way that works in all releases of protobuf
-
-
-def _same(value: object) -> object:
-    return value
-
-
-def _key(key: object) -> str:
-    return key if isinstance(key, str) else name_from_bytes(written(key))
 
 
 def _pool(settings: ProtobufSettings) -> descriptor_pool.DescriptorPool:
