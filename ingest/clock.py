@@ -2,6 +2,9 @@
 
 import time
 
+MAX_AHEAD_MS = 86_400_000
+"""More ahead of another clock is no drift: a wrong date, zone or unit."""
+
 
 def now_ms() -> int:
     """Milliseconds since the epoch, by the machine's clock."""

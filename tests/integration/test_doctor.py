@@ -82,7 +82,7 @@ def test_servers_of_a_file_are_examined(kafka: Kafka, hbase: HBase, tmp_path: Pa
     passed = {each["check"]: each["found"] for each in found["passed"] if each["check"] not in LOCAL}
     assert passed["source"] == "1 topic, 1 partition"
     assert (passed["kafka_version"], passed["tables"]) == ("Kafka 4.1", "1 table can be read")
-    assert {"names", "ports", "kafka", "listeners", "store", "topic_rights", "record_size"} < set(passed)
+    assert {"names", "ports", "kafka", "clock", "listeners", "store", "topic_rights", "record_size"} < set(passed)
     # before the first commit, and Thrift does not tell the version
     assert {each["check"] for each in found["skipped"]} == {"group", "retention", "hbase_version"}
     offsets = GroupOffsets(KafkaConnection.model_validate({"brokers": kafka.brokers}), group)

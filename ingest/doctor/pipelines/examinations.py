@@ -91,6 +91,7 @@ def _cluster(cluster: Cluster) -> Iterator[Examination]:
         last = "tls"
     yield _of("kafka", subject, partial(kafka.login, connection), needs=(last,))
     yield _of("kafka_version", subject, partial(kafka.versions, connection, subject=subject), needs=("kafka",))
+    yield _of("clock", subject, partial(kafka.clock, connection, subject=subject), needs=("kafka",))
     yield _of("listeners", subject, partial(kafka.listeners, connection, subject=subject), needs=("kafka",))
 
 

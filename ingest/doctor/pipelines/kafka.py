@@ -1,4 +1,4 @@
-"""Checks of what a pipeline reads from Kafka: rights, retention, the size of records, versions."""
+"""Checks of what a pipeline reads from Kafka: rights, retention, the size of records, versions, the clock."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -7,10 +7,12 @@ from dataclasses import replace
 
 from ingest.amounts import counted, size
 from ingest.api import SourceError, SourceUnavailableError, TopicPartition
+from ingest.clock import MAX_AHEAD_MS, now_ms
 from ingest.doctor.examination import Finding, Found, Severity, Skipped
 from ingest.doctor.pipelines import network
 from ingest.doctor.pipelines.guide import docs_of
 from ingest.doctor.versions import dotted, rated
+from ingest.formats.times import moment
 from ingest.kafka.admin import KafkaAdmin
 from ingest.kafka.offsets import GroupOffsets
 from ingest.kafka.retention import HALF, NEARLY, Backlog, backlogs
@@ -23,6 +25,7 @@ DECOMPRESSED_OVERHEAD_BYTES = 64 << 10
 """Key, headers and lengths of a record beside its value."""
 _MAX_DECOMPRESSED = "max.decompressed.message.bytes"
 _WHY_DECOMPRESSED = "a record that is small in the log and larger than its memory ends Spark's JVM once"
+_MAX_APART_MS = 60_000  # NTP keeps clocks within a second
 BATCH_OVERHEAD_BYTES = 68
 """Part of max.message.bytes, which limits a batch: 61 for a batch, and at least 7 for its only record."""
 
@@ -43,6 +46,37 @@ def login(connection: KafkaConnection) -> Found:
     """Whether the cluster accepts the user."""
     with KafkaAdmin(connection) as admin:
         return Found(f"cluster {admin.cluster_id()}")
+
+
+def clock(connection: KafkaConnection, *, subject: str) -> Found | Skipped:
+    """Whether the clock of this machine agrees with that of the cluster."""
+    with KafkaAdmin(connection) as admin:
+        cluster_ms = admin.clock_ms()
+    return rated_clock(now_ms(), cluster_ms, subject=subject)
+
+
+def rated_clock(here_ms: int, cluster_ms: int | None, *, subject: str) -> Found | Skipped:
+    """The clock of this machine, compared with that of the cluster; None if the cluster does not report it."""
+    if cluster_ms is None:
+        return Skipped("the cluster does not report its clock")
+    ahead_ms = here_ms - cluster_ms
+    if abs(ahead_ms) <= _MAX_APART_MS:
+        return Found(f"within {_MAX_APART_MS // 1000} s of this machine's")
+    is_refused = ahead_ms > MAX_AHEAD_MS
+    finding = Finding(
+        "clock",
+        Severity.ERROR if is_refused else Severity.WARNING,
+        f"the clock of this machine, {moment(here_ms)}, is {abs(ahead_ms) / 1000:,.0f} s "
+        f"{'ahead of' if ahead_ms > 0 else 'behind'} that of the cluster, {moment(cluster_ms)}",
+        subject,
+        {"ahead_s": ahead_ms / 1000},
+        hint="correct the clock that is wrong, for example with NTP",
+        why="a start is refused, since the times of micro-batches never go back"
+        if is_refused
+        else "micro-batches get their times from the clock of this machine, and these never go back",
+        docs=docs_of("clock"),
+    )
+    return Found(findings=(finding,))
 
 
 def listeners(connection: KafkaConnection, *, subject: str) -> Found:

@@ -8,14 +8,12 @@ pipeline keep times in the future, which hide whatever other programs write unti
 from collections.abc import Callable
 
 from ingest.api import ConflictError
-from ingest.clock import now_ms
+from ingest.clock import MAX_AHEAD_MS, now_ms
 from ingest.formats.times import moment
 from ingest.kafka.admin import KafkaAdmin
 from ingest.kafka.settings import KafkaConnection
 from ingest.observe.logs import logger
 
-MAX_AHEAD_MS = 86_400_000
-"""More is no drift: a wrong date, zone or unit."""
 CHECK_S = 600.0
 """Between checks while a pipeline runs."""
 _log = logger(__name__)

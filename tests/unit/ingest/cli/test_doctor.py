@@ -14,6 +14,7 @@ import pytest
 
 from ingest import cli
 from ingest.api import FamilySpec, Put, TableSpec
+from ingest.clock import now_ms
 from ingest.doctor.pipelines import guide
 from ingest.kafka import admin, offsets
 from ingest.kafka.settings import KafkaConnection
@@ -53,6 +54,7 @@ class Cluster:
     }
     advertised: ClassVar[tuple[str, int]] = ("", 0)
     earliest: ClassVar[int] = 0
+    behind_ms: ClassVar[int] = 0
     young: ClassVar[int] = 10
 
     def __init__(self, connection: KafkaConnection) -> None:
@@ -68,6 +70,10 @@ class Cluster:
     def get_broker_version_data(self, broker: int) -> Any:
         assert broker == 1
         return SimpleNamespace(broker_version=self.version)
+
+    def describe_metadata_quorum(self) -> dict[str, Any]:
+        leader = {"replica_id": 1, "last_caught_up_timestamp": now_ms() - self.behind_ms}
+        return {"topics": [{"partitions": [{"leader_id": 1, "current_voters": [leader]}]}]}
 
     def describe_features(self) -> dict[str, Any]:
         return self.features
@@ -146,12 +152,13 @@ def test_everything_behind_a_file_is_checked_in_order(examined):
     assert passed["retention", "source"] == "20 unread records"
     assert passed["record_size", "source"] == "records of at most 1.00 MiB"
     order = [each["check"] for each in result.json["passed"]]
-    assert order[-13:] == [
+    assert order[-14:] == [
         "disk",
         "names",
         "ports",
         "kafka",
         "kafka_version",
+        "clock",
         "listeners",
         "store",
         "source",
@@ -224,6 +231,11 @@ def test_settings_that_may_not_be_read_are_skipped(examined):
 
 def test_old_cluster_is_a_warning(examined):
     assert of_kafka(examined(version=(2, 7)))["kafka_version"][0] == "warning"
+
+
+def test_cluster_whose_clock_is_behind_is_a_warning(examined):
+    severity, message = of_kafka(examined(behind_ms=3_600_000))["clock"]
+    assert (severity, "3,600 s ahead of that of the cluster" in message) == ("warning", True)
 
 
 def test_features_show_the_version_exactly_and_that_of_the_cluster(examined):

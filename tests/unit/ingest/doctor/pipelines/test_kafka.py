@@ -2,8 +2,14 @@
 
 import pytest
 
-from ingest.doctor.examination import Skipped
-from ingest.doctor.pipelines.kafka import rated_decompressed_sizes, rated_retention, rated_rights, rated_sizes
+from ingest.doctor.examination import Found, Skipped
+from ingest.doctor.pipelines.kafka import (
+    rated_clock,
+    rated_decompressed_sizes,
+    rated_retention,
+    rated_rights,
+    rated_sizes,
+)
 from ingest.kafka.retention import Backlog
 from ingest.kafka.stored import TopicSettings
 
@@ -87,6 +93,32 @@ class TestDecompressedSize:
         (finding,) = rated_decompressed_sizes({"t": None, "u": None}, MIB, subject="p").findings
         assert (finding.severity.value, finding.property) == ("info", "max.decompressed.message.bytes")
         assert "brokers 4.2.2 and 4.4 know this setting" in finding.hint
+
+
+class TestClock:
+    NOW_MS = 1_700_000_000_000
+
+    @pytest.mark.parametrize("ahead_ms", [-60_000, 0, 60_000])
+    def test_clocks_that_agree(self, ahead_ms):
+        assert rated_clock(self.NOW_MS + ahead_ms, self.NOW_MS, subject="k") == Found("within 60 s of this machine's")
+
+    @pytest.mark.parametrize(
+        ("ahead_ms", "severity", "difference"),
+        [
+            (-90_000_000, "warning", "2023-11-13T21:13:20.000Z, is 90,000 s behind that of the cluster, 2023-11-14T22"),
+            (60_001, "warning", "is 60 s ahead of that of the cluster"),
+            (86_400_000, "warning", "is 86,400 s ahead of that of the cluster"),
+            (86_400_001, "error", "is 86,400 s ahead of that of the cluster"),
+        ],
+    )
+    def test_difference_is_named(self, ahead_ms, severity, difference):
+        (finding,) = rated_clock(self.NOW_MS + ahead_ms, self.NOW_MS, subject="k").findings
+        assert (finding.severity.value, finding.numbers) == (severity, {"ahead_s": ahead_ms / 1000})
+        assert difference in finding.message
+        assert ("a start is refused" in finding.why) is (severity == "error")
+
+    def test_cluster_that_does_not_report_its_clock_is_skipped(self):
+        assert rated_clock(self.NOW_MS, None, subject="k") == Skipped("the cluster does not report its clock")
 
 
 class TestRecordSize:

@@ -6,8 +6,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from ingest.api import ConflictError
+from ingest.clock import MAX_AHEAD_MS
 from ingest.kafka.admin import KafkaAdmin
-from ingest.service.kafka.clock import CHECK_S, MAX_AHEAD_MS, ClockWatch, refuse_early_clock
+from ingest.service.kafka.clock import CHECK_S, ClockWatch, refuse_early_clock
 
 
 class Cluster:
