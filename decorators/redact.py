@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import Decorator, Event, Example, option
+from ingest.api.growth import check_grown
 from ingest.api.notation import name_to_bytes
 from ingest.decorating.in_place import ALL, InPlace, InPlaceSettings
 from ingest.decorating.names import BoundedMemo
@@ -148,6 +149,8 @@ class Redact(Decorator[RedactSettings]):
     quotes, unless the replacement itself is valid JSON, such as `0`. An object or array that is the value of a key such
     as `token` stays; its members are examined one by one.
 
+    Replacements of more than 64 MiB in a text, or four times the text, fail the event with `too_large`.
+
     A dead letter contains the original record, so data that must not be stored at all must not enter the topic. To
     replace whole values with pseudonyms, use `hmac`.
 
@@ -226,9 +229,10 @@ class Redact(Decorator[RedactSettings]):
             Known.IPV6: self._ipv6,
             Known.TOKEN: self._token,
         }
-        changes: list[Change] = [self._pattern_change(pattern) for pattern in settings.patterns]
+        self._made = self._size = 0  # bytes that replaced others in a text, and of the text
+        changes: list[Change] = [self._limited(self._pattern_change(pattern)) for pattern in settings.patterns]
         # tokens first: other replacements may break the text around them
-        finds = [change for name, change in reversed(known.items()) if name in settings.find]
+        finds = [self._limited(change) for name, change in reversed(known.items()) if name in settings.find]
         changes += [leaving_json(_in_sequence(finds), settings.replacement)] if finds else []
         named = settings.attributes if Known.TOKEN in settings.find else None
         self._named = () if named is None or ALL in named else tuple(named)
@@ -246,18 +250,32 @@ class Redact(Decorator[RedactSettings]):
     def _redact_named(self, attributes: dict[str, bytes]) -> None:
         """Redact the values of attributes whose names are keys of tokens."""
         found: dict[str, bytes] = {}
+        self._made = self._size = 0
         for name in self._named or attributes:
             key = self._keys[name]
             value = attributes.get(name)
+            self._size += len(value or b"")
             if key is _Key.WHOLE and value:
                 found[name] = self._replaced(value)
             elif key is _Key.HEADER and value:
                 found[name] = self._token(_HEADER + value)[len(_HEADER) :]
         attributes.update(found)
 
+    def _limited(self, change: Change) -> Change:
+        """A change of a text that raises DecorateError if the result is too large."""
+
+        def limited(text: bytes) -> bytes:
+            self._made, self._size = 0, len(text)
+            return change(text)
+
+        return limited
+
     def _replaced(self, found: bytes) -> bytes:
         keep = self._keep
-        return self._replacement + found[-keep:] if 0 < keep < len(found) else self._replacement
+        new = self._replacement + found[-keep:] if 0 < keep < len(found) else self._replacement
+        self._made += len(new)
+        check_grown(self._made, self._size)
+        return new
 
     def _whole(self, match: Match) -> bytes:
         return self._replaced(match[0])

@@ -4,6 +4,7 @@ from hashlib import blake2b
 from typing import ClassVar
 
 from ingest.api import Buffered, Event, Example, FanOut, Origin, Settings, option
+from ingest.api.growth import MAX_GROWN_BYTES, held_by
 from ingest.api.notation import name_to_bytes
 from ingest.decorating.java_random import draw, state_at
 
@@ -28,10 +29,12 @@ class ReservoirSampler(FanOut[ReservoirSamplerSettings]):
     Keep at most `k` events of each split and drop the others; every event has the same probability to stay.
 
     A split is the records of one partition in one micro-batch, so the number of events per micro-batch is limited. The
-    events are buffered and emitted at the end of the split, in their original order. The random choice depends on the
-    origin of the first event of the split: a micro-batch that runs again keeps the same events. With other limits of
-    micro-batches it keeps others. A replayed dead letter stays if at most `k` records of its partition are replayed
-    together. For a fraction of the events, use `prob_sampler`; for the first events of each value, `first_n`.
+    events are buffered and emitted at the end of the split, in their original order. They take at most 64 MiB of
+    memory, or are one event: of a split with larger events fewer stay, and small ones rather than large ones. The
+    random choice depends on the origin of the first event of the split: a micro-batch that runs again keeps the same
+    events. With other limits of micro-batches it keeps others. A replayed dead letter stays if at most `k` records of
+    its partition are replayed together. For a fraction of the events, use `prob_sampler`; for the first events of each
+    value, `first_n`.
 
     Events that do not meet `when` bypass the buffer and are written first, so an older value may win. To prevent this,
     let `when` depend only on parts of the row key, or give cells the event's time.
@@ -63,7 +66,9 @@ class ReservoirSampler(FanOut[ReservoirSamplerSettings]):
 
     def split_start(self) -> None:
         """Empty the buffer."""
-        self._buffer: list[tuple[int, Event]] = []
+        self._buffer: list[tuple[int, Event, int]] = []  # number in the split, event, bytes that it holds
+        self._slots = self._k
+        self._held = 0
         self._seen = 0
         self._state = 0
 
@@ -71,22 +76,30 @@ class ReservoirSampler(FanOut[ReservoirSamplerSettings]):
         """Buffer the event, replacing another one if the buffer is full, or drop it."""
         seen = self._seen
         self._seen = seen + 1
-        if seen < self._k:
+        size = held_by(event)
+        if seen < self._slots:
             if seen == 0:
                 self._state = state_at(_seed(event.origin))
-            self._buffer.append((seen, event))
-            return Buffered()
+            if seen == 0 or self._held + size <= MAX_GROWN_BYTES:
+                self._buffer.append((seen, event, size))
+                self._held += size
+                return Buffered()
+            self._slots = seen  # the sample is as large as it can be
         self._state, drawn = draw(self._state)
         slot = int(drawn * (seen + 1))
-        if slot >= self._k:
+        if slot >= self._slots:
             return []
-        _, replaced = self._buffer[slot]
-        self._buffer[slot] = (seen, event)
+        _, replaced, replaced_size = self._buffer[slot]
+        held = self._held - replaced_size + size
+        if held > MAX_GROWN_BYTES and self._slots > 1:
+            return []
+        self._buffer[slot] = (seen, event, size)
+        self._held = held
         return Buffered(instead_of=replaced)
 
     def split_end(self) -> list[Event]:
         """Emit the buffered events in their original order."""
-        return [event for _, event in sorted(self._buffer, key=lambda item: item[0])]
+        return [event for _, event, _ in sorted(self._buffer, key=lambda item: item[0])]
 
 
 def _seed(origin: Origin) -> int:

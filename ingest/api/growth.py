@@ -1,7 +1,10 @@
 """How large a value, and all events of a record, may become: the one limit of everything that makes bytes of bytes."""
 
 from ingest.api.errors import DecorateError
+from ingest.api.event import Event
 
+EVENT_BYTES, ENTRY_BYTES, OBJECT_BYTES = 500, 40, 40
+"""Memory in CPython 3.11, besides the bytes themselves: of an event; of an attribute; of a name or a value."""
 MAX_GROWN_BYTES = 64 << 20
 _MAX_GROWTH = 4
 
@@ -9,6 +12,13 @@ _MAX_GROWTH = 4
 def max_grown(size: int) -> int:
     """Bytes that may be made of `size` bytes: 64 MiB, or four times as many if that is more."""
     return max(MAX_GROWN_BYTES, _MAX_GROWTH * size)
+
+
+def held_by(event: Event) -> int:
+    """Bytes of memory that an event takes, if it shares nothing with others."""
+    attributes = event.attributes
+    in_attributes = len("".join(attributes)) + len(b"".join(attributes.values()))
+    return EVENT_BYTES + (ENTRY_BYTES + 2 * OBJECT_BYTES) * len(attributes) + len(event.body) + in_attributes
 
 
 def check_grown(made: int, size: int) -> None:

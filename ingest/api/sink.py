@@ -22,6 +22,7 @@ from ingest.api.bodies import BodyCounts
 from ingest.api.component import ComponentBase
 from ingest.api.event import Event, RecordPlace
 from ingest.api.settings import SinkSettings
+from ingest.api.source import DEFAULT_EVENT_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,6 +329,8 @@ class SinkContext:
         is_replay: whether dead letters or a time range are replayed; the service may run at the same time.
         check_owner: for the committer's work between micro-batches; before each call of the committer the service
             checks it. It raises an IngestError once another driver has taken the pipeline, and while that is unknown.
+        max_event_bytes: of the source. The events that a fan-out makes of a record share what they hold in memory, and
+            may write it thousands of times: a writer that stores bodies or large attributes limits it by record.
     """
 
     pipeline: str
@@ -335,6 +338,7 @@ class SinkContext:
     state_dir: Path
     is_replay: bool = False
     check_owner: Callable[[], None] = field(default=lambda: None, compare=False)
+    max_event_bytes: int = DEFAULT_EVENT_BYTES
 
     @property
     def staging_name(self) -> str:

@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from decimal import Context, Decimal, Inexact
 from functools import cache
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import fastavro
 from fastavro._read_py import schemaless_reader as read_in_python
@@ -23,6 +23,7 @@ _KEPT_LOGICAL = "decimal"  # its bytes are meaningless without the scale
 _OUR_DECIMAL = "attr2hbase-decimal"  # fastavro rounds a decimal to its precision, and has no limit to its digits
 _MAX_DIGITS = 4300  # of a decimal, whose conversion takes quadratic time: Python's limit for the text of an integer
 _END = 10**_MAX_DIGITS
+_MAX_EMPTY_FIELDS = 16  # of what may be repeated: a record of one byte takes 200 bytes of memory, with these 480
 _INNER = frozenset({"type", "items", "values"})
 _FLOAT = {"type": "float", "logicalType": "attr2hbase"}  # fastavro converts only values of logical types
 _OF_VALUES = (EOFError, ValueError, IndexError, ArithmeticError, MemoryError)
@@ -168,37 +169,61 @@ class _TypeCheck:
         recursive: whether a record may contain itself.
 
     Raises:
-        ValueError: an array has items of zero bytes, so a few bytes could encode an array of any length.
+        ValueError: a few bytes could encode very much: an array has items of zero bytes, so it may have any length; or
+            what may be repeated, in an array, a map or itself, has many fields of zero bytes.
     """
 
     def __init__(self, schema: Any) -> None:
-        self.recursive = False
-        self._named: dict[str, bool | None] = {}  # whether a named type has bytes; None while its fields are checked
-        self._has_bytes(schema)
+        self._named: dict[str, _Least | None] = {}  # None while the fields are checked
+        self._recursive: set[str] = set()
+        self._least(schema)
+        self.recursive = bool(self._recursive)
 
-    def _has_bytes(self, schema: Any) -> bool:
+    def _least(self, schema: Any) -> "_Least":
         if isinstance(schema, str):
-            has_bytes = self._named.get(schema, schema != "null")
-            self.recursive = self.recursive or has_bytes is None
-            return has_bytes is not False
+            found = self._named.get(schema, _Least(has_bytes=schema != "null"))
+            if found is None:
+                self._recursive.add(schema)
+            return found or _Least()
         if isinstance(schema, list):
-            for branch in schema:
-                self._has_bytes(branch)
-            return True
+            return _Least(empty_fields=max((self._least(branch).empty_fields for branch in schema), default=0))
         match schema["type"]:
             case "record" | "error":
                 self._named[schema["name"]] = None
-                of_fields = [self._has_bytes(field["type"]) for field in schema["fields"]]
-                self._named[schema["name"]] = has_bytes = any(of_fields)
+                fields = [self._least(field["type"]) for field in schema["fields"]]
+                least = _Least(
+                    has_bytes=any(field.has_bytes for field in fields),
+                    empty_fields=sum(field.empty_fields + (not field.has_bytes) for field in fields),
+                )
+                self._named[schema["name"]] = least
+                if schema["name"] in self._recursive:
+                    _refuse_many_empty(least)
             case "fixed" | "enum":
-                self._named[schema["name"]] = has_bytes = schema.get("size") != 0
+                self._named[schema["name"]] = least = _Least(has_bytes=schema.get("size") != 0)
             case "map":
-                self._has_bytes(schema["values"])
-                has_bytes = True
+                _refuse_many_empty(self._least(schema["values"]))
+                least = _Least()
             case "array":
-                has_bytes = True
-                if not self._has_bytes(schema["items"]):
+                items = self._least(schema["items"])
+                if not items.has_bytes:
                     raise ValueError("it has an array with items of zero bytes")
+                _refuse_many_empty(items)
+                least = _Least()
             case inner:
-                has_bytes = self._has_bytes(inner)
-        return has_bytes
+                least = self._least(inner)
+        return least
+
+
+class _Least(NamedTuple):
+    """The least that a value of a type takes: whether it has bytes, and how many of its fields may have none."""
+
+    has_bytes: bool = True
+    empty_fields: int = 0
+
+
+def _refuse_many_empty(repeated: _Least) -> None:
+    if repeated.empty_fields > _MAX_EMPTY_FIELDS:
+        raise ValueError(
+            f"it has an array, a map or a recursive record with {repeated.empty_fields} fields of zero bytes, such as "
+            f"of the type null; {_MAX_EMPTY_FIELDS} are allowed"
+        )

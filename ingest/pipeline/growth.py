@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 
 from ingest.api import DecorateError, Event
+from ingest.api.growth import ENTRY_BYTES, EVENT_BYTES, OBJECT_BYTES
 
 LARGE_EVENT_BYTES = 64 << 10
 """The size from which an event is measured."""
 _LARGE_RECORD_BYTES = 1 << 20  # of all events of fan-outs; from then on they are measured
 _FEW_EVENTS = 16  # as many of an event that is not large are not measured: 1 MiB
-_EVENT_BYTES, _ENTRY_BYTES, _OBJECT_BYTES = 500, 40, 40  # of CPython 3.11: an event; an attribute; a name or a value
 _STEP_ENTRIES = 50_000  # attributes of the events that a fan-out makes before they are counted: 2 MB
 
 
@@ -65,12 +65,12 @@ class Growth:
         """
         self._start()
         shared = self._shared
-        own = _EVENT_BYTES + _ENTRY_BYTES * len(event.attributes)
+        own = EVENT_BYTES + ENTRY_BYTES * len(event.attributes)
         for name, value in event.attributes.items():
             if id(value) not in shared:
-                own += _OBJECT_BYTES + len(value)
+                own += OBJECT_BYTES + len(value)
             if id(name) not in shared:
-                own += _OBJECT_BYTES + len(name)
+                own += OBJECT_BYTES + len(name)
         if id(event.body) not in shared:
             own += len(event.body)
         before = self._own.get(id(event), 0)
@@ -148,4 +148,4 @@ class Growth:
 
 def _held_by(event: object) -> int:
     """Bytes of an event whose names and values are those of others; 0 for what a fan-out must not return."""
-    return _EVENT_BYTES + _ENTRY_BYTES * len(event.attributes) if isinstance(event, Event) else 0
+    return EVENT_BYTES + ENTRY_BYTES * len(event.attributes) if isinstance(event, Event) else 0

@@ -211,7 +211,8 @@ def _check_sink(component: Component[SinkSettings], context: SinkContext) -> str
 def _plugin_sinks(plan: Plan) -> Iterator[tuple[Component[SinkSettings], SinkContext]]:
     for component in plan.sinks:
         if component.settings.store_name is None:
-            yield component, SinkContext(plan.pipeline, component.name, plan.state_dir, plan.is_replay)
+            context = SinkContext(plan.pipeline, component.name, plan.state_dir, plan.is_replay)
+            yield component, replace(context, max_event_bytes=plan.decoding.max_event_bytes)
 
 
 def live_decoder(plan: Plan) -> Decoder:

@@ -28,7 +28,7 @@ class RerunSink(Sink[RerunSettings]):
 
     kind = "archive"
 
-    def writer(self, context: SinkContext) -> SinkWriter:  # noqa: ARG002 - the committer provides the staging folder
+    def writer(self, context: SinkContext) -> SinkWriter:
         """Writes the files of a task."""
         settings = self.settings
         inner = ArchiveWriter(
@@ -39,6 +39,7 @@ class RerunSink(Sink[RerunSettings]):
             row_maker(settings.columns),
             # a re-run is how late and early events come into their partition
             EventTimes(NO_LIMIT_MS, NO_LIMIT_MS, keeps_no_time=True),
+            context.max_event_bytes,
         )
         return PartitionWriter(inner, settings.rule, settings.value)
 

@@ -183,7 +183,7 @@ class Archive(Sink[ArchiveSettings]):
         ),
     )
 
-    def writer(self, context: SinkContext) -> SinkWriter:  # noqa: ARG002 - the committer provides the staging folder
+    def writer(self, context: SinkContext) -> SinkWriter:
         """Writes the files of a task."""
         from sinks.archive.task_writer import ArchiveWriter
 
@@ -195,6 +195,7 @@ class Archive(Sink[ArchiveSettings]):
             columns_of(settings.columns),
             row_maker(settings.columns),
             settings.times,
+            context.max_event_bytes,
         )
 
     def committer(self, context: SinkContext) -> Committer:

@@ -20,6 +20,7 @@ from sinks.archive.layout import ArchiveFormat, PartitionRule
 from sinks.archive.row_files import RowFile, new_row_file
 from sinks.archive.staging import StagedPart, pack
 from sinks.files.root import Root, root_errors
+from sinks.writing.record_bytes import RecordBytes, max_record_bytes
 
 _ROWS = 16_384
 """Of a row group; a task has one in memory for each partition."""
@@ -58,6 +59,7 @@ class ArchiveWriter(SinkWriter):
         columns: in the order of the values of a row.
         row_of: makes the row of an event, and tells about how many bytes it takes.
         times: which events fail because of their times.
+        max_event_bytes: of the source.
     """
 
     def __init__(
@@ -68,8 +70,10 @@ class ArchiveWriter(SinkWriter):
         columns: Sequence[Column],
         row_of: Callable[[Event], tuple[Row, int]],
         times: EventTimes,
+        max_event_bytes: int,
     ) -> None:
         self._root = root
+        self._record_bytes = RecordBytes(max_record_bytes(max_event_bytes))
         self._format = file_format
         self._columns = columns
         self._partitions = EventPartitions(rule, times, row_of)
@@ -91,10 +95,13 @@ class ArchiveWriter(SinkWriter):
         self._counts = counts
         self._folder, self._task = prepared.decode(), spec.task_id
         self._partitions.begin(spec.batch.time_ms)
+        self._record_bytes.begin()
 
     def write(self, event: Event) -> None:
         """Buffer the row of an event."""
         folder, row, size = self._partitions.placed(event)
+        if event.origin.fan_out:
+            self._record_bytes.add(event.origin, size)
         pending = self._pending.get(folder)
         if pending is None:
             pending = self._pending[folder] = _Pending()

@@ -1,13 +1,10 @@
-"""The bytes that the events of one record may write to a store, whatever a producer sends."""
+"""The bytes that the events of one record may write to a store or an archive, whatever a producer sends."""
 
-from collections.abc import Iterable
-
-from ingest.api import MappingError, Mutation, Origin, RecordPlace
+from ingest.api import MappingError, Origin, RecordPlace
 from ingest.api.growth import max_grown
-from sinks.writing.buffer import size_of
 
 MAX_RECORD_BYTES = 256 << 20
-"""Bytes of the mutations of one record, if its source does not allow larger events."""
+"""Bytes that one record writes, if its source does not allow larger events."""
 _PER_HELD_BYTE = 4
 
 
@@ -25,7 +22,7 @@ class RecordBytes:
     comparison.
 
     Args:
-        max_bytes: of the mutations of one record.
+        max_bytes: that one record may write.
     """
 
     def __init__(self, max_bytes: int = MAX_RECORD_BYTES) -> None:
@@ -37,17 +34,17 @@ class RecordBytes:
         """Start a flush cycle, which may begin with the record that was counted last."""
         self._place = None
 
-    def add(self, origin: Origin, mutations: Iterable[tuple[str, Mutation]]) -> None:
+    def add(self, origin: Origin, size: int) -> None:
         """
-        Count the mutations of an event of a fan-out.
+        Count the bytes that an event of a fan-out writes.
 
         Raises:
-            MappingError: they are too many bytes, and so are those of each later event of the record.
+            MappingError: they are too many, and so are those of each later event of the record.
         """
         place = origin[:3]
         if place != self._place:
             self._place, self._bytes = place, 0
-        self._bytes += sum(size_of(mutation) for _, mutation in mutations)
+        self._bytes += size
         if self._bytes > self._max_bytes:
             raise MappingError(
                 f"the events made of this record would write more than {self._max_bytes >> 20} MiB",

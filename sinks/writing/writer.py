@@ -6,6 +6,7 @@ from typing import Any
 from ingest.api import Delete, Event, MappingError, Mutation, NoTableError, Put
 from ingest.api.notation import shown
 from sinks.mapping.mapper import Mapper, OnUnknown, Skipped
+from sinks.writing.buffer import size_of
 from sinks.writing.mutator import UNKNOWN_FAMILY, BufferedMutator
 
 
@@ -54,7 +55,7 @@ class Writer:
                 if reason is not None:
                     return reason
         if event.origin.fan_out:
-            mutator.record_bytes.add(event.origin, mapped)
+            mutator.record_bytes.add(event.origin, sum(size_of(mutation) for _, mutation in mapped))
         if self._families.needed:
             return None
         if len(mapped) == 1:

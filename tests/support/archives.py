@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from ingest.api import Batch, Event, Origin, TaskSpec, WriteCounts
+from ingest.api.source import DEFAULT_EVENT_BYTES
 from sinks.archive.columns import columns_of, row_maker
 from sinks.archive.committing import ArchiveCommitter
 from sinks.archive.layout import ArchiveFormat, PartitionRule
@@ -82,6 +83,7 @@ class Stream:
             columns_of(settings.columns),
             row_maker(settings.columns),
             settings.times,
+            DEFAULT_EVENT_BYTES,
         )
 
 

@@ -353,3 +353,41 @@ def test_numbers_have_the_type_of_the_schema(attributes_after, kind, value, expe
     schema = record(("x", kind))
     found = attributes_after(Avro, settings_with(schema, "{numbers: auto}"), avro(schema, {"x": value}))
     assert found["x"].hex() == expected
+
+
+def nulls(count):
+    return [(f"n{number}", "null") for number in range(count)]
+
+
+def inner(*fields):
+    return record(*fields) | {"name": "Inner"}
+
+
+def with_field(item, kind):
+    return item | {"fields": [*item["fields"], {"name": "more", "type": kind}]}
+
+
+@pytest.mark.parametrize(
+    "repeated",
+    [
+        lambda item: {"type": "array", "items": item},
+        lambda item: {"type": "map", "values": item},
+        lambda item: {"type": "array", "items": record(("y", ["null", item])) | {"name": "Between"}},
+        lambda item: {"type": "array", "items": record(("y", item), ("z", "boolean")) | {"name": "Between"}},
+        lambda item: (
+            item | {"fields": [*item["fields"], {"name": "more", "type": {"type": "array", "items": "Inner"}}]}
+        ),
+        lambda item: item | {"fields": [*item["fields"], {"name": "more", "type": ["null", "Inner"]}]},
+    ],
+    ids=["array", "map", "union in an array", "record in an array", "array of itself", "itself"],
+)
+def test_what_is_repeated_has_at_most_16_fields_without_bytes(errors_of, repeated):
+    """Each of them takes memory: with 40, a value of 200 KB took 163 MiB."""
+    most, more = (record(("x", repeated(inner(*nulls(count), ("b", "boolean"))))) for count in (16, 17))
+    Avro(settings_of(Avro.settings_class(), settings_with(most)))
+    assert errors_of(Avro, settings_with(more)) == [("wrong_type", ())]
+
+
+def test_a_record_that_is_not_repeated_may_have_many_fields_without_bytes(attributes_after):
+    settings = settings_with(record(*nulls(99), ("x", inner(*nulls(99), ("b", "boolean")))))
+    assert attributes_after(Avro, settings, b"\1") == {"x.b": b"true"}

@@ -7,6 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from decorators.redact import Redact
+from ingest.api import DecorateError
 from ingest.testing.events import event_of, settings_of
 
 
@@ -413,3 +414,44 @@ def test_any_json_stays_valid_without_secrets(content, keep, ascii_only, replace
     json.loads(event.body)
     assert SECRET.encode() not in event.body
     assert str(CARD).encode() not in event.body
+
+
+class TestGrowth:
+    """Replacements are limited before the text is there."""
+
+    @pytest.fixture(autouse=True)
+    def low(self, monkeypatch):
+        monkeypatch.setattr("ingest.api.growth.MAX_GROWN_BYTES", 1_000)
+
+    @pytest.mark.parametrize(
+        ("find", "text"),
+        [
+            ("email", b"a@b.io "),
+            ("card", b"4111111111111111,"),
+            ("ipv4", b"1.2.3.4 "),
+            ("ipv6", b"1::2 "),
+            ("token", b"token=x "),
+        ],
+    )
+    def test_replacements_of_a_text(self, find, text):
+        long = {"replacement": "x" * 300}
+        assert redacted(text * 3, [find], **long).count(b"x") >= 900
+        with pytest.raises(DecorateError, match="would become one of more than") as caught:
+            redacted(text * 4, [find], **long)
+        assert caught.value.code == "too_large"
+
+    def test_each_text_has_the_limit_of_its_own(self):
+        settings = settings_of(
+            Redact.settings_class(), f"{{find: [ipv4], attributes: ['*'], replacement: {'x' * 300}}}"
+        )
+        event = event_of(b"", {str(number): b"1.2.3.4" for number in range(9)})
+        assert Redact(settings).decorate(event) is True
+        assert set(event.attributes.values()) == {b"x" * 300}
+
+    def test_values_with_names_of_keys(self):
+        options = f"{{find: [token], attributes: ['*'], keep_last: 1, replacement: {'x' * 300}}}"
+        decorator = Redact(settings_of(Redact.settings_class(), options))
+        for _ in range(2):
+            assert decorator.decorate(event_of(b"", {f"{number}_token": b"ab" for number in range(3)})) is True
+        with pytest.raises(DecorateError, match="would become"):
+            decorator.decorate(event_of(b"", {f"{number}_token": b"ab" for number in range(4)}))

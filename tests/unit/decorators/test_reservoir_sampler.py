@@ -3,11 +3,12 @@
 from collections import Counter
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from decorators.reservoir_sampler import ReservoirSampler
 from ingest.api import Buffered, Event, Origin
+from ingest.api.growth import held_by
 from ingest.pipeline.chain import Chain
 from ingest.pipeline.outcomes import BoundDecorator, Dropped, StillBuffered
 from ingest.testing.events import event_of, settings_of
@@ -65,6 +66,42 @@ def test_buffer_has_at_most_k_events():
     sampler.split_start()
     answers = [sampler.decorate(event) for event in split(1_000)]
     assert answers.count(Buffered()) == len(sampler.split_end()) == 3
+
+
+@pytest.fixture
+def low(monkeypatch):
+    """Buffered events may take 10,000 bytes."""
+    monkeypatch.setattr("decorators.reservoir_sampler.MAX_GROWN_BYTES", 10_000)
+
+
+def large(sizes):
+    return [event_of(b"x" * size, origin=Origin("t", 0, number)) for number, size in enumerate(sizes)]
+
+
+@pytest.mark.usefixtures("low")
+@given(st.integers(1, 20), st.lists(st.integers(0, 12_000), max_size=60))
+@example(k=1, sizes=[12_000] * 20)
+@example(k=20, sizes=[100] * 16 + [9_000] * 40)
+def test_buffer_is_bounded_by_bytes(k, sizes):
+    sampler = made(k)
+    sampler.split_start()
+    for event in large(sizes):
+        sampler.decorate(event)
+    kept = sampler.split_end()
+    assert len(kept) == 1 or sum(map(held_by, kept)) <= 10_000
+    assert bool(kept) is bool(sizes)
+
+
+@pytest.mark.usefixtures("low")
+def test_small_events_of_a_split_with_large_ones_are_sampled_alike():
+    sampler = made(1_000)
+    found = Counter(
+        position
+        for first in range(0, 2_000, 10)
+        for position in chosen(sampler, [event_of("", origin=Origin("t", 0, first + number)) for number in range(40)])
+    )
+    assert sum(found.values()) == 200 * 20
+    assert {position for position, count in found.items() if 60 < count < 140} == set(range(40))
 
 
 @pytest.mark.parametrize(

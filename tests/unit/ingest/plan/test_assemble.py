@@ -14,7 +14,7 @@ from tests.support.without_spark import staging_spec
 MAX_EVENT_BYTES = 12_345
 
 
-def counts_of(tmp_path: Path):
+def counts_of(tmp_path: Path, sink):
     """Of a record that becomes three events."""
     content = {
         "version": 1,
@@ -26,7 +26,7 @@ def counts_of(tmp_path: Path):
                     {"explode": {"form": "lines"}},
                     {"value": {"attribute": "2hb_", "value": "%{fan_out()}"}},
                 ],
-                "sinks": [{"attr2hbase": {"table": "t", "write_body": "f:body"}}],
+                "sinks": [sink],
             }
         },
     }
@@ -36,15 +36,23 @@ def counts_of(tmp_path: Path):
     return task.run([Record("a", 0, 0, None, b"1\n2\n3", 500)], staging_spec(tmp_path)).counts
 
 
+ROWS = {"attr2hbase": {"table": "t", "write_body": "f:body"}}
+
+
 @pytest.mark.parametrize(
-    ("module", "stored"),
-    [("ingest.pipeline.chain", 0), ("sinks.writing.record_bytes", 1)],
-    ids=["what events hold", "what they write"],
+    ("module", "stored", "sink"),
+    [
+        ("ingest.pipeline.chain", 0, ROWS),
+        ("sinks.writing.record_bytes", 1, ROWS),
+        ("sinks.writing.record_bytes", 1, {"archive": {"root": "archive", "table": "t"}}),
+    ],
+    ids=["what events hold", "what they write", "what they archive"],
 )
-def test_limits_of_a_record_follow_the_largest_event(monkeypatch, tmp_path, module, stored):
-    assert counts_of(tmp_path).stored == 3
+def test_limits_of_a_record_follow_the_largest_event(monkeypatch, tmp_path, module, stored, sink):
+    monkeypatch.chdir(tmp_path)
+    assert counts_of(tmp_path, sink).stored == 3
     monkeypatch.setattr(f"{module}.max_grown", lambda size: 0 if size == MAX_EVENT_BYTES else 1 << 40)
     monkeypatch.setattr("ingest.pipeline.growth._FEW_EVENTS", 0)
-    counts = counts_of(tmp_path)
+    counts = counts_of(tmp_path, sink)
     assert counts.stored == stored
     assert counts.dead_lettered["too_large"] == (3 - stored if stored else 1)

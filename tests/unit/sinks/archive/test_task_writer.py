@@ -13,6 +13,7 @@ import pytest
 from ingest.api import (
     Batch,
     Disposition,
+    Event,
     EventError,
     IngestError,
     MappingError,
@@ -25,6 +26,7 @@ from ingest.pipeline.time_limit import OutOfTimeError
 from sinks.archive.layout import NO_TIME
 from sinks.archive.partition import Partition
 from sinks.archive.sink import ArchiveSettings
+from sinks.archive.task_writer import ArchiveWriter
 from sinks.files.root import Root
 from tests.support.archives import (
     DAY_MS,
@@ -40,6 +42,40 @@ from tests.support.crashing_root import CrashingRoot
 
 TIME_MS = DAY_MS + 3_600_000
 DAY = 24 * 3_600_000
+
+
+class TestRecords:
+    @pytest.fixture
+    def writer(self, root: Root, monkeypatch: pytest.MonkeyPatch) -> ArchiveWriter:
+        monkeypatch.setattr("sinks.archive.task_writer.max_record_bytes", lambda max_event_bytes: 2_500)
+        columns = {"body": {"value": "%{body}", "type": "binary"}}
+        settings = ArchiveSettings.model_validate({"root": "r", "table": "t", "columns": columns})
+        made = Stream(root, settings=settings).writer()
+        made.begin(TaskSpec(Batch("b", TIME_MS, "a"), task_id="t"), b"_tmp/w/a", WriteCounts())
+        return made
+
+    def written(self, writer: ArchiveWriter, offset: int, fan_outs: int) -> list[str]:
+        """The codes of the events of a record with 1,000 bytes each."""
+        codes = []
+        for fan_out in range(fan_outs):
+            made = Event(b"x" * 1_000, timestamp_ms=TIME_MS, origin=Origin("t", 0, offset, fan_out))
+            try:
+                writer.write(made)
+            except MappingError as error:
+                codes.append(error.code)
+            else:
+                codes.append("")
+        return codes
+
+    def test_events_of_a_record_write_only_so_much(self, writer: ArchiveWriter) -> None:
+        assert self.written(writer, 0, 5) == ["", "", "", "too_large", "too_large"]
+        assert self.written(writer, 1, 3) == ["", "", ""]
+        assert [self.written(writer, offset, 1) for offset in range(2, 9)] == [[""]] * 7
+
+    def test_a_flush_cycle_begins_with_no_bytes(self, writer: ArchiveWriter) -> None:
+        for _ in range(2):
+            writer.begin(TaskSpec(Batch("b", TIME_MS, "a"), task_id="t"), b"_tmp/w/a", WriteCounts())
+            assert self.written(writer, 0, 3) == ["", "", ""]
 
 
 class TestRows:
