@@ -82,13 +82,13 @@ from ingest.api.sink import (
     Committer,
     DryWrite,
     Sink,
-    SinkContext,
     SinkResult,
     SinkWriter,
     TaskSink,
     TaskSpec,
     WriteCounts,
 )
+from ingest.api.sink_context import SinkContext
 from ingest.api.source import (
     RECORD_SCHEMA,
     Decoding,
