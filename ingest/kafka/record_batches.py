@@ -14,13 +14,12 @@ from ingest.kafka.clients import partition as partition_of
 from ingest.kafka.codecs import Codec
 from ingest.kafka.errors import translating
 from ingest.kafka.settings import KafkaConnection
-from ingest.kafka.tail import Progress
+from ingest.kafka.tail import NO_TIME, Progress, record_of
 
 OffsetRange = tuple[int, int]
 """The first offset, and the offset after the last one."""
 
 _POLL_MS = 200
-_NO_TIME = -1  # as Java's clients say that a record has no timestamp
 _DEFAULT_FORMAT = 2  # of record batches; those before it were written before Kafka 0.11
 
 
@@ -76,15 +75,7 @@ class RecordBatch(NamedTuple):
                 # Java's clients replace what is not UTF-8 in the name of a header, kafka-python refuses the record
                 self.batch._buffer = _Readable(self.batch._buffer)  # noqa: SLF001 - as above
             for each in records:
-                yield Record(
-                    topic=self.topic,
-                    partition=self.partition,
-                    offset=each.offset,
-                    key=each.key,
-                    value=each.value,
-                    timestamp_ms=_NO_TIME if each.timestamp is None else each.timestamp,
-                    headers=tuple(each.headers),
-                )
+                yield record_of(self.topic, self.partition, each)
 
 
 def record_batches(
@@ -181,7 +172,7 @@ class _Batches(Fetcher.PartitionRecords):  # type: ignore[misc] # kafka-python h
                 first = self.fetch_offset if previous is None else previous
                 previous = self.next_fetch_offset = batch.base_offset + 1
                 yield RecordBatch(
-                    topic, partition, first, batch.base_offset, 1, _NO_TIME, Codec.NONE, batch.size_in_bytes, batch
+                    topic, partition, first, batch.base_offset, 1, NO_TIME, Codec.NONE, batch.size_in_bytes, batch
                 )
                 continue
             previous = self.next_fetch_offset = batch.last_offset + 1

@@ -16,6 +16,8 @@ from ingest.kafka.settings import KafkaConnection
 from ingest.kafka.stored import Stored
 
 _POLL_MS = 200
+NO_TIME = -1
+"""As Java's clients say that a record has no timestamp: one of a producer before Kafka 0.10."""
 _STALLED_S = 2 * ANSWER_MS / 1000  # a request that times out, and one retry
 
 
@@ -82,15 +84,7 @@ class TopicTail:
     def _complete(self, ranges: Mapping[TopicPartition, tuple[int, int]]) -> Generator[Record]:
         with closing(self._records(ranges)) as records:
             for record in records:
-                yield Record(
-                    topic=record.topic,
-                    partition=record.partition,
-                    offset=record.offset,
-                    key=record.key,
-                    value=record.value,
-                    timestamp_ms=record.timestamp,
-                    headers=tuple(record.headers),
-                )
+                yield record_of(record.topic, record.partition, record)
 
     def _records(self, ranges: Mapping[TopicPartition, tuple[int, int]]) -> Generator[Any]:
         """Records of partitions between two offsets, the second exclusive."""
@@ -117,6 +111,19 @@ class TopicTail:
                     del ends[part]
                 client.pause(*done)
                 progress.check(positions, what)
+
+
+def record_of(topic: str, partition: int, found: Any) -> Record:
+    """A record of kafka-python, which knows its partition only if a consumer returned it."""
+    return Record(
+        topic=topic,
+        partition=partition,
+        offset=found.offset,
+        key=found.key,
+        value=found.value,
+        timestamp_ms=NO_TIME if found.timestamp is None else found.timestamp,
+        headers=tuple(found.headers),
+    )
 
 
 def newest_ranges(
