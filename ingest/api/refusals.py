@@ -9,7 +9,7 @@ class UnclearRefusalError(StoreRefusedError):
     """
     A store refuses rows for a reason that may be that of the rows, of a part of their table, or of all of it.
 
-    So whoever sends rows blocks. A row is at fault if the store writes other rows of the same part in the same attempt.
+    So whoever sends rows blocks. A row is at fault if the store writes other rows of the same part and the same chunk.
 
     Attributes:
         indexes: of the refused mutations in the call, or None if the store does not report them.

@@ -160,7 +160,7 @@ def test_regions_of_rows_are_not_looked_up_without_doubt():
 
 
 def test_row_that_is_known_to_be_at_fault_is_refused_alone():
-    """It was in an attempt that has written others of its region."""
+    """It was in a chunk of which others of its region were written."""
     store = Doubtful(lambda _row: True)
     (refused,) = apply_all_but_refused([put(1, "1")], store.apply)
     assert refused.error.code == "write_rejected"
