@@ -362,7 +362,7 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
     ),
     "unclear_refusal": (
         api.UnclearRefusalError,
-        "The store refuses rows, and has written no other row of their region with them, so the region may be at fault.",
+        "The store refuses rows, and has written no other row of their region with them: it may be at fault.",
     ),
     "unknown_component": (api.CatalogError, "No decorator, sink, store or source has this name."),
     "unknown_family": (
