@@ -16,6 +16,7 @@ from ingest.api import (
     option,
 )
 from ingest.config.http_tls import HttpTlsOptions
+from ingest.config.spark_conf import checked
 from ingest.config.time_of_day import PATTERN, seconds_of_day
 from ingest.expressions import zone_of
 from ingest.formats.addresses import host_and_port, is_this_machine
@@ -114,7 +115,7 @@ class HttpOptions(Model):
             )
         return token
 
-    @field_validator("listen", mode="before")
+    @field_validator("listen", mode="before", json_schema_input_type=str | int)
     @classmethod
     def _port_alone_as_text(cls, listen: object) -> object:
         return str(listen) if type(listen) is int else listen
@@ -244,7 +245,9 @@ class SparkOptions(Model):
     driver_memory: ByteSize | None = option(
         "Heap of the driver's JVM; Spark's default if left out.", default=None, example="1GiB", ge=1
     )
-    conf: dict[str, str] = option("Spark properties.", default={}, example={"spark.sql.session.timeZone": "UTC"})
+    conf: Annotated[dict[str, str], AfterValidator(checked)] = option(
+        "Spark properties.", default={}, example={"spark.locality.wait": "0s"}
+    )
 
     @property
     def local_slots(self) -> int | None:

@@ -6,26 +6,9 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TypedDict, Unpack
 
-from ingest.api import ConfigError
+from ingest.config.spark_conf import REQUIRED
 from ingest.observe.logs import logger
 from ingest.spark.master import DEFAULT_MASTER
-from ingest.spark.streaming.rows import ARROW_BYTES, ARROW_ROWS
-
-REQUIRED = {
-    "spark.sql.session.timeZone": "UTC",
-    "spark.sql.execution.arrow.maxRecordsPerBatch": str(ARROW_ROWS),
-    "spark.sql.execution.arrow.maxBytesPerBatch": str(ARROW_BYTES),
-    # live pipelines, compiled patterns and store connections stay in the worker process
-    "spark.python.worker.reuse": "true",
-    "spark.sql.streaming.noDataMicroBatches.enabled": "false",
-    # a first batch that was killed during planning leaves part of a file, which must not prevent a restart;
-    # `Checkpoint` verifies the folder
-    "spark.sql.streaming.verifyCheckpointDirectoryEmptyOnStart": "false",
-    # functions above it would be broadcast anew for each job; see `ingest.spark.shipping`
-    "spark.broadcast.UDFCompressionThreshold": str(1 << 20),
-    # speculation would write every slow partition twice
-    "spark.speculation": "false",
-}
 
 LOCAL = {
     "spark.driver.bindAddress": "127.0.0.1",
@@ -99,16 +82,8 @@ def session_settings(name: str, *, is_submitted: bool, **options: Unpack[Session
         name: of the application.
         is_submitted: spark-submit has started the JVM, and was given master, memory, jars and system properties.
         options: of the session.
-
-    Raises:
-        ConfigError: `conf` changes a Spark setting that the pipelines depend on.
     """
     conf, secret_names = options["conf"], options["secret_names"]
-    for key, value in conf.items():
-        if REQUIRED.get(key, value) != value:
-            raise ConfigError(
-                f'spark.conf may not set "{key}" to "{value}"', hint=f'the pipelines need "{REQUIRED[key]}"'
-            )
     settings = {"spark.app.name": name} | DEFAULTS | dict(conf) | REQUIRED
     if secret_names:
         settings[_REDACTION] = _redaction(settings.get(_REDACTION, _DEFAULT_REDACTION), secret_names)

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from ingest.api import ConfigError
-from ingest.spark.settings import DEFAULTS, LOCAL, REQUIRED, quiet_properties, session_settings, with_usable_sockets
+from ingest.config.spark_conf import REQUIRED
+from ingest.spark.settings import DEFAULTS, LOCAL, quiet_properties, session_settings, with_usable_sockets
+from ingest.spark.streaming.rows import ARROW_BYTES, ARROW_ROWS
 
 REDACTION = "spark.redaction.regex"
 DRIVER_OPTIONS, EXECUTOR_OPTIONS = "spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions"
@@ -27,12 +28,14 @@ def settings_of(*, is_submitted: bool = False, **options: Any) -> dict[str, str]
 
 
 @pytest.mark.parametrize("is_submitted", [True, False])
-@pytest.mark.parametrize("name", REQUIRED)
-def test_setting_that_the_pipelines_need_cannot_be_changed(name: str, is_submitted: bool):
-    with pytest.raises(ConfigError, match=re.escape(f'spark.conf may not set "{name}" to "other"')) as raised:
-        settings_of(conf={name: "other"}, is_submitted=is_submitted)
-    assert raised.value.hint == f'the pipelines need "{REQUIRED[name]}"'
-    assert settings_of(conf={name: REQUIRED[name]}, is_submitted=is_submitted)[name] == REQUIRED[name]
+def test_settings_that_the_pipelines_need_are_set(is_submitted: bool):
+    assert REQUIRED.items() <= settings_of(is_submitted=is_submitted).items()
+
+
+def test_batches_of_rows_have_the_limits_of_spark():
+    arrow = "spark.sql.execution.arrow.max"
+    limits = {f"{arrow}RecordsPerBatch": str(ARROW_ROWS), f"{arrow}BytesPerBatch": str(ARROW_BYTES)}
+    assert limits.items() <= REQUIRED.items()
 
 
 def test_configuration_comes_before_the_defaults():
