@@ -109,6 +109,9 @@ def error_of_kind(kind: Kind, table: str, reason: str = "") -> IngestError:
         return unavailable_because(f"not available: {reason[:_MAX_REASON_CHARS]}", reason)
     message = failure.message.replace("{table}", table).replace("{reason}", reason[:_MAX_REASON_CHARS])
     hint = failure.hint.replace("{table}", table) if failure.hint else None
+    namespace, colon, _ = table.partition(":")
+    if kind is Kind.NO_TABLE and colon:
+        hint = f"{hint}; its namespace must exist: create_namespace '{namespace}' in the hbase shell"
     return failure.error(message, code=failure.code, hint=hint)
 
 

@@ -50,3 +50,13 @@ def test_meaning_of_a_moved_region_and_of_a_missing_family() -> None:
     missing = error_of_kind(Kind.NO_FAMILY, "t", "f")
     assert isinstance(missing, WriteRejectedError)
     assert missing.code == "unknown_family"
+
+
+@pytest.mark.parametrize(
+    ("table", "ending"),
+    [("events", "'ingest table apply'"), ("shop:events", "create_namespace 'shop' in the hbase shell")],
+)
+def test_missing_table_of_a_namespace_names_the_way_to_create_it(table, ending):
+    hint = error_of_kind(Kind.NO_TABLE, table).hint
+    assert hint is not None
+    assert hint.endswith(ending)
