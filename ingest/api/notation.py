@@ -77,7 +77,8 @@ def readable(value: bytes) -> str:
     r"""
     Bytes as text on one line, with `\xNN` for what is not printable; the inverse of `from_readable`.
 
-    A backslash before an `x` becomes `\x5c`, all other backslashes are literal.
+    A backslash before an `x` becomes `\x5C`, all other backslashes are literal. Letters among the digits are capital,
+    as HBase's shell prints them; it reads no others.
     """
     text = value.decode("utf-8", "surrogateescape")
     if text.isprintable() and "\\x" not in text:
@@ -116,4 +117,4 @@ def _is_escaped(name: str) -> bool:
 def _printable(character: str, *, escape: bool) -> str:
     if character.isprintable() and not escape:
         return character
-    return "".join(f"\\x{byte:02x}" for byte in character.encode("utf-8", "surrogateescape"))
+    return "".join(f"\\x{byte:02X}" for byte in character.encode("utf-8", "surrogateescape"))

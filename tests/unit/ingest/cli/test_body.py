@@ -75,7 +75,7 @@ def test_body_is_stored_once_and_shown(ingest, file):
     }
     result = ingest("body", "stat", "p.yaml", "events", ID)
     assert "blocks        3, each 1000 bytes, compression none\n" in result.out
-    assert "  a\\xff\n" in result.out
+    assert "  a\\xFF\n" in result.out
     result = ingest("body", "put", "p.yaml", "events", "body.bin")
     assert (result.out, "2,560 bytes were stored already" in result.err) == (f"{ID}\n", True)
 
@@ -172,7 +172,7 @@ def test_stat_shows_the_cell_of_a_reference(ingest, body):
         for row in (b"a", b"key\xff"):
             bodies.mark_cell(bytes.fromhex(ID), cell_reference(row, b"f:large"))
     body("mark", ID, "report")
-    assert "  \\x00\\x00\\x04key\\xfff:large  row key\\xff, column f:large\n" in body("stat", ID).out
+    assert "  \\x00\\x00\\x04key\\xFFf:large  row key\\xFF, column f:large\n" in body("stat", ID).out
     shown = body("stat", ID, "--output", "json").json
     assert (shown["references"][0], shown["references"][2]) == ("\x00\x00\x01af:large", "report")
     assert shown["cells"] == [

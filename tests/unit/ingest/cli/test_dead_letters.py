@@ -125,7 +125,7 @@ class TestShow:
             "key": "k",
             "header host": "h1",
             "value": "bad",
-            "attribute a": "\\xff",
+            "attribute a": "\\xFF",
         }
 
     def test_json_is_what_explain_reads(self, ingest, positions, pipeline):

@@ -142,7 +142,7 @@ def test_verify(ingest, root, folder):
 
 
 def test_diff(ingest, root):
-    assert ingest("dump", "diff", "dumps", DUMP, NEXT, "ns:t").out.splitlines() == ["~ a", "- b\\xff", "+ c"]
+    assert ingest("dump", "diff", "dumps", DUMP, NEXT, "ns:t").out.splitlines() == ["~ a", "- b\\xFF", "+ c"]
     assert root.entries("_pins") == []
     lines = ingest("dump", "diff", "dumps", DUMP, NEXT, "ns:t", "--output", "json").lines
     assert lines[1] == {"change": "removed", "row": {"b64": "Yv8="}, "before": 1_000, "after": None}

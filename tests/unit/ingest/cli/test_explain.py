@@ -37,7 +37,7 @@ def test_text_shows_original_and_stored_row_keys_of_a_table_with_buckets(ingest,
     )
     (folder / "e.jsonl").write_text('{"body": "row-0001"}')
     result = ingest("explain", "p.yaml", "--events", "e.jsonl")
-    assert "  attr2hbase: logs/t row row-0001, stored as \\x0brow-0001\n" in result.out
+    assert "  attr2hbase: logs/t row row-0001, stored as \\x0Brow-0001\n" in result.out
 
 
 @pytest.mark.parametrize(

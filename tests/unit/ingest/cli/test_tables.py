@@ -67,9 +67,9 @@ class TestScan:
     def test_rows_as_text(self, ingest, store):
         result = ingest("scan", "pipeline.yaml", "mytable", "--prefix", "\\xff")
         assert result.out == (
-            "\\xff\\x00\n"
+            "\\xFF\\x00\n"
             "  cf:q     1970-01-01T00:00:02.000Z  v2000\n"
-            "  cf:\\xff  1970-01-01T00:00:02.000Z  \\x00\n"
+            "  cf:\\xFF  1970-01-01T00:00:02.000Z  \\x00\n"
             "  other:   1970-01-01T00:00:02.000Z  Köln\n"
         )
         assert result.err == "1 row\nnext: ingest get pipeline.yaml mytable ROW\n"
@@ -235,7 +235,7 @@ class TestGet:
         result = ingest("get", "pipeline.yaml", "mytable", "\\xff\\x00", "--columns", "cf:q", "--versions", "3")
         assert result.code == 0
         assert result.out == (
-            "\\xff\\x00\n  cf:q  1970-01-01T00:00:02.000Z  v2000\n  cf:q  1970-01-01T00:00:01.000Z  v1000\n"
+            "\\xFF\\x00\n  cf:q  1970-01-01T00:00:02.000Z  v2000\n  cf:q  1970-01-01T00:00:01.000Z  v1000\n"
         )
 
     def test_row_has_the_cells_of_the_time_range(self, ingest, store):

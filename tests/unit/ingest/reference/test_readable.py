@@ -28,18 +28,18 @@ def test_shown_bytes_are_parsed_back(value):
         (b"k1-17", "k1-17"),
         ("Köln".encode(), "Köln"),
         (b"a\x00b", "a\\x00b"),
-        (b"\xff", "\\xff"),
-        (b"\x1b[31m", "\\x1b[31m"),
+        (b"\xff", "\\xFF"),
+        (b"\x1b[31m", "\\x1B[31m"),
         (b"C:\\dir", "C:\\dir"),
-        (b"\\x41", "\\x5cx41"),
-        (b"a\nb", "a\\x0ab"),
+        (b"\\x41", "\\x5Cx41"),
+        (b"a\nb", "a\\x0Ab"),
     ],
 )
 def test_bytes_are_shown_as_readable_text(value, shown):
     assert readable(value) == shown
 
 
-def test_escapes_may_be_in_upper_case():
+def test_escapes_may_be_in_either_case():
     assert from_readable("k\\xFF\\x0a") == b"k\xff\n"
 
 
