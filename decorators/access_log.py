@@ -68,7 +68,10 @@ class AccessLogSettings(Settings):
     """Options of the access_log decorator."""
 
     source: str | None = option("Attribute to read; the body if left out.", default=None, example="line")
-    formats: Annotated[list[Annotated[str, AfterValidator(_known_format)]], BeforeValidator(_as_list)] = option(
+    formats: Annotated[
+        list[Annotated[str, AfterValidator(_known_format)]],
+        BeforeValidator(_as_list, json_schema_input_type=str | list[str]),
+    ] = option(
         "One format or several; the first that matches a line is used. `common`, `combined`, `vhost_common`, "
         "`vhost_combined`, or the server's own: Apache's LogFormat with its %h, or nginx's log_format with its "
         "$remote_addr.",

@@ -70,7 +70,10 @@ class TimestampSettings(Settings):
     other_names: ClassVar[None] = None
 
     source: str | None = option("Attribute to read; the body if left out.", default=None, example="time")
-    formats: Annotated[list[Annotated[str, AfterValidator(_known_format)]], BeforeValidator(_as_list)] = option(
+    formats: Annotated[
+        list[Annotated[str, AfterValidator(_known_format)]],
+        BeforeValidator(_as_list, json_schema_input_type=str | list[str]),
+    ] = option(
         "One format or several; the first that matches is used. `iso8601` (or `rfc3339`), `apache`, `epoch_s`, "
         "`epoch_ms`, `epoch_us`, `epoch_ns`, or directives of strptime: %Y %y %m %b %h %B %d %e %j %H %I %M %S %f %L "
         "%p %z %Z %a %A %F %T %n %t %%. %z parses an offset or Z; %Z parses UTC, GMT and Z, but no other names. "

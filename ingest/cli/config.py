@@ -41,16 +41,25 @@ def show(
     out.next(f"ingest validate {file}")
 
 
-def schema(out: Output) -> None:
+def schema(
+    out: Output,
+    file: Annotated[
+        str | None, typer.Argument(metavar="[FILE]", help="Pipeline file whose `plugins` the schema includes.")
+    ] = None,
+) -> None:
     """
     Print the JSON Schema of pipeline files, for completion and checks in editors.
 
-    Example: ingest config schema > pipeline.schema.json
+    Example: ingest config schema pipeline.yaml > pipeline.schema.json
     """
+    import os
+
     from ingest.catalog import Catalog
+    from ingest.config import load_plugins
     from ingest.reference.schema import json_schema
 
-    found = json_schema(Catalog())
+    plugins = () if file is None else load_plugins(file, env=os.environ, lookup=Catalog())
+    found = json_schema(Catalog(plugins))
     if out.is_json:
         out.json(found)
         return

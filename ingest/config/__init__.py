@@ -10,7 +10,7 @@ Reads YAML files into a checked, immutable `Configuration`, or reports all probl
 Each stage adds to the same list of `problems`. `ingest.reference` documents the options.
 """
 
-from ingest.config.binder import bind, load, load_service
+from ingest.config.binder import bind, load, load_plugins, load_service
 from ingest.config.components import Lookup
 from ingest.config.model import Component, Configuration, Pipeline, Table, TestCase
 from ingest.config.problems import Kind, Place, Problem, Report, Severity
@@ -31,6 +31,7 @@ __all__ = [
     "TestCase",
     "bind",
     "load",
+    "load_plugins",
     "load_service",
     "read",
     "read_text",

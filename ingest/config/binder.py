@@ -94,6 +94,28 @@ def load_service(path: str | Path, *, env: Mapping[str, str], lookup: Lookup) ->
     return _Binder(document, lookup).service() if is_known else None
 
 
+def load_plugins(path: str | Path, *, env: Mapping[str, str], lookup: Lookup) -> tuple[Plugin, ...]:
+    """
+    The plugins that a file names; problems elsewhere are ignored.
+
+    Args: as `load`.
+
+    Raises:
+        ConfigSyntaxError: the file or a file it includes cannot be parsed.
+        ConfigInvalidError: a plugin cannot be imported.
+        NotFoundError: there is no such file.
+    """
+    document = read(path, env)
+    read_count = len(document.problems)
+    plugins = _Binder(document, lookup).plugins() if document.is_whole else ()
+    found = document.problems[read_count:] if document.is_whole else document.problems
+    if found:
+        error = ConfigInvalidError if document.is_whole else ConfigSyntaxError
+        report = report_of(found, document.sources, document.masks)
+        raise error(_headline(report, document.file), report=report)
+    return plugins
+
+
 def bind(document: Document, lookup: Lookup) -> Configuration:
     """
     Check the nodes of a file against the options of its components.
@@ -130,7 +152,7 @@ class _Binder:
     def configuration(self) -> Configuration | None:
         """The configuration; None if it has errors."""
         self._top()
-        plugins = self._plugins()
+        plugins = self.plugins()
         local_dir, self._partial_config.state_url = self._state_dir()
         self._sections()
         self._stores()
@@ -213,7 +235,8 @@ class _Binder:
                 self._problem(Kind.WRONG_TYPE, item.place, f"an item of {key} must be text")
         return texts
 
-    def _plugins(self) -> tuple[Plugin, ...]:
+    def plugins(self) -> tuple[Plugin, ...]:
+        """The plugins that can be imported."""
         plugins = []
         for item in self._texts("plugins"):
             # stdin has no folder, so its plugins are searched in the working directory

@@ -91,7 +91,7 @@ def _brokers(text: str) -> str:
     return ",".join(brokers)
 
 
-Brokers = Annotated[str, BeforeValidator(_joined), AfterValidator(_brokers)]
+Brokers = Annotated[str, BeforeValidator(_joined, json_schema_input_type=str | list[str]), AfterValidator(_brokers)]
 """`host:port`, several separated by commas or as a list."""
 
 
@@ -102,7 +102,7 @@ def _number_as_text(value: object) -> object:
     return str(value) if isinstance(value, int) else value
 
 
-ClientValue = Annotated[str, BeforeValidator(_number_as_text)]
+ClientValue = Annotated[str, BeforeValidator(_number_as_text, json_schema_input_type=str | int | bool)]
 
 
 class TlsSettings(Model):

@@ -1,6 +1,6 @@
 """The JSON Schema of pipeline files, with all components, for `ingest config schema` and editors."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic.json_schema import models_json_schema
@@ -23,6 +23,11 @@ _TYPES = ("decorators", "sinks", "stores", "sources")
 _REF = "#/$defs/{model}"
 _VARIABLE = {"type": "string", "pattern": r"\$\{"}
 _TEXTS: dict[str, Any] = {"type": "array", "items": {"type": "string"}}
+_SCALARS = frozenset(["integer", "number", "boolean"])
+_ABOUT = frozenset(["description", "default", "title"])
+_SCHEMAS = frozenset(["additionalProperties", "items", "propertyNames", "not"])  # keywords whose value is a schema
+_LISTS_OF_SCHEMAS = frozenset(["anyOf", "oneOf", "allOf", "prefixItems"])
+_SCHEMAS_BY_NAME = frozenset(["$defs", "properties", "patternProperties"])
 
 Schema = dict[str, Any]
 
@@ -48,7 +53,7 @@ def json_schema(lookup: Lookup) -> Schema:
         *(model for components in by_type.values() for model in components.values() if model is not None),
     ]
     refs, shared = models_json_schema([(model, "validation") for model in dict.fromkeys(models)], ref_template=_REF)
-    definitions: Schema = _with_variables(shared.get("$defs", {}))
+    definitions: Schema = _inside("$defs", shared.get("$defs", {}))
 
     def ref(model: type[Model]) -> Schema:
         return dict(refs[model, "validation"])
@@ -132,15 +137,19 @@ def _pipeline(options: Mapping[str, Any]) -> Schema:
 
 
 def _with_variables(schema: Any) -> Any:
-    """The schema with `${VAR}` allowed for all values, also those that are not text."""
-    if isinstance(schema, Mapping):
-        value_type = schema.get("type", "")  # a mapping is the option `type` among other options
-        scalars = ("integer", "number", "boolean")
-        if value_type in scalars or "enum" in schema or "pattern" in schema:
-            kept = {key: value for key, value in schema.items() if key in {"description", "default", "title"}}
-            rest = {key: value for key, value in schema.items() if key not in kept}
-            return {**kept, "anyOf": [rest, _VARIABLE]}
-        return {key: _with_variables(value) for key, value in schema.items() if key != "example"}
-    if isinstance(schema, Sequence) and not isinstance(schema, str):
-        return [_with_variables(item) for item in schema]
-    return schema
+    """A schema in which values that are not text, or have a form, may also be `${VAR}`."""
+    if not isinstance(schema, Mapping):
+        return schema  # true or false
+    made = {key: _inside(key, value) for key, value in schema.items() if key != "example"}
+    if schema.get("type") not in _SCALARS and "enum" not in schema and "pattern" not in schema:
+        return made
+    about = {key: value for key, value in made.items() if key in _ABOUT}
+    return {**about, "anyOf": [{key: value for key, value in made.items() if key not in about}, _VARIABLE]}
+
+
+def _inside(keyword: str, value: Any) -> Any:
+    if keyword in _SCHEMAS_BY_NAME:
+        return {name: _with_variables(each) for name, each in value.items()}
+    if keyword in _LISTS_OF_SCHEMAS:
+        return [_with_variables(each) for each in value]
+    return _with_variables(value) if keyword in _SCHEMAS else value

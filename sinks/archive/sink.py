@@ -73,7 +73,7 @@ class ArchiveSettings(SinkSettings):
         strict=False,
     )
 
-    @field_validator("columns", mode="before")
+    @field_validator("columns", mode="before", json_schema_input_type=dict[str, str | ColumnOptions])
     @classmethod
     def _with_templates_alone(cls, columns: object) -> object:
         if not isinstance(columns, dict):

@@ -2,6 +2,18 @@ import json
 
 import yaml
 
+PLUGIN = """\
+from ingest.api import Decorator, Settings
+
+class Shout(Decorator[Settings]):
+    "Shout."
+    kind = "shout"
+
+    def decorate(self, event):
+        event.body = event.body.upper()
+        return True
+"""
+
 
 def test_show_expands_and_masks(ingest, pipeline, monkeypatch):
     monkeypatch.setenv("KAFKA", "kafka.example.com:9093")
@@ -80,3 +92,17 @@ def test_schema_is_the_same_json_in_both_outputs(ingest):
     result = ingest("config", "schema")
     assert (result.code, json.loads(result.out)["title"]) == (0, "attr2hbase pipelines")
     assert ingest("config", "schema", "--output", "json").json == json.loads(result.out)
+
+
+def test_schema_of_a_file_has_its_plugins(ingest, folder):
+    (folder / "shouting.py").write_text(PLUGIN)
+    (folder / "p.yaml").write_text("version: 1\nplugins: [shouting]\npipelines: {unfinished: {source: }}\n")
+    found = ingest("config", "schema", "p.yaml").json
+    assert "shout" in found["$defs"]["any_decorators"]["anyOf"][0]["properties"]
+
+
+def test_schema_of_a_file_without_its_plugin_is_an_error(ingest, folder):
+    (folder / "p.yaml").write_text("version: 1\nplugins: [no_such_plugin]\npipelines: {}\n")
+    result = ingest("config", "schema", "p.yaml")
+    assert (result.code, result.out) == (2, "")
+    assert 'p.yaml:2:11: unknown-reference: there is no module "no_such_plugin"' in result.err
