@@ -13,6 +13,7 @@ from pydantic_core import PydanticCustomError
 
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
 from ingest.decorating.edits import each_once
+from ingest.formats import byte_order_marks
 
 _BYTES = "latin-1"  # one character for each byte, so the reader changes no byte
 
@@ -95,8 +96,9 @@ class Csv(Decorator[CsvSettings]):
     r"""
     Split one line of CSV or TSV into attributes.
 
-    A line end after the line is removed. Fields are unchanged bytes, including spaces around them. For a separator of
-    several characters or a pattern, use `split`; for text of several lines, use `explode` first.
+    A line end after the line and a byte order mark before it are removed. Fields are unchanged bytes, including spaces
+    around them. For a separator of several characters or a pattern, use `split`; for text of several lines, use
+    `explode` first.
 
     Source: own design; the format is that of RFC 4180, read by Python's csv; `escape` is that of AWS' load balancers,
     Hive's OpenCSVSerde and `FIELDS ESCAPED BY` of MySQL, without `\n` and `\N`.
@@ -144,7 +146,7 @@ class Csv(Decorator[CsvSettings]):
     def decorate(self, event: Event) -> bool:
         """Set the attributes."""
         text = event.text_of(self._source, "to read a line from")
-        line = text.removesuffix(b"\n").removesuffix(b"\r")
+        line = text.removesuffix(b"\n").removesuffix(b"\r").removeprefix(byte_order_marks.UTF8)
         # most lines have neither quotes nor escapes; to split those at the separators is several times as fast
         is_special = any(letter in line for letter in self._special)
         fields = self._read(line) if is_special else self._split(line)

@@ -11,6 +11,7 @@ from pydantic_core import PydanticCustomError
 from ingest.api import DecorateError, Decorator, Event, Example, option
 from ingest.api.notation import shown_start
 from ingest.decorating.choices import FailureAction
+from ingest.formats import byte_order_marks
 from ingest.formats.keyed import KeyedSettings, Names
 
 _LINE_ESCAPES = {b"n": b"\n", b"r": b"\r", b"t": b"\t"}
@@ -145,7 +146,8 @@ class Kv(Decorator[KvSettings]):
     be empty.
 
     Text without a single pair, or with a part that is not a pair, such as an unclosed quote, is invalid; see
-    `on_invalid`. If a key repeats, its last value wins. Keys and values are otherwise unchanged bytes.
+    `on_invalid`. If a key repeats, its last value wins. A byte order mark before the text is ignored; keys and values
+    are otherwise unchanged bytes.
 
     Source: own design; logfmt as Heroku's router writes it; LTSV as ltsv.org defines it. `include_brackets` and
     `whitespace` are those of Logstash's kv filter, and `whitespace` also that of Vector's parse_key_value.
@@ -220,7 +222,8 @@ class Kv(Decorator[KvSettings]):
     def decorate(self, event: Event) -> bool:
         """Set the attributes."""
         try:
-            found = self._attributes(event.text_of(self._source, "to read pairs from"))
+            text = event.text_of(self._source, "to read pairs from")
+            found = self._attributes(text.removeprefix(byte_order_marks.UTF8))
         except DecorateError as error:
             return self._actions.get(error.code, FailureAction.ERROR).keeps_or_raises(error)
         event.update(found)

@@ -8,6 +8,7 @@ from decorators.syslog.times import epoch_milliseconds, milliseconds_of, plain_m
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
 from ingest.api.notation import name_from_bytes, name_to_bytes, shown_start
 from ingest.expressions import ZoneName, zone_of
+from ingest.formats import byte_order_marks
 from ingest.formats.times import iso_milliseconds
 
 _FACILITIES = (
@@ -17,7 +18,6 @@ _FACILITIES = (
 )  # fmt: skip
 _SEVERITIES = (b"emerg", b"alert", b"crit", b"err", b"warning", b"notice", b"info", b"debug")
 _NIL = (b"-", b"")
-_BOM = b"\xef\xbb\xbf"
 _COUNTER, _SYNCED = b"meta.sequenceId", b"timeQuality.isSynced"
 _ENDS = (b"\r\n", b"\n", b"\0")
 
@@ -235,7 +235,7 @@ class Syslog(Decorator[SyslogSettings]):
         for key, value in data.items():
             self._set_data(key, value, attributes)
         if message is not None:
-            attributes[self._message] = message.removeprefix(_BOM)
+            attributes[self._message] = message.removeprefix(byte_order_marks.UTF8)
         return timestamp_ms
 
     def _of_rfc3164(self, found: re.Match[bytes], attributes: dict[str, bytes], near_ms: int) -> int:
@@ -262,7 +262,7 @@ class Syslog(Decorator[SyslogSettings]):
                 self._set_data(_SYNCED, b"0", attributes)
         words = ((self._host, host), (self._app, app), (self._pid, pid))
         attributes.update({name: word for name, word in words if word is not None and word not in _NIL})
-        attributes[self._message] = message.removeprefix(_BOM)
+        attributes[self._message] = message.removeprefix(byte_order_marks.UTF8)
         return timestamp_ms
 
     def _set_data(self, key: bytes, value: bytes, attributes: dict[str, bytes]) -> None:

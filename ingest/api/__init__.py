@@ -92,6 +92,7 @@ from ingest.api.sink_context import SinkContext
 from ingest.api.source import (
     RECORD_SCHEMA,
     Decoding,
+    Encoding,
     Format,
     Positions,
     RepeatedHeaders,
@@ -134,6 +135,7 @@ __all__ = [
     "DryWrite",
     "Durability",
     "Duration",
+    "Encoding",
     "ErrorBudgetSpentError",
     "Event",
     "EventError",

@@ -40,6 +40,14 @@ class Tombstones(StrEnum):
     DELETE = "delete"
 
 
+class Encoding(StrEnum):
+    """The encoding of lines; `utf8` stands for all that contain ASCII, whose bytes are not changed."""
+
+    UTF8 = "utf8"
+    UTF16LE = "utf-16le"
+    UTF16BE = "utf-16be"
+
+
 class RepeatedHeaders(StrEnum):
     """The value of an attribute whose name several headers of a record have."""
 
@@ -59,6 +67,7 @@ class Decoding:
             for a source whose own records have none.
         on_repeated_header: which value of repeated headers counts.
         header_separator: between the values that `join` joins.
+        encoding: of the values, which become UTF-8.
     """
 
     format: Format = Format.RAW
@@ -67,6 +76,7 @@ class Decoding:
     has_unread: bool = False
     on_repeated_header: RepeatedHeaders = RepeatedHeaders.LAST
     header_separator: str = ","
+    encoding: Encoding = Encoding.UTF8
 
 
 class SourceSettings(Model):

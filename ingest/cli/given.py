@@ -3,11 +3,13 @@
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 if TYPE_CHECKING:
+    from io import BufferedReader
+
     from ingest.api import Record
     from ingest.config.model import Pipeline
     from ingest.config.test_cases import Given
@@ -43,7 +45,7 @@ def of_source_files(pipeline: "Pipeline", count: int) -> "Iterator[Given]":
     source = pipeline.source.settings
     if source.line_files is None:
         return iter(())
-    return first_records(source.line_files, count, source.decoding.max_event_bytes)
+    return first_records(source.line_files, count, source.decoding)
 
 
 def newest_of_topics(pipeline: "Pipeline", count: int) -> "list[Record]":
@@ -77,7 +79,7 @@ def _raw(lines: str, pipeline: "Pipeline") -> "Iterable[Given]":
     from ingest.cli.lines import shown
     from ingest.dry_run.raw_lines import records_of_file, records_of_stream
 
-    max_event_bytes = pipeline.source.settings.decoding.max_event_bytes
+    decoding = pipeline.source.settings.decoding
     if lines == "-":
-        return records_of_stream(sys.stdin.buffer, shown(lines), max_event_bytes)
-    return records_of_file(Path(lines), max_event_bytes)
+        return records_of_stream(cast("BufferedReader", sys.stdin.buffer), shown(lines), decoding)
+    return records_of_file(Path(lines), decoding)

@@ -2,35 +2,36 @@
 
 import itertools
 from collections.abc import Iterable, Iterator
+from io import BufferedReader
 from pathlib import Path
-from typing import IO
 
-from ingest.api import NotFoundError
+from ingest.api import Decoding, NotFoundError
 from ingest.api.notation import to_notation
 from ingest.config.test_cases import Given, GivenRecord
 from ingest.sources.file_names import text_of
 from ingest.sources.lines import PARTITION, files_at, lines_in, lines_of, size_and_time
 
 
-def records_of_stream(stream: IO[bytes], topic: str, max_event_bytes: int) -> Iterator[Given]:
+def records_of_stream(stream: BufferedReader, topic: str, decoding: Decoding) -> Iterator[Given]:
     """
     A record for each line of an open file.
 
     Args:
         stream: at its beginning.
         topic: of the records, in place of a path.
-        max_event_bytes: of the source.
+        decoding: of the source.
     """
-    return _records(lines_in(stream, max_event_bytes), topic, timestamp_ms=0)
+    lines = lines_in(stream, decoding.max_event_bytes, topic, decoding.encoding)
+    return _records(lines, topic, timestamp_ms=0)
 
 
-def records_of_file(path: Path, max_event_bytes: int) -> Iterator[Given]:
+def records_of_file(path: Path, decoding: Decoding) -> Iterator[Given]:
     """
     A record for each line of a file, plain or gzip.
 
     Args:
         path: the file.
-        max_event_bytes: of the source.
+        decoding: of the source.
 
     Raises:
         NotFoundError: there is no such file, or it is a folder.
@@ -43,10 +44,10 @@ def records_of_file(path: Path, max_event_bytes: int) -> Iterator[Given]:
         raise NotFoundError(f'there is no file "{path}"', hint="paths are relative to the current folder")
     # a pipe, as of `<(command)`, has no path behind its symbolic link
     topic = text_of(path.resolve() if path.is_file() else path.absolute())
-    return _records(lines_of(topic, max_event_bytes), topic, size_and_time(path.stat())["mtime_ms"])
+    return _records(_lines_of(topic, decoding), topic, size_and_time(path.stat())["mtime_ms"])
 
 
-def first_records(path: str, count: int, max_event_bytes: int) -> Iterator[Given]:
+def first_records(path: str, count: int, decoding: Decoding) -> Iterator[Given]:
     """
     Records of the first lines of the files that the option `path` of the source matches now.
 
@@ -55,10 +56,14 @@ def first_records(path: str, count: int, max_event_bytes: int) -> Iterator[Given
         SourceUnavailableError: a file cannot be read now.
     """
     every = (
-        _records(lines_of(topic, max_event_bytes), topic, file["mtime_ms"])
+        _records(_lines_of(topic, decoding), topic, file["mtime_ms"])
         for topic, file in sorted(dict(files_at(path)).items())
     )
     return itertools.islice(itertools.chain.from_iterable(every), count)
+
+
+def _lines_of(path: str, decoding: Decoding) -> Iterator[tuple[int, bytes]]:
+    return lines_of(path, decoding.max_event_bytes, encoding=decoding.encoding)
 
 
 def _records(lines: Iterable[tuple[int, bytes]], topic: str, timestamp_ms: int) -> Iterator[Given]:

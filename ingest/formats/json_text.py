@@ -8,6 +8,7 @@ from typing import NoReturn
 import orjson
 
 from ingest.api.errors import DecorateError
+from ingest.formats import byte_order_marks
 
 _MINUS = ord("-")
 _MINUS_ZERO = re.compile(rb"-0(?<=[\[:,\s]-0)(?![\d.eE])")  # a match inside a string only costs time
@@ -17,6 +18,8 @@ def read_json(text: bytes) -> object:
     """
     Parse a text; if a number is too large for a float, all its numbers are `NumberAsWritten`.
 
+    A byte order mark before it is ignored (RFC 8259, 8.1).
+
     Raises:
         DecorateError: it is not valid JSON.
     """
@@ -25,6 +28,9 @@ def read_json(text: bytes) -> object:
     except orjson.JSONDecodeError as error:
         if "infinity" in error.msg:  # a number beyond the range of floats, which JSON allows
             return _with_large_numbers(text)
+        unmarked = text.removeprefix(byte_order_marks.UTF8)
+        if len(unmarked) < len(text) and not unmarked.startswith(byte_order_marks.UTF8):
+            return read_json(unmarked)
         raise DecorateError(f"not JSON: {error}", code="bad_json") from error
     return content
 
@@ -97,7 +103,7 @@ def _members(content: object) -> dict[str, object]:
 def _with_numbers_as_written(text: bytes) -> object:
     """Parse the text with a slower decoder that keeps numbers as written."""
     try:
-        content: object = _slow_decoder.decode(text.decode())
+        content: object = _slow_decoder.decode(text.removeprefix(byte_order_marks.UTF8).decode())
     except RecursionError as error:
         raise DecorateError("nested too deep", code="too_deep") from error
     return content

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ingest.api.notation import name_from_bytes, name_to_bytes
+from ingest.formats import byte_order_marks
 from ingest.formats.json_text import NumberAsWritten, refuse_constant
 from ingest.formats.numbers import number_text
 
 _BYTES = "latin-1"  # one character for each byte, so that the CSV reader keeps any bytes
 SQLITE_LOG = "-wal"  # suffix of the write-ahead log of a SQLite database
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # spreadsheets write it before UTF-8
 _MEMBER = ""  # the column with the names of the members of a JSON object
 _PLAIN_VALUE = "value"  # the column of members that are not objects
 
@@ -39,7 +39,7 @@ def csv_rows(path: Path, separator: str) -> Rows:
 
     Source: RFC 4180; empty lines are skipped.
     """
-    text = path.read_bytes().removeprefix(_BYTE_ORDER_MARK).decode(_BYTES)
+    text = path.read_bytes().removeprefix(byte_order_marks.UTF8).decode(_BYTES)
     lines = _lines_of(text, separator)
     _, first = next(lines, ("", []))
     header = [name_from_bytes(name) for name in first]

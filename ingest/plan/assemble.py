@@ -6,7 +6,7 @@ a task from it once. Workers never import names from YAML, only the paths that t
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -217,7 +217,7 @@ def _plugin_sinks(plan: Plan) -> Iterator[tuple[Component[SinkSettings], SinkCon
 
 def live_decoder(plan: Plan) -> Decoder:
     """Decodes the source's records into events."""
-    return Decoder(**asdict(plan.decoding), existing=plan.existing)
+    return Decoder(plan.decoding, plan.existing)
 
 
 def live_store(component: Component[StoreSettings]) -> Store[Any]:

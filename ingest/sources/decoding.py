@@ -25,7 +25,9 @@ from functools import cache
 
 from ingest.api import (
     DecodeError,
+    Decoding,
     DecorateError,
+    Encoding,
     Event,
     Format,
     Origin,
@@ -35,7 +37,7 @@ from ingest.api import (
     Tombstones,
     WriteOnceEvent,
 )
-from ingest.api.notation import from_notation, name_to_bytes
+from ingest.api.notation import from_notation, name_to_bytes, shown_start
 from ingest.api.source import DEFAULT_EVENT_BYTES
 from ingest.formats.headers import CORE_NAMES, take_core_fields
 from ingest.formats.json_text import attributes_of, read_json, write_json
@@ -49,6 +51,7 @@ class Existing(StrEnum):
     ERROR = "error"
 
 
+_PLAIN = Decoding()
 _new = tuple.__new__
 """Creates a named tuple without its call of Python code."""
 _Content = Callable[[bytes], tuple[bytes, Mapping[str, bytes]]]
@@ -59,39 +62,30 @@ class Decoder:
     Decodes records into events. Pure: the same record always gives the same event.
 
     Args:
-        format: how a value holds an event.
-        existing: `error` creates events whose attributes can be set only once.
-        max_event_bytes: maximum size of a record's value; key and headers together may have as much, and always
+        decoding: the options of the source. A record's key and headers together may have `max_event_bytes`, and always
             1 MiB.
-        tombstones: the action for a record without a value.
-        has_unread: see `ingest.api.source.Decoding`, as for the next two.
-        on_repeated_header: which value of repeated headers counts.
-        header_separator: between the values that `join` joins.
+        existing: `error` creates events whose attributes can be set only once.
 
     Attributes:
         event_class: class of the events, which depends on `existing`.
     """
 
-    def __init__(
-        self,
-        *,
-        format: str = Format.RAW,  # noqa: A002 - the name of the option
-        existing: str = Existing.REPLACE,
-        max_event_bytes: int = 1 << 20,
-        tombstones: str = Tombstones.DROP,
-        has_unread: bool = False,
-        on_repeated_header: str = RepeatedHeaders.LAST,
-        header_separator: str = ",",
-    ) -> None:
-        self._format = Format(format)
+    def __init__(self, decoding: Decoding = _PLAIN, existing: str = Existing.REPLACE) -> None:
+        self._format = decoding.format
         self._content: _Content | None = {Format.JSON: _from_envelope, Format.FLUME_AVRO: _from_avro}.get(self._format)
         self.event_class: type[Event] = WriteOnceEvent if Existing(existing) is Existing.ERROR else Event
-        self._max_event_bytes = max_event_bytes
-        self._max_beside_bytes = max(max_event_bytes, DEFAULT_EVENT_BYTES)
-        self._tombstones = Tombstones(tombstones)
-        self._has_unread = has_unread
-        self._repeated = RepeatedHeaders(on_repeated_header)
-        self._separator = name_to_bytes(header_separator)
+        self._max_event_bytes = decoding.max_event_bytes
+        self._max_beside_bytes = max(decoding.max_event_bytes, DEFAULT_EVENT_BYTES)
+        self._tombstones = decoding.tombstones
+        self._has_unread = decoding.has_unread
+        self._repeated = decoding.on_repeated_header
+        self._separator = name_to_bytes(decoding.header_separator)
+        self._encoding = None if decoding.encoding is Encoding.UTF8 else decoding.encoding
+
+    def _refused_tombstone(self) -> str:
+        if self._tombstones is Tombstones.DROP:
+            return "tombstone"
+        raise DecodeError("the record has no value", code="tombstone", hint="see the source's `tombstones`")
 
     def _of_repeated(self, headers: Iterable[tuple[str, bytes | None]]) -> dict[str, bytes]:
         """The first or the joined values of all headers but those of core fields."""
@@ -116,10 +110,8 @@ class Decoder:
         if value is None:
             if headers and self._has_unread:
                 raise unread_error(record)
-            if self._tombstones is Tombstones.DROP:
-                return "tombstone"
-            if self._tombstones is Tombstones.ERROR:
-                raise DecodeError("the record has no value", code="tombstone", hint="see the source's `tombstones`")
+            if self._tombstones is not Tombstones.DELETE:
+                return self._refused_tombstone()
             value = b""
         elif len(value) > self._max_event_bytes:
             raise DecodeError(
@@ -127,6 +119,8 @@ class Decoder:
                 code="too_large",
                 hint="raise the source's `max_event_bytes`",
             )
+        if self._encoding is not None:
+            value = _in_utf8(value, self._encoding)
         event = self.event_class(
             value,
             {},
@@ -157,6 +151,17 @@ class Decoder:
         if event.attributes:
             take_core_fields(event.attributes).apply_to(event)
         return event
+
+
+def _in_utf8(value: bytes, encoding: Encoding) -> bytes:
+    try:
+        return value.decode(encoding).encode()
+    except UnicodeDecodeError as error:
+        raise DecodeError(
+            f"{shown_start(value)} is not {encoding}: {error.reason} at byte {error.start}",
+            code="bad_encoding",
+            hint="see the source's `encoding`",
+        ) from error
 
 
 def _from_envelope(value: bytes) -> tuple[bytes, Mapping[str, bytes]]:

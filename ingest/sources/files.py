@@ -3,7 +3,7 @@
 import glob
 from pathlib import Path
 
-from ingest.api import ByteSize, Decoding, Format, LocalPath, SourceSettings, option
+from ingest.api import ByteSize, Decoding, Encoding, Format, LocalPath, SourceSettings, option
 from ingest.api.source import MAX_EVENT_BYTES
 
 
@@ -12,12 +12,19 @@ class FilesSourceSettings(SourceSettings):
 
     path: LocalPath = option("A file, a folder or a glob.", example="/var/log/app/*.log", min_length=1)
     format: Format = option("How a line holds an event: raw, json or flume_avro.", default="raw", strict=False)
+    encoding: Encoding = option(
+        "Lines in UTF-16 (`utf-16le`, `utf-16be`) become UTF-8; the bytes of others do not change (`utf8`), and "
+        "`convert` reads other encodings. The byte order mark of a file is removed; one of UTF-16 also tells where "
+        "lines end.",
+        default="utf8",
+        strict=False,
+    )
     max_event_bytes: ByteSize = option("A longer line fails.", default="1MiB", ge=1, le=MAX_EVENT_BYTES)
 
     @property
     def decoding(self) -> Decoding:
         """The decoding options; a line is never a tombstone."""
-        return Decoding(self.format, self.max_event_bytes, has_unread=True)
+        return Decoding(self.format, self.max_event_bytes, has_unread=True, encoding=self.encoding)
 
     @property
     def summary(self) -> str:

@@ -13,11 +13,13 @@ import stat
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BufferedReader
 from pathlib import Path
 from typing import IO, cast
 
-from ingest.api import IngestError, SourceUnavailableError, UnreadError
+from ingest.api import Encoding, IngestError, SourceUnavailableError, UnreadError
 from ingest.sources.file_names import path_of, text_of
+from ingest.sources.line_ends import LINE_ENDS, LineEnds, encoding_by_mark
 
 MAX_LINE_BYTES = 16 * 1024 * 1024  # a longer line is cut, so that it fits into a dead letter
 PARTITION = 0  # of every line
@@ -26,6 +28,7 @@ GONE = (FileNotFoundError, NotADirectoryError)
 """Errors that mean that a file does not exist; after any other error it may exist."""
 
 _BUFFER_BYTES = 1 << 20
+_MOST_MARK_BYTES = 3
 
 
 class UnreadableFileError(UnreadError):
@@ -67,7 +70,9 @@ def is_gzip(path: str) -> bool:
     return path.endswith(".gz")
 
 
-def lines_of(path: str, max_event_bytes: int, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, bytes]]:
+def lines_of(
+    path: str, max_event_bytes: int, start: int = 0, stop: int | None = None, encoding: Encoding = Encoding.UTF8
+) -> Iterator[tuple[int, bytes]]:
     """
     (offset, line) for each line whose first byte is in [start, stop); a gzip file is always read to its end.
 
@@ -76,21 +81,24 @@ def lines_of(path: str, max_event_bytes: int, start: int = 0, stop: int | None =
         max_event_bytes: see `lines_in`.
         start: first byte of the range.
         stop: end of the range; None for the end of the file.
+        encoding: see `lines_in`.
 
     Raises:
-        UnreadableFileError: the file does not exist, or cannot be decompressed; after the lines before the damage.
+        UnreadableFileError: the file does not exist, cannot be decompressed, or has another encoding; after the lines
+            before the damage.
         SourceUnavailableError: it cannot be read now.
     """
     with _read_errors(path), _opened(path) as file:
-        offset = 0
-        if start > 0:
-            # the range begins inside a line unless the byte before it ends one
-            file.seek(start - 1)
-            offset = start - 1 + _skip_line(file)
-        yield from lines_in(file, max_event_bytes, offset, None if is_gzip(path) else stop)
+        ends = _line_ends(file, encoding, path)
+        offset = start + -start % ends.width
+        if offset > 0:
+            # the range begins inside a line unless the characters before it end one
+            file.seek(offset - ends.width)
+            offset += ends.skip_line(file) - ends.width
+        yield from _lines_in(file, ends, max_event_bytes, offset, None if is_gzip(path) else stop)
 
 
-def check_readable(path: str) -> None:
+def check_readable(path: str, encoding: Encoding = Encoding.UTF8) -> None:
     """
     Check that a file can be read to its end.
 
@@ -100,9 +108,8 @@ def check_readable(path: str) -> None:
     """
     if is_gzip(path):
         bytes_in(path)
-    else:
-        with _read_errors(path), _opened(path):
-            pass
+    with _read_errors(path), _opened(path) as file:
+        _line_ends(file, encoding, path)
 
 
 def bytes_in(path: str) -> int:
@@ -121,22 +128,49 @@ def bytes_in(path: str) -> int:
 
 
 def lines_in(
-    file: IO[bytes], max_event_bytes: int, offset: int = 0, stop: int | None = None
+    file: BufferedReader, max_event_bytes: int, name: str, encoding: Encoding = Encoding.UTF8
 ) -> Iterator[tuple[int, bytes]]:
     """
-    (offset, line without its end) from the position of an open file up to `stop`.
+    (offset, line without its end) of an open file, from its beginning.
 
     A line is complete up to MAX_LINE_BYTES even if decoding will reject it, so that its dead letter contains all of it.
-    A longer line is cut there, because a file without line ends must not fill the memory.
+    A longer line is cut there, because a file without line ends must not fill the memory. The first line has no byte
+    order mark, and a file that consists of one has no line.
+
+    Args:
+        file: the open file.
+        max_event_bytes: largest line that decoding accepts.
+        name: of the file, for messages.
+        encoding: of the file; a mark of UTF-16 counts in place of `utf8`.
+
+    Raises:
+        UnreadableFileError: the file has a byte order mark of another encoding.
     """
+    yield from _lines_in(file, _line_ends(file, encoding, name), max_event_bytes, 0, None)
+
+
+def _lines_in(
+    file: IO[bytes], ends: LineEnds, max_event_bytes: int, offset: int, stop: int | None
+) -> Iterator[tuple[int, bytes]]:
+    """(offset, line without its end) from the position of an open file up to `stop`."""
+    most = max(max_event_bytes, MAX_LINE_BYTES) + len(ends.cr + ends.lf)
     while stop is None or offset < stop:
-        line = file.readline(max(max_event_bytes, MAX_LINE_BYTES) + len(b"\r\n"))
-        if not line:
+        line = ends.read_line(file, most)
+        if not line or (offset == 0 and line == ends.mark):
             return
-        yield offset, line.removesuffix(b"\n").removesuffix(b"\r")
+        text = ends.without_end(line)
+        yield offset, text.removeprefix(ends.mark) if offset == 0 else text
         offset += len(line)
-        if not line.endswith(b"\n"):
-            offset += _skip_line(file)
+        if not line.endswith(ends.lf):
+            offset += ends.skip_line(file)
+
+
+def _line_ends(file: BufferedReader, encoding: Encoding, name: str) -> LineEnds:
+    """How the lines of a file at its beginning end."""
+    marked = encoding_by_mark(file.peek(_MOST_MARK_BYTES)) or encoding
+    if encoding not in {marked, Encoding.UTF8}:
+        raise UnreadableFileError(f'"{name}" has the byte order mark of {marked}, `encoding` is {encoding}')
+    return LINE_ENDS[marked]
 
 
 def unread(path: str, error: OSError) -> IngestError:
@@ -160,18 +194,11 @@ def _read_errors(path: str) -> Iterator[None]:
         raise unread(path, error) from error
 
 
-def _skip_line(file: IO[bytes]) -> int:
-    skipped = 0
-    while piece := file.readline(_BUFFER_BYTES):
-        skipped += len(piece)
-        if piece.endswith(b"\n"):
-            break
-    return skipped
-
-
-def _opened(path: str) -> IO[bytes]:
+def _opened(path: str) -> BufferedReader:
     file = path_of(path)
-    return cast("IO[bytes]", gzip.open(file, "rb")) if is_gzip(path) else file.open("rb", buffering=_BUFFER_BYTES)
+    if is_gzip(path):
+        return cast("BufferedReader", gzip.open(file, "rb"))  # it has all methods of one
+    return cast("BufferedReader", file.open("rb", buffering=_BUFFER_BYTES))
 
 
 def _names(path: str) -> list[str]:

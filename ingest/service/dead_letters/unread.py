@@ -94,6 +94,7 @@ class _FileLines:
     def __init__(self, source: FilesSourceSettings) -> None:
         self._path = source.path
         self._max_event_bytes = source.max_event_bytes
+        self._encoding = source.encoding
 
     def __call__(self, record: Record, unread: UnreadRange) -> Iterator[Record]:
         path, _, first = record.place
@@ -105,7 +106,7 @@ class _FileLines:
             )
             return
         try:
-            for offset, line in lines_of(path, self._max_event_bytes, first, unread.end):
+            for offset, line in lines_of(path, self._max_event_bytes, first, unread.end, self._encoding):
                 yield Record(path, PARTITION, offset, b"", line, record.timestamp_ms, ())
         except UnreadableFileError as error:
             raise SourceUnavailableError(
@@ -115,7 +116,7 @@ class _FileLines:
     def _check(self, path: str) -> None:
         if path not in dict(files_at(self._path)):
             raise UnreadableFileError(f'"{path}" is not there, or no file of the source', code="removed_file")
-        check_readable(path)
+        check_readable(path, self._encoding)
 
 
 def _batch_records(source: KafkaSourceSettings, record: Record, unread: UnreadRange) -> Iterator[Record]:

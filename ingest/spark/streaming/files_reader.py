@@ -25,7 +25,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from ingest.api import RECORD_SCHEMA, RecordPlace, SourceUnavailableError, UnreadError
+from ingest.api import RECORD_SCHEMA, Encoding, RecordPlace, SourceUnavailableError, UnreadError
 from ingest.sources.file_names import path_of
 from ingest.sources.lines import (
     GONE,
@@ -89,7 +89,7 @@ class FileRange(InputPartition):
 
 
 class FilesDataSource(DataSource):
-    """Spark's data source; its options are `path`, `max_event_bytes`, `max_records` and `first_offset`."""
+    """Spark's data source; its options are `path`, `max_event_bytes`, `max_records`, `first_offset` and `encoding`."""
 
     @classmethod
     def name(cls) -> str:
@@ -108,6 +108,7 @@ class FilesDataSource(DataSource):
             int(self.options["max_event_bytes"]),
             None if limit is None else int(limit),
             json.loads(self.options.get("first_offset", "{}")),
+            encoding=Encoding(self.options.get("encoding", Encoding.UTF8)),
         )
 
 
@@ -122,6 +123,7 @@ class FilesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             one. A gzip file is read as a whole, and ends the micro-batch.
         first_offset: where a query without a checkpoint starts; None if no file has been read.
         clock: monotonic seconds.
+        encoding: of the files, see `ingest.sources.lines.lines_in`.
     """
 
     def __init__(
@@ -131,9 +133,11 @@ class FilesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         max_records: int | None = None,
         first_offset: Offset | None = None,
         clock: Callable[[], float] = time.monotonic,
+        encoding: Encoding = Encoding.UTF8,
     ) -> None:
         self._path = path
         self._max_event_bytes = max_event_bytes
+        self._encoding = encoding
         self._max_records = max_records
         self._first_offset = first_offset or {}
         self._clock = clock
@@ -232,7 +236,7 @@ class FilesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return length, count or 0
         lines = 0
         with contextlib.suppress(UnreadableFileError):
-            for offset, _ in lines_of(path, self._max_event_bytes, start, start + length):
+            for offset, _ in lines_of(path, self._max_event_bytes, start, start + length, self._encoding):
                 if lines == count:
                     return offset - start, lines
                 lines += 1
@@ -275,7 +279,7 @@ class FilesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         following = piece.start
         try:
             check_unchanged(piece)
-            for offset, line in lines_of(piece.path, self._max_event_bytes, piece.start, piece.stop):
+            for offset, line in lines_of(piece.path, self._max_event_bytes, piece.start, piece.stop, self._encoding):
                 offsets.append(offset)
                 lines.append(line)
                 size += len(line)

@@ -146,7 +146,7 @@ def read_files(
     """
     session.dataSource.register(FilesDataSource)  # a second time replaces the first
     reader = session.readStream.format(FilesDataSource.name())
-    limits = {"max_event_bytes": str(source.max_event_bytes)}
+    limits = {"max_event_bytes": str(source.max_event_bytes), "encoding": source.encoding.value}
     if max_records is not None:
         limits["max_records"] = str(max_records)
     if first_offset:

@@ -18,6 +18,8 @@ ESCAPED = '{columns: [a, b], escape: "\\\\"}'
     ("settings", "body", "expected"),
     [
         (ABC, b"1,2,3", {"a": b"1", "b": b"2", "c": b"3"}),
+        (ABC, b'\xef\xbb\xbf"1,1",2,\xef\xbb\xbf3', {"a": b"1,1", "b": b"2", "c": b"\xef\xbb\xbf3"}),
+        (ABC, b"\xef\xbb\xbf1,2,3", {"a": b"1", "b": b"2", "c": b"3"}),
         (ABC, b"1,2,3\r\n", {"a": b"1", "b": b"2", "c": b"3"}),
         (ABC, b",,", {"a": b"", "b": b"", "c": b""}),
         (ABC, b' 1 , "2" ,3', {"a": b" 1 ", "b": b' "2" ', "c": b"3"}),

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from decorators.flume_avro import FlumeAvro
-from ingest.api import EventError, Priority, Record
+from ingest.api import Decoding, EventError, Format, Priority, Record
 from ingest.sources.decoding import Decoder
 from ingest.testing.events import event_of, settings_of
 
@@ -74,7 +74,7 @@ NAMES = st.text() | st.sampled_from(["host", "priority", "nanos"])
 def test_equals_the_source_format(value):
     record = Record("topic", 0, 0, b"", value, 0)
     event = Decoder().decode(record)
-    assert outcome(lambda: decorated(event)) == outcome(lambda: Decoder(format="flume_avro").decode(record))
+    assert outcome(lambda: decorated(event)) == outcome(lambda: Decoder(Decoding(Format.FLUME_AVRO)).decode(record))
 
 
 def decorated(event):

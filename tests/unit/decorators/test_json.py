@@ -331,3 +331,19 @@ def test_binary_numbers_round_trip(members):
                 assert event.attributes[name] == int64(value)
             case float():
                 assert event.attributes[name] == float64(value)
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (b'\xef\xbb\xbf{"a": 1.50}', {"a": b"1.50"}),
+        (b'\xef\xbb\xbf{"a": -0, "b": 1e999}', {"a": b"-0", "b": b"1e999"}),
+        (b'\xef\xbb\xbf {"\xef\xbb\xbfa": "\xef\xbb\xbf"}', {"\ufeffa": b"\xef\xbb\xbf"}),
+    ],
+)
+def test_byte_order_mark_before_the_text_is_ignored(attributes_after, body, expected):
+    assert attributes_after(Json, "{}", body) == expected
+
+
+def test_second_byte_order_mark_fails(refusal_of):
+    assert refusal_of(Json, "{}", b"\xef\xbb\xbf" * 2 + b"{}") == "bad_json"

@@ -12,6 +12,7 @@ from ingest.testing.events import event_of, settings_of
     ("settings", "body", "expected"),
     [
         ("{}", b"a=1", {"a": b"1"}),
+        ("{}", b"\xef\xbb\xbfa=1 \xef\xbb\xbfb=2", {"a": b"1", "\ufeffb": b"2"}),
         ("{}", b" a=1\tb=2  c=3 ", {"a": b"1", "b": b"2", "c": b"3"}),
         ("{}", b"a= b=2", {"a": b"", "b": b"2"}),
         ("{}", b'a="" b=""', {"a": b"", "b": b""}),

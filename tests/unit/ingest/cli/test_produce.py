@@ -1,6 +1,6 @@
 import pytest
 
-from ingest.api import ConfigError, Record
+from ingest.api import ConfigError, Decoding, Format, Record
 from ingest.cli.produce import produced
 from ingest.dry_run.inputs import given_of
 from ingest.sources.decoding import Decoder
@@ -26,7 +26,7 @@ def test_source_decodes_the_same_event(form):
         "attributes": {"a": "x"},
         "key": "k",
     }
-    event = Decoder(format=form).decode(record_of(content, form))
+    event = Decoder(Decoding(Format(form))).decode(record_of(content, form))
     assert (event.body, event.host, event.priority, event.nanos, event.attributes, event.key) == (
         b"\xff",
         "h",

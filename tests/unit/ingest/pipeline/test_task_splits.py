@@ -10,6 +10,7 @@ from decorators.reservoir_sampler import ReservoirSampler
 from ingest import failpoint
 from ingest.api import (
     Batch,
+    Decoding,
     Event,
     IngestError,
     OnError,
@@ -88,7 +89,7 @@ def task_of(sink: Calls, *decorators: BoundDecorator, **changed: Any) -> Task:
     arguments = {
         "pipeline": "p",
         "fingerprint": "f",
-        "decode": Decoder(has_unread=True).decode,
+        "decode": Decoder(Decoding(has_unread=True)).decode,
         "chain": Chain(decorators),
         "bindings": [SinkBinding("calls", sink.write, OnError.STOP)],
         "destinations": {"calls": sink},

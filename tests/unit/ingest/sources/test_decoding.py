@@ -12,11 +12,16 @@ from hypothesis import strategies as st
 
 from ingest.api import (
     DecodeError,
+    Decoding,
     DecorateError,
+    Encoding,
     Event,
+    Format,
     Origin,
     Priority,
     Record,
+    RepeatedHeaders,
+    Tombstones,
     UnreadError,
     WriteOnceEvent,
     nanos_of,
@@ -41,19 +46,31 @@ def avro(headers, body):
     return out.getvalue()
 
 
+KINDS = {
+    "format": Format,
+    "tombstones": Tombstones,
+    "on_repeated_header": RepeatedHeaders,
+    "encoding": Encoding,
+}
+
+
+def decoder(existing="replace", **options):
+    return Decoder(Decoding(**{name: KINDS.get(name, type(value))(value) for name, value in options.items()}), existing)
+
+
 class TestUnread:
     @given(st.text(), st.none() | st.integers(0, 2**63 - 1), st.booleans(), st.sampled_from(["unread", "damaged_file"]))
     def test_error_of_the_reader_arrives(self, message, end, is_certain, code):
         sent = unread_record(("/a.gz", 0, 7), 5, UnreadError(message, end=end, is_certain=is_certain, code=code))
         assert (sent.place, sent.value, sent.timestamp_ms) == (("/a.gz", 0, 7), None, 5)
         with pytest.raises(UnreadError) as caught:
-            Decoder(has_unread=True).decode(sent)
+            decoder(has_unread=True).decode(sent)
         error = caught.value
         assert (error.message, error.end, error.is_certain, error.code) == (message, end, is_certain, code)
 
     @pytest.mark.parametrize(("has_unread", "headers"), [(False, (("unread", b"{}"),)), (True, ())])
     def test_other_records_without_a_value_are_tombstones(self, has_unread, headers):
-        assert Decoder(has_unread=has_unread).decode(record(None, headers=headers)) == "tombstone"
+        assert decoder(has_unread=has_unread).decode(record(None, headers=headers)) == "tombstone"
 
 
 class TestRaw:
@@ -68,27 +85,27 @@ class TestRaw:
             b"k",
             Origin("ticks", 0, 7),
         )
-        assert Decoder().decode(record()) == expected
+        assert decoder().decode(record()) == expected
 
     @pytest.mark.parametrize(("partition", "offset"), [(0, 0), (3, 9_999), (99, 10_000), (101, 123_456_789)])
     def test_nanos_equal_nanos_of(self, partition, offset):
-        event = Decoder().decode(record(partition=partition, offset=offset))
+        event = decoder().decode(record(partition=partition, offset=offset))
         assert event.nanos == nanos_of(1308748686334, partition, offset)
 
     def test_core_fields_come_from_headers(self):
         headers = [("host", b"h1"), ("priority", b"WARN"), ("nanos", b"-12"), ("x", b"\xff")]
-        event = Decoder().decode(record(headers=headers))
+        event = decoder().decode(record(headers=headers))
         assert (event.host, event.priority, event.nanos, event.attributes) == ("h1", Priority.WARN, -12, {"x": b"\xff"})
 
     def test_priority_in_lower_case(self):
-        assert Decoder().decode(record(headers=[("priority", b"debug")])).priority is Priority.DEBUG
+        assert decoder().decode(record(headers=[("priority", b"debug")])).priority is Priority.DEBUG
 
     def test_host_of_any_bytes(self):
-        assert Decoder().decode(record(headers=[("host", b"\xff")])).host == "\udcff"
+        assert decoder().decode(record(headers=[("host", b"\xff")])).host == "\udcff"
 
     def test_last_of_repeated_headers_counts(self):
         headers = [("x", b"1"), ("host", b"a"), ("x", b"2"), ("host", b"b")]
-        event = Decoder().decode(record(headers=headers))
+        event = decoder().decode(record(headers=headers))
         assert (event.host, event.attributes) == ("b", {"x": b"2"})
 
     @pytest.mark.parametrize(
@@ -102,14 +119,14 @@ class TestRaw:
     )
     def test_repeated_headers_follow_the_option(self, options, expected):
         headers = [("x", b"1"), ("host", b"a"), ("y", b"9"), ("x", None), ("host", b"b"), ("x", b"3")]
-        event = Decoder(**options).decode(record(headers=headers))
+        event = decoder(**options).decode(record(headers=headers))
         assert (event.host, event.attributes) == ("b", {"x": expected, "y": b"9"})
 
     def test_null_header_is_empty(self):
-        assert Decoder().decode(record(headers=[("x", None)])).attributes == {"x": b""}
+        assert decoder().decode(record(headers=[("x", None)])).attributes == {"x": b""}
 
     def test_missing_key_is_empty(self):
-        assert Decoder().decode(record(key=None)).key == b""
+        assert decoder().decode(record(key=None)).key == b""
 
     @pytest.mark.parametrize(
         "header",
@@ -127,64 +144,79 @@ class TestRaw:
     )
     def test_invalid_core_header_is_an_error(self, header):
         with pytest.raises(DecodeError) as caught:
-            Decoder().decode(record(headers=[header]))
+            decoder().decode(record(headers=[header]))
         assert caught.value.code == "bad_header"
 
     def test_nanos_of_63_bits_are_decoded(self):
-        event = Decoder().decode(record(headers=[("nanos", b"9223372036854775807")]))
+        event = decoder().decode(record(headers=[("nanos", b"9223372036854775807")]))
         assert event.nanos == 2**63 - 1
+
+
+class TestEncoding:
+    @pytest.mark.parametrize("encoding", ["utf-16le", "utf-16be"])
+    def test_value_becomes_utf8(self, encoding):
+        text = "é\U0001f600\u0a0a"
+        assert decoder(encoding=encoding).decode(record(text.encode(encoding))).body == text.encode()
+        envelope = '{"body": "é"}'.encode(encoding)
+        assert decoder(encoding=encoding, format="json").decode(record(envelope)).body == "é".encode()
+
+    @pytest.mark.parametrize("value", [b"a", b"\x00\xd8", b"a\x00b"])
+    def test_value_in_another_encoding_is_an_error(self, value):
+        with pytest.raises(DecodeError, match="is not utf-16le") as caught:
+            decoder(encoding="utf-16le").decode(record(value))
+        assert caught.value.code == "bad_encoding"
 
 
 class TestLimits:
     def test_value_of_the_limit_passes(self):
-        assert Decoder(max_event_bytes=4).decode(record(b"1234")).body == b"1234"
+        assert decoder(max_event_bytes=4).decode(record(b"1234")).body == b"1234"
 
     def test_value_over_the_limit_is_an_error(self):
         with pytest.raises(DecodeError) as caught:
-            Decoder(max_event_bytes=4).decode(record(b"12345"))
+            decoder(max_event_bytes=4).decode(record(b"12345"))
         assert caught.value.code == "too_large"
 
     @pytest.mark.parametrize("value", [b"", None])
     def test_large_key_and_headers_together_fail_the_record(self, monkeypatch, value):
         monkeypatch.setattr("ingest.sources.decoding.DEFAULT_EVENT_BYTES", 20)
-        decoder = Decoder(max_event_bytes=4, tombstones="delete")
+        small = decoder(max_event_bytes=4, tombstones="delete")
         headers = (("name", b"12345"), ("name", b"6789"), ("n", None))
-        assert decoder.decode(record(value, key=b"12", headers=headers)).attributes["name"] == b"6789"
+        assert small.decode(record(value, key=b"12", headers=headers)).attributes["name"] == b"6789"
         for key, more in [(b"123", ()), (None, (("n", b"12"),))]:
             with pytest.raises(DecodeError, match=r"^the key and the headers have 21 bytes; the limit is 20") as caught:
-                decoder.decode(record(value, key=key, headers=headers + more))
+                small.decode(record(value, key=key, headers=headers + more))
             assert caught.value.code == "too_large"
-        larger = Decoder(max_event_bytes=30, tombstones="delete")
+        larger = decoder(max_event_bytes=30, tombstones="delete")
         assert larger.decode(record(value, key=b"x" * 12, headers=headers)).key == b"x" * 12
 
 
 class TestTombstones:
     def test_drop_returns_the_reason(self):
-        assert Decoder().decode(record(None)) == "tombstone"
+        assert decoder().decode(record(None)) == "tombstone"
 
     def test_tombstone_fails_with_the_option_error(self):
         with pytest.raises(DecodeError) as caught:
-            Decoder(tombstones="error").decode(record(None))
+            decoder(tombstones="error").decode(record(None))
         assert caught.value.code == "tombstone"
 
     @pytest.mark.parametrize("name", ["raw", "json", "flume_avro"])
     def test_delete_gives_an_event_with_an_empty_body(self, name):
-        event = Decoder(tombstones="delete", format=name).decode(record(None, headers=[("x", b"1")]))
+        event = decoder(tombstones="delete", format=name).decode(record(None, headers=[("x", b"1")]))
         assert (event.body, event.tombstone, event.attributes) == (b"", True, {"x": b"1"})
 
     def test_empty_value_is_not_a_tombstone(self):
-        event = Decoder(tombstones="delete").decode(record(b""))
+        event = decoder(tombstones="delete").decode(record(b""))
         assert (event.body, event.tombstone) == (b"", False)
 
 
 class TestWriteOnce:
     def test_attributes_can_be_replaced_by_default(self):
-        event = Decoder().decode(record(headers=[("x", b"1")]))
+        event = decoder().decode(record(headers=[("x", b"1")]))
         event.set("x", b"2")
         assert event.attributes == {"x": b"2"}
 
     def test_write_once_event_rejects_a_second_value(self):
-        event = Decoder(existing="error").decode(record(headers=[("x", b"1"), ("x", b"2")]))
+        event = decoder(existing="error").decode(record(headers=[("x", b"1"), ("x", b"2")]))
         assert isinstance(event, WriteOnceEvent)
         with pytest.raises(DecorateError):
             event.set("x", b"3")
@@ -192,7 +224,7 @@ class TestWriteOnce:
 
 class TestJson:
     def decode(self, content, headers=()):
-        return Decoder(format="json").decode(record(json.dumps(content).encode(), headers=headers))
+        return decoder(format="json").decode(record(json.dumps(content).encode(), headers=headers))
 
     def test_body_and_headers(self):
         content = {
@@ -207,7 +239,7 @@ class TestJson:
     def test_numbers_keep_their_digits(self, more):
         numbers = {"id": "123456789012345678901", "p": "1.50", "z": "-0", "n": "7", "nanos": "-12"}
         headers = ", ".join(f'"{name}": {number}' for name, number in numbers.items())
-        event = Decoder(format="json").decode(record(f'{{"body": "b-0", "headers": {{{headers}{more}}}}}'.encode()))
+        event = decoder(format="json").decode(record(f'{{"body": "b-0", "headers": {{{headers}{more}}}}}'.encode()))
         assert event.nanos == int(numbers.pop("nanos"))
         event.attributes.pop("large", None)
         assert (event.body, event.attributes) == (b"b-0", {name: text.encode() for name, text in numbers.items()})
@@ -215,7 +247,7 @@ class TestJson:
     @given(st.from_regex(r"-?(0|[1-9][0-9]{0,25})(\.[0-9]{1,25})?([eE][+-]?[0-9]{1,3})?", fullmatch=True), st.text())
     def test_any_number_keeps_its_digits(self, number, body):
         value = f'{{"headers": {{"n": {number}}}, "body": {json.dumps(body)}}}'.encode()
-        assert Decoder(format="json").decode(record(value)).attributes == {"n": number.encode()}
+        assert decoder(format="json").decode(record(value)).attributes == {"n": number.encode()}
 
     def test_body_and_headers_are_optional(self):
         event = self.decode({})
@@ -250,29 +282,29 @@ class TestJson:
     )
     def test_invalid_envelopes_are_errors(self, value, code):
         with pytest.raises(DecodeError) as caught:
-            Decoder(format="json").decode(record(value))
+            decoder(format="json").decode(record(value))
         assert caught.value.code == code
 
 
 class TestFlumeAvro:
     def test_headers_and_body(self):
         value = avro({"host": "h", "timestamp": "12"}, b"\x00\xff")
-        event = Decoder(format="flume_avro").decode(record(value, headers=[("host", b"outer")]))
+        event = decoder(format="flume_avro").decode(record(value, headers=[("host", b"outer")]))
         assert (event.body, event.host, event.attributes) == (b"\x00\xff", "h", {"timestamp": b"12"})
 
     @given(st.dictionaries(st.text(), st.text()), st.binary())
     def test_written_events_are_read_back(self, headers, body):
-        event = Decoder(format="flume_avro").decode(record(avro({f"a{name}": v for name, v in headers.items()}, body)))
+        event = decoder(format="flume_avro").decode(record(avro({f"a{name}": v for name, v in headers.items()}, body)))
         expected = {f"a{name}": value.encode() for name, value in headers.items()}
         assert (event.body, event.attributes) == (body, expected)
 
     def test_headers_that_are_not_utf8_keep_their_bytes(self):
         value = b"\x02\x02\xff\x02\xfe\x00\x00"  # one pair of one-byte strings, end of the map, empty body
-        assert Decoder(format="flume_avro").decode(record(value)).attributes == {"\udcff": b"\xfe"}
+        assert decoder(format="flume_avro").decode(record(value)).attributes == {"\udcff": b"\xfe"}
 
     def test_trailing_bytes_are_an_error(self):
         with pytest.raises(DecodeError) as caught:
-            Decoder(format="flume_avro").decode(record(avro({}, b"") + b"x"))
+            decoder(format="flume_avro").decode(record(avro({}, b"") + b"x"))
         assert caught.value.code == "bad_avro"
 
 
@@ -284,12 +316,12 @@ class TestFlumeAvro:
 )
 def test_any_record_is_an_event_or_an_error(name, key, value, headers):
     try:
-        event = Decoder(format=name).decode(record(value, key=key, headers=headers))
+        event = decoder(format=name).decode(record(value, key=key, headers=headers))
     except DecodeError:
         return
     assert isinstance(event, Event)
 
 
 def test_decoder_can_be_pickled():
-    decoder = pickle.loads(pickle.dumps(Decoder(format="flume_avro", existing="error", tombstones="delete")))  # noqa: S301 - our own
-    assert decoder.decode(record(avro({}, b"b"))).body == b"b"
+    copy = pickle.loads(pickle.dumps(decoder(format="flume_avro", existing="error", tombstones="delete")))  # noqa: S301 - our own
+    assert copy.decode(record(avro({}, b"b"))).body == b"b"
