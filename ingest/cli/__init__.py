@@ -20,6 +20,7 @@ from ingest import garbage_collector
 from ingest.cli.output import Output, OutputClosedError
 
 _PACKAGES = ("decorators", "sinks")
+_HELP = ("-h", "--help", "--version")
 _FAILED = 1
 _INTERRUPTED = 130
 
@@ -55,7 +56,9 @@ def _run(arguments: list[str], out: Output) -> int:
     if out.is_plain:
         os.environ["NO_COLOR"] = "1"  # for the help pages, which are rendered before options are parsed
     try:
-        application(next(iter(arguments), ""))(args=arguments, prog_name="ingest", obj=out)
+        word = next(iter(arguments), "")
+        is_help = word in ("", *_HELP) and not any(name.endswith("_COMPLETE") for name in os.environ)
+        application(word, has_options=not is_help)(args=arguments, prog_name="ingest", obj=out)
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     return 0

@@ -12,7 +12,6 @@ from ingest.cli import (
     archive_rerun,
     body,
     bootstrap,
-    compact,
     config,
     control,
     dead_letter_purge,
@@ -36,7 +35,6 @@ from ingest.cli import (
     produce,
     reload,
     replay,
-    rollback,
     run,
     scan,
     submit,
@@ -45,13 +43,30 @@ from ingest.cli import (
     validate,
 )
 from ingest.cli.command import FormatOption, PlainOption, register
+from ingest.cli.job import command_of
 from ingest.cli.output import Output
 
 _HELP = {"help_option_names": ["-h", "--help"]}
 
+
+class _Job(NamedTuple):
+    """
+    A command of a job.
+
+    Attributes:
+        module: of its class, which is imported when the options of the command are needed.
+        name: of its class.
+        summary: the first paragraph of its help.
+    """
+
+    module: str
+    name: str
+    summary: str
+
+
 _Functions = Mapping[str, Callable[..., None]]
 
-_COMMANDS: Mapping[str, _Functions] = {
+_COMMANDS: Mapping[str, Mapping[str, Callable[..., None] | _Job]] = {
     "Write": {
         "init": init.init,
         "validate": validate.validate,
@@ -74,8 +89,16 @@ _COMMANDS: Mapping[str, _Functions] = {
         "scan": scan.scan,
         "get": get.get,
         "history": history.history,
-        "compact": compact.compact,
-        "rollback": rollback.rollback,
+        "compact": _Job(
+            "ingest.service.rewriting.compaction",
+            "Compaction",
+            "Merge the updates of each row of a table into one row for each window, and delete those that it covers.",
+        ),
+        "rollback": _Job(
+            "ingest.service.rewriting.rollback",
+            "Rollback",
+            "Take the updates of an interval back, for example those that a wrong pipeline has written.",
+        ),
     },
     "Learn": {"describe": describe.describe},
     "Migrate": {"import-flume": import_flume.import_flume},
@@ -178,13 +201,15 @@ _GROUPS: Mapping[str, _Group] = {
 }
 
 
-def application(word: str = "") -> typer.Typer:
+def application(word: str = "", *, has_options: bool = True) -> typer.Typer:
     """
     The command line as a typer application; its contexts carry the Output.
 
     Args:
         word: the first one of the command line. If it is a command or a group, the application has no other: to build
             all takes a fifth of the time of a short command.
+        has_options: whether the commands of jobs have their options, which takes as long as a start of a short command;
+            the help page of all commands needs none.
     """
     commands = typer.Typer(
         name="ingest",
@@ -199,7 +224,12 @@ def application(word: str = "") -> typer.Typer:
     for panel, functions in _COMMANDS.items():
         for name, function in functions.items():
             if name in wanted:
-                register(commands, function, name, panel)
+                if not isinstance(function, _Job):
+                    register(commands, function, name, panel)
+                elif has_options:
+                    register(commands, command_of(name, function.module, function.name), name, panel)
+                else:
+                    commands.command(name, help=function.summary, rich_help_panel=panel)(lambda: None)
     for name, group in _GROUPS.items():
         if name in wanted:
             commands.add_typer(_typer(name, group), rich_help_panel=group.panel)

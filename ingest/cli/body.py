@@ -321,7 +321,7 @@ def _swept_by_service(out: Output, configuration: "Configuration", table: str) -
     job = requested(
         out,
         configuration,
-        lambda client: client.work_on_table(table, "sweep", {}),
+        lambda client: client.sweep(table),
         does="sweeps the bodies",
         resumes="run the same command again",
     )

@@ -82,10 +82,9 @@ DEFAULT_SPAN = "1h"
 """Default age from which updates are merged, and default length of the windows."""
 
 
-class CompactOptions(Model):
-    """How the service that writes a table merges its updates."""
+class CompactionOptions(Model):
+    """Which updates of a table a compaction merges."""
 
-    every: Duration = option("Time between the starts of two compactions.", example="10m", ge=1)
     older_than: Duration = option(
         "Updates that are younger than this, before the table's mark, stay as they are.", default=DEFAULT_SPAN, ge=0
     )
@@ -95,6 +94,12 @@ class CompactOptions(Model):
         default=DEFAULT_SPAN,
         ge=0.001,
     )
+
+
+class CompactOptions(CompactionOptions):
+    """How the service that writes a table merges its updates."""
+
+    every: Duration = option("Time between the starts of two compactions.", example="10m", ge=1)
 
 
 class UpdatesOptions(Model):

@@ -164,14 +164,9 @@ def _with_own_message(details: ErrorDetails, located: LocatedNode, node: Node, n
     message = details["msg"].replace("{owner}", located.owner)  # for options classes that several components share
     if kind is Kind.BAD_PATTERN:
         message = message.removeprefix("bad pattern: ")  # the kind says it
-    if kind is None and details["type"] in _LIMITS:
-        form, limit = _LIMITS[details["type"]]
-        wanted = context[limit]
-        wanted = int(wanted) if isinstance(wanted, float) and wanted.is_integer() else wanted
-        text = node.text if isinstance(node, ScalarNode) else ""
-        unit = next((unit for written, unit in _UNITS if written.fullmatch(text)), "")
-        message = f"{name} {form.format(f'{wanted}{unit}')}{f', not {text}' if text else ''}"
-        kind = Kind.OUT_OF_RANGE
+    text = node.text if isinstance(node, ScalarNode) else ""
+    if kind is None and (beyond := limit_message(details, text)) is not None:
+        message, kind = f"{name} {beyond}", Kind.OUT_OF_RANGE
     elif kind is None and details["type"] in _LENGTHS and isinstance(node, ScalarNode):
         # pydantic counts the items of a secret, and prints how many it has
         form, limit = _LENGTHS[details["type"]]
@@ -191,6 +186,23 @@ def _with_own_message(details: ErrorDetails, located: LocatedNode, node: Node, n
     if isinstance(column, int) and isinstance(node, ScalarNode):
         location = node.at(column)
     return Problem(kind, location, message, str(context.get("hint", "")))
+
+
+def limit_message(details: ErrorDetails, text: str) -> str | None:
+    """
+    The message for a number beyond a limit, as in "must be at least 1 s, not 0s"; None for another error.
+
+    Args:
+        details: of the error.
+        text: as the number is written.
+    """
+    if details["type"] not in _LIMITS:
+        return None
+    form, limit = _LIMITS[details["type"]]
+    wanted = details.get("ctx", {})[limit]
+    wanted = int(wanted) if isinstance(wanted, float) and wanted.is_integer() else wanted
+    unit = next((unit for written, unit in _UNITS if written.fullmatch(text)), "")
+    return f"{form.format(f'{wanted}{unit}')}{f', not {text}' if text else ''}"
 
 
 def _further(details: ErrorDetails, located: LocatedNode) -> Iterator[Problem]:

@@ -21,15 +21,13 @@ from ingest.service.dumps.job import DumpJob
 from ingest.service.dumps.request import DumpRequest
 from ingest.service.endpoint.access import ERROR_CODE, Access
 from ingest.service.feed_shards import ShardRequest, apply_in_service
+from ingest.service.job_kinds import job_of
 from ingest.service.jobs.job import JobStatus
 from ingest.service.jobs.scheduler import Jobs
 from ingest.service.replay.job import ReplayJob
 from ingest.service.replay.request import ReplayRequest
+from ingest.service.request import json_object
 from ingest.service.rewriting.body_sweep_job import BodySweepJob
-from ingest.service.rewriting.compaction_job import CompactionJob
-from ingest.service.rewriting.compaction_request import CompactionRequest
-from ingest.service.rewriting.rollback import RollbackRequest
-from ingest.service.rewriting.rollback_job import RollbackJob
 
 Page: TypeAlias = Callable[..., Response]
 
@@ -51,7 +49,7 @@ class Pages:
     """
     A WSGI application: `/metrics`, `/livez`, `/readyz`, `/pipelines`, `/pipelines/NAME`, `/reload`, `/reload/ID`,
     `/jobs` and `/jobs/ID`, and for POST `/pipelines/NAME/pause`, `resume`, `flush` and `replay`,
-    `/tables/NAME/compact`, `rollback`, `sweep` and `shards`, `/dump`, `/jobs/ID/cancel`, `/reload` and
+    `/tables/NAME/sweep` and `shards`, `/dump`, `/jobs/ID/cancel`, `/reload` and
     `/log-level/LEVEL`.
 
     A page is a method from a request and the names in its path to a response, and an entry in the table of routes. If
@@ -95,8 +93,7 @@ class Pages:
                 _route("POST", "/pipelines/<pipeline>/replay", self._replay),
                 _route("GET", "/jobs", self._list_jobs),
                 _route("GET", "/jobs/<job>", self._job),
-                _route("POST", "/tables/<table>/compact", self._compact),
-                _route("POST", "/tables/<table>/rollback", self._rollback),
+                _route("POST", "/jobs/<kind>", self._submit),
                 _route("POST", "/tables/<table>/sweep", self._sweep),
                 _route("POST", "/dump", self._dump),
                 _route("POST", "/tables/<table>/shards", self._shards),
@@ -207,16 +204,9 @@ class Pages:
 
         return self._about_job(submitted, HTTPStatus.ACCEPTED)
 
-    def _compact(self, request: Request, table: str) -> Response:
+    def _submit(self, request: Request, kind: str) -> Response:
         return self._about_job(
-            lambda: self._jobs.submit(CompactionJob(table, CompactionRequest.of(request.get_data()))),
-            HTTPStatus.ACCEPTED,
-        )
-
-    def _rollback(self, request: Request, table: str) -> Response:
-        return self._about_job(
-            lambda: self._jobs.submit(RollbackJob(table, RollbackRequest.of(request.get_data()))),
-            HTTPStatus.ACCEPTED,
+            lambda: self._jobs.submit(job_of(kind, json_object(request.get_data()))), HTTPStatus.ACCEPTED
         )
 
     def _sweep(self, _request: Request, table: str) -> Response:

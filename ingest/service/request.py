@@ -1,10 +1,13 @@
-"""Requests over HTTP, whose content is JSON."""
+"""Requests over HTTP, whose content is JSON, and options of commands."""
 
-from typing import TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
+import orjson
 from pydantic import ValidationError
 
 from ingest.api import ConfigError, Model
+from ingest.config.translate import limit_message
 
 _M = TypeVar("_M", bound=Model)
 
@@ -28,3 +31,41 @@ def request_of(model: type[_M], content: bytes, hint: str) -> _M:
         place = ".".join(map(str, first["loc"])) or "the request"
         message = first["msg"].removeprefix("Value error, ")  # pydantic's, of an error in a validator
         raise ConfigError(f"{place}: {message}", hint=hint) from error
+
+
+def options_of(model: type[_M], given: Mapping[str, Any], *, naming: Callable[[str], str] = str) -> _M:
+    """
+    Options of a job from what was given.
+
+    Args:
+        model: of the options.
+        given: values as they are written in YAML.
+        naming: the name of an option, for the error.
+
+    Raises:
+        ConfigError: an option is missing, unknown, or has a wrong value.
+    """
+    try:
+        return model.model_validate(given)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = str(first["loc"][0]) if first["loc"] else ""
+        place = f"{naming(name)}: " if name else ""
+        message = limit_message(first, str(given.get(name, ""))) or first["msg"].removeprefix("Value error, ")
+        raise ConfigError(f"{place}{message}") from error
+
+
+def json_object(content: bytes) -> dict[str, Any]:
+    """
+    The object that a request has as JSON.
+
+    Raises:
+        ConfigError: it has none.
+    """
+    try:
+        found = orjson.loads(content)
+    except orjson.JSONDecodeError as error:
+        raise ConfigError(f"the request is not JSON: {error}", hint="send the options as a JSON object") from error
+    if not isinstance(found, dict):
+        raise ConfigError("the request is no JSON object", hint="send the options as a JSON object")
+    return found

@@ -9,13 +9,14 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from ingest import failpoint
-from ingest.api import Put, Store, WriteRejectedError
+from ingest.api import Disposition, IngestError, Put, Store, WriteRejectedError
 from ingest.api.notation import shown
 from sinks.rewriting.leased_writes import CALL_ROWS, LeasedWrites
 from sinks.rewriting.store_calls import StoreCalls
+from sinks.rewriting.table_lease import LeaseCheck
 from sinks.rewriting.table_ranges import rows_in_pages
 from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.row_format import RowFormat
@@ -269,6 +270,66 @@ class Timer:
     def __call__(self) -> bool:
         """Whether time is left."""
         return self._clock() < self._deadline
+
+
+class UnitResult(NamedTuple):
+    """
+    The result of a unit of work of a compaction.
+
+    Attributes:
+        counts: what was done.
+        remaining: the ranges, or the rest of them, that are not compacted yet.
+        error: why some are not, if the store is unavailable; None if there was no time left.
+    """
+
+    counts: CompactionCounts
+    remaining: Sequence[Range]
+    error: IngestError | None = None
+
+
+class InProcess:
+    """
+    Compacts in this process, one range after the other.
+
+    Args:
+        calls: of the store.
+        merging: of the table.
+        seconds: length of a unit.
+        is_cancelled: whether a unit must end soon.
+    """
+
+    def __init__(
+        self,
+        calls: StoreCalls,
+        merging: Merging,
+        seconds: float = UNIT_S,
+        *,
+        is_cancelled: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self._calls = calls
+        self._merging = merging
+        self._seconds = seconds
+        self._is_cancelled = is_cancelled
+
+    def unit(self, target: CompactionTarget, check: LeaseCheck, ranges: Sequence[Range]) -> UnitResult:
+        """Compact as many ranges as there is time for; at least one call to the store is made."""
+        compaction = RangeCompaction(self._calls, target, self._merging, check=check)
+        timer = Timer(self._seconds)
+
+        def has_time() -> bool:
+            return timer() and not self._is_cancelled()
+
+        for index, keys in enumerate(ranges):
+            try:
+                left = compaction.run(keys, has_time)
+            except IngestError as error:
+                if error.disposition is not Disposition.RETRY:
+                    raise
+                rest = (compaction.reached, keys[1])
+                return UnitResult(compaction.counts, [rest, *ranges[index + 1 :]], error)
+            if left is not None or not has_time():
+                return UnitResult(compaction.counts, [*([] if left is None else [left]), *ranges[index + 1 :]])
+        return UnitResult(compaction.counts, [])
 
 
 def _put(row: UpdateRow) -> Put:

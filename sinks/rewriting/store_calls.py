@@ -1,7 +1,8 @@
 """Calls to a store that other threads use as well."""
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, TypeVar
 
 from ingest.api import Store
@@ -40,3 +41,15 @@ class StoreCalls:
 
         self._retry.run(call, on_attempt=lambda: None, should_continue=lambda: True)
         return results[-1]
+
+
+def one_at_a_time(store: Store[Any]) -> Access:
+    """Access to an open store for several threads."""
+    lock = threading.Lock()
+
+    @contextmanager
+    def held() -> Iterator[Store[Any]]:
+        with lock:
+            yield store
+
+    return held

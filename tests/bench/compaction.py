@@ -7,20 +7,21 @@ import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, nullcontext
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ingest import garbage_collector
 from ingest.api import FamilySpec, Put, Scan, Store, TableSpec
-from ingest.service.rewriting.compaction import TableCompaction
-from ingest.service.rewriting.compaction_request import CompactionRequest
+from ingest.config.tables import CompactionOptions
+from ingest.service.rewriting.compaction import CompactionResult, compaction_steps
 from ingest.service.rewriting.table_group import TableGroup
 from sinks.hbase.rpc.client import RpcClient
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.store import HBaseStore
+from sinks.rewriting.compaction import InProcess
 from sinks.rewriting.store_calls import StoreCalls
-from sinks.rewriting.units import InProcess
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 from sinks.rowkeys.row_format import UPDATES
@@ -31,6 +32,7 @@ from sinks.updates.merging import Merging
 from sinks.updates.numbers import NumberSettings
 from sinks.updates.processors.sum import Sum
 from tests.support.names import unique
+from tests.support.place import Here
 from tests.support.servers import HBase
 
 FAMILY = FamilySpec(b"c", versions=1)
@@ -216,8 +218,12 @@ def _compact(store: Store[Any], table: str, size: Size) -> None:
     calls = StoreCalls(lambda: nullcontext(store))
     declared = TableSpec(table, (FAMILY,), updates=IDENTITY)
     group = TableGroup("bench", {"store": [table]}, {"store": calls}, Path("no-replay"))
-    compaction = TableCompaction(declared, CompactionRequest(older_than_ms=0), calls, InProcess(calls, MERGING), group)
-    counts = compaction.run().counts
+    engine = InProcess(calls, MERGING)
+    options = CompactionOptions(older_than="0s")
+    *_, last = compaction_steps(
+        declared, options, calls, group, Here(), lambda target, check: partial(engine.unit, target, check)
+    )
+    counts = CompactionResult.from_json(last.result or {}).counts
     if (counts.written, counts.replaced) != (size.keys, size.rows):
         raise RuntimeError(f"{counts.replaced} of {size.rows} update rows were merged into {counts.written} rows")
 

@@ -180,26 +180,26 @@ class ServiceClient:
         content = json.dumps(request).encode()
         return self._object("POST", f"/pipelines/{pipeline}/replay", content)
 
-    def work_on_table(self, table: str, command: str, request: Mapping[str, Any]) -> dict[str, Any]:
+    def submit(self, kind: str, request: Mapping[str, Any]) -> dict[str, Any]:
         """
-        Let the service compact a table, roll it back, or sweep its bodies; returns the job, as `JobStatus` has it.
-        One that waits or runs already for the same request is returned instead of a second one.
+        Let the service run a job; returns it, as `JobStatus` has it, or the same one that waits or runs already.
 
         Args:
-            table: its name.
-            command: `compact`, `rollback` or `sweep`.
-            request: the fields of `CompactionRequest` or `RollbackRequest`; none of a sweep.
+            kind: of the job, as in `compaction`.
+            request: the name of its `table`, and its options as they are written in YAML.
 
         Raises:
             NotRunningError: no service answers.
             NoAnswerError: the service may have accepted the command.
             NotFoundError: its file declares no such table.
-            ConfigError: the request is wrong, or the table has no deferred updates or no body store.
+            ConfigError: the request is wrong, or the table has no deferred updates.
             ConflictError: the service refuses the command.
         """
-        content = json.dumps(request).encode()
-        path = f"/tables/{urllib.parse.quote(table, safe='')}/{command}"
-        return self._object("POST", path, content)
+        return self._object("POST", f"/jobs/{kind}", json.dumps(request).encode())
+
+    def sweep(self, table: str) -> dict[str, Any]:
+        """Let the service sweep the bodies of a table; the result and the errors are as in `submit`."""
+        return self._object("POST", f"/tables/{urllib.parse.quote(table, safe='')}/sweep", b"{}")
 
     def dump(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """

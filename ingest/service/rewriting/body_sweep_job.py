@@ -12,10 +12,9 @@ from ingest.plan.assemble import plan_of
 from ingest.plan.bodies import bodies_in, dumps_of, table_with_bodies
 from ingest.plan.stores import owned_store
 from ingest.service.jobs.job import Job, JobRun, Progress
-from ingest.service.rewriting.table_lease import one_at_a_time
 from ingest.service.shared import Shared
 from sinks.bodies.sweep import SweepCounts
-from sinks.rewriting.store_calls import Access
+from sinks.rewriting.store_calls import Access, one_at_a_time
 
 PAGE_BODIES = 50
 """Bodies of a unit of work: the pipelines write to an embedded store between two."""

@@ -1,30 +1,58 @@
-"""The compaction of a table: which part of it, by whom, and in which units of work."""
+"""
+Compaction: one row for each window, in place of the updates of a row of a table with deferred updates.
+
+The work on ranges of the table is `sinks.rewriting.compaction`. It runs in this process for a store that only the
+driver may write, else in the tasks of Spark jobs: one job for each unit of work, with a task for each slot. A task
+compacts its ranges one after the other until its time is up, and returns what remains; so a job takes about 20 seconds
+whatever the size of the table, and a lost task loses no more than its own unit. The driver renews the lease of the
+table; the tasks check it before each write.
+"""
 
 import time
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from ingest.api import ConfigError, NotFoundError, Store, TableSpec, UpdatesDifferError
-from ingest.config.model import Configuration, Pipeline, Table
-from ingest.plan.tables import declared_table
-from ingest.service.jobs.cancellation import Cancellation
-from ingest.service.jobs.units_of_work import units_of_work
-from ingest.service.rewriting.compaction_request import CompactionRequest
-from ingest.service.rewriting.table_group import OldestMark, TableGroup
+from ingest.amounts import counted
+from ingest.api import IngestError, NotFoundError, Store, TableSpec, UpdatesDifferError
+from ingest.clock import now_ms
+from ingest.config.model import Configuration, Table
+from ingest.config.tables import CompactionOptions
+from ingest.formats.times import moment
+from ingest.observe.metrics import Metrics
+from ingest.observe.results import Compacted
+from ingest.plan.assemble import live_store
+from ingest.plan.codec import packed, unpacked
+from ingest.plan.plan import Plan
+from ingest.plan.updates import live_merging
+from ingest.service.jobs.command import JobCommand, Summary
+from ingest.service.jobs.job import Progress
+from ingest.service.jobs.place import Place
+from ingest.service.jobs.table_job import TableJob
+from ingest.service.rewriting.table_group import OldestMark, TableGroup, table_group
 from ingest.service.rewriting.table_lease import leased
-from sinks.rewriting.compaction import CompactionCounts, CompactionTarget, bound_of
+from ingest.spark.streaming.reading import Session
+from sinks.rewriting.compaction import (
+    UNIT_S,
+    CompactionCounts,
+    CompactionTarget,
+    InProcess,
+    UnitResult,
+    bound_of,
+)
 from sinks.rewriting.store_calls import StoreCalls
-from sinks.rewriting.table_lease import TableLease
+from sinks.rewriting.table_lease import LeaseCheck, TableLease
 from sinks.rewriting.table_ranges import whole_row_ranges
-from sinks.rewriting.units import CompactionEngine
 from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.partitions import Range
 from sinks.updates.compaction import CompactionRules
 from sinks.updates.keys import start_of, time_of
+
+RunUnit = Callable[[Sequence[Range]], UnitResult]
+"""Compacts as many of the ranges that remain as there is time for."""
 
 
 @dataclass(slots=True)
@@ -53,129 +81,245 @@ class CompactionResult:
         return cls(content["bound_ms"], CompactionCounts.from_json(counts), content["seconds"])
 
 
-class TableCompaction:
+class Compaction(TableJob[CompactionOptions]):
     """
-    Compacts one table.
+    Compacts a table with deferred updates. It may be killed at any moment, and run again.
+
+    Args:
+        table: its name.
+        options: which updates.
+    """
+
+    kind = "compaction"
+    options_model = CompactionOptions
+    command = JobCommand(
+        help="""
+        Merge the updates of each row of a table into one row for each window, and delete those that it covers.
+
+        Reads return the same values before, during and after a compaction. Only updates of micro-batches that are
+        complete are merged. It can be interrupted and run again. A table is compacted or rolled back by one process at
+        a time; a second one is refused with exit code 4.
+
+        If the service runs, it compacts the table beside its pipelines; interrupting the command (Ctrl-C) cancels it.
+
+        Example: ingest compact pipeline.yaml counters --older-than 10m --window 1h
+        """,
+        dry_run="Count what would be merged; write nothing.",
+        advances=("update rows", "update_rows"),
+        does="compacts the table",
+        resumes="what is merged stays merged; run the same command again",
+    )
+
+    def checked(self, configuration: Configuration) -> None:
+        """Refuse a table without deferred updates."""
+        table, _ = self.declared(configuration)
+        self.needs_slots = configuration.stores[table.store].settings.own_folder is None
+
+    def steps(self, place: Place) -> Iterator[Progress]:
+        """Compact the table; see `compaction_steps`."""
+        table, pipeline = self.declared(place.configuration)
+        plan = place.plan_of(pipeline)
+        stores = place.stores(plan, table.store, {each.store for each in place.configuration.updated_by(pipeline)})
+        calls, group = stores[table.store], table_group(place.configuration, pipeline, stores)
+        engine = partial(_engine, place, plan, table, calls)
+        return compaction_steps(table.spec(), self.options, calls, group, place, engine)
+
+    def record(self, content: Mapping[str, Any], metrics: Metrics) -> None:
+        """Set the metrics of the table."""
+        result = CompactionResult.from_json(content)
+        if result.bound_ms is None:
+            return
+        counts = result.counts
+        compacted = Compacted(
+            counts.rows_per_key(0.5),
+            counts.rows_per_key(0.99),
+            original_rows=counts.original_rows,
+            update_rows=counts.update_rows,
+            replaced=counts.replaced,
+            unmerged=counts.unmerged,
+            seconds=result.seconds,
+            end_s=now_ms() / 1000,
+        )
+        metrics.compacted(self.subject, compacted)
+
+    def summary(self, content: Mapping[str, Any], *, is_dry_run: bool) -> Summary:
+        """The counts in a table, and what could not be merged."""
+        result = CompactionResult.from_json(content)
+        plain = {name: value for name, value in content.items() if name != "by_update_rows"}
+        if result.bound_ms is None:
+            note = f'table "{self.subject}" has no complete micro-batch yet, so nothing is compacted'
+            return Summary(plain, notes=[note])
+        counts = result.counts
+        cells = {
+            "#original rows": counts.original_rows,
+            "#update rows": counts.update_rows,
+            "#merged rows written": counts.written,
+            "#replaced": counts.replaced,
+            "#rows per key p50": counts.rows_per_key(0.5),
+            "p99": counts.rows_per_key(0.99),
+        }
+        verb = "would be replaced" if is_dry_run else "replaced"
+        return Summary(
+            plain,
+            cells={name: f"{number:,}" for name, number in cells.items()},
+            notes=[f"not merged: {example}" for example in counts.examples],
+            done=f"{counted(counts.replaced, 'update row')} up to {moment(result.bound_ms)} {verb}",
+            would_change=bool(counts.replaced),
+        )
+
+
+def compaction_steps(
+    declared: TableSpec,
+    options: CompactionOptions,
+    calls: StoreCalls,
+    group: TableGroup,
+    place: Place,
+    engine: Callable[[CompactionTarget, LeaseCheck], RunUnit],
+) -> Iterator[Progress]:
+    """
+    Compact a table; yields the result so far after each unit of work, and the complete one at the end.
 
     Args:
         declared: declaration of the table.
-        request: which updates.
-        calls: of its store, open for writing; for a dry run it may be open for reading.
-        engine: carries out units of work.
+        options: which updates.
+        calls: of its store.
         group: the tables of the pipeline that writes it.
-        unit_of_work: surrounds each unit.
-        clock: monotonic seconds.
-    """
-
-    def __init__(
-        self,
-        declared: TableSpec,
-        request: CompactionRequest,
-        calls: StoreCalls,
-        engine: CompactionEngine,
-        group: TableGroup,
-        *,
-        unit_of_work: Callable[[], AbstractContextManager[None]] = nullcontext,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._declared = declared
-        self._table = declared.name
-        self._request = request
-        self._calls = calls
-        self._engine = engine
-        self._group = group
-        self._unit_of_work = unit_of_work
-        self._clock = clock
-
-    def run(
-        self,
-        *,
-        is_dry_run: bool = False,
-        on_progress: Callable[[CompactionResult, int, int], None] = lambda _result, _done, _total: None,
-        on_blocked: Callable[[str], None] = lambda _reason: None,
-        cancellation: Cancellation | None = None,
-    ) -> CompactionResult:
-        """
-        Compact the table.
-
-        Args:
-            is_dry_run: count what would be merged; write nothing.
-            on_progress: called after each unit with the result so far, the number of finished ranges and of all.
-            on_blocked: called with the reason when the store is unavailable, and with "" when it is not.
-            cancellation: ends it.
-
-        Raises:
-            NotFoundError: the store has no such table.
-            UpdatesDifferError: its rows were written with other deferred updates than the declared ones.
-            ConflictError: another compaction or rollback of the table runs, or this one is cancelled.
-            StoreError: the store is unavailable; what is done is complete, and another run does the rest.
-        """
-        started_s = self._clock()
-        result = CompactionResult()
-        mark = self._group.oldest_mark(self._table)
-        prepared = self._calls(partial(self._prepared, mark=mark, is_dry_run=is_dry_run))
-        if prepared is None:
-            return result
-        target, ranges = prepared
-        result.bound_ms = time_of(target.rules.bound - 1)
-        lease = TableLease(self._table, "compaction")
-        with nullcontext(lease.check) if is_dry_run else leased(self._calls, lease) as check:
-            for unit in units_of_work(
-                ranges,
-                lambda remaining: self._engine.unit(target, check, remaining),
-                activity="compaction",
-                unit_of_work=self._unit_of_work,
-                on_blocked=on_blocked,
-                cancellation=cancellation,
-                clock=self._clock,
-            ):
-                result.counts.add(unit.counts)
-                result.seconds = self._clock() - started_s
-                on_progress(result, len(ranges) - len(unit.remaining), len(ranges))
-            if result.counts.replaced and not is_dry_run:
-                self._calls(lambda store: store.flush_removed(self._table))
-        result.seconds = self._clock() - started_s
-        return result
-
-    def _prepared(
-        self, store: Store[Any], *, mark: OldestMark | None, is_dry_run: bool
-    ) -> tuple[CompactionTarget, list[Range]] | None:
-        """The target and its ranges; None if the table has no mark."""
-        spec = store.describe_table(self._table)
-        if spec is None:
-            raise NotFoundError(f'there is no table "{self._table}"')
-        row_format = RowFormat.recorded(store, self._table)
-        # another processor would merge them into other values, for good
-        if row_format.updates != self._declared.updates:
-            raise UpdatesDifferError(self._table, self._declared.updates, row_format.updates)
-        if mark is None:
-            return None
-        rules = CompactionRules(
-            bound_of(mark.time_ms, self._request.older_than_ms),
-            start_of(self._request.window_ms, 0),
-        )
-        target = CompactionTarget(self._table, row_format, rules, is_dry_run)
-        return target, whole_row_ranges(spec.splits, Distribution.of(row_format.buckets))
-
-
-def table_with_updates(configuration: Configuration, name: str) -> tuple[Table, Pipeline]:
-    """
-    A table with deferred updates of a configuration, and the pipeline that writes it.
+        place: where it runs.
+        engine: returns what runs a unit of work.
 
     Raises:
-        NotFoundError: the file declares no such table.
-        ConfigError: it has no deferred updates, or no pipeline of the file writes it.
+        NotFoundError: the store has no such table.
+        UpdatesDifferError: its rows were written with other deferred updates than the declared ones.
+        ConflictError: another compaction or rollback of the table runs, or this one is cancelled.
+        StoreError: the store is unavailable; what is done is complete, and another run does the rest.
     """
-    elsewhere = (
-        f"use the file of the pipeline that writes it; there it is declared as 'tables: {{{name}: {{updates: …}}}}'"
-    )
-    table = declared_table(configuration, name, if_none=elsewhere)
-    if table.updates is None:
-        raise ConfigError(
-            f'the file declares no deferred updates for table "{name}", so there is nothing to compact or to roll back',
-            hint="'ingest table plan' shows whether the table has some",
-        )
-    for pipeline in configuration.pipelines.values():
-        if table in configuration.updated_by(pipeline):
-            return table, pipeline
-    raise ConfigError(f'no pipeline of the file writes table "{name}"', hint="use the file of its pipeline")
+    started_s, result, table = time.monotonic(), CompactionResult(), declared.name
+    prepared = calls(partial(_prepared, declared, options, group.oldest_mark(table), is_dry_run=place.is_dry_run))
+    if prepared is None:
+        yield Progress(result=result.to_json())
+        return
+    target, ranges = prepared
+    result.bound_ms = time_of(target.rules.bound - 1)
+    lease = TableLease(table, Compaction.kind)
+    with nullcontext(lease.check) if place.is_dry_run else leased(calls, lease) as check:
+        for unit in place.units_of_work(ranges, engine(target, check), activity=Compaction.kind):
+            result.counts.add(unit.counts)
+            result.seconds = time.monotonic() - started_s
+            done, reason = len(ranges) - len(unit.remaining), "" if unit.error is None else str(unit.error)
+            yield Progress(done, len(ranges), result.to_json(), blocked=reason)
+        if result.counts.replaced and not place.is_dry_run:
+            calls(lambda store: store.flush_removed(table))
+    result.seconds = time.monotonic() - started_s
+    yield Progress(len(ranges), len(ranges), result.to_json())
+
+
+def _prepared(
+    declared: TableSpec, options: CompactionOptions, mark: OldestMark | None, store: Store[Any], *, is_dry_run: bool
+) -> tuple[CompactionTarget, list[Range]] | None:
+    """The target and its ranges; None if the table has no mark."""
+    spec = store.describe_table(declared.name)
+    if spec is None:
+        raise NotFoundError(f'there is no table "{declared.name}"')
+    row_format = RowFormat.recorded(store, declared.name)
+    # another processor would merge them into other values, for good
+    if row_format.updates != declared.updates:
+        raise UpdatesDifferError(declared.name, declared.updates, row_format.updates)
+    if mark is None:
+        return None
+    older_than_ms, window_ms = round(options.older_than * 1000), round(options.window * 1000)
+    rules = CompactionRules(bound_of(mark.time_ms, older_than_ms), start_of(window_ms, 0))
+    target = CompactionTarget(declared.name, row_format, rules, is_dry_run)
+    return target, whole_row_ranges(spec.splits, Distribution.of(row_format.buckets))
+
+
+def _engine(
+    place: Place, plan: Plan, table: Table, calls: StoreCalls, target: CompactionTarget, check: LeaseCheck
+) -> RunUnit:
+    """What runs a unit of work on the ranges that remain."""
+    if place.is_dry_run or live_store(plan.stores[table.store]).capabilities.written_by_driver:
+        merging = live_merging(plan.updates[table.store][table.name])
+        engine = InProcess(calls, merging, is_cancelled=lambda: place.cancellation.is_requested)
+        return partial(engine.unit, target, check)
+    session = place.session(f"compaction of {table.name}")
+    work = CompactionWork(packed(plan), table.store, target, check, UNIT_S)
+    return partial(unit_on_spark, session, place.tasks(session), work)
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionWork:
+    """
+    What all tasks of a Spark job do.
+
+    Attributes:
+        plan: of the pipeline that writes the table, as `ingest.plan.codec.packed` returns it.
+        store: name of the table's store in the plan; tasks may write it.
+        seconds: time of a task.
+    """
+
+    plan: bytes = field(repr=False)
+    store: str
+    target: CompactionTarget
+    check: LeaseCheck
+    seconds: float
+
+
+def unit_on_spark(session: Session, tasks: int, work: CompactionWork, ranges: Sequence[Range]) -> UnitResult:
+    """
+    Compact as many ranges as the tasks of a Spark job have time for.
+
+    Raises:
+        IngestError: another error than that of an unavailable store.
+    """
+    from ingest.spark.jobs.units import run_unit
+
+    activity = f"compaction of {work.target.table}"
+    results, error = run_unit(session, tasks, ranges, partial(task_result, work), activity=activity)
+    return UnitResult(CompactionCounts(), ranges, error) if error is not None else joined(results)
+
+
+def task_result(work: CompactionWork, ranges: Sequence[Range]) -> dict[str, Any]:
+    """Compact the ranges of a task; returns its result as plain data."""
+    from ingest.spark.jobs.task_errors import plain_error
+
+    counts, remaining, error = CompactionCounts(), ranges, None
+    try:
+        plan = unpacked(work.plan)  # trusted: from our own driver
+        store = live_store(plan.stores[work.store])
+        try:
+            store.open()
+            calls = StoreCalls(lambda: nullcontext(store))
+            merging = live_merging(plan.updates[work.store][work.target.table])
+            counts, remaining, error = InProcess(calls, merging, work.seconds).unit(work.target, work.check, ranges)
+        finally:
+            store.close()
+    except IngestError as raised:
+        error = raised
+    return {
+        "counts": counts.to_json(),
+        "remaining": [[start.hex(), None if stop is None else stop.hex()] for start, stop in remaining],
+        "error": None if error is None else plain_error(error),
+    }
+
+
+def joined(results: Sequence[Mapping[str, Any]]) -> UnitResult:
+    """
+    The result of the tasks of a Spark job.
+
+    Raises:
+        IngestError: that of a task, unless the store is unavailable.
+    """
+    from ingest.spark.jobs.units import retryable_error
+
+    error = retryable_error(results)
+    counts = CompactionCounts()
+    for result in results:
+        counts.add(CompactionCounts.from_json(result["counts"]))
+    return UnitResult(counts, sorted(_remaining(results), key=lambda keys: keys[0]), error)
+
+
+def _remaining(results: Iterable[Mapping[str, Any]]) -> list[Range]:
+    return [
+        (bytes.fromhex(start), None if stop is None else bytes.fromhex(stop))
+        for result in results
+        for start, stop in result["remaining"]
+    ]

@@ -2,28 +2,20 @@
 
 import time
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
 
 from ingest.api import IngestError
 from ingest.clock import now_ms
 from ingest.config.model import Configuration
+from ingest.config.tables import CompactionOptions, CompactOptions
 from ingest.observe.logs import logger
 from ingest.observe.metrics import Metrics
 from ingest.service.jobs.periodic import Periodic
 from ingest.service.jobs.scheduler import Jobs
-from ingest.service.rewriting.compaction import table_with_updates
-from ingest.service.rewriting.compaction_job import CompactionJob
-from ingest.service.rewriting.compaction_request import CompactionRequest
+from ingest.service.jobs.table_job import table_with_updates
+from ingest.service.rewriting.compaction import Compaction
 
 POLL_S = 1.0
 _log = logger(__name__)
-
-
-class Scheduled(NamedTuple):
-    """A compaction that is repeated."""
-
-    every_s: float
-    request: CompactionRequest
 
 
 class CompactionSchedule(Periodic):
@@ -44,7 +36,7 @@ class CompactionSchedule(Periodic):
         self._jobs = jobs
         self._metrics = metrics
         self._clock = clock
-        self._known: Mapping[str, Scheduled] = {}
+        self._known: Mapping[str, CompactOptions] = {}
         self._next_s: dict[str, float] = {}
 
     def submit_due(self) -> None:
@@ -54,31 +46,34 @@ class CompactionSchedule(Periodic):
             return
         now_s, known = self._clock(), scheduled(shared.configuration)
         if known != self._known:
-            intervals_s = {table: each.every_s for table, each in known.items()}
+            intervals_s = {table: each.every for table, each in known.items()}
             self._metrics.compactions_scheduled(intervals_s, now_ms() / 1000)
             for table, each in known.items():
                 if each != self._known.get(table):
-                    self._next_s[table] = now_s + each.every_s
+                    self._next_s[table] = now_s + each.every
             self._known = known
         for table, each in known.items():
             if now_s >= self._next_s[table]:
-                self._next_s[table] = now_s + each.every_s
+                self._next_s[table] = now_s + each.every
                 try:
-                    self._jobs.submit(CompactionJob(table, each.request))
+                    self._jobs.submit(compaction_of(table, each))
                 except IngestError as error:
                     _log.warning("a compaction was not submitted", table=table, reason=str(error))
 
 
-def scheduled(configuration: Configuration) -> dict[str, Scheduled]:
+def compaction_of(table: str, declared: CompactOptions) -> Compaction:
+    """The compaction that a table declares."""
+    options = {name: getattr(declared, name) for name in CompactionOptions.model_fields}
+    return Compaction(table, CompactionOptions.model_construct(**options))
+
+
+def scheduled(configuration: Configuration) -> dict[str, CompactOptions]:
     """The compactions of the tables that a pipeline of the configuration writes, by table."""
     found = {}
     for name, table in configuration.tables.items():
         options = None if table.options.updates is None else table.options.updates.compact
         if options is not None and _is_written(configuration, name):
-            request = CompactionRequest(
-                older_than_ms=round(options.older_than * 1000), window_ms=round(options.window * 1000)
-            )
-            found[name] = Scheduled(options.every, request)
+            found[name] = options
     return found
 
 

@@ -1,12 +1,18 @@
-"""The rollback of a table: checks, the lease, and the record of what was rolled back."""
+"""
+Rollback: the updates of an interval of batch times are deleted from a table with deferred updates.
+
+The work on ranges of the table is `sinks.rewriting.rollback`. Here are the checks, the lease, and the record of what
+was rolled back. It runs in this process, whatever the store.
+"""
 
 import time
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack, nullcontext
-from dataclasses import dataclass, field
-from typing import Any, Self
+from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
+from functools import partial
+from typing import Annotated, Any
 
-from pydantic import ConfigDict
+from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
+from pydantic_core import PydanticCustomError
 
 from ingest.amounts import counted
 from ingest.api import (
@@ -19,19 +25,18 @@ from ingest.api import (
     TableSpec,
     UpdatesDifferError,
 )
-from ingest.catalog import Catalog
-from ingest.config.model import Configuration
-from ingest.formats.times import moment
-from ingest.plan.stores import owned_store, reading_store
-from ingest.service.request import request_of
-from ingest.service.rewriting.compaction import table_with_updates
-from ingest.service.rewriting.table_group import OldestMark, TableGroup, table_group_beside
-from ingest.service.rewriting.table_lease import leased, one_at_a_time
+from ingest.formats.times import moment, moment_of
+from ingest.service.jobs.command import JobCommand, Summary
+from ingest.service.jobs.job import Progress
+from ingest.service.jobs.place import Place
+from ingest.service.jobs.table_job import TableJob
+from ingest.service.rewriting.table_group import OldestMark, TableGroup, table_group
+from ingest.service.rewriting.table_lease import leased
 from sinks.feed.stream import FEED
 from sinks.rewriting.rollback import RangeRollback, RollbackCounts
 from sinks.rewriting.rolled_back import Interval, add_rolled_back
 from sinks.rewriting.store_calls import StoreCalls
-from sinks.rewriting.table_lease import LeaseCheck, TableLease
+from sinks.rewriting.table_lease import TableLease
 from sinks.rewriting.table_ranges import whole_row_ranges
 from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.row_format import RowFormat
@@ -53,201 +58,172 @@ class RowsOverlapError(IngestError):
         )
 
 
-class RollbackRequest(Model):
+def _moment(value: object) -> int:
+    try:
+        return moment_of(value if isinstance(value, str) else f"{value!r}")
+    except ConfigError as error:
+        raise PydanticCustomError(
+            "bad_time", "{problem}; {hint}", {"problem": error.message, "hint": error.hint}
+        ) from None
+
+
+Moment = Annotated[int, BeforeValidator(_moment), WithJsonSchema({"type": "string", "format": "date-time"})]
+"""Milliseconds since the epoch; written as a time in ISO 8601, in UTC if it has no zone."""
+
+
+class RollbackOptions(Model):
+    """Which updates of a table are rolled back: those of micro-batches with times from `from` up to `to`."""
+
+    from_: Moment = Field(alias="from", description="First batch time, as in 2026-01-31T12:00:00Z.")
+    to: Moment = Field(description="Last batch time.")
+    strict: bool = Field(False, description="Delete nothing if merged rows would be left (exit code 1).")
+
+    @model_validator(mode="after")
+    def _has_times(self) -> "RollbackOptions":
+        if self.from_ > self.to:
+            raise PydanticCustomError(
+                "empty", "the interval is empty: --from is after --to; times without a zone are UTC"
+            )
+        return self
+
+
+class Rollback(TableJob[RollbackOptions]):
     """
-    Which updates of a table are rolled back. In JSON: `{"first_ms": MS, "last_ms": MS}`.
-
-    Attributes:
-        first_ms: `--from`: first batch time.
-        last_ms: `--to`: last batch time.
-        is_strict: `--strict`.
-    """
-
-    model_config = ConfigDict(extra="forbid")
-
-    first_ms: int
-    last_ms: int
-    is_strict: bool = False
-
-    @classmethod
-    def of(cls, content: bytes) -> Self:
-        """
-        A request from its JSON.
-
-        Raises:
-            ConfigError: it is none.
-        """
-        return request_of(cls, content, 'send JSON as {"first_ms": MS, "last_ms": MS}')
-
-
-@dataclass(slots=True)
-class RollbackResult:
-    """
-    The result of a rollback.
-
-    Attributes:
-        rolled_back: batch times of which the table has no update any more; recorded with the table.
-        seconds: duration.
-    """
-
-    counts: RollbackCounts = field(default_factory=RollbackCounts)
-    rolled_back: list[Interval] = field(default_factory=list)
-    seconds: float = 0.0
-
-    def to_json(self) -> dict[str, Any]:
-        """The same as plain data, as `from_json` reads it."""
-        return {
-            "original_rows": self.counts.original_rows,
-            "deleted": self.counts.deleted,
-            "overlapping": self.counts.overlapping,
-            "examples": self.counts.examples,
-            "rolled_back_ms": [[*each] for each in self.rolled_back],
-            "seconds": round(self.seconds, 3),
-        }
-
-    @classmethod
-    def from_json(cls, content: Mapping[str, Any]) -> "RollbackResult":
-        """The result of what `to_json` returned, without the batch times of the rows that stay."""
-        counts = RollbackCounts(
-            content["original_rows"], content["deleted"], content["overlapping"], content["examples"]
-        )
-        return cls(counts, [Interval(*each) for each in content["rolled_back_ms"]], content["seconds"])
-
-
-class TableRollback:
-    """
-    Rolls one table back.
+    Rolls a table back. It may be killed at any moment, and run again.
 
     Args:
-        calls: of its store, open for writing; for a dry run it may be open for reading.
-        declared: declaration of the table.
-        interval: batch times whose updates are deleted.
-        group: the tables of the pipeline that writes it.
-        clock: monotonic seconds.
+        table: its name.
+        options: which updates.
     """
 
-    def __init__(
-        self,
-        calls: StoreCalls,
-        declared: TableSpec,
-        interval: Interval,
-        group: TableGroup,
-        *,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        if interval.first_ms > interval.last_ms:
-            raise ConfigError("the interval is empty: --from is after --to", hint="times without a zone are UTC")
-        self._calls = calls
-        self._declared = declared
-        self._table = declared.name
-        self._interval = interval
-        self._group = group
-        self._clock = clock
+    kind = "rollback"
+    needs_slots = False
+    options_model = RollbackOptions
+    command = JobCommand(
+        help="""
+        Take the updates of an interval back, for example those that a wrong pipeline has written.
 
-    def plan(self) -> RollbackResult:
-        """
-        What a rollback would do; nothing is written.
+        The times are batch times, both inclusive, as in `ingest replay`; only complete micro-batches can be rolled
+        back. A merged row cannot be divided: those with updates inside and outside of the interval stay and are listed.
+        After a compaction, choose an interval of whole windows.
 
-        Raises:
-            NotFoundError: the store has no such table.
-            UpdatesDifferError: its rows were written with other deferred updates than the declared ones.
-            ConflictError: the interval is not below the marks, or a replay of the pipeline is not finished.
-            StoreError: the store is unavailable.
-        """
-        return self._run(None)
+        The batch times rolled back are recorded with the table, so that `ingest replay` accepts them. It can be
+        interrupted and run again. A table is compacted or rolled back by one process at a time.
 
-    def run(self, *, is_strict: bool = False, check_running: Callable[[], None] = lambda: None) -> RollbackResult:
-        """
-        Roll the table back.
+        Example: ingest rollback pipeline.yaml counters --from 2026-01-31T12:00 --to 2026-01-31T12:59:59.999 --dry-run
+        """,
+        dry_run="Count what would be deleted; write nothing.",
+        advances=("rows", "original_rows"),
+        does="rolls the table back",
+        resumes="run the same command again; it deletes what remains",
+        asks=lambda content: (
+            f"permanently delete {counted(content['deleted'], 'update row')}?" if content["deleted"] else None
+        ),
+    )
 
-        Args:
-            is_strict: delete nothing if merged rows would be left with updates of the interval.
-            check_running: called now and then; raises to end it.
+    def steps(self, place: Place) -> Iterator[Progress]:
+        """Roll the table back; see `rollback_steps`."""
+        table, pipeline = self.declared(place.configuration)
+        plan = place.plan_of(pipeline)
+        stores = place.stores(plan, table.store, {each.store for each in place.configuration.updated_by(pipeline)})
+        group = table_group(place.configuration, pipeline, stores)
+        return rollback_steps(table.spec(), self.options, stores[table.store], group, place)
 
-        Raises:
-            NotFoundError: the store has no such table.
-            UpdatesDifferError: its rows were written with other deferred updates than the declared ones.
-            ConflictError: the interval is not below the marks, a replay of the pipeline is not finished, or a
-                compaction or rollback of the table runs.
-            RowsOverlapError: merged rows would be left, and the rollback is strict.
-            StoreError: the store is unavailable; another run does the rest.
-        """
-        started_s = self._clock()
-        with leased(self._calls, TableLease(self._table, "rollback")) as check:
-            if is_strict and (overlapping := self._run(None, check_running).counts.overlapping):
-                raise RowsOverlapError.of(overlapping)
-            result = self._run(check, check_running)
-            self._calls(lambda store: add_rolled_back(store, self._table, result.rolled_back))
-            self._calls(lambda store: store.flush_removed(self._table))
-        result.seconds = self._clock() - started_s
-        return result
-
-    def _run(self, check: LeaseCheck | None, check_running: Callable[[], None] = lambda: None) -> RollbackResult:
-        """A pass over the table, which deletes only with the check of a lease."""
-        started_s = self._clock()
-        row_format, ranges = self._calls(self._prepared)
-        check_complete(self._group.oldest_mark(self._table), self._table, self._interval)
-        self._group.check_no_replay()
-        rollback = RangeRollback(
-            self._calls,
-            self._table,
-            row_format,
-            self._interval,
-            is_dry_run=check is None,
-            check=check or (lambda _store: None),
+    def summary(self, content: Mapping[str, Any], *, is_dry_run: bool) -> Summary:
+        """What is rolled back, and what could not be."""
+        notes = [f"not rolled back: {example}" for example in content["examples"]]
+        if (more := content["overlapping"] - len(content["examples"])) > 0:
+            notes.append(f"and {more:,} more")
+        verb = "would be" if is_dry_run else "are"
+        lines = [
+            f"batch times from {moment(first_ms)} to {moment(last_ms)} {verb} rolled back"
+            for first_ms, last_ms in content["rolled_back_ms"]
+        ]
+        done = ""
+        if content["deleted"]:
+            rows = f"{counted(content['deleted'], 'update row')} of {counted(content['original_rows'], 'row')}"
+            done = f"{rows} {'would be deleted' if is_dry_run else 'deleted'}"
+        else:
+            none = f'no update row of "{self.subject}" that can be deleted has a batch time in this interval'
+            notes.append(f"{none}; 'ingest history' shows them")
+        return Summary(
+            content,
+            lines=lines,
+            notes=notes,
+            done=done,
+            would_change=bool(content["deleted"]),
+            exit_code=int(is_dry_run and self.options.strict and bool(content["overlapping"])),
         )
-        for keys in ranges:
-            rollback.run(keys, check_running)
-        counts = rollback.counts
-        return RollbackResult(counts, counts.rolled_back(self._interval), self._clock() - started_s)
-
-    def _prepared(self, store: Store[Any]) -> tuple[RowFormat, list[Range]]:
-        spec = store.describe_table(self._table)
-        if spec is None:
-            raise NotFoundError(f'there is no table "{self._table}"')
-        if FEED in store.properties(self._table):
-            raise ConflictError(
-                f'table "{self._table}" has a feed, and its readers would keep the updates that are rolled back',
-                code="rollback_of_feed",
-                hint="remove `feed` of the table and start its pipeline, which closes the feed; then roll back",
-            )
-        row_format = RowFormat.recorded(store, self._table)
-        if row_format.updates != self._declared.updates:
-            raise UpdatesDifferError(self._table, self._declared.updates, row_format.updates)
-        return row_format, whole_row_ranges(spec.splits, Distribution.of(row_format.buckets))
 
 
-def plan_rollback(configuration: Configuration, catalog: Catalog, name: str, interval: Interval) -> RollbackResult:
+def rollback_steps(
+    declared: TableSpec, options: RollbackOptions, calls: StoreCalls, group: TableGroup, place: Place
+) -> Iterator[Progress]:
     """
-    What a rollback of a table would do; a service may run.
+    Roll a table back; yields the result so far after each range, and the complete one at the end.
+
+    Args:
+        declared: declaration of the table.
+        options: which updates.
+        calls: of its store.
+        group: the tables of the pipeline that writes it.
+        place: where it runs.
 
     Raises:
-        IngestError: as `table_with_updates` and `TableRollback.plan`.
+        NotFoundError: the store has no such table.
+        UpdatesDifferError: its rows were written with other deferred updates than the declared ones.
+        ConflictError: the interval is not below the marks, a replay of the pipeline is not finished, or a compaction or
+            rollback of the table runs.
+        RowsOverlapError: merged rows would be left, and the rollback is strict.
+        StoreError: the store is unavailable; another run does the rest.
     """
-    table, pipeline = table_with_updates(configuration, name)
-    with ExitStack() as opened:
-        store = opened.enter_context(reading_store(configuration.stores[table.store], catalog))
-        calls = StoreCalls(lambda: nullcontext(store))
-        group = table_group_beside(configuration, pipeline, catalog, {table.store: calls}, opened)
-        return TableRollback(calls, table.spec(), interval, group).plan()
+    started_s, table, interval = time.monotonic(), declared.name, Interval(options.from_, options.to)
+    lease = TableLease(table, Rollback.kind)
+    with nullcontext(lease.check) if place.is_dry_run else leased(calls, lease) as check:
+        # a strict one looks at all rows before it deletes the first
+        for is_dry_run in [True, False] if options.strict and not place.is_dry_run else [place.is_dry_run]:
+            row_format, ranges = calls(partial(_prepared, declared=declared))
+            check_complete(group.oldest_mark(table), table, interval)
+            group.check_no_replay()
+            delete_check = (lambda _store: None) if is_dry_run else check
+            passed = RangeRollback(calls, table, row_format, interval, is_dry_run=is_dry_run, check=delete_check)
+            for number, keys in enumerate(ranges, 1):
+                passed.run(keys, partial(place.check_running, Rollback.kind))
+                yield Progress(number, len(ranges), _result(passed.counts, [], time.monotonic() - started_s))
+            if is_dry_run and not place.is_dry_run and passed.counts.overlapping:
+                raise RowsOverlapError.of(passed.counts.overlapping)
+        rolled_back = passed.counts.rolled_back(interval)
+        if not place.is_dry_run:
+            calls(lambda store: add_rolled_back(store, table, rolled_back))
+            calls(lambda store: store.flush_removed(table))
+    yield Progress(len(ranges), len(ranges), _result(passed.counts, rolled_back, time.monotonic() - started_s))
 
 
-def roll_back(
-    configuration: Configuration, catalog: Catalog, name: str, interval: Interval, *, is_strict: bool
-) -> RollbackResult:
-    """
-    Roll a table back in this process; a store that only one process may write is refused while a service runs.
+def _result(counts: RollbackCounts, rolled_back: list[Interval], seconds: float) -> dict[str, Any]:
+    return {
+        "original_rows": counts.original_rows,
+        "deleted": counts.deleted,
+        "overlapping": counts.overlapping,
+        "examples": counts.examples,
+        "rolled_back_ms": [[*each] for each in rolled_back],
+        "seconds": round(seconds, 3),
+    }
 
-    Raises:
-        ConflictError: another process has locked the store; or as `TableRollback.run`.
-        IngestError: as `table_with_updates` and `TableRollback.run`.
-    """
-    table, pipeline = table_with_updates(configuration, name)
-    with ExitStack() as opened:
-        store = opened.enter_context(owned_store(configuration.stores[table.store], catalog))
-        calls = StoreCalls(one_at_a_time(store))
-        group = table_group_beside(configuration, pipeline, catalog, {table.store: calls}, opened)
-        return TableRollback(calls, table.spec(), interval, group).run(is_strict=is_strict)
+
+def _prepared(store: Store[Any], *, declared: TableSpec) -> tuple[RowFormat, list[Range]]:
+    spec = store.describe_table(declared.name)
+    if spec is None:
+        raise NotFoundError(f'there is no table "{declared.name}"')
+    if FEED in store.properties(declared.name):
+        raise ConflictError(
+            f'table "{declared.name}" has a feed, and its readers would keep the updates that are rolled back',
+            code="rollback_of_feed",
+            hint="remove `feed` of the table and start its pipeline, which closes the feed; then roll back",
+        )
+    row_format = RowFormat.recorded(store, declared.name)
+    if row_format.updates != declared.updates:
+        raise UpdatesDifferError(declared.name, declared.updates, row_format.updates)
+    return row_format, whole_row_ranges(spec.splits, Distribution.of(row_format.buckets))
 
 
 def check_complete(mark: OldestMark | None, table: str, interval: Interval) -> None:

@@ -7,14 +7,11 @@ the tables stop at the oldest mark.
 """
 
 from collections.abc import Callable, Collection, Mapping
-from contextlib import ExitStack, nullcontext
 from typing import Any, NamedTuple
 
 from ingest.api import ConflictError, Store
-from ingest.catalog import Catalog
 from ingest.config.model import Configuration, Pipeline
 from ingest.durable import StatePath, file_errors
-from ingest.plan.stores import reading_store_if_exists
 from ingest.service.state_folders import update_replay_file
 from sinks.rewriting.store_calls import StoreCalls
 from sinks.updates.marks import MARK, TableMark
@@ -105,31 +102,6 @@ def table_group(configuration: Configuration, pipeline: Pipeline, calls: Mapping
     for table in configuration.updated_by(pipeline):
         tables.setdefault(table.store, []).append(table.name)
     return TableGroup(pipeline.name, tables, calls, update_replay_file(configuration, pipeline.name))
-
-
-def table_group_beside(
-    configuration: Configuration,
-    pipeline: Pipeline,
-    catalog: Catalog,
-    open_calls: Mapping[str, StoreCalls],
-    opened: ExitStack,
-) -> TableGroup:
-    """
-    As `table_group`; the stores of other tables are opened for reading, until `opened` closes.
-
-    Raises:
-        StoreUnavailableError: a store cannot be reached.
-    """
-    calls = dict(open_calls)
-    for name in {table.store for table in configuration.updated_by(pipeline)} - calls.keys():
-        store, exists = opened.enter_context(reading_store_if_exists(configuration.stores[name], catalog))
-        if exists:
-            calls[name] = _calls_of(store)
-    return table_group(configuration, pipeline, calls)
-
-
-def _calls_of(store: Store[Any]) -> StoreCalls:
-    return StoreCalls(lambda: nullcontext(store))
 
 
 def _mark_of(table: str) -> Callable[[Store[Any]], str | None]:

@@ -3,28 +3,15 @@
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
-from ingest.api import IngestError, Store
+from ingest.api import IngestError
 from ingest.observe.logs import logger
-from sinks.rewriting.store_calls import Access, StoreCalls
+from sinks.rewriting.store_calls import StoreCalls
 from sinks.rewriting.table_lease import LeaseCheck, TableLease
 
 RENEW_S = 20.0
 """A third of the time after which nothing may be written without a renewal."""
 _log = logger(__name__)
-
-
-def one_at_a_time(store: Store[Any]) -> Access:
-    """Access to an open store for several threads."""
-    lock = threading.Lock()
-
-    @contextmanager
-    def held() -> Iterator[Store[Any]]:
-        with lock:
-            yield store
-
-    return held
 
 
 @contextmanager

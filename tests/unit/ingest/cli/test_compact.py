@@ -75,7 +75,7 @@ def test_lease_of_a_killed_compaction_is_taken_over(ingest, file):
         (["countres"], 3, 'did you mean "counters"?'),
         (["plain"], 2, "declares no deferred updates"),
         (["unwritten"], 2, "no pipeline of the file writes"),
-        (["counters", "--window", "0s"], 2, "--window is shorter than a millisecond"),
+        (["counters", "--window", "0s"], 2, "--window: must be at least 0.001 s, not 0s"),
         (["counters", "--older-than", "1 year"], 2, '--older-than: "1 year" is not a duration'),
     ],
 )

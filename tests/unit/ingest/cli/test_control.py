@@ -13,6 +13,7 @@ import yaml
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.config.model import Configuration
+from ingest.config.tables import CompactionOptions
 from ingest.observe.activity import Activity
 from ingest.observe.health import Health, State
 from ingest.observe.logs import current_level, set_level
@@ -30,8 +31,7 @@ from ingest.service.pages import Pages
 from ingest.service.pauses import Pauses
 from ingest.service.replay.job import ReplayJob
 from ingest.service.replay.request import ReplayRequest
-from ingest.service.rewriting.compaction_job import CompactionJob
-from ingest.service.rewriting.compaction_request import CompactionRequest
+from ingest.service.rewriting.compaction import Compaction
 from ingest.spark.streaming.checkpoint import Checkpoint
 from tests.support.endpoint import no_metrics, published
 from tests.support.local import free_ports
@@ -128,9 +128,9 @@ def test_status_shows_the_jobs_of_pipelines_tables_and_roots(pipeline: Path, ing
     name, jobs = name_in(pipeline), Jobs(Metrics(process=False))
     control = Control(Pauses(configuration.local_dir), configuration.pipelines)
     jobs.submit(ReplayJob(name, ReplayRequest(from_ms=1_000, to_ms=2_000)))
-    jobs.submit(CompactionJob("counts", CompactionRequest()))
+    jobs.submit(Compaction("counts", CompactionOptions()))
     jobs.submit(DumpJob(DumpRequest(root="./dumps")))
-    jobs.cancel(jobs.submit(CompactionJob("other", CompactionRequest())).id)
+    jobs.cancel(jobs.submit(Compaction("other", CompactionOptions())).id)
     with served(configuration, control, jobs=jobs):
         shown = ingest("status", "pipeline.yaml")
         assert shown.err == f"{name}: replay waiting\ncounts: compaction waiting\n./dumps: dump waiting\n"

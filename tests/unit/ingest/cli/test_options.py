@@ -51,6 +51,12 @@ def test_application_for_one_command_has_the_same_help(name):
     assert [each.name for each in built[name].params] == [each.name for each in COMMANDS[name].params]
 
 
+def test_application_without_options_has_the_same_summaries():
+    built = dict(commands(typer.main.get_command(application(has_options=False))))
+    summaries = {name: command.help.partition("\n\n")[0] for name, command in COMMANDS.items()}
+    assert {name: command.help.partition("\n\n")[0] for name, command in built.items()} == summaries
+
+
 @pytest.mark.parametrize("word", ["", "-h", "--output", "vlidate"])
 def test_application_for_another_word_has_all_commands(word: str):
     assert dict(commands(typer.main.get_command(application(word)))).keys() == COMMANDS.keys()

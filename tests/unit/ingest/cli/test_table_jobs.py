@@ -11,6 +11,8 @@ from ingest.api import ConflictError, Scan, StoreUnavailableError
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.config.model import Configuration
+from ingest.config.tables import CompactionOptions
+from ingest.formats.times import moment
 from ingest.observe.health import Health
 from ingest.observe.metrics import Metrics
 from ingest.plan.assemble import plan_of
@@ -19,10 +21,8 @@ from ingest.service.endpoint.http import HttpEndpoint
 from ingest.service.jobs.cancellation import Cancellation
 from ingest.service.jobs.job import JobContext, JobRun, Progress
 from ingest.service.jobs.scheduler import Jobs
-from ingest.service.rewriting.compaction_job import CompactionJob
-from ingest.service.rewriting.compaction_request import CompactionRequest
-from ingest.service.rewriting.rollback import RollbackRequest, RowsOverlapError
-from ingest.service.rewriting.rollback_job import RollbackJob
+from ingest.service.rewriting.compaction import Compaction
+from ingest.service.rewriting.rollback import Rollback, RollbackOptions, RowsOverlapError
 from ingest.service.stores import SharedStores
 from sinks.rewriting.rolled_back import Interval, rolled_back
 from sinks.rewriting.table_lease import LEASE
@@ -30,7 +30,12 @@ from sinks.rocksdb.store import RocksDBStore
 from tests.support.counters import HOUR, T, mark, opened, written
 from tests.support.endpoint import TOKEN, pages, published
 
-NOW = CompactionRequest(older_than_ms=0)
+NOW = CompactionOptions(older_than="0s")
+
+
+def rollback(first_ms: int, last_ms: int, *, strict: bool = False) -> Rollback:
+    options = {"from": moment(first_ms), "to": moment(last_ms), "strict": strict}
+    return Rollback("counters", RollbackOptions.model_validate(options))
 
 
 @pytest.fixture
@@ -63,7 +68,7 @@ def test_service_compacts_its_own_store(shared: SimpleNamespace):
     with pytest.raises(ConflictError), opened():
         pass  # only the service may write it
     reports: list[Progress] = []
-    CompactionJob("counters", NOW).run(run_of(shared, reports))
+    Compaction("counters", NOW).run(run_of(shared, reports))
     assert (reports[-1].done, reports[-1].total) == (1, 1)
     assert reports[-1].result["replaced"] == 12
     text = shared.metrics.render()[1].decode()
@@ -95,15 +100,15 @@ def test_pipelines_write_between_the_calls(shared: SimpleNamespace, monkeypatch:
     run = run_of(shared)
     with held.held():
         assert held._lock._is_owned()
-    CompactionJob("counters", NOW).run(run)
+    Compaction("counters", NOW).run(run)
     assert removed == [True]
     assert not held._lock._is_owned()
 
 
 def test_cancelled_jobs_end(shared: SimpleNamespace):
     for job in (
-        CompactionJob("counters", NOW),
-        RollbackJob("counters", RollbackRequest(first_ms=T, last_ms=T + HOUR)),
+        Compaction("counters", NOW),
+        rollback(T, T + HOUR),
     ):
         run = run_of(shared)
         run.cancellation.request()
@@ -115,7 +120,7 @@ def test_cancelled_jobs_end(shared: SimpleNamespace):
 
 def test_service_rolls_its_own_store_back(shared: SimpleNamespace):
     reports: list[Progress] = []
-    RollbackJob("counters", RollbackRequest(first_ms=T, last_ms=T + HOUR)).run(run_of(shared, reports))
+    rollback(T, T + HOUR).run(run_of(shared, reports))
     assert reports[-1].result["deleted"] == 6
     with shared.stores.in_use()["local"].held() as store:
         assert rolled_back(store, "counters") == (Interval(T, T + HOUR),)
@@ -123,10 +128,9 @@ def test_service_rolls_its_own_store_back(shared: SimpleNamespace):
 
 
 def test_strict_rollback_of_a_service_deletes_nothing(shared: SimpleNamespace):
-    CompactionJob("counters", NOW).run(run_of(shared))
-    request = RollbackRequest(first_ms=T + 1, last_ms=T + HOUR, is_strict=True)
+    Compaction("counters", NOW).run(run_of(shared))
     with pytest.raises(RowsOverlapError) as refused:
-        RollbackJob("counters", request).run(run_of(shared))
+        rollback(T + 1, T + HOUR, strict=True).run(run_of(shared))
     assert refused.value.exit_code == 1
     with shared.stores.in_use()["local"].held() as store:
         assert len(list(store.scan("counters", Scan()))) == 6

@@ -621,14 +621,14 @@ CASES = {
     "conflict, jobs that leave no task slot": (
         'spark: {master: "local[2,4]"}',
         'service: {jobs: {tasks: 2}}\nspark: {master: "local[2,4]"}',
-        [('2:27: conflict: "tasks: 2" leaves no task slot to the pipelines: "local[2,4]" has 2; set it to 1 at most')],
+        [('2:25: conflict: "tasks: 2" leaves no task slot to the pipelines: "local[2,4]" has 2; set it to 1 at most')],
     ),
     "conflict, jobs on a single slot": (
         'spark: {master: "local[2,4]"}',
         "service: {jobs: {tasks: 1}}\nspark: {master: local}",
         [
             (
-                '2:27: conflict: "tasks: 1" leaves no task slot to the pipelines: "local" has 1; a service with one '
+                '2:25: conflict: "tasks: 1" leaves no task slot to the pipelines: "local" has 1; a service with one '
                 "slot runs no jobs: remove the option, or give Spark more slots, as in local[2]"
             )
         ],

@@ -21,8 +21,8 @@ COMMANDS: dict[str, dict[str, object]] = {
         "rate": 7.5,
         "fingerprint": "f",
     },
-    "/tables/t/compact": {"older_than_ms": 7, "window_ms": 9},
-    "/tables/t/rollback": {"first_ms": 7, "last_ms": 9, "is_strict": True},
+    "/jobs/compaction": {"table": "t", "older_than": "7ms", "window": "9ms"},
+    "/jobs/rollback": {"table": "t", "from": "2026-01-31", "to": "2026-02-01T12:00:00Z", "strict": True},
     "/dump": {"root": "/dumps", "tables": ["t"], "columns": {"t": {"a": "f:a"}}, "max_rate": 7, "keep_s": 0.5},
     "/tables/t/shards": {"split": 1, "at": "6d"},
 }

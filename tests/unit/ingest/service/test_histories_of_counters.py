@@ -31,11 +31,12 @@ from ingest.api import (
 )
 from ingest.catalog import Catalog
 from ingest.config import load
+from ingest.formats.times import moment
 from ingest.service.kafka.source import KafkaSource
 from ingest.service.replay.plan import BatchKind, ReplayBatch
 from ingest.service.replay.rolled_back_batches import UnfinishedBatch
 from ingest.service.replay.update_replay import UpdateReplay
-from ingest.service.rewriting.rollback import TableRollback
+from ingest.service.rewriting.rollback import RollbackOptions, rollback_steps
 from ingest.service.rewriting.table_group import TableGroup
 from ingest.service.state_folders import checkpoint_folder, update_replay_file
 from ingest.service.tables import OwnerOptions, PipelineTables
@@ -44,7 +45,6 @@ from ingest.spark.streaming.checkpoint import Checkpoint
 from sinks.memory import MemoryStore
 from sinks.rewriting.compaction import CompactionTarget, RangeCompaction, bound_of
 from sinks.rewriting.owned_tables import OwnedTables
-from sinks.rewriting.rolled_back import Interval
 from sinks.rewriting.store_calls import StoreCalls
 from sinks.rewriting.table_lease import LEASE
 from sinks.rowkeys.row_format import RowFormat
@@ -61,6 +61,7 @@ from sinks.writing.messages import Prepared
 from sinks.writing.mutator import BufferedMutator
 from sinks.writing.sending import DirectSender
 from tests.support.checkpoint import acknowledge
+from tests.support.place import Here
 from tests.support.sources import driver_context
 from tests.support.without_spark import spec_of
 
@@ -228,18 +229,20 @@ class World:
         if not candidates:
             return
         batch = candidates[place % len(candidates)]
-        interval = Interval(batch.time_ms, batch.time_ms)
 
-        def rollback() -> TableRollback:
-            return TableRollback(self.calls, SPECS[TABLES.index(table)], interval, self._group(), clock=lambda: 0.0)
+        def rolled_back() -> list[list[int]]:
+            options = RollbackOptions.model_validate({"from": moment(batch.time_ms), "to": moment(batch.time_ms)})
+            *_, last = rollback_steps(SPECS[TABLES.index(table)], options, self.calls, self._group(), Here())
+            assert last.result is not None
+            return [*last.result["rolled_back_ms"]]
 
         divided = self._divided(table, batch.time_ms)
         with self._killed_at(kill), suppress(ConflictError):  # not below the marks
-            rollback().run()
+            rolled_back()
         if (lease := self.store.properties(table).get(LEASE)) is not None:
             assert self.store.set_property(table, LEASE, lease, None)  # that of a killed process ends by itself
         with suppress(ConflictError):
-            if rollback().run().rolled_back == [interval]:
+            if rolled_back() == [[batch.time_ms] * 2]:
                 batch.missing.add(table)
             batch.removed |= {(table, row) for row in ROWS if row not in divided}
 

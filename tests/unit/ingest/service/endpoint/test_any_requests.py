@@ -16,17 +16,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
+from ingest.config.tables import CompactionOptions
 from ingest.observe.health import Health
 from ingest.observe.metrics import Metrics
 from ingest.service.endpoint.http import HttpEndpoint
 from ingest.service.jobs.scheduler import Jobs
-from ingest.service.rewriting.compaction_job import CompactionJob
-from ingest.service.rewriting.compaction_request import CompactionRequest
+from ingest.service.rewriting.compaction import Compaction
 from tests.support.endpoint import TOKEN, pages
 
-BODY = b'{"older_than_ms": 7, "window_ms": 9}'
-SENT = CompactionJob("t", CompactionRequest(older_than_ms=7, window_ms=9))
-EMPTY = CompactionJob("t", CompactionRequest())
+BODY = b'{"table": "t", "older_than": "7ms", "window": "9ms"}'
+SENT = Compaction("t", CompactionOptions(older_than="7ms", window="9ms"))
 
 
 class Part(NamedTuple):
@@ -88,10 +87,10 @@ NONE = lines(is_right=True)
 FIRST_LINE = (
     choices(right(b"POST"), wrong(b"GET", b"HEAD", b"PUT", b"post", b"X")),
     choices(
-        right(b"/tables/t/compact", b"/tables/%74/compact", b"/tables/t/compact?a=%ff&[=;&"),
+        right(b"/jobs/compaction", b"/jobs/%63ompaction", b"/jobs/compaction?a=%ff&[=;&"),
         wrong(
-            b"/tables/t/compact/",
-            b"/tables/t/compact#",
+            b"/jobs/compaction/",
+            b"/jobs/compaction#",
             b"*",
             b"http://[::1/tables",
             b"/reload/" + b"9" * 5000,
@@ -224,8 +223,8 @@ def test_command_is_carried_out_as_it_was_sent_or_not_at_all(
         assert service.jobs.submit(SENT).id == submitted[0].id
 
 
-def test_command_without_content_has_the_defaults(service: Service, endpoint: HttpEndpoint) -> None:
+def test_job_without_content_is_refused(service: Service, endpoint: HttpEndpoint) -> None:
     service.restart()
-    answer_to(endpoint, b"POST /tables/t/compact HTTP/1.0\r\nAuthorization: Bearer %s\r\n\r\n" % TOKEN.encode())
-    (submitted,) = service.jobs.statuses()
-    assert service.jobs.submit(EMPTY).id == submitted.id
+    answer = answer_to(endpoint, b"POST /jobs/compaction HTTP/1.0\r\nAuthorization: Bearer %s\r\n\r\n" % TOKEN.encode())
+    assert (answer.startswith(b"HTTP/1.0 400"), b"the request is not JSON" in answer) == (True, True)
+    assert service.jobs.statuses() == []

@@ -150,7 +150,7 @@ def test_command_lets_the_service_sweep(
             assert "the running service sweeps the bodies" in err
             assert main(["body", "sweep", configuration.path, "plain"]) == 2
             with pytest.raises(ConfigError):
-                ServiceClient(configuration).work_on_table("plain", "sweep", {})
+                ServiceClient(configuration).sweep("plain")
     finally:
         jobs.close()
         endpoint.stop()

@@ -8,12 +8,11 @@ from ingest.api import ConfigError, ConflictError, NotFoundError
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.config.model import Configuration
+from ingest.config.tables import CompactionOptions, CompactOptions
 from ingest.observe.metrics import Metrics
-from ingest.service.rewriting.compaction_job import CompactionJob
-from ingest.service.rewriting.compaction_request import CompactionRequest
-from ingest.service.rewriting.compaction_schedule import CompactionSchedule, Scheduled, scheduled
-from ingest.service.rewriting.rollback import RollbackRequest
-from ingest.service.rewriting.rollback_job import RollbackJob
+from ingest.service.job_kinds import job_of
+from ingest.service.rewriting.compaction import Compaction
+from ingest.service.rewriting.compaction_schedule import CompactionSchedule, scheduled
 from tests.support.counters import FILE
 from tests.support.submitted_jobs import SubmittedJobs
 
@@ -32,8 +31,7 @@ def with_compact(tmp_path, options: str = EVERY) -> Configuration:
 
 def test_tables_that_a_pipeline_writes_are_scheduled(tmp_path):
     assert scheduled(configuration(tmp_path)) == {}
-    request = CompactionRequest(window_ms=1_800_000)
-    assert scheduled(with_compact(tmp_path)) == {"counters": Scheduled(600.0, request)}
+    assert scheduled(with_compact(tmp_path)) == {"counters": CompactOptions(every="10m", window="30m")}
 
 
 def test_options_do_not_change_how_rows_are_merged(tmp_path):
@@ -52,8 +50,8 @@ def test_submitted_after_each_interval(tmp_path):
         schedule.submit_due()
         counts.append(len(jobs))
     assert counts == [0, 0, 1, 1, 1, 2]
-    assert isinstance(jobs[0], CompactionJob)
-    assert (jobs[0].subject, jobs[0].request) == ("counters", CompactionRequest(window_ms=1_800_000))
+    assert isinstance(jobs[0], Compaction)
+    assert (jobs[0].subject, jobs[0].options) == ("counters", CompactionOptions(window="30m"))
     assert 'ingest_compaction_interval_seconds{table="counters"} 600.0' in metrics.render()[1].decode()
 
 
@@ -100,13 +98,12 @@ def test_wrong_options(tmp_path, options: str):
 
 
 @pytest.mark.parametrize(
-    "job",
-    [
-        lambda table: CompactionJob(table, CompactionRequest()),
-        lambda table: RollbackJob(table, RollbackRequest(first_ms=1, last_ms=2)),
-    ],
+    ("kind", "options"), [("compaction", {}), ("rollback", {"from": "1970-01-01", "to": "1970-01-02"})]
 )
-def test_jobs_of_a_table(tmp_path, job):
+def test_jobs_of_a_table(tmp_path, kind: str, options: dict[str, str]):
+    def job(table: str):
+        return job_of(kind, {"table": table, **options})
+
     shared = SimpleNamespace(configuration=configuration(tmp_path))
     checked = job("counters")
     checked.check(shared)
@@ -118,10 +115,4 @@ def test_jobs_of_a_table(tmp_path, job):
         job("plain").check(shared)
     with pytest.raises(NotFoundError):
         job("none").check(shared)
-    assert not checked.is_same(CompactionJob("counters", CompactionRequest(window_ms=5)))
-
-
-def test_rollback_request_as_json():
-    assert RollbackRequest.of(b'{"first_ms": 1, "last_ms": 2}') == RollbackRequest(first_ms=1, last_ms=2)
-    with pytest.raises(ConfigError, match="last_ms"):
-        RollbackRequest.of(b'{"first_ms": 1}')
+    assert not checked.is_same(Compaction("counters", CompactionOptions(window="5ms")))

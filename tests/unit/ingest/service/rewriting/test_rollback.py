@@ -1,13 +1,17 @@
 """Rollbacks of a table: what is refused, the order of their steps, and their end before they are done."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from ingest.api import ConflictError, TableSpec, UpdatesDifferError
-from ingest.service.rewriting.rollback import RowsOverlapError, TableRollback
+from ingest.api import ConfigError, ConflictError, TableSpec, UpdatesDifferError
+from ingest.formats.times import moment
+from ingest.service.job_kinds import job_of
+from ingest.service.rewriting.rollback import Rollback, RollbackOptions, RowsOverlapError, rollback_steps
 from sinks.rewriting.rolled_back import Interval, rolled_back
 from sinks.updates.keys import start_of
+from tests.support.place import Here
 from tests.support.update_rows import VALUE
 from tests.support.updated_table import TABLE, KilledError, UpdatedTable
 
@@ -22,8 +26,27 @@ def with_updates(*times_ms: int) -> UpdatedTable:
     return table
 
 
-def rollback(table: UpdatedTable, last_ms: int, *others: str, replay: Path = Path("no-replay")) -> TableRollback:
-    return TableRollback(table.calls, DECLARED, Interval(1, last_ms), table.group(*others, replay=replay))
+class Rolling:
+    """A rollback of the updates from time 1 on."""
+
+    def __init__(self, table: UpdatedTable, last_ms: int, *others: str, replay: Path = Path("no-replay")) -> None:
+        self.table = table
+        self.group = table.group(*others, replay=replay)
+        self.last_ms = last_ms
+
+    def run(self, *, is_strict: bool = False, place: Here | None = None) -> Any:
+        """The result."""
+        options = RollbackOptions.model_validate({"from": moment(1), "to": moment(self.last_ms), "strict": is_strict})
+        steps = [*rollback_steps(DECLARED, options, self.table.calls, self.group, place or Here())]
+        return steps[-1].result
+
+    def plan(self) -> Any:
+        """The result of a dry run."""
+        return self.run(place=Here(is_dry_run=True))
+
+
+def rollback(table: UpdatedTable, last_ms: int, *others: str, replay: Path = Path("no-replay")) -> Rolling:
+    return Rolling(table, last_ms, *others, replay=replay)
 
 
 def test_interval_above_the_mark_is_refused():
@@ -34,7 +57,7 @@ def test_interval_above_the_mark_is_refused():
     with pytest.raises(ConflictError, match='after the mark of table "counters", 1970') as refused:
         rollback(table, 6).run()
     assert refused.value.code == "above_mark"
-    assert rollback(table, 5).run().counts.deleted == 1
+    assert rollback(table, 5).run()["deleted"] == 1
 
 
 @pytest.mark.parametrize("updates", ["", '{"processor": "max"}'])
@@ -55,7 +78,7 @@ def test_interval_above_the_mark_of_another_table_is_refused():
     with pytest.raises(ConflictError, match='after the mark of table "sums", which the same pipeline writes'):
         rollback(table, 6, "sums").run()
     assert table.store.calls == []
-    assert rollback(table, 6, "new").run().counts.deleted == 2
+    assert rollback(table, 6, "new").run()["deleted"] == 2
 
 
 @pytest.mark.parametrize("is_dry_run", [False, True])
@@ -69,7 +92,7 @@ def test_unfinished_replay_is_refused(tmp_path: Path, is_dry_run: bool):
     assert (refused.value.code, "run its command again" in (refused.value.hint or "")) == ("replay_unfinished", True)
     assert table.store.calls == []
     replay.unlink()
-    assert rollback(table, 5, replay=replay).run().counts.deleted == 1
+    assert rollback(table, 5, replay=replay).run()["deleted"] == 1
 
 
 def test_strict_rollback_that_would_leave_a_merged_row_deletes_nothing():
@@ -80,8 +103,8 @@ def test_strict_rollback_that_would_leave_a_merged_row_deletes_nothing():
         rollback(table, 10).run(is_strict=True)
     assert (table.store.calls, rolled_back(table.store, TABLE)) == ([], ())
     result = rollback(table, 10).run()
-    assert (result.counts.deleted, result.rolled_back) == (2, [Interval(1, 3)])
-    assert rollback(table, 3).run(is_strict=True).counts.deleted == 0
+    assert (result["deleted"], result["rolled_back_ms"]) == (2, [[1, 3]])
+    assert rollback(table, 3).run(is_strict=True)["deleted"] == 0
 
 
 def test_rollback_that_was_killed_has_recorded_nothing():
@@ -102,15 +125,17 @@ def test_cancelled_rollback_ends_at_the_next_row(is_strict: bool):
     table = with_updates(5)
     table.add(b"l", start_of(5, 0), {VALUE: b"1"})
     table.mark(5)
-    rows = []
+    rows, place = [], Here()
 
-    def check_running() -> None:
+    def check_running(activity: str) -> None:
         rows.append("row")
         if len(rows) == 2:
-            raise ConflictError("cancelled")
+            place.cancellation.request()
+        Here.check_running(place, activity)
 
+    place.check_running = check_running
     with pytest.raises(ConflictError, match="cancelled"):
-        rollback(table, 5).run(is_strict=is_strict, check_running=check_running)
+        rollback(table, 5).run(is_strict=is_strict, place=place)
     assert table.store.calls == []
 
 
@@ -121,3 +146,17 @@ def test_tombstones_are_flushed_after_a_rollback(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(table.store, "flush_removed", lambda name: flushed.append((name, table.update_keys())))
     rollback(table, 5).run()
     assert flushed == [(TABLE, set())]
+
+
+def test_options_of_a_request():
+    job = job_of("rollback", {"table": "t", "from": "1970-01-01T00:00:00.001Z", "to": "1970-01-01T00:00:00.002"})
+    assert isinstance(job, Rollback)
+    assert (job.options.from_, job.options.to, job.options.strict) == (1, 2, False)
+    for wrong in (
+        {},
+        {"from": "x", "to": "1970-01-01"},
+        {"from": "1970-01-02", "to": "1970-01-01"},
+        {"from": 1, "to": 2},
+    ):
+        with pytest.raises(ConfigError):
+            job_of("rollback", {"table": "t", **wrong})

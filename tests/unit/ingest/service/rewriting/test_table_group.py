@@ -8,8 +8,9 @@ import pytest
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.config.model import Configuration
-from ingest.service.rewriting.table_group import OldestMark, table_group_beside
-from sinks.rewriting.store_calls import StoreCalls
+from ingest.plan.stores import reading_store_if_exists
+from ingest.service.rewriting.table_group import OldestMark, table_group
+from sinks.rewriting.store_calls import StoreCalls, one_at_a_time
 from tests.support.counters import FILE, T, mark, opened
 from tests.support.updated_table import TABLE, UpdatedTable
 
@@ -39,7 +40,10 @@ def configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Configurat
 def oldest(configuration: Configuration, table: UpdatedTable, name: str = TABLE) -> OldestMark | None:
     with ExitStack() as stack:
         calls: dict[str, StoreCalls] = {"near": table.calls}
-        group = table_group_beside(configuration, configuration.pipelines["hits"], CATALOG, calls, stack)
+        beside, exists = stack.enter_context(reading_store_if_exists(configuration.stores["local"], CATALOG))
+        if exists:
+            calls["local"] = StoreCalls(one_at_a_time(beside))
+        group = table_group(configuration, configuration.pipelines["hits"], calls)
         return group.oldest_mark(name)
 
 

@@ -9,22 +9,28 @@ from pyspark.errors import PySparkException
 from ingest.api import ConflictError, Disposition, IngestError, Scan, Store, StoreUnavailableError, TableSpec
 from ingest.catalog import Catalog
 from ingest.config import load
+from ingest.config.tables import CompactionOptions
 from ingest.plan.assemble import plan_of
 from ingest.plan.codec import packed
-from ingest.service.rewriting.compaction import TableCompaction
-from ingest.service.rewriting.compaction_request import CompactionRequest
+from ingest.service.rewriting.compaction import (
+    CompactionResult,
+    CompactionWork,
+    compaction_steps,
+    joined,
+    task_result,
+    unit_on_spark,
+)
 from ingest.service.rewriting.table_group import TableGroup
-from ingest.spark.jobs.compaction import CompactionWork, SparkEngine, joined, task_result
-from sinks.rewriting.compaction import CompactionTarget
+from sinks.rewriting.compaction import CompactionTarget, UnitResult
 from sinks.rewriting.store_calls import StoreCalls
 from sinks.rewriting.table_lease import LeaseCheck, TableLease
-from sinks.rewriting.units import UnitResult
 from sinks.rocksdb.store import RocksDBStore
 from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.partitions import Range
 from sinks.updates.compaction import CompactionRules
 from tests.support.counters import HOUR, IDENTITY, T, mark, opened, written
 from tests.support.jobs import Session
+from tests.support.place import Here
 from tests.support.update_rows import FOREVER
 
 ALL: list[Range] = [(b"", b"b"), (b"b", None)]
@@ -97,30 +103,26 @@ def test_lost_lease_ends_the_job(plan: bytes):
     assert keys() == 12
 
 
-def engine(session: Session) -> SparkEngine:
-    configuration = load("p.yaml", env={}, lookup=Catalog())
-    plan = plan_of(configuration, configuration.pipelines["hits"], Catalog())
-    return SparkEngine(session, plan, "local", 8, seconds=9.0)
-
-
-@pytest.mark.usefixtures("plan")
-def test_job_that_spark_could_not_run_returns_all_ranges():
+def test_job_that_spark_could_not_run_returns_all_ranges(plan: bytes):
     session = Session(PySparkException("a worker was killed"))
     target = CompactionTarget("counters", RowFormat(None, IDENTITY), CompactionRules(FOREVER))
-    result = engine(session).unit(target, check(), ALL)
+    result = unit_on_spark(session, 8, CompactionWork(plan, "local", target, check(), 9.0), ALL)
     assert (session.tasks, result.remaining, keys()) == ([2], ALL, 12)
     assert result.error is not None
     assert (result.error.code, result.error.disposition) == ("spark_job_failed", Disposition.RETRY)
 
 
-@pytest.mark.usefixtures("plan")
-def test_failed_job_is_repeated(monkeypatch: pytest.MonkeyPatch):
+def test_failed_job_is_repeated(plan: bytes, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("ingest.service.jobs.units_of_work.PAUSE_S", 0.0)
     mark(T + 3 * HOUR)
-    session, calls, reasons = Session(PySparkException("a worker was killed")), StoreCalls(opened), []
+    session, calls = Session(PySparkException("a worker was killed")), StoreCalls(opened)
     group = TableGroup("hits", {"local": ["counters"]}, {"local": calls}, Path("no-replay"))
-    request = CompactionRequest(older_than_ms=0, window_ms=24 * HOUR)
+    options = CompactionOptions(older_than="0s", window="24h")
+
+    def engine(target, check):
+        return lambda ranges: unit_on_spark(session, 8, CompactionWork(plan, "local", target, check, 9.0), ranges)
+
     declared = TableSpec("counters", updates=IDENTITY)
-    result = TableCompaction(declared, request, calls, engine(session), group).run(on_blocked=reasons.append)
-    assert (session.tasks, result.counts.replaced) == ([1, 1], 12)
-    assert reasons == ["a Spark job failed; the log has the reason", ""]
+    steps = [*compaction_steps(declared, options, calls, group, Here(), engine)]
+    assert (session.tasks, CompactionResult.from_json(steps[-1].result).counts.replaced) == ([1, 1], 12)
+    assert [each.blocked for each in steps] == ["a Spark job failed; the log has the reason", "", ""]

@@ -1,0 +1,37 @@
+"""The kinds of jobs that a request names."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ingest.api import ConfigError, NotFoundError
+from ingest.service.jobs.job import Job
+from ingest.service.jobs.table_job import TableJob
+from ingest.service.request import options_of
+from ingest.service.rewriting.compaction import Compaction
+from ingest.service.rewriting.rollback import Rollback
+from ingest.suggest import did_you_mean
+
+KINDS: Mapping[str, type[TableJob[Any]]] = {each.kind: each for each in (Compaction, Rollback)}
+
+
+def job_of(kind: str, content: Mapping[str, Any]) -> Job:
+    """
+    The job of a request.
+
+    Args:
+        kind: of the job.
+        content: the name of its `table`, and its options as they are written in YAML.
+
+    Raises:
+        NotFoundError: there is no such kind.
+        ConfigError: the table or an option is missing, or wrong.
+    """
+    if kind not in KINDS:
+        raise NotFoundError(
+            f'there is no job "{kind}"', hint=did_you_mean(kind, KINDS) or f"there is {', '.join(KINDS)}"
+        )
+    options = {name: value for name, value in content.items() if name != "table"}
+    table = content.get("table")
+    if not isinstance(table, str):
+        raise ConfigError("table: the name of the table is missing", hint='send JSON as {"table": "counts"}')
+    return KINDS[kind](table, options_of(KINDS[kind].options_model, options))

@@ -1,0 +1,192 @@
+"""Where a job runs: in a process of its own, or in the running service, beside its pipelines."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from typing import TypeVar
+
+from ingest.api import ConflictError
+from ingest.catalog import Catalog
+from ingest.config.model import Configuration, Pipeline
+from ingest.plan.assemble import plan_of
+from ingest.plan.plan import Plan
+from ingest.plan.stores import owned_store, reading_store, reading_store_if_exists
+from ingest.service.jobs.cancellation import Cancellation
+from ingest.service.jobs.job import JobRun
+from ingest.service.jobs.units_of_work import UnitOfWork, units_of_work
+from ingest.spark.streaming.reading import Session
+from sinks.rewriting.store_calls import StoreCalls, one_at_a_time
+
+_R = TypeVar("_R")
+_U = TypeVar("_U", bound=UnitOfWork)
+
+
+class Place(ABC):
+    """
+    What a job uses to run. All that it opens stays open until the job has ended.
+
+    Attributes:
+        configuration: names the tables, stores and pipelines.
+        catalog: of the configuration.
+        is_dry_run: nothing may be written.
+        cancellation: requested when the job must end.
+    """
+
+    configuration: Configuration
+    catalog: Catalog
+    is_dry_run: bool
+    cancellation: Cancellation
+
+    def plan_of(self, pipeline: Pipeline) -> Plan:
+        """The plan of a pipeline of the configuration."""
+        return plan_of(self.configuration, pipeline, self.catalog)
+
+    def check_running(self, activity: str) -> None:
+        """
+        End the job if that is requested.
+
+        Raises:
+            ConflictError: it is.
+        """
+        if self.cancellation.is_requested:
+            raise ConflictError(f"the {activity} was cancelled", code="job_cancelled")
+
+    @abstractmethod
+    def stores(self, plan: Plan, written: str, read: Collection[str] = ()) -> Mapping[str, StoreCalls]:
+        """
+        Stores of a plan, by name.
+
+        Args:
+            plan: of a pipeline.
+            written: the store that the job writes; a dry run only reads it.
+            read: others, which it reads; one that does not exist yet is left out.
+
+        Raises:
+            ConflictError: another process has locked a store that only one process may write.
+            StoreError: a store is unavailable.
+        """
+
+    @abstractmethod
+    def session(self, activity: str) -> Session:
+        """
+        A Spark session, whose jobs end if the job is cancelled.
+
+        Args:
+            activity: of the job, for Spark's UI, as in "compaction of counts".
+        """
+
+    @abstractmethod
+    def tasks(self, session: Session) -> int:
+        """The maximum number of tasks of the job that run at a time."""
+
+    @abstractmethod
+    def unit_of_work(self) -> AbstractContextManager[None]:
+        """Surrounds a part of the work that takes at most a minute; in a service the job rests after it."""
+
+    def units_of_work(self, ranges: Sequence[_R], run: Callable[[Sequence[_R]], _U], *, activity: str) -> Iterator[_U]:
+        """
+        Run units of work until no range remains, as `ingest.service.jobs.units_of_work`; yields the result of each.
+
+        Args:
+            ranges: of the job.
+            run: runs one unit on the ranges that remain.
+            activity: for messages, as in "compaction".
+        """
+        return units_of_work(
+            ranges, run, activity=activity, unit_of_work=self.unit_of_work, cancellation=self.cancellation
+        )
+
+
+class OwnProcess(Place):
+    """
+    A process for the job alone: it opens stores of its own, and a Spark session with all task slots when one is needed.
+
+    Args:
+        configuration: names the tables, stores and pipelines.
+        catalog: of the configuration.
+        opened: closes what the job has opened.
+        is_dry_run: stores are opened for reading.
+    """
+
+    def __init__(
+        self, configuration: Configuration, catalog: Catalog, opened: ExitStack, *, is_dry_run: bool = False
+    ) -> None:
+        self.configuration = configuration
+        self.catalog = catalog
+        self.is_dry_run = is_dry_run
+        self.cancellation = Cancellation()
+        self._opened = opened
+
+    def stores(self, plan: Plan, written: str, read: Collection[str] = ()) -> Mapping[str, StoreCalls]:  # noqa: ARG002
+        """Stores of this process; one with a single writer is refused while a service runs."""
+        components = self.configuration.stores
+        open_store = reading_store if self.is_dry_run else owned_store
+        found = {written: self._opened.enter_context(open_store(components[written], self.catalog))}
+        for name in {*read} - {written}:
+            store, exists = self._opened.enter_context(reading_store_if_exists(components[name], self.catalog))
+            if exists:
+                found[name] = store
+        return {name: StoreCalls(one_at_a_time(store)) for name, store in found.items()}
+
+    def session(self, activity: str) -> Session:
+        """A new session."""
+        from ingest.spark.session import close_session, open_session
+        from ingest.spark.state import session_options
+
+        session = open_session(f"attr2hbase {activity}", **session_options(self.configuration))
+        self._opened.callback(close_session, session)
+        return session
+
+    def tasks(self, session: Session) -> int:
+        """All slots."""
+        return session.sparkContext.defaultParallelism
+
+    def unit_of_work(self) -> AbstractContextManager[None]:
+        """No rest: no pipeline waits."""
+        return nullcontext()
+
+
+class InService(Place):
+    """
+    The running service: the stores that its pipelines write too, and its Spark session.
+
+    Args:
+        run: of the job.
+        opened: ends the use of what the job has opened.
+    """
+
+    is_dry_run = False
+
+    def __init__(self, run: JobRun, opened: ExitStack) -> None:
+        self.configuration = run.context.shared.configuration
+        self.catalog = run.context.shared.catalog
+        self.cancellation = run.cancellation
+        self._run = run
+        self._opened = opened
+
+    def stores(
+        self,
+        plan: Plan,
+        written: str,  # noqa: ARG002 - all are open for writing
+        read: Collection[str] = (),  # noqa: ARG002
+    ) -> Mapping[str, StoreCalls]:
+        """The stores of the service."""
+        stores = self._run.context.shared.stores.used_by(plan, self._opened)
+        return {name: StoreCalls(store.held) for name, store in stores.items()}
+
+    def session(self, activity: str) -> Session:
+        """The session of the service."""
+        from ingest.spark.session import JobGroup
+
+        session = self._run.context.session
+        jobs = self._opened.enter_context(JobGroup(session, activity))
+        self._opened.enter_context(self._run.cancellation.calls(jobs.cancel))
+        return session
+
+    def tasks(self, session: Session) -> int:  # noqa: ARG002 - a job leaves slots to the pipelines
+        """As `service: jobs: tasks` says."""
+        return self._run.tasks
+
+    def unit_of_work(self) -> AbstractContextManager[None]:
+        """With a rest, so that the pipelines keep their rate."""
+        return self._run.unit_of_work()

@@ -1,0 +1,46 @@
+"""A place for jobs of unit tests, which are given their stores."""
+
+from collections.abc import Callable, Collection, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+from ingest.plan.plan import Plan
+from ingest.service.jobs.cancellation import Cancellation
+from ingest.service.jobs.place import Place
+from ingest.spark.streaming.reading import Session
+from sinks.rewriting.store_calls import StoreCalls
+
+
+class Here(Place):
+    """
+    This process.
+
+    Args:
+        is_dry_run: nothing may be written.
+        unit_of_work: surrounds each unit of work.
+        session: of jobs on Spark.
+    """
+
+    def __init__(
+        self,
+        *,
+        is_dry_run: bool = False,
+        unit_of_work: Callable[[], AbstractContextManager[None]] = nullcontext,
+        session: Any = None,
+    ) -> None:
+        self.is_dry_run = is_dry_run
+        self.cancellation = Cancellation()
+        self._unit_of_work = unit_of_work
+        self._session = session
+
+    def stores(self, plan: Plan, written: str, read: Collection[str] = ()) -> Mapping[str, StoreCalls]:
+        raise AssertionError("the test has passed the stores")
+
+    def session(self, activity: str) -> Session:
+        return self._session
+
+    def tasks(self, session: Session) -> int:
+        return 8
+
+    def unit_of_work(self) -> AbstractContextManager[None]:
+        return self._unit_of_work()
