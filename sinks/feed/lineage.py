@@ -45,11 +45,7 @@ def starts_at_oldest(state: FeedState) -> dict[int, str]:
     expired = {
         shard.number for shard in stream.shards if shard.until_ms is not None and shard.until_ms <= state.horizon_ms
     }
-    firsts = (
-        shard
-        for shard in stream.shards
-        if shard.number not in expired and expired.issuperset(stream.numbers.intersection(shard.parents))
-    )
+    firsts = (shard for shard in stream.shards if expired.issuperset(stream.numbers.intersection(shard.parents)))
     kept_until_ms = state.horizon_ms + PAGING_MS
     oldest = {shard.number: at_time(state, shard, state.horizon_ms, kept_until_ms).to_token() for shard in firsts}
     return oldest | dict.fromkeys(expired, SHARD_END)

@@ -279,6 +279,21 @@ def test_longest_requested_wait_counts_also_if_it_is_answered_first(false: False
     assert false.waits == [BusyWait("RpcThrottlingException", 0.2)]
 
 
+def test_call_that_a_server_refuses_as_a_whole_is_repeated_with_all_its_rows(
+    false: FalseCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full queue of calls has not looked at any row."""
+    frame, refused = false._frame, once(HBASE + "CallQueueTooBigException")
+
+    def refusing(request: Request) -> bytes:
+        name = refused() if request.method == "Multi" else None
+        return frame(request) if name is None else request.failure(name)
+
+    monkeypatch.setattr(false, "_frame", refusing)
+    false.apply(put(b"a"), put(b"b"))
+    assert (false.rows, [wait.reason for wait in false.waits]) == ([b"a", b"b"], ["CallQueueTooBigException"])
+
+
 def test_busy_server_of_the_meta_table_is_waited_for(false: FalseCluster, monkeypatch: pytest.MonkeyPatch) -> None:
     meta = false._meta
     names = iter([HBASE + "CallQueueTooBigException"] * 2)
