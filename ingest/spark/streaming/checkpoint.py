@@ -305,9 +305,7 @@ class Checkpoint:
         A batch that Spark has only planned does not count: nothing of it was written.
         """
         planned = max(self._numbers("offsets"), default=None)
-        if planned is None or planned == self.newest_commit() or planned not in self._numbers("times"):
-            return None
-        return planned
+        return planned if planned != self.newest_commit() and planned in self._numbers("times") else None
 
     def unplanned(self) -> tuple[int, ...]:
         """

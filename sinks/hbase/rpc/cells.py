@@ -102,7 +102,7 @@ class CellEncoder:
         self._shapes: dict[_Shape, Assemble] = {}
         self._heads = 0
         self._time_ms: int | None = None
-        self._stamp = b""
+        self._stamp: bytes
 
     def put(self, put: Put) -> bytes:
         """
@@ -112,8 +112,7 @@ class CellEncoder:
             RefusalError: it can never be written.
         """
         if put.timestamp_ms != self._time_ms:
-            self._stamp = _stamp(put.timestamp_ms, PUT)
-            self._time_ms = put.timestamp_ms
+            self._stamp, self._time_ms = _stamp(put.timestamp_ms, PUT), put.timestamp_ms
         row = put.row
         columns = put.columns
         key: _Shape = (len(row), *columns)

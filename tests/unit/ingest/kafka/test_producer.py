@@ -363,6 +363,16 @@ def test_window_has_room_again_for_each_acknowledged_record(start: Servers, monk
     assert [len(batch) for batch in server.batches] == [1, 1, 1, 1]
 
 
+def test_acknowledged_records_leave_room_for_as_many_others(start: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
+    size = SentRecord("t", b"1", b"v", (), None, None).size
+    monkeypatch.setattr("ingest.kafka.producer._WINDOW_BYTES", 2 * size)
+    _, producer = start()
+    sent = [producer.send("t", b"%d" % number, b"v") for number in range(2)]
+    assert reached(lambda: all(record.answer.succeeded() for record in sent), 10)
+    sent += [producer.send("t", b"%d" % number, b"v") for number in (2, 3)]
+    assert [record.is_durable for record in sent] == [True, True, False, False]
+
+
 def test_answer_may_take_longer_than_a_look_at_the_progress(start: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ingest.kafka.producer._WATCH_S", 0.001)
     looks = 0

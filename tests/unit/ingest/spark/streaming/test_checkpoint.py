@@ -1,6 +1,7 @@
 """Reading a checkpoint the way Spark 4.2 writes it."""
 
 import json
+import os
 import shutil
 import struct
 import subprocess
@@ -86,6 +87,11 @@ def test_new_checkpoint_is_intact_and_empty(tmp_path: Path):
     assert (checkpoint.exists, checkpoint.newest_commit(), checkpoint.uncommitted()) == (False, None, None)
 
 
+def test_query_that_has_only_stored_where_its_source_starts_has_started(tmp_path: Path):
+    spark_writes(tmp_path / "sources" / "0" / "0", '{"ticks":{"0":0}}')
+    assert Checkpoint(tmp_path).exists
+
+
 @pytest.mark.parametrize(
     ("damage", "file", "good"),
     [
@@ -109,6 +115,41 @@ def test_damage_is_reported_with_file_and_last_good_batch(folder: Path, damage, 
     assert str(folder / file) in str(refused.value)
     assert f"the last good batch is {good}" in str(refused.value)
     assert refused.value.exit_code == 5
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "problem"),
+    [
+        ("offsets/3", "v1\n{}", "is truncated"),
+        ("offsets/3", "v2\n{}\n{}", "is truncated"),
+        ("commits/2", "v1", "is truncated"),
+        ("offsets/3", "v1\n{}\n{", "does not have the format of Spark"),
+        ("commits/2", "v1\n{", "does not have the format of Spark"),
+        ("metadata", "{", "does not have the format of Spark"),
+    ],
+)
+def test_file_that_matches_its_checksum_is_verified(folder: Path, name: str, text: str, problem: str):
+    spark_writes(folder / name, text)
+    with pytest.raises(CheckpointError, match=f'{folder / name}" {problem}'):
+        Checkpoint(folder).verify()
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (None, "cannot be read"),
+        ("v1\n{}", "cannot be read"),
+        ("v1\n{}\n{", "cannot be read"),
+        ("v1\n{}\n[]", "contains no"),
+    ],
+)
+def test_damaged_end_of_a_batch_is_named(folder: Path, text: str | None, problem: str):
+    if text is None:
+        (folder / "offsets/3").unlink()
+    else:
+        (folder / "offsets/3").write_text(text)
+    with pytest.raises(CheckpointError, match=f'{folder}/offsets/3" {problem}'):
+        Checkpoint(folder).end_offsets(3)
 
 
 @pytest.mark.parametrize("name", ["offsets/2", "commits/1", "times/2"])
@@ -178,6 +219,10 @@ def test_checkpoint_of_other_topics_is_rejected_with_a_hint(folder: Path):
     assert (refused.value.hint or "").endswith("give the pipeline another name or state_dir and run it")
 
 
+def test_new_checkpoint_is_that_of_any_source(tmp_path: Path):
+    Checkpoint(tmp_path / "new").check_identity({"source": "kafka", "topics": "ticks"})
+
+
 def test_other_kind_of_source_is_reported_first(folder: Path):
     Checkpoint(folder).claim({"cluster": "c", "source": "kafka", "topics": "ticks"})
     with pytest.raises(ConflictError, match='made for source "kafka", the configuration says "files"'):
@@ -199,6 +244,39 @@ def test_change_of_the_configuration_is_detected(folder: Path):
     assert checkpoint.is_changed("two")
     checkpoint.note_configuration("two")
     assert not checkpoint.is_changed("two")
+
+
+@pytest.fixture
+def synced(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """What is synced, as paths."""
+    found: set[str] = set()
+    monkeypatch.setattr(os, "fsync", lambda descriptor: found.add(str(Path(f"/proc/self/fd/{descriptor}").readlink())))
+    return found
+
+
+def test_plan_and_the_acknowledgement_before_it_are_synced(folder: Path, synced: set[str]):
+    """Spark syncs nothing; what it has written once at its start is synced once."""
+    spark_writes(folder / "sources" / "0" / "0", '{"ticks":{"0":0}}')
+    checkpoint = Checkpoint(folder)
+    batch = {"offsets", "offsets/3", "offsets/.3.crc", "commits", "commits/2", "commits/.2.crc"}
+    start = {"", "metadata", ".metadata.crc", "sources/0", "sources/0/0", "sources/0/.0.crc"}
+    checkpoint.sync_plan(3)
+    assert synced == {str(folder / name) for name in batch | start}
+    synced.clear()
+    checkpoint.sync_plan(3)
+    assert synced == {str(folder / name) for name in batch}
+
+
+def test_names_that_a_killed_process_has_left_are_synced(folder: Path, synced: set[str]):
+    """It may have written them, and not synced their folder."""
+    for _ in range(2):
+        synced.clear()
+        Checkpoint(folder).claim({"source": "kafka"})
+        assert str(folder) in synced
+    for _ in range(2):
+        synced.clear()
+        Checkpoint(folder).note_configuration("one")
+        assert str(folder) in synced
 
 
 def test_id_of_the_query_is_that_of_spark(folder: Path, tmp_path: Path):

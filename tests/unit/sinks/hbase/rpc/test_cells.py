@@ -143,6 +143,26 @@ def test_cell_whose_lengths_do_not_fit_is_an_error(name: str):
         list(decoded(damaged + block))
 
 
+@pytest.mark.parametrize("length", range(1, 15))
+@pytest.mark.parametrize("before", [b"", encoder().put(Put(b"r", {b"f:q": b"v"}, 1))], ids=["first", "second"])
+def test_cell_that_ends_within_its_lengths_is_an_error(before: bytes, length: int):
+    with pytest.raises(WireError, match=f"at byte {len(before)}"):
+        list(decoded(before + bytes(length)))
+
+
+def test_cell_with_empty_names_is_read():
+    key = struct.pack(">H", 1) + b"r" + b"\x00" + struct.pack(">QB", 7, 4)
+    cell = struct.pack(">II", len(key), 0) + key
+    assert list(decoded(struct.pack(">I", len(cell)) + cell)) == [(b"r", Cell(b"", b"", 7, b""))]
+
+
+def test_head_for_a_length_of_a_value_is_kept_once():
+    made = encoder()
+    for _ in range(3):
+        made.put(Put(b"row", {b"f:a": b"v"}, 1))
+    assert made._heads == 1
+
+
 @pytest.mark.parametrize("more", range(1, 16))
 def test_row_that_leaves_no_room_for_the_rest_of_its_key_is_an_error(more: int):
     """The last cell of a block: where the length of its family should be, there may be no byte."""

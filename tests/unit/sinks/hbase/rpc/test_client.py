@@ -123,6 +123,16 @@ def test_cell_is_replaced_if_it_has_the_expected_value(cluster: OneCell) -> None
     assert cluster.client.values("t", b"a", b"f:q") == {b"f:q": b"2"}
 
 
+def test_client_that_was_closed_looks_for_the_regions_again(cluster: OneCell) -> None:
+    """They may be elsewhere by then."""
+    assert replace(cluster, None, b"1")
+    assert replace(cluster, b"1", b"2")
+    cluster.client.close()
+    cluster.client.open()
+    assert replace(cluster, b"2", b"3")
+    assert [request.method for request in cluster.server.requests].count("Scan") == 2
+
+
 def test_replace_whose_first_answer_is_lost_returns_false_though_the_cell_is_written(cluster: OneCell) -> None:
     cluster.lost_answers = 1
     assert not replace(cluster, None, b"1")

@@ -38,12 +38,21 @@ def test_region_of_a_row_and_region_before_it(splits, row) -> None:
         assert before.end == b""
 
 
+def test_region_has_its_start_and_not_its_end() -> None:
+    edges = {(b"b", b"d"): [False, True, True, False], (b"b", b""): [False, True, True, True]}
+    edges[b"", b"d"] = [True, True, True, False]
+    for pair, expected in edges.items():
+        assert [region(*pair).contains(row) for row in (b"a", b"b", b"c", b"d")] == expected
+
+
 def test_region_that_a_split_or_move_hides() -> None:
     regions = Regions([region(b"", b"b"), region(b"d", b"")])
-    assert regions.of(b"c") is None
+    assert regions.of(b"b") is regions.of(b"c") is None
     assert regions.before(b"c") is None
     assert regions.before(b"b") == region(b"", b"b")
-    assert Regions([]).before(b"") is None
+    first_hidden = Regions([region(b"b", b"")])
+    assert first_hidden.of(b"a") is first_hidden.before(b"a") is first_hidden.before(b"b") is None
+    assert Regions([]).of(b"") is Regions([]).before(b"") is None
     assert Regions([region(b"", b"b"), region(b"b", b"d")]).before(b"") is None
 
 
