@@ -90,16 +90,13 @@ class HeldLease:
             self.asked = after, covered or self.covered
             is_stored = self.leases.replace(self.group, self.shard, before.to_text(), after.to_text())
             self.asked = None
-            if is_stored:
-                self.lease, self.covered = after, covered or self.covered
-                return True
-            present = self._present()
+            present = after if is_stored else self._present()
             if present is None or (present.owner != self.worker and not _is_same_call(present, after)):
                 return False
             if present.owner == self.worker and present.holder != self.holder:
                 raise WorkerReplacedError(self.group, self.worker)
             self.lease = present
-            if _is_same_call(present, after):  # the store has repeated the call
+            if _is_same_call(present, after):  # also if the store has repeated the call
                 self.covered = covered or self.covered
                 return True
             # another worker has requested the shard, or an earlier call was executed late
