@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from ingest.api import Delete, Durability, Event, MappingError, Priority, Put
+from ingest.decorating.names import BoundedMemo, K, T
 from ingest.testing.events import event_before, random_events, settings_of
 from sinks.mapping.hbase import HBase, HBaseSinkSettings
 from sinks.mapping.mapper import Skipped
@@ -267,12 +268,22 @@ class TestNames:
         small = mapper(columns={"max_value_bytes": "3B"})
         assert error_of(small, event(b"1234")).code == "value_too_large"
 
-    def test_cache_of_names_is_bounded(self, monkeypatch):
-        monkeypatch.setattr("sinks.mapping.hbase._MAX_NAMES", 3)
-        one = mapper(cell("v", qualifier="%{body}"))
+    def test_caches_of_names_are_bounded(self, monkeypatch):
+        memos = []
+
+        class Remembered(BoundedMemo[K, T]):
+            def __init__(self, *arguments, **options):
+                super().__init__(*arguments, **options)
+                memos.append(self)
+
+        for module in ("sinks.mapping.hbase", "sinks.mapping.tables"):
+            monkeypatch.setattr(f"{module}.BoundedMemo", Remembered)
+            monkeypatch.setattr(f"{module}._MAX_NAMES", 3)
+        one = mapper(cell("v", qualifier="%{body}"), table="t%{body}")
         for number in range(10):
-            mapped = only(one.map(event(b"%d" % number), BATCH_MS))
-            assert mapped[1].columns == {b"f:%d" % number: b"v"}
+            table, put = only(one.map(event(b"%d" % number), BATCH_MS))
+            assert (table, put.columns) == (f"t{number}", {b"f:%d" % number: b"v"})
+        assert [0 < len(memo.known) <= 3 for memo in memos] == [True, True]
 
     @pytest.mark.parametrize(
         ("listed", "own"),
