@@ -455,3 +455,13 @@ class TestGrowth:
             assert decorator.decorate(event_of(b"", {f"{number}_token": b"ab" for number in range(3)})) is True
         with pytest.raises(DecorateError, match="would become"):
             decorator.decorate(event_of(b"", {f"{number}_token": b"ab" for number in range(4)}))
+        # large values may become four times as large
+        assert decorator.decorate(event_of(b"", {f"{number}_token": b"ab" * 50 for number in range(4)})) is True
+
+    def test_patterns_have_the_limit_of_a_text_too(self):
+        options = f"{{patterns: ['[0-9]'], replacement: {'x' * 300}}}"
+        decorator = Redact(settings_of(Redact.settings_class(), options))
+        for _ in range(9):
+            assert decorator.decorate(event_of(b"1 2 3")) is True
+        with pytest.raises(DecorateError, match="would become"):
+            decorator.decorate(event_of(b"1 2 3 4"))

@@ -82,6 +82,7 @@ def large(sizes):
 @given(st.integers(1, 20), st.lists(st.integers(0, 12_000), max_size=60))
 @example(k=1, sizes=[12_000] * 20)
 @example(k=20, sizes=[100] * 16 + [9_000] * 40)
+@example(k=4, sizes=[100] * 4 + [2_000, 4_000] * 28)
 def test_buffer_is_bounded_by_bytes(k, sizes):
     sampler = made(k)
     sampler.split_start()
@@ -90,6 +91,16 @@ def test_buffer_is_bounded_by_bytes(k, sizes):
     kept = sampler.split_end()
     assert len(kept) == 1 or sum(map(held_by, kept)) <= 10_000
     assert bool(kept) is bool(sizes)
+
+
+@pytest.mark.usefixtures("low")
+def test_the_only_event_is_replaced_by_a_large_one():
+    sampler = made(1)
+    kept = {
+        chosen(sampler, [event_of(b"x" * 12_000, origin=event.origin) for event in split(4, first)])[0]
+        for first in range(99)
+    }
+    assert kept == {0, 1, 2, 3}
 
 
 @pytest.mark.usefixtures("low")
