@@ -1,5 +1,6 @@
 """HBase's filter for patterns of row keys finds the rows that match, and is used only where it does."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -9,6 +10,7 @@ import pytest
 from ingest.api import FamilySpec, FuzzyPattern, Put, Scan, ScanCounts, TableSpec
 from tests.support.fuzzy_rows import COUNTS, ROWS
 from tests.support.fuzzy_scans import Filters, Scans, opened
+from tests.support.in_process import run_here
 from tests.support.local import HBaseServer, jars
 from tests.support.names import unique
 from tests.support.servers import HBase
@@ -37,7 +39,11 @@ def test_filter_and_seeks_of_the_client_find_the_rows_of_many_scans(hbase: HBase
 
 @pytest.fixture(scope="module")
 def table(hbase: HBase) -> str:
-    """100 users, 4 actions of each, 25 rows of each action."""
+    return created(hbase)
+
+
+def created(hbase: HBase) -> str:
+    """A table of 100 users, 4 actions of each, 25 rows of each action."""
     spec = TableSpec(unique("users"), (FamilySpec(b"f"), FamilySpec(b"g")))
     with opened(hbase, "rpc") as store:
         store.ensure_table(spec)
@@ -78,3 +84,18 @@ def test_server_without_unaligned_access_is_recognized(aligned: HBase, filters: 
     with opened(aligned, "rpc") as rpc:
         Scans(rpc, Random(3)).compare([rpc], 50)
     assert filters.used == 0
+
+
+@pytest.mark.slow
+def test_scan_of_a_server_without_unaligned_access_names_the_option(aligned: HBase, tmp_path: Path) -> None:
+    table = created(aligned)
+    content = {
+        "version": 1,
+        "stores": {"s": {"hbase": aligned.store_options("rpc")}},
+        "pipelines": {"p": {"source": {"files": {"path": "./in"}}, "sinks": [{"attr2hbase": {"table": table}}]}},
+    }
+    (tmp_path / "p.yaml").write_text(json.dumps(content))
+    result = run_here(["scan", "p.yaml", table, "--fuzzy", "??5?_login_", "--limit", "1000"], tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.count("_login_") == 250
+    assert "start its Java with --add-opens java.base/java.nio=ALL-UNNAMED" in result.stderr
