@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ingest.doctor.hbase.inputs import Inputs, Trend
-from ingest.doctor.hbase.jmx import Sample, write_rate, written_regions
+from ingest.doctor.hbase.jmx import NoServerBeanError, Sample, write_rate, written_regions
 from ingest.doctor.hbase.pipelines import Written
 from ingest.doctor.hbase.server import RegionServer
 from ingest.doctor.hbase.site import MAX_BYTES, Properties, parsed, read_site
@@ -15,6 +15,7 @@ from ingest.doctor.http import fetched
 from ingest.doctor.service_metrics import stored_bytes
 
 _JMX, _CONF = "/jmx", "/conf"
+_NO_BEANS_S = 2.0  # more than HBase takes its metrics away: see `NoServerBeanError`
 _URLS = ("http://", "https://")
 
 
@@ -64,12 +65,12 @@ def gathered(
         NotFoundError: a file does not exist, or a server does not answer.
     """
     jmx = None if sources.jmx is None else sources.jmx.rstrip("/").removesuffix(_JMX)
-    first = _samples(sources, jmx, written, clock)  # first: errors then name the URL as given, not its /conf
+    first = _samples(sources, jmx, written, pause, clock)  # first: errors then name the URL as given, not its /conf
     properties, configuration = _configuration(sources.site, jmx)
     second = None
     if (jmx or sources.metrics) and sources.interval_s > 0:
         pause(sources.interval_s)
-        second = _samples(sources, jmx, written, clock)
+        second = _samples(sources, jmx, written, pause, clock)
     numbers, origins = _numbers(sources, written, first, second)
     return Inputs(
         server=RegionServer.of(properties),
@@ -101,15 +102,29 @@ def _configuration(site: str | None, jmx: str | None) -> tuple[Properties, str]:
     return parsed(fetched(url, max_bytes=MAX_BYTES), url), url
 
 
-def _samples(sources: Sources, jmx: str | None, written: Written | None, clock: Callable[[], float]) -> _Moment:
+def _samples(
+    sources: Sources,
+    jmx: str | None,
+    written: Written | None,
+    pause: Callable[[float], None],
+    clock: Callable[[], float],
+) -> _Moment:
     server = stored = None
     if jmx is not None:
-        content = fetched(jmx + _JMX)
-        server = Sample.parse(content, url=jmx + _JMX, at_s=clock())
+        try:
+            server = _sample(jmx + _JMX, clock)
+        except NoServerBeanError:
+            pause(_NO_BEANS_S)
+            server = _sample(jmx + _JMX, clock)
     if sources.metrics is not None:
         page = fetched(sources.metrics)
         stored = stored_bytes(page, sources.metrics, None if written is None else written.pipelines)
     return _Moment(clock(), server, stored)
+
+
+def _sample(url: str, clock: Callable[[], float]) -> Sample:
+    content = fetched(url)
+    return Sample.parse(content, url=url, at_s=clock())
 
 
 def _numbers(

@@ -18,6 +18,15 @@ _HINT = "--jmx takes the page of a region server, by default http://HOST:16030/j
 _WRITES = re.compile(r"(.+_region_.+)_metric_writeRequestCount")
 
 
+class NoServerBeanError(ConfigError):
+    """
+    The page has no metrics of a region server.
+
+    It is that of another process; or the server has just opened or closed a region: then HBase takes all its metrics
+    away for half a second. Source: `JmxCacheBuster` of HBase.
+    """
+
+
 class MissingMetricError(LookupError):
     """The server does not report a metric."""
 
@@ -52,11 +61,12 @@ class Sample:
             at_s: when it was read.
 
         Raises:
-            ConfigError: this is not the page of a region server.
+            NoServerBeanError: the page has no metrics of a region server.
+            ConfigError: it is none with metrics.
         """
         beans = _beans(content, url)
         if SERVER not in beans:
-            raise ConfigError(f'"{url}" has no bean "{SERVER}"', hint=_HINT)
+            raise NoServerBeanError(f'"{url}" has no bean "{SERVER}"', hint=_HINT)
         usage = beans.get(MEMORY, {}).get("HeapMemoryUsage")
         heap = usage.get("max") if isinstance(usage, dict) else None
         written = beans.get(WAL, {}).get("writtenBytes")
