@@ -10,13 +10,16 @@ from tests.support.names import unique
 from tests.support.servers import HBase
 
 DESCRIBED = """
+exception TIOError { 1: optional string message }
 struct TTableName { 1: optional binary ns, 2: required binary qualifier }
 struct TColumnFamilyDescriptor { 1: required binary name }
 struct TTableDescriptor {
   1: required TTableName tableName, 2: optional list<TColumnFamilyDescriptor> columns,
   3: optional map<binary, binary> attributes
 }
-service TableService { void createTable(1: required TTableDescriptor desc, 2: list<binary> splitKeys) }
+service TableService {
+  void createTable(1: required TTableDescriptor desc, 2: list<binary> splitKeys) throws (1: TIOError io)
+}
 """
 
 
