@@ -28,6 +28,9 @@ class Counts(WriteCounts):
     Attributes:
         records: read from the source, before fan-outs.
         failed: number of failed records; a record with three of ten events failed counts 0.3.
+        dead_letter_bytes: of the dead letters, also of those that have places in their place.
+        by_place: number of failed records whose dead letters have places in place of their bytes, since those of all
+            were too large; a record that failed in several sinks may count once for each.
     """
 
     records: int = 0
@@ -36,6 +39,8 @@ class Counts(WriteCounts):
     stored: int = 0
     dropped: Counter[str] = field(default_factory=Counter)
     dead_lettered: Counter[str] = field(default_factory=Counter)
+    dead_letter_bytes: int = 0
+    by_place: int = 0
 
     def add(self, other: "Counts") -> None:
         """Add the counts of another task."""
@@ -46,6 +51,8 @@ class Counts(WriteCounts):
         self.stored += other.stored
         self.dropped.update(other.dropped)
         self.dead_lettered.update(other.dead_lettered)
+        self.dead_letter_bytes += other.dead_letter_bytes
+        self.by_place += other.by_place
 
 
 @dataclass(slots=True)

@@ -110,6 +110,8 @@ class TaskSpec:
             themselves; None without a limit.
         splits: the first place of each split of the micro-batch, sorted; the rank of a split is its index, the same in
             every attempt. Empty if no destination needs the ranks.
+        max_dead_letter_bytes: of the dead letters of the task that have the bytes of their records; None for as many as
+            a micro-batch may have.
     """
 
     batch: Batch
@@ -120,6 +122,7 @@ class TaskSpec:
     split_per_record: bool = False
     max_failures: int | None = None
     splits: tuple[RecordPlace, ...] = ()
+    max_dead_letter_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

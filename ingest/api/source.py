@@ -32,6 +32,15 @@ class Format(StrEnum):
     FLUME_AVRO = "flume_avro"
 
 
+class OffsetUnit(StrEnum):
+    """What the offsets of a source count."""
+
+    RECORDS = "records"
+    """The records of a partition: the next one has the next offset, unless the source has removed it."""
+    BYTES = "bytes"
+    """The bytes of a file, of which each line is a record."""
+
+
 class Tombstones(StrEnum):
     """The action for records without a value."""
 
@@ -130,6 +139,16 @@ class SourceSettings(Model):
     def fixed_names(self) -> frozenset[str]:
         """Core names, such as `partition` or `key`, that are the same for every event."""
         return frozenset()
+
+    @property
+    def read_again_by(self) -> OffsetUnit | None:
+        """
+        What the offsets count by which `ingest dead-letters replay` can read records again; None if it cannot.
+
+        Only if it can, a dead letter may have the place of its records in place of their bytes. A replay can read those
+        of the built-in sources; a plugin leaves it at None.
+        """
+        return None
 
     @property
     def max_records_per_batch(self) -> int | None:

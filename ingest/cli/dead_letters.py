@@ -38,7 +38,7 @@ _SKIPPED = {
     "not_in_batch": "their micro-batches were replays, into other tables; they are marked as replayed",
     "ran_again": "their records ran again in later micro-batches; they are marked as replayed",
     "superseded": "a later dead letter has the same place; they are marked as replayed",
-    "unread": "their record batches are not in the topic any more, or larger than max_decompressed_bytes of the source",
+    "unread": "their records are not in the topic any more, or larger than max_decompressed_bytes of the source",
     "no_body": "the values of their records are not in the body store any more",
     "runs_again": "their micro-batch is not acknowledged, and runs their records again when the pipeline runs",
     "rolled_back": "their micro-batches were rolled back; 'ingest replay' runs these as a whole",
@@ -127,7 +127,7 @@ def show(
         ("error", f"{dead_letter.code}: {dead_letter.message}"),
         ("batch", moment(dead_letter.batch_time_ms)),
         ("record", f"{record.topic}, partition {record.partition}, offset {record.offset}"),
-        ("not read", "" if unread is None else f"from offset {record.offset:,} {_up_to(unread.end)}"),
+        ("without bytes" if unread is not None and unread.was_read else "not read", _range(dead_letter)),
         ("events", _alike(dead_letter)),
         ("time", moment(record.timestamp_ms)),
         ("key", "" if record.key is None else readable(record.key)),
@@ -178,7 +178,7 @@ def replay(  # noqa: PLR0913 - the options of the command
 
     The dead letter of a sink is replayed into that sink alone, that of a decorator or the source into all sinks.
 
-    Of records that the source could not read, it reads what is there now.
+    Of records of which a dead letter has the place only, it reads what is there now.
 
     The timestamp of the cells is one millisecond before the micro-batch in which they failed, so a newer value is
     never hidden. Exit code 1 when some fail again.
@@ -308,8 +308,14 @@ def _alike(dead_letter: "DeadLetter") -> str:
     return f"{dead_letter.events:,} failed alike; this is the first"
 
 
+def _range(dead_letter: "DeadLetter") -> str:
+    """The records of a dead letter by place."""
+    unread = dead_letter.unread
+    return "" if unread is None else f"from offset {dead_letter.record.offset:,} {_up_to(unread.end)}"
+
+
 def _up_to(end: int | None) -> str:
-    """The end of records that could not be read."""
+    """The end of the records of a dead letter by place."""
     return "to the end" if end is None else f"up to offset {end:,}"
 
 
@@ -355,7 +361,7 @@ def _plain(entry: "Entry") -> dict[str, object]:
 
 
 def _explainable(dead_letter: "DeadLetter") -> dict[str, object]:
-    """The record as an input of `explain`, which refuses one whose value is in a body store or could not be read."""
+    """The record as an input of `explain`, which refuses one whose value is in a body store or only in the source."""
     import orjson
 
     content = orjson.loads(dead_letter.to_json())

@@ -3,14 +3,20 @@
 from collections import Counter
 from dataclasses import replace
 
-from ingest.api import IngestError, RecordPlace
+from ingest.api import IngestError, OffsetUnit, RecordPlace
 from ingest.dead_letters.bodies import DeadLetterBodies, DeadLetterBody
 from ingest.dead_letters.envelope import DeadLetter
+from ingest.dead_letters.places import Places
 from ingest.masks import Masks
 
-MAX_DEAD_LETTER_BYTES = 64 * 1024 * 1024  # of one batch: more would fill the memory of the driver
+MAX_DEAD_LETTER_BYTES = 64 * 1024 * 1024
+"""Of one batch, of the dead letters that have the bytes of their records: more would fill the memory of the driver."""
+MAX_PLACES_BYTES = 192 * 1024 * 1024
+"""Of one batch, of the dead letters by place: 300,000, if no two records that follow one another fail alike."""
 MAX_ATTRIBUTE_BYTES_BESIDE_A_BODY = 16 << 10  # else parts of a value that was moved would fill the batch
 MAX_ATTRIBUTE_BYTES = 1 << 20  # of a dead letter: attributes have no size limit, and a replay computes them again
+_ANY_ID = "0" * 64  # as long as the id of a body
+_LEAST_BYTES = 300  # of a dead letter without a value
 
 
 class DeadLettersTooLargeError(IngestError):
@@ -37,6 +43,20 @@ def check_size(size: int, last: str = "") -> None:
         raise dead_letters_too_large(message, last)
 
 
+def check_size_of_places(size: int) -> None:
+    """
+    Check that the dead letters of a batch of which some are by place, of `size` bytes, are not too large.
+
+    Raises:
+        DeadLettersTooLargeError: they are.
+    """
+    limit = MAX_DEAD_LETTER_BYTES + MAX_PLACES_BYTES
+    if size > limit:
+        raise dead_letters_too_large(
+            f"more than {limit >> 20} MiB of dead letters in one micro-batch, though many are without bytes of records"
+        )
+
+
 class DeadLetterBuffer:
     """
     Collects dead letters: one for all events of a record that failed in one component with one code.
@@ -44,51 +64,132 @@ class DeadLetterBuffer:
     A dead letter contains the whole record, and a record may have a hundred thousand events. With a dead letter for
     each event, a single record would exceed the limit of a batch in every attempt, and smaller batches would not help.
 
+    Those that do not fit have the places of their records in place of their bytes (`ingest.dead_letters.places`), if
+    the source can read these again.
+
     Args:
         masks: hides secrets in messages and attributes; the record stays as the source read it.
         bodies: keeps large values of records, which the dead letters then do not contain; None to keep them there.
-        is_published: False if only the errors of the dead letters are used; they then have no key, value and headers.
+        is_published: False if only the errors of the dead letters are used; they then have no key, value and headers,
+            and no limit, since there are no more of them than records and components.
+        offsets: as `SourceSettings.read_again_by`.
     """
 
-    def __init__(self, masks: Masks, bodies: DeadLetterBodies | None = None, *, is_published: bool = True) -> None:
+    def __init__(
+        self,
+        masks: Masks,
+        bodies: DeadLetterBodies | None = None,
+        *,
+        is_published: bool = True,
+        offsets: OffsetUnit | None = None,
+    ) -> None:
         self._masks = masks
         self._bodies = bodies
         self._is_published = is_published
+        self._offsets = offsets if is_published else None
+        self.start()
+
+    def start(self, max_bytes: int | None = None) -> None:
+        """
+        Remove all dead letters.
+
+        Args:
+            max_bytes: of those that have the bytes of their records; None for as many as a micro-batch may have.
+        """
+        self._max_bytes = MAX_DEAD_LETTER_BYTES if max_bytes is None else max_bytes
         self._lines: dict[tuple[RecordPlace, str, str], bytes] = {}
         self._events: Counter[tuple[RecordPlace, str, str]] = Counter()
-        self._bytes = 0
+        self._bytes = self._bytes_left_out = 0
+        self._places = None if self._offsets is None else Places(self._offsets, MAX_DEAD_LETTER_BYTES)
 
-    def add(self, dead_letter: DeadLetter) -> None:
+    @property
+    def size(self) -> int:
+        """Bytes of the dead letters if all had those of their records; above the limit of a batch, so many at least."""
+        return self._bytes + self._bytes_left_out
+
+    @property
+    def by_place(self) -> int:
+        """Number of records that have places, in each sink in which they failed."""
+        return 0 if self._places is None else self._places.records
+
+    def add(self, dead_letter: DeadLetter, number: int = 0, sinks: str = "") -> None:
         """
         Add the dead letter of an event, or count the event if there is one of its record, component and code.
+
+        Args:
+            dead_letter: of the event.
+            number: of its record in the task; one that is read next has the next number.
+            sinks: into which a replay runs it, as one text; "" for all of the pipeline, since the event has failed
+                before them.
 
         Raises:
             DeadLettersTooLargeError: there are more than a batch may have.
             IngestError: the body store is unavailable.
         """
         group = dead_letter.record.place, dead_letter.component, dead_letter.code
-        self._events[group] += 1
+        places = self._places
         if group in self._lines:
+            self._events[group] += 1
             return
-        dead_letter = self._cut(self._masked(_bounded(dead_letter)))
-        line = self._lines[group] = dead_letter.to_json()
-        self._bytes += len(line)
-        topic, partition, offset = dead_letter.record.place
-        check_size(self._bytes, f"the last one is of {topic}/{partition}/{offset}: {dead_letter.message}")
+        if places is not None and places.has(number, sinks):
+            return
+        dead_letter = self._masked(_bounded(dead_letter))
+        if places is None:
+            self._keep(group, self._cut(dead_letter).to_json())
+            if self._is_published:
+                topic, partition, offset = dead_letter.record.place
+                check_size(self._bytes, f"the last one is of {topic}/{partition}/{offset}: {dead_letter.message}")
+        elif dead_letter.unread is not None:
+            self._keep(group, dead_letter.to_json())  # it has no bytes, and its place is not that of one record
+        elif (line := self._fitting(dead_letter)) is not None:
+            self._keep(group, line)
+        else:
+            places.add(dead_letter, number, sinks)
+            check_size_of_places(self._bytes + places.size)
 
-    def clear(self) -> None:
-        """Remove all dead letters."""
-        self._lines.clear()
-        self._events.clear()
-        self._bytes = 0
+    def lines(self) -> list[bytes]:
+        """
+        The dead letters as JSON, in the order of their first events, each with the number of its events; then those by
+        place.
+        """
+        for group, events in self._events.items():
+            if events > 1:
+                dead_letter = DeadLetter.from_json(self._lines[group])
+                self._lines[group] = replace(dead_letter, events=events).to_json()
+        return [*self._lines.values(), *(() if self._places is None else self._places.lines())]
+
+    def _keep(self, group: tuple[RecordPlace, str, str], line: bytes) -> None:
+        self._lines[group] = line
+        self._events[group] = 1
+        self._bytes += len(line)
+
+    def _fitting(self, dead_letter: DeadLetter) -> bytes | None:
+        """The dead letter as JSON, or None if it does not fit; its value is kept elsewhere only if it does."""
+        room = self._max_bytes - self._bytes
+        if self.size > MAX_DEAD_LETTER_BYTES and _least_bytes(dead_letter, self._bodies) > room:
+            return None  # how much more is left out does not matter, so no JSON is made of it
+        value, bodies = self._value_of_body(dead_letter), self._bodies
+        if value is None or bodies is None:
+            line = dead_letter.to_json()
+        else:
+            line = dead_letter.with_body(DeadLetterBody(bodies.table, _ANY_ID, len(value))).to_json()
+        if len(line) > room:
+            self._bytes_left_out += len(line)
+            return None
+        return line if value is None else self._cut(dead_letter).to_json()
+
+    def _value_of_body(self, dead_letter: DeadLetter) -> bytes | None:
+        """The value of the record if it is to be kept elsewhere."""
+        value, bodies = dead_letter.record.value, self._bodies
+        return None if bodies is None or value is None or len(value) <= bodies.threshold else value
 
     def _cut(self, dead_letter: DeadLetter) -> DeadLetter:
         """The dead letter, without a value that is kept elsewhere."""
         if not self._is_published:
             stub = dead_letter.record._replace(key=None, value=None, headers=())
             return replace(dead_letter, record=stub, attributes={})
-        value, bodies = dead_letter.record.value, self._bodies
-        if bodies is None or value is None or len(value) <= bodies.threshold:
+        value, bodies = self._value_of_body(dead_letter), self._bodies
+        if value is None or bodies is None:
             return dead_letter
         body = bodies.keep(value, dead_letter.body_reference)
         return dead_letter.with_body(DeadLetterBody(bodies.table, body, len(value)))
@@ -101,13 +202,11 @@ class DeadLetterBuffer:
             attributes={name: hide(value) for name, value in dead_letter.attributes.items()},
         )
 
-    def lines(self) -> list[bytes]:
-        """The dead letters as JSON, in the order of their first events, each with the number of its events."""
-        for group, events in self._events.items():
-            if events > 1:
-                dead_letter = DeadLetter.from_json(self._lines[group])
-                self._lines[group] = replace(dead_letter, events=events).to_json()
-        return list(self._lines.values())
+
+def _least_bytes(dead_letter: DeadLetter, bodies: DeadLetterBodies | None) -> int:
+    """Bytes that the dead letter has at least as JSON."""
+    value = dead_letter.record.value or b""
+    return _LEAST_BYTES + (0 if bodies is not None and len(value) > bodies.threshold else len(value))
 
 
 def _bounded(dead_letter: DeadLetter) -> DeadLetter:

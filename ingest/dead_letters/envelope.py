@@ -21,8 +21,9 @@ keys, in this order::
     pointer        place of the complete dead letter, if this one was cut to fit; else null
     body           {table, id, length}: the value of the record is this body in the body store of the table, and null
                    in the record; only in format 2
-    unread         {end}: the source could not read its records from the place of `record` up to the offset `end`, or
-                   null if that is not known, and the dead letter has none of their bytes; only in format 3
+    unread         {end}: the dead letter has no bytes of its records, those from the place of `record` up to the offset
+                   `end`, or null if that is not known: the source could not read them. With `was_read`, which is true,
+                   the source has read them, and all of them failed; only in format 3
     record         {topic, partition, offset, timestamp_ms, key, value, headers: [[name, value], …]}
 """
 
@@ -47,20 +48,23 @@ MAX_MESSAGE_CHARS = 4_000  # an error that quotes a body must not double the siz
 
 class UnreadRange(NamedTuple):
     """
-    Records that a source could not read: those from the place of the dead letter's record.
+    Records of which a dead letter has no bytes: those from the place of its record.
 
     Attributes:
         end: offset at which they end, above that of the last one; None if it is not known.
+        was_read: whether the source has read them and all of them failed, in a micro-batch whose dead letters were too
+            large; else it could not read them.
     """
 
     end: int | None
+    was_read: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadLetter:
     """
-    A failed event, or all events of a record that failed in one component with one code; or a place by itself, of
-    records that the source could not read.
+    A failed event, or all events of a record that failed in one component with one code; or a place by itself: of
+    records that the source could not read, or of consecutive ones that failed (`UnreadRange.was_read`).
 
     For several events it describes the failure of the first one.
 
@@ -73,8 +77,8 @@ class DeadLetter:
         batch_time_ms: of the micro-batch in which it failed.
         pointer: place of the complete dead letter; None if this is the complete one.
         body: where the value of the record is; None if the record has it.
-        unread: which records could not be read, from the place of `record`; None if `record` is one that was read.
-        events: number of events.
+        unread: the records from the place of `record`, whose bytes it does not have; None if it has those of `record`.
+        events: number of events; of records if there is `unread`.
         product: version that wrote it.
     """
 
@@ -106,6 +110,11 @@ class DeadLetter:
         return name_to_bytes(record.topic) + place.encode()
 
     @property
+    def is_unread(self) -> bool:
+        """Whether it is of records that the source could not read."""
+        return self.unread is not None and not self.unread.was_read
+
+    @property
     def id(self) -> str:
         """The key as text, for messages and commands."""
         return self.key.decode("utf-8", "backslashreplace")
@@ -132,7 +141,7 @@ class DeadLetter:
         """One line, without the line feed."""
         record = self.record
         body = {} if self.body is None else {"body": self.body._asdict() | {"table": _plain(self.body.table)}}
-        unread = {} if self.unread is None else {"unread": self.unread._asdict()}
+        unread = {} if self.unread is None else {"unread": _plain_range(self.unread)}
         return orjson.dumps(
             {
                 "format": UNREAD_FORMAT if unread else BODY_FORMAT if body else FORMAT,
@@ -227,11 +236,15 @@ def _body_of(content: Mapping[str, Any]) -> DeadLetterBody:
 
 
 def _unread_of(content: Mapping[str, Any]) -> UnreadRange:
-    end = content["unread"]["end"]
-    unread = UnreadRange(None if end is None else _integer(end))
+    end, was_read = content["unread"]["end"], content["unread"].get("was_read", False)
+    unread = UnreadRange(None if end is None else _integer(end), was_read is True)
     if content["record"]["value"] is not None:
         raise ValueError(f"{unread} has a value")
     return unread
+
+
+def _plain_range(unread: UnreadRange) -> dict[str, object]:
+    return {"end": unread.end, "was_read": True} if unread.was_read else {"end": unread.end}
 
 
 def _plain(text: str, limit: int | None = None) -> str:

@@ -12,7 +12,6 @@ from ingest.dead_letters.replay_batches import (
     SkipReason,
     Values,
     batches_of,
-    is_within,
     skip_superseded,
 )
 from ingest.receipt import Counts
@@ -24,7 +23,8 @@ RunRecords = Callable[[Sequence[Record], int, Mapping[RecordPlace, frozenset[str
 Runs records, with a batch time, through the pipeline until all are durable; returns the counts and the dead letters.
 The first mapping gives the sinks of a record by its place; a record that is not in it is written to all sinks. The
 values are read when their record runs, since all of a micro-batch may not fit in memory; a record with an `UnreadRange`
-stands for all records that the source now reads there. Raises an IngestError if the records cannot be made durable now.
+stands for all records that the source now reads there. Those that fail have dead letters of the sinks into which they
+ran, if those are not all. Raises an IngestError if the records cannot be made durable now.
 """
 
 
@@ -97,8 +97,7 @@ class ReplayReport:
         skipped: why dead letters were not run -> their number.
         cut: positions of dead letters that are incomplete because their file is not on this machine.
         renamed: component that no longer exists -> number of its dead letters, which were run into several sinks.
-        published: error code -> number of records that failed in place of those that the source could not read before;
-            they have dead letters of their own.
+        published: error code -> number of dead letters of records that were read again by their place, and failed.
     """
 
     selected: int = 0
@@ -162,7 +161,7 @@ def replay(  # noqa: PLR0913 - a queue, what runs its dead letters, and callback
         queue: the dead letters.
         selection: which of them.
         run_records: returns when all its rows are stored; its dead letters are not published, since the queue has them,
-            except for those of records that the source could not read before.
+            except for those of records that were read again by their place.
         components: of the pipeline as it is now. A dead letter of a component that no longer exists runs into all
             sinks: the component may have been before them, and a superfluous version does less harm than a lost event.
         now_ms: the clock, for the marks.
@@ -203,8 +202,8 @@ def replay(  # noqa: PLR0913 - a queue, what runs its dead letters, and callback
                 hint="finished dead letters are marked; run the same command again",
             ) from error
         report.dropped.update(counts.dropped)
-        if batch.is_unread:
-            on_released(_publish(queue, batch, dead_letters, report.published))
+        if batch.is_by_place:
+            on_released(_publish(queue, batch, dead_letters, components.sinks, report.published))
         marks = _marks(batch, dead_letters, alone, now_ms(), counted)
         queue.mark(marks)
         on_marked()
@@ -223,21 +222,29 @@ def replay(  # noqa: PLR0913 - a queue, what runs its dead letters, and callback
 
 
 def _publish(
-    queue: DeadLetterQueue, batch: DeadLetterBatch, lines: Sequence[bytes], published: Counter[str]
+    queue: DeadLetterQueue,
+    batch: DeadLetterBatch,
+    lines: Sequence[bytes],
+    sinks: frozenset[str],
+    published: Counter[str],
 ) -> Sequence[DeadLetter]:
     """
-    Publish the dead letters of records that could be read now, in place of those of an earlier replay.
+    Publish the dead letters of records that were read by their place, instead of those of an earlier replay.
 
     They are those of a micro-batch at the time of the replay, which no other one has; its number does not matter.
 
     Returns:
         As `DeadLetterQueue.publish`.
     """
-    new = [(line, letter) for line, letter in zip(lines, dead_letters_of(lines), strict=True) if letter.unread is None]
+    new = [(line, letter) for line, letter in zip(lines, dead_letters_of(lines), strict=True) if not letter.is_unread]
     published.update(letter.code for _, letter in new)
 
     def keeps(letter: DeadLetter) -> bool:
-        return not any(is_within(letter, entry.dead_letter) for entry in batch.entries)
+        found = batch.by_place_at(letter.record.place)
+        if not found:
+            return True
+        written = batch.sinks_by_record.get(found[0].dead_letter.record.place, sinks)
+        return written != sinks and letter.component not in written
 
     return queue.publish([line for line, _ in new], 0, batch.batch_time_ms - BEFORE_BATCH_MS, keeps)
 
@@ -263,12 +270,12 @@ def _marks(
     """
     failed: dict[RecordPlace, list[DeadLetter]] = {}
     for dead_letter in dead_letters_of(failures_again):
-        if not batch.is_unread:
-            failed.setdefault(dead_letter.record.place, []).append(dead_letter)
-        elif dead_letter.unread is not None:
-            for entry in batch.entries:
-                if is_within(dead_letter, entry.dead_letter):
-                    failed.setdefault(entry.dead_letter.record.place, []).append(dead_letter)
+        place = dead_letter.record.place
+        if not batch.is_by_place:
+            failed.setdefault(place, []).append(dead_letter)
+        elif dead_letter.is_unread:
+            for entry in batch.by_place_at(place)[:1]:
+                failed.setdefault(entry.dead_letter.record.place, []).append(dead_letter)
     marks = {}
     for entry in batch.entries:
         component = entry.dead_letter.component

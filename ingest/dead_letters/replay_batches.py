@@ -1,9 +1,13 @@
 """The dead letters of one micro-batch that a replay runs together, and those that it skips."""
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import cached_property
 from itertools import groupby
+from math import inf
+from operator import itemgetter
 
 from ingest.api import Record, RecordPlace
 from ingest.dead_letters.bodies import DeadLetterBody
@@ -11,7 +15,10 @@ from ingest.dead_letters.envelope import DeadLetter, UnreadRange
 from ingest.dead_letters.queue import DeadLetterQueue, Entry, with_unneeded_bodies
 
 Values = Mapping[RecordPlace, DeadLetterBody | UnreadRange]
-"""Where the values of records are that their dead letters do not have: in a body store, or still in the source."""
+"""
+Where the values of records are that their dead letters do not have: in a body store, or still in the source. The ranges
+of one micro-batch do not overlap.
+"""
 
 
 class SkipReason(StrEnum):
@@ -35,7 +42,7 @@ class SkipReason(StrEnum):
     """Its records can still not be read; it stays selectable."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class DeadLetterBatch:
     """
     Selected dead letters of one micro-batch, which run together: they may contain a value and its delete.
@@ -49,8 +56,9 @@ class DeadLetterBatch:
         cut: positions of selected ones that are incomplete because their file is not on this machine.
         others: dead letters of the micro-batch that are not selected, and need their bodies.
         values: place of a record -> where its value is, if the record does not have it.
-        is_unread: whether its dead letters are of records that the source could not read. A micro-batch with such ones
-            and with others has two batches.
+        is_by_place: whether its dead letters have places in place of bytes. A micro-batch with such ones and with
+            others has several batches: the places of one do not overlap, unless they are the same, and the source has
+            read the records of all of them or of none.
     """
 
     batch_time_ms: int
@@ -62,7 +70,7 @@ class DeadLetterBatch:
     cut: tuple[str, ...] = ()
     others: tuple[Entry, ...] = ()
     values: Values = field(default_factory=dict)
-    is_unread: bool = False
+    is_by_place: bool = False
 
     def released(self, replayed: Iterable[Entry]) -> Sequence[DeadLetter]:
         """
@@ -71,6 +79,18 @@ class DeadLetterBatch:
         Selected dead letters with the same reference have the same outcome, so only the others may need the body.
         """
         return with_unneeded_bodies((entry.dead_letter for entry in replayed), self.others)
+
+    def by_place_at(self, place: RecordPlace) -> Sequence[Entry]:
+        """Its dead letters by place among whose records the one at this place is."""
+        at = bisect_right(self._by_place[0], place) - 1
+        found = self._by_place[1][at] if at >= 0 else ()
+        return found if any(is_within(place, entry.dead_letter) for entry in found[:1]) else ()
+
+    @cached_property
+    def _by_place(self) -> tuple[list[RecordPlace], list[Sequence[Entry]]]:
+        groups = groupby(self.entries, key=lambda entry: entry.dead_letter.record.place)
+        found = [(place, tuple(group)) for place, group in groups]
+        return [place for place, _ in found], [group for _, group in found]
 
 
 def batches_of(
@@ -90,7 +110,7 @@ def batches_of(
     read = ((entry, is_selected(entry) and runs_again(entry)) for entry in entries)
     for batch_time_ms, batch in groupby(read, key=lambda each: each[0].dead_letter.batch_time_ms):
         by_record: dict[RecordPlace, list[Entry]] = {}
-        unread: dict[RecordPlace, list[Entry]] = {}
+        by_place: list[Entry] = []
         skipped: dict[str, SkipReason] = {}
         settled: list[Entry] = []
         cut: list[str] = []
@@ -110,12 +130,38 @@ def batches_of(
                 ):
                     settled.append(entry)
                 continue
-            chosen = by_record if entry.dead_letter.unread is None else unread
-            chosen.setdefault(entry.dead_letter.record.place, []).append(entry)
+            if entry.dead_letter.unread is None:
+                by_record.setdefault(entry.dead_letter.record.place, []).append(entry)
+            else:
+                by_place.append(entry)
         found = _batch(batch_time_ms, by_record, sinks)
         yield replace(found, skipped=skipped, settled=tuple(settled), cut=tuple(cut), others=tuple(others))
-        if unread:
-            yield replace(_batch(batch_time_ms, unread, sinks), others=tuple(others), is_unread=True)
+        for layer in _layers(by_place):
+            yield replace(_batch(batch_time_ms, layer, sinks), others=tuple(others), is_by_place=True)
+
+
+def _layers(entries: Iterable[Entry]) -> Iterator[dict[RecordPlace, list[Entry]]]:
+    """Dead letters by place in layers, as `DeadLetterBatch.is_by_place` says: by the place of their first record."""
+    by_range: dict[tuple[bool, RecordPlace, float], list[Entry]] = {}
+    for entry in entries:
+        letter = entry.dead_letter
+        by_range.setdefault((letter.is_unread, letter.record.place, _end_of(letter)), []).append(entry)
+    layers: list[tuple[bool, RecordPlace, float, dict[RecordPlace, list[Entry]]]] = []
+    for (is_unread, place, end), group in sorted(by_range.items(), key=itemgetter(0)):
+        for number, (is_unread_there, last, its_end, layer) in enumerate(layers):
+            if is_unread == is_unread_there and (last[:2] != place[:2] or its_end <= place[2]):
+                layer[place] = group
+                layers[number] = is_unread, place, end, layer
+                break
+        else:
+            layers.append((is_unread, place, end, {place: group}))
+    for *_, layer in layers:
+        yield layer
+
+
+def _end_of(letter: DeadLetter) -> float:
+    """The offset after the last record of a dead letter by place."""
+    return inf if letter.unread is None or letter.unread.end is None else letter.unread.end
 
 
 def _batch(
@@ -141,7 +187,7 @@ def skip_superseded(
 
     def reason(entry: Entry) -> SkipReason | None:
         letter = entry.dead_letter
-        if letter.unread is None:
+        if not letter.is_unread:
             return skip_reason(entry)
         if not newest:
             newest.update((each.dead_letter.key, each.dead_letter.batch_time_ms) for each in queue.entries())
@@ -152,12 +198,7 @@ def skip_superseded(
     return reason
 
 
-def is_within(letter: DeadLetter, unread: DeadLetter) -> bool:
-    """Whether the record of a dead letter is one of those that could not be read."""
-    one, first = letter.record, unread.record
-    end = None if unread.unread is None else unread.unread.end
-    return (
-        (one.topic, one.partition) == (first.topic, first.partition)
-        and one.offset >= first.offset
-        and (end is None or one.offset < end)
-    )
+def is_within(place: RecordPlace, letter: DeadLetter) -> bool:
+    """Whether the record at a place is one of those of a dead letter by place."""
+    topic, partition, first = letter.record.place
+    return place[:2] == (topic, partition) and first <= place[2] < _end_of(letter)

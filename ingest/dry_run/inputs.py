@@ -57,7 +57,7 @@ def inputs_of(lines: Iterable[bytes], name: str = "events") -> Iterator[Given]:
             )
             raise _bad([Problem(Kind.MISSING_FIELD, Place(name, number, 1), text, hint)])
         if "unread" in content and "record" in content:
-            text = "the source could not read the records of this dead letter, and it has none of their bytes"
+            text = "this dead letter is the place of its records, and it has none of their bytes"
             hint = "'ingest dead-letters replay' reads them again"
             raise _bad([Problem(Kind.MISSING_FIELD, Place(name, number, 1), text, hint)])
         try:

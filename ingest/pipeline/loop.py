@@ -14,6 +14,7 @@ from itertools import count
 from typing import TypeVar
 
 from ingest.api import Batch, Committer, IngestError, RecordPlace, StoreBusyError, TaskSpec
+from ingest.dead_letters import buffer
 from ingest.receipt import Counts, Receipt, TaskStatus, total_of, worst_of
 
 T = TypeVar("T")
@@ -42,7 +43,8 @@ class LoopHost(ABC):
         Run all records of the batch through tasks.
 
         Args:
-            spec: for each of the tasks, except its `task_id`.
+            spec: for each of the tasks, except its `task_id`. If `max_dead_letter_bytes` is None and there are several
+                tasks, the host divides `MAX_DEAD_LETTER_BYTES` among them.
             on_one_slot: leave the other task slots to other pipelines, since the store may still be unavailable.
         """
 
@@ -103,6 +105,7 @@ def run_until_durable(
     requests: dict[str, list[bytes]] = {}
     blocked = 0
     was_blocked = False
+    share = _Share()
     numbers = count()
     while True:
         batch = Batch(micro_batch.name, micro_batch.time_ms, f"{micro_batch.attempts}-{next(numbers)}")
@@ -118,6 +121,7 @@ def run_until_durable(
             split_per_record=micro_batch.split_per_record,
             max_failures=micro_batch.max_failures,
             splits=micro_batch.splits,
+            max_dead_letter_bytes=share.max_bytes,
         )
         with _abort_on_error(committers, batch):
             receipts = host.run_tasks(spec, on_one_slot=was_blocked)
@@ -126,7 +130,7 @@ def run_until_durable(
             # also that of a sink without a store, or of a call that ended after its time-out
             counts.busy = max(1, counts.busy)
         on_attempt(counts)
-        if worst.status is TaskStatus.DURABLE:
+        if worst.status is TaskStatus.DURABLE and not share.is_wrong(counts):
             dead_letters = [line for receipt in receipts for line in receipt.dead_letters]
             with _abort_on_error(committers, batch):
                 check(counts, dead_letters)
@@ -150,6 +154,35 @@ def run_until_durable(
                     for name, result in receipt.results.items():
                         if result.run_again:
                             requests.setdefault(name, []).append(result.payload)
+
+
+class _Share:
+    """
+    The bytes of dead letters that each task may have; together they have no more than a micro-batch may.
+
+    Attributes:
+        max_bytes: see `TaskSpec.max_dead_letter_bytes`.
+    """
+
+    def __init__(self) -> None:
+        self.max_bytes: int | None = None
+        self._is_final = False
+
+    def is_wrong(self, counts: Counts) -> bool:
+        """
+        Whether the tasks of an attempt, given its counts, must run again with another share.
+
+        They must if the share of one was too small for dead letters that all fit: these would have no bytes.
+        """
+        fit = counts.dead_letter_bytes <= buffer.MAX_DEAD_LETTER_BYTES
+        if self.max_bytes is not None:
+            # the same records now have more dead letters, as after a file of a decorator was replaced
+            self.max_bytes, self._is_final = (self.max_bytes if fit else None), True
+            return not fit
+        if self._is_final or not counts.by_place or not fit:
+            return False
+        self.max_bytes = buffer.MAX_DEAD_LETTER_BYTES
+        return True
 
 
 def _probe(committer: Committer, payload: bytes, host: LoopHost) -> None:

@@ -17,7 +17,6 @@ from ingest.api import (
     IngestError,
     OnError,
     Origin,
-    PositionLostError,
     Record,
     TaskSink,
     TaskSpec,
@@ -27,11 +26,11 @@ from ingest.dead_letters.buffer import DeadLetterBuffer
 from ingest.dead_letters.envelope import DeadLetter, UnreadRange
 from ingest.expressions import Condition
 from ingest.pipeline.chain import Chain
+from ingest.pipeline.failures import bug_of, ended, lost_positions
 from ingest.pipeline.outcomes import Dropped, Failed, Outcome, StillBuffered
 from ingest.pipeline.splits import Split, by_rank, by_split
 from ingest.pipeline.task_observer import TaskObserver
 from ingest.pipeline.time_limit import OutOfTimeError, TimeLimit, WaitedTooLongError, sink_timeout, sink_waited
-from ingest.plugins.guard import describe_exception, reraise_fatal
 from ingest.receipt import Receipt, TaskStatus
 
 _SINKS, _DECODERS = "sinks", "ingest"  # the packages of their code
@@ -63,9 +62,10 @@ class SinkBinding:
 
 @dataclass(slots=True)
 class _BufferedRecord:
-    """The record of an event that a decorator buffers, and the event's fraction of the record's events."""
+    """The record of an event that a decorator buffers, its number, and the event's fraction of the record's events."""
 
     record: Record
+    number: int
     part: float = 1.0
 
 
@@ -119,6 +119,7 @@ class Task:
         self._reported: set[tuple[str, str]] = set()
         self._blocked: tuple[str, IngestError] | None = None
         self._buffered: dict[int, _BufferedRecord] = {}
+        self._number = 0  # of the record whose outcomes are settled, in the task
 
     def run(self, records: Iterable[Record], spec: TaskSpec) -> Receipt:
         """
@@ -127,7 +128,7 @@ class Task:
         An unavailable destination raises nothing: the receipt's status says so.
         """
         receipt = self._receipt = Receipt()
-        self._dead_letters.clear()
+        self._dead_letters.start(spec.max_dead_letter_bytes)
         self._spec = spec
         self._selected = self._bindings
         self._buffered.clear()
@@ -135,7 +136,7 @@ class Task:
         if self._blocked is not None and self._blocked[0] == attempt:
             # an earlier task of this attempt has already waited in this process; if every task waited, a batch of many
             # tasks would be blocked for minutes before the driver gets the report
-            return _ended(receipt, TaskStatus.BLOCKED, self._blocked[1])
+            return ended(receipt, TaskStatus.BLOCKED, self._blocked[1])
         if self._observer is not None:
             self._observer.started()
         try:
@@ -149,18 +150,20 @@ class Task:
         except IngestError as error:
             match error.disposition:
                 case Disposition.STOP:
-                    return _ended(receipt, TaskStatus.STOP, error)
+                    return ended(receipt, TaskStatus.STOP, error)
                 case Disposition.RETRY:
                     self._blocked = attempt, error.without_frames()
                 case Disposition.DIVERT:
                     pass  # the error names no event, so no event may be skipped: the batch is blocked
             probes = ((name, destination.probe()) for name, destination in self._destinations.items())
             receipt.probe = next((probe for probe in probes if probe[1]), None)
-            return _ended(receipt, TaskStatus.BLOCKED, error)
+            return ended(receipt, TaskStatus.BLOCKED, error)
         if any(result.run_again for result in receipt.results.values()):
             receipt.status = TaskStatus.RUN_AGAIN
         else:
             receipt.dead_letters = self._dead_letters.lines()
+            receipt.counts.dead_letter_bytes = self._dead_letters.size
+            receipt.counts.by_place = self._dead_letters.by_place
         return receipt
 
     def close(self) -> None:
@@ -184,34 +187,50 @@ class Task:
                 destination.split_start(rank)
         for record in self._with_selected_sinks(records) if self._spec.sinks_by_record else records:
             counts.records += 1
-            try:
-                event = self._decode(record)
-            except EventError as error:
-                self._undecoded(record, error)
-                continue
-            except IngestError:
-                raise
-            except BaseException as bug:  # noqa: BLE001 - as in the chain: a bug fails its event, not the pipeline
-                self._undecoded(record, _bug_of(bug, "source", _DECODERS, Origin(*record.place), code="source_bug"))
-                continue
-            if isinstance(event, Event):
+            self._number = counts.records
+            event = self._decoded(record)
+            if event is not None:
                 self._settle(record, self._run_chain(event))
-            else:
-                counts.read += 1
-                counts.dropped[event] += 1
-                if self._observer is not None:
-                    self._observer.undecoded(record, event)
-        for event, outcomes in self._chain.split_end():
-            buffered = self._buffered.pop(id(event))
-            if self._spec.sinks_by_record:
-                self._select_sinks(buffered.record)
-            self._settle(buffered.record, outcomes, buffered.part)
+            if self._spec.split_per_record and self._chain.has_splits:
+                self._end_of_chain()
+                self._chain.split_start()
+        self._end_of_chain()
         for destination in self._destinations.values():
             destination.split_end()
 
+    def _decoded(self, record: Record) -> Event | None:
+        """The event of a record; None if it has failed or is dropped."""
+        try:
+            event = self._decode(record)
+        except EventError as error:
+            self._undecoded(record, error)
+            return None
+        except IngestError:
+            raise
+        except BaseException as bug:  # noqa: BLE001 - as in the chain: a bug fails its event, not the pipeline
+            self._undecoded(record, bug_of(bug, "source", _DECODERS, Origin(*record.place), code="source_bug"))
+            return None
+        if isinstance(event, Event):
+            return event
+        counts = self._receipt.counts
+        counts.read += 1
+        counts.dropped[event] += 1
+        if self._observer is not None:
+            self._observer.undecoded(record, event)
+        return None
+
+    def _end_of_chain(self) -> None:
+        """Settle the events that decorators have buffered."""
+        for event, outcomes in self._chain.split_end():
+            buffered = self._buffered.pop(id(event))
+            self._number = buffered.number
+            if self._spec.sinks_by_record:
+                self._select_sinks(buffered.record)
+            self._settle(buffered.record, outcomes, buffered.part)
+
     def _undecoded(self, record: Record, error: EventError) -> None:
         if isinstance(error, UnreadError) and self._spec.splits and not error.is_certain:
-            raise _lost_positions(error) from error
+            raise lost_positions(error) from error
         counts = self._receipt.counts
         counts.read += 1
         counts.failed += 1
@@ -247,7 +266,7 @@ class Task:
                     if self._buffered.pop(id(outcome.event), None) is not None:
                         settled_before += 1  # it was an outcome when it was buffered, here or for an earlier record
                 case StillBuffered(event):
-                    buffered = self._buffered[id(event)] = buffered or _BufferedRecord(record)
+                    buffered = self._buffered[id(event)] = buffered or _BufferedRecord(record, self._number)
                 case Failed():
                     counts.read += 1
                     failed += 1
@@ -280,7 +299,7 @@ class Task:
                 raise
             except BaseException as bug:  # noqa: BLE001 - as in the chain: a bug costs its event, not the pipeline
                 name, module, provider = binding.name, binding.module, binding.provider
-                found = _bug_of(bug, name, module, event.origin, code="sink_bug", provider=provider)
+                found = bug_of(bug, name, module, event.origin, code="sink_bug", provider=provider)
                 failures.append((found, binding))
             else:
                 if reason is None:
@@ -305,10 +324,12 @@ class Task:
         )
         counted = next(dead_lettered, 0)
         for number, (error, binding) in enumerate(failures):
+            # into the only sink a replay runs all that failed
+            sink = binding.name if len(self._bindings) > 1 else ""
             fan_out = event.origin.fan_out
-            self._fail(record, event, error, binding.name, binding.on_error, fan_out, counted=number == counted)
+            self._fail(record, event, error, binding.name, binding.on_error, fan_out, sink, counted=number == counted)
 
-    def _fail(
+    def _fail(  # noqa: PLR0913 - a failure, each part of it used once
         self,
         record: Record,
         event: Event | None,
@@ -316,6 +337,7 @@ class Task:
         component: str,
         on_error: OnError,
         fan_out: int = 0,
+        sink: str = "",
         *,
         counted: bool = True,
     ) -> None:
@@ -351,9 +373,16 @@ class Task:
                         message=str(error),
                         batch_time_ms=self._spec.batch.time_ms,
                         fingerprint=self._fingerprint,
-                    )
+                    ),
+                    self._number,
+                    sink or self._all_selected(),
                 )
         error.without_frames()
+
+    def _all_selected(self) -> str:
+        """Stands for all sinks of a record: "" if those are all of the pipeline."""
+        is_all = len(self._selected) == len(self._bindings)
+        return "" if is_all else "\n".join(binding.name for binding in self._selected)
 
     def _report_bug(self, component: str, error: EventError) -> None:
         """Log the traceback of a bug in a decorator or sink, once for each kind of exception."""
@@ -367,32 +396,3 @@ class Task:
             logger(__name__).error(
                 "a component has a bug", pipeline=self._pipeline, component=component, exc_info=cause
             )
-
-
-def _bug_of(
-    bug: BaseException, name: str, package: str, origin: Origin, *, code: str, provider: str = ""
-) -> DecorateBugError:
-    """The error of an event for which the named component raised an unexpected exception."""
-    reraise_fatal(bug, name, package, provider, origin=origin)
-    error = DecorateBugError(describe_exception(bug, package, provider), code=code)
-    error.__cause__ = bug
-    return error
-
-
-def _lost_positions(error: UnreadError) -> PositionLostError:
-    """
-    The error of records that an earlier attempt may have read, into deferred updates or a feed.
-
-    These would keep what that attempt has written, and a replay of a dead letter would write it a second time.
-    """
-    return PositionLostError(
-        error.message,
-        hint="restore it as it was; or move the checkpoint away: a new one starts where the tables of the pipeline end",
-    )
-
-
-def _ended(receipt: Receipt, status: TaskStatus, error: IngestError) -> Receipt:
-    """The receipt of a task that did not finish; without dead letters, since the driver would not publish them."""
-    receipt.status = status
-    receipt.code, receipt.message, receipt.exit_code = error.code, str(error), error.exit_code
-    return receipt

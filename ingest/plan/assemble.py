@@ -87,6 +87,7 @@ def plan_of(configuration: Configuration, pipeline: Pipeline, catalog: Catalog) 
         masks=configuration.masks,
         state_dir=configuration.local_dir.resolve(),
         dead_letter_bodies=dead_letter_place(sinks, bodies),
+        read_again_by=pipeline.source.settings.read_again_by,
     )
 
 
@@ -248,7 +249,9 @@ def live_task(plan: Plan) -> "Task":
         bindings=bindings,
         destinations={**stores, **own, **({} if bodies is None else {DEAD_LETTERS: bodies})},
         on_error=plan.on_error,
-        dead_letters=DeadLetterBuffer(plan.masks, bodies, is_published=plan.publishes_dead_letters),
+        dead_letters=DeadLetterBuffer(
+            plan.masks, bodies, is_published=plan.publishes_dead_letters, offsets=plan.read_again_by
+        ),
         time_limit=TimeLimit(
             [*chain.guarded, *guarded],
             writes=[each.write for each in own.values()],

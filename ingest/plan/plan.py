@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import cast
 
-from ingest.api import Decoding, FeedSpec, OnError, Settings, SinkSettings, StoreSettings
+from ingest.api import Decoding, FeedSpec, OffsetUnit, OnError, Settings, SinkSettings, StoreSettings
 from ingest.config.model import Component, TableUpdates
 from ingest.masks import Masks
 from ingest.plugins.loader import PluginFile
@@ -34,6 +34,7 @@ class Plan:
         masks: of the configuration, so that workers hide the secrets in the settings.
         dead_letter_bodies: where large values of records that fail are kept; None if dead letters contain them.
         publishes_dead_letters: whether dead letters are published; else only their errors are used.
+        read_again_by: as of `ingest.api.SourceSettings`.
     """
 
     pipeline: str
@@ -54,6 +55,7 @@ class Plan:
     is_replay: bool = False
     dead_letter_bodies: DeadLetterPlace | None = None
     publishes_dead_letters: bool = True
+    read_again_by: OffsetUnit | None = None
 
     @property
     def needs_splits(self) -> bool:

@@ -174,7 +174,7 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
     "too_many_splits": (IngestError, "A micro-batch has more than 1,048,576 splits, so their ranks are not unique."),
     "dead_letters_too_large": (
         IngestError,
-        "A micro-batch has more than 64 MiB of dead letters.",
+        "A micro-batch has more than 64 MiB of dead letters, and its source cannot read records again; or 256 MiB.",
     ),
     "decorator_timeout": (
         api.DecorateError,

@@ -3,7 +3,7 @@
 import glob
 from pathlib import Path
 
-from ingest.api import ByteSize, Decoding, Encoding, Format, LocalPath, SourceSettings, option
+from ingest.api import ByteSize, Decoding, Encoding, Format, LocalPath, OffsetUnit, SourceSettings, option
 from ingest.api.source import MAX_EVENT_BYTES
 
 
@@ -35,6 +35,11 @@ class FilesSourceSettings(SourceSettings):
     def line_files(self) -> str:
         """The path."""
         return self.path
+
+    @property
+    def read_again_by(self) -> OffsetUnit:
+        """An offset is that of the first byte of a line."""
+        return OffsetUnit.BYTES
 
     @property
     def has_headers(self) -> bool:

@@ -17,7 +17,17 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from ingest.api import ByteSize, Decoding, Format, NotFoundError, RepeatedHeaders, SourceSettings, Tombstones, option
+from ingest.api import (
+    ByteSize,
+    Decoding,
+    Format,
+    NotFoundError,
+    OffsetUnit,
+    RepeatedHeaders,
+    SourceSettings,
+    Tombstones,
+    option,
+)
 from ingest.api.source import MAX_EVENT_BYTES
 from ingest.kafka.codecs import MAX_BATCH_BYTES
 from ingest.kafka.settings import KafkaConnection
@@ -243,6 +253,11 @@ class KafkaSourceSettings(KafkaConnection, SourceSettings):
     def consumer_group(self) -> tuple[str, str] | None:
         """Brokers and group; None while the default group is unknown, which needs the name of the pipeline."""
         return None if self.group is None else (self.brokers, self.group)
+
+    @property
+    def read_again_by(self) -> OffsetUnit:
+        """An offset is that of a record."""
+        return OffsetUnit.RECORDS
 
     @property
     def max_records_per_batch(self) -> int:

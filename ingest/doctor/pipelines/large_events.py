@@ -39,9 +39,10 @@ def warnings_of(configuration: Configuration, machine_bytes: int, cores: int) ->
         kept = dead_letter_place(pipeline.sinks, large_values(configuration, pipeline))
         in_letter_bytes = event_bytes if kept is None else min(event_bytes, kept.values.threshold)
         if pipeline.on_error is OnError.DEAD_LETTER and in_letter_bytes * _LETTER_BYTES > MAX_DEAD_LETTER_BYTES:
+            can_read_again = pipeline.source.settings.read_again_by is not None
             message = (
                 f"the dead letter of an event of {size(in_letter_bytes)} exceeds {size(MAX_DEAD_LETTER_BYTES)}, the "
-                "limit of a micro-batch, and stops the pipeline"
+                f"limit of a micro-batch, and {'has only its place' if can_read_again else 'stops the pipeline'}"
             )
             hint = (
                 "give a table of its sinks `bodies: {threshold: 1MiB}`, so that large values are not in dead letters, "

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from itertools import groupby
+from operator import itemgetter
 from types import MappingProxyType
 from typing import Self
 
@@ -140,7 +142,7 @@ class RecordsWithValues:
     Records whose values their dead letters do not have; each value is read when its record is reached, and not kept.
 
     Args:
-        records: without these values.
+        records: without these values; in the order of the source, if they are places.
         values: place of a record -> where its value is.
         bodies: reads those that are in body stores.
         read_again: reads those that are still in the source.
@@ -155,14 +157,18 @@ class RecordsWithValues:
         self._read_again = read_again
 
     def __iter__(self) -> Iterator[Record]:
-        for record in self._records:
-            match self._values.get(record.place):
-                case None:
-                    yield record
-                case UnreadRange() as unread:
-                    yield from self._read_again(record, unread)
-                case body:
-                    yield record._replace(value=self._bodies.read(body))
+        for (topic, partition), records in groupby(self._records, itemgetter(0, 1)):
+            places: list[tuple[Record, UnreadRange]] = []
+            for record in records:
+                match self._values.get(record.place):
+                    case None:
+                        yield record
+                    case UnreadRange() as unread:
+                        places.append((record, unread))
+                    case body:
+                        yield record._replace(value=self._bodies.read(body))
+            if places:
+                yield from self._read_again(topic, partition, places)
 
 
 class DeadLetterPublication:

@@ -1,9 +1,10 @@
-"""Records that a source could not read, read again for a replay of their dead letters."""
+"""Records of which dead letters have the place only, read again for a replay."""
 
 from bisect import bisect_right
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
+from math import inf
 
 from ingest.api import (
     ConflictError,
@@ -13,21 +14,33 @@ from ingest.api import (
     RecordPlace,
     SourceSettings,
     SourceUnavailableError,
+    TopicPartition,
     UnreadError,
 )
 from ingest.dead_letters.envelope import UnreadRange
+from ingest.kafka.admin import KafkaAdmin
 from ingest.kafka.large_batches import decompressed_size
 from ingest.kafka.record_batches import RecordBatch, record_batches
 from ingest.sources.files import FilesSourceSettings
 from ingest.sources.kafka import KafkaSourceSettings, max_decompressed_bytes
-from ingest.sources.lines import PARTITION, UnreadableFileError, check_readable, files_at, lines_of
+from ingest.sources.lines import (
+    PARTITION,
+    UnreadableFileError,
+    check_readable,
+    files_at,
+    is_gzip,
+    lines_of,
+)
 from ingest.sources.unread import unread_record
 
-ReadAgain = Callable[[Record, UnreadRange], Iterator[Record]]
-"""
-The records that are now at the place of a dead letter, whose record has the place of the first one, and the timestamp.
+PlaceOfRecords = tuple[Record, UnreadRange]
+"""A record with the place of the first one of a dead letter, and its timestamp; and which records these are."""
 
-If they cannot be read again it is one record, which fails with an `UnreadError`.
+ReadAgain = Callable[[str, int, Sequence[PlaceOfRecords]], Iterator[Record]]
+"""
+The records that are now at places of one partition, which are in order and do not overlap.
+
+If those of a place cannot be read again it is one record, which fails with an `UnreadError`.
 """
 
 
@@ -59,29 +72,71 @@ def can_read_again(source: SourceSettings, record: Record, unread: UnreadRange, 
         return False
 
 
+class Retention:
+    """The offsets that the topics of a source have, each topic asked once; of another source than Kafka, any."""
+
+    def __init__(self, source: SourceSettings) -> None:
+        self._source = source
+        self._found: dict[str, tuple[Mapping[TopicPartition, int], Mapping[TopicPartition, int]]] = {}
+
+    def has(self, place: RecordPlace, end: int | None) -> bool:
+        """
+        Whether a topic has all records from a place up to an offset.
+
+        Raises:
+            SourceUnavailableError: the cluster does not answer.
+        """
+        if not isinstance(self._source, KafkaSourceSettings) or end is None:
+            return True
+        topic, partition, offset = place
+        if topic not in self._found:
+            try:
+                with KafkaAdmin(self._source) as admin:
+                    self._found[topic] = admin.earliest([topic]), admin.ends([topic])
+            except NotFoundError:
+                self._found[topic] = {}, {}
+        earliest, ends = self._found[topic]
+        part = topic, partition
+        return part in ends and earliest.get(part, 0) <= offset and end <= ends[part]
+
+
 class SinksByRange(Mapping[RecordPlace, frozenset[str]]):
     """
     The sinks of records that are read again: those of the dead letter that has their place.
 
     Args:
-        sinks: of dead letters, by the places of their records.
+        sinks: of all dead letters, by the places of their records; None for all sinks.
     """
 
-    def __init__(self, sinks: Mapping[RecordPlace, frozenset[str]]) -> None:
+    def __init__(self, sinks: Mapping[RecordPlace, frozenset[str] | None]) -> None:
         self._sinks = sinks
         self._places = sorted(sinks)
 
     def __getitem__(self, place: RecordPlace) -> frozenset[str]:
         at = bisect_right(self._places, place) - 1
-        if at < 0 or self._places[at][:2] != place[:2]:
+        found = None if at < 0 or self._places[at][:2] != place[:2] else self._sinks[self._places[at]]
+        if found is None:
             raise KeyError(place)
-        return self._sinks[self._places[at]]
+        return found
 
     def __iter__(self) -> Iterator[RecordPlace]:
         return iter(self._sinks)
 
     def __len__(self) -> int:
         return len(self._sinks)
+
+
+class _Ranges:
+    """Places of one partition, which are in order and do not overlap."""
+
+    def __init__(self, ranges: Sequence[tuple[int, float]]) -> None:
+        self._begins = [begin for begin, _ in ranges]
+        self._ends = [end for _, end in ranges]
+
+    def find(self, first: int, last: int) -> int | None:
+        """The number of the last range that has one of the offsets from `first` to `last`; None without one."""
+        at = bisect_right(self._begins, last) - 1
+        return at if at >= 0 and self._ends[at] > first else None
 
 
 class _FileLines:
@@ -96,46 +151,68 @@ class _FileLines:
         self._max_event_bytes = source.max_event_bytes
         self._encoding = source.encoding
 
-    def __call__(self, record: Record, unread: UnreadRange) -> Iterator[Record]:
-        path, _, first = record.place
+    def __call__(self, path: str, _partition: int, places: Sequence[PlaceOfRecords]) -> Iterator[Record]:
         try:
-            self._check(path)
+            self._check(path, places)
         except UnreadableFileError as error:
-            yield unread_record(
-                record.place, record.timestamp_ms, UnreadError(error.message, end=unread.end, code=error.code)
-            )
+            for record, unread in places:
+                missing = UnreadError(error.message, end=unread.end, code=error.code)
+                yield unread_record(record.place, record.timestamp_ms, missing)
             return
+        ends = [_end_of_lines(path, unread) for _, unread in places]
+        ranges = _Ranges([(record.offset, end) for (record, _), end in zip(places, ends, strict=True)])
+        begin, end = places[0][0].offset, ends[-1]
         try:
-            for offset, line in lines_of(path, self._max_event_bytes, first, unread.end, self._encoding):
-                yield Record(path, PARTITION, offset, b"", line, record.timestamp_ms, ())
+            stop = None if end == inf else int(end)
+            for offset, line in lines_of(path, self._max_event_bytes, begin, stop, self._encoding):
+                if offset >= end:
+                    return  # of a gzip file
+                if (at := ranges.find(offset, offset)) is not None:
+                    yield Record(path, PARTITION, offset, b"", line, places[at][0].timestamp_ms, ())
         except UnreadableFileError as error:
             raise SourceUnavailableError(
                 f"{error.message}, while it was read", hint="run the replay again once nothing changes the file"
             ) from error
 
-    def _check(self, path: str) -> None:
-        if path not in dict(files_at(self._path)):
+    def _check(self, path: str, places: Sequence[PlaceOfRecords]) -> None:
+        found = dict(files_at(self._path)).get(path)
+        if found is None:
             raise UnreadableFileError(f'"{path}" is not there, or no file of the source', code="removed_file")
         check_readable(path, self._encoding)
+        if any(unread.was_read and record.timestamp_ms != found["mtime_ms"] for record, unread in places):
+            # the offsets are those of other lines
+            raise UnreadableFileError(f'"{path}" has changed since its lines failed', code="changed_file")
 
 
-def _batch_records(source: KafkaSourceSettings, record: Record, unread: UnreadRange) -> Iterator[Record]:
+def _end_of_lines(path: str, unread: UnreadRange) -> float:
+    """The end of a place in a file; of a gzip file that could not be read, `end` is not an offset of its lines."""
+    return inf if unread.end is None or (is_gzip(path) and not unread.was_read) else unread.end
+
+
+def _batch_records(
+    source: KafkaSourceSettings, topic: str, partition: int, places: Sequence[PlaceOfRecords]
+) -> Iterator[Record]:
     """The records of record batches, those of one at a time in memory."""
-    with closing(_batches(source, record, unread)) as batches:
+    spans = [(record.offset, _end_of_records(record, unread)) for record, unread in places]
+    ranges = _Ranges(spans)
+    with closing(record_batches(source, {(topic, partition): (spans[0][0], spans[-1][1])})) as batches:
         for batch in batches:
-            for each in batch.decompressed():
-                if record.offset <= each.offset and (unread.end is None or each.offset < unread.end):
-                    yield each
+            if ranges.find(batch.first, batch.last) is not None:
+                yield from (each for each in batch.decompressed() if ranges.find(each.offset, each.offset) is not None)
+
+
+def _end_of_records(record: Record, unread: UnreadRange) -> int:
+    return record.offset + 1 if unread.end is None else unread.end
 
 
 def _batches(source: KafkaSourceSettings, record: Record, unread: UnreadRange) -> Generator[RecordBatch]:
-    end = record.offset + 1 if unread.end is None else unread.end
-    return record_batches(source, {(record.topic, record.partition): (record.offset, end)})
+    place = record.topic, record.partition
+    return record_batches(source, {place: (record.offset, _end_of_records(record, unread))})
 
 
-def _refuse(record: Record, _unread: UnreadRange) -> Iterator[Record]:
+def _refuse(topic: str, partition: int, places: Sequence[PlaceOfRecords]) -> Iterator[Record]:
     raise ConflictError(
-        f"the records from {'/'.join(map(str, record.place))} on cannot be read again from this source",
+        f"the records from {topic}/{partition}/{places[0][0].offset} on cannot be read again from this source",
         code="other_source",
         hint="the source of the pipeline is another one than when they failed: restore it for the replay",
     )

@@ -24,9 +24,10 @@ from ingest.receipt import Counts
 from ingest.service.committers import committers_of
 from ingest.service.dead_letters.bodies import OpenDeadLetterBodies, RecordsWithValues
 from ingest.service.dead_letters.queues import components_of
-from ingest.service.dead_letters.unread import SinksByRange, can_read_again, read_again_from
+from ingest.service.dead_letters.unread import Retention, can_read_again, read_again_from
 from ingest.service.kafka.clock import check_clock
 from ingest.service.replay.later_runs import LaterRuns
+from ingest.service.replay.places import Cuts, Divided, parts, published, sinks_by_range
 from ingest.service.replay.update_replay import UpdateReplay
 from ingest.service.replay_lock import replay_lock
 from ingest.service.state_folders import batch_log_folder, checkpoint_folder
@@ -78,7 +79,8 @@ class DeadLetterReplay:
         self._counted: dict[RecordPlace, dict[str, int]] = {}  # of the dead letters of the micro-batch that is read
         self._bodies = OpenDeadLetterBodies(configuration, catalog)
         self._values: Values = {}
-        self._is_unread = False
+        self._is_by_place = False
+        self._retention = Retention(pipeline.source.settings)
         self._tables = {  # of the sinks into deferred updates
             sink.name: sink.settings.fixed_table or ""
             for sink in self._plan.sinks
@@ -132,21 +134,27 @@ class DeadLetterReplay:
         """
         Run records at a batch time, each into its sinks; records counted as stored are durable.
 
-        Values of records that are in a body store are read one at a time. Records that the source could not read before
-        are read now, and have complete dead letters if they fail.
+        Values of records that are in a body store are read one at a time. Records of which a dead letter has the place
+        are read again, and have dead letters of their own if they fail.
 
         Sinks of tables with deferred updates run as a micro-batch of their own, at a new time. Sinks of tables with a
         feed do so too, but only their changes have that time: readers of the feed may have read further already.
         """
-        self._values = values
-        self._is_unread = any(isinstance(value, UnreadRange) for value in values.values())
-        if self._updates is None:
-            return self._run(records, batch_time_ms, sinks_by_record)
+        self._is_by_place = any(isinstance(value, UnreadRange) for value in values.values())
         names = self.components.sinks
+        if self._updates is None:
+            self._values = values
+            counts, dead_letters = self._run(records, batch_time_ms, sinks_by_record)
+            written = {record.place: sinks_by_record.get(record.place, names) for record in records}
+            return counts, self._published(dead_letters, batch_time_ms, written)
+        divided = Divided.of(records, values, self._cuts)
+        records, self._values = divided.records, divided.values
         into_updates, into_feeds, others = {}, {}, {}
         for record in records:
-            selected = sinks_by_record.get(record.place, names)
-            reasons = self._skip_reasons(record.place, selected, batch_time_ms + BEFORE_BATCH_MS)
+            whole = divided.whole(record.place)
+            selected = sinks_by_record.get(whole, names)
+            counted = self.counted(whole)
+            reasons = self._skip_reasons(record.place, selected, batch_time_ms + BEFORE_BATCH_MS, counted)
             into_updates[record.place] = frozenset(name for name, reason in reasons.items() if reason is None)
             into_feeds[record.place] = selected & self._plan.sinks_of_feeds
             others[record.place] = selected - reasons.keys() - into_feeds[record.place]
@@ -155,21 +163,32 @@ class DeadLetterReplay:
         def write(time_ms: int) -> None:
             counts, failed = self._run_some(records, time_ms, into_updates)
             if counts.cells:
-                self._note_counted(into_updates, failed, time_ms)
+                self._note_counted(divided, into_updates, failed, time_ms)
             found.append((counts, failed))
             found.append(self._run_some(records, batch_time_ms, into_feeds))
 
         updated = [record for record in records if into_updates[record.place] or into_feeds[record.place]]
         if updated:
             content = [
-                [*record.place, sorted(into_updates[record.place] | into_feeds[record.place])] for record in updated
+                [*divided.whole(record.place), sorted(into_updates[record.place] | into_feeds[record.place])]
+                for record in updated
             ]
             self._updates.run(content, write)
         counts, dead_letters = Counts(), []
         for some, failed in found:
             counts.add(some)
             dead_letters += failed
-        return counts, _of_one_batch(dead_letters, batch_time_ms) if self._is_unread else dead_letters
+        written = {place: into_updates[place] | into_feeds[place] | others[place] for place in others}
+        return counts, self._published(dead_letters, batch_time_ms, written)
+
+    def _published(
+        self, dead_letters: list[bytes], batch_time_ms: int, written: Mapping[RecordPlace, frozenset[str]]
+    ) -> list[bytes]:
+        return published(dead_letters, batch_time_ms, written, self.components) if self._is_by_place else dead_letters
+
+    @property
+    def _cuts(self) -> Cuts | None:
+        return None if self._runs is None else self._runs.cuts
 
     def runs_again(self, entry: Entry) -> bool:
         """
@@ -217,44 +236,56 @@ class DeadLetterReplay:
         components = self.components
         alone = dead_letter.component in components.alone
         sinks = frozenset([dead_letter.component]) if alone else components.sinks
-        reasons = self._skip_reasons(dead_letter.record.place, sinks, dead_letter.batch_time_ms)
-        if reasons.keys() != sinks or None in reasons.values():
+        place, time_ms = dead_letter.record.place, dead_letter.batch_time_ms
+        found = [
+            self._skip_reasons(part, sinks, time_ms, self.counted(place))
+            for part in parts(place, dead_letter.unread, self._cuts)
+        ]
+        if any(reasons.keys() != sinks or None in reasons.values() for reasons in found):
             if not self._bodies.keep(entry):
                 return SkipReason.NO_BODY
             return None if self._can_read(dead_letter) else SkipReason.UNREAD
-        return max(reason for reason in reasons.values() if reason is not None)
+        return max(reason for reasons in found for reason in reasons.values() if reason is not None)
 
     def _can_read(self, dead_letter: DeadLetter) -> bool:
         """Whether its record, or the records of its place, can be read."""
         memory_bytes = self._configuration.spark.driver_memory or DEFAULT_MEMORY_BYTES
         unread = dead_letter.unread
         settings = self._pipeline.source.settings
-        return unread is None or can_read_again(settings, dead_letter.record, unread, memory_bytes)
+        if unread is None or unread.was_read:
+            return unread is None or self._retention.has(dead_letter.record.place, unread.end)
+        return can_read_again(settings, dead_letter.record, unread, memory_bytes)
 
     def _skip_reasons(
-        self, place: RecordPlace, sinks: frozenset[str], batch_time_ms: int
+        self, place: RecordPlace, sinks: frozenset[str], batch_time_ms: int, counted: Mapping[str, int]
     ) -> dict[str, SkipReason | None]:
         """For those of the sinks that write deferred updates, why they do not get a record; None if they do."""
         found: dict[str, SkipReason | None] = {}
         for name in sinks & self._tables.keys():
-            table, counted_ms = self._tables[name], self.counted(place).get(name)
+            table, counted_ms = self._tables[name], counted.get(name)
             if counted_ms is not None and not is_in(self._rolled_back[table], counted_ms):
                 found[name] = SkipReason.COUNTED
             else:
                 found[name] = None if self._runs is None else self._runs.skip_reason(table, place, batch_time_ms)
         return found
 
-    def _note_counted(self, sinks: Mapping[RecordPlace, frozenset[str]], failed: Sequence[bytes], time_ms: int) -> None:
+    def _note_counted(
+        self,
+        divided: Divided,
+        sinks: Mapping[RecordPlace, frozenset[str]],
+        failed: Sequence[bytes],
+        time_ms: int,
+    ) -> None:
         """Note the sinks that have stored records at a time: those in which they did not fail."""
         failures: dict[RecordPlace, set[str]] = {}
         for dead_letter in dead_letters_of(failed):
-            if self._is_unread and dead_letter.unread is None:
+            if self._is_by_place and not dead_letter.is_unread:
                 continue  # of one of the records at this place, which has a dead letter of its own
             failures.setdefault(dead_letter.record.place, set()).add(dead_letter.component)
         for place, names in sinks.items():
             components = failures.get(place, set())
             if components <= names:  # else it failed before the sinks
-                self._counted.setdefault(place, {}).update(dict.fromkeys(names - components, time_ms))
+                self._counted.setdefault(divided.whole(place), {}).update(dict.fromkeys(names - components, time_ms))
 
     def _intervals(self, stores: Mapping[str, DriverStore]) -> dict[str, tuple[Interval, ...]]:
         """Table with deferred updates -> the batch times that were rolled back from it and not replayed since."""
@@ -318,16 +349,17 @@ class DeadLetterReplay:
     def _run(
         self, records: Sequence[Record], batch_time_ms: int, sinks_by_record: Mapping[RecordPlace, frozenset[str]]
     ) -> tuple[Counts, list[bytes]]:
+        values = [self._values.get(record.place) for record in records]
         micro_batch = MicroBatch(
             _name(records, batch_time_ms, sinks_by_record),
             batch_time_ms,
             f"{time.monotonic_ns()}",
-            sinks_by_record=SinksByRange(sinks_by_record) if self._is_unread else sinks_by_record,
-            split_per_record=not self._is_unread,
+            sinks_by_record=sinks_by_range(records, sinks_by_record) if self._is_by_place else sinks_by_record,
+            split_per_record=not any(isinstance(value, UnreadRange) and not value.was_read for value in values),
             splits=ranked(record.place for record in records) if self._plan.needs_splits else (),
         )
         self._check_locked()
-        task = self._publishing_task if self._is_unread else self._task
+        task = self._publishing_task if self._is_by_place else self._task
         read_again = read_again_from(self._pipeline.source.settings)
         return run_until_durable(
             micro_batch,
@@ -341,16 +373,6 @@ class DeadLetterReplay:
         self._lock.check()
         if self._updates is not None:
             self._updates.check_locked()
-
-
-def _of_one_batch(lines: Sequence[bytes], time_ms: int) -> list[bytes]:
-    """
-    The dead letters of runs of the same records into several sinks, each once, with the time of one micro-batch.
-
-    With the new time of deferred updates, another replay would write values of plain tables at that time.
-    """
-    found = {each.id: replace(each, batch_time_ms=time_ms) for each in dead_letters_of(lines)}
-    return [each.to_json() for each in found.values()]
 
 
 def _name(records: Sequence[Record], batch_time_ms: int, sinks_by_record: Mapping[RecordPlace, frozenset[str]]) -> str:

@@ -5,7 +5,7 @@ A record runs again if its micro-batch was rolled back and replayed, if its inte
 because the configuration had changed, or if its offsets were reset. The batch log has each of these runs.
 """
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from operator import itemgetter
@@ -58,6 +58,10 @@ class LaterRuns:
                 for table in batch.updated:
                     runs.setdefault((table, topic, partition), []).append(run)
         self._runs = {part: _Runs(found) for part, found in runs.items()}
+        cuts: dict[tuple[str, int], set[int]] = {}
+        for (_, topic, partition), found in runs.items():
+            cuts.setdefault((topic, partition), set()).update(at for run in found for at in (run.begin, run.end))
+        self._cuts = {part: sorted(found) for part, found in cuts.items()}
 
     def skip_reason(self, table: str, place: RecordPlace, batch_time_ms: int) -> SkipReason | None:
         """
@@ -94,6 +98,16 @@ class LaterRuns:
                 "were written, add --recount",
             )
         return None
+
+    def cuts(self, place: RecordPlace, end: int) -> list[int]:
+        """
+        The offsets above that of a place and below an end at which runs begin or end, in order.
+
+        Between two of them, all records ran in the same micro-batches.
+        """
+        topic, partition, offset = place
+        cuts = self._cuts.get((topic, partition), [])
+        return cuts[bisect_right(cuts, offset) : bisect_left(cuts, end)]
 
     def _note_ids(self, batch: LoggedBatch) -> None:
         for topic, topic_id in batch.topic_ids.items():

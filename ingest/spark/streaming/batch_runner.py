@@ -30,7 +30,7 @@ from ingest.api import (
     TaskSpec,
 )
 from ingest.dead_letters.budget import ErrorBudget
-from ingest.dead_letters.buffer import check_size
+from ingest.dead_letters.buffer import check_size, check_size_of_places
 from ingest.observe.logs import logger
 from ingest.pipeline.back_pressure import BackPressure
 from ingest.pipeline.loop import LoopHost, MicroBatch, run_until_durable
@@ -49,6 +49,7 @@ T = TypeVar("T")
 _log = logger(__name__)
 
 BACK_OFF_S = (0.5, 1.0, 2.0, 5.0)  # between attempts of a blocked batch; the last one repeats
+WITHOUT_BYTES = "dead letters of a micro-batch are too large, and some have places in place of bytes"
 JOB_RETRIES = 3  # of a Spark job that failed for an external reason, such as a killed worker
 
 
@@ -269,12 +270,10 @@ class BatchRunner(LoopHost):
         self._frame, self._guard = frame, partial(guard, batch_time_ms)
         self._guarded = self.until_possible(partial(self._guard, False))
         counts, dead_letters = run_until_durable(
-            micro_batch,
-            self._committers,
-            self,
-            on_attempt=self._attempted,
-            check=partial(self._check, batch_time_ms),
+            micro_batch, self._committers, self, on_attempt=self._attempted, check=partial(self._check, batch_time_ms)
         )
+        if counts.by_place:
+            _log.warning(WITHOUT_BYTES, pipeline=self._pipeline, batch=batch_id, records=counts.by_place)
         if (guarded := self._guarded) is not None:
             counts.add(guarded.counts)
             dead_letters += guarded.dead_letters
@@ -312,7 +311,7 @@ class BatchRunner(LoopHost):
         """Check a batch before it is committed: a sink cannot remove what it has committed."""
         self._check_not_stopping()
         self._confirm_owner()
-        check_size(sum(map(len, dead_letters)))
+        (check_size_of_places if counts.by_place else check_size)(sum(map(len, dead_letters)))
         self._error_budget.check(batch_time_ms, counts.records, counts.failed, dead_letters)
 
     def _check_may_start(self, batch_id: int) -> None:
@@ -334,11 +333,9 @@ class BatchRunner(LoopHost):
             frame = self._frame if self._guarded is None else self._guarded.frame
             if frame is None:
                 raise LifecycleError("tasks run only within a batch")
-            if max_tasks is not None:
-                frame = frame.coalesce(max_tasks)
             try:
                 with self._stage(), self._watched():
-                    receipts = self._tasks.run(frame, spec)
+                    receipts = self._tasks.run(frame, spec, max_tasks)
             except (Py4JError, PySparkException, StoreUnavailableError) as error:
                 if self._stopping.is_set():
                     # no chained exception, as in `on_batch`

@@ -1,11 +1,13 @@
 """The tasks of micro-batches, as Spark jobs."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
 
 from ingest.api import TaskSpec
+from ingest.dead_letters import buffer
 from ingest.observe.logs import current_level
 from ingest.receipt import Receipt, receipts_of
 from ingest.spark.shipping import Shipment, shipped
@@ -28,15 +30,26 @@ class BatchTasks:
         self._name = name
         self._plan = Shipment(session, plan)
 
-    def run(self, frame: DataFrame, spec: TaskSpec) -> Sequence[Receipt]:
+    def run(self, frame: DataFrame, spec: TaskSpec, max_tasks: int | None = None) -> Sequence[Receipt]:
         """
         Run the records of a frame as one job.
+
+        Args:
+            frame: of the records.
+            spec: for each of the tasks; they divide the bytes that the dead letters of a micro-batch may have, if it
+                says nothing else.
+            max_tasks: the partitions of the frame are coalesced to so many; None for one task for each.
 
         Raises:
             StoreUnavailableError: the temporary folder of Spark cannot be written.
             PySparkException: the job failed.
             Py4JError: the job failed, or the JVM has ended.
         """
+        if max_tasks is not None:
+            frame = frame.coalesce(max_tasks)
+        if spec.max_dead_letter_bytes is None:
+            tasks = max_tasks or frame.rdd.getNumPartitions()
+            spec = replace(spec, max_dead_letter_bytes=buffer.MAX_DEAD_LETTER_BYTES // max(1, tasks))
         task = partial(process, self._name, self._plan.content(), current_level().value, spec)
         with shipped(self._session, task) as function:
             rows = frame.mapInArrow(function, RECEIPT_SCHEMA).collect()

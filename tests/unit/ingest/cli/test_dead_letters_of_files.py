@@ -2,12 +2,14 @@
 
 import gzip
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from ingest.api import Record
+from ingest.dead_letters import buffer
 from ingest.dead_letters.envelope import DeadLetter, UnreadRange
 from ingest.dead_letters.files import FileDeadLetters
 from tests.support.update_pipeline import BATCH_MS, Pipeline
@@ -15,19 +17,20 @@ from tests.support.update_pipeline import BATCH_MS, Pipeline
 WHOLE = gzip.compress(b"1:2\n3:4\n# note\n5:6\n", mtime=0)
 
 
-def letter(path: Path, first: int = 0, end: int | None = None, batch_time_ms: int = 5_000) -> bytes:
-    return DeadLetter(
-        record=Record(str(path), 0, first, b"", None, 500, ()),
-        unread=UnreadRange(end),
-        fan_out=0,
-        attributes={},
-        pipeline="ticks",
-        component="source",
-        code="damaged_file",
-        message="it is truncated",
-        batch_time_ms=batch_time_ms,
-        fingerprint="f",
-    ).to_json()
+def letter(path: Path, first: int = 0, end: int | None = None, batch_time_ms: int = 5_000, **fields) -> bytes:
+    values = {
+        "record": Record(str(path), 0, first, b"", None, 500, ()),
+        "unread": UnreadRange(end),
+        "fan_out": 0,
+        "attributes": {},
+        "pipeline": "ticks",
+        "component": "source",
+        "code": "damaged_file",
+        "message": "it is truncated",
+        "batch_time_ms": batch_time_ms,
+        "fingerprint": "f",
+    }
+    return DeadLetter(**(values | fields)).to_json()
 
 
 @pytest.fixture
@@ -180,3 +183,130 @@ def test_lines_that_fail_before_several_sinks_have_one_dead_letter_at_the_time_b
     assert run()["replayed"] == 1
     assert updated.values() == [(BATCH_MS - 1, b"2")], "of the same row"
     assert sorted(value for _, value in updated.updates()) == [b"2", b"3"]
+
+
+class TestLinesThatWereRead:
+    """All of them failed, and their dead letters have their places in place of bytes."""
+
+    @pytest.fixture(params=["a", "a.gz"])
+    def path(self, pipeline: Path, request: pytest.FixtureRequest) -> Path:
+        path: Path = pipeline / "ticks" / request.param
+        content = b"1:2\n3:4\n5:6\n7:8\n9:0\n"
+        path.write_bytes(gzip.compress(content) if request.param == "a.gz" else content)
+        os.utime(path, (0.5, 0.5))
+        return path
+
+    def failed(self, path: Path, first: int, end: int, **fields) -> bytes:
+        return letter(path, first, end, unread=UnreadRange(end, was_read=True), **fields)
+
+    def test_lines_of_the_places_are_read(self, ingest, queue, path):
+        queue.publish([self.failed(path, 4, 9), self.failed(path, 16, 17)], 3, 5_000)
+        assert replay(ingest).json["replayed"] == 2
+        assert rows(ingest) == [f"{path.name}:{offset:06}" for offset in (4, 8, 16)]
+
+    def test_lines_of_a_file_that_has_changed_stay(self, ingest, queue, path):
+        """There are other lines at these places, perhaps."""
+        queue.publish([self.failed(path, 4, 9)], 3, 5_000)
+        os.utime(path, (1, 1))
+        report = replay(ingest)
+        assert (report.code, report.json["failed_again"], rows(ingest)) == (1, {"changed_file": 1}, [])
+        os.utime(path, (0.5, 0.5))
+        assert replay(ingest).json["replayed"] == 1
+
+    def test_lines_that_fail_again_have_places_if_they_are_too_large(self, ingest, queue, path, monkeypatch):
+        """And so on, until the pipeline is right."""
+        monkeypatch.setattr(buffer, "MAX_DEAD_LETTER_BYTES", 1)
+        content = b"1:2\nbad\nbad\n7:8\nbad\n"
+        path.write_bytes(gzip.compress(content) if path.suffix else content)
+        os.utime(path, (0.5, 0.5))
+        queue.publish([self.failed(path, 0, 17)], 3, 5_000)
+        report = replay(ingest)
+        assert (report.code, report.json["replayed"], report.json["published"]) == (1, 1, {"no_match": 2})
+        found = [entry.dead_letter for entry in queue.entries() if not entry.is_replayed]
+        assert [(each.record.offset, each.unread, each.events, each.batch_time_ms) for each in found] == [
+            (4, UnreadRange(9, was_read=True), 2, 4_999),
+            (16, UnreadRange(17, was_read=True), 1, 4_999),
+        ]
+        path.write_bytes(
+            gzip.compress(content.replace(b"bad", b"3:4")) if path.suffix else content.replace(b"bad", b"3:4")
+        )
+        os.utime(path, (0.5, 0.5))
+        assert replay(ingest).json["replayed"] == 2
+        assert len(rows(ingest)) == 5
+
+    def test_list_and_show_say_that_the_bytes_are_missing(self, ingest, queue, path):
+        queue.publish([self.failed(path, 4, 9, events=2)], 3, 5_000)
+        (entry,) = queue.entries()
+        assert "/0/4 (2 records) up to offset 9" in ingest("dead-letters", "list", "pipeline.yaml").out
+        shown = ingest("dead-letters", "show", "pipeline.yaml", entry.position).out
+        assert "without bytes  from offset 4 up to offset 9" in shown
+        assert "not read" not in shown
+        listed = ingest("dead-letters", "list", "pipeline.yaml", "--output", "json").json
+        assert listed["unread"] == {"end": 9, "was_read": True}
+
+
+class TestSinks:
+    """Places in a pipeline that counts bodies in one table and writes them to another."""
+
+    @pytest.fixture
+    def updated(self, folder: Path) -> Pipeline:
+        return Pipeline(folder)
+
+    @pytest.fixture
+    def queue(self, folder: Path) -> FileDeadLetters:
+        return FileDeadLetters(folder / "state", "p")
+
+    @pytest.fixture
+    def run(self, ingest, folder: Path, updated: Pipeline):
+        content = json.loads((folder / "p.yaml").read_text())
+        content["pipelines"]["p"]["source"] = {"files": {"path": str(folder / "in")}}
+        (folder / "in").mkdir()
+        path = folder / "in" / "a"
+
+        def run(text: bytes, *options: str, decorators: tuple[object, ...] = ()):
+            path.write_bytes(text)
+            os.utime(path, (0.5, 0.5))
+            changed = json.loads(json.dumps(content))
+            changed["pipelines"]["p"]["decorators"][:0] = decorators
+            (folder / "p.yaml").write_text(json.dumps(changed))
+            return ingest("dead-letters", "replay", "p.yaml", *options, "--output", "json").json
+
+        return run
+
+    @pytest.fixture
+    def publish(self, queue: FileDeadLetters, folder: Path):
+        def publish(first: int, end: int, component: str) -> bytes:
+            unread = UnreadRange(end, was_read=True)
+            path = folder / "in" / "a"
+            return letter(path, first, end, BATCH_MS, unread=unread, component=component, pipeline="p", code="no")
+
+        return lambda *letters: queue.publish([publish(*each) for each in letters], 0, BATCH_MS)
+
+    @pytest.mark.parametrize(
+        ("component", "counted", "written"),
+        [("counts", [b"5"], set()), ("values", [], {b"2", b"3"}), ("json", [b"5"], {b"2", b"3"})],
+    )
+    def test_place_of_a_sink_runs_into_that_sink_only(self, updated, publish, run, component, counted, written):
+        publish((0, 3, component))
+        assert run(b"2\n3\n4\n")["replayed"] == 1
+        assert [value for _, value in updated.updates()] == counted
+        assert {value for _, value in updated.values()} <= written
+        assert bool(updated.values()) == bool(written)
+
+    def test_records_that_fail_before_the_sinks_again_are_still_of_their_sink(self, updated, publish, queue, run):
+        """The other one has them."""
+        publish((0, 3, "counts"))
+        check = {"regex": {"pattern": "(?P<n>^2)", "on_no_match": "error"}}
+        assert run(b"2\n3\n", decorators=(check,))["published"] == {"no_match": 1}
+        again = [entry.dead_letter for entry in queue.entries() if not entry.is_replayed]
+        assert [(each.component, each.record.value) for each in again] == [("counts", b"3")]
+        assert run(b"2\n3\n")["replayed"] == 1
+        assert (sorted(value for _, value in updated.updates()), updated.values()) == ([b"2", b"3"], [])
+
+    def test_lines_are_counted_once(self, updated, publish, run):
+        publish((0, 1, "counts"), (2, 5, "json"))
+        assert run(b"2\n3\n4\n")["replayed"] == 2
+        assert sum(int(value) for _, value in updated.updates()) == 9
+        again = run(b"2\n3\n4\n", "--all")
+        assert (again["skipped"], again["replayed"]) == ({"counted": 1}, 1)
+        assert sum(int(value) for _, value in updated.updates()) == 9

@@ -5,9 +5,11 @@ import tracemalloc
 
 import pytest
 
+from ingest.api import OffsetUnit
+from ingest.dead_letters import buffer as buffer_module
 from ingest.dead_letters.bodies import DeadLetterBody
 from ingest.dead_letters.buffer import MAX_DEAD_LETTER_BYTES, DeadLetterBuffer, DeadLettersTooLargeError
-from ingest.dead_letters.envelope import dead_letters_of
+from ingest.dead_letters.envelope import UnreadRange, dead_letters_of
 from ingest.masks import Masks
 
 
@@ -155,3 +157,108 @@ def test_dead_letter_that_is_not_published_has_no_content(make_dead_letter):
     found = dead_letters_of(buffer.lines())
     assert [(each.record.place, each.code) for each in found] == [(("ticks", 0, n), "decorate") for n in range(10)]
     assert {(each.record.key, each.record.value, len(each.attributes)) for each in found} == {(None, None, 0)}
+
+
+class TestByPlace:
+    """Dead letters of a source that can read records again, beyond the bytes that those of a task may have."""
+
+    @pytest.fixture
+    def buffer(self) -> DeadLetterBuffer:
+        return DeadLetterBuffer(Masks(["hunter2"]), offsets=OffsetUnit.RECORDS)
+
+    @pytest.fixture
+    def length(self, make_dead_letter) -> int:
+        return len(make_dead_letter(0).to_json())
+
+    def ranges(self, buffer: DeadLetterBuffer) -> list[tuple[int, int | None]]:
+        """First offset of each dead letter, and its end if it is by place."""
+        letters = dead_letters_of(buffer.lines())
+        return [(each.record.offset, each.unread.end if each.unread else None) for each in letters]
+
+    def test_those_that_fit_have_their_bytes(self, buffer, make_dead_letter, length):
+        buffer.start(2 * length)
+        for number in range(2):
+            buffer.add(make_dead_letter(number), number)
+        assert self.ranges(buffer) == [(0, None), (1, None)]
+        assert (buffer.size, buffer.by_place) == (2 * length, 0)
+
+    def test_others_have_places_whatever_their_number(self, buffer, make_dead_letter, length):
+        buffer.start(2 * length)
+        for number in range(9):
+            buffer.add(make_dead_letter(number), number)
+        assert self.ranges(buffer) == [(0, None), (1, None), (2, 9)]
+        assert (buffer.size, buffer.by_place) == (9 * length, 7)
+
+    def test_a_small_one_fits_after_a_large_one(self, buffer, make_dead_letter, length):
+        buffer.start(3 * length)
+        for number, value in enumerate([b"v", b"x" * 4 * length, b"v", b"v"]):
+            buffer.add(make_dead_letter(number, value=value), number)
+        assert self.ranges(buffer) == [(0, None), (2, None), (3, None), (1, 2)]
+
+    def test_without_a_share_the_limit_is_that_of_a_micro_batch(self, monkeypatch, buffer, make_dead_letter, length):
+        monkeypatch.setattr(buffer_module, "MAX_DEAD_LETTER_BYTES", length)
+        buffer.start()
+        for number in range(3):
+            buffer.add(make_dead_letter(number), number)
+        assert self.ranges(buffer) == [(0, None), (1, 3)]
+        assert buffer.size > length
+
+    def test_further_events_of_a_record_have_the_same_place(self, buffer, make_dead_letter, length):
+        buffer.start(0)
+        for fan_out, code in enumerate(["one", "other", "one"]):
+            buffer.add(make_dead_letter(7, fan_out=fan_out, code=code), 1)
+        assert self.ranges(buffer) == [(7, 8)]
+        assert (buffer.size, buffer.by_place) == (length - len("decorate") + len("one"), 1)
+
+    def test_further_events_of_a_dead_letter_that_fits_count_in_it(self, buffer, make_dead_letter, length):
+        buffer.start(length)
+        for _ in range(3):
+            buffer.add(make_dead_letter(7), 1)
+        assert [(each.unread, each.events) for each in dead_letters_of(buffer.lines())] == [(None, 3)]
+
+    def test_those_of_records_that_could_not_be_read_stay_as_they_are(self, buffer, make_dead_letter):
+        buffer.start(0)
+        letter = make_dead_letter(7, value=None, unread=UnreadRange(90))
+        buffer.add(letter, 1)
+        assert buffer.lines() == [letter.to_json()]
+
+    def test_secret_in_the_message_is_masked(self, buffer, make_dead_letter):
+        buffer.start(0)
+        buffer.add(make_dead_letter(7, message="no hunter2"), 1)
+        assert dead_letters_of(buffer.lines())[0].message.startswith("no ***;")
+
+    def test_value_is_kept_elsewhere_only_if_the_dead_letter_fits(self, make_dead_letter, length):
+        bodies = Bodies(3)
+        buffer = DeadLetterBuffer(Masks(), bodies, offsets=OffsetUnit.RECORDS)
+        buffer.start(2 * length)
+        for number in range(3):
+            buffer.add(make_dead_letter(number, value=b"x" * 2 * length), number)
+        assert self.ranges(buffer) == [(0, None), (1, 3)]
+        assert [reference for reference, _ in bodies.kept] == [b"dead-letter/p/1000/ticks/0/0/0/split"]
+
+    def test_places_have_a_limit_too(self, monkeypatch, buffer, make_dead_letter, length):
+        """It is far above that of the events of a micro-batch, unless an operator has raised them much."""
+        monkeypatch.setattr(buffer_module, "MAX_DEAD_LETTER_BYTES", 0)
+        monkeypatch.setattr(buffer_module, "MAX_PLACES_BYTES", 10 * length)
+        buffer.start()
+
+        def fill() -> None:
+            for number in range(0, 100, 2):
+                buffer.add(make_dead_letter(number), number)
+
+        with pytest.raises(DeadLettersTooLargeError, match="many are without bytes of records"):
+            fill()
+
+    def test_dead_letters_that_are_not_published_have_no_places(self, make_dead_letter):
+        buffer = DeadLetterBuffer(Masks(), is_published=False, offsets=OffsetUnit.RECORDS)
+        buffer.start(0)
+        for number in range(3):
+            buffer.add(make_dead_letter(number), number)
+        assert self.ranges(buffer) == [(0, None), (1, None), (2, None)]
+
+    def test_a_new_start_removes_all(self, buffer, make_dead_letter, length):
+        buffer.start(length)
+        for number in range(3):
+            buffer.add(make_dead_letter(number), number)
+        buffer.start(length)
+        assert (buffer.lines(), buffer.size, buffer.by_place) == ([], 0, 0)

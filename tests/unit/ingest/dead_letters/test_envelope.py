@@ -124,7 +124,8 @@ def test_line_with_a_body_has_keys_in_the_documented_order():
 @given(UNREAD_LETTERS)
 def test_only_a_dead_letter_by_place_has_format_3(each):
     content = json.loads(each.to_json())
-    assert (content["format"], content["unread"], content["record"]["value"]) == (3, {"end": each.unread.end}, None)
+    unread = {"end": each.unread.end} | ({"was_read": True} if each.unread.was_read else {})
+    assert (content["format"], content["unread"], content["record"]["value"]) == (3, unread, None)
     assert list(content)[-4:] == ["attributes", "pointer", "unread", "record"]
 
 

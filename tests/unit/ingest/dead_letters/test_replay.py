@@ -6,6 +6,7 @@ import pytest
 
 from ingest.api import Record, StoreUnavailableError
 from ingest.dead_letters.bodies import DeadLetterBody
+from ingest.dead_letters.envelope import DeadLetter, UnreadRange
 from ingest.dead_letters.files import FileDeadLetters
 from ingest.dead_letters.queue import Entry, Mark, ReplayOutcome
 from ingest.dead_letters.replay import Components, ReplayStoppedError, Selection, replay
@@ -323,3 +324,100 @@ def test_values_in_a_body_store_are_passed_by_the_place_of_their_records(queue, 
     *_, batch = batches_of(entry for entry in queue.entries() if entry.position.endswith(("5:0", "5:1", "5:2")))
     assert batch.values == {("ticks", 0, 0): body}
     assert [record.value for record in batch.records] == [None, b"v"]
+
+
+class TestByPlace:
+    """Dead letters that have the places of their records in place of bytes."""
+
+    @pytest.fixture
+    def place(self, make_dead_letter):
+        def place(offset: int, end: int | None, component: str = "split", *, was_read: bool = True, **fields):
+            record = make_dead_letter(offset).record._replace(key=None, value=None)
+            unread = UnreadRange(end, was_read=was_read)
+            return make_dead_letter(record=record, component=component, unread=unread, **fields)
+
+        return place
+
+    @pytest.fixture
+    def batches(self, tmp_path):
+        def batches(*letters: DeadLetter) -> list[list[tuple[int, float | None, set[str]]]]:
+            """First offset, end and sinks, empty for all, of the places of each batch."""
+            queue = FileDeadLetters(tmp_path, "p")
+            queue.publish([letter.to_json() for letter in letters], 0, 1000)
+            found = []
+            for batch in batches_of(queue.entries(), frozenset({"sink", "other"})):
+                assert batch.is_by_place == bool(batch.values)
+                if batch.records:
+                    places = [(record.place, batch.values.get(record.place)) for record in batch.records]
+                    found.append(
+                        [
+                            (place[2], value and value.end, set(batch.sinks_by_record.get(place, ())))
+                            for place, value in places
+                        ]
+                    )
+            return found
+
+        return batches
+
+    def test_places_of_a_micro_batch_run_together_after_its_other_dead_letters(self, batches, place, make_dead_letter):
+        assert batches(place(20, 30), make_dead_letter(15), place(10, 12, "sink"), place(10, 12, "other")) == [
+            [(15, None, set())],
+            [(10, 12, {"sink", "other"}), (20, 30, set())],
+        ]
+
+    def test_places_that_overlap_run_one_after_the_other(self, batches, place):
+        assert batches(place(10, 20, "sink"), place(15, 16), place(20, 21), place(15, 18, "other")) == [
+            [(10, 20, {"sink"}), (20, 21, set())],
+            [(15, 16, set())],
+            [(15, 18, {"other"})],
+        ]
+
+    def test_records_that_were_not_read_are_apart(self, batches, place):
+        assert batches(place(10, 20), place(20, None, was_read=False)) == [
+            [(10, 20, set())],
+            [(20, None, set())],
+        ]
+
+    def test_dead_letters_of_a_place_are_found_by_its_records(self, tmp_path, place):
+        queue = FileDeadLetters(tmp_path, "p")
+        queue.publish([place(10, 12, "sink").to_json(), place(20, 30).to_json()], 0, 1000)
+        batch = list(batches_of(queue.entries()))[-1]
+        found = [[entry.dead_letter.record.offset for entry in batch.by_place_at(("ticks", 0, at))] for at in range(32)]
+        assert [at for at in range(32) if found[at]] == [10, 11, *range(20, 30)]
+        assert batch.by_place_at(("ticks", 1, 10)) == ()
+        assert batch.by_place_at(("gone", 0, 10)) == ()
+
+    @pytest.mark.parametrize(
+        ("component", "failed", "stays"),
+        [("sink", "sink", False), ("sink", "other", True), ("split", "sink", False), ("split", "split", False)],
+    )
+    def test_dead_letters_of_an_earlier_replay_stay_if_they_are_of_other_sinks(
+        self, tmp_path, place, make_dead_letter, pipeline, component, failed, stays
+    ):
+        queue = FileDeadLetters(tmp_path, "p")
+        queue.publish([place(10, 20, component).to_json()], 0, 1000)
+        earlier = make_dead_letter(15, component=failed, batch_time_ms=999)
+        queue.publish([earlier.to_json(), make_dead_letter(25, batch_time_ms=999).to_json()], 0, 999)
+        run(queue, pipeline, since_ms=1000)
+        assert pipeline.into == ({10: {"sink"}} if component == "sink" else {})
+        remaining = [entry.dead_letter.record.offset for entry in queue.entries()]
+        assert remaining == ([15, 25, 10] if stays else [25, 10])
+
+    def test_records_that_fail_again_have_dead_letters_whether_by_place_or_not(
+        self, tmp_path, place, make_dead_letter, pipeline
+    ):
+        queue = FileDeadLetters(tmp_path, "p")
+        queue.publish([place(10, 20).to_json()], 0, 1000)
+        again = [make_dead_letter(12, batch_time_ms=999, code="one"), place(14, 17, batch_time_ms=999, code="other")]
+        report = replay(
+            queue,
+            Selection(),
+            lambda *_arguments: (Counts(), [letter.to_json() for letter in again]),
+            components=COMPONENTS,
+            now_ms=lambda: 99,
+        )
+        assert (report.replayed, report.failed_again, report.published) == (1, Counter(), Counter(one=1, other=1))
+        assert [entry.dead_letter for entry in queue.entries() if not entry.is_replayed] == again
+        # the place of a record that failed has a later dead letter, which was replayed
+        assert run(queue, pipeline).selected == 2
+        assert pipeline.calls == [([12], 998), ([14], 998)]

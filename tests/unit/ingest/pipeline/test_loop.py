@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from ingest.api import Batch, Committer, IngestError, SinkResult, StoreUnavailableError, TaskSpec
+from ingest.dead_letters.buffer import MAX_DEAD_LETTER_BYTES
 from ingest.pipeline.loop import LoopHost, MicroBatch, StoppedError, run_until_durable
 from ingest.receipt import Counts, Receipt, TaskStatus
 
@@ -284,3 +285,46 @@ def test_call_that_a_committer_can_repeat_is_repeated(method: str):
     committer = RecordingCommitter(fails_in=method, failure=StoreUnavailableError("away"))
     run(Host(TaskStatus.DURABLE), one=committer)
     assert sorted(committer.names) == sorted(["prepare", "commit", method])
+
+
+def letters(size: int, by_place: int = 0) -> list[Receipt]:
+    """The receipts of one task, with the bytes of its dead letters."""
+    return [Receipt(counts=Counts(dead_letter_bytes=size, by_place=by_place), dead_letters=[b"%d" % by_place])]
+
+
+class TestBytesOfDeadLetters:
+    """The bytes that the dead letters of a task may have."""
+
+    def test_none_of_a_host_is_divided_among_its_tasks(self):
+        host = Host(letters(MAX_DEAD_LETTER_BYTES))
+        run(host)
+        assert [spec.max_dead_letter_bytes for spec in host.specs] == [None]
+
+    def test_tasks_run_again_if_the_share_of_one_was_too_small_for_dead_letters_that_all_fit(self):
+        committer = RecordingCommitter()
+        attempts = letters(MAX_DEAD_LETTER_BYTES, by_place=3), letters(MAX_DEAD_LETTER_BYTES)
+        for (receipt,) in attempts:
+            receipt.results["only"] = SinkResult()
+        host = Host(*attempts)
+        counts, found = run(host, only=committer)
+        assert [spec.max_dead_letter_bytes for spec in host.specs] == [None, MAX_DEAD_LETTER_BYTES]
+        assert (counts.by_place, found) == (0, [b"0"])
+        assert committer.names == ["prepare", "abort", "prepare", "commit"]
+
+    def test_they_do_not_if_the_dead_letters_do_not_fit(self):
+        host = Host(letters(MAX_DEAD_LETTER_BYTES + 1, by_place=3))
+        counts, found = run(host)
+        assert (counts.by_place, found, len(host.specs)) == (3, [b"3"], 1)
+
+    def test_shares_are_final_if_the_tasks_find_more_when_they_run_again(self):
+        """As after a file of a decorator was replaced."""
+        host = Host(letters(1, by_place=1), letters(MAX_DEAD_LETTER_BYTES + 1), letters(1, by_place=2))
+        counts, _ = run(host)
+        assert [spec.max_dead_letter_bytes for spec in host.specs] == [None, MAX_DEAD_LETTER_BYTES, None]
+        assert counts.by_place == 2
+
+    def test_a_later_attempt_has_the_share_of_the_one_before(self):
+        host = Host(letters(1, by_place=1), TaskStatus.BLOCKED, letters(1))
+        run(host)
+        shares = [None, MAX_DEAD_LETTER_BYTES, MAX_DEAD_LETTER_BYTES]
+        assert [spec.max_dead_letter_bytes for spec in host.specs] == shares

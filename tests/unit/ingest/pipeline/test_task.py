@@ -16,6 +16,7 @@ import pytest
 from decorators.explode import Explode
 from decorators.filter import Filter
 from decorators.json import Json
+from decorators.regex import Regex
 from decorators.split import Split
 from decorators.template import Value
 from ingest.api import (
@@ -25,6 +26,7 @@ from ingest.api import (
     Event,
     FamilySpec,
     FanOut,
+    OffsetUnit,
     OnError,
     Record,
     Row,
@@ -552,6 +554,72 @@ def test_selected_sinks_of_the_last_record_take_no_buffered_event_of_another(spe
     assert [row.key for row in stored(receipt)] == [b"a", b"b"]
 
 
+CHECKED = (decorator(Regex, pattern="(?P<all>.*:.*)", on_no_match="error"), *TICK)
+"""Fails without a second part of the body."""
+
+
+class TestDeadLettersByPlace:
+    """What the dead letters of a task without any bytes stand for."""
+
+    def ranges(self, *sinks: Component[Any], spec: TaskSpec, keys: Sequence[str], by: Any = None) -> list[Any]:
+        """First offset, end, component and number of records of each dead letter of records with these keys."""
+        task = by or live_task(replace(plan(*sinks, decorators=CHECKED), read_again_by=OffsetUnit.RECORDS))
+        given = [record(key, "bad" if key == "bad" else "1:2", offset) for offset, key in enumerate(keys)]
+        receipt = task.run(given, replace(spec, max_dead_letter_bytes=0))
+        assert receipt.counts.dead_lettered.total() + receipt.counts.stored == len(keys)
+        letters = [DeadLetter.from_json(line) for line in receipt.dead_letters]
+        return [(each.record.offset, each.unread and each.unread.end, each.component, each.events) for each in letters]
+
+    def test_into_the_only_sink_a_replay_runs_all_that_failed(self, spec):
+        assert self.ranges(spec=spec, keys=["", "bad", "", "a", "bad"]) == [
+            (0, 3, "attr2hbase", 3),
+            (4, 5, "regex", 1),
+        ]
+
+    def test_failures_of_a_sink_are_apart_from_those_before_the_sinks(self, spec):
+        sinks = sink("x", when="%{key} != 'b'"), sink("y", columns={"max_value_bytes": "1B"})
+        assert self.ranges(*sinks, spec=spec, keys=["bad", "", "", "a", "bad"]) == [
+            (0, 1, "regex", 1),
+            (1, 3, "x", 2),
+            (1, 3, "y", 2),
+            (4, 5, "regex", 1),
+        ]
+
+    def test_records_of_other_selected_sinks_are_apart(self, spec):
+        """In a replay."""
+        selected = {("ticks", 0, 1): frozenset({"x"}), ("ticks", 0, 2): frozenset({"x"})}
+        found = self.ranges(
+            sink("x"), sink("y"), spec=replace(spec, sinks_by_record=selected), keys=["bad", "bad", "bad", "bad"]
+        )
+        assert found == [(0, 1, "regex", 1), (1, 3, "regex", 2), (3, 4, "regex", 1)]
+
+    def test_numbers_of_buffered_events_are_those_of_their_records(self, spec):
+        sys.modules["buffering_decorators"] = sys.modules[__name__]
+        part = planned("buffering", "buffering_decorators:LastTwo", Settings(), OnError.DEAD_LETTER)
+        task = live_task(replace(plan(decorators=(part, *CHECKED)), read_again_by=OffsetUnit.RECORDS))
+        given = [record("", "1:2", offset) for offset in range(4)]
+        receipt = task.run(given, replace(spec, max_dead_letter_bytes=0))
+        letters = [DeadLetter.from_json(line) for line in receipt.dead_letters]
+        assert [(each.record.offset, each.unread) for each in letters] == [(2, UnreadRange(4, was_read=True))]
+
+    def test_counts_are_those_of_all_records(self, spec):
+        task = live_task(replace(plan(decorators=CHECKED), read_again_by=OffsetUnit.RECORDS))
+        given = [record(key, "bad" if key == "bad" else "1:2", offset) for offset, key in enumerate(["", "bad", "bad"])]
+        whole = task.run(given, spec).counts
+        counts = task.run(given, replace(spec, max_dead_letter_bytes=0)).counts
+        assert (counts.by_place, whole.by_place, counts.dead_letter_bytes) == (3, 0, whole.dead_letter_bytes)
+        assert replace(counts, by_place=0) == whole
+        assert (counts.failed, counts.dead_lettered.total()) == (3, 3)
+
+
+def test_each_record_of_a_ranked_split_can_be_a_split_of_the_decorators(spec):
+    """As in a replay of a place: its records were not read together."""
+    given = [record(key, "1:2", offset) for offset, key in enumerate("abcd")]
+    ranked = replace(spec, splits=(given[0].place,))
+    assert buffering().run(given, ranked).counts.stored == 2
+    assert buffering().run(given, replace(ranked, split_per_record=True)).counts.stored == 4
+
+
 def test_abandoned_attempt_leaves_no_buffered_events(spec):
     def interrupted() -> Iterator[Record]:
         yield record("lost", "1:2")
@@ -639,7 +707,7 @@ def test_event_that_another_decorator_drops_is_none_of_the_buffered_ones(spec):
 @pytest.mark.parametrize(("max_failures", "status"), [(2, TaskStatus.STOP), (5, TaskStatus.DURABLE)])
 def test_task_stops_once_its_failures_spend_the_error_budget(spec, max_failures, status):
     bad = [record("", "1:2", number) for number in range(5)]
-    receipt = live_task(plan(decorators=TICK)).run(bad, replace(spec, max_failures=max_failures))
+    receipt = live_task(plan(decorators=CHECKED)).run(bad, replace(spec, max_failures=max_failures))
     assert (receipt.status, receipt.code == "error_budget") == (status, status is TaskStatus.STOP)
 
 

@@ -1,18 +1,18 @@
 """Record batches that a replay reads again, or cannot."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Self
 
 import pytest
 from kafka import TopicPartition
 from kafka.record.memory_records import MemoryRecords
 
-from ingest.api import NotFoundError, PositionLostError, Record
+from ingest.api import ConflictError, NotFoundError, PositionLostError, Record, SourceSettings
 from ingest.dead_letters.envelope import UnreadRange
 from ingest.kafka.codecs import Codec
-from ingest.kafka.record_batches import _Batches
+from ingest.kafka.record_batches import RecordBatch, _Batches
 from ingest.service.dead_letters import unread as unread_module
-from ingest.service.dead_letters.unread import can_read_again, read_again_from
+from ingest.service.dead_letters.unread import Retention, SinksByRange, can_read_again, read_again_from
 from ingest.sources.files import FilesSourceSettings
 from ingest.sources.kafka import DEFAULT_MEMORY_BYTES, KafkaSourceSettings
 from tests.support.record_batches import batch_of
@@ -43,9 +43,80 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Mapping[Any, Any]]:
 
 
 def test_records_of_the_place_are_read_from_the_topic(asked):
-    found = list(read_again_from(settings("1MiB"))(PLACE, END))
+    found = list(read_again_from(settings("1MiB"))("t", 0, [(PLACE, END)]))
     assert [(each.offset, (each.value or b"")[:1]) for each in found] == [(7, b"1"), (8, b"2")]
     assert asked == [{("t", 0): (7, 9)}]
+
+
+def test_records_of_several_places_are_read_in_one_pass(asked):
+    places = [(PLACE._replace(offset=first), UnreadRange(end, was_read=True)) for first, end in ((6, 7), (8, 10))]
+    found = list(read_again_from(settings("1MiB"))("t", 0, places))
+    assert [each.offset for each in found] == [6, 8, 9]
+    assert asked == [{("t", 0): (6, 10)}]
+
+
+@pytest.mark.parametrize(("first", "end"), [(2, 6), (10, 12)])
+def test_record_batch_beside_the_places_is_not_decompressed(monkeypatch, asked, first, end):
+    monkeypatch.setattr(RecordBatch, "decompressed", lambda _batch: pytest.fail("it is decompressed"))
+    place = PLACE._replace(offset=first), UnreadRange(end, was_read=True)
+    assert list(read_again_from(settings("1MiB"))("t", 0, [place])) == []
+
+
+class Admin:
+    """The offsets 10 to 20 of one partition."""
+
+    def __init__(self, connection: object) -> None:
+        assert isinstance(connection, KafkaSourceSettings)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        pass
+
+    def earliest(self, topics: list[str]) -> Mapping[Any, int]:
+        if topics != ["t"]:
+            raise NotFoundError("no topic")
+        return {("t", 0): 10}
+
+    def ends(self, topics: list[str]) -> Mapping[Any, int]:
+        assert topics == ["t"]
+        return {("t", 0): 20}
+
+
+@pytest.mark.parametrize(
+    ("place", "end", "expected"),
+    [
+        (("t", 0, 10), 20, True),
+        (("t", 0, 9), 12, False),
+        (("t", 0, 15), 21, False),
+        (("t", 1, 15), 16, False),
+        (("gone", 0, 10), 20, False),
+    ],
+)
+def test_topic_has_all_records_of_a_place_or_not(monkeypatch, place, end, expected):
+    monkeypatch.setattr(unread_module, "KafkaAdmin", Admin)
+    assert Retention(settings("1MiB")).has(place, end) is expected
+
+
+def test_files_have_any_place():
+    assert Retention(FilesSourceSettings.model_validate({"path": "/tmp/x"})).has(("/tmp/x", 0, 5), 9)
+
+
+def test_sinks_are_those_of_the_range_that_has_the_record():
+    sinks = SinksByRange({("t", 0, 5): frozenset("a"), ("t", 0, 9): None, ("t", 1, 0): frozenset("b")})
+    places = [("t", 0, 4), ("t", 0, 5), ("t", 0, 8), ("t", 0, 9), ("t", 0, 99), ("t", 1, 7)]
+    assert [sinks.get(place) for place in places] == [None, {"a"}, {"a"}, None, None, {"b"}]
+
+
+class OtherSettings(SourceSettings):
+    """Of a plugin."""
+
+
+def test_other_sources_cannot_read_again():
+    assert OtherSettings().read_again_by is None
+    with pytest.raises(ConflictError, match="the records from t/0/7 on cannot be read again"):
+        read_again_from(OtherSettings())("t", 0, [(PLACE, END)])
 
 
 @pytest.mark.parametrize(("limit", "expected"), [("400KiB", False), ("401KiB", True)])

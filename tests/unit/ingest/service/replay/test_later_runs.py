@@ -46,6 +46,14 @@ def test_replay_into_one_table_says_nothing_of_the_others():
     assert added.skip_reason("bytes", PLACE, 2_000) is None  # declared since
 
 
+def test_places_are_cut_where_a_run_begins_or_ends():
+    runs = LaterRuns([logged(1_000, 0, 10, "hits", "bytes"), logged(2_000, 10, 20), logged(3_000, 4, 12)], {})
+    assert runs.cuts(("t", 0, 0), 20) == [4, 10, 12]
+    assert runs.cuts(("t", 0, 4), 12) == [10]
+    assert runs.cuts(("t", 0, 5), 10) == []
+    assert runs.cuts(("t", 1, 0), 20) == []
+
+
 def test_interrupted_batch_that_got_a_later_time_need_not_be_logged():
     assert LaterRuns([logged(2_000, 0, 10)], {}).skip_reason("hits", PLACE, 1_000) is SkipReason.RAN_AGAIN
 

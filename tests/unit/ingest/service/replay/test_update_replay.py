@@ -2,19 +2,29 @@
 
 import json
 import shutil
+from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from kafka import TopicPartition
+from kafka.record.memory_records import MemoryRecords
 
 from ingest.api import ConflictError
 from ingest.clock import now_ms
+from ingest.dead_letters.envelope import UnreadRange
 from ingest.dead_letters.queue import Entry, Mark, ReplayOutcome
 from ingest.dead_letters.replay_batches import SkipReason
+from ingest.kafka.codecs import Codec
+from ingest.kafka.record_batches import _Batches
 from ingest.kafka.settings import KafkaConnection
 from ingest.plan.assemble import plan_of
 from ingest.plan.stores import owned_store
+from ingest.service.dead_letters import unread as unread_module
 from ingest.service.dead_letters.queues import dead_letter_queue
+from ingest.service.dead_letters.unread import Retention
 from ingest.service.replay.dead_letter_replay import DeadLetterReplay
 from ingest.service.state_folders import batch_log_folder
 from ingest.service.stores import driver_stores
@@ -24,6 +34,7 @@ from ingest.spark.streaming.checkpoint import Checkpoint
 from sinks.rewriting.rolled_back import Interval, add_rolled_back
 from sinks.updates.marks import TableMark
 from tests.support.checkpoint import acknowledge
+from tests.support.record_batches import batch_of
 from tests.support.update_pipeline import BATCH_MS, CATALOG, Pipeline, no_clock
 
 
@@ -200,3 +211,34 @@ def test_records_of_a_batch_that_is_no_longer_logged_are_refused(pipeline: Pipel
             skip_reason(pipeline, component)
         assert skip_reason(pipeline, component, recount=True) is None
     assert skip_reason(pipeline, "values") is None
+
+
+def test_only_that_part_of_a_place_is_counted_which_did_not_run_again(
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after a reset of offsets: a later micro-batch has the first ten records."""
+    content = batch_of([(None, b"%d" % number, []) for number in range(1, 8)], Codec.GZIP, first=6)
+
+    def read(_connection: object, _wanted: object) -> Iterator[Any]:
+        yield from _Batches(6, TopicPartition("t", 0), MemoryRecords(content)).record_iterator
+
+    monkeypatch.setattr(unread_module, "record_batches", read)
+    monkeypatch.setattr(Retention, "has", lambda _retention, _place, _end: True)
+    pipeline.log(BATCH_MS + 5, "counts")
+    configuration = pipeline.load()
+
+    def entry(begin: int, end: int) -> Entry:
+        letter = pipeline.dead_letter("counts", begin)
+        return Entry(
+            "1", replace(letter, record=letter.record._replace(value=None), unread=UnreadRange(end, was_read=True))
+        )
+
+    with DeadLetterReplay(configuration, configuration.pipelines["p"], CATALOG, check_clock=no_clock) as replay:
+        assert replay.skip_reason(entry(6, 10)) is SkipReason.RAN_AGAIN
+        whole = entry(6, 12)
+        assert replay.skip_reason(whole) is None
+        record, unread = whole.dead_letter.record, whole.dead_letter.unread
+        assert unread is not None
+        found = replay([record], BATCH_MS - 1, {record.place: frozenset({"counts"})}, {record.place: unread})
+        assert (found[1], list(replay.counted(record.place))) == ([], ["counts"])
+    assert [value for _, value in pipeline.updates()] == [b"11"], "of the records 10 and 11, with the bodies 5 and 6"

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 from py4j.protocol import Py4JNetworkError
 from pyspark.errors import PySparkException
+from structlog.testing import capture_logs
 
 from decorators.lookup import Lookup
 from decorators.split import Split
@@ -26,6 +27,7 @@ from ingest.api import (
     ErrorBudgetSpentError,
     FamilySpec,
     IngestError,
+    OffsetUnit,
     OnError,
     Record,
     RecordPlace,
@@ -94,6 +96,13 @@ class Frame:
         assert schema == RECEIPT_SCHEMA
         self.function = function
         return self
+
+    @property
+    def rdd(self):
+        return self
+
+    def getNumPartitions(self) -> int:  # noqa: N802 - Spark's name
+        return len(self.partitions)
 
     def coalesce(self, count: int):
         merged = [[record for part in self.partitions[at::count] for record in part] for at in range(count)]
@@ -541,6 +550,47 @@ def test_batch_above_a_limit_of_failures_is_not_committed(tmp_path: Path, monkey
         bench.runner.on_batch(Frame(failing), 0)
     assert (bench.result_counts, bench.keys(), bench.published) == ([], [], [])
     assert not list((tmp_path / "incoming").glob("*/*"))
+
+
+def by_place(dead_letters: Sequence[bytes]) -> list[tuple[int, int, int | None]]:
+    """Partition, first offset and end of each dead letter, the end if it is by place; without one it has its bytes."""
+    letters = [DeadLetter.from_json(line) for line in dead_letters]
+    return sorted(
+        (each.record.partition, each.record.offset, each.unread.end if each.unread else None) for each in letters
+    )
+
+
+FAILING = [records(*[("", "1:2")] * 6, partition=0), records(*TICK, ("", "1:2"), partition=1)]
+"""Six records of a partition, and the third one of another, have no row key."""
+
+
+@pytest.mark.parametrize(
+    ("limit", "expected", "attempts"),
+    [
+        (4_000, [(0, offset, None) for offset in range(6)] + [(1, 2, None)], 2),
+        (2_000, [(0, 0, None), (0, 1, None), (0, 2, 6), (1, 2, None)], 1),
+        (0, [(0, 0, 6), (1, 2, 3)], 1),
+    ],
+    ids=["all fit", "some fit", "none fits"],
+)
+@pytest.mark.parametrize("max_tasks", [2, None])
+def test_dead_letters_beyond_the_limit_are_by_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: int, expected, attempts: int, max_tasks: int | None
+):
+    """A half of the limit is that of a task; both run again if that is too small for dead letters that all fit."""
+    monkeypatch.setattr(buffer, "MAX_DEAD_LETTER_BYTES", limit)
+    bench = Bench(tmp_path, max_tasks=max_tasks)
+    runner = bench.runner_of(replace(bench.plan, read_again_by=OffsetUnit.RECORDS))
+    runner.on_batch(Frame([records(*TICK)]), 2)  # creates the families, and sets up the log of the tasks
+    frame = Frame(FAILING)
+    ran: list[int] = []
+    frame.before = ran.append
+    with capture_logs() as logged:
+        runner.on_batch(frame, 3)
+    published, batch_id = bench.published[-1]
+    assert (batch_id, by_place(published), bench.keys()) == (3, expected, [b"a", b"b"])
+    warnings = [each["records"] for each in logged if each["event"] == batch_runner.WITHOUT_BYTES]
+    assert (len(ran), len(warnings)) == (attempts, attempts == 1)
 
 
 def test_failed_spark_job_is_retried_three_times(tmp_path: Path):

@@ -46,6 +46,13 @@ class Frame:
         self.on_batch = on_batch
         return self
 
+    @property
+    def rdd(self) -> "Frame":
+        return self
+
+    def getNumPartitions(self) -> int:  # noqa: N802 - Spark's name
+        return 0
+
     def collect(self) -> list[Any]:
         return []
 

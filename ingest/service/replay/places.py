@@ -1,0 +1,114 @@
+"""Dead letters by place in a replay: their parts, their sinks, and the dead letters of records that fail again."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import inf
+from typing import Self
+
+from ingest.api import Record, RecordPlace
+from ingest.dead_letters.envelope import DeadLetter, UnreadRange, dead_letters_of
+from ingest.dead_letters.replay import Components
+from ingest.dead_letters.replay_batches import Values
+from ingest.service.dead_letters.unread import SinksByRange
+
+Cuts = Callable[[RecordPlace, int], Sequence[int]]
+"""As `ingest.service.replay.later_runs.LaterRuns.cuts`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Divided:
+    """
+    Records of a replay, with places divided into parts.
+
+    Attributes:
+        records: one for each part, with its place.
+        values: of these.
+        wholes: place of a part -> that of its dead letter.
+    """
+
+    records: Sequence[Record]
+    values: Values
+    wholes: Mapping[RecordPlace, RecordPlace]
+
+    @classmethod
+    def of(cls, records: Sequence[Record], values: Values, cuts: Cuts | None) -> Self:
+        """
+        Divide the places among records.
+
+        Args:
+            records: of a replay.
+            values: of those that are places, as of `ingest.dead_letters.replay.RunRecords`, and of others.
+            cuts: where to divide a place; None to divide none.
+        """
+        found: list[Record] = []
+        of_parts = dict(values)
+        wholes = {}
+        for record in records:
+            value = values.get(record.place)
+            if not isinstance(value, UnreadRange):
+                found.append(record)
+                continue
+            places = parts(record.place, value, cuts)
+            ends = [*(offset for _, _, offset in places[1:]), value.end]
+            for place, end in zip(places, ends, strict=True):
+                found.append(record._replace(offset=place[2]))
+                of_parts[place] = value._replace(end=end)
+                wholes[place] = record.place
+        return cls(found, of_parts, wholes)
+
+    def whole(self, place: RecordPlace) -> RecordPlace:
+        """The place of the dead letter of a record or a part."""
+        return self.wholes.get(place, place)
+
+
+def parts(place: RecordPlace, unread: UnreadRange | None, cuts: Cuts | None) -> list[RecordPlace]:
+    """The places of the parts of a place, the first one of which it has itself."""
+    if unread is None or unread.end is None or cuts is None:
+        return [place]
+    topic, partition, _ = place
+    return [place, *((topic, partition, offset) for offset in cuts(place, unread.end))]
+
+
+def sinks_by_range(
+    records: Sequence[Record], sinks_by_record: Mapping[RecordPlace, frozenset[str]]
+) -> Mapping[RecordPlace, frozenset[str]]:
+    """The sinks of the records that are read at the places of some records, by their own places."""
+    return SinksByRange({record.place: sinks_by_record.get(record.place) for record in records})
+
+
+def published(
+    lines: Sequence[bytes], time_ms: int, written: Mapping[RecordPlace, frozenset[str]], components: Components
+) -> list[bytes]:
+    """
+    The dead letters of runs of the same records into several sinks, each once, with the time of one micro-batch.
+
+    With the new time of deferred updates, another replay would write values of plain tables at that time. Those of
+    components before the sinks are of the sinks into which their records ran, if those are not all: another replay
+    must not write the others again.
+
+    Args:
+        lines: the dead letters.
+        time_ms: of the micro-batch.
+        written: place of a record of the runs -> the sinks into which the records there ran.
+        components: of the pipeline.
+    """
+    found: dict[str, DeadLetter] = {}
+    for each in dead_letters_of(lines):
+        if each.id not in found or _end_of(found[each.id]) <= _end_of(each):
+            found[each.id] = replace(each, batch_time_ms=time_ms)
+    by_range = SinksByRange(written)
+    result = []
+    for each in found.values():
+        sinks = by_range.get(each.record.place, components.sinks)
+        if each.is_unread or each.component in components.alone or sinks == components.sinks:
+            result.append(each)
+        else:
+            result += [replace(each, component=sink) for sink in sorted(sinks)]
+    return [each.to_json() for each in result]
+
+
+def _end_of(letter: DeadLetter) -> float:
+    """The offset after the last record of a dead letter."""
+    if letter.unread is None:
+        return letter.record.offset + 1
+    return inf if letter.unread.end is None else letter.unread.end

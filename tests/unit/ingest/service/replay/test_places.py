@@ -1,0 +1,90 @@
+"""Dead letters by place in a replay: their parts, and the dead letters of records that fail again."""
+
+import pytest
+
+from ingest.api import Record, RecordPlace
+from ingest.dead_letters.envelope import DeadLetter, UnreadRange, dead_letters_of
+from ingest.dead_letters.replay import Components
+from ingest.service.replay.places import Divided, parts, published, sinks_by_range
+
+COMPONENTS = Components(sinks=frozenset({"a", "b"}), decorators=frozenset({"json"}))
+
+
+def cuts(place: RecordPlace, end: int) -> list[int]:
+    return [at for at in (5, 8) if place[2] < at < end]
+
+
+def place(offset: int) -> Record:
+    return Record("t", 0, offset, None, None, 500, ())
+
+
+def letter(offset: int, component: str, end: int | None = None, **fields) -> bytes:
+    values = {
+        "record": place(offset),
+        "fan_out": 0,
+        "attributes": {},
+        "pipeline": "p",
+        "component": component,
+        "code": "no_match",
+        "message": "no",
+        "batch_time_ms": 7_000,
+        "fingerprint": "f",
+        "unread": None if end is None else UnreadRange(end, was_read=True),
+    }
+    return DeadLetter(**(values | fields)).to_json()
+
+
+def test_places_are_divided_where_their_records_ran_in_other_micro_batches():
+    values = {("t", 0, 3): UnreadRange(9, was_read=True), ("t", 0, 20): UnreadRange(30)}
+    divided = Divided.of([place(3), place(20)], values, cuts)
+    assert [record.offset for record in divided.records] == [3, 5, 8, 20]
+    assert [divided.values[record.place] for record in divided.records] == [
+        UnreadRange(5, was_read=True),
+        UnreadRange(8, was_read=True),
+        UnreadRange(9, was_read=True),
+        UnreadRange(30),
+    ]
+    assert [divided.whole(record.place)[2] for record in divided.records] == [3, 3, 3, 20]
+
+
+def test_records_are_not_divided():
+    divided = Divided.of([place(3)], {}, cuts)
+    assert (list(divided.records), divided.whole(("t", 0, 3))) == ([place(3)], ("t", 0, 3))
+
+
+@pytest.mark.parametrize(
+    ("unread", "cut", "expected"),
+    [(None, cuts, [3]), (UnreadRange(None), cuts, [3]), (UnreadRange(9), None, [3]), (UnreadRange(8), cuts, [3, 5])],
+)
+def test_parts_of_a_place(unread, cut, expected):
+    assert [offset for _, _, offset in parts(("t", 0, 3), unread, cut)] == expected
+
+
+def test_records_between_two_places_have_the_sinks_of_the_first():
+    sinks = sinks_by_range([place(3), place(5)], {("t", 0, 3): frozenset("a")})
+    assert (sinks.get(("t", 0, 4)), sinks.get(("t", 0, 5))) == ({"a"}, None)
+
+
+def of(*lines: bytes, written: dict[int, str]) -> list[tuple[int, str, int | None]]:
+    """First offset, component and end of each published dead letter."""
+    by_place = {("t", 0, offset): frozenset(names) for offset, names in written.items()}
+    letters = dead_letters_of(published(lines, 6_999, by_place, COMPONENTS))
+    assert {each.batch_time_ms for each in letters} == {6_999}
+    return [(each.record.offset, each.component, each.unread and each.unread.end) for each in letters]
+
+
+def test_dead_letter_before_the_sinks_is_of_the_sinks_into_which_the_record_ran():
+    assert of(letter(3, "json"), letter(9, "json"), letter(4, "a"), written={3: "b", 9: "ab"}) == [
+        (3, "b", None),
+        (9, "json", None),
+        (4, "a", None),
+    ]
+
+
+def test_dead_letter_of_two_runs_is_published_once_with_all_records_of_both():
+    lines = letter(3, "json", 5), letter(3, "json"), letter(3, "json", 9), letter(3, "json", 4)
+    assert of(*lines, written={3: "ab"}) == [(3, "json", 9)]
+
+
+def test_records_that_could_still_not_be_read_are_of_no_sink():
+    assert of(letter(3, "source", unread=UnreadRange(9)), written={3: "a"}) == [(3, "source", 9)]
