@@ -204,7 +204,7 @@ class Checkpoint:
                 write_durably(written_format, FORMAT)
         with file_errors(self._identity):
             if not self._identity.exists():
-                write_durably(self._identity, json.dumps(dict(identity), sort_keys=True).encode())
+                write_durably(self._identity, json.dumps(dict(identity)).encode())
             sync_folder(self.folder)  # a process that was killed before its own sync may have written them
         self.check_identity(identity)
 

@@ -523,6 +523,11 @@ CASES = {
         "attr2hbase: {table: mytable, store: lgs}",
         ['18:45: unknown-reference: there is no store "lgs"; did you mean "logs"?'],
     ),
+    "unknown-reference, store of a sink that depends on it": (
+        SINK,
+        "attr2hbase: {table: mytable, store: lgs, durability: skip, families: {on_unknown: create}}",
+        ['18:45: unknown-reference: there is no store "lgs"; did you mean "logs"?'],
+    ),
     "unknown-reference, table": (
         SINK,
         "attr2hbase: {table: mytble}",
@@ -571,6 +576,11 @@ CASES = {
         "split:",
         "filter: {drop: '1 == 1'}\n      - split:",
         ['16:9: unreachable: no event reaches this: "filter" on line 15 drops all of them'],
+    ),
+    "reachable, after a filter of some events": (
+        "split:",
+        "filter: {drop: '1 == 1', when: \"%{priority} == 'DEBUG'\"}\n      - split:",
+        [],
     ),
     "unreachable, when": (
         "index: 0",

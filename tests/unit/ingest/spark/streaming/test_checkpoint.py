@@ -166,6 +166,18 @@ def test_batch_before_the_newest_one_is_verified(folder: Path, name: str):
 def test_file_of_an_older_batch_is_not_needed(folder: Path, name: str):
     (folder / name).write_bytes(b"")
     Checkpoint(folder).verify()
+    (folder / name).unlink()
+    Checkpoint(folder).verify()
+
+
+@pytest.mark.parametrize("name", ["offsets/0", "commits/0"])
+def test_first_batch_is_needed_by_the_second(folder: Path, name: str):
+    for newer in ("offsets/2", "offsets/3", "commits/1", "commits/2"):
+        (folder / newer).unlink()
+    Checkpoint(folder).verify()
+    (folder / name).unlink()
+    with pytest.raises(CheckpointError, match=f'{folder / name}" is missing'):
+        Checkpoint(folder).verify()
 
 
 def test_newest_batches_are_those_with_the_largest_numbers(folder: Path):
@@ -316,15 +328,20 @@ def test_lock_that_was_lost_is_found_before_a_change(folder: Path):
     checkpoint = Checkpoint(folder)
     checkpoint.lock()
     checkpoint.check_locked()
+    assert Checkpoint(folder).is_locked()
+    assert checkpoint.lost() is None
     (folder / "lock").unlink()
     with pytest.raises(ConflictError, match="was removed or replaced") as caught:
         checkpoint.check_locked()
     assert caught.value.code == "lease_lost"
     checkpoint.unlock()
+    assert not Checkpoint(folder).is_locked()
 
 
 def test_claimed_checkpoint_has_the_format(tmp_path: Path):
+    assert not Checkpoint(tmp_path).is_claimed()
     Checkpoint(tmp_path).claim({"source": "kafka"})
+    assert Checkpoint(tmp_path).is_claimed()
     assert (tmp_path / "format").read_bytes() == b"1"
     Checkpoint(tmp_path).verify()
 

@@ -11,7 +11,7 @@ from sinks.hbase.rpc.cells import CellEncoder
 from sinks.hbase.rpc.cluster import Cluster
 from sinks.hbase.rpc.regions import Region, RegionCache, Regions
 from sinks.hbase.rpc.stream import Address
-from sinks.hbase.rpc.wire import WireError, data, flag, number
+from sinks.hbase.rpc.wire import Message, WireError, data, flag, number
 from tests.support.rpc_server import Request, RpcServer
 
 HERE = Address("127.0.0.1", 1)
@@ -71,6 +71,7 @@ class Meta:
         if request.method == "GetMetaRegionLocations":
             name = data(1, b"127.0.0.1") + number(2, self.server.address.port)
             return request.answer(data(1, data(2, name)))
+        assert Message(request.parameter).message(2).number(7) == 1, "of a region that has moved, the new place alone"
         counts = b"".join(number(1, count) for count in self._counts)
         return request.answer(counts + number(2, 7) + flag(3) + flag(8, value=False), self._cells)
 
