@@ -200,8 +200,7 @@ def _check_order(pipeline: PartialPipeline, binding: Binding) -> None:
     if all(sink.settings.has_event_time or sink.settings.store_name is None for sink in pipeline.sinks):
         return  # cells have the event's time, which decides in HBase
     for component in pipeline.decorators:
-        when = component.settings.when
-        if when is None or _constant(when, pipeline.options.timezone) is not None:
+        if _constant(component.settings.when, pipeline.options.timezone) is not None:
             continue
         if binding.lookup.holds_events(component.kind):
             message = (
