@@ -202,7 +202,8 @@ class Convert(Decorator[ConvertSettings]):
     `encode: auto` chooses the type by each value. A column that gets 1, 1.5 and `n/a` then contains an int64, a float64
     and text, and no reader can tell the two numbers apart: name the type of such a column. Text that JSON does not
     accept as a number, such as `007`, `+7` and `0x1f`, stays text, and so does an integer beyond 64 bits. The pattern
-    must not match the row key, nor attributes that are already converted.
+    must not match the row key, nor attributes that are already converted; it works on the characters of names
+    (docs/reference/expressions.md).
 
     Source: own design; org.apache.hadoop.hbase.util.Bytes, RFC 4648, RFC 3986, and the HTML standard for forms.
     """

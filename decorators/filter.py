@@ -40,7 +40,8 @@ class Filter(Decorator[FilterSettings]):
     """
     Keep or drop events by a condition.
 
-    A dropped event is acknowledged and counted under `reason`; it is not a failure and has no dead letter.
+    A dropped event is acknowledged and counted under `reason`; it is not a failure and has no dead letter. A pattern
+    after `matches` works on characters if the value is UTF-8, else on bytes (docs/reference/expressions.md).
 
     Source: own design; Flume had no filter by content.
     """

@@ -60,8 +60,8 @@ class Prefix(Decorator[PrefixSettings]):
     """
     Add a prefix to attribute names, remove one, or replace one.
 
-    If another attribute has the new name, it is replaced; if attributes are written once, the event fails instead. For
-    other changes of names, use `rename`.
+    If another attribute has the new name, it is replaced; if attributes are written once, the event fails instead. The
+    pattern works on the characters of names (docs/reference/expressions.md). For other changes of names, use `rename`.
 
     Source: own design.
     """

@@ -15,6 +15,9 @@ from ingest.api.notation import name_to_bytes
 from ingest.decorating.in_place import ALL, InPlace, InPlaceSettings
 from ingest.decorating.names import BoundedMemo
 from ingest.expressions import Match, Pattern
+from ingest.expressions.matching import around
+from ingest.expressions.texts import bytes_of, characters_of
+from ingest.formats.card_numbers import CARD_DIGITS, is_card
 from ingest.formats.json_changes import leaving_json
 
 Change = Callable[[bytes], bytes]
@@ -34,8 +37,9 @@ class Known(StrEnum):
 # quadratic time. A lookbehind follows the first character, because the engine skips to that character quickly.
 # Bytes from 0x80 on are letters of other alphabets.
 _LOCAL = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.%+-" + bytes(range(0x80, 0x100))
+_CONTINUATIONS = bytes(range(0x80, 0xC0))  # of a character of UTF-8
 _MAX_LOCAL = 256  # bytes before the @ that are examined; RFC 5321 allows 64
-_DOMAIN = re.compile(rb"@(?:[A-Za-z0-9\x80-\xff-]++\.)+[A-Za-z\x80-\xff]{2,63}")
+_DOMAIN = re.compile(rb"@(?:[A-Za-z0-9\x80-\xff-]++\.)+[A-Za-z\x80-\xff]{2,63}[\x80-\xbf]*+")
 _IPV4 = re.compile(rb"\d(?<![\d.]\d)\d{0,2}+(?:\.\d{1,3}+){3}(?!\.?\d)")
 _IPV6 = re.compile(
     rb"[0-9A-Fa-f:](?<![\w:.].)(?=[0-9A-Fa-f]{0,3}:)[0-9A-Fa-f:]++(?:(?:\.\d{1,3}+){3})?(?!\w)", re.DOTALL
@@ -71,11 +75,8 @@ _TOKENS = (
     ),
 )
 _HEADER = b"authorization: "
-_CARD_DIGITS = range(13, 20)  # ISO/IEC 7812
 _MAX_GROUPS = 6  # of a card number; columns of single digits are not one
 _MAX_IN_BYTE = 255
-_MASTERCARD = range(2221, 2721)
-_DOUBLED = bytes.maketrans(b"0123456789", b"0246813579")  # digit -> the digit sum of its double
 
 
 class _Key(Enum):
@@ -104,7 +105,7 @@ class RedactSettings(InPlaceSettings):
     )
     replacement: str = option("Replacement of each match.", default="[redacted]", example="***")
     keep_last: int = option(
-        "Number of bytes at the end of a match that are kept after the replacement; a match that is not longer is "
+        "Number of characters at the end of a match that are kept after the replacement; a match that is not longer is "
         "replaced completely.",
         default=0,
         ge=0,
@@ -141,6 +142,9 @@ class Redact(Decorator[RedactSettings]):
     - `AKIA` or `ASIA` and 16 letters or digits (AWS), `ghp_`, `gho_`, `ghu_`, `ghs_` or `ghr_` and 30 or more (GitHub),
       `xoxb-` and similar and 10 or more (Slack), `sk_live_`, `sk_test_`, `rk_live_` or `rk_test_` and 16 or more
       (Stripe).
+
+    A pattern works on characters if the text is UTF-8, else on bytes (docs/reference/expressions.md). Characters beyond
+    ASCII count as letters of an email address.
 
     Text is not decoded, so percent-encoding hides data: `alice%40example.com` has no @ and is not found. Parse the
     query with `query`, which decodes it, and redact its attributes, or add a pattern.
@@ -272,7 +276,7 @@ class Redact(Decorator[RedactSettings]):
 
     def _replaced(self, found: bytes) -> bytes:
         keep = self._keep
-        new = self._replacement + found[-keep:] if 0 < keep < len(found) else self._replacement
+        new = self._replacement + _end(found, keep) if 0 < keep < len(found) else self._replacement
         self._made += len(new)
         check_grown(self._made, self._size)
         return new
@@ -280,7 +284,7 @@ class Redact(Decorator[RedactSettings]):
     def _whole(self, match: Match) -> bytes:
         return self._replaced(match[0])
 
-    def _group(self, match: Match) -> bytes:
+    def _group(self, match: re.Match[bytes]) -> bytes:
         """Replace the last group that takes part in the match."""
         return self._part(match, match.lastindex or 0)
 
@@ -290,8 +294,8 @@ class Redact(Decorator[RedactSettings]):
         return match[0] if first is None else self._part(match, first)
 
     def _part(self, match: Match, group: int) -> bytes:
-        (first, _), (start, stop) = match.span(), match.span(group)
-        return match[0][: start - first] + self._replaced(match[group]) + match[0][stop - first :]
+        before, after = around(match, group)
+        return before + self._replaced(match[group]) + after
 
     def _email(self, text: bytes) -> bytes:
         at = text.find(b"@")
@@ -302,6 +306,8 @@ class Redact(Decorator[RedactSettings]):
         while at >= 0:
             before = text[max(done, at - _MAX_LOCAL) : at]
             length = len(before) - len(before.rstrip(_LOCAL))
+            if length == _MAX_LOCAL:  # it may begin inside of a character
+                length = len(before.lstrip(_CONTINUATIONS))
             domain = _DOMAIN.match(text, at) if length else None
             if domain is not None:
                 pieces += text[done : at - length], self._replaced(text[at - length : domain.end()])
@@ -329,13 +335,13 @@ class Redact(Decorator[RedactSettings]):
 
     def _pattern_change(self, pattern: Pattern) -> Change:
         replace = self._first_group if pattern.groups else self._whole
-        return lambda text: pattern.replace_each(replace, text, len(self._replacement))
+        return pattern.each_replacer(replace, len(self._replacement))
 
-    def _four_numbers(self, match: Match) -> bytes:
+    def _four_numbers(self, match: re.Match[bytes]) -> bytes:
         found = match[0]
         return found if max(map(int, found.split(b"."))) > _MAX_IN_BYTE else self._replaced(found)
 
-    def _address(self, match: Match) -> bytes:
+    def _address(self, match: re.Match[bytes]) -> bytes:
         found, colon = match[0], b""
         if found.endswith(b":") and not found.endswith(b"::"):  # punctuation after the address
             found, colon = found[:-1], b":"
@@ -345,7 +351,7 @@ class Redact(Decorator[RedactSettings]):
             return match[0]
         return match[0] if found == b"::" else self._replaced(found) + colon
 
-    def _numbers(self, match: Match) -> bytes:
+    def _numbers(self, match: re.Match[bytes]) -> bytes:
         """Replace the card numbers within groups of digits."""
         text = match[0]
         groups = [group.span() for group in _GROUP.finditer(text)]
@@ -356,9 +362,9 @@ class Redact(Decorator[RedactSettings]):
         while at < len(groups):
             start = groups[at][0]
             for _, stop in reversed(groups[at : at + _MAX_GROUPS]):
-                if stop - start < _CARD_DIGITS[0]:
+                if stop - start < CARD_DIGITS[0]:
                     break
-                if _is_card(text[start:stop].translate(None, b" -")):
+                if is_card(text[start:stop].translate(None, b" -")):
                     pieces += text[done:start], self._replaced(text[start:stop])
                     done = stop
                     break
@@ -366,25 +372,19 @@ class Redact(Decorator[RedactSettings]):
         return b"".join([*pieces, text[done:]])
 
 
+def _end(found: bytes, characters: int) -> bytes:
+    """The last characters of a text that has more than these, else nothing."""
+    if found.isascii():
+        return found[-characters:]
+    text = characters_of(found)
+    return bytes_of(text[-characters:]) if characters < len(text) else b""
+
+
 def _key_of(name: str) -> _Key:
     found = _NAME.search(name_to_bytes(name))
     if found is None:
         return _Key.NONE
     return _Key.WHOLE if found[1] is None else _Key.HEADER
-
-
-def _is_card(digits: bytes) -> bool:
-    """
-    Whether digits are a possible card number.
-
-    Source: ISO/IEC 7812: the first digits of payment cards, and the check digit of Luhn.
-    """
-    if len(digits) not in _CARD_DIGITS:
-        return False
-    if digits[0] not in b"3456" and not digits.startswith(b"81") and int(digits[:4]) not in _MASTERCARD:
-        return False
-    total = sum(digits[-1::-2]) + sum(digits[-2::-2].translate(_DOUBLED))
-    return (total - len(digits) * ord("0")) % 10 == 0
 
 
 def _in_sequence(changes: Sequence[Change]) -> Change:

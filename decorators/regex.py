@@ -110,8 +110,9 @@ class Regex(Decorator[RegexSettings]):
     """
     Search the body, or an attribute, and put groups of the first match into attributes.
 
-    The pattern may match anywhere in the text. It works on bytes, so values are unchanged bytes of the text. If the
-    pattern does not have the group number, no text matches. For predefined patterns, use `grok`; for pieces between
+    The pattern may match anywhere in the text. It works on characters if the text is UTF-8, else on bytes
+    (docs/reference/expressions.md); values are unchanged bytes of the text. If the pattern does not have the group
+    number, no text matches. For predefined patterns, use `grok`; for pieces between
     separators, `split`.
 
     Source: Flume decorators `regex` (`index` and `attribute`) and `regexAll` (`attributes`).
@@ -155,7 +156,7 @@ class Regex(Decorator[RegexSettings]):
         super().__init__(settings)
         groups = {name: number for name, number in settings.groups().items() if number <= settings.pattern.groups}
         self._source = settings.source
-        self._search = settings.pattern.search
+        self._search, self._search_ascii = settings.pattern.search, settings.pattern.search_ascii
         self._names = tuple(groups)
         self._numbers = tuple(groups.values())
         self._is_whole = self._numbers == tuple(range(1, settings.pattern.groups + 1))
@@ -170,7 +171,9 @@ class Regex(Decorator[RegexSettings]):
     def decorate(self, event: Event) -> bool:
         """Set the attributes."""
         text = event.body if self._source is None else event.attributes.get(self._source)
-        match = None if text is None else self._search(text)
+        if text is None:
+            return self._no_match(event)
+        match = self._search_ascii(text) if text.isascii() else self._search(text)
         if match is None or not self._names:
             return self._no_match(event)
         if self._is_whole:

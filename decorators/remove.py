@@ -39,7 +39,8 @@ class Remove(Decorator[RemoveSettings]):
     """
     Remove the listed attributes, and those whose names match a pattern.
 
-    A removed attribute can be set again, even if attributes are written once. To list the attributes that stay instead,
+    A removed attribute can be set again, even if attributes are written once. The pattern works on the characters of
+    names (docs/reference/expressions.md). To list the attributes that stay instead,
     use `select`.
 
     Source: own design.

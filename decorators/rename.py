@@ -60,7 +60,8 @@ class Rename(Decorator[RenameSettings]):
     Rename attributes; those that the event does not have are skipped.
 
     Names in `attributes` are not matched with `pattern`. If another attribute has the new name, it is replaced; if
-    attributes are written once, the event fails instead. To change prefixes only, use `prefix`; to keep the old name as
+    attributes are written once, the event fails instead. The pattern works on the characters of names
+    (docs/reference/expressions.md). To change prefixes only, use `prefix`; to keep the old name as
     well, use `copy`.
 
     Source: own design.

@@ -42,9 +42,10 @@ class Replace(Decorator[ReplaceSettings]):
     """
     Replace a text, or what a regular expression matches, in the body or in attributes.
 
-    A value without a match stays unchanged. The pattern works on bytes, as in `regex`; a group that takes no part in
-    the match is empty. A result of more than 64 MiB, or four times the value, fails the event with `too_large`. To
-    redact private data, use `redact`, which finds addresses, card numbers and tokens.
+    A value without a match stays unchanged. The pattern works on characters if the value is UTF-8, else on bytes
+    (docs/reference/expressions.md); a group that takes no part in the match is empty. A result of more than 64 MiB, or
+    four times the value, fails the event with `too_large`. To redact private data, use `redact`, which finds addresses,
+    card numbers and tokens.
 
     Source: own design.
     """
@@ -69,6 +70,12 @@ class Replace(Decorator[ReplaceSettings]):
             "max_places: 1}",
             attributes={"host": "web1.example.com", "site": "home"},
             after={"2hb_web:host": "web1:example.com", "2hb_web:site": "home"},
+        ),
+        Example(
+            "a class of characters",
+            settings="{pattern: '[éèê]', replacement: e}",
+            body="à la carte, détour",
+            body_after="à la carte, detour",
         ),
         Example(
             "an absent attribute, with `on_missing: error`",

@@ -42,6 +42,8 @@ class Route(Decorator[RouteSettings]):
     """
     Set an attribute to the route of an event, which sinks can use.
 
+    A pattern after `matches` works on characters if the value is UTF-8, else on bytes (docs/reference/expressions.md).
+
     To choose a sink: a sink with `when: "%{route} == 'audit'"` stores the events of that route only. An event that no
     sink accepts is dropped with the reason no_sink; an event that several sinks accept is stored by each.
 

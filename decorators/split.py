@@ -49,7 +49,8 @@ class Split(Decorator[SplitSettings]):
     Split the body, or an attribute, and keep one piece or several.
 
     A piece past the end is empty; so are trailing empty pieces, which Flume removed. Pieces are unchanged bytes of the
-    text. For fields in quotes, use `csv`; for an event per piece, `explode`.
+    text. The separator works on characters if the text is UTF-8, else on bytes (docs/reference/expressions.md). For
+    fields in quotes, use `csv`; for an event per piece, `explode`.
 
     Source: Flume decorator `split`.
     """

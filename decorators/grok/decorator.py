@@ -100,12 +100,14 @@ class _CompiledPattern(NamedTuple):
     A compiled pattern.
 
     Attributes:
+        search_ascii: the same search of text that is ASCII.
         search_long: finds the same match in a long text.
         captures: of its groups, with the prefix in their names.
         is_plain: no capture has a type, and all names differ.
     """
 
     search: Search
+    search_ascii: Search
     search_long: Search
     captures: tuple[Capture, ...]
     names: tuple[str, ...]
@@ -116,7 +118,8 @@ class Grok(Decorator[GrokSettings]):
     """
     Find named patterns in text and put the matches into attributes.
 
-    The text around the tags is a regular expression as in `regex`, on bytes. `(?<attribute>…)` also captures, other
+    The text around the tags is a regular expression, which works on characters if the text is UTF-8, else on bytes
+    (docs/reference/expressions.md). `(?<attribute>…)` also captures, other
     groups do not; `(?i)` or `(?s)` may be at the start. Names with a colon are quoted: `%{IP:'2hb_a:ip'}`. A group that
     does not take part in the match sets nothing; if several captures have one name, the last one that takes part wins.
     If you need no known pattern, use `regex`.
@@ -125,6 +128,9 @@ class Grok(Decorator[GrokSettings]):
     `boolean` as `true` or `false`; values stay text, and a sink's encodings make them binary. A pattern that starts
     with `^`, or is `anchored`, fails much faster, since it is tried at one position instead of all. The search for the
     start of a match takes linear time if a pattern starts with a known one that is not a list of alternatives.
+
+    In the known patterns, names of users, hosts and classes, and paths have the letters of all scripts and underscores,
+    as real names do, also those of hosts, which RFC 952 forbids.
 
     Known patterns: BASE10NUM, BASE16FLOAT, BASE16NUM, CISCOMAC, COMBINEDAPACHELOG, COMMONAPACHELOG, COMMONMAC, CRONLOG,
     CRON_ACTION, DATA, DATE, DATESTAMP, DATESTAMP_EVENTLOG, DATESTAMP_OTHER, DATESTAMP_RFC2822, DATESTAMP_RFC822,
@@ -205,8 +211,12 @@ class Grok(Decorator[GrokSettings]):
             if self._is_anchored:
                 text = text.removesuffix(b"\n")
             is_short = len(text) <= _MAX_SHORT
+            is_ascii = is_short and text.isascii()
             for pattern in self._patterns:
-                match = pattern.search(text) if is_short else pattern.search_long(text)
+                if is_ascii:
+                    match = pattern.search_ascii(text)
+                else:
+                    match = pattern.search(text) if is_short else pattern.search_long(text)
                 if match is not None:
                     event.update(_captured(pattern, match))
                     return True
@@ -223,8 +233,9 @@ def _compiled(text: str, patterns: Mapping[str, str], settings: GrokSettings) ->
     names = tuple(capture.attribute for capture in captures)
     is_plain = len(set(names)) == len(names) and not any(capture.type for capture in captures)
     if settings.anchored:
-        return _CompiledPattern(pattern.fullmatch, pattern.fullmatch, captures, names, is_plain)
-    return _CompiledPattern(pattern.search, searching(text, patterns, pattern), captures, names, is_plain)
+        return _CompiledPattern(pattern.fullmatch, pattern.fullmatch, pattern.fullmatch, captures, names, is_plain)
+    search_long = searching(text, patterns, pattern)
+    return _CompiledPattern(pattern.search, pattern.search_ascii, search_long, captures, names, is_plain)
 
 
 def _captured(pattern: _CompiledPattern, match: Match) -> dict[str, bytes]:

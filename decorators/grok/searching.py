@@ -9,20 +9,28 @@ continues behind the run. It finds the same match as `re`.
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import AnyStr, NamedTuple, Protocol
 
 from decorators.grok.expansion import TOKEN, expanded
-from decorators.grok.library import LIBRARY
+from decorators.grok.library import JAVA_START, LIBRARY, OF_LOCAL_PART, OF_URI_PATH
 from ingest.expressions import Match, Pattern
+from ingest.expressions.matching import compiled_like, like, searched
 
 Search = Callable[[bytes], Match | None]
-MatchAt = Callable[..., Match | None]
-"""Matches a text, from a position on."""
+_Find = Callable[[AnyStr], re.Match[AnyStr] | None]
 
-_LABEL = "[0-9A-Za-z][0-9A-Za-z-]{0,62}"
-_LOCAL = "[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]"
-_USER, _NOT_IN_USERS = "[A-Za-z0-9_-]", "[!#$%&'*+/=?^`{|}~]"
-_PATH, _URI_PATH = r"[\w%!$@:.,+~/-]", "[A-Za-z0-9$.+!*'(){},~:;=@#%&_/-]"
+
+class _Searching(Protocol):
+    """Makes the search of a compiled pattern, for bytes and for characters."""
+
+    def __call__(self, found: re.Pattern[AnyStr]) -> _Find[AnyStr]: ...
+
+
+_LABEL = r"\w[\w-]{0,62}"
+_NO_LOCAL = f"[{OF_LOCAL_PART[2:]}"
+_USER, _NOT_IN_USERS = r"[\w-]", rf"(?:(?![\w-]){OF_LOCAL_PART})"
+_PATH = r"[\w%!$@:.,+~/-]"
 _AFTER = re.compile(r"(?:\\[^A-Za-z0-9_]|[\s\S])?")
 _BOUNDARIES = frozenset(" :;,\"'=<>@/-").union(rf"\{character}" for character in "[](){}.|+*?/-")  # behind an address
 _REPEATS = frozenset("?*+{")
@@ -46,11 +54,11 @@ class _Run(NamedTuple):
 # the last label is not skipped: a label is limited to 63 characters, so one that is longer may begin inside of another
 _HOST = rf"\b(?:{_LABEL}\.)++"
 _RUNS = {
-    "HOSTNAME": _Run(_HOST, r"(?:[^0-9A-Za-z]|\B[0-9A-Za-z])*+"),
-    "IPORHOST": _Run(_HOST, r"(?:[^0-9A-Za-z:]|\B[A-Za-z](?![0-9A-Fa-f]{0,3}:))*+", _BOUNDARIES),
-    "EMAILLOCALPART": _Run(rf"{_LOCAL}++(?:\.{_LOCAL}++)*+", f"[^{_LOCAL[1:]}*+"),
-    "HTTPDUSER": _Run(rf"{_NOT_IN_USERS}++|{_USER}++(?:\.{_USER}++)*+", f"[^.{_LOCAL[1:]}*+"),
-    "USERNAME": _Run("[A-Za-z0-9._-]++", "[^A-Za-z0-9._-]*+"),
+    "HOSTNAME": _Run(_HOST, r"(?:\W|\B\w)*+"),
+    "IPORHOST": _Run(_HOST, r"(?:[^\w:]|\B[^\W\d](?![0-9A-Fa-f]{0,3}:))*+", _BOUNDARIES),
+    "EMAILLOCALPART": _Run(rf"{OF_LOCAL_PART}++(?:\.{OF_LOCAL_PART}++)*+", f"{_NO_LOCAL}*+"),
+    "HTTPDUSER": _Run(rf"{_NOT_IN_USERS}++|{_USER}++(?:\.{_USER}++)*+", rf"(?:(?!\.){_NO_LOCAL})*+"),
+    "USERNAME": _Run(r"[\w.-]++", r"[^\w.-]*+"),
     "NOTSPACE": _Run(r"\S++", r"\s*+"),
     "PROG": _Run(r"[!-Z\\^-~]++", r"[^!-Z\\^-~]*+"),
     "SYSLOG5424PRINTASCII": _Run("[!-~]++", "[^!-~]*+"),
@@ -61,8 +69,8 @@ _RUNS = {
     "GREEDYDATA": _Run(r"[^\n]++"),
     "URIPROTO": _Run("[A-Za-z][A-Za-z0-9+.-]*+", "[^A-Za-z]*+"),
     "UNIXPATH": _Run(rf"/{_PATH}*+(?:\\[^\n]{_PATH}*+)*+", "[^/]*+"),
-    "URIPATH": _Run(f"/{_URI_PATH}*+", "[^/]*+"),
-    "JAVACLASS": _Run(r"(?:[A-Za-z_$][\w$]*+\.?)++", "[^A-Za-z_$]*+"),
+    "URIPATH": _Run(f"/{OF_URI_PATH}*+", "[^/]*+"),
+    "JAVACLASS": _Run(rf"(?:{JAVA_START}[\w$]*+\.?)++", r"[\x00-#%-@\[-^`{-\x7f]*+"),
 }
 _IN_BRACKETS = r"\[[^\]\\]*+(?:\\.[^\]\\]*+)*+"
 _QUOTED = {quote: (rf"{quote}[^{quote}\\]*+(?:\\.[^{quote}\\]*+)*+", quote) for quote in "\"'`"}
@@ -87,12 +95,16 @@ def searching(text: str, patterns: Mapping[str, str], pattern: Pattern) -> Searc
     for name, after in beginning:
         run = _RUNS.get(name)
         if run is not None and (not run.ends or after in run.ends):
-            return _behind_runs(pattern.match, run)
+            return _choosing(pattern, _BehindRuns(run))
         if name in _ENCLOSED:
-            return _at_enclosed(pattern.match, _ENCLOSED[name])
+            return _choosing(pattern, _AtEnclosed(_ENCLOSED[name]))
     if any(name == "SYSLOG5424PRI" for name, _ in beginning):
-        return _before_brackets(pattern.match, expanded(text, {**patterns, _STRUCTURED: "(?!)"}).pattern.match)
+        return _choosing(pattern, _BeforeBrackets(expanded(text, {**patterns, _STRUCTURED: "(?!)"}).pattern.text))
     return pattern.search
+
+
+def _choosing(pattern: Pattern, searching: _Searching) -> Search:
+    return pattern.expression.choosing(searching, lambda found: searched(searching(found)))
 
 
 def _beginning(text: str) -> Iterator[tuple[str, str]]:
@@ -129,69 +141,94 @@ def _has_alternatives(text: str) -> bool:
     return False
 
 
-def _behind_runs(match: MatchAt, run: _Run) -> Search:
-    skip = re.compile(rf"(?:{run.skipped}|[\s\S]){run.rest}".encode()).match
+@dataclass(frozen=True, slots=True)
+class _BehindRuns:
+    """Continues the search behind each run."""
 
-    def search(text: bytes) -> Match | None:
-        found = match(text)
-        at = 0
-        while found is None and (skipped := skip(text, at)) is not None:
-            at = skipped.end()
-            found = match(text, at)
-        return found
+    run: _Run
 
-    return search
+    def __call__(self, found: re.Pattern[AnyStr]) -> _Find[AnyStr]:
+        match = found.match
+        skip = compiled_like(found, rf"(?:{self.run.skipped}|[\s\S]){self.run.rest}").match
+
+        def search(text: AnyStr) -> re.Match[AnyStr] | None:
+            result = match(text)
+            at = 0
+            while result is None and (skipped := skip(text, at)) is not None:
+                at = skipped.end()
+                result = match(text, at)
+            return result
+
+        return search
 
 
-def _at_enclosed(match: MatchAt, enclosed: Mapping[str, tuple[str, str]]) -> Search:
+@dataclass(frozen=True, slots=True)
+class _AtEnclosed:
     """
-    Search for a pattern that begins with text in quotes or brackets.
+    Searches for a pattern that begins with text in quotes or brackets.
 
     One inside of another, which is escaped, ends where that ends. One that is not closed reaches to the end of the
     text, or to a backslash at the end of a line: as in the library, a backslash escapes no line feed.
 
-    Args:
-        match: matches the pattern.
+    Attributes:
         enclosed: opening character -> pattern of the text up to the closing one, and of that one.
     """
-    patterns = {
-        begin.encode(): re.compile(f"{opened}({end})?+".encode()).match for begin, (opened, end) in enclosed.items()
-    }
 
-    def search(text: bytes) -> Match | None:
-        nearest = {begin: at for begin in patterns if (at := text.find(begin)) >= 0}
-        while nearest:
-            begin = min(nearest, key=nearest.__getitem__)
-            at = nearest.pop(begin)
-            found = match(text, at)
-            if found is not None:
-                return found
-            skipped = patterns[begin](text, at)
-            assert skipped is not None  # noqa: S101 - for mypy: the opening character is there
-            # the character that closes one may open the next one
-            behind = skipped.end() + (1 if skipped[1] is None else -1)
-            if (after := text.find(begin, behind)) >= 0:
-                nearest[begin] = after
-        return None
+    enclosed: Mapping[str, tuple[str, str]]
 
-    return search
+    def __call__(self, found: re.Pattern[AnyStr]) -> _Find[AnyStr]:
+        match = found.match
+        patterns = {
+            like(found, begin): compiled_like(found, f"{opened}({end})?+").match
+            for begin, (opened, end) in self.enclosed.items()
+        }
+
+        def search(text: AnyStr) -> re.Match[AnyStr] | None:
+            nearest = {begin: at for begin in patterns if (at := text.find(begin)) >= 0}
+            while nearest:
+                begin = min(nearest, key=nearest.__getitem__)
+                at = nearest.pop(begin)
+                result = match(text, at)
+                if result is not None:
+                    return result
+                skipped = patterns[begin](text, at)
+                assert skipped is not None  # noqa: S101 - for mypy: the opening character is there
+                # the character that closes one may open the next one
+                behind = skipped.end() + (1 if skipped[1] is None else -1)
+                if (after := text.find(begin, behind)) >= 0:
+                    nearest[begin] = after
+            return None
+
+        return search
 
 
-def _before_brackets(match: MatchAt, match_without: MatchAt) -> Search:
-    """After a bracket that is not closed, only matches without brackets are possible."""
-    opened = re.compile(rb"<[0-9]++>[0-9]++(?: \S++){5,6} (?=\[)").match
-    whole = re.compile(rf"{_IN_BRACKETS}\]".encode(), re.DOTALL).match
+@dataclass(frozen=True, slots=True)
+class _BeforeBrackets:
+    """
+    Searches for a message of RFC 5424: after a bracket that is not closed, only matches without brackets are possible.
 
-    def search(text: bytes) -> Match | None:
-        at = text.find(b"<")
-        is_closed = True
-        while at >= 0:
-            found = match(text, at) if is_closed else match_without(text, at)
-            if found is not None:
-                return found
-            if is_closed and (bracket := opened(text, at)) is not None:
-                is_closed = whole(text, bracket.end()) is not None
-            at = text.find(b"<", at + 1)
-        return None
+    Attributes:
+        without: the regular expression of these.
+    """
 
-    return search
+    without: str
+
+    def __call__(self, found: re.Pattern[AnyStr]) -> _Find[AnyStr]:
+        match, match_without = found.match, compiled_like(found, self.without).match
+        opened = compiled_like(found, r"<[0-9]++>[0-9]++(?: \S++){5,6} (?=\[)").match
+        whole = compiled_like(found, rf"(?s:{_IN_BRACKETS}\])").match
+        begin = like(found, "<")
+
+        def search(text: AnyStr) -> re.Match[AnyStr] | None:
+            at = text.find(begin)
+            is_closed = True
+            while at >= 0:
+                result = match(text, at) if is_closed else match_without(text, at)
+                if result is not None:
+                    return result
+                if is_closed and (bracket := opened(text, at)) is not None:
+                    is_closed = whole(text, bracket.end()) is not None
+                at = text.find(begin, at + 1)
+            return None
+
+        return search

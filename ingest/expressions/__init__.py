@@ -6,7 +6,7 @@ The `%{...}` expression language: templates, conditions and patterns, all compil
   function; `%Y-%m-%d` writes the event's timestamp in the pipeline's zone; `%%` is a percent sign.
 - `Condition`: `%{priority} == 'DEBUG' and not exists(user)`, with `< <= > >= != in matches contains
   starts_with ends_with` and parentheses.
-- `Pattern`: a regular expression on bytes.
+- `Pattern`: a regular expression on characters, or on bytes that are not UTF-8.
 - `FUNCTIONS`: every function with its parameters, documentation and examples.
 - `ExpressionSyntaxError`: the error for invalid text, with the column.
 
@@ -19,9 +19,10 @@ from ingest.expressions.condition import CONDITION_EXAMPLES, Condition, Conditio
 from ingest.expressions.dates import DATE_DOCS, date_format, zone_of
 from ingest.expressions.functions import FUNCTIONS, Function, FunctionExample, Parameter
 from ingest.expressions.grammar import CORE_NAMES, ExpressionSyntaxError, is_name, quoted, suggestion
+from ingest.expressions.matching import Match
 from ingest.expressions.numbers import Number, read_number, write_number
 from ingest.expressions.option_type import ZoneName
-from ingest.expressions.pattern import Match, Pattern
+from ingest.expressions.pattern import Pattern
 from ingest.expressions.template import Template
 
 __all__ = [

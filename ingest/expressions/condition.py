@@ -18,6 +18,7 @@ from ingest.expressions.grammar import TEXT_COMPARISONS
 from ingest.expressions.numbers import read_number
 from ingest.expressions.option_type import DEFAULT_ZONE, option_schema
 from ingest.expressions.parser import parse_condition
+from ingest.expressions.pattern import Pattern
 
 Holds = Callable[[Event], bool]
 
@@ -63,6 +64,7 @@ CONDITION_EXAMPLES = (
     ConditionExample("%{level} not in ('WARN', 3)", {"level": "INFO"}, says="text and numbers in one list"),
     ConditionExample("%{path} matches '^/api/v[0-9]+/'", {"path": "/api/v2/x"}, says="a pattern matches anywhere"),
     ConditionExample("%{path} not matches '\\.css$'", {"path": "/a.css"}, holds=False, says="or does not match"),
+    ConditionExample("%{city} matches '^.öln$'", {"city": "Köln"}, says="a dot is a character"),
     ConditionExample("%{path} starts_with '/health'", {"path": "/healthz"}, says="literal text, not a pattern"),
     ConditionExample("%{host} not ends_with '.internal'", says="the same at the end"),
     ConditionExample("%{lower(agent)} contains 'bot'", {"agent": "GoogleBot/2.1"}, says="or anywhere"),
@@ -171,8 +173,7 @@ class _Builder:
                 return self._membership(left, items)
             case nodes.Match(left, pattern):
                 self._warn_constant(left)
-                search, value = self._compiler.pattern(pattern).search, _text(self._expression(left))
-                return lambda event: search(value(event)) is not None
+                return _found(self._compiler.pattern(pattern), _text(self._expression(left)))
             case nodes.Exists(node):
                 return self._exists(node)
 
@@ -254,9 +255,19 @@ def _of_numbers(compare: _Compare, first: Count, second: Count, *, otherwise: bo
     return holds
 
 
+def _found(pattern: Pattern, text: Callable[[Event], bytes]) -> Holds:
+    search, search_ascii = pattern.search, pattern.search_ascii
+
+    def holds(event: Event) -> bool:
+        value = text(event)
+        return (search_ascii(value) if value.isascii() else search(value)) is not None
+
+    return holds
+
+
 def _text(expression: Expression) -> Callable[[Event], bytes]:
     value = expression.value
-    return lambda event: value(event) or b""
+    return expression.filled or (lambda event: value(event) or b"")
 
 
 def _count(expression: Expression) -> Count:

@@ -1,8 +1,22 @@
-"""Regular expressions on bytes."""
+r"""
+Regular expressions, an option type.
+
+A pattern works on characters if the value is UTF-8, and the pattern could tell them from bytes:
+
+- A dot and a set such as `[éè]`, `\w` or `[^a]` match one character, and an empty match is never inside of one.
+- `\w`, `\d`, `\s` and `\b` know the letters, digits and white space of all scripts, and `(?i)` ignores their case.
+  With `(?a)` at its start, a pattern knows ASCII only.
+- `\xe9` is the character é, as `\u00e9` is.
+
+If the value is not UTF-8, the pattern works on its bytes: a dot is a byte, `\xe9` is the byte E9, and `\w`, `\d`, `\s`,
+`\b` and `(?i)` know ASCII only. But a pattern with characters beyond ASCII, `\u` or `\N` works on characters in any
+value; a byte that is not UTF-8 is then a character by itself.
+
+The syntax is that of Python's `re`, without the flag L and without POSIX sets such as `[[:alpha:]]`.
+"""
 
 import re
-import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import AnyStr
 
@@ -13,24 +27,34 @@ from pydantic_core import CoreSchema, PydanticCustomError
 from ingest.api.growth import MAX_GROWN_BYTES, check_grown
 from ingest.api.notation import name_to_bytes
 from ingest.expressions.grammar import ExpressionSyntaxError
+from ingest.expressions.matching import (
+    CharacterMatch,
+    Expression,
+    Match,
+    expression_of,
+    literal_of,
+    literals,
+    searched,
+    tried_once_a_line,
+)
 from ingest.expressions.option_type import option_schema
+from ingest.expressions.texts import bytes_of, characters_of
 
 _MAX_DIGITS = 5  # of a group number
-
-Match = re.Match[bytes]
-"""A match: `match[0]` is the whole, `match[n]` a group, None for a group that did not match."""
+_MAX_CHARACTER_BYTES = 4  # of UTF-8
 
 _REFERENCE = re.compile(r"\\(?:g<([^>]*)>|(.?))", re.DOTALL)
 _POSIX_CLASS = re.compile(
     r"\\.|(\[:\^?(?:alnum|alpha|ascii|blank|cntrl|digit|graph|lower|print|punct|space|upper|word|xdigit):\])", re.DOTALL
+)
+_BYTES_OF_A_CHARACTER = re.compile(
+    r"(?i:(\[\\x80-\\xbf\])|\[\^?\]?(?:\\.|[^\]\\])*\]|(\\x[c-f][0-9a-f](?:\\x[89ab][0-9a-f])+)|\\.)", re.DOTALL
 )
 _HINTS = {  # prefix of Python's message -> hint
     "unknown extension ?<": "a named group is written (?P<name>…)",
     "bad character in group name": "a name has letters, digits and underscores and starts with no digit; use `prefix` "
     "of the decorator regex to add other characters, such as a family",
 }
-_BEGINS_WITH_ANY = re.compile(rb"((?:\(\?[aims]+\))?)(\.[*+].*)", re.DOTALL)
-_PLAIN = re.compile(r"(?:[^\\.^$*+?{}\[\]|()]|\\[\\.^$*+?{}\[\]|()/:,;=\"' -])+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,28 +62,27 @@ class Pattern:
     r"""
     A regular expression, compiled once; an option type.
 
-    It works on bytes: the pattern is encoded as UTF-8, classes such as `\w` match ASCII only, and a dot matches one
-    byte, but not a newline. Flags can be set in the pattern, except L, which depends on the machine's locale. POSIX
-    classes such as `[[:alpha:]]` are rejected.
+    Whether it works on characters or on bytes is decided for each value, as the module says.
 
     Attributes:
         text: the source text.
+        expression: the compiled text, for functions that are no attributes.
         groups: number of groups.
         names: name of a group -> its number.
         search: the first match, or None.
-        match: the match at the start of the data, or at a position, or None.
+        search_ascii: the same in data that is known to be ASCII; saves a quarter of the time of a short search.
         fullmatch: the match of all data, or None.
         split: all pieces between matches, without captured groups.
     """
 
     text: str
+    expression: Expression = field(compare=False, repr=False)
     groups: int = field(compare=False, repr=False)
     names: Mapping[str, int] = field(compare=False, repr=False)
     search: Callable[[bytes], Match | None] = field(compare=False, repr=False)
-    match: Callable[..., Match | None] = field(compare=False, repr=False)
+    search_ascii: Callable[[bytes], Match | None] = field(compare=False, repr=False)
     fullmatch: Callable[[bytes], Match | None] = field(compare=False, repr=False)
     split: Callable[[bytes], list[bytes]] = field(compare=False, repr=False)
-    _sub: Callable[[Callable[[Match], bytes], bytes, int], bytes] = field(compare=False, repr=False)
 
     @classmethod
     def parse(cls, text: str, zone: str = "UTC") -> "Pattern":  # noqa: ARG003 - the same call for all option types
@@ -69,48 +92,36 @@ class Pattern:
         Raises:
             ExpressionSyntaxError: it is not valid.
         """
-        data = name_to_bytes(text)
         try:
-            compiled = _compiled(data)
+            expression = expression_of(text)
+            searching = expression_of(tried_once_a_line(text))
         except re.error as error:
-            column = len(data[: error.pos or 0].decode("utf-8", "replace")) + 1
             hint = next((f"; {hint}" for begin, hint in _HINTS.items() if error.msg.startswith(begin)), "")
-            raise ExpressionSyntaxError(f"bad pattern: {error.msg}{hint}", column, text) from error
+            message = "the flag L depends on the machine's locale" if "'L' flag" in error.msg else error.msg + hint
+            raise ExpressionSyntaxError(f"bad pattern: {message}", (error.pos or 0) + 1, text) from error
         except (OverflowError, RecursionError) as error:
             raise ExpressionSyntaxError("bad pattern: too large or nested too deep", 1, text) from error
         except ValueError as error:
             raise ExpressionSyntaxError(
                 "bad pattern: a number is too large, or flags exclude each other", 1, text
             ) from error
-        _refuse_locale(data, text)
-        posix = next((found for found in _POSIX_CLASS.finditer(text) if found[1]), None)
-        if posix is not None:  # Python would read it as a set of its characters
-            message = f"bad pattern: POSIX classes such as {posix[1]} are not supported; write \\d, \\s, \\w or A-Za-z"
-            raise ExpressionSyntaxError(message, posix.start() + 1, text)
+        _refuse_other_meanings(text)
+        search = searching.choosing(lambda found: found.search, lambda found: searched(found.search))
         return cls(
             text=text,
-            groups=compiled.groups,
-            names=compiled.groupindex,
-            search=_searcher(data, compiled),
-            match=compiled.match,
-            fullmatch=compiled.fullmatch,
-            split=_splitter(text, compiled),
-            _sub=compiled.sub,
+            expression=expression,
+            groups=expression.groups,
+            names=expression.names,
+            search=search,
+            search_ascii=search if searching.in_bytes is None else searching.in_bytes.search,
+            fullmatch=expression.choosing(lambda found: found.fullmatch, lambda found: searched(found.fullmatch)),
+            split=_splitter(text, expression),
         )
 
     @property
     def literals(self) -> tuple[str, ...]:
         """The literal parts of the text, in order; of a class or a look-ahead too, so a match need not contain them."""
-        return tuple(re.sub(r"\\(.)", r"\1", part, flags=re.DOTALL) for part in _PLAIN.findall(self.text))
-
-    def replace(self, replacement: bytes, data: bytes) -> bytes:
-        """
-        The data with every match replaced by literal bytes.
-
-        Raises:
-            DecorateError: the result is too large.
-        """
-        return self._replaced(lambda _match: replacement, data, 0, len(replacement))
+        return literals(self.text)
 
     def replacer(self, replacement: str, most: int = 0) -> Callable[[bytes], bytes]:
         r"""
@@ -125,16 +136,58 @@ class Pattern:
             ExpressionSyntaxError: a backslash is not followed by a group of the pattern.
         """
         pieces = self._pieces(replacement)
-        replaced = self._replaced
-        size = sum(1 if isinstance(piece, int) else len(piece) for piece in pieces)
-
-        def filled(match: Match) -> bytes:
-            return b"".join([(match[piece] or b"") if isinstance(piece, int) else piece for piece in pieces])
-
         if len(pieces) == 1 and isinstance(pieces[0], bytes):
-            literal = pieces[0]
-            return lambda data: replaced(lambda _match: literal, data, most, size)
-        return lambda data: replaced(filled, data, most, size)
+            return self.literal_replacer(pieces[0], most)
+        size = sum(1 if isinstance(piece, int) else len(piece) for piece in pieces)
+        in_text = [piece if isinstance(piece, int) else characters_of(piece) for piece in pieces]
+        return self._replacer(_filled(pieces, b""), _filled(in_text, ""), size, most)
+
+    def literal_replacer(self, new: bytes, most: int = 0) -> Callable[[bytes], bytes]:
+        """
+        A function that replaces the first `most` matches by literal bytes, or all matches for 0.
+
+        The function raises DecorateError if the result is too large.
+        """
+        text = characters_of(new)
+        return self._replacer(lambda _match: new, lambda _match: text, len(new), most)
+
+    def each_replacer(self, new: Callable[[Match], bytes], size: int) -> Callable[[bytes], bytes]:
+        """
+        A function that replaces every match by the result of a function.
+
+        The function raises DecorateError if the result is too large.
+
+        Args:
+            new: the function.
+            size: bytes that its result may have besides those of the match.
+        """
+        return self._replacer(new, lambda match: characters_of(new(CharacterMatch(match))), size, 0)
+
+    def _replacer(
+        self, new: Callable[[re.Match[bytes]], bytes], new_text: Callable[[re.Match[str]], str], size: int, most: int
+    ) -> Callable[[bytes], bytes]:
+        """A function that replaces the first `most` matches; each byte may become `size` and one more."""
+
+        def in_bytes(found: re.Pattern[bytes]) -> Callable[[bytes], bytes]:
+            sub = found.sub
+
+            def replace(data: bytes) -> bytes:
+                if len(data) * (size + 1) <= MAX_GROWN_BYTES:
+                    return sub(new, data, most)
+                return sub(_counted(new, len, len(data)), data, most)
+
+            return replace
+
+        def in_text(found: re.Pattern[str]) -> Callable[[str], bytes]:
+            def replace(text: str) -> bytes:
+                each = new_text
+                if len(text) * _MAX_CHARACTER_BYTES * (size + 1) > MAX_GROWN_BYTES:
+                    each = _counted(new_text, _byte_length, _byte_length(text))
+                return bytes_of(found.sub(each, text, most))
+
+            return replace
+
+        return self.expression.choosing(in_bytes, in_text)
 
     def _pieces(self, replacement: str) -> list[bytes | int]:
         """Literal pieces and group numbers, in order; at least one."""
@@ -162,35 +215,6 @@ class Pattern:
             number = int(name)
             return number if number <= self.groups else None
         return self.names.get(name) if is_named else None
-
-    def replace_each(self, replacement: Callable[[Match], bytes], data: bytes, size: int) -> bytes:
-        """
-        The data with every match replaced by the result of a function.
-
-        Args:
-            replacement: the function.
-            data: is searched.
-            size: bytes that the result may have besides those of the match.
-
-        Raises:
-            DecorateError: the result is too large.
-        """
-        return self._replaced(replacement, data, 0, size)
-
-    def _replaced(self, replacement: Callable[[Match], bytes], data: bytes, most: int, size: int) -> bytes:
-        """The data with its first `most` matches replaced; each byte may become `size` and one more."""
-        if len(data) * (size + 1) <= MAX_GROWN_BYTES:
-            return self._sub(replacement, data, most)
-        made = 0
-
-        def counted(match: Match) -> bytes:
-            nonlocal made
-            new = replacement(match)
-            made += len(new)
-            check_grown(made, len(data))
-            return new
-
-        return self._sub(counted, data, most)
 
     def __reduce__(self) -> tuple[object, ...]:
         return Pattern.parse, (self.text,)
@@ -222,56 +246,78 @@ def check_replacement(pattern: Pattern, replacement: str) -> None:
         ) from error
 
 
-def _compiled(pattern: AnyStr) -> re.Pattern[AnyStr]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # Python warns of brackets that a future version may read as nested sets
-        return re.compile(pattern)
-
-
-def _refuse_locale(data: bytes, text: str) -> None:
-    """
-    Reject the flag L, with which the result depends on the locale of the machine.
-
-    The flag may be set in any group. It is the only feature that Python accepts in patterns on bytes and rejects in
-    patterns on text, so compiling the pattern as text finds it.
+def _refuse_other_meanings(text: str) -> None:
+    r"""
+    Reject what means something else here than its writer had in mind.
 
     Raises:
-        ExpressionSyntaxError: the pattern sets it.
+        ExpressionSyntaxError: it has a POSIX set, which Python would read as a set of its characters, or the bytes of a
+            character, such as `\xc3\xa9`, which are two characters.
     """
-    try:
-        if b"L" in data:
-            _compiled(data.decode("latin-1"))
-    except re.error as error:
-        column = len(data[: error.pos or 0].decode("utf-8", "replace")) + 1
-        raise ExpressionSyntaxError("bad pattern: the flag L depends on the machine's locale", column, text) from error
+    posix = next((found for found in _POSIX_CLASS.finditer(text) if found[1]), None)
+    if posix is not None:
+        message = f"bad pattern: POSIX classes such as {posix[1]} are not supported; write \\d, \\s, \\w or A-Za-z"
+        raise ExpressionSyntaxError(message, posix.start() + 1, text)
+    escapes = next((found for found in _BYTES_OF_A_CHARACTER.finditer(text) if found[1] or found[2]), None)
+    if escapes is not None:
+        message = (
+            f"bad pattern: {escapes[0]} are characters, not the bytes of one; write the character, or a dot for any"
+        )
+        raise ExpressionSyntaxError(message, escapes.start() + 1, text)
 
 
-def _searcher(data: bytes, compiled: re.Pattern[bytes]) -> Callable[[bytes], Match | None]:
-    """
-    The search of a pattern, in which one that begins with `.*` or `.+` is tried at the start of each line only.
+def _filled(pieces: Sequence[AnyStr | int], empty: AnyStr) -> Callable[[re.Match[AnyStr]], AnyStr]:
+    """A function that makes a text of literal pieces and groups."""
 
-    `re` tries it at each byte and reads the rest of the line each time, which takes quadratic time. But where it does
-    not match at the start of a line, it matches nowhere in it: a match would extend to the start. That is so for the
-    first of several patterns with `|` between them, too, and the others are tried everywhere.
-    """
-    found = _BEGINS_WITH_ANY.fullmatch(data)
-    return compiled.search if found is None else _compiled(b"%b(?<!.)%b" % found.groups()).search
+    def filled(match: re.Match[AnyStr]) -> AnyStr:
+        return empty.join([(match[piece] or empty) if isinstance(piece, int) else piece for piece in pieces])
+
+    return filled
 
 
-def _splitter(text: str, compiled: re.Pattern[bytes]) -> Callable[[bytes], list[bytes]]:
+def _counted(
+    new: Callable[[re.Match[AnyStr]], AnyStr], size_of: Callable[[AnyStr], int], size: int
+) -> Callable[[re.Match[AnyStr]], AnyStr]:
+    """The same function, which raises DecorateError once its results are too large for a text of `size` bytes."""
+    made = 0
+
+    def counted(match: re.Match[AnyStr]) -> AnyStr:
+        nonlocal made
+        result = new(match)
+        made += size_of(result)
+        check_grown(made, size)
+        return result
+
+    return counted
+
+
+def _byte_length(text: str) -> int:
+    return len(bytes_of(text))
+
+
+def _splitter(text: str, expression: Expression) -> Callable[[bytes], list[bytes]]:
     """
     A function that returns all pieces between the matches of a pattern.
 
     Unlike `re.split`, it does not return captured groups.
     """
-    if _PLAIN.fullmatch(text):
-        literal = name_to_bytes(re.sub(r"\\(.)", r"\1", text, flags=re.DOTALL))
+    literal = literal_of(text)
+    if literal is not None:
         return lambda data: data.split(literal)
-    if not compiled.groups:
-        return compiled.split
-    finditer = compiled.finditer
 
-    def split(data: bytes) -> list[bytes]:
+    def in_text(found: re.Pattern[str]) -> Callable[[str], list[bytes]]:
+        split = _split(found)
+        return lambda data: [bytes_of(piece) for piece in split(data)]
+
+    return expression.choosing(_split, in_text)
+
+
+def _split(found: re.Pattern[AnyStr]) -> Callable[[AnyStr], list[AnyStr]]:
+    if not found.groups:
+        return found.split
+    finditer = found.finditer
+
+    def split(data: AnyStr) -> list[AnyStr]:
         pieces = []
         start = 0
         for match in finditer(data):

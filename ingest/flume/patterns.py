@@ -1,8 +1,8 @@
 r"""
 Translates Java's regular expressions to ours.
 
-Most syntax is the same. The exceptions are named groups, `\Q…\E`, `\p{…}`, and line terminators: only `\n` here, also
-`\r` in Java.
+Most syntax is the same. The exceptions are named groups, `\Q…\E`, `\p{…}`, line terminators (only `\n` here, also `\r`
+in Java), and `\w`, `\d`, `\s` and `(?i)`, which know ASCII only in Java.
 
 Source: the documentation of java.util.regex.Pattern.
 """
@@ -17,7 +17,7 @@ from ingest.flume.utf16 import joined
 
 _NO_LINE_END = r"[^\n\r]"
 _LINE_END = r"(?:\r\n|[\n\r])"
-_VERTICAL = r"[\n-\r]|\xc2\x85|\xe2\x80[\xa8\xa9]"  # the last three characters in UTF-8
+_VERTICAL = r"\n-\r\x85\u2028\u2029"
 _ESCAPES = {
     "A": r"\A",
     "z": r"\Z",
@@ -25,8 +25,8 @@ _ESCAPES = {
     "e": r"\x1b",
     "h": r"[ \t]",
     "H": r"[^ \t]",
-    "R": rf"(?:\r\n|{_VERTICAL})",
-    "v": rf"(?:{_VERTICAL})",
+    "R": rf"(?:\r\n|[{_VERTICAL}])",
+    "v": rf"[{_VERTICAL}]",
 }
 _CLASSES = {
     "Lower": "a-z",
@@ -45,11 +45,9 @@ _CLASSES = {
 }
 _SURROGATES = range(0xD800, 0xE000)
 _LETTERS_OF_BOTH = frozenset("dDsSwWbBntrfvax")
+_LETTERS_OF_ASCII = frozenset("dDsSwW")
 _FLAGS_OF_BOTH = frozenset("ims")
 _FLAGS_OF_GROUPS = frozenset("i-")
-_NEGATED_CLASSES = frozenset("DSWH")  # they match all characters outside ASCII
-ONE_CHARACTER = r"for text that is not ASCII, write (?:[\x00-\x7f]|[\xc2-\xf4][\x80-\xbf]+) in the pipeline"
-"""The hint for the warning of `one_byte_in`."""
 
 _TOKEN = re.compile(
     r"""\\Q(?P<quoted>.*?)(?:\\E|\Z)
@@ -112,16 +110,17 @@ def pattern_of(java: str, flags: str = "") -> Pattern:
     pieces: list[str] = []
     columns: list[int] = []  # for each character of the translation the column in the original
     global_flags = set(flags)
+    is_of_ascii = "i" in flags
     for token in _TOKEN.finditer(java):
+        is_of_ascii |= token["escaped"] in _LETTERS_OF_ASCII or "i" in (token["flags"] or "")
         if token["flags"] is not None and not state.is_class:
             piece = _flags(token, state, global_flags)
         else:
             piece = _in_class(token, state) if state.is_class else _outside(token, state)
-        follows = java[token.end() : token.end() + 1]
-        if not state.is_class and len(piece.encode("utf-8", "surrogatepass")) > 1 and len(piece) == 1:
-            piece = f"(?:{piece})" if follows and follows in "*+?{" else piece  # repeat all bytes of the character
         pieces.append(piece)
         columns += [token.start() + 1] * len(piece)
+    if is_of_ascii:
+        global_flags.add("a")
     head = f"(?{''.join(sorted(global_flags))})" if global_flags else ""
     text = head + "".join(pieces)
     try:
@@ -143,26 +142,6 @@ def in_full(java: str, flags: str = "") -> Pattern:
     head = re.match(r"\(\?[a-z]+\)", inner)
     flags_group = head[0] if head else ""
     return Pattern.parse(rf"{flags_group}\A(?:{inner.removeprefix(flags_group)})\Z")
-
-
-def one_byte_in(java: str) -> str:
-    r"""
-    A warning if a part of an expression matches one character in Java, and one byte here; else "".
-
-    This affects a dot and a negated class, unless they are repeated with `*` or `+`.
-    """
-    start, is_class, has_many = 0, False, False
-    for token in _TOKEN.finditer(java):
-        if is_class:
-            is_class = token["close"] is None
-        else:
-            start, is_class = token.start(), token["open"] is not None
-            has_many = bool(token["dot"] or token["other"] or (token["open"] or "").startswith("[^"))
-            has_many |= token["escaped"] is not None and token["escaped"] in _NEGATED_CLASSES
-        if has_many and not is_class and java[token.end() : token.end() + 1] not in ("*", "+"):
-            one = java[start : token.end()]
-            return f'"{one}" in column {start + 1} of the expression matches one byte here, one character in Java'
-    return ""
 
 
 def replacement_of(java: str, groups: int) -> str:
@@ -236,14 +215,10 @@ def _in_class(token: re.Match[str], state: _State) -> str:
     if token["escaped"] == "h":
         return r" \t"
     if token["escaped"] == "v":
-        return r"\n-\r"
+        return _VERTICAL
     if token["escaped"] == "e":
         return r"\x1b"
-    piece = token[0] if token["dot"] or token["dollar"] or token["group"] else _either(token)
-    if not piece.isascii():
-        message = "a class with characters outside ASCII cannot be translated: patterns work on bytes"
-        raise UntranslatableError(f"{message}; write (?:a|ä) instead", token.start() + 1)
-    return piece
+    return token[0] if token["dot"] or token["dollar"] or token["group"] else _either(token)
 
 
 def _either(token: re.Match[str]) -> str:
@@ -275,5 +250,5 @@ def _character(token: re.Match[str], code: int) -> str:
 def _property(token: re.Match[str]) -> str:
     name = token["property"] or token["other"]
     if name not in _CLASSES:
-        raise UntranslatableError(f'"{token[0]}" cannot be translated: patterns work on bytes', token.start() + 1)
+        raise UntranslatableError(f'"{token[0]}" cannot be translated', token.start() + 1)
     return _CLASSES[name]

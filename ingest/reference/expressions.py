@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Iterator
 
-from ingest.expressions import CONDITION_EXAMPLES, DATE_DOCS, FUNCTIONS, grammar
+from ingest.expressions import CONDITION_EXAMPLES, DATE_DOCS, FUNCTIONS, grammar, pattern
 from ingest.reference.pages import Page, ShownExample, function_page
 
 
@@ -20,6 +20,7 @@ def expressions_page() -> str:
         for each in CONDITION_EXAMPLES
     ]
     parts.append("\n".join(["| condition | attributes | true | |", "|---|---|---|---|", *rows]))
+    parts += ["## Patterns", inspect.cleandoc(pattern.__doc__ or "").partition("\n\n")[2]]
     parts += ["## Date letters", "They format the event's timestamp, in the pipeline's `timezone`."]
     parts.append("\n".join(["| | |", "|---|---|", *(f"| `%{letter}` | {doc} |" for letter, doc in DATE_DOCS.items())]))
     parts += ["## Functions", "All functions, with examples:"]

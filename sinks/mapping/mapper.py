@@ -63,7 +63,9 @@ class ColumnOptions(Model):
     max_per_row: int | None = option("Maximum number of cells of one event.", default=None, ge=1, example=500)
     max_value_bytes: ByteSize | None = option("Largest value of a cell.", default=None, example="1MiB")
     name_pattern: Pattern | None = option(
-        "Qualifiers must match this regular expression in full.", default=None, example="[a-z0-9_]+"
+        "Qualifiers must match this regular expression in full, on characters if they are UTF-8, else on bytes.",
+        default=None,
+        example="[a-z0-9_]+",
     )
 
 

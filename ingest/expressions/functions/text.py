@@ -59,16 +59,16 @@ def _replace(old: bytes, new: bytes) -> Change:
 
 
 def _replace_pattern(pattern: Pattern, new: bytes) -> Change:
-    return lambda value: pattern.replace(new, value)
+    return pattern.literal_replacer(new)
 
 
 def _extract(pattern: Pattern, group: int) -> Callable[[bytes], bytes | None]:
     if group > pattern.groups:
         raise ValueError(f"the pattern has no group {group}, only {pattern.groups}")
-    search = pattern.search
+    search, search_ascii = pattern.search, pattern.search_ascii
 
     def extract(value: bytes) -> bytes | None:
-        match = search(value)
+        match = search_ascii(value) if value.isascii() else search(value)
         return None if match is None else match[group]
 
     return extract
@@ -196,7 +196,7 @@ FUNCTIONS = (
     ),
     Function(
         "replace_pattern",
-        "The text with every match of a pattern replaced by a literal text.",
+        "The text with every match of a pattern replaced by a literal text. See [patterns](#patterns).",
         _replace_pattern,
         (
             _TEXT,
@@ -210,7 +210,7 @@ FUNCTIONS = (
     ),
     Function(
         "extract",
-        "The first match of a pattern, or one of its groups; absent without a match.",
+        "The first match of a pattern, or one of its groups; absent without a match. See [patterns](#patterns).",
         _extract,
         (
             _TEXT,
@@ -221,6 +221,7 @@ FUNCTIONS = (
             FunctionExample("%{extract(url, '[0-9]+')}", "17", {"url": "/user/17/3"}),
             FunctionExample("%{extract(url, '/([0-9]+)$', 1)}", "3", {"url": "/user/17/3"}),
             FunctionExample("%{default(extract(url, 'x'), 'none')}", "none", {"url": "/user"}),
+            FunctionExample("%{extract(city, '^.{2}')}", "Kö", {"city": "Köln"}),
         ),
     ),
     Function(

@@ -211,7 +211,6 @@ def _pattern(options: Options, name: str, default: str, *, full: bool = False) -
     except UntranslatableError as error:
         options.error(Kind.BAD_PATTERN, name, f"{error} (column {error.column} of the expression)")
         return None
-    options.warn_of_bytes(name, text)
     return found
 
 

@@ -12,7 +12,6 @@ from ingest.config import Kind
 from ingest.config.nodes import NodePath
 from ingest.flume.ng.variables import Variables
 from ingest.flume.original import Original
-from ingest.flume.patterns import ONE_CHARACTER, one_byte_in
 from ingest.flume.pipelines.document import Origin
 from ingest.flume.utf16 import joined
 
@@ -203,9 +202,3 @@ class Options:
     def warn(self, name: str, message: str, hint: str = "", kind: Kind = Kind.NOT_AS_FLUME) -> None:
         """Report a warning."""
         self.original.warning(self.at(name), message, hint, kind)
-
-    def warn_of_bytes(self, name: str, expression: str) -> None:
-        """Warn of a regular expression that matches a byte here where Java matches a character."""
-        note = one_byte_in(expression)
-        if note:
-            self.warn(name, note, ONE_CHARACTER)

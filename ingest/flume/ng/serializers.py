@@ -189,5 +189,4 @@ def _pattern(options: Options) -> Pattern | None:
         message = f"{error} (column {error.column} of the expression)"
         options.error(Kind.BAD_PATTERN, "serializer.regex", message)
         return None
-    options.warn_of_bytes("serializer.regex", text)
     return found

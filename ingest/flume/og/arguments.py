@@ -11,7 +11,7 @@ from ingest.expressions import Pattern
 from ingest.flume.escapes import Translated
 from ingest.flume.og.tree import Argument, Call, Text
 from ingest.flume.original import Original
-from ingest.flume.patterns import ONE_CHARACTER, UntranslatableError, one_byte_in, pattern_of
+from ingest.flume.patterns import UntranslatableError, pattern_of
 from ingest.flume.pipelines.document import Origin
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
@@ -155,10 +155,7 @@ class Arguments:
             found = pattern_of(self.text(index))
         except UntranslatableError as error:
             self.fail(Kind.BAD_PATTERN, self.at(index), f"{error} (column {error.column} of the expression)")
-        note = one_byte_in(self.text(index))
-        if note:
-            self.warn(note, self.at(index), ONE_CHARACTER)
-        if found.text != self.text(index):
+        if found.text.removeprefix("(?a)") != self.text(index):
             notes.append(f"the original expression was {self.text(index)}")
         return found
 

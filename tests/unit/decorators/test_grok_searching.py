@@ -1,5 +1,6 @@
 """The search of the grok decorator finds the matches of `re`, with few attempts."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -10,6 +11,7 @@ from decorators.grok import Grok
 from decorators.grok.expansion import expanded
 from decorators.grok.library import LIBRARY
 from decorators.grok.searching import searching
+from ingest.expressions.matching import CharacterMatch, Expression
 
 BEGINNINGS = (
     *("HOSTNAME", "IPORHOST", "SYSLOGHOST", "HOSTPORT", "EMAILLOCALPART", "EMAILADDRESS", "HTTPDUSER", "USER"),
@@ -23,7 +25,20 @@ PIECES = (
     *"a_1.:/@[]'`%+={$- \t\n\\\"",
     "\\\n",
     *("b1", "::", "1.2.3.4", "fe80::1%e", "a.b.c.", "foo.bar-baz.", "x@y.z", "http://", "at ", "A.b(c:1)", "\\]"),
-    *("a" * 64, "b-" + "c" * 62, LINE, LINE.replace("200", "x"), ' "-" "m"', '"a\\"b"', "é", '[a b="c"]', "[a"),
+    *(
+        "a" * 64,
+        "b-" + "c" * 62,
+        LINE,
+        LINE.replace("200", "x"),
+        ' "-" "m"',
+        '"a\\"b"',
+        "é",
+        "é_b.ü-c",
+        "\u3000",
+        "٣",
+        '[a b="c"]',
+        "[a",
+    ),
     *("<1>1", " - - - - -", " - - - - ", "2020-01-01T00:00:00Z", " 2020-01-01 00:00:00"),
 )
 TEXTS = st.lists(st.sampled_from(PIECES), max_size=14).map(lambda pieces: "".join(pieces).encode())
@@ -34,7 +49,7 @@ TEXTS = st.lists(st.sampled_from(PIECES), max_size=14).map(lambda pieces: "".joi
 def test_finds_the_match_of_re(name, end, text):
     pattern = expanded(f"%{{{name}:value}}{end}", LIBRARY).pattern
     found, expected = searching(f"%{{{name}:value}}{end}", LIBRARY, pattern)(text), pattern.search(text)
-    assert (found and (found.span(), found.groups())) == (expected and (expected.span(), expected.groups()))
+    assert _place(found) == _place(expected)
 
 
 @pytest.mark.parametrize(
@@ -44,7 +59,8 @@ def test_finds_the_match_of_re(name, end, text):
 def test_a_backslash_at_the_end_of_a_line_ends_what_is_not_closed(pattern, text, span):
     plain = expanded(pattern, LIBRARY).pattern
     found, expected = searching(pattern, LIBRARY, plain)(text), plain.search(text)
-    assert (found and found.span()) == (expected and expected.span()) == span
+    assert _place(found) == _place(expected)
+    assert found.span() == span
 
 
 @pytest.mark.parametrize(
@@ -79,16 +95,31 @@ def test_a_backslash_at_the_end_of_a_line_ends_what_is_not_closed(pattern, text,
 )
 def test_takes_few_attempts(pattern, text, most):
     """An attempt reads the rest of a run, so one for each position would take quadratic time."""
-    attempts = 0
+    expression = expanded(pattern, LIBRARY).pattern.expression
+    for in_bytes in (_Counted(expression.in_bytes), None):
+        in_text = _Counted(re.compile(expression.in_bytes.pattern.decode()))
+        plain = replace(expanded(pattern, LIBRARY).pattern, expression=Expression(0, {}, in_bytes, lambda c=in_text: c))
+        assert searching(pattern, LIBRARY, plain)(text.encode()) is None
+        assert 1 <= (in_bytes or in_text).attempts <= most
 
-    def match(*arguments):
-        nonlocal attempts
-        attempts += 1
-        return plain.match(*arguments)
 
-    plain = expanded(pattern, LIBRARY).pattern
-    assert searching(pattern, LIBRARY, replace(plain, match=match))(text.encode()) is None
-    assert 1 <= attempts <= most
+class _Counted:
+    """A compiled pattern that counts its attempts."""
+
+    def __init__(self, compiled):
+        self.pattern = compiled.pattern
+        self.attempts = 0
+        self._match = compiled.match
+
+    def match(self, *arguments):
+        self.attempts += 1
+        return self._match(*arguments)
+
+
+def _place(match):
+    if match is None:
+        return None
+    return (match.in_text if isinstance(match, CharacterMatch) else match).span(), match.groups()
 
 
 @pytest.mark.parametrize(

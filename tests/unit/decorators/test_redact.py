@@ -213,6 +213,8 @@ def test_tokens_are_redacted(text, expected):
         (["(a)?b"], b"ab b", b"#b b"),
         (["a", "b"], b"abc", b"##c"),
         (["\\xff+"], b"a\xff\xffb", b"a#b"),
+        (["[ö]x"], "öx ¶x".encode(), "# ¶x".encode()),
+        (["ä(.)ü"], "äöü".encode(), "ä#ü".encode()),
     ],
 )
 def test_matches_of_custom_patterns_are_redacted(patterns, text, expected):
@@ -227,10 +229,19 @@ def test_matches_of_custom_patterns_are_redacted(patterns, text, expected):
         (4, ["token"], b"api_key=abcdef", b"api_key=#cdef"),
         (4, ["token"], b"api_key=abcd", b"api_key=#"),
         (16, ["ipv4"], b"10.0.0.1", b"#"),
+        (2, ["token"], "api_key=abäö".encode(), "api_key=#äö".encode()),
+        (3, ["token"], "api_key=äöü".encode(), b"api_key=#"),
     ],
 )
 def test_last_characters_are_kept(keep_last, find, text, expected):
     assert redacted(text, find, keep_last=keep_last) == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["é" * 200 + "@b.de", "x" + "é" * 200 + "@b.de", "a@b.de" + "日本" * 40, "a@b.com" + "日本" * 40]
+)
+def test_no_end_of_an_email_address_is_inside_of_a_character(text):
+    assert redacted(text.encode(), ["email"]).decode() != text
 
 
 def test_all_at_once():

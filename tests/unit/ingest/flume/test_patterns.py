@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.expressions import Pattern
-from ingest.flume.patterns import ONE_CHARACTER, UntranslatableError, in_full, one_byte_in, pattern_of
+from ingest.flume.patterns import UntranslatableError, in_full, pattern_of
 
 
 @pytest.mark.parametrize(
@@ -55,6 +54,16 @@ from ingest.flume.patterns import ONE_CHARACTER, UntranslatableError, in_full, o
         (r"[(?s:.)]+", "(?s:.)", "(?s:.)"),
         (r"x(?=y)", "xy", "x"),
         (r"a\ b\-c\/", "a b-c/", "a b-c/"),
+        (r"^.{2}", "aé5", "aé"),
+        (r"[äö]x", "üx öx", "öx"),
+        (r"[^a]x", "éx", "éx"),
+        (r"\uD83D\uDE00?x", "x", "x"),
+        (r"[\v]", "\u2028", "\u2028"),
+        (r"\w+", "Müller", "M"),
+        (r"\d+", "٣4", "4"),
+        (r"\S+", "a\u00a0b", "a\u00a0b"),
+        ("(?i)ä", "Ä", None),
+        ("(?i:k)", "\N{KELVIN SIGN}", None),
     ],
 )
 def test_java_pattern_finds_the_same_match(java, text, found):
@@ -78,9 +87,8 @@ def test_java_pattern_matches_the_whole_text(java, text, is_found):
     ("java", "column", "message"),
     [
         ("(a", 1, "missing )"),
-        (r"\p{L}", 1, "patterns work on bytes"),
+        (r"\p{L}", 1, "cannot be translated"),
         (r"a[a-z&&[^b]]", 6, "a class inside a class"),
-        (r"a[ä]", 3, "outside ASCII"),
         (r"a(?i)b", 2, "only i, m and s at the start"),
         (r"(?x)b", 1, "only i, m and s at the start"),
         *(
@@ -109,38 +117,6 @@ def test_expression_without_an_equivalent_is_an_error(java, column, message, fla
     with pytest.raises(UntranslatableError, match=re.escape(message)) as caught:
         pattern_of(java, flags)
     assert caught.value.column == column
-
-
-@pytest.mark.parametrize(
-    ("java", "one", "column"),
-    [
-        ("x.y", ".", 2),
-        (".*x.", ".", 4),
-        (".?", ".", 1),
-        (".{2,3}", ".", 1),
-        ("(.)", ".", 2),
-        (r"[.]\S:", r"\S", 4),
-        ("[^:]{1,5}", "[^:]", 1),
-        (r"[^]a]x", "[^]a]", 1),
-        (r"\P{Alpha}", r"\P{Alpha}", 1),
-    ],
-)
-def test_match_of_one_byte_is_a_warning(java, one, column):
-    assert one_byte_in(java).startswith(f'"{one}" in column {column} of the expression matches one byte here')
-    pattern_of(java)
-
-
-@pytest.mark.parametrize("java", ["", r".*.+\S+[^:]*\P{Alpha}+", r"a\.b[.]\Q.\E", ".*?a.+?b.++", r"[a-z].*\d\w\s"])
-def test_repeated_match_is_no_warning(java):
-    assert one_byte_in(java) == ""
-
-
-def test_hint_matches_one_character():
-    one = pattern_of("x.y").text
-    hint = re.search(r"\(\?:.*\)", ONE_CHARACTER)[0]
-    assert Pattern.parse(one).search("xéy".encode()) is None
-    assert all(Pattern.parse(f"x{hint}y").fullmatch(f"x{character}y".encode()) for character in "aéた\N{GRINNING FACE}")
-    assert Pattern.parse(f"x{hint}y").fullmatch("xééy".encode()) is None
 
 
 PIECES = [

@@ -190,17 +190,6 @@ def test_regex_serializer_writes_the_same_cells(more, body, expected, cells):
     assert cells(text, EVENT | {"body": body}) == expected
 
 
-def test_expression_with_a_dot_is_a_warning_once(imported):
-    interceptor = "a.sources.r.interceptors = i\na.sources.r.interceptors.i.type = regex_filter\n"
-    text = BASE + REGEX + interceptor + "a.sources.r.interceptors.i.regex = x.y.z\n"
-    (warning,) = imported(text).warnings
-    assert warning.message == '"." in column 2 of the expression matches one byte here, one character in Java'
-    assert warning.location.line == text.count("\n")
-    text = changed(BASE + REGEX, "a.sinks.k.serializer.regex", "(.) (.*)")
-    (warning,) = imported(text).warnings
-    assert '"." in column 2' in warning.message
-
-
 class TestHeadersOfTheSource:
     def test_are_only_those_that_flume_set(self, cells):
         event = EVENT | {"attributes": {"trace": "1", "topic": "other"}}

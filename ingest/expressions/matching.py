@@ -1,0 +1,227 @@
+"""Bytes or characters: what a regular expression works on, decided when it is compiled and for each value."""
+
+import re
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, AnyStr, TypeVar
+
+from ingest.api.notation import name_to_bytes
+from ingest.expressions.texts import bytes_of, characters_of
+
+T = TypeVar("T")
+
+_BEYOND = r"\x80-\U0010ffff"
+_ESCAPED = r"\\[!-/:-@\[-`{-~ nrtfva]"
+_ONE = rf"[^\\.^$*+?{{}}\[\]|(){_BEYOND}]|{_ESCAPED}|\[(?!\^)\]?(?:[^\\\[\]{_BEYOND}]|{_ESCAPED})*\]"
+_SAME = re.compile(  # a part that matches the same in bytes and in characters, if the whole cannot match nothing
+    rf"(?P<one>{_ONE})(?P<repeated>(?:[*?+]|\{{[0-9,]*\}})[?+]?)?|(?P<open>\((?:\?:|\?P<\w+>)?)|(?P<close>\))"
+    r"|(?P<bar>\|)|[\^$]|\\[AZ]"
+)
+_PLAIN = re.compile(r"(?:[^\\.^$*+?{}\[\]|()]|\\[\\.^$*+?{}\[\]|()/:,;=\"' -])+")
+_BEGINS_WITH_ANY = re.compile(r"((?:\(\?[aimsu]+\))?)(\.[*+].*)", re.DOTALL)
+
+
+class CharacterMatch:
+    """
+    A match in characters, whose values are bytes like those of a match in bytes.
+
+    Attributes:
+        in_text: the match itself.
+    """
+
+    __slots__ = ("in_text",)
+
+    def __init__(self, in_text: re.Match[str]) -> None:
+        self.in_text = in_text
+
+    def __getitem__(self, group: int) -> bytes | Any:
+        value: str | None = self.in_text[group]
+        return None if value is None else bytes_of(value)
+
+    def groups(self) -> tuple[bytes | Any, ...]:
+        """The value of each group from 1 on; None for one that takes no part."""
+        return tuple([None if value is None else bytes_of(value) for value in self.in_text.groups()])
+
+    def group(self, *numbers: int) -> tuple[bytes | Any, ...]:
+        """The values of several groups."""
+        return tuple([self[number] for number in numbers])
+
+
+Match = re.Match[bytes] | CharacterMatch
+"""A match: `match[0]` is the whole, `match[n]` a group, None for a group that did not match."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """
+    A regular expression, compiled for bytes, for characters, or for both.
+
+    Attributes:
+        groups: number of groups.
+        names: name of a group -> its number.
+        in_bytes: compiled for bytes; None if only characters can have the expression.
+    """
+
+    groups: int
+    names: dict[str, int]
+    in_bytes: re.Pattern[bytes] | None
+    _in_text: Callable[[], re.Pattern[str]] | None
+
+    def choosing(
+        self,
+        in_bytes: Callable[[re.Pattern[bytes]], Callable[[bytes], T]],
+        in_text: Callable[[re.Pattern[str]], Callable[[str], T]],
+    ) -> Callable[[bytes], T]:
+        """
+        A function of a value that works on characters where that makes a difference.
+
+        It works on bytes if the value is ASCII or not UTF-8, or if the expression finds the same in bytes. An
+        expression that only characters can have works on them in any value; then a byte that is not UTF-8 is a
+        character by itself.
+
+        Args:
+            in_bytes: makes the function for bytes, of the compiled expression.
+            in_text: makes the function for characters; called when it is first needed.
+        """
+        compiled, compiled_text = self.in_bytes, self._in_text
+        if compiled_text is None:
+            assert compiled is not None  # noqa: S101 - for mypy: an expression has one of the two
+            return in_bytes(compiled)
+        on_text = cache(lambda: in_text(compiled_text()))
+        if compiled is None:
+            return lambda value: on_text()(characters_of(value))
+        on_bytes = in_bytes(compiled)
+
+        def apply(value: bytes) -> T:
+            if value.isascii():
+                return on_bytes(value)
+            try:
+                text = value.decode()
+            except UnicodeDecodeError:
+                return on_bytes(value)
+            return on_text()(text)
+
+        return apply
+
+
+def expression_of(text: str) -> Expression:
+    """
+    Compile an expression.
+
+    An expression of ASCII is compiled for bytes, and for characters when a value needs it.
+
+    Raises:
+        re.error: it is not valid, or has the flag L; with the position in the text.
+        OverflowError: a number in it is too large.
+        RecursionError: it is nested too deep.
+        ValueError: a number in it is too large, or flags exclude each other.
+    """
+    in_text = cache(lambda: _compiled(text))
+    if literal_of(text) is not None:
+        in_bytes = _compiled(name_to_bytes(text))
+        return Expression(0, {}, in_bytes, None)
+    if not text.isascii():
+        return Expression(in_text().groups, dict(in_text().groupindex), None, in_text)
+    if "L" in text:
+        in_text()  # refuses the flag L, which only bytes may have
+    try:
+        in_bytes = _compiled(text.encode("ascii"))
+    except re.error:  # \u and the flag u are only for characters
+        return Expression(in_text().groups, dict(in_text().groupindex), None, in_text)
+    same = _finds_the_same_in_bytes(text)
+    return Expression(in_bytes.groups, dict(in_bytes.groupindex), in_bytes, None if same else in_text)
+
+
+def like(found: re.Pattern[AnyStr], text: str) -> AnyStr:
+    """A text in the form that a compiled expression works on."""
+    return text.encode() if isinstance(found.pattern, bytes) else text
+
+
+def compiled_like(found: re.Pattern[AnyStr], text: str) -> re.Pattern[AnyStr]:
+    """An expression, compiled for what another one works on."""
+    return _compiled(like(found, text))
+
+
+def literal_of(text: str) -> bytes | None:
+    """The UTF-8 of the only text that an expression matches, None if that is not certain."""
+    return name_to_bytes(unescaped(text)) if _PLAIN.fullmatch(text) else None
+
+
+def literals(text: str) -> tuple[str, ...]:
+    """The parts of an expression that stand for themselves, in order, also those in a class or a look-ahead."""
+    return tuple(map(unescaped, _PLAIN.findall(text)))
+
+
+def unescaped(text: str) -> str:
+    """Text without the backslashes before its characters."""
+    return re.sub(r"\\(.)", r"\1", text, flags=re.DOTALL)
+
+
+def tried_once_a_line(text: str) -> str:
+    """
+    An expression that finds the same; one that begins with `.*` or `.+` is tried at the start of each line only.
+
+    `re` tries it at each position and reads the rest of the line each time, which takes quadratic time. But where it
+    does not match at the start of a line, it matches nowhere in it: a match would extend to the start. That is so for
+    the first of several expressions with `|` between them, too, and the others are tried everywhere.
+    """
+    return _BEGINS_WITH_ANY.sub(r"\1(?<!.)\2", text, count=1) if _BEGINS_WITH_ANY.fullmatch(text) else text
+
+
+def searched(find: Callable[[str], re.Match[str] | None]) -> Callable[[str], Match | None]:
+    """The same search, whose matches have values in bytes."""
+
+    def search(text: str) -> Match | None:
+        match = find(text)
+        return None if match is None else CharacterMatch(match)
+
+    return search
+
+
+def around(match: Match, group: int) -> tuple[bytes, bytes]:
+    """The parts of a match before and after a group that takes part in it."""
+    if isinstance(match, CharacterMatch):
+        before, after = _around(match.in_text, group)
+        return bytes_of(before), bytes_of(after)
+    return _around(match, group)
+
+
+def _around(match: re.Match[AnyStr], group: int) -> tuple[AnyStr, AnyStr]:
+    (first, _), (start, stop) = match.span(), match.span(group)
+    return match[0][: start - first], match[0][stop - first :]
+
+
+def _compiled(pattern: AnyStr) -> re.Pattern[AnyStr]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Python warns of brackets that a future version may read as nested sets
+        return re.compile(pattern)
+
+
+def _finds_the_same_in_bytes(text: str) -> bool:
+    """
+    Whether an expression of ASCII certainly finds the same matches in bytes and in characters.
+
+    That is so if it has only ASCII characters, sets of them and places, and cannot match nothing: an empty match may
+    be inside of a character.
+    """
+    at = 0
+    needs: list[list[bool]] = [[False]]  # for each open group, for each of its branches: whether it needs a character
+    while at < len(text):
+        part = _SAME.match(text, at)
+        if part is None:
+            return False
+        at = part.end()
+        if part["one"]:
+            needs[-1][-1] |= not part["repeated"] or part["repeated"][0] == "+"
+        elif part["open"]:
+            needs.append([False])
+        elif part["bar"]:
+            needs[-1].append(False)
+        elif part["close"]:
+            is_needed = all(needs.pop())
+            if text[at : at + 1] in {"*", "?", "+", "{"}:
+                return False
+            needs[-1][-1] |= is_needed
+    return all(needs[0])
