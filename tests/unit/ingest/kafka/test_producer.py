@@ -367,6 +367,8 @@ def test_acknowledged_records_leave_room_for_as_many_others(start: Servers, monk
     size = SentRecord("t", b"1", b"v", (), None, None).size
     monkeypatch.setattr("ingest.kafka.producer._WINDOW_BYTES", 2 * size)
     _, producer = start()
+    producer.send("t", b"k", b"v")
+    producer.close()  # the next records have the whole window
     sent = [producer.send("t", b"%d" % number, b"v") for number in range(2)]
     assert reached(lambda: all(record.answer.succeeded() for record in sent), 10)
     sent += [producer.send("t", b"%d" % number, b"v") for number in (2, 3)]
@@ -384,6 +386,26 @@ def test_answer_may_take_longer_than_a_look_at_the_progress(start: Servers, monk
 
     def answer(_batch: Batch) -> None:
         assert reached(lambda: looks > 10, 10)
+
+    monkeypatch.setattr("ingest.kafka.producer.unsent", looked)
+    _, producer = start(answer)
+    sent = producer.send("t", b"1", b"v")
+    producer.flush()
+    assert sent.is_durable
+
+
+@pytest.mark.usefixtures("impatient")
+def test_link_that_is_slow_is_no_failure(start: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While bytes leave this machine, an answer may take any time."""
+    looks = 0
+
+    def looked(_client: object) -> dict[int, int]:
+        nonlocal looks
+        looks += 1
+        return {1: 1_000_000 - looks}
+
+    def answer(_batch: Batch) -> None:
+        assert reached(lambda: looks > 10, 10)  # more than twice the time without progress
 
     monkeypatch.setattr("ingest.kafka.producer.unsent", looked)
     _, producer = start(answer)

@@ -294,6 +294,17 @@ def test_call_that_a_server_refuses_as_a_whole_is_repeated_with_all_its_rows(
     assert (false.rows, [wait.reason for wait in false.waits]) == ([b"a", b"b"], ["CallQueueTooBigException"])
 
 
+def test_call_that_is_rejected_as_a_whole_names_no_row(false: FalseCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = false._frame
+    large = HBASE + "exceptions.RequestTooBigException"
+    monkeypatch.setattr(
+        false, "_frame", lambda request: request.failure(large) if request.method == "Multi" else frame(request)
+    )
+    with pytest.raises(WriteRejectedError) as caught:
+        false.apply(put(b"a"), put(b"b"))
+    assert not caught.value.indexes
+
+
 def test_busy_server_of_the_meta_table_is_waited_for(false: FalseCluster, monkeypatch: pytest.MonkeyPatch) -> None:
     meta = false._meta
     names = iter([HBASE + "CallQueueTooBigException"] * 2)
