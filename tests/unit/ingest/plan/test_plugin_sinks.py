@@ -10,6 +10,7 @@ from structlog.testing import capture_logs
 
 from ingest.api import (
     Batch,
+    ConfigError,
     Disposition,
     IngestError,
     OnError,
@@ -55,6 +56,20 @@ def run(configuration: Configuration, plan: Plan, *values: bytes) -> tuple[Count
     committers = committers_of(configuration, plan, {}, check_owner=lambda: None)
     counts, dead_letters = run_until_durable(BATCH, committers, InProcessHost(live_task(plan), records))
     return counts, [DeadLetter.from_json(each) for each in dead_letters]
+
+
+FINDING = """
+    def findings(self):
+        yield Finding(("path",), "the folder is shared", hint="use another", see=("path",))
+"""
+
+
+def test_hint_of_a_finding_is_shown_instead_of_the_line_of_another_option(configured):
+    option = 'path: str = option("Folder of the files.", example="./lines")'
+    assert option in LINES
+    lines = LINES.replace(option, option + "\n" + FINDING).replace("Example, ", "Example, Finding, ")
+    with pytest.raises(ConfigError, match=r"8:23: conflict: the folder is shared; use another$"):
+        configured(lines=lines)
 
 
 def test_events_are_counted_and_committed(configured):
