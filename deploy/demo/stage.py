@@ -20,7 +20,7 @@ _POLL_S = 0.25
 _MAX_CHARS = 40  # of a value in a table
 _FILE_WIDTH = 130  # columns if the output is not a terminal
 _LOG_LINES = 25  # shown of a failed run
-_READ = re.compile(r"^ingest_events_read_total\{[^}]*\} ([0-9.e+]+)$", re.MULTILINE)
+_READ = re.compile(r"^attr2hbase_events_read_total\{[^}]*\} ([0-9.e+]+)$", re.MULTILINE)
 
 
 class DemoError(Exception):

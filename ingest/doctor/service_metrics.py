@@ -5,7 +5,7 @@ from collections.abc import Container
 from ingest.api import ConfigError
 from ingest.observe.exposition import values_by_label
 
-_STORED = "ingest_bytes_total"
+_STORED = "attr2hbase_bytes_total"
 
 
 def stored_bytes(content: bytes, url: str, pipelines: Container[str] | None = None) -> float:

@@ -97,12 +97,12 @@ class Metrics:
     def attempted(self, pipeline: str, counts: Counts) -> None:
         """Count an attempt at a micro-batch, whatever its outcome."""
         with self._lock:
-            self._add("ingest_batch_attempts_total", pipeline, 1)
-            self._add("ingest_rows_sent_total", pipeline, counts.rows_sent)
-            self._add("ingest_busy_answers_total", pipeline, counts.busy)
-            waits = self._histograms["ingest_busy_wait_seconds"]
+            self._add("attr2hbase_batch_attempts_total", pipeline, 1)
+            self._add("attr2hbase_rows_sent_total", pipeline, counts.rows_sent)
+            self._add("attr2hbase_busy_answers_total", pipeline, counts.busy)
+            waits = self._histograms["attr2hbase_busy_wait_seconds"]
             for reason, seconds in counts.busy_waits:
-                waits.labels(pipeline, self._bounded("ingest_busy_wait_seconds", pipeline, reason)).observe(seconds)
+                waits.labels(pipeline, self._bounded("attr2hbase_busy_wait_seconds", pipeline, reason)).observe(seconds)
             for table, moved in counts.bodies.items():
                 self._add_bodies(table, moved)
 
@@ -115,11 +115,11 @@ class Metrics:
         """Record a sweep of a table that has ended without an error."""
         with self._lock:
             self._swept.add(table)
-            self._add("ingest_bodies_swept_total", table, swept.purged)
-            self._add("ingest_bodies_swept_bytes_total", table, swept.purged_bytes)
+            self._add("attr2hbase_bodies_swept_total", table, swept.purged)
+            self._add("attr2hbase_bodies_swept_bytes_total", table, swept.purged_bytes)
             for state, number in swept.kept.items():
-                self._gauges["ingest_bodies"].labels(table, state).set(number)
-            self._gauges["ingest_body_sweep_last_success_timestamp_seconds"].labels(table).set(swept.end_s)
+                self._gauges["attr2hbase_bodies"].labels(table, state).set(number)
+            self._gauges["attr2hbase_body_sweep_last_success_timestamp_seconds"].labels(table).set(swept.end_s)
 
     def sweeps_scheduled(self, intervals_s: Mapping[str, float], at_s: float) -> None:
         """
@@ -130,47 +130,47 @@ class Metrics:
             at_s: the present time; a new table counts as swept now.
         """
         with self._lock:
-            gauge = self._gauges["ingest_body_sweep_interval_seconds"]
+            gauge = self._gauges["attr2hbase_body_sweep_interval_seconds"]
             gauge.clear()  # a table that a reload has removed must not keep its last value
             for table, seconds in intervals_s.items():
                 gauge.labels(table).set(seconds)
                 if table not in self._swept:
                     self._swept.add(table)
-                    self._gauges["ingest_body_sweep_last_success_timestamp_seconds"].labels(table).set(at_s)
+                    self._gauges["attr2hbase_body_sweep_last_success_timestamp_seconds"].labels(table).set(at_s)
 
     def throttled(self, pipeline: str, ratio: Callable[[], float]) -> None:
         """Set the function that returns, at each scrape, in which fraction of the time a pipeline may write."""
         with self._lock:
-            self._gauges["ingest_throttle_ratio"].labels(pipeline).set_function(ratio)
+            self._gauges["attr2hbase_throttle_ratio"].labels(pipeline).set_function(ratio)
 
     def observe_batch(self, pipeline: str, counts: Counts, seconds: float) -> None:
         """Count an acknowledged micro-batch; `attempted` counts its rows sent."""
         with self._lock:
-            self._add("ingest_events_read_total", pipeline, counts.read)
-            self._add("ingest_events_stored_total", pipeline, counts.stored)
-            self._add_tally("ingest_events_dropped_total", pipeline, counts.dropped)
-            self._add_tally("ingest_events_dead_lettered_total", pipeline, counts.dead_lettered)
-            self._add("ingest_cells_total", pipeline, counts.cells)
-            self._add("ingest_bytes_total", pipeline, counts.bytes)
-            self._add("ingest_write_calls_total", pipeline, counts.write_calls)
-            self._add("ingest_retries_total", pipeline, counts.retries)
-            flushes = self._histograms["ingest_flush_seconds"].labels(pipeline)
+            self._add("attr2hbase_events_read_total", pipeline, counts.read)
+            self._add("attr2hbase_events_stored_total", pipeline, counts.stored)
+            self._add_tally("attr2hbase_events_dropped_total", pipeline, counts.dropped)
+            self._add_tally("attr2hbase_events_dead_lettered_total", pipeline, counts.dead_lettered)
+            self._add("attr2hbase_cells_total", pipeline, counts.cells)
+            self._add("attr2hbase_bytes_total", pipeline, counts.bytes)
+            self._add("attr2hbase_write_calls_total", pipeline, counts.write_calls)
+            self._add("attr2hbase_retries_total", pipeline, counts.retries)
+            flushes = self._histograms["attr2hbase_flush_seconds"].labels(pipeline)
             for flush_s in counts.flush_s:
                 flushes.observe(flush_s)
-            self._histograms["ingest_batch_seconds"].labels(pipeline).observe(seconds)
+            self._histograms["attr2hbase_batch_seconds"].labels(pipeline).observe(seconds)
 
     def acknowledged(self, pipeline: str, at_s: float, batch_time_ms: int) -> None:
         """Set the time of the last acknowledgement, and the batch time of that micro-batch."""
         with self._lock:
-            self._gauges["ingest_last_ack_timestamp_seconds"].labels(pipeline).set(at_s)
-            self._gauges["ingest_last_batch_time_seconds"].labels(pipeline).set(batch_time_ms / 1000)
+            self._gauges["attr2hbase_last_ack_timestamp_seconds"].labels(pipeline).set(at_s)
+            self._gauges["attr2hbase_last_batch_time_seconds"].labels(pipeline).set(batch_time_ms / 1000)
             if pipeline in self._awaited_since_s:
                 self._set_due(pipeline, at_s)
 
     def state(self, pipeline: str, state: State) -> None:
         """Set the state of a pipeline; passed to `Health(on_change=…)`."""
         with self._lock:
-            gauge = self._gauges["ingest_pipeline_state"]
+            gauge = self._gauges["attr2hbase_pipeline_state"]
             for each in State:
                 gauge.labels(pipeline, each.value).set(1 if each is state else 0)
 
@@ -180,7 +180,7 @@ class Metrics:
         topic = topic.encode("utf-8", "backslashreplace").decode()
         with self._lock:
             lags = self._lags.setdefault(pipeline, Partitions())
-            gauge = self._gauges["ingest_lag_records"]
+            gauge = self._gauges["attr2hbase_lag_records"]
             if lags.is_own((topic, partition)):
                 gauge.labels(pipeline, topic, str(partition)).set(records)
             else:
@@ -202,17 +202,17 @@ class Metrics:
 
     def _await_none(self, pipeline: str) -> None:
         self._awaited_since_s.pop(pipeline, None)
-        self._gauges["ingest_ack_due_timestamp_seconds"].remove_by_labels({"pipeline": pipeline})
+        self._gauges["attr2hbase_ack_due_timestamp_seconds"].remove_by_labels({"pipeline": pipeline})
 
     def _set_due(self, pipeline: str, since_s: float) -> None:
         self._awaited_since_s[pipeline] = since_s
         due_s = since_s + self._intervals_s.get(pipeline, 0.0)
-        self._gauges["ingest_ack_due_timestamp_seconds"].labels(pipeline).set(due_s)
+        self._gauges["attr2hbase_ack_due_timestamp_seconds"].labels(pipeline).set(due_s)
 
     def lag_unknown(self, pipeline: str) -> None:
         """Remove the lag of a pipeline, which nothing measures any more."""
         with self._lock:
-            self._gauges["ingest_lag_records"].remove_by_labels({"pipeline": pipeline})
+            self._gauges["attr2hbase_lag_records"].remove_by_labels({"pipeline": pipeline})
             self._lags.pop(pipeline, None)
             self._await_none(pipeline)
         self._on_lag_unknown(pipeline)
@@ -221,7 +221,7 @@ class Metrics:
         """Set the used retention of all partitions; "other" has the maximum of those after `MAX_PARTITIONS`."""
         partitions = sorted(used)
         with self._lock:
-            gauge = self._gauges["ingest_retention_used_ratio"]
+            gauge = self._gauges["attr2hbase_retention_used_ratio"]
             gauge.remove_by_labels({"pipeline": pipeline})  # a deleted topic must not keep its last value
             for topic, partition in partitions[:MAX_PARTITIONS]:
                 gauge.labels(pipeline, topic, str(partition)).set(used[topic, partition])
@@ -232,44 +232,44 @@ class Metrics:
     def dead_letter_publish_failed(self, pipeline: str) -> None:
         """Count a publication of dead letters that failed."""
         with self._lock:
-            self._add("ingest_dead_letter_publish_failures_total", pipeline, 1)
+            self._add("attr2hbase_dead_letter_publish_failures_total", pipeline, 1)
 
     def group_commit_failed(self, pipeline: str) -> None:
         """Count a commit of group offsets that failed."""
         with self._lock:
-            self._add("ingest_group_commit_failures_total", pipeline, 1)
+            self._add("attr2hbase_group_commit_failures_total", pipeline, 1)
 
     def jobs(self, job: str, by_state: Mapping[str, int]) -> None:
         """Set the numbers of jobs of a kind that wait and run."""
         with self._lock:
             for state, number in by_state.items():
-                self._gauges["ingest_jobs"].labels(job, state).set(number)
+                self._gauges["attr2hbase_jobs"].labels(job, state).set(number)
 
     def job_progressed(self, job: str, seconds: float, ratio: float) -> None:
         """Add time of the running job, and set its finished fraction."""
         with self._lock:
-            self._add("ingest_job_seconds_total", job, seconds)
-            self._gauges["ingest_job_progress_ratio"].labels(job).set(ratio)
+            self._add("attr2hbase_job_seconds_total", job, seconds)
+            self._gauges["attr2hbase_job_progress_ratio"].labels(job).set(ratio)
 
     def job_ended(self, job: str, state: str) -> None:
         """Count a job that has ended in this state."""
         with self._lock:
-            self._counters["ingest_jobs_ended_total"].labels(job, state).inc()
+            self._counters["attr2hbase_jobs_ended_total"].labels(job, state).inc()
 
     def compacted(self, table: str, result: Compacted) -> None:
         """Record a compaction of a table that has ended without an error."""
         with self._lock:
             self._compacted.add(table)
-            rows = self._gauges["ingest_update_rows_per_key"]
+            rows = self._gauges["attr2hbase_update_rows_per_key"]
             rows.labels(table, "0.5").set(result.rows_per_key_p50)
             rows.labels(table, "0.99").set(result.rows_per_key_p99)
-            self._gauges["ingest_compaction_backlog_rows"].labels(table).set(result.replaced)
-            self._gauges["ingest_compaction_unmerged"].labels(table).set(result.unmerged)
-            self._add("ingest_compaction_read_rows_total", table, result.original_rows)
-            self._add("ingest_compaction_read_update_rows_total", table, result.update_rows)
-            self._add("ingest_compaction_rows_total", table, result.replaced)
-            self._gauges["ingest_compaction_seconds"].labels(table).set(result.seconds)
-            self._gauges["ingest_compaction_last_end_timestamp_seconds"].labels(table).set(result.end_s)
+            self._gauges["attr2hbase_compaction_backlog_rows"].labels(table).set(result.replaced)
+            self._gauges["attr2hbase_compaction_unmerged"].labels(table).set(result.unmerged)
+            self._add("attr2hbase_compaction_read_rows_total", table, result.original_rows)
+            self._add("attr2hbase_compaction_read_update_rows_total", table, result.update_rows)
+            self._add("attr2hbase_compaction_rows_total", table, result.replaced)
+            self._gauges["attr2hbase_compaction_seconds"].labels(table).set(result.seconds)
+            self._gauges["attr2hbase_compaction_last_end_timestamp_seconds"].labels(table).set(result.end_s)
 
     def compactions_scheduled(self, intervals_s: Mapping[str, float], at_s: float) -> None:
         """
@@ -280,22 +280,22 @@ class Metrics:
             at_s: the present time; a new table counts as compacted now.
         """
         with self._lock:
-            gauge = self._gauges["ingest_compaction_interval_seconds"]
+            gauge = self._gauges["attr2hbase_compaction_interval_seconds"]
             gauge.clear()  # a table that a reload has removed must not keep its last value
             for table, seconds in intervals_s.items():
                 gauge.labels(table).set(seconds)
                 if table not in self._compacted:
                     self._compacted.add(table)
-                    self._gauges["ingest_compaction_last_end_timestamp_seconds"].labels(table).set(at_s)
+                    self._gauges["attr2hbase_compaction_last_end_timestamp_seconds"].labels(table).set(at_s)
 
     def dumped(self, table: str, result: Dumped) -> None:
         """Record a complete dump of a table."""
         with self._lock:
             self._dumped.add(table)
-            self._add("ingest_dump_rows_total", table, result.rows)
-            self._add("ingest_dump_bytes_total", table, result.size_bytes)
-            self._gauges["ingest_dump_seconds"].labels(table).set(result.seconds)
-            self._gauges["ingest_dump_last_success_timestamp_seconds"].labels(table).set(result.end_s)
+            self._add("attr2hbase_dump_rows_total", table, result.rows)
+            self._add("attr2hbase_dump_bytes_total", table, result.size_bytes)
+            self._gauges["attr2hbase_dump_seconds"].labels(table).set(result.seconds)
+            self._gauges["attr2hbase_dump_last_success_timestamp_seconds"].labels(table).set(result.end_s)
 
     def dump_scheduled(self, last_s: Mapping[str, float], interval_s: float) -> None:
         """
@@ -307,22 +307,22 @@ class Metrics:
             interval_s: between two dumps.
         """
         with self._lock:
-            gauge = self._gauges["ingest_dump_interval_seconds"]
+            gauge = self._gauges["attr2hbase_dump_interval_seconds"]
             gauge.clear()  # a table that a reload has removed must not keep its last value
             for table, at_s in last_s.items():
                 gauge.labels(table).set(interval_s)
                 if table not in self._dumped:
                     self._dumped.add(table)
-                    self._gauges["ingest_dump_last_success_timestamp_seconds"].labels(table).set(at_s)
+                    self._gauges["attr2hbase_dump_last_success_timestamp_seconds"].labels(table).set(at_s)
 
     def feed_groups(self, lags: Mapping[tuple[str, str], GroupLag]) -> None:
         """Set how far all consumer groups have come, by table and group; groups after the first 50 are left out."""
         with self._lock:
             names = (
-                "ingest_feed_consumer_lag_seconds",
-                "ingest_feed_expiration_used_ratio",
-                "ingest_feed_gaps",
-                "ingest_feed_lost_leases",
+                "attr2hbase_feed_consumer_lag_seconds",
+                "attr2hbase_feed_expiration_used_ratio",
+                "attr2hbase_feed_gaps",
+                "attr2hbase_feed_lost_leases",
             )
             for name in names:
                 self._gauges[name].clear()  # a group that was removed must not keep its last value
@@ -333,7 +333,11 @@ class Metrics:
     def archives(self, sizes: Mapping[str, ArchiveSize]) -> None:
         """Set the sizes of all archived tables; tables after the first 50 are left out."""
         with self._lock:
-            names = ("ingest_archive_files", "ingest_archive_superseded_bytes", "ingest_archive_incomplete_batches")
+            names = (
+                "attr2hbase_archive_files",
+                "attr2hbase_archive_superseded_bytes",
+                "attr2hbase_archive_incomplete_batches",
+            )
             for name in names:
                 self._gauges[name].clear()  # a table that was removed must not keep its last value
             for table in sorted(sizes)[:MAX_LABEL_VALUES]:
@@ -375,9 +379,9 @@ class Metrics:
         self._counters[name].labels(label).inc(amount)
 
     def _add_bodies(self, table: str, counts: BodyCounts) -> None:
-        self._add("ingest_bodies_stored_total", table, counts.stored)
-        self._add("ingest_bodies_stored_bytes_total", table, counts.stored_bytes)
-        self._add("ingest_bodies_deduplicated_total", table, counts.deduplicated)
+        self._add("attr2hbase_bodies_stored_total", table, counts.stored)
+        self._add("attr2hbase_bodies_stored_bytes_total", table, counts.stored_bytes)
+        self._add("attr2hbase_bodies_deduplicated_total", table, counts.deduplicated)
 
     def _add_tally(self, name: str, pipeline: str, tally: Tally[str]) -> None:
         for value, amount in tally.items():

@@ -79,7 +79,7 @@ def _job(service: Service, job_id: str) -> dict[str, Any]:
 
 
 def _stored(service: Service) -> float:
-    return service.metric("ingest_events_stored_total", pipeline=LIVE)
+    return service.metric("attr2hbase_events_stored_total", pipeline=LIVE)
 
 
 def _rate(service: Service) -> float:

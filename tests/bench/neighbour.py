@@ -57,7 +57,7 @@ def run(rung: str, folder: Path, content: dict[str, Any], events: int, *, kafka:
 
 
 def _stored(service: Service) -> int:
-    return int(service.metric("ingest_events_stored_total", pipeline=PIPELINE))
+    return int(service.metric("attr2hbase_events_stored_total", pipeline=PIPELINE))
 
 
 def with_blocked(content: dict[str, Any], kafka: Kafka, hbase: HBase) -> dict[str, Any]:

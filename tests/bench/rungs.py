@@ -131,7 +131,7 @@ def product(folder: Path, content: dict[str, Any], events: int, servers: Process
         try:
             sample = follow(
                 events,
-                lambda: int(service.metric("ingest_events_stored_total")),
+                lambda: int(service.metric("attr2hbase_events_stored_total")),
                 its=service.processes,
                 servers=servers,
                 runs=lambda: service.is_running,

@@ -59,7 +59,7 @@ def run(kafka: Kafka, folder: Path, minutes: float, partitions: int) -> list[Mom
         started = time.monotonic()
         producer.start()
         while (second := time.monotonic() - started) < minutes * 60 and service.is_running:
-            stored[0] = int(service.metric("ingest_events_stored_total"))
+            stored[0] = int(service.metric("attr2hbase_events_stored_total"))
             if not seen or second - seen[-1].second >= SAMPLE_S:
                 seen.append(Moment(second, stored[0], produced[0] - stored[0], *_memory(service)))
             time.sleep(0.5)

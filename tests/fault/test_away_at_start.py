@@ -18,7 +18,7 @@ def blocked_by(service: Service, code: str) -> bool:
     assert service.states() == {PIPELINE: "blocked"}
     assert service.get("/readyz")[0] == 503
     assert service.get("/livez")[0] == 200
-    assert service.metric("ingest_pipeline_state", pipeline=PIPELINE, state="blocked") == 1
+    assert service.metric("attr2hbase_pipeline_state", pipeline=PIPELINE, state="blocked") == 1
     return True
 
 

@@ -47,11 +47,11 @@ def test_pipeline_of_a_frozen_store_holds_no_task_slot(
             blocked = attempts(service)
             # if the frozen batch ran again, half a second later, its tasks would hold both slots for 20 s
             for number in range(10):
-                stored = service.metric("ingest_events_stored_total", pipeline="free")
+                stored = service.metric("attr2hbase_events_stored_total", pipeline="free")
                 kafka.produce(topics["free"], [f"free-{number}-{row}" for row in range(ROWS)])
                 service.wait_for(
                     lambda before=stored: (
-                        service.metric("ingest_events_stored_total", pipeline="free") >= before + ROWS
+                        service.metric("attr2hbase_events_stored_total", pipeline="free") >= before + ROWS
                     ),
                     "the free pipeline stores what it reads",
                 )
@@ -60,7 +60,7 @@ def test_pipeline_of_a_frozen_store_holds_no_task_slot(
         finally:
             proxy.behave()
         service.wait_for(
-            lambda: service.metric("ingest_events_stored_total", pipeline="frozen") == 2 * ROWS,
+            lambda: service.metric("attr2hbase_events_stored_total", pipeline="frozen") == 2 * ROWS,
             "it resumes",
         )
         assert service.stop() == 0
@@ -68,4 +68,4 @@ def test_pipeline_of_a_frozen_store_holds_no_task_slot(
 
 def attempts(service: Service) -> float:
     """Number of attempts of the frozen pipeline."""
-    return service.metric("ingest_batch_attempts_total", pipeline="frozen")
+    return service.metric("attr2hbase_batch_attempts_total", pipeline="frozen")

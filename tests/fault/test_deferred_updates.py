@@ -169,7 +169,7 @@ class Counting:
         assert self.found() == dict.fromkeys(self.tables, self._sums)
 
     def _is_compacted(self, table: str) -> bool:
-        return self.service.metric("ingest_compaction_rows_total", table=table) > 0
+        return self.service.metric("attr2hbase_compaction_rows_total", table=table) > 0
 
     def found(self) -> dict[str, Sums]:
         """Pipeline -> its sums."""

@@ -50,7 +50,7 @@ def test_f37_full_log_disk_drops_log_lines_only(ledger_run, small_disk: MakeDisk
     proof = disk.fill(disk.folder / "service.log")
     run.produce(5_000)
     run.wait_acknowledged()
-    dropped = run.service.metric("ingest_log_lines_dropped_total")
+    dropped = run.service.metric("attr2hbase_log_lines_dropped_total")
     assert dropped > 0
     run.proven(f"{proof}, {dropped:.0f} lines dropped")
     disk.free()

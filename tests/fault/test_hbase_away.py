@@ -48,7 +48,7 @@ def test_hbase_unavailable_for_minutes_under_load(ledger_run: LedgerRuns, hbase:
         hbase.start()
         run.service.wait_for_state("running", run.pipeline)
     run.wait_acknowledged(timeout_s=600)
-    run.service.wait_for(lambda: run.service.metric("ingest_lag_records", pipeline=run.pipeline) == 0, "no lag")
+    run.service.wait_for(lambda: run.service.metric("attr2hbase_lag_records", pipeline=run.pipeline) == 0, "no lag")
     assert run.service.pid == pid
     run.proven(
         f"HBase, pid {stopped}, stopped for {MINUTES} minutes; "
@@ -64,13 +64,13 @@ def test_hbase_unavailable_for_minutes_under_load(ledger_run: LedgerRuns, hbase:
 def assert_stays_blocked(run: LedgerRun, seconds: float) -> None:
     """The pipeline stays blocked, alive and not ready, acknowledges nothing, and its lag grows."""
     commits = run.service.checkpoint(run.pipeline).commits()
-    lag = run.service.metric("ingest_lag_records", pipeline=run.pipeline)
+    lag = run.service.metric("attr2hbase_lag_records", pipeline=run.pipeline)
     assert not reached(lambda: run.service.states() != {run.pipeline: "blocked"}, seconds, 1.0), (
         run.service.last_lines()
     )
     assert (run.service.get("/readyz")[0], run.service.get("/livez")[0]) == (503, 200)
     assert run.service.checkpoint(run.pipeline).commits() == commits
-    assert run.service.metric("ingest_lag_records", pipeline=run.pipeline) > lag
+    assert run.service.metric("attr2hbase_lag_records", pipeline=run.pipeline) > lag
 
 
 def minute(memory: Memory, begin_s: float, number: int) -> dict[str, float]:

@@ -51,7 +51,7 @@ class Load:
         self.service.wait_for_state("blocked", PIPELINE, BLOCKED_WITHIN_S)
         assert self.service.get("/readyz")[0] == 503
         assert self.service.get("/livez")[0] == 200
-        assert self.service.metric("ingest_pipeline_state", pipeline=PIPELINE, state="blocked") == 1
+        assert self.service.metric("attr2hbase_pipeline_state", pipeline=PIPELINE, state="blocked") == 1
 
     def assert_stays_blocked(self, seconds: float) -> None:
         """It stays blocked and acknowledges nothing."""

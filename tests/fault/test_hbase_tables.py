@@ -34,11 +34,11 @@ def assert_blocked(run: LedgerRun, *words: str) -> None:
         lambda: _state(run)[0] == "blocked" and all(word in _state(run)[1] for word in words), f"blocked: {words}", 60
     )
     commits = run.service.checkpoint(run.pipeline).commits()
-    dead_letters = run.service.metric("ingest_events_dead_lettered_total", pipeline=run.pipeline)
+    dead_letters = run.service.metric("attr2hbase_events_dead_lettered_total", pipeline=run.pipeline)
     assert (run.service.get("/readyz")[0], run.service.get("/livez")[0]) == (503, 200)
     assert not reached(lambda: run.service.states() != {run.pipeline: "blocked"}, STAYS_S, 0.2)
     assert run.service.checkpoint(run.pipeline).commits() == commits
-    assert run.service.metric("ingest_events_dead_lettered_total", pipeline=run.pipeline) == dead_letters
+    assert run.service.metric("attr2hbase_events_dead_lettered_total", pipeline=run.pipeline) == dead_letters
 
 
 def _state(run: LedgerRun) -> tuple[str, str]:

@@ -151,7 +151,7 @@ class Beside:
         codes, drops, _ = RULES[rule]
         dropped = sum(drops.values())
         names = ("read", "stored", "dead_lettered", "dropped")
-        found = [run.service.metric(f"ingest_events_{name}_total", pipeline=f"odd_{rule}") for name in names]
+        found = [run.service.metric(f"attr2hbase_events_{name}_total", pipeline=f"odd_{rule}") for name in names]
         assert found == [len(ODD), len(ODD) - len(codes) - dropped, len(codes), dropped]
 
 

@@ -123,9 +123,9 @@ def created(service: Service) -> None:
     """The tables are created only after many attempts, each of which has fetched events: memory suffices for all."""
     service.start()
     service.wait_for_state("blocked", PIPELINE)
-    attempts = service.metric("ingest_batch_attempts_total", pipeline=PIPELINE)
+    attempts = service.metric("attr2hbase_batch_attempts_total", pipeline=PIPELINE)
     service.wait_for(
-        lambda: service.metric("ingest_batch_attempts_total", pipeline=PIPELINE) >= attempts + BLOCKED_ATTEMPTS,
+        lambda: service.metric("attr2hbase_batch_attempts_total", pipeline=PIPELINE) >= attempts + BLOCKED_ATTEMPTS,
         "attempts",
         300,
     )

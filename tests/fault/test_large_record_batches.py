@@ -45,9 +45,9 @@ def test_service_goes_around_large_batches_after_one_death(kafka: Kafka, tmp_pat
         service.wait_for_offsets(ends, PIPELINE, topic, 120)
         second = service.jvm()
         assert (service.pid, second is not None and second.pid != jvm.pid) == (first, True)
-        assert service.metric("ingest_events_read_total") == sum(ends.values())
-        assert service.metric("ingest_events_stored_total") == 2 * COUNT + 3
-        assert service.metric("ingest_events_dead_lettered_total", error="record_batch_too_large") == 7
+        assert service.metric("attr2hbase_events_read_total") == sum(ends.values())
+        assert service.metric("attr2hbase_events_stored_total") == 2 * COUNT + 3
+        assert service.metric("attr2hbase_events_dead_lettered_total", error="record_batch_too_large") == 7
         kafka.produce(topic, [Given(b"next", b"next", partition=1)])
         service.wait_for_offsets({1: COUNT + 5}, PIPELINE, topic, 60)
         assert service.stop() == 0

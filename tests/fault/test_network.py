@@ -119,8 +119,8 @@ def restarted(run: LedgerRun, proxy: Proxy) -> None:
 
 def repeated_attempts(run: LedgerRun) -> float:
     """Number of attempts beyond the first of each micro-batch."""
-    attempts = run.service.metric("ingest_batch_attempts_total", pipeline=run.pipeline)
-    return attempts - run.service.metric("ingest_batch_seconds_count", pipeline=run.pipeline)
+    attempts = run.service.metric("attr2hbase_batch_attempts_total", pipeline=run.pipeline)
+    return attempts - run.service.metric("attr2hbase_batch_seconds_count", pipeline=run.pipeline)
 
 
 @pytest.mark.slow

@@ -233,6 +233,6 @@ def test_f33_hanging_decorator_fails_only_its_events(ledger_run: LedgerRuns) -> 
     assert {worker.parent().cmdline()[2] for worker in run.service.workers()} == {"ingest.spark.worker_daemon"}
     run.wait_acknowledged()
     assert {worker.pid for worker in run.service.workers()} >= workers, "a worker was lost"
-    assert run.service.metric("ingest_events_dead_lettered_total", error="decorator_timeout") == len(hanging)
+    assert run.service.metric("attr2hbase_events_dead_lettered_total", error="decorator_timeout") == len(hanging)
     run.proven(f"{len(hanging)} events were interrupted in a search that does not end")
     run.finish()

@@ -86,11 +86,11 @@ def test_reloads_under_load(ledger_run: LedgerRuns) -> None:
                 status = reloaded(run, with_unchanged(run, max_events_per_batch=4_000 + taken))
                 assert (status["phase"], status["changed"], status["failed"]) == ("done", [run.pipeline], {}), status
                 taken += 1
-            before = run.service.metric("ingest_events_stored_total", pipeline=UNCHANGED)
+            before = run.service.metric("attr2hbase_events_stored_total", pipeline=UNCHANGED)
             while time.monotonic() < next_s:
                 assert run.service.states()[UNCHANGED] == "running"
                 reached(lambda: not run.service.is_running, LOOK_S)
-            assert run.service.metric("ingest_events_stored_total", pipeline=UNCHANGED) > before
+            assert run.service.metric("attr2hbase_events_stored_total", pipeline=UNCHANGED) > before
     run.proven(f"{taken} reloads taken, {refused} refused")
     started = [line["pipeline"] for line in run.service.lines() if line["event"] == "pipeline started"]
     assert (started.count(UNCHANGED), started.count(run.pipeline)) == (1, 1 + taken)

@@ -39,11 +39,11 @@ def rate_of_backlog(run: LedgerRun) -> float:
     run.produce(BACKLOG)
     assert run.service.post(f"{path}/resume")[0] == 202
     run.service.wait_for_batches(1, run.pipeline)
-    read = run.service.metric("ingest_events_read_total", pipeline=run.pipeline)
+    read = run.service.metric("attr2hbase_events_read_total", pipeline=run.pipeline)
     started_s = time.monotonic()
     run.wait_acknowledged()
     seconds = time.monotonic() - started_s
-    return (run.service.metric("ingest_events_read_total", pipeline=run.pipeline) - read) / seconds
+    return (run.service.metric("attr2hbase_events_read_total", pipeline=run.pipeline) - read) / seconds
 
 
 @pytest.mark.slow
@@ -67,15 +67,15 @@ def test_half_an_hour_beside_a_failed_and_a_blocked_pipeline(ledger_run: LedgerR
         expected = {run.pipeline: "running", BLOCKED: "blocked", FAILED: "failed"}
         end_s = time.monotonic() + MINUTES * 60
         looks = 0
-        before = run.service.metric("ingest_events_stored_total", pipeline=run.pipeline)
+        before = run.service.metric("attr2hbase_events_stored_total", pipeline=run.pipeline)
         with run.produce_in_background(rate=1_500):
             while time.monotonic() < end_s:
                 reached(lambda: not run.service.is_running, LOOK_S)
                 assert run.service.states() == expected, run.service.last_lines()
                 for name, state in expected.items():
-                    assert run.service.metric("ingest_pipeline_state", pipeline=name, state=state) == 1
-                    assert run.service.metric("ingest_pipeline_state", pipeline=name) == 1
-                stored = run.service.metric("ingest_events_stored_total", pipeline=run.pipeline)
+                    assert run.service.metric("attr2hbase_pipeline_state", pipeline=name, state=state) == 1
+                    assert run.service.metric("attr2hbase_pipeline_state", pipeline=name) == 1
+                stored = run.service.metric("attr2hbase_events_stored_total", pipeline=run.pipeline)
                 assert stored > before
                 before = stored
                 assert run.service.get("/readyz")[0] == 503

@@ -53,17 +53,17 @@ def test_service_compacts_its_table_between_micro_batches(
         for _ in range(5):
             made = made.more(kafka, EVENTS)
             service.wait_for_offsets(made.ends, "hits", made.topic)
-            before = service.metric("ingest_jobs_ended_total", job="compaction", state="done")
+            before = service.metric("attr2hbase_jobs_ended_total", job="compaction", state="done")
             service.wait_for(
                 lambda before=before: (
-                    service.metric("ingest_jobs_ended_total", job="compaction", state="done") > before + 1
+                    service.metric("attr2hbase_jobs_ended_total", job="compaction", state="done") > before + 1
                 ),
                 "two compactions",
                 120,
             )
         found = service.ingest("get", table, "all", "--output", "json")
         assert json.loads(found.stdout)["cells"][0][3] == str(6 * EVENTS), found.stderr
-        assert service.metric("ingest_compaction_rows_total", table=table) > 0
+        assert service.metric("attr2hbase_compaction_rows_total", table=table) > 0
         raw = service.ingest("scan", table, "--raw", "--output", "json")
         assert len(raw.stdout.splitlines()) <= 2  # windows
         assert service.stop() == 0, service.last_lines()

@@ -42,7 +42,7 @@ def damaged_checkpoint(service: Service, name: str) -> None:
 
 
 def stored(service: Service, name: str) -> int:
-    return int(service.metric("ingest_events_stored_total", pipeline=name))
+    return int(service.metric("attr2hbase_events_stored_total", pipeline=name))
 
 
 @pytest.mark.usefixtures("hangs_up")

@@ -184,7 +184,9 @@ def test_killed_service_leaves_no_view(tmp_path: Path) -> None:
         write_lines(source, 0)
         points = {failpoint.VARIABLE: "dump_recorded:1:kill", failpoint.FOLDER_VARIABLE: str(tmp_path / "points")}
         service.start(env=points)
-        service.wait_for(lambda: service.metric("ingest_events_stored_total", pipeline="lines") >= 1_000, "rows", 180)
+        service.wait_for(
+            lambda: service.metric("attr2hbase_events_stored_total", pipeline="lines") >= 1_000, "rows", 180
+        )
         killed = service.ingest("dump run", "--id", "killed")
         assert killed.returncode != 0
         service.wait_for_exit()
@@ -216,7 +218,9 @@ def test_service_dumps_its_rocksdb_while_it_writes(tmp_path: Path) -> None:
         for number in range(10):
             write_lines(source, number)
         service.start()
-        service.wait_for(lambda: service.metric("ingest_events_stored_total", pipeline="lines") >= 10_000, "rows", 180)
+        service.wait_for(
+            lambda: service.metric("attr2hbase_events_stored_total", pipeline="lines") >= 10_000, "rows", 180
+        )
         ended = threading.Event()
 
         def keep_writing() -> None:
@@ -239,7 +243,7 @@ def test_service_dumps_its_rocksdb_while_it_writes(tmp_path: Path) -> None:
         assert len(rows) == result["rows"] >= 10_000
         assert [row for row in rows if [cell.value for cell in row.cells] != [row.key, row.key]] == []
         assert {row.key for row in rows} >= {b"%08d" % number for number in range(10_000)}
-        assert service.metric("ingest_dump_rows_total", table="t") == len(rows)
+        assert service.metric("attr2hbase_dump_rows_total", table="t") == len(rows)
         assert service.stop() == 0, service.last_lines()
         assert list((service.folder / "data/store/views").iterdir()) == []
         again = service.ingest("dump run", "--format", "gzip", "--output", "json")

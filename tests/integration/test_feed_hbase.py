@@ -107,7 +107,7 @@ def test_4c15_a_feed_that_cannot_be_written_acknowledges_nothing(
         kafka.produce(topic, [Given(b"v", key=key, partition=0) for key in keys])
 
     def lag() -> float:
-        return service.metric("ingest_lag_records", pipeline="p")
+        return service.metric("attr2hbase_lag_records", pipeline="p")
 
     with Service(tmp_path, content) as service, Admin(hbase.server) as admin:
         assert service.ingest("table apply").returncode == 0

@@ -47,7 +47,9 @@ def test_replay_by_a_running_service_restores_lost_rows_beside_new_ones(kafka: K
         service.wait_for_offsets(made.ends, "ticks", made.topic)
         assert totals["read"] == totals["stored"] >= 600
         expected = made.expected(service.checkpoint("ticks"), "t")
-        service.wait_for(lambda: service.metric("ingest_jobs_ended_total", job="replay", state="done") == 1, "ended")
+        service.wait_for(
+            lambda: service.metric("attr2hbase_jobs_ended_total", job="replay", state="done") == 1, "ended"
+        )
         ended = job(service)
         assert (ended["state"], ended["subject"], ended["done"]) == ("done", "ticks", ended["total"])
         assert ended["result"] == totals
@@ -122,7 +124,7 @@ def batches(service: Service) -> int:
 
 
 def stored(service: Service) -> float:
-    return service.metric("ingest_events_stored_total", pipeline=LIVE)
+    return service.metric("attr2hbase_events_stored_total", pipeline=LIVE)
 
 
 @pytest.mark.slow

@@ -71,8 +71,8 @@ class Offsets:
     def has_lag(self, records: int) -> bool:
         """Whether the lag metric has this value, and an acknowledgement is due."""
         lines = self.metrics.render()[1].decode().splitlines()
-        lags = [float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith("ingest_lag")]
-        is_due = any(line.startswith("ingest_ack_due_timestamp_seconds{") for line in lines)
+        lags = [float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith("attr2hbase_lag")]
+        is_due = any(line.startswith("attr2hbase_ack_due_timestamp_seconds{") for line in lines)
         return sum(lags) == records and is_due
 
 

@@ -114,7 +114,7 @@ def test_pipelines_that_cannot_start_do_not_affect_others(tmp_path: Path) -> Non
         assert status == 503
         assert "damaged: failed: the checkpoint is damaged" in text
         assert service.get("/livez")[0] == 200
-        assert service.metric("ingest_pipeline_state", pipeline="damaged", state="failed") == 1
+        assert service.metric("attr2hbase_pipeline_state", pipeline="damaged", state="failed") == 1
         # as the reason says: the other process has ended
         opened.close()
         assert service.post("/reload")[0] == 202

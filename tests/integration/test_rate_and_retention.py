@@ -50,14 +50,14 @@ def test_rate_of_a_running_pipeline_and_retention_of_a_paused_one(kafka: Kafka, 
     with Service(tmp_path / "service", content) as service:
 
         def stored() -> float:
-            return service.metric("ingest_events_stored_total", pipeline="limited")
+            return service.metric("attr2hbase_events_stored_total", pipeline="limited")
 
         service.start()
         service.wait_for(lambda: stored() == FIRST, "all records", 120)
         batches = list(log.batches())
 
         # the paused pipeline has read all but one record, which is 45 minutes old
-        used = service.metric("ingest_retention_used_ratio", pipeline="held", topic=held, partition="0")
+        used = service.metric("attr2hbase_retention_used_ratio", pipeline="held", topic=held, partition="0")
         assert used in (0.75, 0.76)
         shown = service.ingest("status", "--output", "json").stdout.splitlines()
         status = {each["name"]: each for each in map(json.loads, shown)}

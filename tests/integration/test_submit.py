@@ -172,7 +172,7 @@ def check_stop_and_restart(
     service.start_command(command)
     service.wait_for_batches(3, PIPELINE, 600)  # an archive is sent and unpacked
     service.wait_for_state("running", PIPELINE)
-    assert service.metric("ingest_events_stored_total", pipeline=PIPELINE) >= BATCH
+    assert service.metric("attr2hbase_events_stored_total", pipeline=PIPELINE) >= BATCH
     assert service.stop() == 0, service.last_lines()
     service.wait_until_gone(60)
     checkpoint = service.checkpoint(PIPELINE)

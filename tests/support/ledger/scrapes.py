@@ -59,12 +59,12 @@ class Scrapes:
         if not found:
             return None
         return Scrape(
-            read=found.get("ingest_events_read_total", 0),
-            stored=found.get("ingest_events_stored_total", 0),
-            dropped=found.get("ingest_events_dropped_total", 0),
-            dead_lettered=found.get("ingest_events_dead_lettered_total", 0),
-            rows_sent=found.get("ingest_rows_sent_total", 0),
-            attempts=found.get("ingest_batch_attempts_total", 0),
-            batches=found.get("ingest_batch_seconds_count", 0),
-            retries=found.get("ingest_retries_total", 0),
+            read=found.get("attr2hbase_events_read_total", 0),
+            stored=found.get("attr2hbase_events_stored_total", 0),
+            dropped=found.get("attr2hbase_events_dropped_total", 0),
+            dead_lettered=found.get("attr2hbase_events_dead_lettered_total", 0),
+            rows_sent=found.get("attr2hbase_rows_sent_total", 0),
+            attempts=found.get("attr2hbase_batch_attempts_total", 0),
+            batches=found.get("attr2hbase_batch_seconds_count", 0),
+            retries=found.get("attr2hbase_retries_total", 0),
         )

@@ -187,8 +187,8 @@ def test_metrics_of_a_dump(shared):
     assert reports[-1].result is not None
     assert (reports[-1].result["rows"], reports[-1].done, reports[-1].total) == (3, 1, 1)
     text = shared.metrics.render()[1].decode()
-    assert f'ingest_dump_rows_total{{table="{TABLE}"}} 3.0' in text
-    assert f'ingest_dump_last_success_timestamp_seconds{{table="{TABLE}"}}' in text
+    assert f'attr2hbase_dump_rows_total{{table="{TABLE}"}} 3.0' in text
+    assert f'attr2hbase_dump_last_success_timestamp_seconds{{table="{TABLE}"}}' in text
 
 
 def test_store_is_held_only_while_the_view_is_made(shared, monkeypatch):

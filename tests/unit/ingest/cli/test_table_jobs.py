@@ -73,12 +73,12 @@ def test_service_compacts_its_own_store(shared: SimpleNamespace):
     assert reports[-1].result["replaced"] == 12
     text = shared.metrics.render()[1].decode()
     for line in (
-        'ingest_update_rows_per_key{quantile="0.99",table="counters"} 6.0',
-        'ingest_compaction_backlog_rows{table="counters"} 12.0',
-        'ingest_compaction_read_rows_total{table="counters"} 2.0',
-        'ingest_compaction_read_update_rows_total{table="counters"} 12.0',
-        'ingest_compaction_rows_total{table="counters"} 12.0',
-        'ingest_compaction_unmerged{table="counters"} 0.0',
+        'attr2hbase_update_rows_per_key{quantile="0.99",table="counters"} 6.0',
+        'attr2hbase_compaction_backlog_rows{table="counters"} 12.0',
+        'attr2hbase_compaction_read_rows_total{table="counters"} 2.0',
+        'attr2hbase_compaction_read_update_rows_total{table="counters"} 12.0',
+        'attr2hbase_compaction_rows_total{table="counters"} 12.0',
+        'attr2hbase_compaction_unmerged{table="counters"} 0.0',
     ):
         assert line in text
     with shared.stores.in_use()["local"].held() as store:

@@ -26,7 +26,7 @@ def test_bytes_of_named_pipelines_are_summed(page):
 
 
 @pytest.mark.parametrize("pipelines", [None, {"x"}])
-@pytest.mark.parametrize("content", [b"up 1\n", b"", b"<html>{</html>", b"ingest_bytes_total 1\n", b"up \xff"])
+@pytest.mark.parametrize("content", [b"up 1\n", b"", b"<html>{</html>", b"attr2hbase_bytes_total 1\n", b"up \xff"])
 def test_page_of_another_program_is_refused(content, pipelines):
     with pytest.raises(ConfigError, match="has no metric"):
         stored_bytes(content, "url", pipelines)

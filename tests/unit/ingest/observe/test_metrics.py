@@ -15,21 +15,21 @@ from ingest.observe.results import Compacted, Swept
 from ingest.receipt import Counts
 
 REQUIRED = {
-    "ingest_events_read_total",
-    "ingest_events_stored_total",
-    "ingest_events_dropped_total",
-    "ingest_events_dead_lettered_total",
-    "ingest_rows_sent_total",
-    "ingest_cells_total",
-    "ingest_bytes_total",
-    "ingest_write_calls_total",
-    "ingest_flush_seconds",
-    "ingest_batch_seconds",
-    "ingest_retries_total",
-    "ingest_pipeline_state",
-    "ingest_lag_records",
-    "ingest_last_ack_timestamp_seconds",
-    "ingest_ack_due_timestamp_seconds",
+    "attr2hbase_events_read_total",
+    "attr2hbase_events_stored_total",
+    "attr2hbase_events_dropped_total",
+    "attr2hbase_events_dead_lettered_total",
+    "attr2hbase_rows_sent_total",
+    "attr2hbase_cells_total",
+    "attr2hbase_bytes_total",
+    "attr2hbase_write_calls_total",
+    "attr2hbase_flush_seconds",
+    "attr2hbase_batch_seconds",
+    "attr2hbase_retries_total",
+    "attr2hbase_pipeline_state",
+    "attr2hbase_lag_records",
+    "attr2hbase_last_ack_timestamp_seconds",
+    "attr2hbase_ack_due_timestamp_seconds",
 }
 
 
@@ -49,7 +49,7 @@ def test_table_has_every_required_metric():
 
 @pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)
 def test_metric_follows_naming_rules(metric):
-    assert re.fullmatch(r"ingest_[a-z_]+", metric.name)
+    assert re.fullmatch(r"attr2hbase_[a-z_]+", metric.name)
     assert metric.name.endswith("_total") == (metric.kind == "counter")
     assert metric.help.endswith(".")
     assert set(metric.labels) <= {"reason", "error", "state", "topic", "partition", "component", "quantile", "group"}
@@ -81,54 +81,54 @@ def test_acknowledged_batch_is_counted_once():
     metrics.observe_batch("ticks", counts, 0.4)
     shown = samples(metrics)
     assert {name: value for name, value in shown.items() if "bucket" not in name} == {
-        'ingest_events_read_total{pipeline="ticks"}': 10,
-        'ingest_events_stored_total{pipeline="ticks"}': 6,
-        'ingest_events_dropped_total{pipeline="ticks",reason="no_row_key"}': 3,
-        'ingest_events_dead_lettered_total{error="decode",pipeline="ticks"}': 1,
-        'ingest_rows_sent_total{pipeline="ticks"}': 7,
-        'ingest_cells_total{pipeline="ticks"}': 12,
-        'ingest_bytes_total{pipeline="ticks"}': 340,
-        'ingest_write_calls_total{pipeline="ticks"}': 2,
-        'ingest_retries_total{pipeline="ticks"}': 1,
-        'ingest_busy_answers_total{pipeline="ticks"}': 4,
-        'ingest_busy_wait_seconds_count{pipeline="ticks",reason="RpcThrottlingException"}': 2,
-        'ingest_busy_wait_seconds_sum{pipeline="ticks",reason="RpcThrottlingException"}': 1.5,
-        'ingest_flush_seconds_count{pipeline="ticks"}': 2,
-        'ingest_flush_seconds_sum{pipeline="ticks"}': 0.302,
-        'ingest_batch_seconds_count{pipeline="ticks"}': 1,
-        'ingest_batch_seconds_sum{pipeline="ticks"}': 0.4,
-        'ingest_batch_attempts_total{pipeline="ticks"}': 1,
-        'ingest_dead_letter_publish_failures_total{pipeline="ticks"}': 0,
-        'ingest_group_commit_failures_total{pipeline="ticks"}': 0,
+        'attr2hbase_events_read_total{pipeline="ticks"}': 10,
+        'attr2hbase_events_stored_total{pipeline="ticks"}': 6,
+        'attr2hbase_events_dropped_total{pipeline="ticks",reason="no_row_key"}': 3,
+        'attr2hbase_events_dead_lettered_total{error="decode",pipeline="ticks"}': 1,
+        'attr2hbase_rows_sent_total{pipeline="ticks"}': 7,
+        'attr2hbase_cells_total{pipeline="ticks"}': 12,
+        'attr2hbase_bytes_total{pipeline="ticks"}': 340,
+        'attr2hbase_write_calls_total{pipeline="ticks"}': 2,
+        'attr2hbase_retries_total{pipeline="ticks"}': 1,
+        'attr2hbase_busy_answers_total{pipeline="ticks"}': 4,
+        'attr2hbase_busy_wait_seconds_count{pipeline="ticks",reason="RpcThrottlingException"}': 2,
+        'attr2hbase_busy_wait_seconds_sum{pipeline="ticks",reason="RpcThrottlingException"}': 1.5,
+        'attr2hbase_flush_seconds_count{pipeline="ticks"}': 2,
+        'attr2hbase_flush_seconds_sum{pipeline="ticks"}': 0.302,
+        'attr2hbase_batch_seconds_count{pipeline="ticks"}': 1,
+        'attr2hbase_batch_seconds_sum{pipeline="ticks"}': 0.4,
+        'attr2hbase_batch_attempts_total{pipeline="ticks"}': 1,
+        'attr2hbase_dead_letter_publish_failures_total{pipeline="ticks"}': 0,
+        'attr2hbase_group_commit_failures_total{pipeline="ticks"}': 0,
     }
-    assert shown['ingest_flush_seconds_bucket{le="0.0025",pipeline="ticks"}'] == 1
+    assert shown['attr2hbase_flush_seconds_bucket{le="0.0025",pipeline="ticks"}'] == 1
 
 
 def test_last_compaction_of_a_table():
     metrics = fresh("ticks")
     metrics.compactions_scheduled({"t": 600.0}, at_s=50.0)
-    assert samples(metrics)['ingest_compaction_last_end_timestamp_seconds{table="t"}'] == 50
+    assert samples(metrics)['attr2hbase_compaction_last_end_timestamp_seconds{table="t"}'] == 50
     metrics.compacted("t", Compacted(2, 30, 500, 1_200, 1_000, 0, 5.0, end_s=100.0))
     metrics.compacted("t", Compacted(3, 40, 600, 900, 500, 1, 4.0, end_s=200.0))
     metrics.compactions_scheduled({"t": 300.0}, at_s=250.0)
     assert {name: value for name, value in samples(metrics).items() if "table" in name} == {
-        'ingest_update_rows_per_key{quantile="0.5",table="t"}': 3,
-        'ingest_update_rows_per_key{quantile="0.99",table="t"}': 40,
-        'ingest_compaction_backlog_rows{table="t"}': 500,
-        'ingest_compaction_unmerged{table="t"}': 1,
-        'ingest_compaction_read_rows_total{table="t"}': 1_100,
-        'ingest_compaction_read_update_rows_total{table="t"}': 2_100,
-        'ingest_compaction_rows_total{table="t"}': 1_500,
-        'ingest_compaction_seconds{table="t"}': 4,
-        'ingest_compaction_last_end_timestamp_seconds{table="t"}': 200,
-        'ingest_compaction_interval_seconds{table="t"}': 300,
+        'attr2hbase_update_rows_per_key{quantile="0.5",table="t"}': 3,
+        'attr2hbase_update_rows_per_key{quantile="0.99",table="t"}': 40,
+        'attr2hbase_compaction_backlog_rows{table="t"}': 500,
+        'attr2hbase_compaction_unmerged{table="t"}': 1,
+        'attr2hbase_compaction_read_rows_total{table="t"}': 1_100,
+        'attr2hbase_compaction_read_update_rows_total{table="t"}': 2_100,
+        'attr2hbase_compaction_rows_total{table="t"}': 1_500,
+        'attr2hbase_compaction_seconds{table="t"}': 4,
+        'attr2hbase_compaction_last_end_timestamp_seconds{table="t"}': 200,
+        'attr2hbase_compaction_interval_seconds{table="t"}': 300,
     }
 
 
 def test_2c4_bodies_of_a_table():
     metrics = fresh("ticks")
     metrics.sweeps_scheduled({"t": 86_400.0}, at_s=50.0)
-    assert samples(metrics)['ingest_body_sweep_last_success_timestamp_seconds{table="t"}'] == 50
+    assert samples(metrics)['attr2hbase_body_sweep_last_success_timestamp_seconds{table="t"}'] == 50
     moved = Counts()
     moved.add_bodies("t", BodyCounts(2, 3_000, 1))
     metrics.attempted("ticks", moved)
@@ -136,15 +136,15 @@ def test_2c4_bodies_of_a_table():
     metrics.bodies_swept("t", Swept(3, 900, {"referenced": 7, "unreferenced": 1}, 100.0))
     metrics.sweeps_scheduled({"t": 86_400.0}, at_s=150.0)
     assert {name: value for name, value in samples(metrics).items() if "table" in name} == {
-        'ingest_bodies_stored_total{table="t"}': 2,
-        'ingest_bodies_stored_bytes_total{table="t"}': 3_000,
-        'ingest_bodies_deduplicated_total{table="t"}': 5,
-        'ingest_bodies_swept_total{table="t"}': 3,
-        'ingest_bodies_swept_bytes_total{table="t"}': 900,
-        'ingest_bodies{state="referenced",table="t"}': 7,
-        'ingest_bodies{state="unreferenced",table="t"}': 1,
-        'ingest_body_sweep_last_success_timestamp_seconds{table="t"}': 100,
-        'ingest_body_sweep_interval_seconds{table="t"}': 86_400,
+        'attr2hbase_bodies_stored_total{table="t"}': 2,
+        'attr2hbase_bodies_stored_bytes_total{table="t"}': 3_000,
+        'attr2hbase_bodies_deduplicated_total{table="t"}': 5,
+        'attr2hbase_bodies_swept_total{table="t"}': 3,
+        'attr2hbase_bodies_swept_bytes_total{table="t"}': 900,
+        'attr2hbase_bodies{state="referenced",table="t"}': 7,
+        'attr2hbase_bodies{state="unreferenced",table="t"}': 1,
+        'attr2hbase_body_sweep_last_success_timestamp_seconds{table="t"}': 100,
+        'attr2hbase_body_sweep_interval_seconds{table="t"}': 86_400,
     }
 
 
@@ -156,12 +156,12 @@ def test_repeated_attempt_counts_only_rows_sent():
     metrics.observe_batch("ticks", counts, 1.0)
     shown = samples(metrics)
     names = ["rows_sent", "batch_attempts", "events_read", "events_stored", "cells"]
-    assert [shown[f'ingest_{name}_total{{pipeline="ticks"}}'] for name in names] == [10, 2, 5, 5, 5]
+    assert [shown[f'attr2hbase_{name}_total{{pipeline="ticks"}}'] for name in names] == [10, 2, 5, 5, 5]
 
 
 def test_throttle_is_read_at_each_scrape_until_the_pipeline_is_removed():
     metrics = fresh("ticks")
-    name = 'ingest_throttle_ratio{pipeline="ticks"}'
+    name = 'attr2hbase_throttle_ratio{pipeline="ticks"}'
     assert name not in samples(metrics)
     ratios = iter((0.5, 0.75))
     metrics.throttled("ticks", lambda: next(ratios))
@@ -172,7 +172,7 @@ def test_throttle_is_read_at_each_scrape_until_the_pipeline_is_removed():
 
 def test_declared_pipeline_starts_at_zero_without_an_acknowledgement():
     shown = samples(fresh("ticks"))
-    assert shown['ingest_events_read_total{pipeline="ticks"}'] == 0
+    assert shown['attr2hbase_events_read_total{pipeline="ticks"}'] == 0
     assert not [name for name in shown if "last_ack" in name]
 
 
@@ -180,14 +180,14 @@ def test_acknowledgement_and_batch_time_are_seconds():
     metrics = fresh()
     metrics.acknowledged("ticks", 1308748686.5, 1308748686334)
     assert samples(metrics) == {
-        'ingest_last_ack_timestamp_seconds{pipeline="ticks"}': 1308748686.5,
-        'ingest_last_batch_time_seconds{pipeline="ticks"}': 1308748686.334,
+        'attr2hbase_last_ack_timestamp_seconds{pipeline="ticks"}': 1308748686.5,
+        'attr2hbase_last_batch_time_seconds{pipeline="ticks"}': 1308748686.334,
     }
 
 
 def test_acknowledgement_is_due_an_interval_after_the_last_one_or_after_the_first_unread_record():
     def due() -> float | None:
-        return samples(metrics).get('ingest_ack_due_timestamp_seconds{pipeline="ticks"}')
+        return samples(metrics).get('attr2hbase_ack_due_timestamp_seconds{pipeline="ticks"}')
 
     metrics = fresh()
     metrics.triggered("ticks", 3_600.0)
@@ -217,7 +217,7 @@ def test_state_follows_health():
     health.change("ticks", State.RUNNING)
     health.change("ticks", State.BLOCKED, "store_unavailable")
     shown = samples(metrics)
-    assert {state: shown[f'ingest_pipeline_state{{pipeline="ticks",state="{state}"}}'] for state in State} == {
+    assert {state: shown[f'attr2hbase_pipeline_state{{pipeline="ticks",state="{state}"}}'] for state in State} == {
         State.STARTING: 0,
         State.RUNNING: 0,
         State.BLOCKED: 1,
@@ -233,24 +233,24 @@ def test_label_values_are_bounded_and_sums_are_complete():
     metrics = fresh()
     metrics.observe_batch("ticks", Counts(dropped=Counter({f"reason-{number}": 1 for number in range(10_000)})), 0.1)
     metrics.observe_batch("ticks", Counts(dropped=Counter({"reason-0": 5})), 0.1)
-    dropped = {name: value for name, value in samples(metrics).items() if name.startswith("ingest_events_dropped")}
+    dropped = {name: value for name, value in samples(metrics).items() if name.startswith("attr2hbase_events_dropped")}
     assert len(dropped) == MAX_LABEL_VALUES + 1
     assert sum(dropped.values()) == 10_005
-    assert dropped['ingest_events_dropped_total{pipeline="ticks",reason="reason-0"}'] == 6
+    assert dropped['attr2hbase_events_dropped_total{pipeline="ticks",reason="reason-0"}'] == 6
 
 
 @pytest.mark.parametrize("value", ["x" * 65, "line\nbreak", "lone \ud800"], ids=["long", "control", "surrogate"])
 def test_invalid_label_value_is_counted_as_other(value):
     metrics = fresh()
     metrics.observe_batch("ticks", Counts(dead_lettered=Counter({value: 2})), 0.1)
-    assert samples(metrics)['ingest_events_dead_lettered_total{error="other",pipeline="ticks"}'] == 2
+    assert samples(metrics)['attr2hbase_events_dead_lettered_total{error="other",pipeline="ticks"}'] == 2
 
 
 def test_lag_is_the_last_value_set():
     metrics = fresh()
     metrics.lag("ticks", "t", 0, 70)
     metrics.lag("ticks", "t", 0, 3)
-    assert samples(metrics) == {'ingest_lag_records{partition="0",pipeline="ticks",topic="t"}': 3}
+    assert samples(metrics) == {'attr2hbase_lag_records{partition="0",pipeline="ticks",topic="t"}': 3}
 
 
 def test_lag_of_too_many_partitions_is_summed():
@@ -260,7 +260,7 @@ def test_lag_of_too_many_partitions_is_summed():
             metrics.lag("ticks", "t", partition, lag)
     shown = samples(metrics)
     assert len(shown) == MAX_PARTITIONS + 1
-    assert shown['ingest_lag_records{partition="other",pipeline="ticks",topic="other"}'] == 20
+    assert shown['attr2hbase_lag_records{partition="other",pipeline="ticks",topic="other"}'] == 20
 
 
 def test_retention_of_too_many_partitions_is_their_maximum():
@@ -270,8 +270,8 @@ def test_retention_of_too_many_partitions_is_their_maximum():
         metrics.retention("ticks", own | {("u", 0): extra, ("u", 1): 0.2})
     shown = samples(metrics)
     assert len(shown) == MAX_PARTITIONS + 1
-    assert shown['ingest_retention_used_ratio{partition="7",pipeline="ticks",topic="t"}'] == 0.1
-    assert shown['ingest_retention_used_ratio{partition="other",pipeline="ticks",topic="other"}'] == 0.4
+    assert shown['attr2hbase_retention_used_ratio{partition="7",pipeline="ticks",topic="t"}'] == 0.1
+    assert shown['attr2hbase_retention_used_ratio{partition="other",pipeline="ticks",topic="other"}'] == 0.4
     metrics.remove("ticks")
     assert samples(metrics) == {}
 
@@ -283,15 +283,17 @@ def test_retention_of_a_deleted_topic_has_no_series():
     metrics.retention("ticks", {("t", 0): 0.6, ("gone", 0): 0.9})
     metrics.retention("ticks", {("t", 0): 0.7})
     assert samples(metrics) == before | {
-        'ingest_retention_used_ratio{partition="0",pipeline="other",topic="t"}': 0.3,
-        'ingest_retention_used_ratio{partition="0",pipeline="ticks",topic="t"}': 0.7,
+        'attr2hbase_retention_used_ratio{partition="0",pipeline="other",topic="t"}': 0.3,
+        'attr2hbase_retention_used_ratio{partition="0",pipeline="ticks",topic="t"}': 0.7,
     }
 
 
 def test_path_that_is_not_utf8_is_rendered():
     metrics = fresh()
     metrics.lag("files", "/data/\udcff.log", 0, 1)
-    assert list(samples(metrics)) == ['ingest_lag_records{partition="0",pipeline="files",topic="/data/\\\\udcff.log"}']
+    assert list(samples(metrics)) == [
+        'attr2hbase_lag_records{partition="0",pipeline="files",topic="/data/\\\\udcff.log"}'
+    ]
 
 
 def test_failures_are_counted():
@@ -299,17 +301,17 @@ def test_failures_are_counted():
     metrics.dead_letter_publish_failed("ticks")
     metrics.group_commit_failed("ticks")
     assert samples(metrics) == {
-        'ingest_dead_letter_publish_failures_total{pipeline="ticks"}': 1,
-        'ingest_group_commit_failures_total{pipeline="ticks"}': 1,
+        'attr2hbase_dead_letter_publish_failures_total{pipeline="ticks"}': 1,
+        'attr2hbase_group_commit_failures_total{pipeline="ticks"}': 1,
     }
 
 
 def test_dropped_log_lines_are_read_at_each_scrape():
     dropped = [3]
     metrics = Metrics(["ticks"], process=False, dropped_lines=lambda: dropped[0])
-    assert samples(metrics)["ingest_log_lines_dropped_total"] == 3
+    assert samples(metrics)["attr2hbase_log_lines_dropped_total"] == 3
     dropped[0] = 5
-    assert samples(metrics)["ingest_log_lines_dropped_total"] == 5
+    assert samples(metrics)["attr2hbase_log_lines_dropped_total"] == 5
 
 
 def test_registries_are_independent():
@@ -328,4 +330,4 @@ def test_process_metrics_are_exported_by_default():
 def test_secret_in_a_drop_reason_is_masked():
     metrics = Metrics(["ticks"], hide=lambda text: text.replace("hunter2", "***"))
     metrics.observe_batch("ticks", Counts(dropped=Counter({"hunter2": 1})), 0.1)
-    assert samples(metrics)['ingest_events_dropped_total{pipeline="ticks",reason="***"}'] == 1
+    assert samples(metrics)['attr2hbase_events_dropped_total{pipeline="ticks",reason="***"}'] == 1

@@ -55,7 +55,7 @@ def shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 def rendered(shared: Any) -> list[str]:
     metrics = Metrics(process=False)
     FeedWatch(lambda: shared, metrics).check()
-    return [line for line in metrics.render()[1].decode().splitlines() if line.startswith("ingest_feed_")]
+    return [line for line in metrics.render()[1].decode().splitlines() if line.startswith("attr2hbase_feed_")]
 
 
 def test_metrics_of_a_group(shared: Any):
@@ -67,7 +67,7 @@ def test_metrics_of_a_group(shared: Any):
         delivery.checkpoint()
         member.close()
     labels = '{group="search",table="orders"}'
-    assert f"ingest_feed_consumer_lag_seconds{labels} 0.0" in rendered(shared)
+    assert f"attr2hbase_feed_consumer_lag_seconds{labels} 0.0" in rendered(shared)
     with shared.driver.held() as store:
         writer = FeedFixture.of(store, "orders")
         first_ms = writer.put(b"b")
@@ -78,7 +78,7 @@ def test_metrics_of_a_group(shared: Any):
     assert (gaps, lost) == (0.0, 0.0)
     with open_feed(shared.configuration, shared.catalog, "orders") as feed:
         feed.leases.replace("search", 1, feed.leases.read("search")[1], None)
-    assert f"ingest_feed_lost_leases{labels} 1.0" in rendered(shared)
+    assert f"attr2hbase_feed_lost_leases{labels} 1.0" in rendered(shared)
 
 
 def _order(line: str) -> int:

@@ -35,15 +35,15 @@ def shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 def rendered(shared: Any) -> dict[str, float]:
     metrics = Metrics(process=False)
     ArchiveWatch(lambda: shared, metrics).check()
-    lines = [line for line in metrics.render()[1].decode().splitlines() if line.startswith("ingest_archive_")]
+    lines = [line for line in metrics.render()[1].decode().splitlines() if line.startswith("attr2hbase_archive_")]
     return {name.partition("{")[0]: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}
 
 
 def test_sizes_of_a_table(shared: Any):
     assert rendered(shared) == {
-        "ingest_archive_files": 0,
-        "ingest_archive_superseded_bytes": 0,
-        "ingest_archive_incomplete_batches": 0,
+        "attr2hbase_archive_files": 0,
+        "attr2hbase_archive_superseded_bytes": 0,
+        "attr2hbase_archive_incomplete_batches": 0,
     }
     root = archived_table(shared.configuration, "customer").root
     Stream(root).run(DAY_MS, [event(1)], [event(2)])
@@ -54,9 +54,9 @@ def test_sizes_of_a_table(shared: Any):
         rerun.finish()
     Stream(root).run(DAY_MS + 1, [event(3)])
     assert rendered(shared) == {
-        "ingest_archive_files": 1,
-        "ingest_archive_superseded_bytes": old,
-        "ingest_archive_incomplete_batches": 1,
+        "attr2hbase_archive_files": 1,
+        "attr2hbase_archive_superseded_bytes": old,
+        "attr2hbase_archive_incomplete_batches": 1,
     }
 
 

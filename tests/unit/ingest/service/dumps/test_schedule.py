@@ -15,7 +15,7 @@ from tests.support.submitted_jobs import SubmittedJobs
 
 AT = f'{{root: dumps, tables: ["{TABLE}"], at: "02:00", keep: 3d}}'
 TWO = 2 * 3600
-LAST = 'ingest_dump_last_success_timestamp_seconds{table="answer:testclient1"}'
+LAST = 'attr2hbase_dump_last_success_timestamp_seconds{table="answer:testclient1"}'
 
 
 def configuration(tmp_path, dump: str = AT) -> Configuration:
@@ -47,7 +47,7 @@ def test_nothing_is_scheduled_without_a_time(tmp_path, dump):
     jobs, metrics = SubmittedJobs(found), Metrics()
     DumpSchedule(jobs, metrics, clock_ms=lambda: 1).submit_due()
     assert not jobs
-    assert "ingest_dump_interval_seconds{" not in metrics.render()[1].decode()
+    assert "attr2hbase_dump_interval_seconds{" not in metrics.render()[1].decode()
 
 
 def test_metrics_have_the_end_of_the_last_dump(tmp_path):
@@ -56,7 +56,7 @@ def test_metrics_have_the_end_of_the_last_dump(tmp_path):
     jobs = SubmittedJobs(configuration(tmp_path))
     DumpSchedule(jobs, metrics, clock_ms=lambda: 2_000_000_000_000).submit_due()
     text = metrics.render()[1].decode()
-    assert 'ingest_dump_interval_seconds{table="answer:testclient1"} 86400.0' in text
+    assert 'attr2hbase_dump_interval_seconds{table="answer:testclient1"} 86400.0' in text
     last_s = float(text.partition(LAST)[2].split()[0])
     assert 1_424_736_000 <= last_s < 1_500_000_000
 

@@ -58,7 +58,7 @@ def test_metrics_are_rendered(endpoint):
     status, headers, content = get(endpoint, "/metrics?x=1")
     assert status == 200
     assert headers["Content-Type"].startswith("text/plain")
-    assert b'ingest_events_read_total{pipeline="ticks"} 0.0\n' in content
+    assert b'attr2hbase_events_read_total{pipeline="ticks"} 0.0\n' in content
 
 
 def test_probes_follow_the_states(endpoint, health):

@@ -125,7 +125,7 @@ def committer(client: Client, clock: Clock, tmp_path: Path) -> Iterator[OffsetCo
 def lags(committer: OffsetCommitter) -> list[float]:
     """The values of the lag metrics, and of the one that says when an acknowledgement is due."""
     lines = committer._metrics.render()[1].decode().splitlines()
-    names = ("ingest_lag_records{", "ingest_ack_due_timestamp_seconds{")
+    names = ("attr2hbase_lag_records{", "attr2hbase_ack_due_timestamp_seconds{")
     return [float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith(names)]
 
 
@@ -166,7 +166,7 @@ def test_offsets_of_another_service_are_not_hidden(client: Client, committer: Of
         committer._tick()
     assert 'another service commits offsets to group "g"' in lines[0]["reason"]
     assert client.committed == {TopicPartition("t", 0): 3, TopicPartition("t", 1): 4}
-    assert 'ingest_group_commit_failures_total{pipeline="p"} 1.0' in committer._metrics.render()[1].decode()
+    assert 'attr2hbase_group_commit_failures_total{pipeline="p"} 1.0' in committer._metrics.render()[1].decode()
     assert committer.data_loss() is None
 
 

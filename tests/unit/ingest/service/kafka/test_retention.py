@@ -189,5 +189,5 @@ def test_thread_reports_to_metrics_and_status_and_survives_errors(
         "partitions": [{"topic": "t", "partition": 0, "used": 1.0, "remaining_s": 0}],
     }
     text = metrics.render()[1].decode()
-    assert 'ingest_retention_used_ratio{partition="0",pipeline="p",topic="t"} 1.0' in text
-    assert 'ingest_retention_used_ratio{partition="1",pipeline="p",topic="t"} 0.0' in text
+    assert 'attr2hbase_retention_used_ratio{partition="0",pipeline="p",topic="t"} 1.0' in text
+    assert 'attr2hbase_retention_used_ratio{partition="1",pipeline="p",topic="t"} 0.0' in text

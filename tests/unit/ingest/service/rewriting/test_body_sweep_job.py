@@ -89,9 +89,9 @@ def test_service_sweeps_some_bodies_at_a_time(shared: SimpleNamespace, monkeypat
     assert len(reports) == BODIES // page + 1
     text = shared.metrics.render()[1].decode()
     for line in (
-        'ingest_bodies_swept_total{table="events"} 6.0',
-        'ingest_bodies_swept_bytes_total{table="events"} 6.0',
-        'ingest_bodies{state="referenced",table="events"} 1.0',
+        'attr2hbase_bodies_swept_total{table="events"} 6.0',
+        'attr2hbase_bodies_swept_bytes_total{table="events"} 6.0',
+        'attr2hbase_bodies{state="referenced",table="events"} 1.0',
     ):
         assert line in text
     assert not shared.stores.in_use()["local"]._lock._is_owned()
@@ -106,7 +106,7 @@ def test_bodies_that_a_dump_may_name_stay(shared: SimpleNamespace, tmp_path: Pat
     BodySweepJob("events").run(run_of(shared, reports))
     result = reports[-1].result or {}
     assert (result["bodies"], result["purged"], result["named"]) == (BODIES, 0, BODIES - 1)
-    assert 'ingest_bodies{state="named",table="events"} 6.0' in shared.metrics.render()[1].decode()
+    assert 'attr2hbase_bodies{state="named",table="events"} 6.0' in shared.metrics.render()[1].decode()
 
 
 def test_cancelled_sweep_ends(shared: SimpleNamespace):

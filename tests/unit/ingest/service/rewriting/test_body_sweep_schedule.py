@@ -22,8 +22,8 @@ pipelines:
     sinks: [{attr2hbase: {table: events, write_body: f:body}}]
 """
 THREE = 3 * 3600.0
-LAST = 'ingest_body_sweep_last_success_timestamp_seconds{table="events"}'
-INTERVAL = 'ingest_body_sweep_interval_seconds{table="events"} 86400.0'
+LAST = 'attr2hbase_body_sweep_last_success_timestamp_seconds{table="events"}'
+INTERVAL = 'attr2hbase_body_sweep_interval_seconds{table="events"} 86400.0'
 
 
 def configuration(tmp_path) -> Configuration:

@@ -52,7 +52,7 @@ def test_submitted_after_each_interval(tmp_path):
     assert counts == [0, 0, 1, 1, 1, 2]
     assert isinstance(jobs[0], Compaction)
     assert (jobs[0].subject, jobs[0].options) == ("counters", CompactionOptions(window="30m"))
-    assert 'ingest_compaction_interval_seconds{table="counters"} 600.0' in metrics.render()[1].decode()
+    assert 'attr2hbase_compaction_interval_seconds{table="counters"} 600.0' in metrics.render()[1].decode()
 
 
 def test_a_reload_changes_the_interval(tmp_path):
@@ -70,7 +70,7 @@ def test_a_reload_changes_the_interval(tmp_path):
     now[0] = 10_000.0
     schedule.submit_due()
     assert len(jobs) == 1
-    assert "ingest_compaction_interval_seconds{" not in metrics.render()[1].decode()
+    assert "attr2hbase_compaction_interval_seconds{" not in metrics.render()[1].decode()
 
 
 def test_refused_job_is_submitted_after_the_next_interval(tmp_path):
