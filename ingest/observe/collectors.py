@@ -7,8 +7,9 @@ from prometheus_client.metrics_core import CounterMetricFamily
 from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.registry import Collector
 
-from ingest.observe.metric import Scope
 from ingest.observe.metric_table import METRICS
+
+DROPPED_LINES = "attr2hbase_log_lines_dropped_total"
 
 
 class DroppedLines(Collector):
@@ -24,7 +25,7 @@ class DroppedLines(Collector):
 
     def collect(self) -> Iterator[Family]:
         """The counter."""
-        [metric] = (each for each in METRICS if each.scope is Scope.PROCESS)
+        [metric] = (each for each in METRICS if each.name == DROPPED_LINES)
         yield CounterMetricFamily(metric.name, metric.help, value=self._dropped_lines())
 
 

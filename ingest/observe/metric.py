@@ -46,4 +46,4 @@ class Metric(NamedTuple):
 
 def labels_of(metric: Metric) -> tuple[str, ...]:
     """All labels of a metric, that of its scope first."""
-    return () if metric.scope is Scope.PROCESS else (metric.scope.value, *metric.labels)
+    return metric.labels if metric.scope is Scope.PROCESS else (metric.scope.value, *metric.labels)

@@ -149,6 +149,14 @@ METRICS = (
         "Log lines dropped because the stderr of this process was not read; pipelines do not wait for it.",
         scope=Scope.PROCESS,
     ),
+    Metric(
+        "attr2hbase_build_info",
+        Kind.GAUGE,
+        "",
+        "Always 1; the labels name the versions of attr2hbase and of Python.",
+        ("version", "python"),
+        scope=Scope.PROCESS,
+    ),
     Metric("attr2hbase_jobs", Kind.GAUGE, "jobs", "Jobs that are waiting or running.", ("state",), scope=Scope.JOB),
     Metric(
         "attr2hbase_job_progress_ratio",

@@ -1,14 +1,16 @@
 """The registry of the metrics of a process."""
 
+import platform
 import threading
 from collections import Counter as Tally
 from collections.abc import Callable, Iterable, Mapping
 
 import prometheus_client as prometheus
 
+from ingest import __version__
 from ingest.api import TopicPartition
 from ingest.api.bodies import BodyCounts
-from ingest.observe.collectors import DroppedLines, WithoutCreated
+from ingest.observe.collectors import DROPPED_LINES, DroppedLines, WithoutCreated
 from ingest.observe.health import State
 from ingest.observe.metric import Kind, Metric, Scope, labels_of
 from ingest.observe.metric_table import METRICS
@@ -31,7 +33,7 @@ class Metrics:
 
     Args:
         pipelines: names whose counters start at 0, so that `rate` sees the first increase.
-        process: also export memory, CPU and open files of this process.
+        process: also export memory, CPU, open files and versions of this process.
         dropped_lines: returns the number of log lines dropped so far; called at each scrape. None to omit the metric.
         hide: masks secrets in label values, such as a drop reason.
         on_lag: also called with pipeline, topic, partition and records of each `lag`.
@@ -64,12 +66,13 @@ class Metrics:
         self._intervals_s: dict[str, float] = {}
         self._awaited_since_s: dict[str, float] = {}
         for metric in METRICS:
-            if metric.scope is not Scope.PROCESS:
+            if metric.name != DROPPED_LINES:
                 self._register(metric)
         if dropped_lines is not None:
             self._registry.register(DroppedLines(dropped_lines))
         if process:
             prometheus.ProcessCollector(registry=self._registry)
+            self._gauges["attr2hbase_build_info"].labels(__version__, platform.python_version()).set(1)
         for pipeline in pipelines:
             self._declare(pipeline)
 

@@ -1,10 +1,12 @@
 """Metrics: content and bounds of a scrape."""
 
+import platform
 import re
 from collections import Counter
 
 import pytest
 
+from ingest import __version__
 from ingest.api import BusyWait
 from ingest.api.bodies import BodyCounts
 from ingest.observe.health import Health, State
@@ -52,7 +54,8 @@ def test_metric_follows_naming_rules(metric):
     assert re.fullmatch(r"attr2hbase_[a-z_]+", metric.name)
     assert metric.name.endswith("_total") == (metric.kind == "counter")
     assert metric.help.endswith(".")
-    assert set(metric.labels) <= {"reason", "error", "state", "topic", "partition", "component", "quantile", "group"}
+    bounded = {"reason", "error", "state", "topic", "partition", "component", "quantile", "group", "version", "python"}
+    assert set(metric.labels) <= bounded
     assert bool(metric.buckets) == (metric.kind == "histogram")
 
 
@@ -331,3 +334,9 @@ def test_secret_in_a_drop_reason_is_masked():
     metrics = Metrics(["ticks"], hide=lambda text: text.replace("hunter2", "***"))
     metrics.observe_batch("ticks", Counts(dropped=Counter({"hunter2": 1})), 0.1)
     assert samples(metrics)['attr2hbase_events_dropped_total{pipeline="ticks",reason="***"}'] == 1
+
+
+def test_versions_of_the_process_are_labels():
+    shown = Metrics().render()[1].decode()
+    version, python = f'version="{__version__}"', f'python="{platform.python_version()}"'
+    assert f"attr2hbase_build_info{{{python},{version}}} 1.0" in shown
