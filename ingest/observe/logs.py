@@ -190,8 +190,9 @@ class _Cleaner:
 
 
 def _as_json(_logger: object, _method: str, line: MutableMapping[str, Any]) -> str:
-    first = {name: line.pop(name) for name in ("time", "level", "event") if name in line}
-    text = json.dumps(first | dict(line), ensure_ascii=False)
+    first = {name: line.pop(name) for name in ("time", "level") if name in line}
+    message = line.pop("event", "")  # the name that structlog gives it; an event is something else here
+    text = json.dumps(first | {"message": message} | dict(line), ensure_ascii=False)
     return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 

@@ -336,11 +336,7 @@ class Metrics:
     def archives(self, sizes: Mapping[str, ArchiveSize]) -> None:
         """Set the sizes of all archived tables; tables after the first 50 are left out."""
         with self._lock:
-            names = (
-                "attr2hbase_archive_files",
-                "attr2hbase_archive_superseded_bytes",
-                "attr2hbase_archive_incomplete_batches",
-            )
+            names = [f"attr2hbase_archive_{each}" for each in ("files", "superseded_bytes", "incomplete_batches")]
             for name in names:
                 self._gauges[name].clear()  # a table that was removed must not keep its last value
             for table in sorted(sizes)[:MAX_LABEL_VALUES]:

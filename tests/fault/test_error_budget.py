@@ -75,7 +75,7 @@ def test_error_budget_stops_a_pipeline_above_its_limit(kafka: Kafka, tmp_path: P
     stopping = [case for case in CASES if case.stops]
     with Service(tmp_path, content) as service:
         assert service.run_once() == 1, service.last_lines()
-        failed = {line["pipeline"] for line in service.lines() if line.get("event") == "pipeline failed"}
+        failed = {line["pipeline"] for line in service.lines() if line.get("message") == "pipeline failed"}
         assert failed == {case.name for case in stopping}
         for case in CASES:
             acknowledged = service.checkpoint(case.name).acknowledged(topics[case.name]).get(0, 0)

@@ -51,9 +51,9 @@ def test_service_goes_around_large_batches_after_one_death(kafka: Kafka, tmp_pat
         kafka.produce(topic, [Given(b"next", b"next", partition=1)])
         service.wait_for_offsets({1: COUNT + 5}, PIPELINE, topic, 60)
         assert service.stop() == 0
-        assert [line["event"] for line in service.lines() if line["event"].startswith("Spark is started again")] == [
-            "Spark is started again, without what has ended its Java process"
-        ]
+        assert [
+            line["message"] for line in service.lines() if line["message"].startswith("Spark is started again")
+        ] == ["Spark is started again, without what has ended its Java process"]
         listed = service.command("dead-letters list", "--output", "json").stdout.splitlines()
         refused = service.command("dead-letters replay")
         service.write(content_of(kafka, tmp_path, topic, unique("group"), max_decompressed_bytes="4MiB"))

@@ -162,7 +162,7 @@ def test_error_budget_stops_a_batch_of_refused_rows_before_each_has_cost_a_call(
 ) -> None:
     assert calls_of_first_run < BATCH / 2
     failed = {
-        line["pipeline"]: line["reason"] for line in streams.service.lines() if line.get("event") == "pipeline failed"
+        line["pipeline"]: line["reason"] for line in streams.service.lines() if line.get("message") == "pipeline failed"
     }
     assert failed.keys() == {REFUSED}
     assert f"exceeds limit of {SERVER_LIMIT} bytes" in failed[REFUSED]
@@ -200,7 +200,7 @@ def test_refused_rows_are_dead_letters_where_the_error_budget_allows_it(
     durable = [
         line
         for line in corrected.service.lines()
-        if line.get("event") == "batch is durable" and line["pipeline"] == REFUSED
+        if line.get("message") == "batch is durable" and line["pipeline"] == REFUSED
     ]
     counts = {name: sum(line[name] for line in durable) for name in ("read", "stored", "dropped", "dead_lettered")}
     assert counts == {"read": 2 * BATCH, "stored": BATCH - KEYLESS, "dropped": KEYLESS, "dead_lettered": BATCH}

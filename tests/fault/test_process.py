@@ -173,7 +173,7 @@ def test_f39_clock_jumps_between_timed_batches(ledger_run: LedgerRuns, clock: Ju
             jump(run, clock, shift_s)
     run.finish()
     assert_times_rise(run)
-    assert "the clock was set back; the query is restarted" in {line.get("event") for line in run.service.lines()}
+    assert "the clock was set back; the query is restarted" in {line.get("message") for line in run.service.lines()}
 
 
 @pytest.mark.slow

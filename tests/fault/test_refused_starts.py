@@ -227,7 +227,7 @@ def test_f28_changes_that_keep_the_offsets_valid_are_allowed_and_logged(ledger_r
 
 def changed_batches(run: LedgerRun) -> int:
     """Number of log lines about a batch that runs again with a new configuration."""
-    return sum("runs again with the new configuration" in line["event"] for line in run.service.lines())
+    return sum("runs again with the new configuration" in line["message"] for line in run.service.lines())
 
 
 @pytest.mark.slow

@@ -92,7 +92,7 @@ def test_reloads_under_load(ledger_run: LedgerRuns) -> None:
                 reached(lambda: not run.service.is_running, LOOK_S)
             assert run.service.metric("attr2hbase_events_stored_total", pipeline=UNCHANGED) > before
     run.proven(f"{taken} reloads taken, {refused} refused")
-    started = [line["pipeline"] for line in run.service.lines() if line["event"] == "pipeline started"]
+    started = [line["pipeline"] for line in run.service.lines() if line["message"] == "pipeline started"]
     assert (started.count(UNCHANGED), started.count(run.pipeline)) == (1, 1 + taken)
     run.finish()
 

@@ -110,14 +110,14 @@ def test_commands_change_a_running_service(tmp_path: Path) -> None:
         service.wait_for(lambda: service.states().keys() == {"now", "new"}, "removed")
         (tmp_path / "now" / "4.txt").write_text("f\n")
         service.wait_for(lambda: stored(service, "now") == 4, "also without a terminal")
-        started = Counter(line["pipeline"] for line in service.lines() if line["event"] == "pipeline started")
+        started = Counter(line["pipeline"] for line in service.lines() if line["message"] == "pipeline started")
         content["pipelines"]["now"]["sinks"] = [{"attr2hbase": {"tabel": "t"}}]
         service.write(content)
         status, _ = service.post("/reload")
         assert status == 202
         service.wait_for(lambda: service.reload_phase() == "refused", "refused")
         assert service.states() == {"now": "running", "new": "running"}
-        again = Counter(line["pipeline"] for line in service.lines() if line["event"] == "pipeline started")
+        again = Counter(line["pipeline"] for line in service.lines() if line["message"] == "pipeline started")
         assert again == started
         assert started["new"] == 1
         # the exit code of the service is that of a pipeline which a reload could not build

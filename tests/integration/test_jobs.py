@@ -81,7 +81,7 @@ def test_reload_of_its_pipeline_interrupts_a_replay_which_then_completes(kafka: 
         assert json.loads(reloaded.stdout)["changed"] == [OLD], reloaded.stderr
         service.wait_for(lambda: job(service)["state"] == "done", "done", 300)
         assert job(service)["result"]["stored"] == made.count
-        starts = sum(line["event"] == "job started" for line in service.lines())
+        starts = sum(line["message"] == "job started" for line in service.lines())
         assert starts == 2, "the reload came too late to interrupt the replay"
         expected = made.expected(service.checkpoint(OLD), OLD)
         assert service.stop() == 0, service.last_lines()

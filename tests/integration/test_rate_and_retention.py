@@ -64,7 +64,7 @@ def test_rate_of_a_running_pipeline_and_retention_of_a_paused_one(kafka: Kafka, 
         assert (status["held"]["state"], status["held"]["retention"]["used"]) == ("paused", used)
         assert 0 < status["held"]["retention"]["partitions"][0]["remaining_s"] <= 900
         assert (status["limited"]["max_rate"], status["limited"]["throttle"]["ratio"]) == (RATE, 1.0)
-        warnings = [line for line in service.lines() if line["event"] == "unread records near Kafka's retention"]
+        warnings = [line for line in service.lines() if line["message"] == "unread records near Kafka's retention"]
         assert [(line["pipeline"], line["level"]) for line in warnings] == [("held", "warning")]
 
         # a reload applies another rate

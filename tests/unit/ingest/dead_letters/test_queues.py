@@ -471,7 +471,7 @@ class TestTopic:
         queue.prepare()
         queue.prepare()
         [line] = map(json.loads, capsys.readouterr().err.splitlines())
-        assert (line["level"], line["event"], line["pipeline"]) == ("warning", "dead letters will be lost", "p")
+        assert (line["level"], line["message"], line["pipeline"]) == ("warning", "dead letters will be lost", "p")
         assert line["reason"] == f'topic "dead" deletes dead letters: {reasons}'
         command = "kafka-configs.sh --alter --entity-type topics --entity-name dead --add-config"
         assert line["hint"] == f"run '{command} {wanted}'"

@@ -61,13 +61,13 @@ def test_json_line_has_time_level_event_logger_and_fields():
         {
             "time": "2024-05-01T12:00:00.123+00:00",
             "level": "warning",
-            "event": "store blocked",
+            "message": "store blocked",
             "logger": "ingest.spark.streaming.batch_runner",
             "pipeline": "ticks",
             "attempt": 3,
         }
     ]
-    assert list(lines(stream)[0])[:3] == ["time", "level", "event"]
+    assert list(lines(stream)[0])[:3] == ["time", "level", "message"]
 
 
 def test_console_line_has_time_level_event_and_sorted_fields():
@@ -83,7 +83,7 @@ def test_level_change_applies_to_existing_loggers():
     log.info("unseen")
     set_up(stream=stream, level=LogLevel.DEBUG)
     log.debug("seen")
-    assert [line["event"] for line in lines(stream)] == ["seen"]
+    assert [line["message"] for line in lines(stream)] == ["seen"]
 
 
 def test_exception_is_one_field_without_local_values():
@@ -113,7 +113,7 @@ class TestBounds:
         log.warning("another")
         clock.now = REPEAT_WINDOW_S
         log.warning("again")
-        events = [(line["event"], line.get("suppressed")) for line in lines(stream)]
+        events = [(line["message"], line.get("suppressed")) for line in lines(stream)]
         assert events == [("again", None)] * REPEATS + [("another", None), ("again", 7)]
 
     def test_repeats_are_counted_per_pipeline(self):
@@ -183,7 +183,7 @@ class TestSecrets:
         assert "hunter2" not in stream.getvalue()
         assert "ss/w" not in stream.getvalue()
         assert "ss%2Fw" not in stream.getvalue()
-        assert lines(stream)[0]["event"] == "***"
+        assert lines(stream)[0]["message"] == "***"
 
 
 class TestStandardLogging:
@@ -192,7 +192,7 @@ class TestStandardLogging:
         logging.getLogger("kafka.conn").info("connecting")
         logging.getLogger("kafka.conn").warning("broker %s is down", "b1")
         logging.getLogger("py4j").log(45, "odd level")
-        assert [(line["logger"], line["level"], line["event"]) for line in lines(stream)] == [
+        assert [(line["logger"], line["level"], line["message"]) for line in lines(stream)] == [
             ("kafka.conn", "warning", "broker b1 is down"),
             ("py4j", "error", "odd level"),
         ]
@@ -204,24 +204,24 @@ class TestStandardLogging:
                 raise error
             except (KeyboardInterrupt, KeyError):
                 logging.getLogger().exception("while sending command")
-        assert [line["event"] for line in lines(stream)] == ["while sending command"]
+        assert [line["message"] for line in lines(stream)] == ["while sending command"]
 
     def test_own_lines_are_written_from_the_configured_level(self):
         stream = output(level=LogLevel.DEBUG)
         logging.getLogger("sinks.hbase.store").debug("opened")
-        assert [line["event"] for line in lines(stream)] == ["opened"]
+        assert [line["message"] for line in lines(stream)] == ["opened"]
 
     def test_arguments_that_do_not_match_the_format_are_omitted(self):
         stream = output()
         record = logging.LogRecord("kafka", logging.WARNING, "", 1, "%d of %d", ("x",), None)
         logging.getLogger().handlers[-1].handle(record)
-        assert lines(stream)[0]["event"] == "%d of %d"
+        assert lines(stream)[0]["message"] == "%d of %d"
 
     def test_set_up_twice_writes_once(self):
         output()
         stream = output()
         logging.getLogger("kafka").warning("once")
-        assert [line["event"] for line in lines(stream)] == ["once"]
+        assert [line["message"] for line in lines(stream)] == ["once"]
 
 
 def test_frequent_lines_of_clients_are_suppressed_and_their_loggers_keep_their_level():
@@ -230,7 +230,7 @@ def test_frequent_lines_of_clients_are_suppressed_and_their_loggers_keep_their_l
     connections = logging.getLogger("kafka.net.manager")
     connections.error("connection refused")
     connections.critical("a bug")
-    assert [json.loads(line)["event"] for line in stream.getvalue().splitlines()] == ["a bug"]
+    assert [json.loads(line)["message"] for line in stream.getvalue().splitlines()] == ["a bug"]
     assert connections.isEnabledFor(logging.WARNING)
 
 
@@ -242,7 +242,7 @@ def test_level_can_be_changed_while_lines_are_written():
         assert current_level() is level
         log.debug("detail", at=level.value)
         log.warning("trouble", at=level.value)
-    assert [(line["event"], line["at"]) for line in lines(stream)] == [("detail", "debug"), ("trouble", "debug")]
+    assert [(line["message"], line["at"]) for line in lines(stream)] == [("detail", "debug"), ("trouble", "debug")]
 
 
 def test_lines_before_the_set_up_leave_stdout_to_data():

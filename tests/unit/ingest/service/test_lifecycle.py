@@ -143,8 +143,8 @@ def test_ignored_sighup_stays_ignored(reloads: bool, capsys: pytest.CaptureFixtu
     finally:
         signal.signal(signal.SIGHUP, earlier)
     assert (stop.hang_ups, stop.at_once.is_set()) == (0, False)
-    events = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
-    assert [event["hint"] for event in events if "nohup" in event["event"]] == (
+    lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    assert [line["hint"] for line in lines if "nohup" in line["message"]] == (
         ["'ingest reload FILE' reloads the file"] if reloads else []
     )
 

@@ -525,7 +525,7 @@ def test_task_that_outlives_its_pipeline_is_reported_once(
     reloader = Reloader(frozenset(["p"]), [new.pipeline])
     supervisor = supervised(old, reloader, HeldJobs(reloader))
     assert supervisor.run() == []
-    messages = [json.loads(line)["event"] for line in capsys.readouterr().err.splitlines()]
+    messages = [json.loads(line)["message"] for line in capsys.readouterr().err.splitlines()]
     assert [each for each in messages if "a task of the stopped pipeline still runs" in each] == [
         "the reload waits: a task of the stopped pipeline still runs"
     ]

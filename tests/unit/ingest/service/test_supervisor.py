@@ -250,7 +250,7 @@ def test_recovered_source_does_not_unblock_a_batch_blocked_by_a_store(capsys: py
     bench.observer.running()
     assert bench.state is State.RUNNING
     reported = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
-    assert [line.get("code", line["event"]) for line in reported] == [
+    assert [line.get("code", line["message"]) for line in reported] == [
         "store_unavailable",
         "source_unavailable",
         "store_unavailable",
