@@ -3,6 +3,7 @@
 import re
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, AnyStr, TypeVar
@@ -20,7 +21,13 @@ _SAME = re.compile(  # a part that matches the same in bytes and in characters, 
     r"|(?P<bar>\|)|[\^$]|\\[AZ]"
 )
 _PLAIN = re.compile(r"(?:[^\\.^$*+?{}\[\]|()]|\\[\\.^$*+?{}\[\]|()/:,;=\"' -])+")
-_BEGINS_WITH_ANY = re.compile(r"((?:\(\?[aimsu]+\))?)(\.[*+].*)", re.DOTALL)
+_FIRST_BEYOND_ASCII = 0x80
+_ONLY_IN_TEXT = re.compile(
+    r"\\(?P<code>u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})|(?P<escaped>\\.)|\(\?u:(?P<word>\\b|\(\?!\\b\))\)|[^\x00-\x7f]",
+    re.DOTALL,
+)
+_IGNORES_CASE = re.compile(r"\(\?[a-z]*i")
+_BEGINS_WITH_ANY = re.compile(r"((?:\(\?[aimsu]+\))?)((\.|\[\^\\n(?:\\.|[^\]\\])*\])[*+].*)", re.DOTALL)
 
 
 class CharacterMatch:
@@ -62,11 +69,13 @@ class Expression:
         groups: number of groups.
         names: name of a group -> its number.
         in_bytes: compiled for bytes; None if only characters can have the expression.
+        in_ascii: compiled for values of ASCII; None if it is not known to find the same there as in characters.
     """
 
     groups: int
     names: dict[str, int]
     in_bytes: re.Pattern[bytes] | None
+    in_ascii: re.Pattern[bytes] | None
     _in_text: Callable[[], re.Pattern[str]] | None
 
     def choosing(
@@ -91,7 +100,10 @@ class Expression:
             return in_bytes(compiled)
         on_text = cache(lambda: in_text(compiled_text()))
         if compiled is None:
-            return lambda value: on_text()(characters_of(value))
+            if self.in_ascii is None:
+                return lambda value: on_text()(characters_of(value))
+            on_ascii = in_bytes(self.in_ascii)
+            return lambda value: on_ascii(value) if value.isascii() else on_text()(characters_of(value))
         on_bytes = in_bytes(compiled)
 
         def apply(value: bytes) -> T:
@@ -121,17 +133,41 @@ def expression_of(text: str) -> Expression:
     in_text = cache(lambda: _compiled(text))
     if literal_of(text) is not None:
         in_bytes = _compiled(name_to_bytes(text))
-        return Expression(0, {}, in_bytes, None)
+        return Expression(0, {}, in_bytes, in_bytes, None)
     if not text.isascii():
-        return Expression(in_text().groups, dict(in_text().groupindex), None, in_text)
+        return _of_characters(text, in_text)
     if "L" in text:
         in_text()  # refuses the flag L, which only bytes may have
     try:
         in_bytes = _compiled(text.encode("ascii"))
     except re.error:  # \u and the flag u are only for characters
-        return Expression(in_text().groups, dict(in_text().groupindex), None, in_text)
+        return _of_characters(text, in_text)
     same = _finds_the_same_in_bytes(text)
-    return Expression(in_bytes.groups, dict(in_bytes.groupindex), in_bytes, None if same else in_text)
+    return Expression(in_bytes.groups, dict(in_bytes.groupindex), in_bytes, in_bytes, None if same else in_text)
+
+
+def _of_characters(text: str, in_text: Callable[[], re.Pattern[str]]) -> Expression:
+    """
+    An expression that only characters can have.
+
+    For values of ASCII it is compiled with the byte FF, which they do not have, for each character beyond ASCII. Not so
+    if it ignores the case of all letters, since some beyond ASCII have one in it: the sign of Kelvin that of k.
+    """
+    compiled = in_text()
+    in_ascii = None
+    if compiled.flags & re.ASCII or not _IGNORES_CASE.search(text):
+        with suppress(re.error):  # what only characters have, such as the flag u
+            in_ascii = _compiled(_ONLY_IN_TEXT.sub(_instead_in_ascii, text).encode("ascii"))
+    return Expression(compiled.groups, dict(compiled.groupindex), None, in_ascii, in_text)
+
+
+def _instead_in_ascii(part: re.Match[str]) -> str:
+    if part["word"]:
+        return part["word"]
+    if part["escaped"]:
+        return part[0]
+    code = int(part["code"][1:], 16) if part["code"] else _FIRST_BEYOND_ASCII
+    return rf"\x{code:02x}" if code < _FIRST_BEYOND_ASCII else r"\xff"
 
 
 def like(found: re.Pattern[AnyStr], text: str) -> AnyStr:
@@ -160,14 +196,15 @@ def unescaped(text: str) -> str:
 
 
 def tried_once_a_line(text: str) -> str:
-    """
-    An expression that finds the same; one that begins with `.*` or `.+` is tried at the start of each line only.
+    r"""
+    An expression that finds the same; one that begins with `.*` or `.+` is tried at the start of each line only. So is
+    one that begins with a set of all characters but the ends of lines, such as `[^\n\r]*`.
 
     `re` tries it at each position and reads the rest of the line each time, which takes quadratic time. But where it
     does not match at the start of a line, it matches nowhere in it: a match would extend to the start. That is so for
     the first of several expressions with `|` between them, too, and the others are tried everywhere.
     """
-    return _BEGINS_WITH_ANY.sub(r"\1(?<!.)\2", text, count=1) if _BEGINS_WITH_ANY.fullmatch(text) else text
+    return _BEGINS_WITH_ANY.sub(r"\1(?<!\3)\2", text, count=1) if _BEGINS_WITH_ANY.fullmatch(text) else text
 
 
 def searched(find: Callable[[str], re.Match[str] | None]) -> Callable[[str], Match | None]:

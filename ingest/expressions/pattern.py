@@ -113,7 +113,7 @@ class Pattern:
             groups=expression.groups,
             names=expression.names,
             search=search,
-            search_ascii=search if searching.in_bytes is None else searching.in_bytes.search,
+            search_ascii=search if searching.in_ascii is None else searching.in_ascii.search,
             fullmatch=expression.choosing(lambda found: found.fullmatch, lambda found: searched(found.fullmatch)),
             split=_splitter(text, expression),
         )

@@ -19,7 +19,7 @@ from ingest.flume.escapes import literal
 from ingest.flume.ng.kafka import absent
 from ingest.flume.ng.known import OF_INTERCEPTORS, not_needed
 from ingest.flume.ng.properties import Options
-from ingest.flume.patterns import UntranslatableError, in_full, pattern_of, replacement_of
+from ingest.flume.patterns import UntranslatableError, each_of, in_full, pattern_of, replacement_of, separator_of
 from ingest.flume.pipelines.document import Component, Verbatim, not_imported
 from ingest.formats.joda import JodaPattern
 from ingest.suggest import did_you_mean
@@ -168,7 +168,7 @@ def _date(options: Options, key: str) -> _Date | None:
 
 
 def _search_replace(options: Options) -> Decorators:
-    pattern = _pattern(options, "searchPattern", "")
+    pattern = _pattern(options, "searchPattern", "", each_of)
     if pattern is None:
         return []
     groups = re.findall(r"\(\?P<(\w+)>", pattern.text)
@@ -185,13 +185,13 @@ def _remove_header(options: Options) -> Decorators:
     decorators: Decorators = []
     names = [options.text("withName")] if options.text("withName") else []
     if options.text("fromList"):
-        separator = _pattern(options, "fromListSeparator", r"\s*,\s*")
+        separator = _pattern(options, "fromListSeparator", r"\s*,\s*", separator_of)
         pieces = [] if separator is None else separator.split(name_to_bytes(options.text("fromList")))
         names += [name_from_bytes(piece) for piece in pieces if piece]
     if names:
         decorators.append(("mask", {"attributes": names}, ""))
     if options.text("matching"):
-        pattern = _pattern(options, "matching", "", full=True)
+        pattern = _pattern(options, "matching", "", in_full)
         if pattern is not None:
             decorators.append(("remove", {"pattern": pattern.text}, ""))
     return decorators
@@ -201,13 +201,15 @@ def _value(name: str, value: object, *, keep: bool) -> dict[str, object]:
     return {"attribute": name, "value": value} | ({"when": absent(name)} if keep else {})
 
 
-def _pattern(options: Options, name: str, default: str, *, full: bool = False) -> Pattern | None:
+def _pattern(
+    options: Options, name: str, default: str, translate: Callable[[str], Pattern] = pattern_of
+) -> Pattern | None:
     text = options.text(name, default)
     if not text:
         options.error(Kind.MISSING_FIELD, "type", f'"{name}" is missing')
         return None
     try:
-        found = in_full(text) if full else pattern_of(text)
+        found = translate(text)
     except UntranslatableError as error:
         options.error(Kind.BAD_PATTERN, name, f"{error} (column {error.column} of the expression)")
         return None

@@ -1,7 +1,7 @@
 """Arguments of a Flume component, parsed by Flume's rules."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NoReturn
 
@@ -149,10 +149,10 @@ class Arguments:
             )
         return float(match[1])
 
-    def pattern(self, index: int, notes: list[str]) -> Pattern:
+    def pattern(self, index: int, notes: list[str], translate: Callable[[str], Pattern] = pattern_of) -> Pattern:
         """An argument that is a Java regular expression; adds a note with the original if the translation differs."""
         try:
-            found = pattern_of(self.text(index))
+            found = translate(self.text(index))
         except UntranslatableError as error:
             self.fail(Kind.BAD_PATTERN, self.at(index), f"{error} (column {error.column} of the expression)")
         if found.text.removeprefix("(?a)") != self.text(index):

@@ -11,6 +11,7 @@ from ingest.config import Kind
 from ingest.config.nodes import NodePath
 from ingest.flume.escapes import literal, template_of
 from ingest.flume.og.arguments import Arguments, Translation
+from ingest.flume.patterns import separator_of
 
 _ALGORITHMS = {"MD5": "md5", "SHA": "sha1", "SHA1": "sha1", "SHA256": "sha256", "SHA384": "sha384", "SHA512": "sha512"}
 _COUNTED = "counted by offsets, so that a replay selects the same events; Flume counted from its start"
@@ -74,7 +75,7 @@ def _regex_all(args: Arguments) -> Translation:
 def _split(args: Arguments) -> Translation:
     args.count(3, 3)
     notes: list[str] = []
-    pattern, index, name = args.pattern(0, notes), args.integer(1, "index", least=0), args.text(2)
+    pattern, index, name = args.pattern(0, notes, separator_of), args.integer(1, "index", least=0), args.text(2)
     options = {"separator": pattern.text, "index": index, "attribute": name}
     return Translation("split", options, notes, {("separator",): 0, ("attribute",): 2})
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.flume.patterns import UntranslatableError, in_full, pattern_of
+from ingest.flume.patterns import UntranslatableError, each_of, in_full, pattern_of, separator_of
 
 
 @pytest.mark.parametrize(
@@ -83,20 +83,54 @@ def test_java_pattern_matches_the_whole_text(java, text, is_found):
     assert (in_full(java).search(text.encode()) is not None) is is_found
 
 
+@pytest.mark.parametrize("translate", [in_full, each_of, separator_of])
+def test_place_of_an_error_does_not_depend_on_the_use(translate):
+    with pytest.raises(UntranslatableError, match=re.escape("missing )")) as caught:
+        translate(r"(\S*)|(.*")
+    assert caught.value.column == 7
+
+
+@pytest.mark.parametrize(
+    ("java", "ours"),
+    [
+        ("a+", "a+"),
+        ("a{1,2}|b", "a{1,2}|b"),
+        ("(a|b)+?", "(a|b)+?"),
+        (r"\x41", r"\x41"),
+        (r"\Qa*\E", r"a\*"),
+        ("[a*]", "[a*]"),
+        ("a*", "(?>a*)"),
+        ("a{0,2}", "(?>a{0,2})"),
+        ("a|", "(?>a|)"),
+        ("(?:a|b?)", "(?>(?:a|b?))"),
+        ("(ab)?", "(?>(ab)?)"),
+        (r"\x41?", r"(?>\x41?)"),
+        ("(?=a)", "(?>(?=a))"),
+        ("(a)?\\1", "(?>(a)?\\1)"),
+        ("^", "(?>^)"),
+        ("[a]*", "(?>[a]*)"),
+        ("(?i:a?)", "(?a)(?>(?i:a?))"),
+        (r"\Q\E", "(?>)"),
+    ],
+)
+def test_expression_that_may_match_nothing_matches_as_one_unit(java, ours):
+    assert each_of(java).text == ours
+
+
 @pytest.mark.parametrize(
     ("java", "column", "message"),
     [
         ("(a", 1, "missing )"),
         (r"\p{L}", 1, "cannot be translated"),
         (r"a[a-z&&[^b]]", 6, "a class inside a class"),
-        (r"a(?i)b", 2, "only i, m and s at the start"),
-        (r"(?x)b", 1, "only i, m and s at the start"),
+        (r"a(?i)b", 2, "only the flags i, m, s and d"),
+        (r"(?-i)b", 1, "only the flags i, m, s and d"),
+        (r"(?x)b", 1, "only the flags i, m, s and d"),
         *(
-            (f"BEGIN{flags}.*$)END", 6, f'"{flags}" cannot be translated: only i, m and s at the start')
-            for flags in ("(?s:", "(?m:", "(?-s:", "(?is:", "(?i-s:", "(?sm:", "(?x:", "(?d:")
+            (f"BEGIN{flags}.*$)END", 6, f'"{flags}" cannot be translated: only the flags i, m, s and d')
+            for flags in ("(?x:", "(?u:", "(?U:", "(?sx:", "(?s-u:")
         ),
-        ("a(?sm)b", 2, "only i, m and s at the start"),
-        ("(?-s)b", 1, "only i, m and s at the start"),
+        (r"\p{IsAlpha}", 1, "cannot be translated"),
         (r"\G", 1, "cannot be translated"),
         (r"[\R]", 2, "inside a class"),
         (r"a\x{110000}", 2, "is not a character"),
@@ -130,7 +164,7 @@ def test_any_text_is_translated_or_an_error(text):
     java = text.replace("∞", "7" * 5_000)  # more digits than Python makes a number of
     column = 1
     try:
-        ours = pattern_of(java).text
+        ours = "".join(translate(java).text for translate in (pattern_of, in_full, each_of, separator_of))
     except UntranslatableError as error:
         ours, column = "", error.column
     ours.encode()  # with no half of a character
