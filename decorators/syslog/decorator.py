@@ -75,9 +75,9 @@ class Syslog(Decorator[SyslogSettings]):
     time that does not exist, such as February 30; the error names the column. A part that is `-` sets nothing.
 
     A header of RFC 5424 is `<PRI>1` and five words. Without structured data, or with data that RFC 5424 does not allow,
-    as of Heroku and Check Point, the rest is the message; blanks before `]` and a `]` in quotes are accepted. A
-    `<PRI>` with neither this header nor a time is followed by the message alone (RFC 3164, 4.3.2). A length before
-    `<PRI>` (RFC 6587, 3.4.1) is skipped and not checked, as is an LF, CR LF or NUL at the end.
+    as in messages of Heroku and Check Point, the rest is the message; blanks before `]` and a `]` in quotes are
+    accepted. A `<PRI>` with neither this header nor a time is followed by the message alone (RFC 3164, 4.3.2). A length
+    before `<PRI>` (RFC 6587, 3.4.1) is skipped and not checked, as is an LF, CR LF or NUL at the end.
 
     In other headers the time is that of RFC 3164, with a year, a fraction and a zone if they are there, or that of RFC
     3339, also with a blank in place of the T. Without a year, it is in the year nearest to the event's time; February

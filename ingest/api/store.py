@@ -154,9 +154,9 @@ class Store(ComponentBase[S]):
         Args:
             table: its name.
             row: the row key.
-            columns: as of `Scan`.
-            versions: as of `Scan`.
-            times: as of `Scan`.
+            columns: as in `Scan`.
+            versions: as in `Scan`.
+            times: as in `Scan`.
 
         Raises:
             NotFoundError: there is no such table.

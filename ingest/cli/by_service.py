@@ -37,7 +37,7 @@ def requested(
         configuration: names the service.
         request: sends the request, and returns the job.
         does: what is done, as in "compacts the table".
-        resumes: as of `FollowedJob`.
+        resumes: as in `FollowedJob`.
     """
     from ingest.service.endpoint.client import NotRunningError, ServiceClient
     from ingest.service.jobs.client import FollowedJob

@@ -160,7 +160,7 @@ class KafkaDeadLetters(DeadLetterQueue):
         admin: an admin connection; its settings are requested until it answers once.
         producer: created at the first publication.
         reader: created at the first read.
-        cluster_of_reader: as of `refuse_topic_of_source`.
+        cluster_of_reader: as in `refuse_topic_of_source`.
     """
 
     def __init__(

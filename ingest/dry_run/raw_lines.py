@@ -42,7 +42,7 @@ def records_of_file(path: Path, decoding: Decoding) -> Iterator[Given]:
         raise NotFoundError(f'"{path}" is a folder', hint="give one of its files")
     if not path.exists():
         raise NotFoundError(f'there is no file "{path}"', hint="paths are relative to the current folder")
-    # a pipe, as of `<(command)`, has no path behind its symbolic link
+    # a pipe, as in `<(command)`, has no path behind its symbolic link
     topic = text_of(path.resolve() if path.is_file() else path.absolute())
     return _records(_lines_of(topic, decoding), topic, size_and_time(path.stat())["mtime_ms"])
 

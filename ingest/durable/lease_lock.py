@@ -127,7 +127,7 @@ class LeaseLock(ProcessLock):
 def folder_lock(
     folder: StatePath, *, kind: str, hint: str, on_wait: Callable[[str], None] = lambda _message: None
 ) -> ProcessLock:
-    """The lock of a folder: of the kernel on this machine, a lease on a cluster; arguments as of `LeaseLock`."""
+    """The lock of a folder: of the kernel on this machine, a lease on a cluster; arguments as in `LeaseLock`."""
     if isinstance(folder, RemotePath):
         return LeaseLock(folder, kind=kind, hint=hint, on_wait=on_wait)
     return FolderLock(folder, kind=kind, hint=hint)

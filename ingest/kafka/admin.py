@@ -220,7 +220,7 @@ class KafkaAdmin:
 
         Args:
             topic: its name.
-            create_with: as of `partitions`.
+            create_with: as in `partitions`.
 
         Raises:
             NotFoundError: there is no such topic.

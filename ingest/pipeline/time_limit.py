@@ -145,7 +145,7 @@ class TimeLimit:
     def _tick(self, _number: int, frame: FrameType | None) -> None:
         call = write = None
         while frame is not None:
-            # the outermost: a guarded call may make many short guarded calls, as of the method that it overrides
+            # the outermost: a guarded call may make many short guarded calls, such as of the method that it overrides
             if frame.f_code in self._codes:
                 call = frame
             elif frame.f_code in self._writes:

@@ -185,7 +185,7 @@ def sink_committers(plan: Plan, check_owner: Callable[[], None]) -> dict[str, Co
 
     Args:
         plan: of the pipeline.
-        check_owner: as of `SinkContext`.
+        check_owner: as in `SinkContext`.
     """
     from ingest.pipeline.plugin_sinks import committer_of
 

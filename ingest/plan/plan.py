@@ -34,7 +34,7 @@ class Plan:
         masks: of the configuration, so that workers hide the secrets in the settings.
         dead_letter_bodies: where large values of records that fail are kept; None if dead letters contain them.
         publishes_dead_letters: whether dead letters are published; else only their errors are used.
-        read_again_by: as of `ingest.api.SourceSettings`.
+        read_again_by: as in `ingest.api.SourceSettings`.
     """
 
     pipeline: str

@@ -117,7 +117,7 @@ def unopened_reader(
     component: Component[StoreSettings], catalog: Catalog | None = None, timeout_s: float | None = None
 ) -> Store[Any]:
     """
-    A store for reading; the caller opens and closes it. Arguments as of `reading_store`.
+    A store for reading; the caller opens and closes it. Arguments as in `reading_store`.
 
     Raises:
         CatalogError: the class of the store cannot be imported.

@@ -38,7 +38,7 @@ def committers_of(
         stores: the driver's.
         feeds: of the tables that the sinks write; None without any.
         on_bodies: called with a table and the counts of its large values that the driver has stored.
-        check_owner: as of `SinkContext`.
+        check_owner: as in `SinkContext`.
     """
     committers: dict[str, Committer] = {}
     for name, component in plan.stores.items():

@@ -24,7 +24,7 @@ class FeedWatch(TableWatch[tuple[str, str], GroupLag]):
     Sets the metrics of consumer groups, for the feeds in stores that the driver has open.
 
     Args:
-        present: as of `TableWatch`.
+        present: as in `TableWatch`.
         metrics: of the service.
     """
 

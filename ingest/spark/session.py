@@ -58,7 +58,7 @@ def open_session(name: str, **options: Unpack[SessionOptions]) -> SparkSession:
 
 def start_java(name: str, **options: Unpack[SessionOptions]) -> dict[str, str]:
     """
-    Start the JVM of a session, if this process has none yet; arguments and errors as of `open_session`.
+    Start the JVM of a session, if this process has none yet; arguments and errors as in `open_session`.
 
     Returns:
         The settings of the session.

@@ -40,7 +40,7 @@ class ArchiveCommitter(Committer):
         suffix: end of the names of the files.
         is_replay: dead letters or a time range are replayed; such a process does not answer rewrites while it is idle.
         check: called at each start; refuses a table that the files do not fit into.
-        check_owner: as of `SinkContext`.
+        check_owner: as in `SinkContext`.
         clock_ms: milliseconds since the epoch.
         poll_s: between looks for rewrites.
     """

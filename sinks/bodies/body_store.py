@@ -253,9 +253,9 @@ class BodyStore:
 
         Args:
             horizon: the dumps that may name bodies; None without dumps. The feed of the table is added.
-            is_dry_run: as of `Sweep`.
-            on_purge: as of `Sweep`.
-            on_named: as of `Sweep`.
+            is_dry_run: as in `Sweep`.
+            on_purge: as in `Sweep`.
+            on_named: as in `Sweep`.
 
         Raises:
             BodiesOfOtherTableError: as `claim`: all references of the other table would seem to be dead.

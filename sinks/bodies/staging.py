@@ -68,7 +68,7 @@ class BodyStagingWriter(StagingWriter):
     Stages the rows of a task with pointers in place of large values.
 
     Args:
-        files: as of `StagingWriter`.
+        files: as in `StagingWriter`.
         tables: name of a table -> which of its values are moved.
     """
 

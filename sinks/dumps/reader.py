@@ -144,7 +144,7 @@ class DumpReader:
         ttl_ms: int = DEFAULT_TTL_MS,
         on_unpinned: Callable[[str], object] | None = None,
     ) -> "DumpReader":
-        """Another reader, locked to one dump; a context manager. Arguments and errors as of `lock`."""
+        """Another reader, locked to one dump; a context manager. Arguments and errors as in `lock`."""
         view = DumpReader(self._root, clock_ms=self._clock_ms, owner=self._owner)
         view.lock(at, pin=pin, ttl_ms=ttl_ms, on_unpinned=on_unpinned)
         return view
@@ -211,7 +211,7 @@ class DumpReader:
         return self._read(self.splits(table), rows_of, skip_bad=skip_bad)
 
     def documents(self, *splits: Split | str, skip_bad: bool = False) -> DumpIterator[Document]:
-        """The JSON objects of splits or their tokens as they are; also those of EmoDB. Errors as of `read`."""
+        """The JSON objects of splits or their tokens as they are; also those of EmoDB. Errors as in `read`."""
         return self._read(list(map(_split, splits)), documents_of, skip_bad=skip_bad)
 
     def __enter__(self) -> Self:

@@ -17,7 +17,7 @@ class Delivery:
         stream: id of the stream.
         shard: number of the shard.
         records: the changes in their order; none if there is a gap.
-        behind_ms: as of `FeedPage`.
+        behind_ms: as in `FeedPage`.
         gap: changes that are lost to this group; None otherwise.
         rows: returns the rows of the shard that stand for the changes in the gap.
         on_checkpoint: records a checkpoint after one of the changes, or after all of them for None.

@@ -100,7 +100,7 @@ class GroupMember:
 
     @property
     def shards_elsewhere(self) -> tuple[int, ...]:
-        """Numbers of the shards, not read to their end, whose leases other workers hold; as of the last `refresh`."""
+        """Numbers of the shards, not read to their end, whose leases other workers hold, at the last `refresh`."""
         return tuple(sorted(self._elsewhere))
 
     @property

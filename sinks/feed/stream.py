@@ -140,7 +140,7 @@ class FeedStream:
         Args:
             time_ms: batch time of its first micro-batch.
             expiration_ms: as the attribute.
-            starts: first stored row keys of its shards, as of `even_starts`.
+            starts: first stored row keys of its shards, as in `even_starts`.
             new_id: of the stream; by default a random one.
         """
         stops = (*starts[1:], None)

@@ -246,7 +246,7 @@ def existing_root(url: str) -> Root:
 
     Raises:
         NotFoundError: there is no such folder.
-        ConfigError: as of `open_root`.
+        ConfigError: as in `open_root`.
         StoreUnavailableError: the file system does not answer.
     """
     root = open_root(url)

@@ -92,7 +92,7 @@ def remove_with_changes(
     """
     Delete the updates of micro-batches, then their changes: the table never has a cell that its feed lacks.
 
-    Arguments and errors as of `remove_updates`.
+    Arguments and errors as in `remove_updates`.
     """
     remove_updates(store, spec.name, first_ms, last_ms, on_found=on_found)
     stream = None if spec.feed is None else recorded_stream(store, spec.name)

@@ -134,7 +134,7 @@ class OwnedTables:
         Args:
             take_over: also take tables that another pipeline owns, after deleting its deferred updates above the mark:
                 the next mark would make them visible.
-            on_found: as of `sinks.rewriting.incomplete_updates.remove_updates`, for each table that is taken over.
+            on_found: as in `sinks.rewriting.incomplete_updates.remove_updates`, for each table that is taken over.
 
         Raises:
             UpdatesDifferError: a table has rows that were written in another way.
@@ -226,7 +226,7 @@ class OwnedTables:
         Delete the updates above the mark of each table, and their changes, before a new checkpoint reads their events.
 
         Args:
-            on_found: as of `sinks.rewriting.incomplete_updates.remove_updates`, for each table.
+            on_found: as in `sinks.rewriting.incomplete_updates.remove_updates`, for each table.
 
         Raises:
             ConflictError: as `sinks.rewriting.incomplete_updates.remove_updates`.

@@ -167,7 +167,7 @@ class MergedRows:
         Args:
             scan: start and stop are stored keys that divide no original row, with buckets both in one bucket; there is
                 neither a prefix nor a limit.
-            counts: as of `scan`.
+            counts: as in `scan`.
         """
         check_mergeable(self._table, scan.versions, scan.times)
         return self._rows(scan, counts or ScanCounts())
@@ -206,7 +206,7 @@ class MergedRows:
         The original rows of a range of stored row keys.
 
         Args:
-            scan: as of `rows_in_stored_range`.
+            scan: as in `rows_in_stored_range`.
             counts: as there.
             result: makes the result for an original row.
             single: makes the result for an original row with one update row, of the row key and the stored cells, which

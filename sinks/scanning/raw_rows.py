@@ -21,7 +21,7 @@ class RawRow(NamedTuple):
     An update row with its cells.
 
     Attributes:
-        cells: as of `Row`.
+        cells: as in `Row`.
     """
 
     key: UpdateKey
@@ -89,7 +89,7 @@ class RawRows:
         Args:
             scan: start and stop are stored keys that divide no original row, with buckets both in one bucket; there is
                 neither a prefix nor a limit.
-            counts: as of `scan`.
+            counts: as in `scan`.
         """
         # without times: a merged row may be outside of them, and the rows that it covers inside
         part = replace(scan, fuzzy=(), times=ALL_TIMES)

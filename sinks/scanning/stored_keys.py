@@ -31,9 +31,9 @@ def get_stored(
         table: its name.
         key: the stored row key.
         distribution: of the table; None if its row keys are stored as they are.
-        columns: as of `Store.get`.
-        versions: as of `Store.get`.
-        times: as of `Store.get`.
+        columns: as in `Store.get`.
+        versions: as in `Store.get`.
+        times: as in `Store.get`.
 
     Raises:
         NotFoundError: there is no such table.

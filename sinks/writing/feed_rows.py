@@ -73,7 +73,7 @@ class FeedRows:
 
     Args:
         feeds: table -> its feed.
-        max_put_bytes: as of `Fold`.
+        max_put_bytes: as in `Fold`.
     """
 
     def __init__(self, feeds: Mapping[str, FeedSpec], max_put_bytes: int | None) -> None:

@@ -135,7 +135,7 @@ class StagingWriter:
         """None: a file is never busy."""
         return []
 
-    def region_starts(self, table: str) -> Sequence[bytes]:  # noqa: ARG002 - as of a store
+    def region_starts(self, table: str) -> Sequence[bytes]:  # noqa: ARG002 - as in `Store`
         """None: a file has no parts."""
         return ()
 

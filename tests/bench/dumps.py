@@ -51,7 +51,7 @@ def on_rocksdb(folder: Path, runs: int) -> Rates:
 
 
 def _filled(store: Store[Any]) -> str:
-    """A table with rows as of an access log."""
+    """A table with the rows of an access log."""
     table = unique("dumped")
     store.ensure_table(TableSpec(table, (FamilySpec(b"web"),)))
     for first in range(0, ROWS, CALL_ROWS):

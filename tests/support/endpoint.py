@@ -24,7 +24,7 @@ def no_metrics() -> tuple[str, bytes]:
 
 @contextmanager
 def published(local_dir: Path, url: str) -> Iterator[None]:
-    """The URL of an endpoint where the commands find it, as of a service that runs during the block."""
+    """The URL of an endpoint where the commands find it, as if a service ran during the block."""
     address = ServiceAddress(local_dir)
     address.take()
     address.publish(url)

@@ -37,7 +37,7 @@ class S3:
 
     @property
     def variables(self) -> dict[str, str]:
-        """The environment of a client, as of every program for AWS."""
+        """The environment of a client; every program for AWS reads it."""
         return {
             "AWS_ENDPOINT_URL": self.endpoint,
             "AWS_ACCESS_KEY_ID": _KEY,

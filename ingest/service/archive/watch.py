@@ -22,7 +22,7 @@ class ArchiveWatch(TableWatch[str, ArchiveSize]):
     Sets the metrics of archived tables.
 
     Args:
-        present: as of `TableWatch`.
+        present: as in `TableWatch`.
         metrics: of the service.
     """
 

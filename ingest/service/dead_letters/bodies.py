@@ -180,7 +180,7 @@ class DeadLetterPublication:
     Args:
         queue: of the pipeline.
         bodies: of its dead letters.
-        keeps: as of `DeadLetterQueue.publish`.
+        keeps: as in `DeadLetterQueue.publish`.
     """
 
     def __init__(self, queue: DeadLetterQueue, bodies: OpenDeadLetterBodies, keeps: Keeps = keeps_none) -> None:

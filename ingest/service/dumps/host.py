@@ -41,10 +41,10 @@ def dump_alone(  # noqa: PLR0913 - the arguments of `TableDump` and of its run
         catalog: of the configuration.
         request: which tables, where and how.
         engine: carries out units of work.
-        on_progress: as of `TableDump.run`.
-        on_blocked: as of `TableDump.run`.
-        limits: as of `TableDump`.
-        unit_s: as of `TableDump`.
+        on_progress: as in `TableDump.run`.
+        on_blocked: as in `TableDump.run`.
+        limits: as in `TableDump`.
+        unit_s: as in `TableDump`.
         clock_ms: milliseconds since the epoch.
 
     Raises:

@@ -44,7 +44,7 @@ class DailySchedule(Periodic):
         on_change: called with them and the present time, in seconds since the epoch: at first, and when a reload has
             changed times or tables.
         clock_ms: milliseconds since the epoch.
-        join_s: as of `Periodic`.
+        join_s: as in `Periodic`.
     """
 
     def __init__(

@@ -36,7 +36,7 @@ class TopicLostError(PositionLostError):
 
 
 class TopicDeletedError(TopicLostError):
-    """A topic was deleted, and no topic of its name exists; arguments as of `TopicLostError`."""
+    """A topic was deleted, and no topic of its name exists; arguments as in `TopicLostError`."""
 
     code = "topic_deleted"
 

@@ -37,7 +37,7 @@ class Divided:
 
         Args:
             records: of a replay.
-            values: of those that are places, as of `ingest.dead_letters.replay.RunRecords`, and of others.
+            values: of those that are places, as in `ingest.dead_letters.replay.RunRecords`, and of others.
             cuts: where to divide a place; None to divide none.
         """
         found: list[Record] = []

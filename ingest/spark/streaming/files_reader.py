@@ -72,7 +72,7 @@ class FileRange(InputPartition):
     """
     The lines of a file whose first byte is in [start, stop), or in their place the dead letter of the file.
 
-    `path` is text as of `file_names`.
+    `path` is text as in `file_names`.
     """
 
     path: str
@@ -217,7 +217,7 @@ class FilesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return True
 
     def _entry(self, path: str, file: Entry | None, now: Entry | None, removed: RemovedFiles) -> Entry:
-        """The entry of a file of which something is to be planned; arguments as of `_has_more`."""
+        """The entry of a file of which something is to be planned; arguments as in `_has_more`."""
         if file is None:
             assert now is not None  # noqa: S101 - for mypy: it exists
             return entry_at_a_known_path(path, now) if path in removed else new_entry(path, now)

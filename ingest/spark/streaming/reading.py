@@ -89,7 +89,7 @@ def kafka_options(
     partitions: Mapping[str, int],
     max_records: int | None = None,
 ) -> dict[str, str]:
-    """Options of Spark's Kafka source; they contain secrets. Arguments as of `read_kafka`."""
+    """Options of Spark's Kafka source; they contain secrets. Arguments as in `read_kafka`."""
     limit = source.max_events_per_batch if max_records is None else min(max_records, source.max_events_per_batch)
     options = _common_options(source) | {"maxOffsetsPerTrigger": str(limit)}
     if source.topics is not None:

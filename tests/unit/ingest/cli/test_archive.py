@@ -45,7 +45,7 @@ def write_rows(partition: Partition, columns: dict[str, list[object]]) -> None:
 
 
 def add_file(partition: Partition) -> None:
-    """A copy of the file of the first batch, as of a later micro-batch."""
+    """A copy of the file of the first batch, as if a later micro-batch had written it."""
     name = PartName.parsed(PART)
     later = str(name._replace(time_ms=name.time_ms + 1))
     partition.root.write(partition.path(FIRST_S, later), partition.root.read(partition.path(FIRST_S, PART)))

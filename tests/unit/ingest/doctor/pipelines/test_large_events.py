@@ -58,7 +58,7 @@ def test_dead_letter_that_exceeds_the_limit(tmp_path, monkeypatch):
     assert "bodies: {threshold: 1MiB}" in found
     assert messages(written(tmp_path, "64MiB", "dead_letter", "1MiB"), 64 * GIB) == []
     assert len(messages(written(tmp_path, "64MiB", "dead_letter", "49MiB"), 64 * GIB)) == 1
-    monkeypatch.setattr(FilesSourceSettings, "read_again_by", None)  # as of a plugin
+    monkeypatch.setattr(FilesSourceSettings, "read_again_by", None)  # as with a plugin
     assert "stops the pipeline" in messages(written(tmp_path, "49MiB", "dead_letter"), 64 * GIB)[0]
 
 
