@@ -67,7 +67,13 @@ def _zone_of_pipeline(info: ValidationInfo) -> str:
     return context.get("timezone", DEFAULT_ZONE) if isinstance(context, dict) else DEFAULT_ZONE
 
 
-def _known_zone(zone: str | None, info: ValidationInfo) -> str:
+def known_zone(zone: str | None, info: ValidationInfo) -> str:
+    """
+    The name of a time zone, or that of the pipeline for None; for validators of options.
+
+    Raises:
+        PydanticCustomError: there is no such zone.
+    """
     name = _zone_of_pipeline(info) if zone is None else zone
     try:
         zone_of(name)
@@ -76,7 +82,7 @@ def _known_zone(zone: str | None, info: ValidationInfo) -> str:
     return name
 
 
-ZoneName = Annotated[str | None, AfterValidator(_known_zone)]
+ZoneName = Annotated[str | None, AfterValidator(known_zone)]
 """Name of a time zone; with `default=None` it is the pipeline's `timezone` if left out."""
 
 

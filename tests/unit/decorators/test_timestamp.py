@@ -147,7 +147,7 @@ def test_absent_attribute_follows_on_invalid(refusal_of):
 
 
 def test_cached_texts_are_bounded(monkeypatch):
-    monkeypatch.setattr("decorators.timestamp._MAX_TEXTS", 3)
+    monkeypatch.setattr("decorators.timestamp.decorator._MAX_TEXTS", 3)
     decorator = Timestamp(settings_of(Timestamp.settings_class(), "{formats: epoch_ms}"))
     for number in range(10):
         for _ in range(2):
@@ -160,7 +160,7 @@ def test_cached_texts_are_bounded(monkeypatch):
     assert max(map(len, known)) == 1
 
 
-@pytest.mark.parametrize("format", ["iso", "", "%Q", "%d/%b", "%H:%M", "%Y %Y %m %d", "%F %d", "%Y-%m-%d %"])
+@pytest.mark.parametrize("format", ["iso", "", "%Q", "%H:%M", "%j", "%d %H", "%Y %Y %m %d", "%F %d", "%Y-%m-%d %"])
 def test_unknown_formats_are_rejected(errors_of, format):  # noqa: A002 - the option's subject
     assert errors_of(Timestamp, f"{{formats: ['{format}']}}") == [("bad_pattern", ("formats", 0))]
 
@@ -193,3 +193,121 @@ def test_fast_and_slow_parser_agree(time, zone, digits):
 @given(st.binary(), st.sampled_from(["iso8601", "apache", "epoch_s", "%Y-%j %I %p %z", "%b %d %y"]))
 def test_any_text_parses_or_keeps_the_time(text, format):  # noqa: A002 - the option's subject
     assert isinstance(time_of(text, f"{{formats: ['{format}'], on_invalid: keep}}"), int)
+
+
+@pytest.mark.parametrize("space", ["\u202f", "\u00a0", "\u3000", "\u2009", " ", " \u202f "])
+@pytest.mark.parametrize("format", ["%m/%d/%Y %I:%M:%S\u202f%p", "%m/%d/%Y %I:%M:%S %p", "%m/%d/%Y%t%I:%M:%S%n%p"])
+def test_white_space_is_that_of_unicode(space, format):  # noqa: A002 - the option's subject
+    text = f"\u00a07/5/2026 3:05:09{space}PM\u202f"
+    assert time_of(text.replace("2026 ", f"2026{space}"), f"{{formats: '{format}'}}") == ms(2026, 7, 5, 15, 5, 9)
+
+
+def test_characters_of_a_format_match_themselves(refusal_of):
+    settings = "{formats: ['%Y年%m月%d日 %H:%M', epoch_s]}"
+    assert time_of("2026年7月5日\u300003:05", settings) == ms(2026, 7, 5, 3, 5)
+    assert time_of("\u00a05\u00a0", settings) == 5000
+    assert refusal_of(Timestamp, settings, "2026年7月5月 03:05".encode()) == "bad_time"
+    assert refusal_of(Timestamp, settings, b"2026\xe5\xb9 03:05") == "bad_time"
+
+
+class TestFormatWithoutAYear:
+    @pytest.mark.parametrize(
+        ("format", "text", "near", "expected"),
+        [
+            ("%m%d %H:%M:%S.%f", "1231 23:59:59.999000", ms(2027, 1, 1, 0, 0, 5), ms(2026, 12, 31, 23, 59, 59) + 999),
+            ("%m-%d %H:%M:%S.%L", "01-01 00:00:01.250", ms(2026, 12, 31, 23, 59), ms(2027, 1, 1, 0, 0, 1) + 250),
+            ("%b %e %H:%M:%S", "Jul  5 12:00:00", ms(2026, 11, 1), ms(2026, 7, 5, 12)),
+            ("%m%d", "0229", ms(2026, 11, 1), ms(2028, 2, 29)),
+            ("%m%d %H:%M %z", "1231 23:30 -0200", ms(2027, 1, 1, 1), ms(2027, 1, 1, 1, 30)),
+            ("%m%d %H:%M %z", "0101 00:30 +02:00", ms(2026, 12, 31, 22), ms(2026, 12, 31, 22, 30)),
+            ("%m%d %H:%M:%S", "1231 23:59:60", ms(2027, 1, 1), ms(2027, 1, 1)),
+        ],
+    )
+    def test_is_in_the_year_nearest_to_the_event(self, format, text, near, expected):  # noqa: A002 - as above
+        decorator = Timestamp(settings_of(Timestamp.settings_class(), f"{{formats: '{format}'}}"))
+        for four_years in (0, 1):  # a text is not cached: its time depends on the event
+            later_ms = four_years * 1461 * 86_400_000
+            event = event_of(text, timestamp_ms=near + later_ms)
+            decorator.decorate(event)
+            assert event.timestamp_ms == expected + later_ms
+
+    def test_is_in_the_zone(self):
+        settings = settings_of(Timestamp.settings_class(), "{formats: '%m%d %H:%M', zone: Asia/Tokyo}")
+        event = event_of("0101 08:00", timestamp_ms=ms(2026, 12, 31, 20))
+        Timestamp(settings).decorate(event)
+        assert event.timestamp_ms == ms(2026, 12, 31, 23)
+
+    def test_needs_a_day_that_exists(self, refusal_of):
+        assert refusal_of(Timestamp, "{formats: '%m%d'}", b"0230", timestamp_ms=ms(2026, 1, 1)) == "bad_time"
+
+    def test_may_precede_formats_with_a_year(self):
+        assert time_of("2010-07-26", "{formats: ['%m%d', iso8601]}") == ms(2010, 7, 26)
+
+
+class TestZoneOfTheEvent:
+    SETTINGS = "{source: at, formats: ['%Y-%m-%d %H:%M:%S', iso8601], zone: '%{tz}'}"
+
+    @pytest.mark.parametrize(
+        ("at", "tz", "expected"),
+        [
+            ("2026-11-20 09:15:02", "Europe/Berlin", ms(2026, 11, 20, 8, 15, 2)),
+            ("2026-11-20 03:15:02", "America/New_York", ms(2026, 11, 20, 8, 15, 2)),
+            ("2026-07-20 09:15:02", " Europe/Berlin ", ms(2026, 7, 20, 7, 15, 2)),
+            ("2026-11-20 09:15:02", "+02:00", ms(2026, 11, 20, 7, 15, 2)),
+            ("2026-11-20 09:15:02", "-0330", ms(2026, 11, 20, 12, 45, 2)),
+            ("2026-11-20 09:15:02", "Z", ms(2026, 11, 20, 9, 15, 2)),
+            ("2026-11-20T09:15:02+01:00", "CEST", ms(2026, 11, 20, 8, 15, 2)),
+            ("2026-11-20T09:15:02+01:00", None, ms(2026, 11, 20, 8, 15, 2)),
+        ],
+    )
+    def test_is_a_name_or_an_offset(self, at, tz, expected):
+        event = event_of("", {"at": at} if tz is None else {"at": at, "tz": tz})
+        Timestamp(settings_of(Timestamp.settings_class(), self.SETTINGS)).decorate(event)
+        assert event.timestamp_ms == expected
+
+    @pytest.mark.parametrize(
+        ("tz", "why"),
+        [
+            ("CEST", '"CEST" is not a time zone'),
+            ("../etc/passwd", "is not a time zone"),
+            ("+25:00", "is not a time zone"),
+            (b"\xff", "is not a time zone"),
+            ("", '"" is not a time zone'),
+            (None, "the event has no zone"),
+        ],
+    )
+    def test_that_is_unknown_fails_the_event(self, tz, why):
+        decorator = Timestamp(settings_of(Timestamp.settings_class(), self.SETTINGS))
+        event = event_of("", {"at": "2026-11-20 09:15:02"} if tz is None else {"at": "2026-11-20 09:15:02", "tz": tz})
+        with pytest.raises(DecorateError, match=why) as caught:
+            decorator.decorate(event)
+        assert caught.value.code == "bad_time"
+        assert caught.value.hint is not None
+
+    def test_that_is_unknown_may_keep_the_time(self):
+        settings = self.SETTINGS.replace("%{tz}'}", "%{tz}', on_invalid: keep}")
+        event = event_of("", {"at": "2026-11-20 09:15:02", "tz": "x"}, timestamp_ms=7)
+        Timestamp(settings_of(Timestamp.settings_class(), settings)).decorate(event)
+        assert event.timestamp_ms == 7
+
+    def test_may_be_a_part_of_a_name_and_have_a_default(self):
+        settings = "{source: at, formats: '%Y-%m-%d', zone: \"Europe/%{default(city, 'Berlin')}\"}"
+        assert settings_of(Timestamp.settings_class(), settings).zone.references == {"attribute:city"}
+        for attributes, hours in (({}, 1), ({"city": "Moscow"}, 3)):
+            event = event_of("", {"at": "2026-01-01"} | attributes)
+            Timestamp(settings_of(Timestamp.settings_class(), settings)).decorate(event)
+            assert event.timestamp_ms == ms(2026, 1, 1) - hours * 3_600_000
+
+    def test_is_read_by_each_format(self):
+        for format, text in (("joda:yyyy-MM-dd HH:mm", "2026-01-01 02:00"), ("%m%d %H:%M", "0101 02:00")):  # noqa: A001
+            settings = f"{{source: at, formats: '{format}', zone: '%{{tz}}'}}"
+            event = event_of("", {"at": text, "tz": "Europe/Paris"}, timestamp_ms=ms(2026, 1, 1))
+            Timestamp(settings_of(Timestamp.settings_class(), settings)).decorate(event)
+            assert event.timestamp_ms == ms(2026, 1, 1, 1)
+
+    @pytest.mark.parametrize(("zone", "kind"), [("Europe/Berlln", "not_one_of"), ("%{tz", "bad_expression")])
+    def test_that_is_wrong_in_the_file_is_rejected(self, errors_of, zone, kind):
+        assert [error for error, _ in errors_of(Timestamp, f"{{zone: '{zone}'}}")] == [kind]
+
+    def test_is_that_of_the_pipeline_if_left_out(self):
+        assert time_of("2026-01-01", timezone="Europe/Berlin") == ms(2025, 12, 31, 23)
