@@ -643,6 +643,18 @@ CASES = {
             )
         ],
     ),
+    "good, jobs that leave a task slot": (
+        'spark: {master: "local[2,4]"}',
+        'service: {jobs: {tasks: 1}}\nspark: {master: "local[2,4]"}',
+        [],
+    ),
+    "missing-field, the pipeline of a test": (
+        "tests:\n" + TEST,
+        '  other:\n    source: {kafka: {brokers: "localhost:9092", topics: [others]}}\n    sinks: ['
+        + SINK_FLOW
+        + "]\ntests:\n  - name: one\n",
+        ['24:5: missing-field: test "one" needs "pipeline"; there is more than one: "other", "ticks"'],
+    ),
     "good, a single slot without the option": ("local[2,4]", "local[1]", []),
     "good, jobs and slots of the machine": (
         'spark: {master: "local[2,4]"}',
