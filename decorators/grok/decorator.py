@@ -1,11 +1,13 @@
 """The grok decorator and its options."""
 
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import Annotated, NamedTuple
 
 from pydantic import AfterValidator, BeforeValidator, ValidationInfo
 from pydantic_core import PydanticCustomError
 
+from decorators.grok.ecs import ECS_LIBRARY
 from decorators.grok.expansion import Capture, expanded
 from decorators.grok.library import LIBRARY
 from decorators.grok.searching import Search, searching
@@ -58,6 +60,16 @@ def _check(text: str, definitions: Mapping[str, str]) -> None:
         ) from problem
 
 
+class Ecs(StrEnum):
+    """The version of the Elastic Common Schema that names what known patterns capture."""
+
+    DISABLED = "disabled"
+    V1 = "v1"
+
+
+_LIBRARIES = {Ecs.DISABLED: LIBRARY, Ecs.V1: ECS_LIBRARY}
+
+
 class GrokSettings(Settings):
     """Options of the grok decorator."""
 
@@ -74,6 +86,12 @@ class GrokSettings(Settings):
         "`%{NAME:attribute:type}` requires an int, long, float, double or boolean and writes it in a canonical form.",
         example=["%{IPORHOST:client} %{WORD:method} %{URIPATHPARAM:path} %{INT:bytes:int}"],
         min_length=1,
+    )
+    ecs_compatibility: Ecs = option(
+        "Names of what known patterns capture: Logstash's older ones (`disabled`: `clientip`), or the fields of the "
+        "Elastic Common Schema with dots (`v1`: `source.address`).",
+        default="disabled",
+        strict=False,
     )
     source: str | None = option("Attribute to search; the body if left out.", default=None, example="message")
     prefix: str = option("Put before every attribute name.", default="", example="2hb_web:")
@@ -132,18 +150,34 @@ class Grok(Decorator[GrokSettings]):
     In the known patterns, names of users, hosts and classes, and paths have the letters of all scripts and underscores,
     as real names do, also those of hosts, which RFC 952 forbids.
 
-    Known patterns: BASE10NUM, BASE16FLOAT, BASE16NUM, CISCOMAC, COMBINEDAPACHELOG, COMMONAPACHELOG, COMMONMAC, CRONLOG,
-    CRON_ACTION, DATA, DATE, DATESTAMP, DATESTAMP_EVENTLOG, DATESTAMP_OTHER, DATESTAMP_RFC2822, DATESTAMP_RFC822,
-    DATE_EU, DATE_US, DAY, EMAILADDRESS, EMAILLOCALPART, GREEDYDATA, HOSTNAME, HOSTPORT, HOUR, HTTPD20_ERRORLOG,
-    HTTPD24_ERRORLOG, HTTPDATE, HTTPDERROR_DATE, HTTPDUSER, HTTPD_COMBINEDLOG, HTTPD_COMMONLOG, HTTPD_ERRORLOG, INT, IP,
-    IPORHOST, IPV4, IPV6, ISO8601_SECOND, ISO8601_TIMEZONE, JAVACLASS, JAVAFILE, JAVAMETHOD, JAVASTACKTRACEPART,
-    LOGLEVEL, MAC, MINUTE, MONTH, MONTHDAY, MONTHNUM, MONTHNUM2, NONNEGINT, NOTSPACE, NUMBER, PATH, POSINT, PROG, QS,
-    QUOTEDSTRING, SECOND, SPACE, SYSLOG5424BASE, SYSLOG5424LINE, SYSLOG5424PRI, SYSLOG5424PRINTASCII, SYSLOG5424SD,
-    SYSLOGBASE, SYSLOGBASE2, SYSLOGFACILITY, SYSLOGHOST, SYSLOGLINE, SYSLOGPROG, SYSLOGTIMESTAMP, TIME,
-    TIMESTAMP_ISO8601, TTY, TZ, UNIXPATH, URI, URIHOST, URIPARAM, URIPATH, URIPATHPARAM, URIPROTO, URIQUERY, URN, USER,
-    USERNAME, UUID, WINDOWSMAC, WINPATH, WORD, YEAR.
+    Known patterns: BASE10NUM, BASE16FLOAT, BASE16NUM, BIND9, BIND9_CATEGORY, BIND9_DNSTYPE, BIND9_QUERYLOG,
+    BIND9_QUERYLOGBASE, BIND9_TIMESTAMP, CISCOFW104001, CISCOFW104002, CISCOFW104003, CISCOFW104004, CISCOFW105003,
+    CISCOFW105004, CISCOFW105005, CISCOFW105008, CISCOFW105009, CISCOFW106001, CISCOFW106006_106007_106010,
+    CISCOFW106014, CISCOFW106015, CISCOFW106021, CISCOFW106023, CISCOFW106100, CISCOFW106100_2_3, CISCOFW110002,
+    CISCOFW302010, CISCOFW302013_302014_302015_302016, CISCOFW302020_302021, CISCOFW304001, CISCOFW305011,
+    CISCOFW313001_313004_313008, CISCOFW313005, CISCOFW321001, CISCOFW402117, CISCOFW402119, CISCOFW419001,
+    CISCOFW419002, CISCOFW500004, CISCOFW602303_602304, CISCOFW710001_710002_710003_710005_710006, CISCOFW713172,
+    CISCOFW733100, CISCOMAC, CISCOTAG, CISCOTIMESTAMP, CISCO_ACTION, CISCO_DIRECTION, CISCO_INTERVAL, CISCO_REASON,
+    CISCO_TAGGED_SYSLOG, CISCO_XLATE_TYPE, CLOUDFRONT_ACCESS_LOG, COMBINEDAPACHELOG, COMMONAPACHELOG, COMMONMAC,
+    CRONLOG, CRON_ACTION, DATA, DATE, DATESTAMP, DATESTAMP_EVENTLOG, DATESTAMP_OTHER, DATESTAMP_RFC2822,
+    DATESTAMP_RFC822, DATE_EU, DATE_US, DAY, ELB_ACCESS_LOG, ELB_REQUEST_LINE, ELB_URI, ELB_URIPATHPARAM,
+    ELB_V1_HTTP_LOG, EMAILADDRESS, EMAILLOCALPART, GREEDYDATA, HAPROXYCAPTUREDREQUESTHEADERS,
+    HAPROXYCAPTUREDRESPONSEHEADERS, HAPROXYDATE, HAPROXYHTTP, HAPROXYHTTPBASE, HAPROXYHTTPREQUESTLINE, HAPROXYTCP,
+    HAPROXYTIME, HAPROXYURI, HOSTNAME, HOSTPORT, HOUR, HTTPD20_ERRORLOG, HTTPD24_ERRORLOG, HTTPDATE, HTTPDERROR_DATE,
+    HTTPDUSER, HTTPD_COMBINEDLOG, HTTPD_COMMONLOG, HTTPD_ERRORLOG, INT, IP, IPORHOST, IPV4, IPV6, ISO8601_SECOND,
+    ISO8601_TIMEZONE, JAVACLASS, JAVAFILE, JAVAMETHOD, JAVASTACKTRACEPART, LOGLEVEL, MAC, MINUTE, MONGO3_COMPONENT,
+    MONGO3_LOG, MONGO3_SEVERITY, MONGO_LOG, MONGO_QUERY, MONGO_SLOWQUERY, MONGO_WORDDASH, MONTH, MONTHDAY, MONTHNUM,
+    MONTHNUM2, NONNEGINT, NOTSPACE, NUMBER, PATH, POSINT, POSTGRESQL, PROG, QS, QUOTEDSTRING, REDISLOG, REDISMONLOG,
+    REDISTIMESTAMP, RUBY_LOGGER, RUBY_LOGLEVEL, S3_ACCESS_LOG, S3_REQUEST_LINE, SECOND, SPACE, SQUID3, SYSLOG5424BASE,
+    SYSLOG5424LINE, SYSLOG5424PRI, SYSLOG5424PRINTASCII, SYSLOG5424SD, SYSLOGBASE, SYSLOGBASE2, SYSLOGFACILITY,
+    SYSLOGHOST, SYSLOGLINE, SYSLOGPROG, SYSLOGTIMESTAMP, TIME, TIMESTAMP_ISO8601, TTY, TZ, UNIXPATH, URI, URIHOST,
+    URIPARAM, URIPATH, URIPATHPARAM, URIPROTO, URIQUERY, URN, USER, USERNAME, UUID, WINDOWSMAC, WINPATH, WORD, YEAR.
 
-    Source: own design; Logstash's grok filter, whose pattern names it keeps.
+    With `ecs_compatibility: v1` known patterns capture fields of the Elastic Common
+    Schema, with a dot where Logstash has brackets: `[source][ip]` is `source.ip`.
+
+    Source: own design; Logstash's grok filter, whose pattern names it keeps, and of patterns of lines the names of what
+    they capture (logstash-patterns-core 4.3.1).
     """
 
     kind = "grok"
@@ -171,6 +205,18 @@ class Grok(Decorator[GrokSettings]):
             body="BEF25A72965: from=<a@example.com>, size=+0302",
             after={"queue": "BEF25A72965", "size": "302"},
         ),
+        Example(
+            "fields of the Elastic Common Schema",
+            settings="{patterns: ['%{CISCOFW106021}'], ecs_compatibility: v1}",
+            body="Deny TCP reverse path check from 192.0.2.2 to 10.0.0.1 on interface in",
+            after={
+                "cisco.asa.outcome": "Deny",
+                "cisco.asa.network.transport": "TCP",
+                "source.ip": "192.0.2.2",
+                "destination.ip": "10.0.0.1",
+                "observer.egress.interface.name": "in",
+            },
+        ),
         Example("no pattern matches", settings="{patterns: ['%{IP:ip}']}", body="it works", error="no_match"),
         Example(
             "a value not of its type",
@@ -196,7 +242,7 @@ class Grok(Decorator[GrokSettings]):
         super().__init__(settings)
         self._source = settings.source
         self._is_anchored = settings.anchored
-        patterns = {**LIBRARY, **settings.definitions}
+        patterns = {**_LIBRARIES[settings.ecs_compatibility], **settings.definitions}
         self._patterns = tuple(_compiled(text, patterns, settings) for text in settings.patterns)
 
     @property

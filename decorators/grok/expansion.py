@@ -168,7 +168,8 @@ class _Expansion:
         name, attribute, kind = token["name"], token["attribute"], token["type"]
         pattern = self._patterns.get(name)
         if pattern is None:
-            raise _syntax_error(f'there is no pattern "{name}"{suggestion(name, self._patterns)}')
+            way_out = suggestion(name, self._patterns) or "; define it in `definitions`"
+            raise _syntax_error(f'there is no pattern "{name}"{way_out}')
         if name in parents:
             chain = " -> ".join([*parents[parents.index(name) :], name])
             raise _syntax_error(f'the pattern "{name}" refers to itself: {chain}')

@@ -7,6 +7,9 @@ most, and `searching` linear time. Patterns of a word, an address or a time capt
 SYSLOGPROG and SYSLOGFACILITY capture their parts under the usual names. A part that is `-` in the line is not captured.
 """
 
+from decorators.grok.cisco import CISCO
+from decorators.grok.servers import SERVERS
+
 # sets of characters that leave others of ASCII out are a table for `re`, which is faster than \w
 JAVA_START = r"[^\x00-#%-@\[-^`{-\x7f]"
 """A letter, _ or $, or any character beyond ASCII."""
@@ -155,5 +158,5 @@ _JAVA = {
     "JAVASTACKTRACEPART": r"%{SPACE}at %{JAVACLASS:class}\.%{JAVAMETHOD:method}\(%{JAVAFILE:file}(?::%{INT:line})?\)",
 }
 
-LIBRARY = {**_WORDS, **_ADDRESSES, **_TIMES, **_SYSLOG, **_WEB, **_JAVA}
+LIBRARY = {**_WORDS, **_ADDRESSES, **_TIMES, **_SYSLOG, **_WEB, **_JAVA, **SERVERS, **CISCO}
 """Name -> pattern."""

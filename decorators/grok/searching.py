@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import AnyStr, NamedTuple, Protocol
 
+from decorators.grok.ecs import ECS_LIBRARY
 from decorators.grok.expansion import TOKEN, expanded
 from decorators.grok.library import JAVA_START, LIBRARY, OF_LOCAL_PART, OF_URI_PATH
 from ingest.expressions import Match, Pattern
@@ -88,7 +89,7 @@ def searching(text: str, patterns: Mapping[str, str], pattern: Pattern) -> Searc
         patterns: name -> grok pattern, for all patterns that it may refer to.
         pattern: its expansion.
     """
-    is_known = all(patterns[name] == known for name, known in LIBRARY.items())
+    is_known = any(all(patterns[name] == known for name, known in each.items()) for each in (LIBRARY, ECS_LIBRARY))
     if not is_known or "(?P=" in pattern.text:  # a reference compares with a match, which depends on its start
         return pattern.search
     beginning = tuple(_beginning(text))

@@ -1,0 +1,123 @@
+"""
+Patterns of messages of Cisco's firewalls ASA and PIX; each has the numbers of the messages in its name.
+
+They have the names and the captures of Logstash's patterns, and are written anew for `re`, without nested repetition.
+"""
+
+_WORDS = r"(?<!\w)\w+(?:[ -]\w+){0,15}?"  # of a reason; not any number: each word may be the first one
+_ON = r"(?<{}>\S+)"
+
+
+def _user(name: str) -> str:
+    return rf"(?:\((?<{name}>[^()]*)\))?"
+
+
+def _side(side: str) -> str:
+    """Interface, address, port and user of one side of a connection."""
+    address = rf"(?<{side}_interface>[^\s:/]+):(?<{side}_ip>[^\s/()]+)(?:/%{{INT:{side}_port}})?"
+    return address + _user(f"{side}_fwuser")
+
+
+_PORTS = r"%{IP:src_ip}/%{INT:src_port} to %{IP:dst_ip}/%{INT:dst_port}"
+_SIDES = (
+    r"(?<src_interface>[^\s:/]+):%{IP:src_ip}/%{INT:src_port} to "
+    r"(?<dst_interface>[^\s:/]+):%{IP:dst_ip}/%{INT:dst_port}"
+)
+_HASH = r"\[(?<hashcode1>[^\s,\]]+), (?<hashcode2>[^\s\]]+)\]"
+_ICMP = r"type %{INT:icmp_type}, code %{INT:icmp_code}"
+_RATE = r"(?:is|are) %{{INT:drop_rate_current_{0}}} per second, max configured rate is %{{INT:drop_rate_max_{0}}}"
+_LISTED = (
+    r"(?<src_interface>[^\s/]+)/%{IP:src_ip}\(%{INT:src_port}\)"
+    + _user("src_fwuser")
+    + r" -> (?<dst_interface>[^\s/]+)/%{IP:dst_ip}\(%{INT:dst_port}\)"
+    + _user("dst_fwuser")
+    + rf" hit-cnt %{{INT:hit_count}} %{{CISCO_INTERVAL:interval}} {_HASH}"
+)
+_MAPPED = r"(?: \(%{{IP:{0}_mapped_ip}}/%{{INT:{0}_mapped_port}}\))?"
+_PAYLOAD = r"%{{IP:orig_{0}_ip}}/%{{INT:orig_{0}_port}}"
+
+CISCO = {
+    "CISCOTIMESTAMP": r"%{MONTH} +%{MONTHDAY}(?: %{YEAR})? %{TIME}",
+    "CISCOTAG": r"[A-Z0-9]+-%{INT}-[A-Z0-9_]+",
+    "CISCO_TAGGED_SYSLOG": r"^<%{POSINT:syslog_pri}>%{CISCOTIMESTAMP:timestamp}(?: %{SYSLOGHOST:sysloghost})? ?: "
+    r"%%{CISCOTAG:ciscotag}:",
+    "CISCO_ACTION": r"Built|Teardown|Deny|Denied|denied by ACL|denied|requested|permitted|discarded|est-allowed"
+    r"|Dropping|created|deleted",
+    "CISCO_REASON": _WORDS,
+    "CISCO_DIRECTION": r"Inbound|inbound|Outbound|outbound",
+    "CISCO_INTERVAL": r"first hit|%{INT}-second interval",
+    "CISCO_XLATE_TYPE": r"static|dynamic",
+    "CISCOFW104001": r"\((?:Primary|Secondary)\) Switching to ACTIVE - %{GREEDYDATA:switch_reason}",
+    "CISCOFW104002": r"\((?:Primary|Secondary)\) Switching to STANDBY - %{GREEDYDATA:switch_reason}",
+    "CISCOFW104003": r"\((?:Primary|Secondary)\) Switching to FAILED\.",
+    "CISCOFW104004": r"\((?:Primary|Secondary)\) Switching to OK\.",
+    "CISCOFW105003": r"\((?:Primary|Secondary)\) Monitoring on [Ii]nterface %{NOTSPACE:interface_name} waiting",
+    "CISCOFW105004": r"\((?:Primary|Secondary)\) Monitoring on [Ii]nterface %{NOTSPACE:interface_name} normal",
+    "CISCOFW105005": r"\((?:Primary|Secondary)\) Lost Failover communications with mate on [Ii]nterface "
+    r"%{NOTSPACE:interface_name}",
+    "CISCOFW105008": r"\((?:Primary|Secondary)\) Testing [Ii]nterface %{NOTSPACE:interface_name}",
+    "CISCOFW105009": r"\((?:Primary|Secondary)\) Testing on [Ii]nterface %{NOTSPACE:interface_name} (?:Passed|Failed)",
+    "CISCOFW106001": r"%{CISCO_DIRECTION:direction} %{WORD:protocol} connection %{CISCO_ACTION:action} from "
+    rf"{_PORTS} flags (?<tcp_flags>[A-Za-z ]{{0,60}}?) on interface {_ON.format('interface')}",
+    "CISCOFW106006_106007_106010": r"%{CISCO_ACTION:action} %{CISCO_DIRECTION:direction} %{WORD:protocol} (?:from|src) "
+    rf"(?:[^\s:/]+:)?%{{IP:src_ip}}(?:/%{{INT:src_port}})?{_user('src_fwuser')} (?:to|dst) "
+    rf"(?:[^\s:/]+:)?%{{IP:dst_ip}}(?:/%{{INT:dst_port}})?{_user('dst_fwuser')} "
+    rf"(?:on interface {_ON.format('interface')}|due to (?<reason>\w+(?: \w+){{0,15}}))",
+    "CISCOFW106014": r"%{CISCO_ACTION:action} %{CISCO_DIRECTION:direction} %{WORD:protocol} src "
+    rf"{_side('src')} dst {_side('dst')} ?\({_ICMP}\)",
+    "CISCOFW106015": r"%{CISCO_ACTION:action} %{WORD:protocol} \((?<policy_id>[^()]*)\) from "
+    rf"{_PORTS} flags (?<tcp_flags>[A-Za-z ]{{0,60}}?) on interface {_ON.format('interface')}",
+    "CISCOFW106021": r"%{CISCO_ACTION:action} %{WORD:protocol} reverse path check from %{IP:src_ip} to %{IP:dst_ip} on "
+    rf"interface {_ON.format('interface')}",
+    "CISCOFW106023": r"%{CISCO_ACTION:action}(?: protocol)? %{WORD:protocol} src "
+    rf"{_side('src')} dst {_side('dst')}(?: \({_ICMP}\))? by access-group \"?(?<policy_id>[^\s\"]+)\"? {_HASH}",
+    "CISCOFW106100_2_3": r"access-list %{NOTSPACE:policy_id} %{CISCO_ACTION:action} %{WORD:protocol} for user "
+    r"'(?<src_fwuser>[^']*)' (?<src_interface>[^\s/]+)/%{IP:src_ip}\(%{INT:src_port}\) -> "
+    rf"(?<dst_interface>[^\s/]+)/%{{IP:dst_ip}}\(%{{INT:dst_port}}\) hit-cnt %{{INT:hit_count}} "
+    rf"%{{CISCO_INTERVAL:interval}} {_HASH}",
+    "CISCOFW106100": rf"access-list %{{NOTSPACE:policy_id}} %{{CISCO_ACTION:action}} %{{WORD:protocol}} {_LISTED}",
+    "CISCOFW304001": rf"%{{IP:src_ip}}{_user('src_fwuser')} Accessed URL %{{IP:dst_ip}}:%{{GREEDYDATA:dst_url}}",
+    "CISCOFW110002": r"%{CISCO_REASON:reason} for %{WORD:protocol} from (?<src_interface>[^\s:/]+):%{IP:src_ip}/"
+    r"%{INT:src_port} to %{IP:dst_ip}/%{INT:dst_port}",
+    "CISCOFW302010": r"%{INT:connection_count} in use, %{INT:connection_count_max} most used",
+    "CISCOFW302013_302014_302015_302016": r"%{CISCO_ACTION:action}(?: %{CISCO_DIRECTION:direction})? %{WORD:protocol} "
+    r"connection %{INT:connection_id} for (?<src_interface>[^\s:/]+):%{IP:src_ip}/%{INT:src_port}"
+    rf"{_MAPPED.format('src')}{_user('src_fwuser')} to (?<dst_interface>[^\s:/]+):%{{IP:dst_ip}}/%{{INT:dst_port}}"
+    rf"{_MAPPED.format('dst')}{_user('dst_fwuser')}(?: duration %{{TIME:duration}} bytes %{{INT:bytes}})?"
+    r"(?: (?<reason>[\w-]+(?: [\w-]+)*))?(?: \((?<user>[^()]*)\))?",
+    "CISCOFW302020_302021": r"%{CISCO_ACTION:action}(?: %{CISCO_DIRECTION:direction})? %{WORD:protocol} connection for "
+    rf"faddr %{{IP:dst_ip}}/%{{INT:icmp_seq_num}}{_user('fwuser')} gaddr %{{IP:src_xlated_ip}}/"
+    r"%{INT:icmp_code_xlated} laddr %{IP:src_ip}/%{INT:icmp_code}(?: ?\((?<user>[^()]*)\))?",
+    "CISCOFW305011": r"%{CISCO_ACTION:action} %{CISCO_XLATE_TYPE:xlate_type} %{WORD:protocol} translation from "
+    rf"{_side('src')} to (?<src_xlated_interface>[^\s:/]+):%{{IP:src_xlated_ip}}(?:/%{{INT:src_xlated_port}})?",
+    "CISCOFW313001_313004_313008": r"%{CISCO_ACTION:action} %{WORD:protocol} type=%{INT:icmp_type}, "
+    r"code=%{INT:icmp_code} from %{IP:src_ip} on interface (?<interface>\S+)(?: to %{IP:dst_ip})?",
+    "CISCOFW313005": r"%{CISCO_REASON:reason} for %{WORD:protocol} error message: %{WORD:err_protocol} src "
+    r"(?<err_src_interface>[^\s:/]+):%{IP:err_src_ip}"
+    rf"{_user('err_src_fwuser')} dst (?<err_dst_interface>[^\s:/]+):%{{IP:err_dst_ip}}{_user('err_dst_fwuser')} "
+    r"\(type %{INT:err_icmp_type}, code %{INT:err_icmp_code}\) on (?<interface>\S+) interface\. +Original IP payload: "
+    rf"%{{WORD:protocol}} src {_PAYLOAD.format('src')}{_user('orig_src_fwuser')} dst "
+    rf"{_PAYLOAD.format('dst')}{_user('orig_dst_fwuser')}",
+    "CISCOFW321001": r"Resource '(?<resource_name>[^']*)' limit of %{POSINT:resource_limit} reached for system",
+    "CISCOFW402117": r"%{WORD:protocol}: Received a non-IPSec packet \(protocol= ?%{WORD:orig_protocol}\) from "
+    r"%{IP:src_ip} to %{IP:dst_ip}",
+    "CISCOFW402119": r"%{WORD:protocol}: Received an %{WORD:orig_protocol} packet \(SPI= ?(?<spi>[^\s,]+), "
+    r"sequence number= ?(?<seq_num>[^\s)]+)\) from %{IP:src_ip} \(user= ?(?<user>[^()]*)\) to %{IP:dst_ip} that failed "
+    r"anti-replay checking",
+    "CISCOFW419001": rf"%{{CISCO_ACTION:action}} %{{WORD:protocol}} packet from {_SIDES}, "
+    r"reason: %{GREEDYDATA:reason}",
+    "CISCOFW419002": rf"%{{CISCO_REASON:reason}} from {_SIDES} with different initial sequence number",
+    "CISCOFW500004": rf"%{{CISCO_REASON:reason}} for protocol ?= ?%{{WORD:protocol}}, from {_PORTS}",
+    "CISCOFW602303_602304": r"%{WORD:protocol}: An %{CISCO_DIRECTION:direction} (?<tunnel_type>\S+(?: \S+)?) SA "
+    r"\(SPI= ?(?<spi>[^\s)]+)\) between %{IP:src_ip} and %{IP:dst_ip} \(user= ?(?<user>[^()]*)\) has been "
+    r"%{CISCO_ACTION:action}",
+    "CISCOFW710001_710002_710003_710005_710006": r"%{WORD:protocol} (?:request|access) %{CISCO_ACTION:action} from "
+    r"%{IP:src_ip}/%{INT:src_port} to (?<dst_interface>[^\s:/]+):%{IP:dst_ip}/%{INT:dst_port}",
+    "CISCOFW713172": r"Group = (?<group>[^,\n]*), IP = %{IP:src_ip}, Automatic NAT Detection Status: +Remote end +"
+    r"(?<is_remote_natted>is(?: NOT|not)?) +behind a NAT device +This +end +(?<is_local_natted>is(?: NOT|not)?) +"
+    r"behind a NAT device",
+    "CISCOFW733100": r"\[ *(?<drop_type>[^\[\]\n]*?) *\] drop (?<drop_rate_id>\S+) exceeded\. Current burst rate "
+    rf"{_RATE.format('burst')}; Current average rate {_RATE.format('avg')}; Cumulative total count is "
+    r"%{INT:drop_total_count}",
+}
+"""Name -> pattern."""
