@@ -101,7 +101,7 @@ class TaskSpec:
 
     Attributes:
         task_id: unique for each attempt of each task of the batch, so it can name a file.
-        patience_s: how long a call may be in flight before the task reports that it is blocked.
+        call_timeout_s: how long a call may be in flight before the task reports that it is blocked.
         prepared: name of a destination -> what its committer prepared.
         sinks_by_record: place of a record -> names of its sinks; other records are written to all sinks.
         split_per_record: each record is a split of its own, also in `splits`, since the records were not read together:
@@ -116,7 +116,7 @@ class TaskSpec:
 
     batch: Batch
     task_id: str = "0"
-    patience_s: float = 10.0
+    call_timeout_s: float = 10.0
     prepared: Mapping[str, bytes] = field(default_factory=dict)
     sinks_by_record: Mapping[RecordPlace, frozenset[str]] = field(default_factory=dict)
     split_per_record: bool = False
@@ -211,9 +211,9 @@ class SinkWriter(TaskSink):
         """
         Write an event, or buffer it until `flush`.
 
-        It may wait for a disk or a network. If it does not return within the patience of the batch, 10 s at first, an
-        exception is raised inside it, and the batch runs again with twice the patience. The event fails if the call
-        takes 3 s of CPU time, unless there are `event_calls`.
+        It may wait for a disk or a network. If it does not return within the call timeout of the attempt, 10 s at
+        first, an exception is raised inside it, and the batch runs again with twice the timeout. The event fails if the
+        call takes 3 s of CPU time, unless there are `event_calls`.
 
         Returns:
             None, or the reason why the event is dropped on purpose.
@@ -299,13 +299,13 @@ class Committer(ABC):
     def abort(self, batch: Batch) -> None:
         """Remove what an attempt staged that will not be committed; a failure is ignored."""
 
-    def probe(self, payload: bytes, patience_s: float) -> None:
+    def probe(self, payload: bytes, timeout_s: float) -> None:
         """
         Write a small part of a blocked batch, while no task of it runs; returns once the destination accepts it.
 
         Args:
             payload: as `TaskSink.probe` returned it.
-            patience_s: how long to wait.
+            timeout_s: how long to wait.
 
         Raises:
             IngestError: the destination is still unavailable.

@@ -242,8 +242,8 @@ def _wait(
     Raises:
         NotReachedError: it has ended, was removed, or does not change within 60 s.
     """
+    from ingest.service.endpoint.asking import answered
     from ingest.service.endpoint.client import NotReachedError
-    from ingest.service.endpoint.patience import answered
 
     deadline = time.monotonic() + WAIT_S
     while True:

@@ -76,8 +76,8 @@ def _refuse_other_file(client: "ServiceClient", file: str) -> None:
 def _reload_status(client: "ServiceClient", accepted: dict[str, Any]) -> dict[str, Any]:
     """How far a reload has come."""
     from ingest.api import ConflictError, NotFoundError
+    from ingest.service.endpoint.asking import answered
     from ingest.service.endpoint.client import NotReachedError, NotRunningError
-    from ingest.service.endpoint.patience import answered
 
     try:
         found = answered(lambda: client.reload_status(accepted["id"]))
@@ -99,8 +99,8 @@ def _started(client: "ServiceClient", pipelines: set[str]) -> list[dict[str, Any
     Raises:
         NotReachedError: some have not within 60 s, or the service has ended, as it does if all have failed.
     """
+    from ingest.service.endpoint.asking import answered
     from ingest.service.endpoint.client import NotReachedError, NotRunningError
-    from ingest.service.endpoint.patience import answered
 
     deadline = time.monotonic() + WAIT_S
     while pipelines:

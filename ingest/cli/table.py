@@ -110,14 +110,14 @@ def apply(
     Example: ingest table apply pipeline.yaml --adopt mytable
     """
     from ingest.cli.loading import loaded
-    from ingest.plan.starting import PATIENCE_S, when_started
+    from ingest.plan.starting import START_TIMEOUT_S, when_started
     from ingest.plan.tables import apply_tables
     from sinks.schema_diff import Remedy
 
     configuration, catalog = loaded(out, file)
     applied = when_started(
         lambda: apply_tables(configuration, catalog, allow_data_loss=allow_data_loss, adopt=adopt or ()),
-        lambda error: out.note(f"{error.message}; waiting up to {PATIENCE_S:.0f} s for its start", "yellow"),
+        lambda error: out.note(f"{error.message}; waiting up to {START_TIMEOUT_S:.0f} s for its start", "yellow"),
     )
     commands = [error.command for error in applied.refused if error.command is not None]
     if out.is_json:

@@ -15,7 +15,7 @@ from ingest.durable.remote import StatePath
 VALID_S = 30.0
 """How long an owner without heartbeats remains the owner: longer than several heartbeats and a garbage collection."""
 _POLL_S = 0.5
-_PATIENCE = 10  # times `valid_s`, after which an error ends the watch of a candidate
+_OUTAGE_PERIODS = 10  # times `valid_s`, after which an error ends the watch of a candidate
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -198,7 +198,7 @@ class Lease:
             try:
                 newest = self.newest()
             except StoreUnavailableError:
-                if now >= started + _PATIENCE * self.valid_s:
+                if now >= started + _OUTAGE_PERIODS * self.valid_s:
                     raise
                 deadline = None
                 continue

@@ -20,7 +20,7 @@ from ingest.kafka.tls import CompleteSocket, tls_context
 from ingest.kafka.tokens import ClientCredentials
 
 ANSWER_MS = 5_000  # timeout of a request; a working broker needs milliseconds, a frozen one must not block a service
-_PATIENCE_MS = 3_600_000
+_TIMEOUT_MS = 3_600_000
 _SOCKET_OPTIONS = [
     (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),
     # small, so that what the kernel takes is soon sent: up to 4 MB would hide for minutes that a slow link works
@@ -99,7 +99,7 @@ def producing_client(connection: KafkaConnection, **options: Any) -> KafkaProduc
             **common,
             acks="all",
             allow_auto_create_topics=False,
-            delivery_timeout_ms=_PATIENCE_MS,
+            delivery_timeout_ms=_TIMEOUT_MS,
             metrics_enabled=False,
             socket_options=_SOCKET_OPTIONS,
             **options,
@@ -118,7 +118,7 @@ class _ProducingNetClient(KafkaNetClient):  # type: ignore[misc]  # kafka-python
 
     def send(self, node_id: Any, request: Any, **options: Any) -> Any:
         if isinstance(request, ProduceRequest):
-            return self._manager.send(request, node_id=node_id, request_timeout_ms=_PATIENCE_MS)
+            return self._manager.send(request, node_id=node_id, request_timeout_ms=_TIMEOUT_MS)
         return super().send(node_id, request, **options)
 
 

@@ -19,8 +19,8 @@ from ingest.receipt import Counts, Receipt, TaskStatus, total_of, worst_of
 
 T = TypeVar("T")
 
-PATIENCE_S = 10.0  # a call in flight for longer means blocked; an operator sees an outage within 15 s
-MAX_PATIENCE_S = 180.0  # a slow store still succeeds: the patience doubles with each attempt
+CALL_TIMEOUT_S = 10.0  # a call in flight for longer means blocked; an operator sees an outage within 15 s
+MAX_CALL_TIMEOUT_S = 180.0  # a slow store still succeeds: the timeout doubles with each attempt
 _MAX_DOUBLINGS = 10  # already above the maximum; attempts have no limit, but a float's exponent has
 
 
@@ -115,7 +115,7 @@ def run_until_durable(
         }
         spec = TaskSpec(
             batch=batch,
-            patience_s=_patience_s(blocked),
+            call_timeout_s=_call_timeout_s(blocked),
             prepared=prepared,
             sinks_by_record=micro_batch.sinks_by_record,
             split_per_record=micro_batch.split_per_record,
@@ -194,13 +194,13 @@ def _probe(committer: Committer, payload: bytes, host: LoopHost) -> None:
     tries = count()
 
     def probe() -> None:
-        committer.probe(payload, _patience_s(next(tries)))
+        committer.probe(payload, _call_timeout_s(next(tries)))
 
     host.until_possible(probe)
 
 
-def _patience_s(attempts: int) -> float:
-    return min(PATIENCE_S * 2.0 ** min(attempts, _MAX_DOUBLINGS), MAX_PATIENCE_S)
+def _call_timeout_s(attempts: int) -> float:
+    return min(CALL_TIMEOUT_S * 2.0 ** min(attempts, _MAX_DOUBLINGS), MAX_CALL_TIMEOUT_S)
 
 
 @contextmanager

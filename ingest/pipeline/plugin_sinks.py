@@ -119,10 +119,10 @@ class PluginCommitter(Committer):
         with _logged(self._component, "abort"):
             self._committer.abort(batch)
 
-    def probe(self, payload: bytes, patience_s: float) -> None:
+    def probe(self, payload: bytes, timeout_s: float) -> None:
         """Try a part of a blocked batch."""
         with _named(self._component, "probe"):
-            self._committer.probe(payload, patience_s)
+            self._committer.probe(payload, timeout_s)
 
     def stop_probe(self) -> None:
         """End a probe that waits."""

@@ -142,7 +142,7 @@ class Task:
         try:
             for name, destination in self._destinations.items():
                 destination.begin(spec, spec.prepared.get(name, b""), receipt.counts)
-            with self._time_limit.within(spec.patience_s):
+            with self._time_limit.within(spec.call_timeout_s):
                 for rank, split in self._splits(failpoint.at_first("after_poll", records)):
                     self._run_split(rank, split)
             receipt.results = {name: destination.flush() for name, destination in self._destinations.items()}

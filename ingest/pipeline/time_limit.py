@@ -8,7 +8,8 @@ row, it raises there. Python's `re` handles signals while it searches, so a sear
 It counts ticks, not seconds: a process that was stopped, starved or moved gets one tick for all the time it slept.
 
 The write call of a sink may wait for a disk or a network, which is not the fault of the event that it writes. Such a
-call has the patience of the batch for all that it does, and the event fails only for the CPU time that the call takes.
+call may take the call timeout of the attempt for all that it does, and the event fails only for the CPU time of the
+call.
 """
 
 import signal
@@ -36,7 +37,7 @@ class OutOfTimeError(BaseException):
 
 class WaitedTooLongError(BaseException):
     """
-    A write call of a sink did not return within the patience of the batch; raised inside the call.
+    A write call of a sink did not return within the call timeout of the attempt; raised inside the call.
 
     Not an `Exception`, as `OutOfTimeError`.
     """
@@ -68,8 +69,8 @@ class TimeLimit:
     Args:
         guarded: Python functions and methods whose calls must return in time. Their caller catches `OutOfTimeError`,
             so it must not be guarded itself: its handler would be interrupted as well.
-        writes: the same for calls that may wait for the destination of a sink; each must return within the patience.
-            Their caller catches `WaitedTooLongError` too.
+        writes: the same for calls that may wait for the destination of a sink; each must return within the call
+            timeout. Their caller catches `WaitedTooLongError` too.
         timed_writes: those of `writes` whose CPU time is that of one event.
         cpu_s: CPU time of the thread, in seconds.
 
@@ -93,7 +94,7 @@ class TimeLimit:
         self._tick_s = tick_s
         self._ticks = ticks
         self._cpu_s = cpu_s
-        self._patience_s = LIMIT_S
+        self._call_timeout_s = LIMIT_S
         self._seen: FrameType | None = None
         self._count = 0
         self._written: FrameType | None = None
@@ -123,9 +124,9 @@ class TimeLimit:
             signal.signal(signal.SIGALRM, self._earlier)
         self._forget()
 
-    def within(self, patience_s: float) -> Self:
-        """This limit, with the patience of a batch; to be entered."""
-        self._patience_s = patience_s
+    def within(self, call_timeout_s: float) -> Self:
+        """This limit, with the call timeout of an attempt; to be entered."""
+        self._call_timeout_s = call_timeout_s
         return self
 
     def check(self, component: str) -> None:
@@ -175,8 +176,8 @@ class TimeLimit:
         if is_timed and self._cpu_s() - self._write_cpu_s >= ticks * self._tick_s:
             self.ended += 1
             raise OutOfTimeError
-        if self._write_count * self._tick_s >= self._patience_s:
-            raise WaitedTooLongError(f"no answer within {self._patience_s:g} s")
+        if self._write_count * self._tick_s >= self._call_timeout_s:
+            raise WaitedTooLongError(f"no answer within {self._call_timeout_s:g} s")
 
     def _forget(self) -> None:
         self._seen = self._written = None

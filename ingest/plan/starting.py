@@ -8,7 +8,7 @@ from ingest.api import StoreUnavailableError
 
 T = TypeVar("T")
 
-PATIENCE_S = 60.0
+START_TIMEOUT_S = 60.0
 """HBase's master assigns the regions of a cluster within it, unless write-ahead logs are to be split."""
 _PAUSE_S = 1.0
 
@@ -32,7 +32,7 @@ def when_started(
     Raises:
         StoreUnavailableError: they have not started in time.
     """
-    end_s = clock() + PATIENCE_S
+    end_s = clock() + START_TIMEOUT_S
     is_told = False
     while True:
         try:

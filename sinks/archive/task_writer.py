@@ -172,7 +172,7 @@ def _to_disk(root: Root) -> Iterator[None]:
 
     Raises:
         StoreUnavailableError: the file system does not answer; or the time limit, which is no `Exception`, has
-            interrupted a write after the patience of the batch. The batch runs again, with more patience.
+            interrupted a write after the call timeout of the attempt. The batch runs again, with a longer one.
         IngestError: `sink_failed`: a defect of this product; it stops the pipeline, and nothing is acknowledged.
     """
     try:

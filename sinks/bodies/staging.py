@@ -152,9 +152,9 @@ class BodyCommitter(Committer):
         """As that of the committer."""
         self._committer.abort(batch)
 
-    def probe(self, payload: bytes, patience_s: float) -> None:
+    def probe(self, payload: bytes, timeout_s: float) -> None:
         """As that of the committer."""
-        self._committer.probe(payload, patience_s)
+        self._committer.probe(payload, timeout_s)
 
     def stop_probe(self) -> None:
         """As that of the committer."""

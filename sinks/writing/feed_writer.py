@@ -18,7 +18,7 @@ from sinks.writing.row_reader import RowReader
 GROUP_BYTES = 16 << 20
 """Changes of several splits are written together up to this size; each group waits twice for the store."""
 READ_ROWS = 100
-"""Rows read in one call: a call in flight for longer than the patience of a task counts as blocked."""
+"""Rows read in one call: a call in flight for longer than the timeout counts as blocked."""
 
 
 class FeedWriter:

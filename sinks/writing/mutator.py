@@ -162,7 +162,7 @@ class BufferedMutator:
         self._split_tables.begin(self.batch_time_ms, prepared)
         self.families.begin(prepared.families, prepared.at_limit)
         for sender in self._senders:
-            sender.begin(spec.patience_s, prepared.declared, prepared.feeds, self.batch_time_ms)
+            sender.begin(spec.call_timeout_s, prepared.declared, prepared.feeds, self.batch_time_ms)
 
     def mutate(self, table: str, mutation: Mutation) -> None:
         """

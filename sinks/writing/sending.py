@@ -30,7 +30,7 @@ class Sender(ABC):
     @abstractmethod
     def begin(
         self,
-        patience_s: float,
+        call_timeout_s: float,
         declared: Mapping[str, RowFormat] = _NONE,
         feeds: Mapping[str, FeedBatch] = _NONE,
         batch_time_ms: int | None = None,
@@ -39,7 +39,7 @@ class Sender(ABC):
         Start a flush cycle.
 
         Args:
-            patience_s: how long a chunk may be in flight before a call raises.
+            call_timeout_s: how long a chunk may be in flight before a call raises.
             declared: table -> its declared row format; other tables are written as their records say.
             feeds: table -> how the caller writes its feed; another table with a feed is not written.
             batch_time_ms: of the micro-batch; None if no row has the time of an event, which may be refused alone.
@@ -100,7 +100,7 @@ class DirectSender(Sender):
 
     def begin(
         self,
-        patience_s: float,  # noqa: ARG002 - nothing is ever in flight here
+        call_timeout_s: float,  # noqa: ARG002 - nothing is ever in flight here
         declared: Mapping[str, RowFormat] = _NONE,
         feeds: Mapping[str, FeedBatch] = _NONE,
         batch_time_ms: int | None = None,
@@ -141,7 +141,7 @@ class ThreadSender(Sender):
     """
     Sends on its own thread, the only one that uses the store; one call is in flight at a time.
 
-    The caller never waits longer than its patience. A timed-out call is not cancelled and stays in flight; the next
+    The caller never waits longer than its call timeout. A timed-out call is not cancelled and stays in flight; the next
     flush cycle first waits for it, so that calls do not pile up. A flush cycle in another process cannot wait for it;
     see ADR 0016.
 
@@ -155,7 +155,7 @@ class ThreadSender(Sender):
     ) -> None:
         self._store = RetryingStore(store, retry or Retry(), clock)
         self._clock = clock
-        self._patience_s = 10.0
+        self._call_timeout_s = 10.0
         self._changed = threading.Condition()
         self._job: Callable[[], object] | None = None
         self._chunk: Chunk | None = None
@@ -169,14 +169,14 @@ class ThreadSender(Sender):
 
     def begin(
         self,
-        patience_s: float,
+        call_timeout_s: float,
         declared: Mapping[str, RowFormat] = _NONE,
         feeds: Mapping[str, FeedBatch] = _NONE,
         batch_time_ms: int | None = None,
     ) -> None:
         """Start a flush cycle, after the last call of an earlier one has ended."""
         with self._changed:
-            self._patience_s = patience_s
+            self._call_timeout_s = call_timeout_s
             # stops the retries of an abandoned chunk
             self._abandoned = True
             self._await_idle(since_s=self._clock())
@@ -232,7 +232,7 @@ class ThreadSender(Sender):
         if thread is None:
             self._store.close()
         else:
-            thread.join(min(self._patience_s, 1.0))
+            thread.join(min(self._call_timeout_s, 1.0))
 
     def _should_continue(self) -> bool:
         return not self._abandoned
@@ -256,7 +256,7 @@ class ThreadSender(Sender):
             if self._closing:
                 raise StoreUnavailableError("the connection was closed while a call was in flight")
             since = self._in_flight_since if since_s is None else since_s
-            remaining = self._patience_s - (self._clock() - since)
+            remaining = self._call_timeout_s - (self._clock() - since)
             if remaining <= 0:
                 error = self._timed_out(self._clock() - self._in_flight_since)
                 self._error = error

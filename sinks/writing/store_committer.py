@@ -117,14 +117,14 @@ class StoreCommitter(Committer):
         """Remove the staged files of an attempt."""
         self._remove_staged(batch)
 
-    def probe(self, payload: bytes, patience_s: float) -> None:
+    def probe(self, payload: bytes, timeout_s: float) -> None:
         """Send rows of the blocked batch, with their own times; without rows, read the families of the table."""
         if self._new_sender is None:
             return
         sender = self._sender = self._sender or self._new_sender()
         table, mutations = unpacked_probe(payload)
         try:
-            sender.begin(patience_s, self._formats, self._prepared_feeds, self._batch_time_ms)
+            sender.begin(timeout_s, self._formats, self._prepared_feeds, self._batch_time_ms)
             if mutations:
                 sender.submit(Chunk(table, mutations))
             else:

@@ -271,7 +271,7 @@ def _updates(plan: Plan, table: str, hbase: HBase, *, of_events: bool) -> Iterat
         def count(records: Sequence[Record], time_ms: int) -> None:
             splits = ranked(record.place for record in records) if of_events else ranked(first_places(records))
             spec = TaskSpec(
-                Batch(str(time_ms), time_ms, "1"), patience_s=TIMEOUT_S, prepared={STORE: prepared}, splits=splits
+                Batch(str(time_ms), time_ms, "1"), call_timeout_s=TIMEOUT_S, prepared={STORE: prepared}, splits=splits
             )
             receipt = task.run(records, spec)
             if receipt.status is not TaskStatus.DURABLE:

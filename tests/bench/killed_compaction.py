@@ -44,7 +44,7 @@ NAME = f"compaction of {SIZE.rows:,} update rows"
 REGIONS = 4
 """Twice as many as tasks, so that half of the regions are compacted when the first tasks have one left."""
 SAMPLE_S = 1.0
-PATIENCE_S = 3_600.0
+TIMEOUT_S = 3_600.0
 CLOCK_S = 5.0
 """Added to the time until the lease of the killed process may be taken over."""
 
@@ -86,14 +86,14 @@ def run(hbase: HBase, folder: Path, size: Size = SIZE) -> Killed:
         with Service(folder, content(hbase, table)) as service:
             _start(service, table)
             half = row_of(size.keys // 2)
-            service.wait_for(lambda: _is_merged(store, table, half), "half of the regions", PATIENCE_S)
+            service.wait_for(lambda: _is_merged(store, table, half), "half of the regions", TIMEOUT_S)
             service.kill_all()
             check_sums(store, table, size)
             time.sleep(VALID_MS / 1_000 + CLOCK_S)
             before = sum(1 for _ in store.scan(table, Scan()))
             service.out.write_bytes(b"")
             memory = _memory_of(_start(service, table))
-            if service.wait_for_exit(PATIENCE_S) != 0:
+            if service.wait_for_exit(TIMEOUT_S) != 0:
                 raise RuntimeError(f"the compaction has failed: {service.last_lines()}")
             seconds = json.loads(service.out.read_text())["seconds"]
         check_sums(store, table, size)

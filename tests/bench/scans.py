@@ -18,7 +18,7 @@ PLAIN, SALTED = "plain table", "16 buckets"
 THRIFT, DIRECT = "Thrift", "direct"
 BUCKETS = 16
 CHUNK_ROWS = 5_000
-PATIENCE_S = 120.0
+TIMEOUT_S = 120.0
 
 
 def rows_per_s(hbase: HBase, rows: int, runs: int) -> dict[str, float]:
@@ -53,7 +53,7 @@ def scan_of(table: str, protocol: str) -> str:
 
 def _fill(sender: ThreadSender, table: str, rows: int) -> None:
     columns = [f"{FAMILY}:{column}".encode() for column in COLUMNS]
-    sender.begin(PATIENCE_S)
+    sender.begin(TIMEOUT_S)
     for start in range(0, rows, CHUNK_ROWS):
         numbers = range(start, min(rows, start + CHUNK_ROWS))
         puts = [Put(b"row-%09d" % number, dict.fromkeys(columns, b"value %d" % number), 1) for number in numbers]

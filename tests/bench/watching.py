@@ -18,7 +18,7 @@ Processes = Callable[[], Iterable[psutil.Process]]
 WARM_UP = 0.5
 """Fraction of the events for the warm-up of each run: JVMs compile, connections and files are opened."""
 POLL_S = 0.2
-PATIENCE_S = 900.0
+TIMEOUT_S = 900.0
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ def follow(
     Raises:
         RuntimeError: the run ended early, took too long, or processed a wrong number of events.
     """
-    end = time.monotonic() + PATIENCE_S
+    end = time.monotonic() + TIMEOUT_S
 
     def reach(wanted: float) -> int:
         while (count := done()) < wanted:

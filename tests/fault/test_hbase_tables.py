@@ -49,7 +49,7 @@ def _state(run: LedgerRun) -> tuple[str, str]:
 
 def test_table_missing_disabled_and_dropped(ledger_run: LedgerRuns, hbase: HBase, admin: Admin) -> None:
     """F13: each blocks the pipeline with the name of the table, until the table is repaired."""
-    # HBase delays a write to a disabled table for longer than the patience of a task
+    # HBase delays a write to a disabled table for longer than the call timeout
     run = ledger_run("F13 table missing, disabled, dropped", store="hbase", store_options={"timeout": "20s"})
     families = [name.decode() for name in FAMILIES]
     admin.ask("drop", run.table)

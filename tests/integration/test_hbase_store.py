@@ -173,8 +173,8 @@ class TestConnection:
                 with pytest.raises(StoreUnavailableError, match="no answer"):
                     store.get(table, b"r")
                 proxy.behave()
-                with opened(HBaseSettings.model_validate(options | {"timeout": "60s"})) as patient:
-                    assert patient.get(table, b"r") is None
+                with opened(HBaseSettings.model_validate(options | {"timeout": "60s"})) as slow:
+                    assert slow.get(table, b"r") is None
                 assert store.get(table, b"r") is None
 
     @thrift_only("a Thrift server is killed")

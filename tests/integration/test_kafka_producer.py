@@ -48,7 +48,7 @@ def far_producer(far_kafka: Kafka, proxy: Proxy) -> Iterator[KafkaProducer]:
 
 
 @pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+def short_timeouts(monkeypatch: pytest.MonkeyPatch) -> None:
     """A connection is given up after three seconds without progress, and a request for metadata after one."""
     monkeypatch.setattr("ingest.kafka.producer._STALLED_S", 3.0)
     monkeypatch.setattr("ingest.kafka.producer._WATCH_S", 0.1)
@@ -167,7 +167,7 @@ def test_record_without_a_key_in_a_compacted_topic(kafka: Kafka, producer: Kafka
     assert values(kafka, topic) == [b"good"]
 
 
-@pytest.mark.usefixtures("impatient")
+@pytest.mark.usefixtures("short_timeouts")
 def test_missing_topic_leaves_nothing_to_report_later(producer: KafkaProducer) -> None:
     with pytest.raises((NotFoundError, SourceUnavailableError)):
         producer.send(unique("nowhere"), b"k", b"v")
@@ -177,7 +177,7 @@ def test_missing_topic_leaves_nothing_to_report_later(producer: KafkaProducer) -
 # Slow and dead links
 
 
-@pytest.mark.usefixtures("impatient")
+@pytest.mark.usefixtures("short_timeouts")
 def test_slow_link_is_no_outage(far_kafka: Kafka, far_producer: KafkaProducer, proxy: Proxy) -> None:
     """The whole takes longer than a connection may be without progress."""
     topic = far_kafka.create_topic("slow")
@@ -192,7 +192,7 @@ def test_slow_link_is_no_outage(far_kafka: Kafka, far_producer: KafkaProducer, p
     assert far_kafka.ends(topic) == {0: 46}
 
 
-@pytest.mark.usefixtures("impatient")
+@pytest.mark.usefixtures("short_timeouts")
 def test_records_that_were_acknowledged_before_an_outage_are_durable(
     far_kafka: Kafka, far_producer: KafkaProducer, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -216,7 +216,7 @@ def test_records_that_were_acknowledged_before_an_outage_are_durable(
     assert {record.key for record in far_kafka.records(topic)} == {record.key for record in sent}
 
 
-@pytest.mark.usefixtures("impatient")
+@pytest.mark.usefixtures("short_timeouts")
 def test_records_below_the_window_do_not_wait(far_kafka: Kafka, far_producer: KafkaProducer, proxy: Proxy) -> None:
     topic = far_kafka.create_topic("window")
     far_producer.send(topic, b"k", b"first")
@@ -240,7 +240,7 @@ def test_record_above_the_window(kafka: Kafka, producer: KafkaProducer, monkeypa
     assert kafka.ends(topic) == {0: 3}
 
 
-@pytest.mark.usefixtures("impatient")
+@pytest.mark.usefixtures("short_timeouts")
 def test_outage_in_a_send_is_reported_by_the_flush_for_the_earlier_ones(
     far_kafka: Kafka, far_producer: KafkaProducer, proxy: Proxy
 ) -> None:

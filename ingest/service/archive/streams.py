@@ -20,7 +20,7 @@ from sinks.archive.rewrite import Rewrite
 from sinks.files.root import root_errors
 
 _POLL_S = 0.2
-_PATIENCE_S = 60.0
+_ANSWER_TIMEOUT_S = 60.0
 """A running stream answers within ten seconds; a longer silence means that it runs without this sink."""
 _UNFINISHED = "a micro-batch that is not acknowledged; resume or reload the pipeline if it is paused or has failed"
 
@@ -72,7 +72,7 @@ class ArchiveStream:
                     return None
             if answer is not None and not self._runs_before(answer.from_ms):
                 return max(answer.from_ms, self._first_ms)
-            if waited_s > _PATIENCE_S and (answer is None or not self._is_running()):
+            if waited_s > _ANSWER_TIMEOUT_S and (answer is None or not self._is_running()):
                 raise self._no_answer(has_answered=answer is not None)
             if waited_s == 0:
                 on_wait("the running pipeline" if answer is None else _UNFINISHED)

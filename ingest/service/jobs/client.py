@@ -5,8 +5,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ingest.api import ConflictError, IngestError, NotFoundError
+from ingest.service.endpoint.asking import POLL_S, answered
 from ingest.service.endpoint.client import NoAnswerError, NotRunningError, ServiceClient
-from ingest.service.endpoint.patience import POLL_S, answered
 
 
 class JobFailedError(IngestError):

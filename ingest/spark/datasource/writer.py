@@ -48,7 +48,7 @@ from sinks.writing.staging import FileFormat, remove_leftovers
 from sinks.writing.store_sink import StoreSink
 
 CALL_BYTES = 2 << 20  # of a call to the store, as the sinks' default
-PATIENCE_S = 900.0
+CALL_TIMEOUT_S = 900.0
 """How long a call may be in flight with its retries; the store's own time-out of a call is shorter."""
 ORPHANED_S = 7 * 24 * 3600.0
 """Staged files of writes that were killed are removed at this age; younger ones may belong to another write."""
@@ -271,7 +271,7 @@ def _staging_folder(component: Component[StoreSettings]) -> str:
 def _task_spec(plan: WritePlan) -> TaskSpec:
     context = TaskContext.get()
     task = uuid4().hex if context is None else f"{context.partitionId():06d}-{context.taskAttemptId()}"
-    return TaskSpec(Batch("spark", plan.time_ms, task), task_id=task, patience_s=PATIENCE_S)
+    return TaskSpec(Batch("spark", plan.time_ms, task), task_id=task, call_timeout_s=CALL_TIMEOUT_S)
 
 
 def _check(put: Put, plan: WritePlan) -> None:

@@ -5,13 +5,13 @@ from collections.abc import Callable
 
 from ingest.api import BusyWait
 
-PATIENCE_S = 10.0
+RETRY_TIMEOUT_S = 10.0
 """
 Within it the client repeats what a move, a split or a merge of a region interrupts; these take about two seconds.
 
 An outage takes longer: the caller blocks, reports it, and repeats the call with its own back-off.
 """
-BUSY_PATIENCE_S = 5.0
+BUSY_TIMEOUT_S = 5.0
 """
 Within it the client waits for a server that is overloaded or throttles; then its caller writes less.
 
@@ -52,8 +52,8 @@ class Attempts:
         self._busy_pause_s = _FIRST_BUSY_PAUSE_S
         now = clock()
         self.deadline_s = now + timeout_s
-        self._patience_end_s = now + min(timeout_s, PATIENCE_S)
-        self._busy_patience_end_s = now + min(timeout_s, BUSY_PATIENCE_S)
+        self._retry_end_s = now + min(timeout_s, RETRY_TIMEOUT_S)
+        self._busy_end_s = now + min(timeout_s, BUSY_TIMEOUT_S)
 
     @property
     def is_in_time(self) -> bool:
@@ -62,7 +62,7 @@ class Attempts:
 
     def pause(self) -> bool:
         """Wait before the next attempt; returns False if there is none."""
-        if self._clock() + self._pause_s > self._patience_end_s:
+        if self._clock() + self._pause_s > self._retry_end_s:
             return False
         self._sleep(self._pause_s)
         self._pause_s = min(self._pause_s * 2, _MAX_PAUSE_S)
@@ -77,7 +77,7 @@ class Attempts:
             requested_s: how long the server says to wait; None if it does not say.
         """
         pause_s = self._busy_pause_s if requested_s is None else max(requested_s, _FIRST_PAUSE_S)
-        if self._clock() + pause_s > self._busy_patience_end_s:
+        if self._clock() + pause_s > self._busy_end_s:
             return False
         self._on_busy(BusyWait(reason, pause_s))
         self._sleep(pause_s)

@@ -21,7 +21,7 @@ from tests.support.ledger.events import Events
 ANSWER_FIELDS = 7
 CHUNK = 2_000  # events in one batch of sends
 NEVER_WRITTEN = (MessageSizeTooLargeError, RecordListTooLargeError, InvalidTopicError)
-PATIENCE_S = 120.0  # to wait for a broker
+TIMEOUT_S = 120.0  # to wait for a broker
 
 
 class Status(StrEnum):
@@ -225,7 +225,7 @@ class Producer:
         return True
 
     def _connected(self, stop: threading.Event | None) -> KafkaProducer | None:
-        end = time.monotonic() + PATIENCE_S
+        end = time.monotonic() + TIMEOUT_S
         made: list[KafkaNetClient] = []
 
         def net_client(**options: Any) -> KafkaNetClient:

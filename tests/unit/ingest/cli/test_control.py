@@ -21,7 +21,7 @@ from ingest.observe.metrics import Metrics
 from ingest.service.control import Control, Phase, ReloadStatus
 from ingest.service.dumps.job import DumpJob
 from ingest.service.dumps.request import DumpRequest
-from ingest.service.endpoint import patience
+from ingest.service.endpoint import asking
 from ingest.service.endpoint.access import access_of
 from ingest.service.endpoint.address import ServiceAddress
 from ingest.service.endpoint.client import NotRunningError, ServiceClient
@@ -342,7 +342,7 @@ def test_service_that_ends_after_a_reload_is_an_error(
 
     configuration = load(pipeline / "pipeline.yaml", env={}, lookup=Catalog())
     monkeypatch.setattr(ServiceClient, "status", status)
-    monkeypatch.setattr(patience, "AWAY_S", 0.1)
+    monkeypatch.setattr(asking, "ANSWER_TIMEOUT_S", 0.1)
     with served(configuration, Replaced(Pauses(configuration.local_dir), [name_in(pipeline)])):
         done = ingest("reload", "pipeline.yaml")
     assert (done.code, "the service has ended after the reload" in done.err) == (1, True)

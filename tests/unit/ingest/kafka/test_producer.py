@@ -54,7 +54,7 @@ def silent(start: Servers) -> Iterator[tuple[KafkaServer, KafkaProducer]]:
 
 
 @pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+def short_timeouts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ingest.kafka.producer._STALLED_S", 0.2)
     monkeypatch.setattr("ingest.kafka.producer._WATCH_S", 0.05)
 
@@ -336,7 +336,7 @@ def test_topic_without_an_answer_loses_the_records_before_it(
 # No progress
 
 
-@pytest.mark.usefixtures("impatient")
+@pytest.mark.usefixtures("short_timeouts")
 def test_records_wait_only_beyond_the_window(
     silent: tuple[KafkaServer, KafkaProducer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -394,7 +394,7 @@ def test_answer_may_take_longer_than_a_look_at_the_progress(start: Servers, monk
     assert sent.is_durable
 
 
-@pytest.mark.usefixtures("impatient")
+@pytest.mark.usefixtures("short_timeouts")
 def test_link_that_is_slow_is_no_failure(start: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
     """While bytes leave this machine, an answer may take any time."""
     looks = 0
@@ -414,7 +414,7 @@ def test_link_that_is_slow_is_no_failure(start: Servers, monkeypatch: pytest.Mon
     assert sent.is_durable
 
 
-@pytest.mark.usefixtures("impatient")
+@pytest.mark.usefixtures("short_timeouts")
 def test_flush_without_progress_leaves_no_thread_and_the_next_record_connects_again(start: Servers) -> None:
     released = threading.Event()
 

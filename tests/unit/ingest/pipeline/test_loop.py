@@ -49,8 +49,8 @@ class RecordingCommitter(Committer):
     def abort(self, batch: Batch) -> None:
         self._call("abort", batch)
 
-    def probe(self, payload: bytes, patience_s: float) -> None:
-        self._call("probe", None, payload, patience_s)
+    def probe(self, payload: bytes, timeout_s: float) -> None:
+        self._call("probe", None, payload, timeout_s)
 
     def _call(self, name: str, batch: Batch | None, *content: object) -> None:
         self.calls.append(Call(name, batch, content))
@@ -122,16 +122,16 @@ def test_only_the_attempt_after_a_blocked_one_runs_on_one_slot():
     assert host.on_one_slot == [False, True, True, False]
 
 
-def test_patience_doubles_with_each_blocked_attempt_up_to_its_maximum():
+def test_call_timeout_doubles_with_each_blocked_attempt_up_to_its_maximum():
     host = Host(*[TaskStatus.BLOCKED] * 6, TaskStatus.RUN_AGAIN, TaskStatus.DURABLE)
     run(host)
-    assert [spec.patience_s for spec in host.specs] == [10.0, 20.0, 40.0, 80.0, 160.0, 180.0, 180.0, 180.0]
+    assert [spec.call_timeout_s for spec in host.specs] == [10.0, 20.0, 40.0, 80.0, 160.0, 180.0, 180.0, 180.0]
 
 
-def test_patience_of_very_many_attempts_is_finite():
+def test_call_timeout_of_very_many_attempts_is_finite():
     host = Host(*[TaskStatus.BLOCKED] * 1_100, TaskStatus.DURABLE)
     run(host)
-    assert host.specs[-1].patience_s == 180.0
+    assert host.specs[-1].call_timeout_s == 180.0
 
 
 def test_host_waits_with_the_reason_and_the_number_of_blocked_attempts():
@@ -150,7 +150,7 @@ def test_tasks_get_the_micro_batch_and_what_their_committers_prepared():
     assert host.specs == [
         TaskSpec(
             batch=attempt,
-            patience_s=10.0,
+            call_timeout_s=10.0,
             prepared={"one": b"a" + attempt.attempt.encode(), "other": b"b" + attempt.attempt.encode()},
             sinks_by_record={place: frozenset({"x"})},
             split_per_record=True,
@@ -211,7 +211,7 @@ def test_results_of_all_tasks_are_committed_and_their_dead_letters_returned():
     assert (counts.read, dead_letters) == (3, [b"d1", b"d2"])
 
 
-def test_destination_that_blocked_is_probed_after_the_wait_with_growing_patience():
+def test_destination_that_blocked_is_probed_after_the_wait_with_a_growing_timeout():
     blocked = Receipt(TaskStatus.BLOCKED, probe=("second", b"row"))
     first, second = RecordingCommitter(), RecordingCommitter(fails_in="probe", failure=StoreUnavailableError("away"))
     run(Host([blocked], TaskStatus.DURABLE), first=first, second=second)

@@ -464,13 +464,13 @@ def test_tasks_after_a_blocked_one_do_not_wait_again(spec):
     """Each process waits for the store once in an attempt with many partitions."""
     cluster = planned("logs", "sinks.hbase.store:HBaseStore", HBaseSettings(host="127.0.0.1", port=closed_port()))
     task = live_task(plan(decorators=TICK, stores={"logs": cluster}))
-    attempt = replace(spec_of(5_000, attempt="3-0"), patience_s=0.1)
+    attempt = replace(spec_of(5_000, attempt="3-0"), call_timeout_s=0.1)
     first = task.run([record("a", "1:2")], attempt)
     unread = iter([record("b", "1:2")])
     second = task.run(unread, attempt)
     assert (first.status, first.code) == (second.status, second.code) == (TaskStatus.BLOCKED, "store_unavailable")
     assert len(list(unread)) == 1
-    task.run(unread := iter([record("b", "1:2")]), replace(spec_of(5_000, attempt="3-1"), patience_s=0.1))
+    task.run(unread := iter([record("b", "1:2")]), replace(spec_of(5_000, attempt="3-1"), call_timeout_s=0.1))
     assert list(unread) == []
     task.close()
 

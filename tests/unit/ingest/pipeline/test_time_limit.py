@@ -314,11 +314,11 @@ def archived(planned, tmp_path):
     return make
 
 
-def run_archived(plan: Plan, spec, *bodies: bytes, patience_s: float = 60.0):
+def run_archived(plan: Plan, spec, *bodies: bytes, call_timeout_s: float = 60.0):
     task = live_task(plan)
     try:
         with_times = [record._replace(timestamp_ms=1_000) for record in records(*bodies)]
-        return task.run(with_times, replace(spec, patience_s=patience_s, prepared={"sink archive": b"staged"}))
+        return task.run(with_times, replace(spec, call_timeout_s=call_timeout_s, prepared={"sink archive": b"staged"}))
     finally:
         task.close()
 
@@ -330,11 +330,11 @@ def test_row_of_an_archive_that_is_never_made_fails_the_event(archived, spec, tm
 
 
 @pytest.mark.parametrize("is_waiting", [True, False], ids=["waits", "computes"])
-@pytest.mark.parametrize(("patience_s", "status"), [(60.0, TaskStatus.DURABLE), (0.1, TaskStatus.BLOCKED)])
-def test_files_of_an_archive_have_the_patience_of_the_batch(
-    archived, spec, tmp_path, monkeypatch, is_waiting, patience_s, status
+@pytest.mark.parametrize(("call_timeout_s", "status"), [(60.0, TaskStatus.DURABLE), (0.1, TaskStatus.BLOCKED)])
+def test_files_of_an_archive_have_the_call_timeout_of_the_attempt(
+    archived, spec, tmp_path, monkeypatch, is_waiting, call_timeout_s, status
 ):
-    """They are written for many events, while one is written; the patience doubles with each attempt."""
+    """They are written for many events, while one is written; the call timeout doubles with each attempt."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(task_writer, "_ROWS", 2)
 
@@ -352,7 +352,7 @@ def test_files_of_an_archive_have_the_patience_of_the_batch(
             pass
 
     monkeypatch.setattr(task_writer, "new_row_file", Slow)
-    receipt = run_archived(archived(), spec, b"a", b"b", b"c", patience_s=patience_s)
+    receipt = run_archived(archived(), spec, b"a", b"b", b"c", call_timeout_s=call_timeout_s)
     assert (receipt.status, receipt.counts.dead_lettered) == (status, Counter())
     if status is TaskStatus.BLOCKED:
         assert "was not written: WaitedTooLongError: no answer within 0.1 s; check that the file" in receipt.message

@@ -111,7 +111,7 @@ WAITS = """
 """
 
 
-def slow_sink(configured, *, patience_s: float, more: str = ""):
+def slow_sink(configured, *, call_timeout_s: float, more: str = ""):
     """Run three events into a sink that waits for 0.3 s for one of them, and never returns for another."""
     at = "    def write(self, event):\n"
     assert at in LINES
@@ -120,20 +120,20 @@ def slow_sink(configured, *, patience_s: float, more: str = ""):
     try:
         records = [Record("t", 0, number, b"", body, 0) for number, body in enumerate((b"one", b"waits", b"loops"))]
         prepared = {"sink lines": os.fsencode(Path("lines/.staged"))}
-        spec = TaskSpec(Batch("1000", 1000, "1"), patience_s=patience_s, prepared=prepared)
+        spec = TaskSpec(Batch("1000", 1000, "1"), call_timeout_s=call_timeout_s, prepared=prepared)
         return task.run(records, spec)
     finally:
         task.close()
 
 
 def test_time_that_a_sink_waits_is_not_that_of_the_event(configured, quick):
-    receipt = slow_sink(configured, patience_s=60.0)
+    receipt = slow_sink(configured, call_timeout_s=60.0)
     assert (receipt.status, receipt.counts.stored) == (TaskStatus.DURABLE, 2), receipt.message
     assert receipt.counts.dead_lettered == {"sink_timeout": 1}
 
 
-def test_sink_that_waits_for_longer_than_the_patience_blocks_the_batch(configured, quick):
-    receipt = slow_sink(configured, patience_s=0.1)
+def test_sink_that_waits_for_longer_than_the_call_timeout_blocks_the_batch(configured, quick):
+    receipt = slow_sink(configured, call_timeout_s=0.1)
     assert (receipt.status, receipt.code) == (TaskStatus.BLOCKED, "store_unavailable")
     assert receipt.message.startswith('sink "lines" waits for its destination: no answer within 0.1 s; check')
 
@@ -149,7 +149,7 @@ def test_sink_may_name_its_calls_for_one_event(configured, quick):
         return (self.prepare,)
 
 """
-    receipt = slow_sink(configured, patience_s=1.0, more=calls)
+    receipt = slow_sink(configured, call_timeout_s=1.0, more=calls)
     assert (receipt.status, receipt.code) == (TaskStatus.BLOCKED, "store_unavailable")
 
 

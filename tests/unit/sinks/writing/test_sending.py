@@ -336,8 +336,8 @@ def many(*rows: str) -> Chunk:
     return Chunk("t", mutations, cells=len(mutations))
 
 
-def test_bisection_may_take_longer_than_the_patience():
-    """Each call takes one second, the patience is two: it applies to a call, not to the chunk."""
+def test_bisection_may_take_longer_than_the_call_timeout():
+    """Each call takes one second, the timeout is two: it applies to a call, not to the chunk."""
     store = Picky()
     sender = ThreadSender(store, retry=quick(), clock=lambda: store.now)
     sender.begin(2)

@@ -330,7 +330,7 @@ class TestStream:
         message: str,
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        monkeypatch.setattr(archive_streams, "_PATIENCE_S", 0.0)
+        monkeypatch.setattr(archive_streams, "_ANSWER_TIMEOUT_S", 0.0)
         planned(folder, 0, FIRST_MS)
         process = running(folder) if from_ms is None else nullcontext()
         with process, pytest.raises(ConflictError, match=message) as caught:
@@ -346,7 +346,7 @@ class TestStream:
         folder: Path,
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        monkeypatch.setattr(archive_streams, "_PATIENCE_S", 0.0)
+        monkeypatch.setattr(archive_streams, "_ANSWER_TIMEOUT_S", 0.0)
         acknowledged(folder, 0, FIRST_MS)
         Checkpoint(folder).note_configuration("of a file without the sink")
         with running(folder), pytest.raises(ConflictError, match="perhaps without this sink, and does not") as caught:

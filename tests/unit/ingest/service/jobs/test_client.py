@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from ingest.api import ConflictError, IngestError, NotFoundError
-from ingest.service.endpoint import patience
+from ingest.service.endpoint import asking
 from ingest.service.endpoint.client import NoAnswerError, NotRunningError
 from ingest.service.jobs import client as module
 from ingest.service.jobs.client import FollowedJob
@@ -48,7 +48,7 @@ class Client:
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "POLL_S", 0.0)
-    monkeypatch.setattr(patience, "AWAY_S", 0.0)
+    monkeypatch.setattr(asking, "ANSWER_TIMEOUT_S", 0.0)
 
 
 def followed(client: Client) -> tuple[ReplayTotals, list[tuple[int, int, int]], list[tuple[str, str]]]:

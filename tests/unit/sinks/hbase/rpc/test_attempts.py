@@ -1,7 +1,7 @@
 """How long a call is repeated."""
 
 from ingest.api import BusyWait
-from sinks.hbase.rpc.attempts import BUSY_PATIENCE_S, PATIENCE_S, Attempts
+from sinks.hbase.rpc.attempts import BUSY_TIMEOUT_S, RETRY_TIMEOUT_S, Attempts
 
 
 class Clock:
@@ -21,17 +21,17 @@ def attempts(clock: Clock, timeout_s: float) -> Attempts:
     return Attempts(timeout_s, clock=clock, sleep=clock.sleep)
 
 
-def test_pauses_double_up_to_a_second_and_end_with_the_patience() -> None:
+def test_pauses_double_up_to_a_second_and_end_with_their_timeout() -> None:
     clock = Clock()
     made = attempts(clock, 180.0)
     assert made.deadline_s == 280.0
     while made.pause():
         pass
     assert clock.pauses[:6] == [0.05, 0.1, 0.2, 0.4, 0.8, 1.0]
-    assert PATIENCE_S - 1 < sum(clock.pauses) <= PATIENCE_S
+    assert RETRY_TIMEOUT_S - 1 < sum(clock.pauses) <= RETRY_TIMEOUT_S
 
 
-def test_timeout_may_be_shorter_than_the_patience() -> None:
+def test_timeout_of_an_operation_may_be_shorter() -> None:
     clock = Clock()
     made = attempts(clock, 0.2)
     while made.pause():
@@ -67,4 +67,4 @@ def test_waits_for_a_busy_server_end_before_its_caller_is_blocked() -> None:
     made = attempts(clock, 180.0)
     while made.wait_for_busy("RegionTooBusyException", None):
         pass
-    assert BUSY_PATIENCE_S - 1 < sum(clock.pauses) <= BUSY_PATIENCE_S < PATIENCE_S
+    assert BUSY_TIMEOUT_S - 1 < sum(clock.pauses) <= BUSY_TIMEOUT_S < RETRY_TIMEOUT_S

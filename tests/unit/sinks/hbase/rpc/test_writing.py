@@ -367,7 +367,7 @@ def test_meta_table_whose_server_cannot_be_reached_is_looked_for_again(false: Fa
     assert (false.rows, false.registry_calls) == ([b"a"], 2)
 
 
-def test_wait_beyond_the_patience_is_an_error_at_once(false: FalseCluster) -> None:
+def test_wait_beyond_the_timeout_is_an_error_at_once(false: FalseCluster) -> None:
     false.text = "number of write requests exceeded - wait 1mins, 0.00sec"
     false.fail_region = lambda _region: HBASE + "quotas.RpcThrottlingException"
     with pytest.raises(StoreBusyError, match="wait 1mins") as caught:

@@ -7,7 +7,7 @@ from typing import TypeVar
 from ingest.service.endpoint.client import NoAnswerError, NotRunningError
 
 POLL_S = 0.3
-AWAY_S = 10.0
+ANSWER_TIMEOUT_S = 10.0
 """How long the service may not answer; its endpoint refuses connections while it has too many."""
 T = TypeVar("T")
 
@@ -21,7 +21,7 @@ def answered(ask: Callable[[], T]) -> T:
         NoAnswerError: the same, and it runs.
         IngestError: its answer is an error.
     """
-    deadline_s = time.monotonic() + AWAY_S
+    deadline_s = time.monotonic() + ANSWER_TIMEOUT_S
     while True:
         try:
             return ask()
