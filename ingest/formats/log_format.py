@@ -117,7 +117,8 @@ class LogFormat:
         for count in range(len(self._patterns), 0, -1):
             found = re.match("".join(self._patterns[:count]).encode(), line, re.DOTALL)
             if found is not None:
-                return found.end() + 1, self._parts[count] if count < len(self._parts) else ""
+                column = len(line[: found.end()].decode("utf-8", "replace")) + 1
+                return column, self._parts[count] if count < len(self._parts) else ""
         return 1, self._parts[0]
 
 
@@ -299,10 +300,10 @@ def _value_without_blanks(part: _LocatedField, between: str) -> str:
     if field.kind == "query":
         return rf"(?:\?{_without(others)})?"
     if field.name.startswith("upstream_"):
-        word = f"[^{re.escape(others)}]"
+        word = _other_than(others)
         return f"{word}*+(?:(?<=,) {word}++| : {word}++)*+"  # one value for each upstream server
     if stop == ":":  # addresses may contain colons
-        return r"\S*?" if between in {"", " "} else rf"[^\s{re.escape(between)}]*?"
+        return _other_than(between, r"\s") + "*?"
     word = _without(others)
     # a client may be a list, as nginx writes $proxy_add_x_forwarded_for
     return f"{word}(?:(?<=,) {word})*+" if field.name == "client" and stop == " " else word
@@ -310,8 +311,18 @@ def _value_without_blanks(part: _LocatedField, between: str) -> str:
 
 def _without(stops: str) -> str:
     """A pattern for the longest text without some characters, except escaped ones."""
-    stops = re.escape(stops)
-    return rf"[^\\{stops}]*+(?:\\.[^\\{stops}]*+)*+" if '"' in stops else f"[^{stops}]*+"
+    if '"' not in stops:
+        return f"{_other_than(stops)}*+"
+    other = _other_than("\\" + stops)
+    return rf"{other}*+(?:\\.{other}*+)*+"
+
+
+def _other_than(characters: str, classes: str = "") -> str:
+    """A pattern for one byte at which none of some characters begins, and which is in none of some classes."""
+    ascii_only = "".join(filter(str.isascii, characters))
+    byte = f"[^{re.escape(ascii_only)}{classes}]" if ascii_only or classes else "."
+    beyond = [character for character in characters if not character.isascii()]
+    return f"(?:(?!{'|'.join(beyond)}){byte})" if beyond else byte
 
 
 def _clf_ms(text: bytes) -> int:

@@ -131,6 +131,12 @@ def test_dash_follows_on_dash(on_dash, expected):
         ("${scheme}://${host}$request_uri", b"https://h/a", None, 0),
         ("$scheme://$host, $request_uri", b"https://h, /a", {"scheme": b"https", "host": b"h", "path": b"/a"}, 0),
         ("é$status", "é200".encode(), {"status": b"200"}, 0),
+        ("$remote_addr│$request_uri│$http_x", "h│/a→b│ü".encode(), {
+            "client": b"h", "path": "/a→b".encode(), "http_x": "ü".encode()}, 0),
+        ("%h→%v:%p→%u→%>s", "1.1.1.1→é:80→jö→200".encode(), {
+            "client": b"1.1.1.1", "vhost": "é".encode(), "port": b"80", "user": "jö".encode(), "status": b"200"}, 0),
+        ('"$http_x¦$http_y"§$upstream_addr¦$status', '"a\\"§¦§"§10.0.0.1:80, -¦200'.encode(), {
+            "http_x": 'a"§'.encode(), "http_y": "§".encode(), "upstream_addr": b"10.0.0.1:80, -", "status": b"200"}, 0),
     ],
 )  # fmt: skip
 def test_custom_format_is_parsed_or_rejected(errors_of, form, line, expected, time_ms):
@@ -396,6 +402,7 @@ def test_random_lines(form, escaped):
         ('h - - [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.1" OK 5', 'at column 53, the format has "%>s" there'),
         ("h - - 10/Oct/2000", 'at column 6, the format has " [" there'),
         ('h - - [t] "r" 200 5 more', "at column 20, the format ends there"),
+        ('é - ü [t] "→" OK', 'at column 15, the format has "%>s" there'),
     ],
 )
 def test_error_names_the_column_where_the_line_stops_matching(line, expected):
