@@ -56,9 +56,11 @@ def _run(arguments: list[str], out: Output) -> int:
     if out.is_plain:
         os.environ["NO_COLOR"] = "1"  # for the help pages, which are rendered before options are parsed
     try:
-        word = next(iter(arguments), "")
-        is_help = word in ("", *_HELP) and not any(name.endswith("_COMPLETE") for name in os.environ)
-        application(word, has_options=not is_help)(args=arguments, prog_name="ingest", obj=out)
+        word, verb = (*arguments, "", "")[:2]
+        completes = any(name.endswith("_COMPLETE") for name in os.environ)  # the words are in the environment
+        is_help = word in ("", *_HELP) and not completes
+        built = application(word, None if completes else verb, has_options=not is_help)
+        built(args=arguments, prog_name="ingest", obj=out)
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     return 0

@@ -64,9 +64,9 @@ class _Job(NamedTuple):
     summary: str
 
 
-_Functions = Mapping[str, Callable[..., None]]
+_Functions = Mapping[str, Callable[..., None] | _Job]
 
-_COMMANDS: Mapping[str, Mapping[str, Callable[..., None] | _Job]] = {
+_COMMANDS: Mapping[str, _Functions] = {
     "Write": {
         "init": init.init,
         "validate": validate.validate,
@@ -147,7 +147,11 @@ _GROUPS: Mapping[str, _Group] = {
             "stat": body.stat,
             "mark": body.mark,
             "unmark": body.unmark,
-            "sweep": body.sweep,
+            "sweep": _Job(
+                "ingest.service.rewriting.body_sweep",
+                "BodySweep",
+                "Delete the bodies that nothing has referred to for `sweep_after`, and print their ids.",
+            ),
             "fsck": body.fsck,
         },
     ),
@@ -201,15 +205,16 @@ _GROUPS: Mapping[str, _Group] = {
 }
 
 
-def application(word: str = "", *, has_options: bool = True) -> typer.Typer:
+def application(word: str = "", verb: str | None = None, *, has_options: bool = True) -> typer.Typer:
     """
     The command line as a typer application; its contexts carry the Output.
 
     Args:
         word: the first one of the command line. If it is a command or a group, the application has no other: to build
             all takes a fifth of the time of a short command.
+        verb: the second one, as `word` for the commands of a group; None for all with their options.
         has_options: whether the commands of jobs have their options, which takes as long as a start of a short command;
-            the help page of all commands needs none.
+            a help page of several commands needs none.
     """
     commands = typer.Typer(
         name="ingest",
@@ -221,26 +226,42 @@ def application(word: str = "", *, has_options: bool = True) -> typer.Typer:
     commands.callback()(_common)
     known = {name for functions in _COMMANDS.values() for name in functions} | set(_GROUPS)
     wanted = {word} if word in known else known
+    verb = verb if word in known else None  # an option stands before the words
     for panel, functions in _COMMANDS.items():
         for name, function in functions.items():
             if name in wanted:
-                if not isinstance(function, _Job):
-                    register(commands, function, name, panel)
-                elif has_options:
-                    register(commands, command_of(name, function.module, function.name), name, panel)
-                else:
-                    commands.command(name, help=function.summary, rich_help_panel=panel)(lambda: None)
+                _register(commands, function, name, name, panel, has_options=has_options)
     for name, group in _GROUPS.items():
         if name in wanted:
-            commands.add_typer(_typer(name, group), rich_help_panel=group.panel)
+            commands.add_typer(_typer(name, group, verb, has_options=has_options), rich_help_panel=group.panel)
     return commands
 
 
-def _typer(name: str, group: _Group) -> typer.Typer:
+def _typer(name: str, group: _Group, wanted: str | None, *, has_options: bool) -> typer.Typer:
     found = typer.Typer(name=name, help=group.summary, no_args_is_help=True, context_settings=_HELP)
+    is_one = wanted in group.commands
     for verb, function in group.commands.items():
-        register(found, function, verb)
+        if not is_one or verb == wanted:
+            with_options = has_options and (is_one or wanted is None)
+            _register(found, function, verb, f"{name} {verb}", has_options=with_options)
     return found
+
+
+def _register(
+    commands: typer.Typer,
+    function: Callable[..., None] | _Job,
+    name: str,
+    words: str,
+    panel: str = "",
+    *,
+    has_options: bool,
+) -> None:
+    if not isinstance(function, _Job):
+        register(commands, function, name, panel)
+    elif has_options:
+        register(commands, command_of(words, function.module, function.name), name, panel)
+    else:
+        commands.command(name, help=function.summary, rich_help_panel=panel or None)(lambda: None)
 
 
 def _version(context: typer.Context, wanted: bool) -> None:  # noqa: FBT001 - a callback of typer

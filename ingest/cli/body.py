@@ -10,14 +10,11 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 import typer
 
 from ingest.amounts import counted
-from ingest.cli.by_service import requested
 from ingest.cli.command import FileArgument, TableArgument
 from ingest.cli.output import Output
 
 if TYPE_CHECKING:
-    from ingest.config.model import Configuration
     from sinks.bodies.body_store import BodyStore
-    from sinks.bodies.horizon import Copy
     from sinks.bodies.reading import BodyReader
 
 IdArgument = Annotated[str, typer.Argument(metavar="ID", help="Id of the body: its SHA-256, 64 hex digits.")]
@@ -179,69 +176,6 @@ def unmark(
     _show_reference(out, body, reference, "removed")
 
 
-def sweep(
-    out: Output,
-    file: FileArgument,
-    table: TableArgument,
-    *,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be deleted; write nothing.")] = False,
-) -> None:
-    """
-    Delete the bodies that nothing has referred to for `sweep_after`, and print their ids.
-
-    Bodies stay while a dump in the root of `dump`, or a change of the feed that has not expired, may have their
-    pointers. It also deletes what killed writers have left. It can be interrupted and run again, and run beside writers
-    and other sweeps. If only a running service may write the store, the service runs the sweep, and the ids are not
-    printed (null with --output json); interrupting the command (Ctrl-C) cancels it.
-
-    Example: ingest body sweep pipeline.yaml events --dry-run
-    """
-    from dataclasses import asdict
-
-    from ingest.cli.loading import loaded
-    from ingest.plan.bodies import body_store, dumps_of
-
-    configuration, catalog = loaded(out, file)
-    by_service = None if dry_run else _swept_by_service(out, configuration, table)
-    if by_service is not None:
-        if out.is_json:
-            out.json({"table": table, "dry_run": False} | by_service | {"ids": None, "named_ids": None})
-        if named_by_service := by_service.get("named", 0):
-            out.note(f"{_stay(named_by_service)}: a dump or the feed may have pointers; --dry-run names it")
-        out.done(f"{by_service['purged']:,} of {counted(by_service['bodies'], 'body', 'bodies')} deleted")
-        return
-    purged: list[str] = []
-    named: list[dict[str, str]] = []
-    copies = Counter[str]()
-
-    def on_purge(body: bytes) -> None:
-        purged.append(body.hex())
-        if not out.is_json:
-            out.line(body.hex())
-
-    def on_named(body: bytes, copy: "Copy") -> None:
-        copies[copy.name] += 1
-        if out.is_json:
-            named.append({"id": body.hex(), "by": copy.name})
-
-    with body_store(configuration, catalog, table, is_written=not dry_run) as bodies:
-        dumps = dumps_of(configuration, table)
-        counts = bodies.sweep(dumps, is_dry_run=dry_run, on_purge=on_purge, on_named=on_named)
-    if out.is_json:
-        out.json({"table": table, "dry_run": dry_run} | asdict(counts) | {"ids": purged, "named_ids": named})
-        return
-    for name, number in copies.items():
-        out.note(f"{_stay(number)}: the {name} may have pointers")
-    verb = "would be deleted" if dry_run else "deleted"
-    out.done(f"{counts.purged:,} of {counted(counts.bodies, 'body', 'bodies')} {verb}")
-    if dry_run and counts.purged:
-        out.next(f"ingest body sweep {file} {table}")
-
-
-def _stay(number: int) -> str:
-    return f"{counted(number, 'body', 'bodies')} {'stays' if number == 1 else 'stay'}"
-
-
 def fsck(
     out: Output,
     file: FileArgument,
@@ -309,26 +243,6 @@ def fsck(
         out.note(f"{read}: {counted(damaged, 'finding')} of damage; {counted(others, 'other finding')}", "red")
         raise typer.Exit(IntegrityError.exit_code)
     out.done(f"{read}: no body is damaged; {counted(others, 'other finding')}")
-
-
-def _swept_by_service(out: Output, configuration: "Configuration", table: str) -> "dict[str, int] | None":
-    """What a sweep by the running service did; None if no service has the store of the table open."""
-    from ingest.plan.bodies import table_with_bodies
-
-    store = configuration.stores[table_with_bodies(configuration, table).store]
-    if store.settings.own_folder is None:
-        return None
-    job = requested(
-        out,
-        configuration,
-        lambda client: client.sweep(table),
-        does="sweeps the bodies",
-        resumes="run the same command again",
-    )
-    if job is None:
-        return None
-    with out.progress("bodies", total=None) as advance:
-        return job.follow(lambda content, _done, _total: advance(content["bodies"]), out.state)
 
 
 def _show_reference(out: Output, body: str, reference: str, verb: str) -> None:

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ingest.catalog import Catalog
     from ingest.config.model import Configuration
     from ingest.service.jobs.command import Summary
-    from ingest.service.jobs.table_job import TableJob
+    from ingest.service.jobs.step_job import StepJob
 
 
 def command_of(word: str, module: str, name: str) -> Callable[..., None]:
@@ -27,11 +27,11 @@ def command_of(word: str, module: str, name: str) -> Callable[..., None]:
     Args:
         word: name of the command.
         module: of the class.
-        name: of the class, a `TableJob`.
+        name: of the class, a `StepJob`.
     """
-    job_class: type[TableJob[Any]] = getattr(import_module(module), name)
+    job_class: type[StepJob[Any]] = getattr(import_module(module), name)
     about, fields = job_class.command, job_class.options_model.model_fields
-    schemas = job_class.options_model.model_json_schema()["properties"]
+    schemas = job_class.options_model.model_json_schema().get("properties", {})
 
     def command(
         out: Output,
@@ -39,7 +39,7 @@ def command_of(word: str, module: str, name: str) -> Callable[..., None]:
         file: str,
         table: str,
         own_process: bool,
-        dry_run: bool,
+        dry_run: bool = False,
         yes: bool = False,
         **options: Any,
     ) -> None:
@@ -73,8 +73,9 @@ def command_of(word: str, module: str, name: str) -> Callable[..., None]:
         inspect.Parameter("table", inspect.Parameter.KEYWORD_ONLY, annotation=TableArgument),
         *(_parameter(each, field, schemas[field.alias or each]) for each, field in fields.items()),
         _flag("own_process", OwnProcessOption),
-        _flag("dry_run", Annotated[bool, typer.Option("--dry-run", help=about.dry_run)]),
     ]
+    if about.dry_run:
+        parameters.append(_flag("dry_run", Annotated[bool, typer.Option("--dry-run", help=about.dry_run)]))
     if about.asks is not None:
         parameters.append(_flag("yes", Annotated[bool, typer.Option("--yes", help="Delete without asking.")]))
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined] # inspect's own way to declare it
@@ -108,7 +109,7 @@ def _option(name: str) -> str:
 
 
 def _in_service(
-    out: Output, job: "TableJob[Any]", configuration: "Configuration", given: dict[str, Any]
+    out: Output, job: "StepJob[Any]", configuration: "Configuration", given: dict[str, Any]
 ) -> dict[str, Any] | None:
     """The result of the running service; None, with a note, if no service runs."""
     about = job.command
@@ -127,25 +128,34 @@ def _in_service(
 
 
 def _in_this_process(
-    out: Output, job: "TableJob[Any]", configuration: "Configuration", catalog: "Catalog", *, is_dry_run: bool
+    out: Output, job: "StepJob[Any]", configuration: "Configuration", catalog: "Catalog", *, is_dry_run: bool
 ) -> dict[str, Any]:
-    """The result of a run in this process."""
+    """The result of a run in this process, with its details."""
     from ingest.service.jobs.place import OwnProcess
 
     label, number = job.command.advances
     content: dict[str, Any] = {}
+    details: dict[str, list[Any]] = {}
     blocked = ""
     with out.progress(label, total=None) as advance, ExitStack() as opened:
-        for progress in job.steps(OwnProcess(configuration, catalog, opened, is_dry_run=is_dry_run)):
-            content = dict(progress.result or {})
-            advance(content[number])
-            if progress.blocked not in ("", blocked):
-                out.note(progress.blocked, "yellow")
-            blocked = progress.blocked
-    return content
+        place = OwnProcess(configuration, catalog, opened, is_dry_run=is_dry_run)
+        with closing(job.steps(place)) as steps:
+            for progress in steps:
+                content = dict(progress.result or {})
+                advance(content[number])
+                if progress.blocked not in ("", blocked):
+                    out.note(progress.blocked, "yellow")
+                blocked = progress.blocked
+                for name, found in progress.details.items():
+                    if out.is_json:
+                        details.setdefault(name, []).extend(found)
+                    elif name == job.command.prints:
+                        for each in found:
+                            out.line(each)
+    return content | details
 
 
-def _show(out: Output, job: "TableJob[Any]", summary: "Summary", *, is_dry_run: bool) -> None:
+def _show(out: Output, job: "StepJob[Any]", summary: "Summary", *, is_dry_run: bool) -> None:
     if out.is_json:
         out.json({"table": job.subject, "dry_run": is_dry_run, **summary.plain})
         return

@@ -88,7 +88,7 @@ def body_store(
     component = configuration.stores[declared.store]
     if is_written and not creates:
         with reading_store(component, catalog) as store:
-            _require_bodies(store, declared)
+            require_bodies(store, declared)
     open_store = owned_store if is_written else reading_store
     with open_store(component, catalog) as store:
         found = bodies_in(store, declared)
@@ -97,7 +97,7 @@ def body_store(
         yield found
 
 
-def _require_bodies(store: Store[Any], table: Table) -> None:
+def require_bodies(store: Store[Any], table: Table) -> None:
     """
     Check that a body was stored before.
 

@@ -1,17 +1,20 @@
 """The kinds of jobs that a request names."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ingest.api import ConfigError, NotFoundError
 from ingest.service.jobs.job import Job
-from ingest.service.jobs.table_job import TableJob
+from ingest.service.jobs.step_job import StepJob
 from ingest.service.request import options_of
+from ingest.service.rewriting.body_sweep import BodySweep
 from ingest.service.rewriting.compaction import Compaction
 from ingest.service.rewriting.rollback import Rollback
 from ingest.suggest import did_you_mean
 
-KINDS: Mapping[str, type[TableJob[Any]]] = {each.kind: each for each in (Compaction, Rollback)}
+KINDS: Mapping[str, type[StepJob[Any]]] = {each.kind: each for each in (Compaction, Rollback, BodySweep)}
+SCHEDULED: Sequence[type[StepJob[Any]]] = (Compaction, BodySweep)
+"""Those that a configuration declares at times."""
 
 
 def job_of(kind: str, content: Mapping[str, Any]) -> Job:

@@ -27,7 +27,6 @@ from ingest.service.jobs.scheduler import Jobs
 from ingest.service.replay.job import ReplayJob
 from ingest.service.replay.request import ReplayRequest
 from ingest.service.request import json_object
-from ingest.service.rewriting.body_sweep_job import BodySweepJob
 
 Page: TypeAlias = Callable[..., Response]
 
@@ -48,9 +47,8 @@ _log = logger(__name__)
 class Pages:
     """
     A WSGI application: `/metrics`, `/livez`, `/readyz`, `/pipelines`, `/pipelines/NAME`, `/reload`, `/reload/ID`,
-    `/jobs` and `/jobs/ID`, and for POST `/pipelines/NAME/pause`, `resume`, `flush` and `replay`,
-    `/tables/NAME/sweep` and `shards`, `/dump`, `/jobs/ID/cancel`, `/reload` and
-    `/log-level/LEVEL`.
+    `/jobs` and `/jobs/ID`, and for POST `/pipelines/NAME/pause`, `resume`, `flush` and `replay`, `/tables/NAME/shards`,
+    `/jobs/KIND`, `/dump`, `/jobs/ID/cancel`, `/reload` and `/log-level/LEVEL`.
 
     A page is a method from a request and the names in its path to a response, and an entry in the table of routes. If
     it raises, the error is logged and the status is 500. A command is accepted with status 202 and executed afterwards;
@@ -94,7 +92,6 @@ class Pages:
                 _route("GET", "/jobs", self._list_jobs),
                 _route("GET", "/jobs/<job>", self._job),
                 _route("POST", "/jobs/<kind>", self._submit),
-                _route("POST", "/tables/<table>/sweep", self._sweep),
                 _route("POST", "/dump", self._dump),
                 _route("POST", "/tables/<table>/shards", self._shards),
                 _route("POST", "/jobs/<job>/cancel", self._cancel_job),
@@ -208,9 +205,6 @@ class Pages:
         return self._about_job(
             lambda: self._jobs.submit(job_of(kind, json_object(request.get_data()))), HTTPStatus.ACCEPTED
         )
-
-    def _sweep(self, _request: Request, table: str) -> Response:
-        return self._about_job(lambda: self._jobs.submit(BodySweepJob(table)), HTTPStatus.ACCEPTED)
 
     def _dump(self, request: Request) -> Response:
         return self._about_job(

@@ -26,7 +26,9 @@ from ingest.service.endpoint.access import access_of
 from ingest.service.endpoint.address import ServiceAddress
 from ingest.service.endpoint.http import HttpEndpoint
 from ingest.service.feed_watch import FeedWatch
+from ingest.service.job_kinds import SCHEDULED
 from ingest.service.jobs.job import JobContext
+from ingest.service.jobs.schedule import Schedule
 from ingest.service.jobs.scheduler import Jobs
 from ingest.service.kafka.retention import RetentionWatches
 from ingest.service.lifecycle import Stop
@@ -36,8 +38,6 @@ from ingest.service.pages import Pages
 from ingest.service.pauses import Pauses
 from ingest.service.pipeline import LivePipeline
 from ingest.service.reload import Reloader
-from ingest.service.rewriting.body_sweep_schedule import BodySweepSchedule
-from ingest.service.rewriting.compaction_schedule import CompactionSchedule
 from ingest.service.shared import Shared
 from ingest.service.startup import build_pipelines
 from ingest.service.state_folders import checkpoint_folder
@@ -311,8 +311,9 @@ def _serve(
     refusal = "this run ends once it has read the existing records" if options.once else ""
     jobs = Jobs(shared.metrics, hide=configuration.masks.hide, refusal=refusal)
     if not options.once:
-        opened.enter_context(BodySweepSchedule(jobs, shared.metrics))
-        opened.enter_context(CompactionSchedule(jobs, shared.metrics))
+        for kind in SCHEDULED:
+            on_change = partial(kind.schedule_changed, shared.metrics)
+            opened.enter_context(Schedule(f"{kind.kind} schedule", jobs, kind.scheduled, on_change))
         opened.enter_context(DumpSchedule(jobs, shared.metrics))
         opened.enter_context(FeedWatch(lambda: jobs.shared, shared.metrics))
         opened.enter_context(ArchiveWatch(lambda: jobs.shared, shared.metrics))

@@ -8,7 +8,7 @@ from ingest.plan.plan import Plan
 from ingest.service.jobs.cancellation import Cancellation
 from ingest.service.jobs.place import Place
 from ingest.spark.streaming.reading import Session
-from sinks.rewriting.store_calls import StoreCalls
+from sinks.rewriting.store_calls import Access, StoreCalls
 
 
 class Here(Place):
@@ -35,6 +35,9 @@ class Here(Place):
 
     def stores(self, plan: Plan, written: str, read: Collection[str] = ()) -> Mapping[str, StoreCalls]:
         raise AssertionError("the test has passed the stores")
+
+    def store(self, name: str, *, outlives_reload: bool = False) -> Access:
+        raise AssertionError("the test has passed the store")
 
     def session(self, activity: str) -> Session:
         return self._session

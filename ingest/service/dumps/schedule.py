@@ -10,16 +10,15 @@ from ingest.observe.metrics import Metrics
 from ingest.service.dumps.job import DumpJob
 from ingest.service.dumps.plan import tables_of
 from ingest.service.dumps.request import DumpRequest
-from ingest.service.jobs.daily_schedule import DAY_S, DailyJob, DailySchedule
+from ingest.service.jobs.schedule import DAY_S, Daily, Schedule, ScheduledJob
 from ingest.service.jobs.scheduler import Jobs
 from sinks.dumps.listing import complete_dumps
 from sinks.files.root import open_root, root_errors
 
-JOIN_S = 1.0  # the root may be on a file system that does not answer
 _log = logger(__name__)
 
 
-class DumpSchedule(DailySchedule):
+class DumpSchedule(Schedule):
     """
     Submits a job for the dump of `dump: {at: …}`.
 
@@ -30,25 +29,25 @@ class DumpSchedule(DailySchedule):
     """
 
     def __init__(self, jobs: Jobs, metrics: Metrics, *, clock_ms: Callable[[], int] = now_ms) -> None:
-        def set_metrics(dumps: list[DailyJob], now_s: float) -> None:
+        def set_metrics(dumps: list[ScheduledJob], now_s: float) -> None:
             last_s: dict[str, float] = {}
             for each in dumps:
                 last_s |= _last_s(each, now_s)
             metrics.dump_scheduled(last_s, DAY_S)
 
-        super().__init__("dumps", jobs, daily_dumps, set_metrics, clock_ms=clock_ms, join_s=JOIN_S)
+        super().__init__("dumps", jobs, daily_dumps, set_metrics, clock_ms=clock_ms)
 
 
-def daily_dumps(configuration: Configuration) -> list[DailyJob]:
+def daily_dumps(configuration: Configuration) -> list[ScheduledJob]:
     """The dump that a configuration declares for each day; none without one."""
     dump = configuration.dump
     if dump is None or dump.at_s is None:
         return []
     request = DumpRequest.of_options(dump)
-    return [DailyJob(dump.at_s, tuple(tables_of(configuration, ())), DumpJob(request))]
+    return [ScheduledJob(Daily(dump.at_s), DumpJob(request), tuple(tables_of(configuration, ())))]
 
 
-def _last_s(daily: DailyJob, now_s: float) -> Mapping[str, float]:
+def _last_s(daily: ScheduledJob, now_s: float) -> Mapping[str, float]:
     """The end of the last complete dump of each table, in seconds since the epoch; now if there is none."""
     last_s = dict.fromkeys(daily.tables, now_s)
     try:

@@ -192,14 +192,10 @@ class ServiceClient:
             NotRunningError: no service answers.
             NoAnswerError: the service may have accepted the command.
             NotFoundError: its file declares no such table.
-            ConfigError: the request is wrong, or the table has no deferred updates.
+            ConfigError: the request is wrong, or the table is none for this kind of job.
             ConflictError: the service refuses the command.
         """
         return self._object("POST", f"/jobs/{kind}", json.dumps(request).encode())
-
-    def sweep(self, table: str) -> dict[str, Any]:
-        """Let the service sweep the bodies of a table; the result and the errors are as in `submit`."""
-        return self._object("POST", f"/tables/{urllib.parse.quote(table, safe='')}/sweep", b"{}")
 
     def dump(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """

@@ -11,19 +11,21 @@ class JobCommand(NamedTuple):
 
     Attributes:
         help: its text, with an example.
-        dry_run: help of `--dry-run`.
         advances: what the progress bar counts, and the name of that number in the result.
         does: what is done, as in "compacts the table".
         resumes: the hint if the job has not finished, as in "run the same command again".
+        dry_run: help of `--dry-run`; "" without that option.
         asks: the question before the work, from the result of a dry run; None if nothing is deleted. `--yes` answers.
+        prints: name of the details that are printed as they are found, each on a line; "" for none.
     """
 
     help: str
-    dry_run: str
     advances: tuple[str, str]
     does: str
     resumes: str
+    dry_run: str = ""
     asks: Callable[[Mapping[str, Any]], str | None] | None = None
+    prints: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,9 @@
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any, ClassVar, Protocol
 
@@ -50,12 +50,15 @@ class Progress:
         total: number of all units; 0 if it is not known yet.
         result: what is finished, as plain data.
         blocked: why the job retries the unit that runs; "" if it does not.
+        details: lists of the result that may be long, by name: what was added since the progress before. The command
+            shows those of its own process; a service does not keep them.
     """
 
     done: int = 0
     total: int = 0
     result: Mapping[str, Any] | None = None
     blocked: str = ""
+    details: Mapping[str, Sequence[Any]] = field(default_factory=dict)
 
     @property
     def ratio(self) -> float:

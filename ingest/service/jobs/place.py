@@ -8,14 +8,15 @@ from typing import TypeVar
 from ingest.api import ConflictError
 from ingest.catalog import Catalog
 from ingest.config.model import Configuration, Pipeline
-from ingest.plan.assemble import plan_of
+from ingest.plan.assemble import plan_of, store_component
 from ingest.plan.plan import Plan
+from ingest.plan.reading import reading_plan
 from ingest.plan.stores import owned_store, reading_store, reading_store_if_exists
 from ingest.service.jobs.cancellation import Cancellation
 from ingest.service.jobs.job import JobRun
 from ingest.service.jobs.units_of_work import UnitOfWork, units_of_work
 from ingest.spark.streaming.reading import Session
-from sinks.rewriting.store_calls import StoreCalls, one_at_a_time
+from sinks.rewriting.store_calls import Access, StoreCalls, one_at_a_time
 
 _R = TypeVar("_R")
 _U = TypeVar("_U", bound=UnitOfWork)
@@ -64,6 +65,21 @@ class Place(ABC):
         Raises:
             ConflictError: another process has locked a store that only one process may write.
             StoreError: a store is unavailable.
+        """
+
+    @abstractmethod
+    def store(self, name: str, *, outlives_reload: bool = False) -> Access:
+        """
+        A store that the job writes, also if no pipeline does; a dry run only reads it.
+
+        Args:
+            name: of the store.
+            outlives_reload: a reload does not end the job, so it cannot change the options of the store.
+
+        Raises:
+            NotFoundError: an embedded store does not exist.
+            ConflictError: another process has locked a store that only one process may write.
+            StoreError: the store is unavailable.
         """
 
     @abstractmethod
@@ -128,6 +144,16 @@ class OwnProcess(Place):
                 found[name] = store
         return {name: StoreCalls(one_at_a_time(store)) for name, store in found.items()}
 
+    def store(self, name: str, *, outlives_reload: bool = False) -> Access:  # noqa: ARG002 - nothing is reloaded
+        """A store of this process, which must exist."""
+        component = self.configuration.stores[name]
+        if self.is_dry_run:
+            return one_at_a_time(self._opened.enter_context(reading_store(component, self.catalog)))
+        if component.settings.own_folder is not None:
+            with reading_store(component, self.catalog):
+                pass  # to open it for writing would create it
+        return one_at_a_time(self._opened.enter_context(owned_store(component, self.catalog)))
+
     def session(self, activity: str) -> Session:
         """A new session."""
         from ingest.spark.session import close_session, open_session
@@ -173,6 +199,16 @@ class InService(Place):
         """The stores of the service."""
         stores = self._run.context.shared.stores.used_by(plan, self._opened)
         return {name: StoreCalls(store.held) for name, store in stores.items()}
+
+    def store(self, name: str, *, outlives_reload: bool = False) -> Access:
+        """The store of the service, if only one process may write it."""
+        component = self.configuration.stores[name]
+        if component.settings.own_folder is None:
+            return one_at_a_time(self._opened.enter_context(owned_store(component, self.catalog)))
+        located = store_component(self.configuration, name, self.catalog)
+        plan = reading_plan([located], {}, self.catalog.files, self.configuration.masks)
+        stores = self._run.context.shared.stores.used_by(plan, self._opened, outlives_reload=outlives_reload)
+        return stores[name].held
 
     def session(self, activity: str) -> Session:
         """The session of the service."""

@@ -9,7 +9,7 @@ table; the tasks check it before each write.
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
@@ -30,9 +30,11 @@ from ingest.plan.updates import live_merging
 from ingest.service.jobs.command import JobCommand, Summary
 from ingest.service.jobs.job import Progress
 from ingest.service.jobs.place import Place
-from ingest.service.jobs.table_job import TableJob
+from ingest.service.jobs.schedule import Every, ScheduledJob
+from ingest.service.jobs.step_job import Steps
 from ingest.service.rewriting.table_group import OldestMark, TableGroup, table_group
 from ingest.service.rewriting.table_lease import leased
+from ingest.service.rewriting.updates_job import UpdatesJob
 from ingest.spark.streaming.reading import Session
 from sinks.rewriting.compaction import (
     UNIT_S,
@@ -81,7 +83,7 @@ class CompactionResult:
         return cls(content["bound_ms"], CompactionCounts.from_json(counts), content["seconds"])
 
 
-class Compaction(TableJob[CompactionOptions]):
+class Compaction(UpdatesJob[CompactionOptions]):
     """
     Compacts a table with deferred updates. It may be killed at any moment, and run again.
 
@@ -110,12 +112,30 @@ class Compaction(TableJob[CompactionOptions]):
         resumes="what is merged stays merged; run the same command again",
     )
 
+    @classmethod
+    def scheduled(cls, configuration: Configuration) -> list[ScheduledJob]:
+        """Of the tables with `compact` that a pipeline writes."""
+        found = []
+        for name, table in configuration.tables.items():
+            compact = None if table.options.updates is None else table.options.updates.compact
+            is_written = any(table in configuration.updated_by(each) for each in configuration.pipelines.values())
+            if compact is not None and is_written:
+                options = CompactionOptions.model_construct(older_than=compact.older_than, window=compact.window)
+                found.append(ScheduledJob(Every(compact.every), cls(name, options), (name,)))
+        return found
+
+    @classmethod
+    def schedule_changed(cls, metrics: Metrics, scheduled: list[ScheduledJob], now_s: float) -> None:
+        """Set the intervals of the tables."""
+        intervals_s = {each.job.subject: each.when.interval_s for each in scheduled if isinstance(each.when, Every)}
+        metrics.compactions_scheduled(intervals_s, now_s)
+
     def checked(self, configuration: Configuration) -> None:
         """Refuse a table without deferred updates."""
         table, _ = self.declared(configuration)
         self.needs_slots = configuration.stores[table.store].settings.own_folder is None
 
-    def steps(self, place: Place) -> Iterator[Progress]:
+    def steps(self, place: Place) -> Steps:
         """Compact the table; see `compaction_steps`."""
         table, pipeline = self.declared(place.configuration)
         plan = place.plan_of(pipeline)
@@ -175,7 +195,7 @@ def compaction_steps(
     group: TableGroup,
     place: Place,
     engine: Callable[[CompactionTarget, LeaseCheck], RunUnit],
-) -> Iterator[Progress]:
+) -> Steps:
     """
     Compact a table; yields the result so far after each unit of work, and the complete one at the end.
 

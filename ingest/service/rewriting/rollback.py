@@ -6,7 +6,7 @@ was rolled back. It runs in this process, whatever the store.
 """
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import nullcontext
 from functools import partial
 from typing import Annotated, Any
@@ -29,9 +29,10 @@ from ingest.formats.times import moment, moment_of
 from ingest.service.jobs.command import JobCommand, Summary
 from ingest.service.jobs.job import Progress
 from ingest.service.jobs.place import Place
-from ingest.service.jobs.table_job import TableJob
+from ingest.service.jobs.step_job import Steps
 from ingest.service.rewriting.table_group import OldestMark, TableGroup, table_group
 from ingest.service.rewriting.table_lease import leased
+from ingest.service.rewriting.updates_job import UpdatesJob
 from sinks.feed.stream import FEED
 from sinks.rewriting.rollback import RangeRollback, RollbackCounts
 from sinks.rewriting.rolled_back import Interval, add_rolled_back
@@ -87,7 +88,7 @@ class RollbackOptions(Model):
         return self
 
 
-class Rollback(TableJob[RollbackOptions]):
+class Rollback(UpdatesJob[RollbackOptions]):
     """
     Rolls a table back. It may be killed at any moment, and run again.
 
@@ -121,7 +122,7 @@ class Rollback(TableJob[RollbackOptions]):
         ),
     )
 
-    def steps(self, place: Place) -> Iterator[Progress]:
+    def steps(self, place: Place) -> Steps:
         """Roll the table back; see `rollback_steps`."""
         table, pipeline = self.declared(place.configuration)
         plan = place.plan_of(pipeline)
@@ -158,7 +159,7 @@ class Rollback(TableJob[RollbackOptions]):
 
 def rollback_steps(
     declared: TableSpec, options: RollbackOptions, calls: StoreCalls, group: TableGroup, place: Place
-) -> Iterator[Progress]:
+) -> Steps:
     """
     Roll a table back; yields the result so far after each range, and the complete one at the end.
 

@@ -203,6 +203,7 @@ def test_sweep_prints_what_it_deletes(ingest, file):
         "purged_bytes": 2560,
         "forgotten": 0,
         "changed": 0,
+        "named_by": {},
         "ids": [ID],
         "named_ids": [],
     }

@@ -50,5 +50,12 @@ def test_light_commands_import_no_heavy_package(ingest, folder, template):
     ]
 
 
+@pytest.mark.parametrize("words", [("--help",), ("body", "--help"), ("dump", "-h"), ("dump",)])
+def test_help_of_several_commands_imports_no_job(words):
+    code = "import sys; from ingest.cli import main; main(sys.argv[1:]); sys.exit('ingest.service' in sys.modules)"
+    environment = os.environ | {"PYTHONPATH": str(Path(_package()).parent)}
+    subprocess.run([sys.executable, "-c", code, *words], env=environment, capture_output=True, check=True)
+
+
 def _package():
     return Path(ingest.__file__).parent

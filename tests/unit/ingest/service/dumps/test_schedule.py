@@ -9,7 +9,7 @@ from ingest.observe.metrics import Metrics
 from ingest.service.dumps.job import DumpJob
 from ingest.service.dumps.request import DumpRequest
 from ingest.service.dumps.schedule import DumpSchedule, daily_dumps
-from ingest.service.jobs.daily_schedule import DAY_S
+from ingest.service.jobs.schedule import DAY_S
 from tests.support.dump_runs import FILE, TABLE, dumped, written
 from tests.support.submitted_jobs import SubmittedJobs
 

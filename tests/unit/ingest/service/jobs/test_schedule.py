@@ -1,4 +1,4 @@
-"""When the jobs of each day are submitted."""
+"""When the jobs of a configuration are submitted."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,25 +6,29 @@ from typing import Any
 import pytest
 
 from ingest.api import ConflictError
-from ingest.service.jobs.daily_schedule import DAY_S, DailyJob, DailySchedule
-from ingest.service.rewriting.body_sweep_job import BodySweepJob
+from ingest.service.jobs.schedule import DAY_S, Daily, Every, Schedule, ScheduledJob
+from ingest.service.rewriting.body_sweep import BodySweep, BodySweepOptions
 from tests.support.submitted_jobs import SubmittedJobs
 
 TWO, FIVE = 2 * 3600, 5 * 3600
 
 
-def daily(at_s: int, subject: str = "t", *tables: str) -> DailyJob:
-    return DailyJob(at_s, tables or (subject,), BodySweepJob(subject))
+def scheduled(when: Daily | Every, subject: str = "t", *tables: str) -> ScheduledJob:
+    return ScheduledJob(when, BodySweep(subject, BodySweepOptions()), tables or (subject,))
 
 
-class Schedule:
+def daily(at_s: int, subject: str = "t", *tables: str) -> ScheduledJob:
+    return scheduled(Daily(at_s), subject, *tables)
+
+
+class AtTimes:
     """A schedule at times that the test sets; its configuration is the list of what it declares."""
 
-    def __init__(self, *declared: DailyJob) -> None:
+    def __init__(self, *declared: ScheduledJob) -> None:
         self.jobs = SubmittedJobs(list(declared))
         self.changes: list[tuple[list[str], float]] = []
         self._now_s = 0.0
-        self.schedule = DailySchedule(
+        self.schedule = Schedule(
             "days", self.jobs, self._declared, self._changed, clock_ms=lambda: round(self._now_s * 1000)
         )
 
@@ -37,16 +41,16 @@ class Schedule:
         return counts
 
     @staticmethod
-    def _declared(configuration: Any) -> list[DailyJob]:
+    def _declared(configuration: Any) -> list[ScheduledJob]:
         return list(configuration)
 
-    def _changed(self, declared: list[DailyJob], now_s: float) -> None:
+    def _changed(self, declared: list[ScheduledJob], now_s: float) -> None:
         self.changes.append(([each.job.subject for each in declared], now_s))
 
 
 @pytest.fixture
-def schedule() -> Schedule:
-    return Schedule(daily(TWO))
+def schedule() -> AtTimes:
+    return AtTimes(daily(TWO))
 
 
 def test_submitted_once_a_day(schedule):
@@ -56,13 +60,13 @@ def test_submitted_once_a_day(schedule):
 
 
 def test_each_at_its_time():
-    schedule = Schedule(daily(FIVE, "later"), daily(TWO, "sooner"))
+    schedule = AtTimes(daily(FIVE, "later"), daily(TWO, "sooner"))
     assert schedule.counts_at(0, TWO, FIVE) == [0, 1, 2]
     assert [job.subject for job in schedule.jobs] == ["sooner", "later"]
 
 
 def test_nothing_is_submitted_before_the_start():
-    schedule = Schedule()
+    schedule = AtTimes()
     schedule.jobs.shared = None
     assert schedule.counts_at(TWO - 1, TWO) == [0, 0]
     assert schedule.changes == []
@@ -93,7 +97,7 @@ def test_change_is_reported_once(schedule):
     assert schedule.changes == [(["t"], 0), (["t"], 2), ([], 4)]
 
 
-def test_refused_job_is_submitted_the_next_day(schedule):
+def test_refused_job_is_submitted_at_its_next_time(schedule):
     schedule.counts_at(0)
     schedule.jobs.error = ConflictError("the queue is full")
     assert schedule.counts_at(TWO) == [0]
@@ -107,5 +111,31 @@ def test_clock_that_was_ahead_delays_nothing(schedule):
 
 
 def test_first_moment_of_the_day():
-    schedule = Schedule(daily(0))
+    schedule = AtTimes(daily(0))
     assert schedule.counts_at(0, DAY_S - 1, DAY_S) == [0, 0, 1]
+
+
+def test_submitted_after_each_interval():
+    schedule = AtTimes(scheduled(Every(600.0)))
+    assert schedule.counts_at(100, 699, 700, 701, 1_299, 1_300) == [0, 0, 1, 1, 1, 2]
+
+
+def test_reload_changes_the_interval():
+    schedule = AtTimes(scheduled(Every(600.0)))
+    schedule.counts_at(0)
+    schedule.jobs.reload([scheduled(Every(60.0))])
+    assert schedule.counts_at(30, 89, 90) == [0, 0, 1]
+    schedule.jobs.reload([])
+    assert schedule.counts_at(10_000) == [1]
+
+
+def test_clock_that_was_ahead_delays_no_interval():
+    schedule = AtTimes(scheduled(Every(600.0)))
+    assert schedule.counts_at(50_000, 100, 699, 700) == [0, 0, 0, 1]
+
+
+def test_thread_ends_with_the_block():
+    with AtTimes().schedule as schedule:
+        thread = schedule._thread
+        assert thread.is_alive()
+    assert not thread.is_alive()

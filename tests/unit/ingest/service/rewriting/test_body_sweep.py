@@ -23,9 +23,10 @@ from ingest.service.endpoint.client import ServiceClient
 from ingest.service.endpoint.http import HttpEndpoint
 from ingest.service.jobs.cancellation import Cancellation
 from ingest.service.jobs.job import JobContext, JobRun, Progress
+from ingest.service.jobs.schedule import DAY_S, Daily
 from ingest.service.jobs.scheduler import Jobs
-from ingest.service.rewriting import body_sweep_job as body_sweep
-from ingest.service.rewriting.body_sweep_job import BodySweepJob
+from ingest.service.rewriting import body_sweep
+from ingest.service.rewriting.body_sweep import BodySweep, BodySweepOptions
 from ingest.service.stores import SharedStores
 from sinks.bodies.body_store import BodyStore
 from sinks.bodies.options import BodyOptions
@@ -46,7 +47,10 @@ def configuration(tmp_path: Path) -> Configuration:
     content = {
         "version": 1,
         "stores": {"local": {"rocksdb": {"path": str(tmp_path / "store")}}},
-        "tables": {"events": {"families": {"f": {}}, "bodies": {}}, "plain": {"families": {"f": {}}}},
+        "tables": {
+            "events": {"families": {"f": {}}, "bodies": {"sweep_at": "03:00"}},
+            "plain": {"families": {"f": {}}},
+        },
         "state_dir": str(tmp_path / "state"),
         "pipelines": {"p": pipeline},
     }
@@ -73,6 +77,10 @@ def shared(configuration: Configuration) -> Iterator[SimpleNamespace]:
         )
 
 
+def sweep_of(table: str) -> BodySweep:
+    return BodySweep(table, BodySweepOptions())
+
+
 def run_of(shared: SimpleNamespace, reports: list[Progress] | None = None) -> JobRun:
     report = (lambda _progress: None) if reports is None else reports.append
     return JobRun(JobContext(shared, None, 1), 0, Cancellation(), report)
@@ -82,7 +90,7 @@ def run_of(shared: SimpleNamespace, reports: list[Progress] | None = None) -> Jo
 def test_service_sweeps_some_bodies_at_a_time(shared: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, page: int):
     monkeypatch.setattr(body_sweep, "PAGE_BODIES", page)
     reports: list[Progress] = []
-    BodySweepJob("events").run(run_of(shared, reports))
+    sweep_of("events").run(run_of(shared, reports))
     result = reports[-1].result or {}
     assert (result["bodies"], result["purged"], result["referenced"]) == (BODIES, BODIES - 1, 1)
     assert (reports[-1].done, reports[-1].total) == (BODIES, BODIES)
@@ -103,7 +111,7 @@ def test_bodies_that_a_dump_may_name_stay(shared: SimpleNamespace, tmp_path: Pat
     shared.configuration = load(file, env={}, lookup=Catalog())
     make_dump(LocalRoot(tmp_path / "dumps"), {"events": [rows_of(b"r")]})  # before the bodies were stored
     reports: list[Progress] = []
-    BodySweepJob("events").run(run_of(shared, reports))
+    sweep_of("events").run(run_of(shared, reports))
     result = reports[-1].result or {}
     assert (result["bodies"], result["purged"], result["named"]) == (BODIES, 0, BODIES - 1)
     assert 'attr2hbase_bodies{state="named",table="events"} 6.0' in shared.metrics.render()[1].decode()
@@ -113,21 +121,21 @@ def test_cancelled_sweep_ends(shared: SimpleNamespace):
     run = run_of(shared)
     run.cancellation.request()
     with pytest.raises(ConflictError, match="was cancelled"):
-        BodySweepJob("events").run(run)
+        sweep_of("events").run(run)
 
 
 def test_table_without_bodies_is_refused(shared: SimpleNamespace):
     with pytest.raises(ConfigError, match="no body store"):
-        BodySweepJob("plain").check(shared)
+        sweep_of("plain").check(shared)
     with pytest.raises(NotFoundError):
-        BodySweepJob("absent").check(shared)
+        sweep_of("absent").check(shared)
 
 
 def test_job_is_that_of_its_table_and_pipelines(shared: SimpleNamespace):
-    job = BodySweepJob("events")
+    job = sweep_of("events")
     job.check(shared)
     assert (job.uses(["p"]), job.uses(["other"])) == (True, False)
-    assert (job.is_same(BodySweepJob("events")), job.is_same(BodySweepJob("plain"))) == (True, False)
+    assert (job.is_same(sweep_of("events")), job.is_same(sweep_of("plain"))) == (True, False)
 
 
 def test_command_lets_the_service_sweep(
@@ -148,9 +156,20 @@ def test_command_lets_the_service_sweep(
             assert (result["bodies"], result["purged"], result["dry_run"]) == (BODIES, BODIES - 1, False)
             assert (result["ids"], result["named_ids"]) == (None, None)
             assert "the running service sweeps the bodies" in err
+            assert main(["body", "sweep", configuration.path, "events", "--own-process"]) == 4
             assert main(["body", "sweep", configuration.path, "plain"]) == 2
             with pytest.raises(ConfigError):
-                ServiceClient(configuration).sweep("plain")
+                ServiceClient(configuration).submit("sweep", {"table": "plain"})
     finally:
         jobs.close()
         endpoint.stop()
+
+
+def test_tables_with_a_time_are_swept_each_day(configuration: Configuration):
+    (found,) = BodySweep.scheduled(configuration)
+    assert (found.when, found.tables, found.job.subject) == (Daily(3 * 3600), ("events",), "events")
+    metrics = Metrics()
+    BodySweep.schedule_changed(metrics, [found], 10.0 * DAY_S)
+    text = metrics.render()[1].decode()
+    assert f'attr2hbase_body_sweep_last_success_timestamp_seconds{{table="events"}} {10.0 * DAY_S}' in text
+    assert 'attr2hbase_body_sweep_interval_seconds{table="events"} 86400.0' in text

@@ -1,0 +1,98 @@
+"""A job that is one class: its options, its command, its steps at any place, and its schedule."""
+
+from abc import abstractmethod
+from collections.abc import Collection, Generator, Mapping
+from contextlib import ExitStack, closing
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
+
+from ingest.api import Model
+from ingest.config.model import Configuration
+from ingest.observe.metrics import Metrics
+from ingest.service.jobs.command import JobCommand, Summary
+from ingest.service.jobs.job import Job, JobRun, Progress
+from ingest.service.jobs.place import InService, Place
+from ingest.service.jobs.schedule import ScheduledJob
+from ingest.service.shared import Shared
+
+O = TypeVar("O", bound=Model)  # noqa: E741 - the options
+Steps: TypeAlias = Generator[Progress, None, None]
+"""Does the work; yields the progress after each step, at last with the complete result."""
+
+
+class StepJob(Job, Generic[O]):
+    """
+    A job whose work is steps, at any place.
+
+    Attributes:
+        options_model: class of its options: of the command, of the HTTP request and of a schedule.
+        command: its command.
+
+    Args:
+        subject: name of the table that it works on; of a dump, its root.
+        options: what is done.
+    """
+
+    options_model: ClassVar[type[Model]]
+    command: ClassVar[JobCommand]
+
+    def __init__(self, subject: str, options: O) -> None:
+        self.subject = subject
+        self.options = options
+        self._pipelines: frozenset[str] = frozenset()
+
+    @classmethod
+    def scheduled(cls, configuration: Configuration) -> list[ScheduledJob]:  # noqa: ARG003 - of the contract
+        """The jobs of this kind that a configuration declares; none by default."""
+        return []
+
+    @classmethod
+    def schedule_changed(cls, metrics: Metrics, scheduled: list[ScheduledJob], now_s: float) -> None:
+        """Set the metrics of the jobs that a configuration declares; called as `on_change` of `Schedule`."""
+
+    def uses(self, pipelines: Collection[str]) -> bool:
+        """Whether one of these pipelines is among those that `checked` has found."""
+        return not self._pipelines.isdisjoint(pipelines)
+
+    def is_same(self, other: Job) -> bool:
+        """Whether the other one does the same with the same subject."""
+        if not isinstance(other, StepJob) or type(other) is not type(self):
+            return False
+        return (self.subject, self.options) == (other.subject, other.options)
+
+    def check(self, shared: Shared) -> None:
+        """Refuse what `checked` refuses."""
+        self.checked(shared.configuration)
+
+    @abstractmethod
+    def checked(self, configuration: Configuration) -> None:
+        """
+        Refuse a job that can never run with a configuration; `uses` answers for its pipelines from now on.
+
+        Raises:
+            NotFoundError: the file declares no such table.
+            ConfigError: it is no table for this kind of job.
+        """
+
+    def run(self, run: JobRun) -> None:
+        """Carry the steps out in the running service."""
+        progress = Progress()
+        with ExitStack() as opened, closing(self.steps(InService(run, opened))) as steps:
+            for progress in steps:
+                run.report(progress)
+        self.record(progress.result or {}, run.context.shared.metrics)
+
+    @abstractmethod
+    def steps(self, place: Place) -> Steps:
+        """
+        Do the work at a place.
+
+        Raises:
+            IngestError: it cannot be done, or was cancelled.
+        """
+
+    def record(self, content: Mapping[str, Any], metrics: Metrics) -> None:
+        """Set the metrics of the service from the complete result."""
+
+    @abstractmethod
+    def summary(self, content: Mapping[str, Any], *, is_dry_run: bool) -> Summary:
+        """The complete result for a user."""
