@@ -69,6 +69,7 @@ class UpdateReplay:
         self._log_folder = batch_log_folder(configuration, pipeline.name)
         self._keep_ms = int(pipeline.replay.keep * 1000)
         self._tables = tables
+        self._is_running = False
         self._tables.claim()
         self._mark = self._complete_mark(checkpoint, pipeline.name)
         # records of sinks without a feed keep the times of their batches, which are no new micro-batches of the feeds
@@ -112,6 +113,7 @@ class UpdateReplay:
             IngestError: as `write`.
         """
         time_ms = self._interrupted(content)
+        self._is_running = True
         self.check_locked()
         if time_ms is None:
             time_ms = max(self._clock(), self._mark.time_ms + MIN_GAP_MS, (newest_time(self._times) or 0) + MIN_GAP_MS)
@@ -143,7 +145,7 @@ class UpdateReplay:
         if stored is not None and interrupted is not None and interrupted.batch in done:
             self._mark = replace(self._mark, time_ms=max(self._mark.time_ms, stored["time"]))
             self.note_replayed(interrupted, stored["time"])
-            self.finish()
+            self._forget()
 
     def settle(self, outcome_of: Callable[[Collection[RecordPlace], int], bool | None]) -> None:
         """
@@ -163,10 +165,16 @@ class UpdateReplay:
             self._tables.remove_after_marks(BatchTimes(self._times, self._clock).start_after)
             self._tables.roll_forward()
         if outcome is None or (outcome and is_written):
-            self.finish()
+            self._forget()
 
     def finish(self) -> None:
-        """End the micro-batch: its outcome is durable elsewhere, so it does not run again."""
+        """End the micro-batch of the last `run`, if there is one: its outcome is durable elsewhere."""
+        if self._is_running:
+            self._forget()
+            self._is_running = False
+
+    def _forget(self) -> None:
+        """Remove the stored micro-batch, so that it does not run again."""
         with file_errors(self._path):
             self._path.unlink(missing_ok=True)
             if self._path.parent.is_dir():

@@ -12,7 +12,7 @@ import pytest
 from kafka import TopicPartition
 from kafka.record.memory_records import MemoryRecords
 
-from ingest.api import ConflictError
+from ingest.api import ConflictError, Record
 from ingest.clock import now_ms
 from ingest.dead_letters.envelope import UnreadRange
 from ingest.dead_letters.queue import Entry, Mark, ReplayOutcome
@@ -102,6 +102,17 @@ def test_other_records_wait_for_an_interrupted_replay(pipeline: Pipeline) -> Non
     assert caught.value.code == "other_replay"
     with pytest.raises(ConflictError, match="with another configuration"):
         pipeline.replay(b"2", b"3", configuration=pipeline.load({"trim": {}}))
+
+
+def test_replay_into_plain_tables_does_not_end_an_interrupted_one(pipeline: Pipeline) -> None:
+    pipeline.replay(b"2", is_marked=False)
+    before = pipeline.updates()
+    configuration = pipeline.load()
+    with DeadLetterReplay(configuration, configuration.pipelines["p"], CATALOG, check_clock=no_clock) as replay:
+        replay([Record("t", 0, 7, None, b"3", 5)], BATCH_MS - 1, {("t", 0, 7): frozenset({"values"})})
+        replay.marked()
+    pipeline.replay(b"2")
+    assert pipeline.updates() == before
 
 
 @pytest.mark.parametrize("is_marked", [True, False])
