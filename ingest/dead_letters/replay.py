@@ -1,10 +1,10 @@
 """Replay: runs dead letters through the pipeline as it is configured now."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ingest.api import IngestError, NotFoundError, Record, RecordPlace
+from ingest.api import ConflictError, IngestError, NotFoundError, Record, RecordPlace
 from ingest.dead_letters.envelope import DeadLetter, dead_letters_of
 from ingest.dead_letters.queue import DeadLetterQueue, Entry, Mark, ReplayOutcome
 from ingest.dead_letters.replay_batches import (
@@ -24,8 +24,15 @@ Runs records, with a batch time, through the pipeline until all are durable; ret
 The first mapping gives the sinks of a record by its place; a record that is not in it is written to all sinks. The
 values are read when their record runs, since all of a micro-batch may not fit in memory; a record with an `UnreadRange`
 stands for all records that the source now reads there. Those that fail have dead letters of the sinks into which they
-ran, if those are not all. Raises an IngestError if the records cannot be made durable now.
+ran, if those are not all. Raises an IngestError if the records cannot be made durable now, and an
+`InterruptedReplayError` if others must be written first.
 """
+
+
+class InterruptedReplayError(ConflictError):
+    """A replay of other records was interrupted, and nothing else is written before it has run again."""
+
+    code = "other_replay"
 
 
 class ReplayStoppedError(IngestError):
@@ -156,6 +163,7 @@ def replay(  # noqa: PLR0913 - a queue, what runs its dead letters, and callback
     - A dead letter by place runs all records that the source now reads there. Those that fail have new dead letters.
     - The whole record runs, so cells that other events of a fan-out have stored get an older version of the same value.
     - Each dead letter is marked when all selected ones of its batch are durable; those that fail again stay selectable.
+    - Those that an interrupted replay of others postpones run after it.
 
     Args:
         queue: the dead letters.
@@ -175,50 +183,111 @@ def replay(  # noqa: PLR0913 - a queue, what runs its dead letters, and callback
             their marks are durable.
 
     Raises:
-        ReplayStoppedError: `run_records` failed.
+        ReplayStoppedError: `run_records` failed, or an interrupted replay is of none of the selected dead letters.
         IngestError: as `runs_again`, `skip_reason` and `on_released`.
     """
-    report = ReplayReport()
-    alone = components.alone
-    skip_reason = skip_superseded(queue, skip_reason)
-    for batch in batches_of(queue.entries(), alone, skip_reason, selection.matches, runs_again):
-        report.selected += len(batch.entries) + len(batch.skipped) + len(batch.cut)
-        report.cut += batch.cut
-        if batch.skipped:
-            queue.mark(_marks_of_skipped(batch, now_ms()))
-            on_released(batch.released(batch.settled))
-            report.skipped.update(batch.skipped.values())
-            on_progress(len(batch.skipped))
-        if not batch.records:
-            continue
-        try:
-            counts, dead_letters = run_records(
-                batch.records, batch.batch_time_ms - BEFORE_BATCH_MS, batch.sinks_by_record, batch.values
-            )
-        except IngestError as error:
-            raise ReplayStoppedError(
-                f"stopped after {report.replayed + report.failed_again.total()} dead letters: {error}",
-                code=error.code,
-                hint="finished dead letters are marked; run the same command again",
-            ) from error
-        report.dropped.update(counts.dropped)
+    found = _Replay(
+        queue,
+        run_records,
+        components,
+        now_ms,
+        runs_again,
+        skip_superseded(queue, skip_reason),
+        counted,
+        on_progress,
+        on_marked,
+        on_released,
+    )
+    postponed = found.run(selection.matches)
+    while postponed:
+        waiting = postponed
+
+        def is_waiting(entry: Entry, waiting: Collection[str] = frozenset(waiting)) -> bool:
+            return entry.position in waiting and selection.matches(entry) and not found.has_published(entry)
+
+        postponed = found.run(is_waiting)
+        if postponed.keys() == waiting.keys():
+            raise found.stopped(next(iter(postponed.values())))
+    return found.report
+
+
+@dataclass(slots=True)
+class _Replay:
+    """The arguments of `replay`, and what it has done."""
+
+    queue: DeadLetterQueue
+    run_records: RunRecords
+    components: Components
+    now_ms: Callable[[], int]
+    runs_again: Callable[[Entry], bool]
+    skip_reason: Callable[[Entry], SkipReason | None]
+    counted: Callable[[RecordPlace], Mapping[str, int]]
+    on_progress: Callable[[int], None]
+    on_marked: Callable[[], None]
+    on_released: Callable[[Sequence[DeadLetter]], None]
+    report: ReplayReport = field(default_factory=ReplayReport)
+    published_ms: set[int] = field(default_factory=set)
+
+    def run(self, is_selected: Callable[[Entry], bool]) -> Mapping[str, InterruptedReplayError]:
+        """Run dead letters; returns the positions of those that wait for an interrupted replay, with the error."""
+        postponed = {}
+        alone, report = self.components.alone, self.report
+        for batch in batches_of(self.queue.entries(), alone, self.skip_reason, is_selected, self.runs_again):
+            report.selected += len(batch.skipped) + len(batch.cut)
+            report.cut += batch.cut
+            if batch.skipped:
+                self.queue.mark(_marks_of_skipped(batch, self.now_ms()))
+                self.on_released(batch.released(batch.settled))
+                report.skipped.update(batch.skipped.values())
+                self.on_progress(len(batch.skipped))
+            if not batch.records:
+                continue
+            try:
+                counts, dead_letters = self.run_records(
+                    batch.records, batch.batch_time_ms - BEFORE_BATCH_MS, batch.sinks_by_record, batch.values
+                )
+            except InterruptedReplayError as error:
+                postponed.update(dict.fromkeys((entry.position for entry in batch.entries), error))
+                continue
+            except IngestError as error:
+                raise self.stopped(error) from error
+            report.dropped.update(counts.dropped)
+            self._end(batch, dead_letters)
+        return postponed
+
+    def has_published(self, entry: Entry) -> bool:
+        """Whether a dead letter is perhaps one that this replay has published, at the position of an earlier one."""
+        return entry.dead_letter.batch_time_ms in self.published_ms
+
+    def stopped(self, error: IngestError) -> ReplayStoppedError:
+        """The error of the whole, of that of some records."""
+        return ReplayStoppedError(
+            f"stopped after {self.report.replayed + self.report.failed_again.total()} dead letters: {error}",
+            code=error.code,
+            hint="finished dead letters are marked; run the same command again",
+        )
+
+    def _end(self, batch: DeadLetterBatch, dead_letters: Sequence[bytes]) -> None:
+        """Publish and mark what has become of a batch."""
+        report, sinks = self.report, self.components.sinks
         if batch.is_by_place:
-            on_released(_publish(queue, batch, dead_letters, components.sinks, report.published))
-        marks = _marks(batch, dead_letters, alone, now_ms(), counted)
-        queue.mark(marks)
-        on_marked()
+            self.published_ms.add(batch.batch_time_ms - BEFORE_BATCH_MS)
+            self.on_released(_publish(self.queue, batch, dead_letters, sinks, report.published))
+        marks = _marks(batch, dead_letters, self.components.alone, self.now_ms(), self.counted)
+        self.queue.mark(marks)
+        self.on_marked()
         replayed = (entry for entry in batch.entries if marks[entry.position].outcome is ReplayOutcome.REPLAYED)
-        on_released(batch.released(replayed))
-        if len(components.sinks) > 1:
+        self.on_released(batch.released(replayed))
+        if len(sinks) > 1:
             names = (entry.dead_letter.component for entry in batch.entries)
-            report.renamed.update(filter(components.lacks, names))
+            report.renamed.update(filter(self.components.lacks, names))
+        report.selected += len(marks)
         for mark in marks.values():
             if mark.outcome is ReplayOutcome.REPLAYED:
                 report.replayed += 1
             else:
                 report.failed_again[mark.code] += 1
-        on_progress(len(marks))
-    return report
+        self.on_progress(len(marks))
 
 
 def _publish(

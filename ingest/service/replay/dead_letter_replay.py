@@ -158,6 +158,13 @@ class DeadLetterReplay:
             into_updates[record.place] = frozenset(name for name, reason in reasons.items() if reason is None)
             into_feeds[record.place] = selected & self._plan.sinks_of_feeds
             others[record.place] = selected - reasons.keys() - into_feeds[record.place]
+        updated = [
+            [*divided.whole(record.place), sorted(names)]
+            for record in records
+            if (names := into_updates[record.place] | into_feeds[record.place])
+        ]
+        if updated:
+            self._updates.interrupted_ms(updated)  # before anything is written
         found = [self._run_some(records, batch_time_ms, others)]
 
         def write(time_ms: int) -> None:
@@ -167,13 +174,8 @@ class DeadLetterReplay:
             found.append((counts, failed))
             found.append(self._run_some(records, batch_time_ms, into_feeds))
 
-        updated = [record for record in records if into_updates[record.place] or into_feeds[record.place]]
         if updated:
-            content = [
-                [*divided.whole(record.place), sorted(into_updates[record.place] | into_feeds[record.place])]
-                for record in updated
-            ]
-            self._updates.run(content, write)
+            self._updates.run(updated, write)
         counts, dead_letters = Counts(), []
         for some, failed in found:
             counts.add(some)

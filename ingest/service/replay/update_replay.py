@@ -19,6 +19,7 @@ import orjson
 from ingest.api import ConflictError, IntegrityError, RecordPlace
 from ingest.clock import now_ms
 from ingest.config.model import Configuration, Pipeline
+from ingest.dead_letters.replay import InterruptedReplayError
 from ingest.durable import StatePath, file_errors, make_folder, sync_folder, write_durably
 from ingest.service.kafka.topics import TopicIds
 from ingest.service.replay.plan import ReplayBatch
@@ -109,10 +110,11 @@ class UpdateReplay:
             write: writes them; called once.
 
         Raises:
-            ConflictError: a replay of other records, or with another configuration, was interrupted.
+            InterruptedReplayError: as `interrupted_ms`.
+            ConflictError: as `interrupted_ms`.
             IngestError: as `write`.
         """
-        time_ms = self._interrupted(content)
+        time_ms = self.interrupted_ms(content)
         self._is_running = True
         self.check_locked()
         if time_ms is None:
@@ -200,17 +202,27 @@ class UpdateReplay:
             log.append(batch)
         self._tables.note_replayed(replay_batch.time_ms, tables)
 
-    def _interrupted(self, wanted: object) -> int | None:
-        """The time of the same records in an interrupted replay; None if none was interrupted."""
+    def interrupted_ms(self, content: object) -> int | None:
+        """
+        The time of the same records in an interrupted replay; None if none was interrupted.
+
+        Args:
+            content: as that of `run`.
+
+        Raises:
+            InterruptedReplayError: other records were interrupted.
+            ConflictError: these records were interrupted with another configuration.
+        """
         stored = unfinished(self._path)
         if stored is None:
             return None
-        if stored["content"] != wanted or stored["configuration"] != self._fingerprint:
-            what = "of other records" if stored["content"] != wanted else "with another configuration"
+        interrupted = "into tables with deferred updates or feeds was interrupted, and some may be written"
+        hint = "run that command again, with the configuration that it had"
+        if stored["content"] != content:
+            raise InterruptedReplayError(f"a replay of other records {interrupted}", hint=hint)
+        if stored["configuration"] != self._fingerprint:
             raise ConflictError(
-                f"a replay {what} into tables with deferred updates was interrupted, and some may be written",
-                code="other_replay",
-                hint="run that command again, with the configuration that it had",
+                f"a replay with another configuration {interrupted}", code=InterruptedReplayError.code, hint=hint
             )
         with file_errors(self._path):
             sync_folder(self._path.parent)  # a process that was killed before its own sync may have written it

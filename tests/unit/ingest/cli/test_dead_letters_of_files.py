@@ -310,3 +310,22 @@ class TestSinks:
         again = run(b"2\n3\n4\n", "--all")
         assert (again["skipped"], again["replayed"]) == ({"counted": 1}, 1)
         assert sum(int(value) for _, value in updated.updates()) == 9
+
+    def test_replay_that_was_killed_before_its_marks_runs_before_what_it_has_published(
+        self, updated, publish, queue, run, monkeypatch
+    ):
+        publish((0, 9, "counts"))
+        lines = b"2\nmany\n4\n"
+
+        def killed(_queue: FileDeadLetters, _marks: object) -> None:
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as kill:
+            kill.setattr(FileDeadLetters, "mark", killed)
+            with pytest.raises(json.JSONDecodeError):
+                run(lines)
+        assert [entry.dead_letter.batch_time_ms for entry in queue.entries()] == [BATCH_MS - 1, BATCH_MS]
+        report = run(lines)
+        assert (report["replayed"], report["published"]) == (1, {"not_a_number": 1})
+        assert [value for _, value in updated.updates()] == [b"6"]
+        assert run(lines)["failed_again"] == {"not_a_number": 1}

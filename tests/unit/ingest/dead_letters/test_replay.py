@@ -9,7 +9,13 @@ from ingest.dead_letters.bodies import DeadLetterBody
 from ingest.dead_letters.envelope import DeadLetter, UnreadRange
 from ingest.dead_letters.files import FileDeadLetters
 from ingest.dead_letters.queue import Entry, Mark, ReplayOutcome
-from ingest.dead_letters.replay import Components, ReplayStoppedError, Selection, replay
+from ingest.dead_letters.replay import (
+    Components,
+    InterruptedReplayError,
+    ReplayStoppedError,
+    Selection,
+    replay,
+)
 from ingest.dead_letters.replay_batches import SkipReason, batches_of
 from ingest.receipt import Counts
 
@@ -23,9 +29,13 @@ class Pipeline:
         self.failing_component = "sink"
         self.into: dict[int, frozenset[str]] = {}
         self.is_unavailable = False
+        self.interrupted: list[int] = []
         self.calls: list[tuple[list[int], int]] = []
 
     def __call__(self, records, batch_time_ms, only, bodies):
+        if self.interrupted and self.interrupted != [record.offset for record in records]:
+            raise InterruptedReplayError("of other records")
+        self.interrupted = []
         self.into.update({record.offset: only[record.place] for record in records if record.place in only})
         self.calls.append(([record.offset for record in records], batch_time_ms))
         if self.is_unavailable:
@@ -103,6 +113,20 @@ def test_interrupted_replay_can_be_resumed(queue, pipeline):
         replay(queue, Selection(), pipeline, components=COMPONENTS, now_ms=lambda: 99, on_progress=interrupt)
     assert run(queue, pipeline).selected == 1
     assert [offsets for offsets, _ in pipeline.calls] == [[1, 2], [7]]
+
+
+def test_interrupted_replay_of_a_later_batch_runs_first(queue, pipeline):
+    pipeline.interrupted = [7]
+    report = run(queue, pipeline)
+    assert pipeline.calls == [([7], 1999), ([1, 2], 999)]
+    assert (report.selected, report.replayed) == (3, 3)
+
+
+def test_interrupted_replay_that_is_not_selected_stops_the_replay(queue, pipeline):
+    pipeline.interrupted = [7]
+    with pytest.raises(ReplayStoppedError, match="stopped after 0 dead letters: of other records") as caught:
+        run(queue, pipeline, until_ms=2000)
+    assert (caught.value.code, pipeline.calls) == ("other_replay", [])
 
 
 @pytest.mark.parametrize(
