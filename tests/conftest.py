@@ -41,7 +41,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "seeds(n): a test with a ledger runs with n seeds, instead of 1, or 3 if it is slow"
     )
-    config.addinivalue_line("markers", "own_protocol(reason): a test of HBase without the fixture `protocol`")
+    config.addinivalue_line("markers", "one_protocol(reason): a test of HBase without the fixture `protocol`")
     config.stash[_STARTED] = []
     config.stash[_SENT] = []
     # a deadline and a slow search would be timing asserts
@@ -223,9 +223,9 @@ def hbase(servers_folder: Path, pytestconfig: pytest.Config) -> "Iterator[HBase]
 @pytest.fixture(scope="module", params=["thrift", "rpc"])
 def protocol(request: pytest.FixtureRequest) -> "Protocol":
     """
-    Of stores that are HBase: Thrift, or HBase's own.
+    Of stores that are HBase: Thrift, or native RPC.
 
-    A test of HBase has this fixture and runs with both, or has the mark `own_protocol` (`tests.support.protocols`).
+    A test of HBase has this fixture and runs with both, or has the mark `one_protocol` (`tests.support.protocols`).
     """
     found: Protocol = request.param
     return found
@@ -304,7 +304,7 @@ def ledger_run(
     protocol = None
     if "protocol" in request.fixturenames:
         protocol = request.getfixturevalue("protocol")
-    elif request.node.get_closest_marker("own_protocol") is not None:
+    elif request.node.get_closest_marker("one_protocol") is not None:
         protocol = "thrift"
     runs = LedgerRuns(tmp_path, ledger_seed, request.getfixturevalue, protocol=protocol)
     try:

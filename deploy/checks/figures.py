@@ -18,23 +18,26 @@ ROOT = Path(__file__).resolve().parents[2]
 FIGURES = {
     r"([\d,]*\d) events a second into RocksDB": ("rungs", "rocksdb", "per_s"),
     r"([\d,]*\d) into HBase with the write-ahead": ("hbase", "hbase", "per_s"),
-    r"own protocol it is ([\d.]*\d) times as fast as Flume": (
+    r"native RPC it is ([\d.]*\d) times as fast as Flume": (
         "goals",
-        "Kafka to HBase direct, WAL on: events/s, relative to Flume 1.11, file channel (same guarantee)",
+        "Kafka to HBase by native RPC, WAL on: events/s, relative to Flume 1.11, file channel (same guarantee)",
         "figure",
     ),
     r"([\d.]*\d) times as fast as with its memory channel": (
         "goals",
-        "Kafka to HBase direct, WAL on: events/s, relative to Flume 1.11, memory channel (loses events in a crash)",
+        (
+            "Kafka to HBase by native RPC, WAL on: events/s, relative to Flume 1.11, memory channel "
+            "(loses events in a crash)"
+        ),
         "figure",
     ),
-    r"in a crash: ([\d,]*\d)": ("hbase", "hbase direct", "per_s"),
+    r"in a crash: ([\d,]*\d)": ("hbase", "hbase native RPC", "per_s"),
     r"in a crash: [\d,]*\d, ([\d,]*\d)": ("hbase", "flume file channel", "per_s"),
     r"and ([\d,]*\d) events a second in this order, with 3,000,000 events": ("hbase", "flume memory channel", "per_s"),
     r"can be read ([\d.]*\d) s after": ("latency", "50 %", "p50_s"),
     r"99 of 100 within ([\d.]*\d) s": ("latency", "50 %", "p99_s"),
-    r"Thrift server, and ([\d.]*\d) s": ("latency", "50 %, direct", "p50_s"),
-    r"\(([\d.]*\d) s\) with HBase's own protocol": ("latency", "50 %, direct", "p99_s"),
+    r"Thrift server, and ([\d.]*\d) s": ("latency", "50 %, native RPC", "p50_s"),
+    r"\(([\d.]*\d) s\) with HBase's native RPC": ("latency", "50 %, native RPC", "p99_s"),
     r"decorates ([\d,]*\d) events a second": ("chain_of_four_per_s",),
 }
 """Text around a figure of the README -> its path in docs/bench/latest.json; goals are found by their names."""

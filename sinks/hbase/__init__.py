@@ -6,7 +6,7 @@ HBase as a store.
     records       what the product records of tables
     client        what the store needs of a client
     thrift        the client of HBase's Thrift servers
-    rpc           the client that speaks HBase's own protocol
+    rpc           the client that speaks HBase's native RPC
     paging        which rows a scan requests next from a server
     shell         commands for the hbase shell
     tcp           TCP connections to servers of HBase

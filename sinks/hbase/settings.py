@@ -42,7 +42,7 @@ class HBaseSettings(StoreSettings):
     """Options of the hbase store."""
 
     bootstrap_servers: str | None = option(
-        "Masters or region servers, as `host:port` separated by commas, for HBase's own protocol in place of a Thrift "
+        "Masters or region servers, as `host:port` separated by commas, for HBase's native RPC in place of a Thrift "
         "server. One that answers is enough. Needs masters of HBase 2.3 or region servers of HBase 2.5.",
         default=None,
         example="hbase1:16000,hbase2:16000",
@@ -190,7 +190,7 @@ class HBaseSettings(StoreSettings):
         return "has no `thrift2`", "add `thrift2: {host: …, port: …}` to the store"
 
     def durability_refusal(self, durability: Durability) -> tuple[str, str] | None:
-        """Thrift only says whether the write-ahead log is used; HBase's own protocol has all durabilities."""
+        """Thrift only says whether the write-ahead log is used; HBase's native RPC has all durabilities."""
         if self.bootstrap_servers is not None:
             return None
         refusal = super().durability_refusal(durability)

@@ -37,7 +37,7 @@ _REFUSES_REPLICATED = 3
 
 class HBaseStore(Store[HBaseSettings]):
     """
-    Tables of an HBase cluster, through a Thrift server or with HBase's own protocol.
+    Tables of an HBase cluster, through a Thrift server or with HBase's native RPC.
 
     A put is atomic. A delete and a put of one row are two calls, so a reader may see the state between them. After a
     time-out the outcome is unknown: HBase may execute the call later.
@@ -79,7 +79,7 @@ class HBaseStore(Store[HBaseSettings]):
         return self._client.splits(table)
 
     def take_busy_waits(self) -> list[BusyWait]:
-        """Those of the client of HBase's own protocol; a Thrift server waits itself."""
+        """Those of the client of HBase's native RPC; a Thrift server waits itself."""
         return self._client.take_busy_waits()
 
     def get(
@@ -175,7 +175,7 @@ class HBaseStore(Store[HBaseSettings]):
 
     @property
     def connected_by(self) -> str:
-        """A Thrift server, or HBase's own protocol."""
+        """A Thrift server, or HBase's native RPC."""
         return self._client.protocol
 
     def regions(self, table: str) -> tuple[StoredRegion, ...] | None:

@@ -12,7 +12,7 @@ were at one moment:
 
 A Thrift server does not say when it opens another scanner of HBase within a call. It does so at the start of a region,
 so an original row in two regions is always read until the keys are the same. If a region is moved or split during a
-call, a row in that page may be merged of too few updates; HBase's own protocol has no such gap.
+call, a row in that page may be merged of too few updates; HBase's native RPC has no such gap.
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence

@@ -342,7 +342,7 @@ def show(console: Console, result: dict[str, Any]) -> None:
         console.print(table)
     if "counting" in result:
         names = ("counting", "events/s", "range", "own CPU-s", "servers' CPU-s", "rows/key")
-        table = Table(*names, title="counting in HBase direct, one connection")
+        table = Table(*names, title="counting in HBase by native RPC, one connection")
         for name, run in result["counting"].items():
             spread = f"{run['lowest_per_s']:,.0f} - {run['highest_per_s']:,.0f}"
             cpu = f"{run['cpu_s_per_million']:.1f}", f"{run['servers_cpu_s_per_million']:.1f}"

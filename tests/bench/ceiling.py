@@ -26,7 +26,7 @@ from tests.bench.workload import TABLE
 from tests.support.servers import HBase
 
 IN_FLIGHT = 2
-"""Calls without an answer on a connection for HBase's own protocol, as attr2hbase has them."""
+"""Calls without an answer on a connection for HBase's native RPC, as attr2hbase has them."""
 TIMEOUT_S = 180.0
 
 
@@ -82,8 +82,8 @@ class ThriftClient(Client):
                 yield each.rows
 
 
-class DirectClient(Client):
-    """With HBase's own protocol, to the one region of the table."""
+class NativeClient(Client):
+    """With HBase's native RPC, to the one region of the table."""
 
     @staticmethod
     def prepared(chunks: Iterable[Chunk]) -> Iterator[Prepared]:

@@ -44,7 +44,7 @@ IDENTITY = '{"columns": [], "options": {"type": "int64"}, "processor": "sum"}'
 MERGING = Merging(Sum(NumberSettings(type="int64")))
 CALL_ROWS = 5_000
 COMPACTED_S = 600.0
-HBASE, ROCKSDB = "HBase direct", "RocksDB"
+HBASE, ROCKSDB = "HBase by native RPC", "RocksDB"
 
 
 class Figures(NamedTuple):
@@ -125,7 +125,7 @@ def amount(key: int, time_ms: int) -> int:
 
 
 def on_hbase(hbase: HBase, runs: int) -> Figures:
-    """The figures of HBase with its own protocol; its tables have a major compaction before they are read."""
+    """The figures of HBase by native RPC; its tables have a major compaction before they are read."""
     settings = HBaseSettings.model_validate(hbase.store_options("rpc"))
     with closing(HBaseStore(settings)) as store, closing(RpcClient(settings)) as client:
         store.open()

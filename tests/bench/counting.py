@@ -1,5 +1,5 @@
 """
-Counting events by key in HBase, with its own protocol: read-modify-write, HBase's increment, and deferred updates.
+Counting events by key in HBase, by native RPC: read-modify-write, HBase's increment, and deferred updates.
 
 Each run counts in one process over one connection, as one task does. All ways share the decoder, the decorators and the
 mapping of the sink, and all writes are in the WAL. Without Kafka and Spark, whose cost is the same for each way. After

@@ -22,7 +22,7 @@ from sinks.rowkeys.row_format import RowFormat
 from tests.support.names import unique
 from tests.support.servers import HBase
 
-HBASE, ROCKSDB = "HBase direct", "RocksDB"
+HBASE, ROCKSDB = "HBase by native RPC", "RocksDB"
 SCAN = "scan"
 ROWS = 200_000
 CALL_ROWS = 5_000
@@ -32,7 +32,7 @@ Rates = Mapping[str, float]
 
 
 def on_hbase(hbase: HBase, folder: Path, runs: int) -> Rates:
-    """The rates of HBase with its own protocol."""
+    """The rates of HBase by native RPC."""
     with closing(HBaseStore(HBaseSettings.model_validate(hbase.store_options("rpc")))) as store:
         store.open()
         table = _filled(store)

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 from tests.bench import dumps, killed_compaction
 from tests.bench.compaction import HBASE, ROCKSDB
 from tests.bench.counting import READ_MODIFY_WRITE, UPDATES_OF_EVENTS
-from tests.bench.hbase import DIRECT, DIRECT_FEED, SPREAD
+from tests.bench.hbase import NATIVE, NATIVE_FEED, SPREAD
 from tests.bench.micro import CELL_BLOCK
 from tests.bench.neighbour import ALONE, BESIDE
 from tests.bench.rungs import ROCKSDB_FEED
-from tests.bench.scans import DIRECT as DIRECT_SCAN
+from tests.bench.scans import NATIVE as NATIVE_SCAN
 from tests.bench.scans import PLAIN, SALTED, THRIFT, scan_of
 
 Result = Mapping[str, Any]
@@ -76,18 +76,19 @@ GOALS = (
         at_most=True,
     ),
     Goal(
-        "Kafka to HBase direct, WAL on: events/s, relative to Flume 1.11, file channel (same guarantee)",
-        _beside("flume file channel", rung=DIRECT),
+        "Kafka to HBase by native RPC, WAL on: events/s, relative to Flume 1.11, file channel (same guarantee)",
+        _beside("flume file channel", rung=NATIVE),
         1.25,
     ),
     Goal(
-        "Kafka to HBase direct, WAL on: events/s, relative to Flume 1.11, memory channel (loses events in a crash)",
-        _beside("flume memory channel", rung=DIRECT),
+        "Kafka to HBase by native RPC, WAL on: events/s, relative to Flume 1.11, memory channel "
+        "(loses events in a crash)",
+        _beside("flume memory channel", rung=NATIVE),
         0.85,
     ),
     Goal(
-        "Kafka to HBase direct, WAL on: CPU of all processes a million events, s",
-        lambda result: _cpu_s(result["hbase"][DIRECT]),
+        "Kafka to HBase by native RPC, WAL on: CPU of all processes a million events, s",
+        lambda result: _cpu_s(result["hbase"][NATIVE]),
         41,
         at_most=True,
     ),
@@ -126,7 +127,7 @@ GOALS = (
             ),
             0.9,
         )
-        for protocol in (THRIFT, DIRECT_SCAN)
+        for protocol in (THRIFT, NATIVE_SCAN)
     ),
     Goal(
         "scan with a pattern for one row in 400, of 10,000,000 rows in RocksDB: time, relative to a full scan",
@@ -135,7 +136,8 @@ GOALS = (
         at_most=True,
     ),
     Goal(
-        "counting in HBase direct, an update row for each event: events/s, relative to a get and put for each event",
+        "counting in HBase by native RPC, an update row for each event: events/s, "
+        "relative to a get and put for each event",
         lambda result: (
             float(result["counting"][UPDATES_OF_EVENTS]["per_s"])
             / float(result["counting"][READ_MODIFY_WRITE]["per_s"])
@@ -143,7 +145,7 @@ GOALS = (
         10,
     ),
     Goal(
-        "scan of compacted counters, HBase direct: rows/s, relative to a table without updates",
+        "scan of compacted counters, HBase by native RPC: rows/s, relative to a table without updates",
         lambda result: float(result["compaction"][HBASE]["plain_us"]) / float(result["compaction"][HBASE]["merged_us"]),
         0.9,
     ),
@@ -167,7 +169,7 @@ GOALS = (
         for file_format, goal in (("gzip", 0.5), ("zstd", 0.7), ("parquet", 0.7))
     ),
     Goal(
-        f"{killed_compaction.NAME} in HBase direct: memory of all its processes, growth",
+        f"{killed_compaction.NAME} in HBase by native RPC: memory of all its processes, growth",
         lambda result: float(result["killed_compaction"]["memory_growth"]),
         0.05,
         at_most=True,
@@ -178,8 +180,8 @@ GOALS = (
         0.65,
     ),
     Goal(
-        "Kafka to HBase direct into a table with a feed: events/s, relative to one without",
-        _beside(DIRECT, rung=DIRECT_FEED),
+        "Kafka to HBase by native RPC into a table with a feed: events/s, relative to one without",
+        _beside(NATIVE, rung=NATIVE_FEED),
         0.65,
     ),
     Goal(
@@ -206,9 +208,9 @@ GOALS = (
     ),
     *(
         Goal(
-            f"produced to readable in HBase direct at {load} of the full rate, {name}, s",
+            f"produced to readable in HBase by native RPC at {load} of the full rate, {name}, s",
             lambda result, load=load, figure=figure: float(  # type: ignore[misc]
-                result["latency"][f"{load}, direct"][figure]
+                result["latency"][f"{load}, native RPC"][figure]
             ),
             goal,
             at_most=True,
@@ -220,7 +222,7 @@ GOALS = (
         )
     ),
     Goal(
-        "a row of nine cells encoded for HBase's own protocol on one core, us",
+        "a row of nine cells encoded for HBase's native RPC on one core, us",
         lambda result: float(result["writes_ns"][CELL_BLOCK]) / 1_000,
         2.0,
         at_most=True,

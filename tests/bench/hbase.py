@@ -29,19 +29,19 @@ FLUME = PEERS | {"flume file channel, body of 10 KB": ("file", LARGE)}
 """Name -> channel and workload; the goals are about `PEERS`."""
 CEILINGS: dict[str, tuple[type[ceiling.Client], int]] = {
     "ceiling": (ceiling.ThriftClient, TASKS),
-    "ceiling direct": (ceiling.DirectClient, TASKS),
+    "ceiling native RPC": (ceiling.NativeClient, TASKS),
     "ceiling, 1 connection": (ceiling.ThriftClient, 1),
     "ceiling, 4 connections": (ceiling.ThriftClient, 4),
 }
 """Name -> client and number of connections that send prepared rows; the first two have as many as attr2hbase."""
 SPREAD = "hbase, 16 buckets"
-DIRECT = "hbase direct"
-DIRECT_FEED = "hbase direct, feed"
+NATIVE = "hbase native RPC"
+NATIVE_FEED = "hbase native RPC, feed"
 PRODUCTS: dict[str, tuple[Workload, dict[str, Any], dict[str, Any]]] = {
     "hbase": (Workload(), {}, {}),
     SPREAD: (Workload(buckets=16), {}, {}),
-    DIRECT: (Workload(), {"protocol": "rpc"}, {}),
-    DIRECT_FEED: (Workload(feed=True), {"protocol": "rpc"}, {}),
+    NATIVE: (Workload(), {"protocol": "rpc"}, {}),
+    NATIVE_FEED: (Workload(feed=True), {"protocol": "rpc"}, {}),
     "hbase, no WAL": (Workload(sink={"write_to_wal": False}), {}, {}),
     "hbase, 1 connection": (Workload(), {}, {"spark": {"master": "local[1,4]"}}),
     "hbase, 4 connections": (Workload(), {"connections": 2}, {}),
@@ -51,7 +51,7 @@ PRODUCTS: dict[str, tuple[Workload, dict[str, Any], dict[str, Any]]] = {
     "hbase, body of 100 B": (Workload(body_bytes=100), {}, {}),
     "hbase, body of 1 KB": (Workload(body_bytes=1_000), {}, {}),
     "hbase, body of 10 KB": (LARGE, {}, {}),
-    "hbase direct, body of 10 KB": (LARGE, {"protocol": "rpc"}, {}),
+    "hbase native RPC, body of 10 KB": (LARGE, {"protocol": "rpc"}, {}),
 }
 """
 Name -> workload, options of the store, further sections of the pipeline file.
@@ -61,10 +61,10 @@ Name -> workload, options of the store, further sections of the pipeline file.
 ON_THREE = "8 regions on three region servers"
 CLUSTER: dict[str, tuple[Workload, dict[str, Any], dict[str, Any]]] = {
     f"hbase, {ON_THREE}": (Workload(buckets=8), {}, {}),
-    f"hbase direct, {ON_THREE}": (Workload(buckets=8), {"protocol": "rpc"}, {}),
+    f"hbase native RPC, {ON_THREE}": (Workload(buckets=8), {"protocol": "rpc"}, {}),
 }
 """As `PRODUCTS`, for an HBase whose master and region servers are processes of their own."""
-GOAL_RUNGS = ("hbase", DIRECT, SPREAD, "ceiling", "ceiling direct", *PEERS, *NEIGHBOURS)
+GOAL_RUNGS = ("hbase", NATIVE, SPREAD, "ceiling", "ceiling native RPC", *PEERS, *NEIGHBOURS)
 PROPERTIES = {
     "hbase.hregion.memstore.flush.size": str(256 << 20),
     "hbase.hstore.compaction.min": "6",

@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.bench.hbase import DIRECT, PRODUCTS, HBaseRungs
+from tests.bench.hbase import NATIVE, PRODUCTS, HBaseRungs
 from tests.bench.ready_made import ReadyMade, batch
 from tests.bench.rungs import LONG_LIVED
 from tests.bench.workload import FAMILY, PIPELINE, TABLE, Workload
@@ -18,7 +18,7 @@ from tests.support.service import Service
 
 LOADS = (0.1, 0.5, 0.8)
 """Fractions of the full rate of the same protocol."""
-RUNGS = ("hbase", DIRECT)
+RUNGS = ("hbase", NATIVE)
 WARM_S, SETTLE_S, MEASURED_S = 40.0, 10.0, 30.0
 WARM_UP_LOAD = 0.2
 """Fraction of the rate during the warm-up, so that no backlog remains for the measurement."""
@@ -51,8 +51,8 @@ class Latency(NamedTuple):
 
 
 def load_name(rate: float, rung: str = "hbase") -> str:
-    """Name of a load in results: 0.5 is `50 %`, or `50 %, direct`."""
-    return f"{rate:.0%}".replace("%", " %") + (", direct" if rung == DIRECT else "")
+    """Name of a load in results: 0.5 is `50 %`, or `50 %, native RPC`."""
+    return f"{rate:.0%}".replace("%", " %") + (", native RPC" if rung == NATIVE else "")
 
 
 def measured(

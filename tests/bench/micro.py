@@ -28,7 +28,7 @@ CHAIN_OF_FOUR = (
     ("value", {"attribute": "2hb_", "value": "%{key}-%{nanos}"}),
 )
 NINE = tuple(f"c{number}" for number in range(9))
-CELL_BLOCK = "HBase's own, cell block"
+CELL_BLOCK = "native RPC, cell block"
 SINKS = {
     "attr2hbase, 9 cells": ("attr2hbase", {"table": "t"}),
     "hbase, 9 cells": (

@@ -94,7 +94,7 @@ and stored as a further cell, up to 1.2 GB of them; with 30 cells a row there ar
 {table}
 - `hbase`: `ingest run`, two tasks at a time, each with one connection to HBase's Thrift server.
 {more}- `ceiling`: the same rows as prepared Thrift messages, over the same number of connections.
-  `ceiling direct`: as prepared blocks of cells, with HBase's own protocol.
+  `ceiling native RPC`: as prepared blocks of cells, with HBase's native RPC.
 - `flume`: Flume 1.11, Kafka source, two HBase2 sinks with the regex serializer.
 
 The servers are Kafka, HBase and its Thrift server, on the same two cores. Flume calls HBase without the Thrift server,
@@ -102,8 +102,8 @@ so compare the total CPU.
 """
 
 _MORE_HBASE = {
-    "hbase direct": """\
-- `hbase direct`: the same with HBase's own protocol (`bootstrap_servers`); the Thrift server is idle.
+    "hbase native RPC": """\
+- `hbase native RPC`: the same with HBase's native RPC (`bootstrap_servers`); the Thrift server is idle.
 """,
     ON_THREE: f"""\
 - `{ON_THREE}`: rows in eight buckets, each of them a region. ZooKeeper, the master and three
@@ -131,7 +131,7 @@ Measured at {at}:
 _LATENCY = """\
 ## Latency from produced to readable
 
-Into HBase, at a fraction of the rate above, through a Thrift server and with HBase's own protocol (direct). Every
+Into HBase, at a fraction of the rate above, through a Thrift server and with HBase's native RPC. Every
 50 ms the benchmark selects one event and polls HBase until it can read it.
 
 | rate | events/s | selected events | p50 s | p90 s | p99 s | maximum s |
@@ -143,7 +143,7 @@ _SCANS = """\
 ## Scans of a table with buckets
 
 Rows of nine cells over one connection, in the order of the original row keys, and the same rows of a plain table;
-through a Thrift server, and with HBase's own protocol (direct).
+through a Thrift server, and with HBase's native RPC.
 
 | scan | rows/s |
 |---|---:|
@@ -153,7 +153,7 @@ through a Thrift server, and with HBase's own protocol (direct).
 _COUNTING = """\
 ## Counting
 
-The hits of pages, counted in HBase with its own protocol: {keys:,} keys after Zipf's law. One process with one
+The hits of pages, counted in HBase by native RPC: {keys:,} keys after Zipf's law. One process with one
 connection counts, as one task of a pipeline does, without Kafka and Spark. All ways share the decoder, the decorator
 and the mapping of the sink, and write with the WAL on. After each run the counters are read, and must be exact.
 
@@ -232,7 +232,7 @@ _COSTS = {
         (
             "Encoding a row of nine cells as a Thrift message, up to the socket; one core. `prepared` is attr2hbase, "
             "with its checks; `thriftpy2's objects` is a plain client without checks. `cell block` is the same row for "
-            "HBase's own protocol."
+            "HBase's native RPC."
         ),
         "protocol and encoder",
     ),
@@ -335,7 +335,7 @@ def pictures(result: dict[str, Any]) -> dict[str, str]:
     found = {}
     for key, product, title in (
         ("rungs", "rocksdb", "Kafka to RocksDB, one stage at a time"),
-        ("hbase", "hbase direct", "Kafka to HBase, compared with peers"),
+        ("hbase", "hbase native RPC", "Kafka to HBase, compared with peers"),
     ):
         if product in result.get(key, {}):
             runs = result[key]

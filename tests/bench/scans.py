@@ -15,7 +15,7 @@ from tests.bench.workload import COLUMNS, FAMILY
 from tests.support.servers import HBase
 
 PLAIN, SALTED = "plain table", "16 buckets"
-THRIFT, DIRECT = "Thrift", "direct"
+THRIFT, NATIVE = "Thrift", "native RPC"
 BUCKETS = 16
 CHUNK_ROWS = 5_000
 TIMEOUT_S = 120.0
@@ -26,7 +26,7 @@ def rows_per_s(hbase: HBase, rows: int, runs: int) -> dict[str, float]:
     garbage_collector.collect_rarely()  # as the command does
     settings = {
         THRIFT: HBaseSettings(host=hbase.host, port=hbase.port),
-        DIRECT: HBaseSettings(bootstrap_servers=hbase.bootstrap_servers),
+        NATIVE: HBaseSettings(bootstrap_servers=hbase.bootstrap_servers),
     }
     tables = {PLAIN: ("scan_plain", None), SALTED: ("scan_salted", BUCKETS)}
     found: dict[str, list[float]] = {}
@@ -36,8 +36,8 @@ def rows_per_s(hbase: HBase, rows: int, runs: int) -> dict[str, float]:
             opened.callback(store.close)
             store.open()
         for table, buckets in tables.values():
-            stores[DIRECT].ensure_table(TableSpec(table, (FamilySpec(FAMILY.encode()),), buckets=buckets))
-            _fill(ThreadSender(HBaseStore(settings[DIRECT])), table, rows)
+            stores[NATIVE].ensure_table(TableSpec(table, (FamilySpec(FAMILY.encode()),), buckets=buckets))
+            _fill(ThreadSender(HBaseStore(settings[NATIVE])), table, rows)
         for _ in range(runs):
             for protocol, store in stores.items():
                 for name, (table, _buckets) in tables.items():

@@ -327,7 +327,7 @@ def check_consumed(storm: Storm, expected: set[str]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.own_protocol("kills at the same places with both")
+@pytest.mark.one_protocol("kills at the same places with both")
 @pytest.mark.parametrize("kind", ["rocksdb", "hbase"])
 def test_no_change_is_lost_or_doubled(
     kafka: Kafka, tmp_path: Path, ledger_seed: int, kind: str, request: pytest.FixtureRequest

@@ -113,7 +113,7 @@ def test_blocked_service_can_be_stopped_and_resumes_at_the_next_start(load: Load
 
 @pytest.mark.slow
 @pytest.mark.parametrize("protocol", ["rpc"])
-@pytest.mark.own_protocol("a Thrift server waits for minutes")
+@pytest.mark.one_protocol("a Thrift server waits for minutes")
 def test_pipeline_resumes_after_a_frozen_region_server(load: Load, hbase: HBase) -> None:
     load.begin()
     hbase.pause("hbase")

@@ -18,7 +18,7 @@ from tests.support.service import environment
 
 EXIT_CONFLICT = 4
 
-pytestmark = pytest.mark.own_protocol("the state is tested")
+pytestmark = pytest.mark.one_protocol("the state is tested")
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from tests.support.servers import HBase
 COUNT = 4_050  # the last micro-batch is small
 BATCH = 1_000
 
-pytestmark = pytest.mark.own_protocol("the ledger is tested")
+pytestmark = pytest.mark.one_protocol("the ledger is tested")
 
 
 class Mutated:

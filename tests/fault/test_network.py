@@ -141,7 +141,7 @@ def test_half_open_under_load(ledger_run: LedgerRuns, proxy: Proxy) -> None:
 
 @pytest.mark.slow
 @pytest.mark.seeds(1)
-@pytest.mark.own_protocol("a Thrift server is frozen")
+@pytest.mark.one_protocol("a Thrift server is frozen")
 def test_thrift_server_frozen(ledger_run: LedgerRuns, hbase: HBase) -> None:
     """SIGSTOP: connections stay, the kernel accepts new ones, and there are no responses."""
     run = ledger_run("F04 Thrift server frozen", store="hbase", store_options={"timeout": "5s"})
@@ -245,7 +245,7 @@ def test_slow_network_does_not_increase_memory(
 
 @pytest.mark.slow
 @pytest.mark.seeds(1)
-@pytest.mark.own_protocol("the read timeout is that of a Thrift server")
+@pytest.mark.one_protocol("the read timeout is that of a Thrift server")
 def test_idle_beyond_the_read_timeout_of_the_server(ledger_run: LedgerRuns, hbase: HBase) -> None:
     """A real Thrift server that closes connections after 2 s of idle time."""
     properties = hbase.server.properties
@@ -280,7 +280,7 @@ def _closed_by_server(worker, port: int) -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.own_protocol("a Thrift server is killed")
+@pytest.mark.one_protocol("a Thrift server is killed")
 def test_thrift_server_restarted(ledger_run: LedgerRuns, hbase: HBase) -> None:
     """Killed and restarted three times under load."""
     run = ledger_run("F08 Thrift server killed and restarted", store="hbase", store_options={"timeout": "20s"})
@@ -300,7 +300,7 @@ def test_thrift_server_restarted(ledger_run: LedgerRuns, hbase: HBase) -> None:
 
 @pytest.mark.slow
 @pytest.mark.seeds(1)
-@pytest.mark.own_protocol("other servers are found by the names in the meta table")
+@pytest.mark.one_protocol("other servers are found by the names in the meta table")
 def test_host_name_with_another_address(ledger_run: LedgerRuns, hbase: HBase, tmp_path: Path) -> None:
     """The host name of the Thrift server resolves to another address, and the old address is dead."""
     file, modules = tmp_path / "address", tmp_path / "modules"

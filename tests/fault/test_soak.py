@@ -95,7 +95,7 @@ class Agitator:
 
 @pytest.mark.slow
 @pytest.mark.seeds(1)
-@pytest.mark.own_protocol("a Thrift server is one of the victims; test_three_region_servers.py kills servers with both")
+@pytest.mark.one_protocol("a Thrift server is one of the victims; test_three_region_servers.py kills servers with both")
 def test_half_an_hour_of_kills(ledger_run: LedgerRuns, kafka: Kafka, hbase: HBase) -> None:
     """Events are produced continuously; the backlog of an outage is processed at full rate."""
     run = ledger_run(

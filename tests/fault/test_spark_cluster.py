@@ -66,7 +66,7 @@ def test_f02_executor_killed_under_load(ledger_run, cluster: SparkCluster) -> No
 
 @pytest.mark.slow
 @pytest.mark.seeds(1)
-@pytest.mark.own_protocol("the test above kills executors with both protocols")
+@pytest.mark.one_protocol("the test above kills executors with both protocols")
 def test_f02_worker_and_master_killed_under_load(ledger_run, cluster: SparkCluster) -> None:
     run: LedgerRun = ledger_run("F02 worker and master", store="hbase", batch_size=1_000)
     begin(run, cluster)

@@ -48,7 +48,7 @@ def rate_of_backlog(run: LedgerRun) -> float:
 
 @pytest.mark.slow
 @pytest.mark.seeds(1)
-@pytest.mark.own_protocol("the pipelines beside each other are tested")
+@pytest.mark.one_protocol("the pipelines beside each other are tested")
 def test_half_an_hour_beside_a_failed_and_a_blocked_pipeline(ledger_run: LedgerRuns, hbase: HBase) -> None:
     run = ledger_run("three pipelines", store="rocksdb", batch_size=10_000, sink={"store": "store"})
     table = unique("blocked")

@@ -34,7 +34,7 @@ def test_missing_row_is_detected() -> None:
         assert_holds(ROW, {})
 
 
-@pytest.mark.own_protocol("the audit has a client of its own")
+@pytest.mark.one_protocol("the audit has a client of its own")
 def test_older_versions_in_hbase_are_found(hbase: HBase) -> None:
     table = hbase.create_table("audit", families=["f"], versions=10)
     with hbase.connection() as connection:

@@ -71,7 +71,7 @@ def written(
     return file
 
 
-@pytest.mark.own_protocol("test_way_to_hbase_is_shown has both")
+@pytest.mark.one_protocol("test_way_to_hbase_is_shown has both")
 def test_servers_of_a_file_are_examined(kafka: Kafka, hbase: HBase, tmp_path: Path) -> None:
     topic, dead = kafka.create_topic("ticks"), kafka.create_topic("dead")
     group, table, address = unique("group"), hbase.create_table("web"), (hbase.host, hbase.port)
@@ -115,7 +115,7 @@ def test_records_behind_an_open_transaction_are_unread(kafka: Kafka) -> None:
 
 @pytest.mark.parametrize(
     ("protocol", "way", "regions"),
-    [("thrift", "a Thrift server", ""), ("rpc", "HBase's own protocol", "1 region on 1 server, below 1 MiB")],
+    [("thrift", "a Thrift server", ""), ("rpc", "HBase's native RPC", "1 region on 1 server, below 1 MiB")],
 )
 def test_way_to_hbase_is_shown(hbase: HBase, tmp_path: Path, protocol: str, way: str, regions: str) -> None:
     table = hbase.create_table("way")
@@ -145,7 +145,7 @@ def test_way_to_hbase_is_shown(hbase: HBase, tmp_path: Path, protocol: str, way:
     assert passed["tables"] == "1 table can be read" + (f'; table "{table}" has {regions}' if regions else "")
 
 
-@pytest.mark.own_protocol("test_way_to_hbase_is_shown has both")
+@pytest.mark.one_protocol("test_way_to_hbase_is_shown has both")
 def test_missing_table_and_topic_are_found(kafka: Kafka, hbase: HBase, tmp_path: Path) -> None:
     topics, address = (unique("none"), unique("none")), (hbase.host, hbase.port)
     file = written(

@@ -15,7 +15,7 @@ from tests.support.local import HBaseServer, jars
 from tests.support.names import unique
 from tests.support.servers import HBase
 
-pytestmark = pytest.mark.own_protocol("compares the protocols, and tests the filter that only one of them has")
+pytestmark = pytest.mark.one_protocol("compares the protocols, and tests the filter that only one of them has")
 
 
 @pytest.fixture

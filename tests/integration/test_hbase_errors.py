@@ -68,7 +68,7 @@ class TestLimits:
         assert caught.value.indexes == list(range(1, 11))
         assert list(store.scan(table, Scan())) == []
 
-    @pytest.mark.own_protocol("a Thrift server does not say which row it refuses")
+    @pytest.mark.one_protocol("a Thrift server does not say which row it refuses")
     @pytest.mark.parametrize(
         "mutation",
         [
@@ -202,7 +202,7 @@ class TestRefused:
             with pytest.raises(StoreRefusedError, match="is read only"):
                 store.apply(table, [mutation])
 
-    @pytest.mark.own_protocol("a Thrift2 server is used as a Thrift server")
+    @pytest.mark.one_protocol("a Thrift2 server is used as a Thrift server")
     def test_thrift2_server_instead_of_thrift(self, hbase: HBase, table: str) -> None:
         wrong = store_of(hbase, port=hbase.thrift2_port)
         wrong.open()

@@ -21,7 +21,7 @@ IDLE_MS = "3000"
 LATE = 2**62
 """A timestamp of maximum length in the compact protocol."""
 
-pytestmark = pytest.mark.own_protocol("a Thrift server is tested")
+pytestmark = pytest.mark.one_protocol("a Thrift server is tested")
 
 
 def settings_of(port: int, **options: object) -> HBaseSettings:

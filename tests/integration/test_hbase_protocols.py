@@ -1,4 +1,4 @@
-"""A pipeline changes between Thrift and HBase's own protocol at restarts."""
+"""A pipeline changes between Thrift and HBase's native RPC at restarts."""
 
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ def content(kafka: Kafka, hbase: HBase, protocol: str, topic: str, table: str) -
 
 
 @pytest.mark.slow
-@pytest.mark.own_protocol("it moves between the protocols")
+@pytest.mark.one_protocol("it moves between the protocols")
 def test_pipeline_moves_to_the_other_protocol_and_back(kafka: Kafka, hbase: HBase, tmp_path: Path) -> None:
     topic, table = kafka.create_topic("moving", partitions=2), unique("moving")
     expected: dict[bytes, bytes] = {}

@@ -1,4 +1,4 @@
-"""Calls of HBase's own protocol about regions, and increments."""
+"""Calls of HBase's native RPC about regions, and increments."""
 
 from collections.abc import Iterator
 from random import Random
@@ -13,7 +13,7 @@ from tests.support.servers import HBase
 
 MIB = 1 << 20
 
-pytestmark = pytest.mark.own_protocol("a Thrift server has no such calls")
+pytestmark = pytest.mark.one_protocol("a Thrift server has no such calls")
 
 
 @pytest.fixture

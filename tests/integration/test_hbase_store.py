@@ -73,13 +73,13 @@ class TestTables:
             for name, one in found.items()
         } == {b"cf": (1, b"ROW", True, 2**31 - 1), b"g": (3, b"ROW", True, 86_400)}
 
-    @thrift_only("HBase's own protocol needs no Thrift2 server")
+    @thrift_only("HBase's native RPC needs no Thrift2 server")
     def test_family_of_a_live_table_needs_thrift2(self, store: HBaseStore, table: str) -> None:
         with pytest.raises(SchemaError) as caught:
             store.ensure_table(TableSpec(table, (FamilySpec(b"new", versions=2),)))
         assert f"alter '{table}', {{NAME => 'new', VERSIONS => 2" in str(caught.value)
 
-    @thrift_only("HBase's own protocol needs no Thrift2 server")
+    @thrift_only("HBase's native RPC needs no Thrift2 server")
     def test_splits_need_thrift2(self, store: HBaseStore, hbase: HBase) -> None:
         spec = TableSpec(unique("split"), (FamilySpec(b"f"),), splits=(b"\x01", b"m"))
         with pytest.raises(SchemaError, match="SPLITS"):
@@ -140,7 +140,7 @@ class TestRegions:
 
 
 class TestScansWithPatterns:
-    @thrift_only("HBase's own protocol filters on the server, as test_fuzzy_filter.py tests")
+    @thrift_only("HBase's native RPC filters on the server, as test_fuzzy_filter.py tests")
     @pytest.mark.parametrize("reverse", [False, True], ids=["forward", "reverse"])
     def test_scan_that_mostly_seeks_falls_back_to_whole_pages(
         self, store: HBaseStore, table: str, *, reverse: bool

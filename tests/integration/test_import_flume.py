@@ -14,7 +14,7 @@ FLOW = (
 )
 
 
-@pytest.mark.own_protocol("an imported flow writes through a Thrift server, as Flume did")
+@pytest.mark.one_protocol("an imported flow writes through a Thrift server, as Flume did")
 def test_imported_flow_writes_the_row_of_nanos_without_wal(tmp_path: Path, kafka: Kafka, hbase: HBase) -> None:
     table = hbase.create_table("mytable", families=["colfam"])
     ingest = Folder(tmp_path, KAFKA=kafka.brokers, HBASE=hbase.host)

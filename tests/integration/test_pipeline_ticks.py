@@ -22,7 +22,7 @@ COUNT, BATCH = 32_000, 25_000  # more than one call of 10,000 rows in a task, an
 TO_ROCKSDB, TO_HBASE, WITHOUT_THRIFT = "to_rocksdb", "to_hbase", "without_thrift"
 PIPELINES = (TO_ROCKSDB, TO_HBASE, WITHOUT_THRIFT)
 
-pytestmark = pytest.mark.own_protocol("one service writes with both")
+pytestmark = pytest.mark.one_protocol("one service writes with both")
 
 
 @pytest.fixture(scope="module")
@@ -51,12 +51,12 @@ def service(
 ) -> Iterator[Service]:
     """A service that has read the whole topic."""
     folder = tmp_path_factory.mktemp("ticks")
-    stores = {TO_ROCKSDB: "embedded", TO_HBASE: "cluster", WITHOUT_THRIFT: "direct"}
+    stores = {TO_ROCKSDB: "embedded", TO_HBASE: "cluster", WITHOUT_THRIFT: "native"}
     content = {
         "stores": {
             "embedded": ticks.rocksdb(folder / "store"),
             "cluster": {"hbase": hbase.store_options()},
-            "direct": {"hbase": hbase.store_options("rpc")},
+            "native": {"hbase": hbase.store_options("rpc")},
         },
         "tables": {tables[name]: ticks.table(store) for name, store in stores.items()},
         "pipelines": {

@@ -45,7 +45,7 @@ def test_records_become_rows(kafka: Kafka, hbase: HBase, protocol: Protocol, tmp
 
 
 @pytest.mark.slow
-@pytest.mark.own_protocol("compares the two")
+@pytest.mark.one_protocol("compares the two")
 def test_filter_of_the_server_and_seeks_of_the_client_find_the_same_rows(
     hbase: HBase, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -33,7 +33,7 @@ def test_killed_kafka_restarts_with_its_records(kafka: Kafka) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.own_protocol("the servers of the tests are tested")
+@pytest.mark.one_protocol("the servers of the tests are tested")
 def test_killed_hbase_restarts_with_its_rows(hbase: HBase) -> None:
     table = hbase.create_table(unique("killed"), families=["cf"])
     with hbase.connection() as connection:
@@ -43,7 +43,7 @@ def test_killed_hbase_restarts_with_its_rows(hbase: HBase) -> None:
     assert hbase.rows(table) == {b"r": {b"cf:q": (b"v", 5)}}
 
 
-@pytest.mark.own_protocol("the servers of the tests are tested")
+@pytest.mark.one_protocol("the servers of the tests are tested")
 def test_paused_hbase_resumes(hbase: HBase) -> None:
     table = hbase.create_table("paused")
     hbase.pause("thrift")

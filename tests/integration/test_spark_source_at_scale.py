@@ -98,7 +98,7 @@ def cluster(servers_folder: Path) -> Iterator[SparkCluster]:
         cluster.stop()
 
 
-@pytest.mark.own_protocol("test_spark_source.py has both")
+@pytest.mark.one_protocol("test_spark_source.py has both")
 def test_a_million_rows_are_written_counted_filtered_and_joined_on_a_cluster(
     hbase: HBase, cluster: SparkCluster
 ) -> None:

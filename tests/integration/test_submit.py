@@ -54,7 +54,7 @@ def test_printed_command_works_on_local_cores(kafka: Kafka, topic: Ticks, tmp_pa
 
 
 @pytest.mark.slow
-@pytest.mark.own_protocol("the submitted command is tested")
+@pytest.mark.one_protocol("the submitted command is tested")
 def test_printed_command_works_on_a_standalone_cluster(
     kafka: Kafka, hbase: HBase, topic: Ticks, cluster: SparkCluster, tmp_path: Path
 ) -> None:
@@ -65,7 +65,7 @@ def test_printed_command_works_on_a_standalone_cluster(
 
 
 @pytest.mark.slow
-@pytest.mark.own_protocol("the submitted command is tested")
+@pytest.mark.one_protocol("the submitted command is tested")
 def test_packed_environment_is_enough_for_driver_and_executors(
     kafka: Kafka, hbase: HBase, topic: Ticks, servers_folder: Path, tmp_path: Path
 ) -> None:

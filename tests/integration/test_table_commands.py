@@ -140,7 +140,7 @@ def test_analysis_of_row_keys_takes_the_regions_of_the_store(tables: Tables, tmp
     assert (from_store["from"], from_store["splits"], from_store["writes"]) == ("store", ["g", "p"], [1, 2, 1])
 
 
-@thrift_only("HBase's own protocol needs no Thrift2 server")
+@thrift_only("HBase's native RPC needs no Thrift2 server")
 def test_without_thrift2_the_commands_for_the_hbase_shell_are_printed(tables: Tables) -> None:
     table = tables.table
     tables.declare({"a": {}}, thrift2=False, splits=("m",))

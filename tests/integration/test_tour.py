@@ -16,7 +16,7 @@ FILES = ("```console\n$ ingest test pipeline.yaml\n", "```console\n$ ingest tabl
 
 
 @pytest.mark.slow
-@pytest.mark.own_protocol("the template of the page uses Thrift")
+@pytest.mark.one_protocol("the template of the page uses Thrift")
 def test_commands_print_what_is_shown(tmp_path: Path, kafka: Kafka, hbase: HBase) -> None:
     fetch()
     servers = {"KAFKA": kafka.brokers, "HBASE": hbase.host, "HBASE_PORT": str(hbase.port)}

@@ -1,4 +1,4 @@
-"""Answers of HBase's own protocol with changed fields: valid frames are taken apart, changed, and joined again."""
+"""Answers of HBase's native RPC with changed fields: valid frames are taken apart, changed, and joined again."""
 
 import struct
 from collections.abc import Sequence

@@ -36,7 +36,7 @@ class Scans:
     A table of row keys of up to six bytes, of which many coincide in part, in three regions and two families.
 
     Args:
-        store: open, with HBase's own protocol; the table is created in it.
+        store: open, with HBase's native RPC; the table is created in it.
         random: chooses keys and scans.
     """
 

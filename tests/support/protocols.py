@@ -1,7 +1,7 @@
 """
-Tests of HBase run with both of its protocols: Thrift, and HBase's own.
+Tests of HBase run with both of its protocols: Thrift, and native RPC.
 
-A test that uses the server `hbase` has the fixture `protocol`, or the mark `own_protocol` with the reason why it lacks
+A test that uses the server `hbase` has the fixture `protocol`, or the mark `one_protocol` with the reason why it lacks
 it. A test with the fixture is skipped only if its store lacks a capability (`ingest.testing.tables.needs`).
 """
 
@@ -18,7 +18,7 @@ BOTH = frozenset(["thrift", "rpc"])
 SLOW_WITH_RPC = pytest.mark.parametrize(
     "protocol", ["thrift", pytest.param("rpc", marks=pytest.mark.slow)], scope="module"
 )
-"""For a test of minutes: `make test` runs it with Thrift, `make test-slow` with HBase's own protocol."""
+"""For a test of minutes: `make test` runs it with Thrift, `make test-slow` with HBase's native RPC."""
 SLOW_WITH_THRIFT = pytest.mark.parametrize(
     "protocol", ["rpc", pytest.param("thrift", marks=pytest.mark.slow)], scope="module"
 )
@@ -27,23 +27,23 @@ SLOW_WITH_THRIFT = pytest.mark.parametrize(
 
 def thrift_only(reason: str) -> Callable[[T], T]:
     """Marks a test that runs with Thrift alone, for a reason."""
-    marks = pytest.mark.own_protocol(reason), pytest.mark.parametrize("protocol", ["thrift"])
+    marks = pytest.mark.one_protocol(reason), pytest.mark.parametrize("protocol", ["thrift"])
     return lambda test: marks[0](marks[1](test))
 
 
 def problem_of(item: pytest.Item) -> str | None:
     """Why a test breaks the rule about its protocols; None if it does not."""
     fixtures: Collection[str] = getattr(item, "fixturenames", ())
-    reason = item.get_closest_marker("own_protocol")
+    reason = item.get_closest_marker("one_protocol")
     name = item.nodeid.partition("[")[0]
     if reason is not None and not reason.args:
-        return f"{name}: own_protocol needs a reason"
+        return f"{name}: one_protocol needs a reason"
     if "hbase" not in fixtures or reason is not None:
         return None
     if "protocol" not in fixtures:
-        return f"{name}: it uses HBase without the fixture `protocol`; add it, or own_protocol with a reason"
+        return f"{name}: it uses HBase without the fixture `protocol`; add it, or one_protocol with a reason"
     if missing := BOTH - _values(item):
-        return f"{name}: it does not run with {', '.join(missing)}; add the value, or own_protocol with a reason"
+        return f"{name}: it does not run with {', '.join(missing)}; add the value, or one_protocol with a reason"
     return None
 
 

@@ -235,7 +235,7 @@ class HBase:
 
     @property
     def bootstrap_servers(self) -> str:
-        """Addresses for HBase's own protocol."""
+        """Addresses for HBase's native RPC."""
         return self.server.bootstrap_servers
 
     def proxy(self, protocol: Protocol = "thrift") -> Proxy:

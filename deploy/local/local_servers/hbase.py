@@ -105,7 +105,7 @@ class HBaseServer:
 
     @property
     def bootstrap_servers(self) -> str:
-        """The master and the region server, for HBase's own protocol."""
+        """The master and the region server, for HBase's native RPC."""
         return f"localhost:{self.master_port},localhost:{self.region_server_port}"
 
     @property

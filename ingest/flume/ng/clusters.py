@@ -20,7 +20,7 @@ _OF_SITE = "site"
 _KERBEROS = ("kerberosPrincipal", "kerberosKeytab")
 _UNREACHABLE = "the cluster requires Kerberos, which the Thrift connection of this store does not support"
 _DIRECT = (
-    "for HBase's own protocol, give the store bootstrap_servers and security: {kerberos: {principal: …, keytab: …}} in "
+    "for HBase's native RPC, give the store bootstrap_servers and security: {kerberos: {principal: …, keytab: …}} in "
     "place of host and port"
 )
 _Key = tuple[frozenset[str], str]

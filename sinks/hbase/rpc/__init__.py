@@ -1,5 +1,5 @@
 """
-HBase through its own protocol, without a Thrift server.
+HBase by its native RPC, without a Thrift server.
 
     wire          messages of Protocol Buffers
     stream        bytes to and from one server, with deadlines

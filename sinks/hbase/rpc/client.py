@@ -1,4 +1,4 @@
-"""HBase with its own protocol."""
+"""HBase by native RPC."""
 
 import random
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -45,7 +45,7 @@ class RpcClient(HBaseClient):
         nonce: returns a random number of 63 bits.
     """
 
-    protocol = "HBase's own protocol"
+    protocol = "HBase's native RPC"
 
     def __init__(self, settings: HBaseSettings, *, nonce: Callable[[], int] = lambda: random.getrandbits(63)) -> None:
         self._settings = settings

@@ -51,7 +51,7 @@ class LedgerRuns:
             protocol=self._protocol or "thrift",
         )
         if made.store == "hbase":
-            assert self._protocol is not None, "the test needs the fixture `protocol`, or own_protocol with a reason"
+            assert self._protocol is not None, "the test needs the fixture `protocol`, or one_protocol with a reason"
             hbase = hbase or self._server("hbase")
         folder = self._folder / f"run{len(self._runs)}"
         run = LedgerRun(fault, folder, kafka, hbase if made.store == "hbase" else None, seed=seed, options=made)

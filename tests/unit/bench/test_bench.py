@@ -72,7 +72,7 @@ def test_complete_run_has_a_figure_for_every_goal():
     figures |= {"turns": [figures]}
     whole = {
         "rungs": dict.fromkeys((*rungs.ROCKSDB, rungs.ARCHIVE), figures),
-        "hbase": dict.fromkeys((*hbase.GOAL_RUNGS, hbase.DIRECT_FEED), figures),
+        "hbase": dict.fromkeys((*hbase.GOAL_RUNGS, hbase.NATIVE_FEED), figures),
         "scale": dict.fromkeys(scale.cases(), figures),
         "latency": {
             load_name(load, rung): {"p50_s": 1.0, "p99_s": 1.0} for rung in latency.RUNGS for load in latency.LOADS
@@ -83,7 +83,7 @@ def test_complete_run_has_a_figure_for_every_goal():
         "jobs": {"alone_per_s": 1.0, "beside_per_s": 1.0},
         "scans_per_s": {
             scans.scan_of(table, protocol): 1.0
-            for protocol in (scans.THRIFT, scans.DIRECT)
+            for protocol in (scans.THRIFT, scans.NATIVE)
             for table in (scans.PLAIN, scans.SALTED)
         },
         "counting": dict.fromkeys(counting.WAYS, figures),
@@ -145,15 +145,15 @@ def test_page_shows_cpu_by_process_and_purpose_of_threads():
 def test_benchmarks_of_two_runs_share_no_table_and_no_picture():
     rate = dict.fromkeys(("per_s", "lowest_per_s", "highest_per_s", "peak_mib"), 1.0)
     rate |= dict.fromkeys(("cpu_s_per_million", "servers_cpu_s_per_million"), 1.0)
-    result = run("a", goal="x", hbase=dict.fromkeys(("ceiling", "flume", "hbase direct"), rate))
-    result["measured"] = {"ceiling": "a", "flume": "b", "hbase direct": "b"}
+    result = run("a", goal="x", hbase=dict.fromkeys(("ceiling", "flume", "hbase native RPC"), rate))
+    result["measured"] = {"ceiling": "a", "flume": "b", "hbase native RPC": "b"}
     first, second = (
         part.partition("\n\n")[2].partition("\n\n")[0] for part in page(result).split("\nMeasured at ")[1:]
     )
-    assert ("| ceiling |" in first, "| flume |" in first, "| hbase direct |" in first) == (True, False, False)
-    assert ("| ceiling |" in second, "| flume |" in second, "| hbase direct |" in second) == (False, True, True)
+    assert ("| ceiling |" in first, "| flume |" in first, "| hbase native RPC |" in first) == (True, False, False)
+    assert ("| ceiling |" in second, "| flume |" in second, "| hbase native RPC |" in second) == (False, True, True)
     picture = pictures(result)["hbase.svg"]
-    assert (">ceiling<" in picture, ">flume<" in picture, ">hbase direct<" in picture) == (False, True, True)
+    assert (">ceiling<" in picture, ">flume<" in picture, ">hbase native RPC<" in picture) == (False, True, True)
 
 
 def test_page_shows_counters_and_their_compaction():

@@ -11,7 +11,7 @@ THRIFT_ALONE = parametrize("protocol", ["thrift"])
 PAIRS = parametrize(
     ("protocol", "fault"), [("thrift", "killed"), pytest.param("rpc", "killed", marks=pytest.mark.slow)]
 )
-REASON = pytest.mark.own_protocol("a Thrift server is frozen")
+REASON = pytest.mark.one_protocol("a Thrift server is frozen")
 
 
 class Item:
@@ -43,7 +43,7 @@ class Item:
         ("hbase", [REASON], None),
         ("hbase protocol", [THRIFT_ALONE], "does not run with rpc"),
         ("hbase protocol", [THRIFT_ALONE, REASON], None),
-        ("hbase", [pytest.mark.own_protocol], "needs a reason"),
+        ("hbase", [pytest.mark.one_protocol], "needs a reason"),
     ],
 )
 def test_test_of_hbase_runs_with_both_protocols(

@@ -1,4 +1,4 @@
-"""Servers of HBase's own protocol."""
+"""Servers of HBase's native RPC."""
 
 import contextlib
 from collections.abc import Iterator
