@@ -19,7 +19,8 @@ _FACILITIES = (
 _SEVERITIES = (b"emerg", b"alert", b"crit", b"err", b"warning", b"notice", b"info", b"debug")
 _NIL = (b"-", b"")
 _COUNTER, _SYNCED = b"meta.sequenceId", b"timeQuality.isSynced"
-_ENDS = (b"\r\n", b"\n", b"\0")
+_ENDS = (b"\n", b"\0")
+_END = re.compile(rb"(?:\r?\n|\x00)\Z")
 
 
 class Form(StrEnum):
@@ -194,7 +195,7 @@ class Syslog(Decorator[SyslogSettings]):
     def decorate(self, event: Event) -> bool:
         """Set the attributes, and the event's time."""
         text = event.text_of(self._source, "to read a message from")
-        line = next((text.removesuffix(end) for end in _ENDS if text.endswith(end)), text)
+        line = _END.sub(b"", text) if text.endswith(_ENDS) else text
         found = next((found for match in self._matches if (found := match(line))), None)
         if found is None:
             raise self._no_message(line)
@@ -232,8 +233,8 @@ class Syslog(Decorator[SyslogSettings]):
         words = ((self._host, host), (self._app, app), (self._pid, pid), (self._msgid, msgid))
         attributes.update({name: word for name, word in words if word not in _NIL})
         data, message = data_of(rest)
-        for key, value in data.items():
-            self._set_data(key, value, attributes)
+        if data:
+            attributes.update({name_from_bytes(self._data + key): value for key, value in data.items()})
         if message is not None:
             attributes[self._message] = message.removeprefix(byte_order_marks.UTF8)
         return timestamp_ms
