@@ -98,7 +98,9 @@ def test_takes_few_attempts(pattern, text, most):
     expression = expanded(pattern, LIBRARY).pattern.expression
     for in_bytes in (_Counted(expression.in_bytes), None):
         in_text = _Counted(re.compile(expression.in_bytes.pattern.decode()))
-        plain = replace(expanded(pattern, LIBRARY).pattern, expression=Expression(0, {}, in_bytes, lambda c=in_text: c))
+        plain = replace(
+            expanded(pattern, LIBRARY).pattern, expression=Expression(0, {}, in_bytes, in_bytes, lambda c=in_text: c)
+        )
         assert searching(pattern, LIBRARY, plain)(text.encode()) is None
         assert 1 <= (in_bytes or in_text).attempts <= most
 
