@@ -13,6 +13,9 @@ keys, in this order::
     code           stable name of the error
     message        text of the error
     batch_time_ms  time of the micro-batch; a replay writes cells with this time minus 1 ms
+    source_batch_ms
+                   time of the micro-batch for which the source read the record, if a replay of a dead letter by place
+                   has published this one; else it is missing
     fingerprint    of the pipeline's configuration
     fan_out        number among the events made of one record
     events         number of events of the record that failed in this component with this code; 1 if it is missing
@@ -75,6 +78,7 @@ class DeadLetter:
         attributes: of the event when it failed; empty if the record could not be decoded.
         component: name or label of the sink or decorator, "source" if the record could not be decoded.
         batch_time_ms: of the micro-batch in which it failed.
+        source_batch_ms: of the micro-batch for which the source read the record; None if that is the same.
         pointer: place of the complete dead letter; None if this is the complete one.
         body: where the value of the record is; None if the record has it.
         unread: the records from the place of `record`, whose bytes it does not have; None if it has those of `record`.
@@ -95,6 +99,7 @@ class DeadLetter:
     body: DeadLetterBody | None = None
     unread: UnreadRange | None = None
     events: int = 1
+    source_batch_ms: int | None = None
     product: str = __version__
 
     @property
@@ -108,6 +113,11 @@ class DeadLetter:
         component = _plain(self.component).replace("%", "%25").replace("/", "%2F")
         place = f"/{record.partition}/{record.offset}/{self.fan_out}/{component}"
         return name_to_bytes(record.topic) + place.encode()
+
+    @property
+    def source_ms(self) -> int:
+        """Time of the micro-batch for which the source read the record."""
+        return self.batch_time_ms if self.source_batch_ms is None else self.source_batch_ms
 
     @property
     def is_unread(self) -> bool:
@@ -142,6 +152,7 @@ class DeadLetter:
         record = self.record
         body = {} if self.body is None else {"body": self.body._asdict() | {"table": _plain(self.body.table)}}
         unread = {} if self.unread is None else {"unread": _plain_range(self.unread)}
+        source = {} if self.source_batch_ms is None else {"source_batch_ms": self.source_batch_ms}
         return orjson.dumps(
             {
                 "format": UNREAD_FORMAT if unread else BODY_FORMAT if body else FORMAT,
@@ -152,6 +163,7 @@ class DeadLetter:
                 "code": _plain(self.code),
                 "message": _plain(self.message, MAX_MESSAGE_CHARS),
                 "batch_time_ms": self.batch_time_ms,
+                **source,
                 "fingerprint": self.fingerprint,
                 "fan_out": self.fan_out,
                 "events": self.events,
@@ -198,6 +210,7 @@ class DeadLetter:
                 code=_text(content["code"]),
                 message=_text(content["message"]),
                 batch_time_ms=_integer(content["batch_time_ms"]),
+                source_batch_ms=None if (time_ms := content.get("source_batch_ms")) is None else _integer(time_ms),
                 fingerprint=_text(content["fingerprint"]),
                 pointer=None if content["pointer"] is None else _text(content["pointer"]),
                 body=_body_of(content) if content["format"] == BODY_FORMAT else None,

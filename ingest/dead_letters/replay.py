@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ingest.api import ConflictError, IngestError, NotFoundError, Record, RecordPlace
 from ingest.dead_letters.envelope import DeadLetter, dead_letters_of
@@ -305,8 +305,12 @@ def _publish(
     Returns:
         As `DeadLetterQueue.publish`.
     """
-    new = [(line, letter) for line, letter in zip(lines, dead_letters_of(lines), strict=True) if not letter.is_unread]
-    published.update(letter.code for _, letter in new)
+    new = [letter for letter in dead_letters_of(lines) if not letter.is_unread]
+    published.update(letter.code for letter in new)
+
+    def line(letter: DeadLetter) -> bytes:
+        source_ms = next((entry.dead_letter.source_ms for entry in batch.by_place_at(letter.record.place)), None)
+        return replace(letter, source_batch_ms=source_ms).to_json()
 
     def keeps(letter: DeadLetter) -> bool:
         found = batch.by_place_at(letter.record.place)
@@ -315,7 +319,7 @@ def _publish(
         written = batch.sinks_by_record.get(found[0].dead_letter.record.place, sinks)
         return written != sinks and letter.component not in written
 
-    return queue.publish([line for line, _ in new], 0, batch.batch_time_ms - BEFORE_BATCH_MS, keeps)
+    return queue.publish([line(letter) for letter in new], 0, batch.batch_time_ms - BEFORE_BATCH_MS, keeps)
 
 
 def _marks_of_skipped(batch: DeadLetterBatch, now_ms: int) -> dict[str, Mark]:

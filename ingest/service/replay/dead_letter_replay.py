@@ -77,6 +77,7 @@ class DeadLetterReplay:
         self._rolled_back: dict[str, tuple[Interval, ...]] = {}  # of each table with deferred updates
         self._read_ms: int | None = None
         self._counted: dict[RecordPlace, dict[str, int]] = {}  # of the dead letters of the micro-batch that is read
+        self._source_ms: dict[RecordPlace, int] = {}  # of the same: `DeadLetter.source_ms`
         self._bodies = OpenDeadLetterBodies(configuration, catalog)
         self._values: Values = {}
         self._is_by_place = False
@@ -154,7 +155,8 @@ class DeadLetterReplay:
             whole = divided.whole(record.place)
             selected = sinks_by_record.get(whole, names)
             counted = self.counted(whole)
-            reasons = self._skip_reasons(record.place, selected, batch_time_ms + BEFORE_BATCH_MS, counted)
+            source_ms = self._source_ms.get(whole, batch_time_ms + BEFORE_BATCH_MS)
+            reasons = self._skip_reasons(record.place, selected, source_ms, counted)
             into_updates[record.place] = frozenset(name for name, reason in reasons.items() if reason is None)
             into_feeds[record.place] = selected & self._plan.sinks_of_feeds
             others[record.place] = selected - reasons.keys() - into_feeds[record.place]
@@ -232,15 +234,16 @@ class DeadLetterReplay:
         dead_letter = entry.dead_letter
         if self._read_ms != dead_letter.batch_time_ms:
             self._read_ms = dead_letter.batch_time_ms
-            self._counted = {}
+            self._counted, self._source_ms = {}, {}
+        self._source_ms[dead_letter.record.place] = dead_letter.source_ms
         if not (self._recount and entry.is_replayed):
             self._counted.setdefault(dead_letter.record.place, {}).update(entry.counted)
         components = self.components
         alone = dead_letter.component in components.alone
         sinks = frozenset([dead_letter.component]) if alone else components.sinks
-        place, time_ms = dead_letter.record.place, dead_letter.batch_time_ms
+        place = dead_letter.record.place
         found = [
-            self._skip_reasons(part, sinks, time_ms, self.counted(place))
+            self._skip_reasons(part, sinks, dead_letter.source_ms, self.counted(place))
             for part in parts(place, dead_letter.unread, self._cuts)
         ]
         if any(reasons.keys() != sinks or None in reasons.values() for reasons in found):

@@ -42,6 +42,7 @@ WHOLE_LETTERS = st.builds(
     fingerprint=UNICODE,
     pointer=st.none() | UNICODE,
     events=st.integers(1, 2**31 - 1),
+    source_batch_ms=st.none() | INT64,
     product=UNICODE,
 )
 UNREAD_LETTERS = st.builds(
@@ -245,6 +246,11 @@ def test_missing_number_of_events_means_one():
     content = json.loads(dead_letter(events=3).to_json())
     del content["events"]
     assert DeadLetter.from_json(json.dumps(content).encode()).events == 1
+
+
+def test_source_batch_is_that_in_which_the_record_failed_unless_it_is_named():
+    assert (dead_letter(batch_time_ms=7).source_ms, dead_letter(source_batch_ms=9).source_ms) == (7, 9)
+    assert "source_batch_ms" not in json.loads(dead_letter().to_json())
 
 
 def test_missing_field_is_rejected():

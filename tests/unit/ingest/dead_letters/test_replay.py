@@ -1,5 +1,6 @@
 """Replay: selection, order, sinks and marks."""
 
+import dataclasses
 from collections import Counter
 
 import pytest
@@ -441,7 +442,20 @@ class TestByPlace:
             now_ms=lambda: 99,
         )
         assert (report.replayed, report.failed_again, report.published) == (1, Counter(), Counter(one=1, other=1))
-        assert [entry.dead_letter for entry in queue.entries() if not entry.is_replayed] == again
+        remaining = [entry.dead_letter for entry in queue.entries() if not entry.is_replayed]
+        assert remaining == [dataclasses.replace(letter, source_batch_ms=1000) for letter in again]
         # the place of a record that failed has a later dead letter, which was replayed
         assert run(queue, pipeline).selected == 2
         assert pipeline.calls == [([12], 998), ([14], 998)]
+
+    def test_source_batch_stays_the_same_after_several_replays(self, tmp_path, place, make_dead_letter):
+        queue = FileDeadLetters(tmp_path, "p")
+        queue.publish([place(10, 20).to_json()], 0, 1000)
+
+        def fails(_records, batch_time_ms, *_others):
+            return Counts(), [place(10, 20, batch_time_ms=batch_time_ms).to_json()]
+
+        for _ in range(3):
+            replay(queue, Selection(), fails, components=COMPONENTS, now_ms=lambda: 99)
+        found = [entry.dead_letter for entry in queue.entries() if not entry.is_replayed]
+        assert [(each.batch_time_ms, each.source_ms) for each in found] == [(997, 1000)]

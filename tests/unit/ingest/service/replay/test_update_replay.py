@@ -206,6 +206,18 @@ def test_records_that_ran_again_are_written_to_other_tables_only(pipeline: Pipel
     assert (pipeline.updates(), pipeline.values()) == ([], [(BATCH_MS - 1, b"2")])
 
 
+@pytest.mark.parametrize("time_ms", [BATCH_MS - 1, BATCH_MS - 2, BATCH_MS - 3])
+def test_records_that_fail_again_in_several_replays_are_still_counted(pipeline: Pipeline, time_ms: int) -> None:
+    """Each replay publishes them one millisecond earlier: the run of their micro-batch is not a later one."""
+    letter = replace(pipeline.dead_letter("counts"), batch_time_ms=time_ms, source_batch_ms=BATCH_MS)
+    configuration = pipeline.load()
+    with DeadLetterReplay(configuration, configuration.pipelines["p"], CATALOG, check_clock=no_clock) as replay:
+        assert replay.skip_reason(Entry("0", letter)) is None
+        replay([letter.record], time_ms - 1, {})
+        replay.marked()
+    assert [value for _, value in pipeline.updates()] == [b"2"]
+
+
 def test_records_of_a_batch_that_was_rolled_back_are_not_counted(pipeline: Pipeline) -> None:
     configuration = pipeline.load()
     with owned_store(configuration.stores["s"], CATALOG) as store:
