@@ -5,6 +5,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from math import inf
+from typing import NamedTuple
 
 from ingest.api import (
     ConflictError,
@@ -21,6 +22,7 @@ from ingest.dead_letters.envelope import UnreadRange
 from ingest.kafka.admin import KafkaAdmin
 from ingest.kafka.large_batches import decompressed_size
 from ingest.kafka.record_batches import RecordBatch, record_batches
+from ingest.service.kafka.topics import may_be_same
 from ingest.sources.files import FilesSourceSettings
 from ingest.sources.kafka import KafkaSourceSettings, max_decompressed_bytes
 from ingest.sources.lines import (
@@ -72,16 +74,30 @@ def can_read_again(source: SourceSettings, record: Record, unread: UnreadRange, 
         return False
 
 
+class _Topic(NamedTuple):
+    """Offsets of partitions of a topic, and its id if it is known."""
+
+    earliest: Mapping[TopicPartition, int]
+    ends: Mapping[TopicPartition, int]
+    id: str | None = None
+
+
 class Retention:
-    """The offsets that the topics of a source have, each topic asked once; of another source than Kafka, any."""
+    """The records that the topics of a source have, each topic asked once; of another source than Kafka, any."""
 
     def __init__(self, source: SourceSettings) -> None:
         self._source = source
-        self._found: dict[str, tuple[Mapping[TopicPartition, int], Mapping[TopicPartition, int]]] = {}
+        self._found: dict[str, _Topic] = {}
 
-    def has(self, place: RecordPlace, end: int | None) -> bool:
+    def has(self, place: RecordPlace, end: int | None, topic_id: str) -> bool:
         """
         Whether a topic has all records from a place up to an offset.
+
+        Args:
+            place: of the first record.
+            end: offset after the last one.
+            topic_id: of the topic when they were read, since one that was recreated has other records there; "" if it
+                is unknown.
 
         Raises:
             SourceUnavailableError: the cluster does not answer.
@@ -92,12 +108,13 @@ class Retention:
         if topic not in self._found:
             try:
                 with KafkaAdmin(self._source) as admin:
-                    self._found[topic] = admin.earliest([topic]), admin.ends([topic])
+                    ids = admin.topic_ids([topic])
+                    self._found[topic] = _Topic(admin.earliest([topic]), admin.ends([topic]), ids.get(topic))
             except NotFoundError:
-                self._found[topic] = {}, {}
-        earliest, ends = self._found[topic]
-        part = topic, partition
-        return part in ends and earliest.get(part, 0) <= offset and end <= ends[part]
+                self._found[topic] = _Topic({}, {})
+        found, part = self._found[topic], (topic, partition)
+        is_there = part in found.ends and found.earliest.get(part, 0) <= offset and end <= found.ends[part]
+        return is_there and may_be_same(topic_id, found.id)
 
 
 class SinksByRange(Mapping[RecordPlace, frozenset[str]]):

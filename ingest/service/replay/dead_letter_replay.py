@@ -24,16 +24,17 @@ from ingest.receipt import Counts
 from ingest.service.committers import committers_of
 from ingest.service.dead_letters.bodies import OpenDeadLetterBodies, RecordsWithValues
 from ingest.service.dead_letters.queues import components_of
-from ingest.service.dead_letters.unread import Retention, can_read_again, read_again_from
+from ingest.service.dead_letters.unread import read_again_from
 from ingest.service.kafka.clock import check_clock
 from ingest.service.replay.later_runs import LaterRuns
 from ingest.service.replay.places import Cuts, Divided, parts, published, sinks_by_range
+from ingest.service.replay.readable import ReadableRecords
 from ingest.service.replay.update_replay import UpdateReplay
 from ingest.service.replay_lock import replay_lock
 from ingest.service.state_folders import batch_log_folder, checkpoint_folder
 from ingest.service.stores import driver_stores
 from ingest.service.tables import owned_tables
-from ingest.sources.kafka import DEFAULT_MEMORY_BYTES, KafkaSourceSettings
+from ingest.sources.kafka import KafkaSourceSettings
 from ingest.spark.streaming.batch_log import BatchLog
 from ingest.spark.streaming.checkpoint import Checkpoint
 from sinks.rewriting.rolled_back import Interval, is_in, rolled_back
@@ -81,7 +82,7 @@ class DeadLetterReplay:
         self._bodies = OpenDeadLetterBodies(configuration, catalog)
         self._values: Values = {}
         self._is_by_place = False
-        self._retention = Retention(pipeline.source.settings)
+        self._readable = ReadableRecords(configuration, pipeline)
         self._tables = {  # of the sinks into deferred updates
             sink.name: sink.settings.fixed_table or ""
             for sink in self._plan.sinks
@@ -249,17 +250,8 @@ class DeadLetterReplay:
         if any(reasons.keys() != sinks or None in reasons.values() for reasons in found):
             if not self._bodies.keep(entry):
                 return SkipReason.NO_BODY
-            return None if self._can_read(dead_letter) else SkipReason.UNREAD
+            return None if self._readable.has(dead_letter) else SkipReason.UNREAD
         return max(reason for reasons in found for reason in reasons.values() if reason is not None)
-
-    def _can_read(self, dead_letter: DeadLetter) -> bool:
-        """Whether its record, or the records of its place, can be read."""
-        memory_bytes = self._configuration.spark.driver_memory or DEFAULT_MEMORY_BYTES
-        unread = dead_letter.unread
-        settings = self._pipeline.source.settings
-        if unread is None or unread.was_read:
-            return unread is None or self._retention.has(dead_letter.record.place, unread.end)
-        return can_read_again(settings, dead_letter.record, unread, memory_bytes)
 
     def _skip_reasons(
         self, place: RecordPlace, sinks: frozenset[str], batch_time_ms: int, counted: Mapping[str, int]

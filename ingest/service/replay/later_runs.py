@@ -8,7 +8,6 @@ because the configuration had changed, or if its offsets were reset. The batch l
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
-from operator import itemgetter
 from typing import NamedTuple
 
 from ingest.api import ConflictError, RecordPlace
@@ -16,6 +15,7 @@ from ingest.dead_letters.replay import BEFORE_BATCH_MS
 from ingest.dead_letters.replay_batches import SkipReason
 from ingest.formats.times import moment
 from ingest.service.kafka.topics import may_be_same
+from ingest.service.replay.topic_history import TopicHistory
 from ingest.spark.streaming.batch_log import LoggedBatch
 from sinks.rewriting.rolled_back import Interval, is_in
 
@@ -47,12 +47,12 @@ class LaterRuns:
         self._oldest_ms: int | None = None
         self._updated: dict[int, tuple[str, ...]] = {}
         runs: dict[tuple[str, str, int], list[_Run]] = {}
-        self._ids: dict[str, list[tuple[int, str]]] = {}
+        self._topics = TopicHistory()
         for batch in batches:
             if self._oldest_ms is None:
                 self._oldest_ms = batch.time_ms
             self._updated[batch.time_ms] = batch.updated
-            self._note_ids(batch)
+            self._topics.add(batch)
             for (topic, partition), (begin, end) in batch.ranges.items():
                 run = _Run(begin, end, batch.time_ms, batch.topic_ids.get(topic, ""))
                 for table in batch.updated:
@@ -80,7 +80,7 @@ class LaterRuns:
             batch_time_ms += BEFORE_BATCH_MS  # a replay of records that could not be read has published it
         found = self._runs.get((table, topic, partition))
         if found is not None:
-            topic_id = self._id_at(topic, batch_time_ms)
+            topic_id = self._topics.id_at(topic, batch_time_ms)
             same = [run for run in found.containing(offset) if may_be_same(topic_id, run.topic_id)]
             if any(run.time_ms > batch_time_ms for run in same):
                 return SkipReason.RAN_AGAIN
@@ -108,18 +108,6 @@ class LaterRuns:
         topic, partition, offset = place
         cuts = self._cuts.get((topic, partition), [])
         return cuts[bisect_right(cuts, offset) : bisect_left(cuts, end)]
-
-    def _note_ids(self, batch: LoggedBatch) -> None:
-        for topic, topic_id in batch.topic_ids.items():
-            known = self._ids.setdefault(topic, [])
-            if not known or known[-1][1] != topic_id:
-                known.append((batch.time_ms, topic_id))
-
-    def _id_at(self, topic: str, time_ms: int) -> str:
-        """The id that a topic had at a time; "" if it is unknown."""
-        known = self._ids.get(topic, [])
-        at = bisect_right(known, time_ms, key=itemgetter(0))
-        return known[at - 1][1] if at else ""
 
 
 class _Runs:

@@ -74,6 +74,9 @@ class Admin:
     def __exit__(self, *_exception: object) -> None:
         pass
 
+    def topic_ids(self, topics: list[str]) -> Mapping[str, str]:
+        return {"t": "here"} if topics == ["t"] else {}
+
     def earliest(self, topics: list[str]) -> Mapping[Any, int]:
         if topics != ["t"]:
             raise NotFoundError("no topic")
@@ -85,22 +88,24 @@ class Admin:
 
 
 @pytest.mark.parametrize(
-    ("place", "end", "expected"),
+    ("place", "end", "topic_id", "expected"),
     [
-        (("t", 0, 10), 20, True),
-        (("t", 0, 9), 12, False),
-        (("t", 0, 15), 21, False),
-        (("t", 1, 15), 16, False),
-        (("gone", 0, 10), 20, False),
+        (("t", 0, 10), 20, "here", True),
+        (("t", 0, 10), 20, "", True),
+        (("t", 0, 10), 20, "before", False),  # the topic was recreated
+        (("t", 0, 9), 12, "here", False),
+        (("t", 0, 15), 21, "here", False),
+        (("t", 1, 15), 16, "here", False),
+        (("gone", 0, 10), 20, "", False),
     ],
 )
-def test_topic_has_all_records_of_a_place_or_not(monkeypatch, place, end, expected):
+def test_topic_has_all_records_of_a_place_or_not(monkeypatch, place, end, topic_id, expected):
     monkeypatch.setattr(unread_module, "KafkaAdmin", Admin)
-    assert Retention(settings("1MiB")).has(place, end) is expected
+    assert Retention(settings("1MiB")).has(place, end, topic_id) is expected
 
 
 def test_files_have_any_place():
-    assert Retention(FilesSourceSettings.model_validate({"path": "/tmp/x"})).has(("/tmp/x", 0, 5), 9)
+    assert Retention(FilesSourceSettings.model_validate({"path": "/tmp/x"})).has(("/tmp/x", 0, 5), 9, "")
 
 
 def test_sinks_are_those_of_the_range_that_has_the_record():

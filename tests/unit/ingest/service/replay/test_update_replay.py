@@ -246,7 +246,7 @@ def test_only_that_part_of_a_place_is_counted_which_did_not_run_again(
         yield from _Batches(6, TopicPartition("t", 0), MemoryRecords(content)).record_iterator
 
     monkeypatch.setattr(unread_module, "record_batches", read)
-    monkeypatch.setattr(Retention, "has", lambda _retention, _place, _end: True)
+    monkeypatch.setattr(Retention, "has", lambda _retention, _place, _end, _topic_id: True)
     pipeline.log(BATCH_MS + 5, "counts")
     configuration = pipeline.load()
 
