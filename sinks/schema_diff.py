@@ -50,7 +50,7 @@ class Difference:
     Attributes:
         family: None for a difference of the table as a whole.
         declared: as in the file; a time to live in seconds, None for ever.
-        found: the same in the store; the stored key of a misplaced row.
+        found: the same in the store; the physical key of a misplaced row.
     """
 
     table: str

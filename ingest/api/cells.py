@@ -160,7 +160,7 @@ class TableSpec:
     A table as it should be.
 
     Attributes:
-        splits: stored row keys at which it is split when it is created.
+        splits: physical row keys at which it is split when it is created.
         buckets: number of buckets that its row keys are distributed over (`sinks.rowkeys.distribution`); None if they
             are stored as they are.
         updates: how its deferred updates are merged, as canonical text; "" if it stores values.
@@ -181,7 +181,7 @@ class StoredRegion:
     A region of a table as it is stored now.
 
     Attributes:
-        start: its first stored row key; empty for the first region.
+        start: its first physical row key; empty for the first region.
         server: that has it, as `host:port`; empty if it is on none now.
         file_bytes: size of its files; HBase rounds it down to MiB.
         memory_bytes: size of its cells in memory that are in no file yet; rounded as well.

@@ -29,7 +29,7 @@ def replace_as_only_writer(
     Args:
         store: open for writing.
         table: as there, and so are the next four.
-        row: the stored row key.
+        row: the physical row key.
         column: of the cell.
         before: the expected value.
         value: the new value.

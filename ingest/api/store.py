@@ -135,7 +135,7 @@ class Store(ComponentBase[S]):
         return []
 
     def region_starts(self, table: str) -> Sequence[bytes]:  # noqa: ARG002 - for stores with regions
-        """Stored row keys, in order, at which parts of a table start that may fail alone; by default there are none."""
+        """Physical row keys, in order, where parts of a table start that may fail alone; by default there are none."""
         return ()
 
     @abstractmethod
@@ -224,7 +224,7 @@ class Store(ComponentBase[S]):
         """
         The number of buckets in the record of a table; None if its row keys are stored as they are, or there is none.
 
-        `apply`, `get` and `scan` take and return stored row keys; their caller converts them.
+        `apply`, `get` and `scan` take and return physical row keys; their caller converts them.
         """
 
     @abstractmethod
@@ -291,7 +291,7 @@ class Store(ComponentBase[S]):
 
         Args:
             table: its name.
-            row: the stored row key.
+            row: the physical row key.
             column: `family:qualifier`.
             before: the expected value; None for no cell.
             value: the new value, which is not empty.

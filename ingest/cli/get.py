@@ -76,7 +76,7 @@ def get(  # noqa: PLR0913 - the options of the command
         else:
             merged = reader.merged.get(key, wanted, versions=versions, times=times, counts=counts)
             found = None
-        original = reader.original_of(key)
+        logical = reader.logical_of(key)
     if found is not None:
         show(out, found)
         out.next(f"ingest scan {file} {table} --prefix KEY")
@@ -86,15 +86,15 @@ def get(  # noqa: PLR0913 - the options of the command
             show_counts(out, counts, reader.merged.merge_counts)
         out.done(merged_of(merged))
         out.next(shlex.join(["ingest", "history", file, table, row]))
-    elif original is None:
+    elif logical is None:
         raise missing_row(row, table, times, f"'ingest scan {file} {table}' lists the rows", wanted)
     else:
         what = (
-            "the key of an update row; write the original row key"
+            "the key of an update row; write the logical row key"
             if reader.merged is not None
-            else "a stored key of a salted table; write the row key without the bucket"
+            else "a physical key of a salted table; write the row key without the bucket"
         )
-        raise missing_row(row, table, times, f"this is {what}: {readable(original)}")
+        raise missing_row(row, table, times, f"this is {what}: {readable(logical)}")
 
 
 def missing_row(

@@ -54,7 +54,7 @@ def show_merged(out: Output, merged: "MergedRow") -> None:
 
 
 def show_update(out: Output, update: "StoredUpdate") -> None:
-    """An update row: its original row key, what it covers, and its cells."""
+    """An update row: its logical row key, what it covers, and its cells."""
     key, cells = update.row
     if out.is_json:
         about = {"row": to_notation(key.row), **_plain_interval(key), "is_leftover": update.is_leftover}

@@ -59,8 +59,8 @@ class DistributeOptions(Model):
     """How row keys are distributed over the regions of a table."""
 
     hash: int = option(
-        "Number of buckets. The stored row key starts with a byte of a hash of the key, so that adjacent keys are in "
-        "different regions; `get` and `scan` take and return the original keys.",
+        "Number of buckets. The physical row key starts with a byte of a hash of the key, so that adjacent keys are in "
+        "different regions; `get` and `scan` take and return the logical keys.",
         ge=1,
         le=MAX_BUCKETS,
     )
@@ -175,7 +175,7 @@ class TableOptions(Model):
         "Column families.", default={}, example={"colfam": {"versions": 3, "ttl": "30d"}}
     )
     splits: list[Text] = option(
-        "Split points of a new table, in any order; with `distribute` they are stored keys, by default one for each "
+        "Split points of a new table, in any order; with `distribute` they are physical keys, by default one for each "
         "bucket.",
         default=[],
         example=["g", "p"],

@@ -139,9 +139,9 @@ class OutputObserver:
 
         return replace(binding, write=write_named)
 
-    def mutated(self, store: str, table: str, mutation: Mutation, stored: bytes) -> Callable[[], None]:
+    def mutated(self, store: str, table: str, mutation: Mutation, physical: bytes) -> Callable[[], None]:
         """Return a callback that records a mutation, for when the store has accepted it."""
-        line = shown_mutation(self._sink, store, table, mutation, stored)
+        line = shown_mutation(self._sink, store, table, mutation, physical)
         return lambda: self._puts.append(line)
 
     def dry(self, write: DryWrite) -> Callable[[Event], None]:

@@ -52,7 +52,7 @@ class RowKeySample:
             if (error := line["error"]) is not None:
                 self.errors[error["decorator"] or "source", error["code"]] += 1
             for put in line["puts"]:
-                key = from_notation(put.get("key", put["row"]))  # `row` is as stored
+                key = from_notation(put.get("key", put["row"]))  # `row` is the physical key
                 self._keys.setdefault((put["store"], put["table"]), []).append((times_ms[line["input"]], key))
             on_event(number)
 

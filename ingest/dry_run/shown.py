@@ -96,20 +96,20 @@ def changed_by(before: Event, after: Event) -> Line:
     return changed
 
 
-def shown_mutation(sink: str, store: str, table: str, mutation: Put | Delete, stored: bytes) -> Line:
+def shown_mutation(sink: str, store: str, table: str, mutation: Put | Delete, physical: bytes) -> Line:
     """
     A put with its cells in order, or a delete with what it deletes and no cells.
 
-    `row` is the stored row key; `key` is the original one, if it differs. Of a table with deferred updates, `row` is
-    the original one.
+    `row` is the physical row key; `key` is the logical one, if it differs. Of a table with deferred updates, `row` is
+    the logical one.
     """
-    original: Line = {} if stored == mutation.row else {"key": to_notation(mutation.row)}
+    logical: Line = {} if physical == mutation.row else {"key": to_notation(mutation.row)}
     line: Line = {
         "sink": sink,
         "store": store,
         "table": table,
-        "row": to_notation(stored),
-        **original,
+        "row": to_notation(physical),
+        **logical,
         "wal": mutation.durability is not Durability.SKIP,
         "durability": mutation.durability.value,
         "timestamp_ms": mutation.timestamp_ms,

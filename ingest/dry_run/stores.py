@@ -10,7 +10,7 @@ from ingest.plan.assemble import family_registry, may_delete
 from ingest.plan.plan import Plan
 from ingest.plan.updates import live_merging
 from sinks.memory import MemoryStore
-from sinks.rowkeys.distribution import stored_key
+from sinks.rowkeys.distribution import physical_key
 from sinks.rowkeys.row_format import RowFormat
 from sinks.table_records import ensure_declared
 from sinks.writing.driver_store import DriverStore
@@ -20,7 +20,7 @@ from sinks.writing.sending import DirectSender
 from sinks.writing.store_committer import StoreCommitter
 
 OnMutation = Callable[[str, str, Mutation, bytes], Callable[[], None]]
-"""Store, table, mutation and stored row key -> callback for when the store has accepted the mutation."""
+"""Store, table, mutation and physical row key -> callback for when the store has accepted the mutation."""
 
 
 class _OpenTables(KnownFamilies):
@@ -53,9 +53,9 @@ class _RecordingMutator(BufferedMutator):
 
     def mutate(self, table: str, mutation: Mutation) -> None:
         rows = RowFormat.recorded(self._store, table)
-        # the stored key of an update row has the batch time and the rank of the split
-        stored = mutation.row if rows.updates else stored_key(mutation.row, rows.buckets)
-        on_accepted = self._on_mutation(self.store_name, table, mutation, stored)
+        # the physical key of an update row has the batch time and the rank of the split
+        physical = mutation.row if rows.updates else physical_key(mutation.row, rows.buckets)
+        on_accepted = self._on_mutation(self.store_name, table, mutation, physical)
         super().mutate(table, mutation)
         on_accepted()
 

@@ -200,14 +200,14 @@ METRICS = (
         "attr2hbase_compaction_read_rows_total",
         Kind.COUNTER,
         "rows",
-        "Original rows that compactions have read.",
+        "Logical rows that compactions have read.",
         scope=Scope.TABLE,
     ),
     Metric(
         "attr2hbase_compaction_read_update_rows_total",
         Kind.COUNTER,
         "rows",
-        "Update rows that compactions have read; divided by the original rows, the mean number that a read merges.",
+        "Update rows that compactions have read; divided by the logical rows, the mean number that a read merges.",
         scope=Scope.TABLE,
     ),
     Metric(

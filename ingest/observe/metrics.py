@@ -268,7 +268,7 @@ class Metrics:
             rows.labels(table, "0.99").set(result.rows_per_key_p99)
             self._gauges["attr2hbase_compaction_backlog_rows"].labels(table).set(result.replaced)
             self._gauges["attr2hbase_compaction_unmerged"].labels(table).set(result.unmerged)
-            self._add("attr2hbase_compaction_read_rows_total", table, result.original_rows)
+            self._add("attr2hbase_compaction_read_rows_total", table, result.logical_rows)
             self._add("attr2hbase_compaction_read_update_rows_total", table, result.update_rows)
             self._add("attr2hbase_compaction_rows_total", table, result.replaced)
             self._gauges["attr2hbase_compaction_seconds"].labels(table).set(result.seconds)

@@ -11,7 +11,7 @@ class Compacted(NamedTuple):
     Attributes:
         rows_per_key_p50: median of the number of update rows of a row before it.
         rows_per_key_p99: 99th percentile.
-        original_rows: those that it has read.
+        logical_rows: those that it has read.
         update_rows: those that it has read.
         replaced: update rows that merged rows have replaced.
         unmerged: windows of rows that could not be merged.
@@ -21,7 +21,7 @@ class Compacted(NamedTuple):
 
     rows_per_key_p50: int
     rows_per_key_p99: int
-    original_rows: int
+    logical_rows: int
     update_rows: int
     replaced: int
     unmerged: int

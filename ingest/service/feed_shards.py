@@ -22,7 +22,7 @@ class ShardRequest(Model):
 
     Attributes:
         split: `--shard`: number of the shard.
-        at: `--at`: first stored row key of the second half, in hexadecimal digits.
+        at: `--at`: first physical row key of the second half, in hexadecimal digits.
         merge: `--shards`: numbers of two adjacent shards, that of the lower row keys first.
     """
 

@@ -44,7 +44,7 @@ from ingest.testing.tables import AnyStore, StoreFixture, needs, scanned
 from ingest.testing.times import LAST_MS, TimeRangeContract
 from ingest.testing.views import FrozenViewContract
 from sinks.memory import MemoryStore
-from sinks.rowkeys.mutations import with_stored_keys
+from sinks.rowkeys.mutations import with_physical_keys
 from sinks.scanning.table_reader import TableReader
 from sinks.writing.fold import Fold
 
@@ -380,7 +380,8 @@ def _compare(store: AnyStore, table: str, calls: list[list[Mutation]], scans: li
         mutations = [with_prefix(prefix, mutation) for mutation in call if _is_supported(store, mutation)]
         reference.apply(table, mutations)
         store.apply(
-            table, mutations if reader.distribution is None else with_stored_keys(mutations, reader.distribution.stored)
+            table,
+            mutations if reader.distribution is None else with_physical_keys(mutations, reader.distribution.physical),
         )
     for scan in [Scan(), *scans]:
         prefixed = scan_with_prefix(prefix, scan)

@@ -7,7 +7,7 @@ import pytest
 from ingest.api import ALL_TIMES, Delete, FamilySpec, FuzzyPattern, Put, Scan, TimeRange
 from ingest.testing.cells import put
 from ingest.testing.tables import AnyStore, StoreFixture, TableContract, scanned
-from sinks.rowkeys.mutations import with_stored_keys
+from sinks.rowkeys.mutations import with_physical_keys
 from sinks.scanning.table_reader import TableReader
 
 LAST_MS = ALL_TIMES.to_ms - 1
@@ -115,8 +115,8 @@ class TimeRangeContract(TableContract):
         assert reader.distribution is not None
         keys = [b"u%02d_%s" % (user, name) for user in range(12) for name in (b"in", b"out")]
         puts = [Put(key, {b"g:q": b"%d" % at}, at) for key in keys for at in (10, 20, 30)]
-        store.apply(distributed, with_stored_keys(puts, reader.distribution.stored))
-        store.apply(distributed, with_stored_keys([Delete(keys[0], 20)], reader.distribution.stored))
+        store.apply(distributed, with_physical_keys(puts, reader.distribution.physical))
+        store.apply(distributed, with_physical_keys([Delete(keys[0], 20)], reader.distribution.physical))
         fuzzy = (FuzzyPattern.parse("u??_in"),)
         for reverse in (False, True):
             scan = Scan(fuzzy=fuzzy, versions=2, times=TimeRange(10, 30), limit=5, reverse=reverse)

@@ -35,7 +35,7 @@ class CopiedPointers:
         self._name = name
         self._options = options
         self._clock_ms = clock_ms
-        self._stored_key: Callable[[bytes], bytes] | None = None
+        self._physical_key: Callable[[bytes], bytes] | None = None
         self._is_known = False
 
     @contextmanager
@@ -49,7 +49,7 @@ class CopiedPointers:
         references before the pointers arrived, and finds the pointers from now on.
 
         Args:
-            mutations: with original row keys.
+            mutations: with logical row keys.
             call: calls a function with the open store, and may repeat it.
 
         Raises:
@@ -97,12 +97,12 @@ class CopiedPointers:
                 hint="declare `bodies` of the table, and load the tables of the body store first",
             )
         if not self._is_known:
-            self._stored_key = RowFormat.recorded(store, self._table).stored_key()
+            self._physical_key = RowFormat.recorded(store, self._table).physical_key()
             self._bodies(store, self._name).prepare()
             self._is_known = True
-        stored = row if self._stored_key is None else self._stored_key(row)
+        physical = row if self._physical_key is None else self._physical_key(row)
         try:
-            self._bodies(store, self._name).mark_cell(pointer.body, cell_reference(stored, column))
+            self._bodies(store, self._name).mark_cell(pointer.body, cell_reference(physical, column))
         except NotFoundError as error:
             raise BodyMissingError(
                 f'a cell of table "{self._table}" would point to body {pointer.body.hex()}, which the body store '

@@ -83,7 +83,7 @@ class BodyMovingStore:
 
     def apply(self, table: str, mutations: Sequence[Mutation]) -> None:
         """
-        Write mutations, which have stored row keys, with pointers in place of large values.
+        Write mutations, which have physical row keys, with pointers in place of large values.
 
         Raises:
             BodiesDifferError: bodies were stored with other options.
@@ -139,7 +139,7 @@ def with_pointers(
     Mutations with pointers in place of large values.
 
     Args:
-        mutations: with stored row keys; they are not changed.
+        mutations: with physical row keys; they are not changed.
         threshold: larger values are moved, in bytes.
         move: row key, column and value of a cell -> its pointer.
 

@@ -59,7 +59,7 @@ def cell_reference(row: bytes, column: bytes) -> bytes:
     The reference of a cell.
 
     Args:
-        row: the stored row key.
+        row: the physical row key.
         column: `family:qualifier`.
 
     Raises:

@@ -35,7 +35,7 @@ def compared(source: Iterable[Row], target: Iterable[Row]) -> Comparison:
     Compare all rows of two tables; memory is bounded.
 
     Args:
-        source: all rows of one, in the order of their original keys.
+        source: all rows of one, in the order of their logical keys.
         target: all rows of the other.
     """
     found = Comparison()

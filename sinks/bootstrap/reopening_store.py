@@ -57,7 +57,7 @@ class ReopeningStore:
         return results[-1]
 
     def rows(self, table: str) -> Generator[Row]:
-        """All rows of a table, in the order of their original keys; none of a table that does not exist."""
+        """All rows of a table, in the order of their logical keys; none of a table that does not exist."""
         scan = Scan(limit=_PAGE_ROWS)
         page = self.call(lambda store: _page(store, table, scan))
         while page:
@@ -66,7 +66,7 @@ class ReopeningStore:
             page = self.call(lambda store, scan=scan: _page(store, table, scan))  # type: ignore[misc]
 
     def rows_of(self, table: str, keys: Sequence[bytes]) -> dict[bytes, Row]:
-        """The rows of these original keys that a table has, as they are now; none of a table that does not exist."""
+        """The rows of these logical keys that a table has, as they are now; none of a table that does not exist."""
         found: dict[bytes, Row] = {}
         for first in range(0, len(keys), _CALL_ROWS):
             part = keys[first : first + _CALL_ROWS]

@@ -32,7 +32,7 @@ class RestartFromDump(GapPolicy):
     Args:
         reader: of the dumps; not locked.
         table: its name.
-        stored_key: stored row key of an original one.
+        physical_key: physical row key of a logical one.
         on_unpinned: called with the reason if the dump cannot be pinned, so that it may expire while it is read.
     """
 
@@ -40,12 +40,12 @@ class RestartFromDump(GapPolicy):
         self,
         reader: DumpReader,
         table: str,
-        stored_key: Callable[[bytes], bytes],
+        physical_key: Callable[[bytes], bytes],
         on_unpinned: Callable[[str], object],
     ) -> None:
         self._reader = reader
         self._table = table
-        self._stored_key = stored_key
+        self._physical_key = physical_key
         self._on_unpinned = on_unpinned
         self._dumped: DumpTableReader | None = None
 
@@ -82,7 +82,7 @@ class RestartFromDump(GapPolicy):
         dumped = self._dumped or DumpTableReader(self._reader, self._table)
         for file in range(dumped.files):
             for row in dumped.rows(file):
-                if shard is None or shard.has(self._stored_key(row.key)):
+                if shard is None or shard.has(self._physical_key(row.key)):
                     yield row
 
     def _positions(self, dumped: DumpTableReader) -> dict[int, str]:
@@ -116,7 +116,7 @@ def restart_from_dump(
     require_values(table, rows, hint="use --on-trimmed fail or skip")
     distribution = Distribution.of(rows.buckets)
     with DumpReader(root) as reader:
-        stored_key = bytes if distribution is None else distribution.stored
-        policy = RestartFromDump(reader, table, stored_key, on_unpinned)
+        physical_key = bytes if distribution is None else distribution.physical
+        policy = RestartFromDump(reader, table, physical_key, on_unpinned)
         policy.check()
         yield policy

@@ -22,7 +22,7 @@ BUFFER_BYTES = 16 << 20
 
 class TargetTable:
     """
-    The table that a bootstrap writes; its row keys are the original ones.
+    The table that a bootstrap writes; its row keys are the logical ones.
 
     Mutations are sent in large calls and in any order: the time of a cell decides which value a read returns, not the
     order of the calls, and two puts of one cell with the same time are sent in their order. A call is repeated until
@@ -91,7 +91,7 @@ class TargetTable:
 
     def add(self, mutations: Iterable[Mutation]) -> None:
         """
-        Buffer mutations, with original row keys; families that they name are created.
+        Buffer mutations, with logical row keys; families that they name are created.
 
         Raises:
             StoreError: the store is unavailable, or refuses a row.

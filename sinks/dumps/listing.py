@@ -71,7 +71,7 @@ class Dump:
 
     def files(self, table: str) -> list[DumpFile]:
         """
-        The files of a table, in the order of the ranges of its stored row keys; those of EmoDB by name.
+        The files of a table, in the order of the ranges of its physical row keys; those of EmoDB by name.
 
         Raises:
             TableNotDumpedError: the table had no rows.

@@ -16,7 +16,7 @@ from sinks.dumps.manifest import TableFile
 from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.merged_rows import MergedRows
-from sinks.scanning.stored_keys import scan_stored
+from sinks.scanning.physical_keys import scan_physical
 from sinks.updates.keys import rows_of
 from sinks.updates.merging import Merging
 
@@ -49,7 +49,7 @@ class DumpTarget:
 
 class DumpRange(NamedTuple):
     """
-    A range of stored row keys that is not dumped yet.
+    A range of physical row keys that is not dumped yet.
 
     Attributes:
         start: the first key.
@@ -224,8 +224,8 @@ class RangeDump:
         if target.rows.updates:
             merging = self._mergings[target.table]
             merged = MergedRows(self._store, target.table, target.rows, merging, last=target.last)
-            return merged.rows_in_stored_range(scan)
-        return scan_stored(self._store, target.table, scan, Distribution.of(target.rows.buckets))
+            return merged.rows_in_physical_range(scan)
+        return scan_physical(self._store, target.table, scan, Distribution.of(target.rows.buckets))
 
 
 def remaining_of(target: DumpTarget, keys: DumpRange, parts: Mapping[int, TableFile | None]) -> DumpRange | None:
@@ -246,7 +246,7 @@ def remaining_of(target: DumpTarget, keys: DumpRange, parts: Mapping[int, TableF
 
 
 def after_row(rows: RowFormat, key: bytes) -> bytes:
-    """The first stored row key after those of an original row."""
+    """The first physical row key after those of a logical row."""
     after = rows_of(key)[1] if rows.updates else next_key(key)
     distribution = Distribution.of(rows.buckets)
     return after if distribution is None else distribution.bucket(key) + after

@@ -173,7 +173,7 @@ class DumpReader:
 
     def splits(self, table: str) -> list[Split]:
         """
-        The files of a table, in the order of the ranges of its stored row keys.
+        The files of a table, in the order of the ranges of its physical row keys.
 
         Raises:
             DumpNotAvailableError: there is no complete dump.
@@ -203,7 +203,7 @@ class DumpReader:
         """
         All rows of a table in one dump, also if there is a newer one meanwhile.
 
-        They are in the order of their stored keys: those of a salted table bucket by bucket.
+        They are in the order of their physical keys: those of a salted table bucket by bucket.
 
         Raises:
             IngestError: as `splits` and `read`.

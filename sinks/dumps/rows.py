@@ -37,7 +37,7 @@ class DumpRow(NamedTuple):
     A row of a dump.
 
     Attributes:
-        key: the original row key.
+        key: the logical row key.
         table: its name.
         cells: the newest version of each column, sorted by family, then qualifier (as bytes).
     """

@@ -98,7 +98,7 @@ class Change(NamedTuple):
     A change of one row.
 
     Attributes:
-        row: the original row key.
+        row: the logical row key.
         op: what it does.
         columns: deletes first; their order does not matter.
         before: the newest cells of the row before the change; None if the row was not read, empty if it had none.
@@ -143,7 +143,7 @@ class Change(NamedTuple):
         """
         The mutations that apply the change to a table: deletes first; they need no order.
 
-        They have original row keys; those of a change of deferred updates have the key of the update row.
+        They have logical row keys; those of a change of deferred updates have the key of the update row.
         """
         if self.op is Op.UPDATE:
             return self._mutations(UpdateKey(self.row, start_of(self.time_ms, self.rank)).encoded())

@@ -246,7 +246,7 @@ class FeedClient:
 
         Args:
             shard: number of an open shard.
-            at: first stored row key of the second half.
+            at: first physical row key of the second half.
 
         Returns:
             The stream with the request.

@@ -1,5 +1,5 @@
 """
-Row keys of feed rows: `shard ‖ sequence`, and sequence is `batch time ‖ rank of the split ‖ original row key`.
+Row keys of feed rows: `shard ‖ sequence`, and sequence is `batch time ‖ rank of the split ‖ logical row key`.
 
 - Shard (4 bytes), batch time in ms (8 bytes) and rank (3 bytes) are unsigned big-endian numbers. So the feed rows of a
   shard are in the order of their sequences, and changes of a row are in the order of their micro-batches.
@@ -27,9 +27,9 @@ _SHARD = Struct(">I")
 _RANK_BYTES = 3
 _START_BYTES = _TIME.size + _RANK_BYTES
 PREFIX_BYTES = _SHARD.size + _START_BYTES
-"""Number of bytes before the original row key."""
-MAX_FEED_ORIGINAL_BYTES = MAX_ROW_KEY_BYTES - PREFIX_BYTES
-"""Length of an original row key of a table with a feed."""
+"""Number of bytes before the logical row key."""
+MAX_FEED_ROW_BYTES = MAX_ROW_KEY_BYTES - PREFIX_BYTES
+"""Length of a logical row key of a table with a feed."""
 _TIME_DIGITS, _RANK_DIGITS = 16, 6
 _HEX = frozenset("0123456789abcdef")
 
@@ -41,7 +41,7 @@ class FeedSequence(NamedTuple):
     Attributes:
         time_ms: batch time of the micro-batch that wrote the change.
         rank: of the split in the micro-batch.
-        row: the original row key.
+        row: the logical row key.
     """
 
     time_ms: int
@@ -123,7 +123,7 @@ def shard_prefix(shard: int) -> bytes:
 
 
 def split_prefix(shard: int, time_ms: int, rank: int) -> bytes:
-    """What precedes the original row keys in the feed rows that one split of a micro-batch writes to a shard."""
+    """What precedes the logical row keys in the feed rows that one split of a micro-batch writes to a shard."""
     return _HEAD.pack(shard, time_ms) + rank.to_bytes(_RANK_BYTES)
 
 

@@ -1,12 +1,13 @@
 """
 The stream of a feed: its identity, and its shards, the ranges of row keys whose changes are in order.
 
-A shard takes the changes of a range of stored row keys whose batch times are in [from, until). The shards that are open
-at a batch time cover all row keys, each one once. A split closes a shard and opens two, a merge closes two and opens
-one; both take effect at a batch time, the edge, so no shard is changed within a micro-batch. Users request them, and
-the pipeline that owns the table applies the requests when a new micro-batch begins.
+A shard takes the changes of a range of physical row keys whose batch times are in [from, until). The shards that are
+open at a batch time cover all row keys, each one once. A split closes a shard and opens two, a merge closes two and
+opens one; both take effect at a batch time, the edge, so no shard is changed within a micro-batch. Users request them,
+and the pipeline that owns the table applies the requests when a new micro-batch begins.
 
-Stored row keys here are the bucket, in a salted table, and the original row key; also in a table with deferred updates.
+Physical row keys here have the bucket, in a salted table, and the logical row key, also in a table with deferred
+updates.
 """
 
 import secrets
@@ -31,12 +32,12 @@ MAX_SHARDS = 4_096
 @dataclass(frozen=True, slots=True)
 class Shard:
     """
-    A range of stored row keys over an interval of batch times.
+    A range of physical row keys over an interval of batch times.
 
     Attributes:
         number: unique in the stream, from 1.
-        start: first stored row key; empty for the first range.
-        stop: the stored row key after the last one; None for no bound.
+        start: first physical row key; empty for the first range.
+        stop: the physical row key after the last one; None for no bound.
         from_ms: first batch time.
         until_ms: the batch time after the last one; None for an open shard.
         parents: numbers of the shards that it continues: one after a split, two after a merge; the stream lacks
@@ -59,9 +60,9 @@ class Shard:
         """Whether it takes the changes of a batch time."""
         return self.from_ms <= time_ms and (self.until_ms is None or time_ms < self.until_ms)
 
-    def has(self, stored_key: bytes) -> bool:
-        """Whether a stored row key is in its range."""
-        return self.start <= stored_key and (self.stop is None or stored_key < self.stop)
+    def has(self, physical_key: bytes) -> bool:
+        """Whether a physical row key is in its range."""
+        return self.start <= physical_key and (self.stop is None or physical_key < self.stop)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,7 @@ class SplitRequest:
 
     Attributes:
         shard: its number.
-        at: first stored row key of the second half.
+        at: first physical row key of the second half.
     """
 
     shard: int
@@ -99,16 +100,16 @@ class ShardMap:
     The shards of one batch time.
 
     Attributes:
-        starts: first stored row keys of the shards, ascending; the first is empty.
+        starts: first physical row keys of the shards, ascending; the first is empty.
         numbers: of these shards.
     """
 
     starts: tuple[bytes, ...]
     numbers: tuple[int, ...]
 
-    def of(self, stored_key: bytes) -> int:
-        """Number of the shard that has a stored row key."""
-        return self.numbers[bisect_right(self.starts, stored_key) - 1]
+    def of(self, physical_key: bytes) -> int:
+        """Number of the shard that has a physical row key."""
+        return self.numbers[bisect_right(self.starts, physical_key) - 1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +141,7 @@ class FeedStream:
         Args:
             time_ms: batch time of its first micro-batch.
             expiration_ms: as the attribute.
-            starts: first stored row keys of its shards, as in `even_starts`.
+            starts: first physical row keys of its shards, as in `even_starts`.
             new_id: of the stream; by default a random one.
         """
         stops = (*starts[1:], None)
@@ -319,7 +320,7 @@ class FeedStream:
 
 def even_starts(count: int, buckets: int | None = None, splits: Sequence[bytes] = ()) -> tuple[bytes, ...]:
     """
-    First stored row keys of the shards of a new stream.
+    First physical row keys of the shards of a new stream.
 
     Args:
         count: number of shards, 1 or more; a salted table has at most one for each bucket.

@@ -15,7 +15,7 @@ def stream_json(table: str, stream: FeedStream) -> dict[str, Any]:
         stream: of the table.
 
     Returns:
-        Times in milliseconds since the epoch, and stored row keys as `to_notation` returns them.
+        Times in milliseconds since the epoch, and physical row keys as `to_notation` returns them.
     """
     return {
         "table": table,

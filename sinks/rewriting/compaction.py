@@ -1,5 +1,5 @@
 """
-The compaction of a table: carries out what `sinks.updates.compaction` plans for each original row.
+The compaction of a table: carries out what `sinks.updates.compaction` plans for each logical row.
 
 Merged rows are durable, with the write-ahead log, before anything that they cover is deleted. It can be killed at any
 point and run again, and it can run range by range, in any number of processes that have divided the table among them.
@@ -42,16 +42,16 @@ class CompactionCounts:
     What a compaction has done, or would do.
 
     Attributes:
-        original_rows: those that were read.
+        logical_rows: those that were read.
         update_rows: update rows that were read.
         written: merged rows that were written.
         replaced: update rows that were deleted, because a merged row covers them.
         unmerged: windows of rows that could not be merged.
         examples: of those, up to 20: the row, the columns and the reason as text.
-        by_update_rows: number of update rows -> number of original rows that had so many; two digits above 100.
+        by_update_rows: number of update rows -> number of logical rows that had so many; two digits above 100.
     """
 
-    original_rows: int = 0
+    logical_rows: int = 0
     update_rows: int = 0
     written: int = 0
     replaced: int = 0
@@ -59,15 +59,15 @@ class CompactionCounts:
     examples: list[str] = field(default_factory=list)
     by_update_rows: Counter[int] = field(default_factory=Counter)
 
-    def add_original_row(self, update_rows: int) -> None:
-        """Count an original row."""
-        self.original_rows += 1
+    def add_logical_row(self, update_rows: int) -> None:
+        """Count a logical row."""
+        self.logical_rows += 1
         self.update_rows += update_rows
         self.by_update_rows[_rounded(update_rows)] += 1
 
     def add(self, other: "CompactionCounts") -> None:
         """Add the counts of another range."""
-        self.original_rows += other.original_rows
+        self.logical_rows += other.logical_rows
         self.update_rows += other.update_rows
         self.written += other.written
         self.replaced += other.replaced
@@ -76,8 +76,8 @@ class CompactionCounts:
         self.by_update_rows.update(other.by_update_rows)
 
     def rows_per_key(self, quantile: float) -> int:
-        """A quantile of the number of update rows of an original row before the compaction; 0 without rows."""
-        wanted, passed = quantile * self.original_rows, 0
+        """A quantile of the number of update rows of a logical row before the compaction; 0 without rows."""
+        wanted, passed = quantile * self.logical_rows, 0
         for rows, number in sorted(self.by_update_rows.items()):
             passed += number
             if passed >= wanted:
@@ -87,7 +87,7 @@ class CompactionCounts:
     def to_json(self) -> dict[str, Any]:
         """The same as plain data, as `from_json` reads it."""
         return {
-            "original_rows": self.original_rows,
+            "logical_rows": self.logical_rows,
             "update_rows": self.update_rows,
             "written": self.written,
             "replaced": self.replaced,
@@ -160,7 +160,7 @@ class RangeCompaction:
         self._writes = LeasedWrites(calls, target.table, target.row_format, check)
         self._distribution = Distribution.of(target.row_format.buckets)
         self._parts: list[CompactionPart] = []
-        self._read: list[int] = []  # of original rows: numbers of update rows, until their parts are carried out
+        self._read: list[int] = []  # of logical rows: numbers of update rows, until their parts are carried out
         self._place = b""
         self._mutations = self._bytes = 0
         self._after_writes = failpoint.point("merged_rows_written")
@@ -173,8 +173,8 @@ class RangeCompaction:
         Compact a range, or a part of it.
 
         Args:
-            keys: of stored row keys, as `whole_row_ranges` returns it.
-            has_time: asked after each call to the store and each original row.
+            keys: of physical row keys, as `whole_row_ranges` returns it.
+            has_time: asked after each call to the store and each logical row.
 
         Returns:
             What remains of the range; None if all of it is compacted. A row that is not complete is read again.
@@ -233,7 +233,7 @@ class RangeCompaction:
         self.counts.written += sum(part.write is not None for part in parts)
         self.counts.replaced += sum(len(part.deletes) for part in parts)
         for update_rows in self._read:
-            self.counts.add_original_row(update_rows)
+            self.counts.add_logical_row(update_rows)
         self._read.clear()
         self.reached = self._place
         return bool(parts)

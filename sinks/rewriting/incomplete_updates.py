@@ -6,7 +6,7 @@ from typing import Any
 from ingest.api import ConflictError, Mutation, Store, TableSpec, TimeRange
 from sinks.rewriting.leased_writes import CALL_ROWS, delete_of
 from sinks.rewriting.rolling_forward import recorded_stream, roll_back_changes
-from sinks.rowkeys.mutations import with_stored_keys
+from sinks.rowkeys.mutations import with_physical_keys
 from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.update_rows import update_rows
 from sinks.updates.keys import time_of
@@ -22,10 +22,10 @@ def apply_to_updates(store: Store[Any], table: str, row_format: RowFormat, mutat
         row_format: of the table.
         mutations: their row keys are without a bucket.
     """
-    stored_key = row_format.stored_key()
+    physical_key = row_format.physical_key()
 
     def apply(found: list[Mutation]) -> None:
-        store.apply(table, found if stored_key is None else with_stored_keys(found, stored_key))
+        store.apply(table, found if physical_key is None else with_physical_keys(found, physical_key))
 
     pending: list[Mutation] = []
     for mutation in mutations:

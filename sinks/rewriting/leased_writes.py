@@ -5,7 +5,7 @@ from typing import Any
 
 from ingest.api import Delete, Put, Store
 from sinks.rewriting.store_calls import StoreCalls
-from sinks.rowkeys.mutations import with_stored_keys
+from sinks.rowkeys.mutations import with_physical_keys
 from sinks.rowkeys.row_format import RowFormat
 from sinks.updates.keys import UpdateKey, time_of
 
@@ -35,7 +35,7 @@ class LeasedWrites:
         self._calls = calls
         self._table = table
         self._check = check
-        self._stored_key = row_format.stored_key()
+        self._physical_key = row_format.physical_key()
 
     def put(self, puts: Sequence[Put]) -> None:
         """
@@ -45,7 +45,7 @@ class LeasedWrites:
             WriteRejectedError: the store rejects a row.
             StoreError: the store is unavailable.
         """
-        stored = puts if self._stored_key is None else with_stored_keys(puts, self._stored_key)
+        stored = puts if self._physical_key is None else with_physical_keys(puts, self._physical_key)
 
         def apply(store: Store[Any]) -> None:
             self._check(store)
@@ -70,7 +70,7 @@ class LeasedWrites:
             on_call()
 
     def _remove(self, deletes: Sequence[Delete]) -> None:
-        mutations = deletes if self._stored_key is None else with_stored_keys(deletes, self._stored_key)
+        mutations = deletes if self._physical_key is None else with_physical_keys(deletes, self._physical_key)
         stored = [one for one in mutations if isinstance(one, Delete)]
 
         def remove(store: Store[Any]) -> None:

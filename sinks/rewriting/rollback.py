@@ -32,14 +32,14 @@ class RollbackCounts:
     What a rollback has done, or would do.
 
     Attributes:
-        original_rows: those with updates that were deleted.
+        logical_rows: those with updates that were deleted.
         deleted: update rows that were deleted, with leftovers.
         overlapping: merged rows with updates both inside and outside of the interval, which stay.
         examples: of those, up to 20, as text.
         overlapping_times: batch times of the rows that stay; disjoint.
     """
 
-    original_rows: int = 0
+    logical_rows: int = 0
     deleted: int = 0
     overlapping: int = 0
     examples: list[str] = field(default_factory=list)
@@ -102,8 +102,8 @@ class RangeRollback:
         Roll a range back.
 
         Args:
-            keys: of stored row keys, as `whole_row_ranges` returns it.
-            check_running: called before each original row; raises to end it.
+            keys: of physical row keys, as `whole_row_ranges` returns it.
+            check_running: called before each logical row; raises to end it.
 
         Raises:
             IntegrityError: a row is no update row.
@@ -117,7 +117,7 @@ class RangeRollback:
         for _, group in by_row(rows):
             check_running()
             found = rollback_of((row.key for row in group), first, last)
-            self.counts.original_rows += bool(found.deletes)
+            self.counts.logical_rows += bool(found.deletes)
             self.counts.deleted += len(found.deletes)
             self.counts.add_overlapping(found.overlapping)
             self._leftovers += found.deletes[: found.leftovers]

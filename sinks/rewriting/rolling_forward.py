@@ -17,7 +17,7 @@ from ingest.api.feeds import feed_table
 from sinks.feed.changes import Change
 from sinks.feed.keys import FEED_COLUMN, FeedKey, shard_range
 from sinks.feed.stream import FEED, FeedStream
-from sinks.rowkeys.mutations import with_stored_keys
+from sinks.rowkeys.mutations import with_physical_keys
 from sinks.rowkeys.row_format import RowFormat
 from sinks.writing.bisection import Judge, apply_all_but_refused
 
@@ -69,14 +69,14 @@ def roll_forward(
     """
     if store.families(table) is None:
         return None
-    stored_key = RowFormat.recorded(store, table).stored_key()
+    physical_key = RowFormat.recorded(store, table).physical_key()
     newest: int | None = None
     pending: list[tuple[FeedKey, Mutation]] = []
     pending_bytes = 0
 
     def apply() -> None:
         mutations = [mutation for _, mutation in pending]
-        stored = mutations if stored_key is None else with_stored_keys(mutations, stored_key)
+        stored = mutations if physical_key is None else with_physical_keys(mutations, physical_key)
         keys = {id(mutation): key for mutation, (key, _) in zip(stored, pending, strict=True)}
         judge = Judge(table, lambda: store.region_starts(table))
         refused = apply_all_but_refused(stored, lambda some: store.apply(table, some), judge)

@@ -1,4 +1,4 @@
-"""Ranges of a table with updates: cuts that divide no original row, and their rows in pages."""
+"""Ranges of a table with updates: cuts that divide no logical row, and their rows in pages."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
@@ -19,10 +19,10 @@ PAGE_BYTES = 8 << 20
 
 def whole_row_ranges(splits: Iterable[bytes], distribution: Distribution | None) -> list[Range]:
     """
-    The ranges of a table with updates, divided at the starts of its regions; none divides an original row.
+    The ranges of a table with updates, divided at the starts of its regions; none divides a logical row.
 
     Args:
-        splits: first stored row keys of the regions.
+        splits: first physical row keys of the regions.
         distribution: of the table; None if its row keys are stored as they are.
     """
     buckets = [EVERYTHING] if distribution is None else distribution.intervals()
@@ -35,7 +35,7 @@ def rows_in_pages(
     calls: StoreCalls, table: str, keys: Range, distribution: Distribution | None, times: TimeRange = ALL_TIMES
 ) -> Iterator[UpdateRow]:
     """
-    The update rows of a range, in the order of their keys, with their original row keys.
+    The update rows of a range, in the order of their keys, with their logical row keys.
 
     Other threads may use the store between two pages.
 

@@ -84,7 +84,7 @@ def analyse(keys: Sequence[bytes], current: Layout, *, regions: int = 8, prefixe
     Analyse the row keys of a table.
 
     Args:
-        keys: original row key of each write, oldest write first; at least one.
+        keys: logical row key of each write, oldest write first; at least one.
         current: regions of the table.
         regions: number of those with equally many writes each.
         prefixes: to count the rows of.

@@ -36,7 +36,7 @@ _R, _S = _digits()
 @dataclass(frozen=True, slots=True)
 class Distribution:
     """
-    The buckets of a salted table, and its row keys as stored: one byte, the bucket, then the original key.
+    The buckets of a salted table, and its physical row keys: one byte, the bucket, then the logical key.
 
     The bucket is |h| modulo `buckets`, where h starts as 1, and each byte of the key, as a signed number, makes it
     31·h + byte in signed arithmetic of 32 bits.
@@ -89,7 +89,7 @@ class Distribution:
             raise ConfigError(f'"{params}": {rejection}', hint="copy the rows into a new table")
         return cls(buckets)
 
-    def stored(self, key: bytes) -> bytes:
+    def physical(self, key: bytes) -> bytes:
         """The key of a row as the table stores it."""
         return self.bucket(key) + key
 
@@ -101,16 +101,16 @@ class Distribution:
         h = (5 * int(b"5" + key.translate(_R), 31) - 6 * int(b"4" + key.translate(_S), 31)) & 0xFFFFFFFF
         return self.prefixes[(h if h < 0x80000000 else 0x100000000 - h) % self.buckets]  # noqa: PLR2004
 
-    def original(self, stored: bytes) -> bytes:
+    def logical(self, physical: bytes) -> bytes:
         """The key of a row without its bucket."""
-        return stored[1:]
+        return physical[1:]
 
     def intervals(self, start: bytes = b"", stop: bytes | None = None) -> list[tuple[bytes, bytes | None]]:
         """
-        The ranges [start, stop) of stored keys, one for each bucket in byte order, of a range of original keys.
+        The ranges [start, stop) of physical keys, one for each bucket in byte order, of a range of logical keys.
 
         Args:
-            start: first original key, inclusive.
+            start: first logical key, inclusive.
             stop: end of the range, exclusive; None for all keys from `start`.
 
         Returns:
@@ -136,6 +136,6 @@ def _blocks(key: bytes) -> Iterator[bytes]:
     return (key[start : start + _BLOCK_BYTES] for start in range(0, len(key), _BLOCK_BYTES))
 
 
-def stored_key(key: bytes, buckets: int | None) -> bytes:
+def physical_key(key: bytes, buckets: int | None) -> bytes:
     """The key of a row as a table with this number of buckets stores it; the key itself without buckets."""
-    return key if buckets is None else Distribution(buckets).stored(key)
+    return key if buckets is None else Distribution(buckets).physical(key)

@@ -15,8 +15,8 @@ class Layout:
     The regions of a table.
 
     Attributes:
-        splits: stored keys at which all regions but the first start, in byte order.
-        distribution: of a salted table; None if the table stores the original keys.
+        splits: physical keys at which all regions but the first start, in byte order.
+        distribution: of a salted table; None if the table stores the logical keys.
     """
 
     splits: tuple[bytes, ...] = ()
@@ -34,16 +34,16 @@ class Layout:
         return len(self.splits) + 1
 
     def bounds(self, region: int) -> tuple[bytes, bytes | None]:
-        """The stored keys [start, stop) of a region; None for the end of the table."""
+        """The physical keys [start, stop) of a region; None for the end of the table."""
         start = self.splits[region - 1] if region else b""
         return start, self.splits[region] if region < len(self.splits) else None
 
     def region_of(self, key: bytes) -> int:
-        """The region, from 0, that holds the row of an original key."""
-        return bisect_right(self.splits, key if self.distribution is None else self.distribution.stored(key))
+        """The region, from 0, that holds the row of a logical key."""
+        return bisect_right(self.splits, key if self.distribution is None else self.distribution.physical(key))
 
     def regions_of_prefix(self, prefix: bytes) -> int:
-        """The number of regions that a scan of all original keys with a prefix reads."""
+        """The number of regions that a scan of all logical keys with a prefix reads."""
         ranges = (
             [(prefix, prefix_end(prefix))]
             if self.distribution is None
@@ -56,7 +56,7 @@ class Layout:
         Count writes by region.
 
         Args:
-            writes: original key -> number of writes.
+            writes: logical key -> number of writes.
             newest: the same of the newest writes alone.
         """
         of_regions, newest_of_regions = [0] * self.regions, [0] * self.regions

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple, Protocol
 
 from sinks.rowkeys.distribution import Distribution
-from sinks.updates.keys import original_of
+from sinks.updates.keys import logical_of
 
 UPDATES = "updates"
 """Name of the property of a table that says how its updates are merged."""
@@ -35,16 +35,16 @@ class RowFormat(NamedTuple):
         buckets, properties = store.record(table)
         return cls(buckets, properties.get(UPDATES, ""))
 
-    def stored_key(self) -> Callable[[bytes], bytes] | None:
+    def physical_key(self) -> Callable[[bytes], bytes] | None:
         """
-        The function from a row key to the one that is stored; None if they are the same.
+        The function from a logical row key to the physical one; None if they are the same.
 
-        The row key of an update row is in the bucket of its original row key, with all other update rows of that row.
+        The row key of an update row is in the bucket of its logical row key, with all other update rows of that row.
         """
         distribution = Distribution.of(self.buckets)
         if distribution is None:
             return None
         if not self.updates:
-            return distribution.stored
+            return distribution.physical
         bucket = distribution.bucket
-        return lambda key: bucket(original_of(key)) + key
+        return lambda key: bucket(logical_of(key)) + key

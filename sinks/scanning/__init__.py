@@ -1,1 +1,1 @@
-"""Reads of tables by original row keys, whether their row keys are distributed over buckets or not."""
+"""Reads of tables by logical row keys, whether their row keys are distributed over buckets or not."""

@@ -1,8 +1,8 @@
 """
-Reads of a table with deferred updates: the update rows of each original row are merged.
+Reads of a table with deferred updates: the update rows of each logical row are merged.
 
 A compaction may run meanwhile: it writes a merged row and deletes the rows that it covers. A read that finds some of
-those before, and misses the others after, would merge too few. So the update rows of an original row are merged as they
+those before, and misses the others after, would merge too few. So the update rows of a logical row are merged as they
 were at one moment:
 
 - All of them, and the row that follows them, come from one view of the scan (`ScanCounts.views`), or they are read
@@ -11,7 +11,7 @@ were at one moment:
   update row never changes, and the key of a deleted one does not come back.
 
 A Thrift server does not say when it opens another scanner of HBase within a call. It does so at the start of a region,
-so an original row in two regions is always read until the keys are the same. If a region is moved or split during a
+so a logical row in two regions is always read until the keys are the same. If a region is moved or split during a
 call, a row in that page may be merged of too few updates; HBase's native RPC has no such gap.
 """
 
@@ -38,18 +38,18 @@ from ingest.api import (
 from ingest.api.notation import shown_start
 from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.row_format import RowFormat
-from sinks.scanning.stored_keys import ranges_of, scan_stored, side_by_side
+from sinks.scanning.physical_keys import ranges_of, scan_physical, side_by_side
 from sinks.updates.groups import HistoryEntry, MergedRow, UpdateRow, history_of, merged_row
-from sinks.updates.keys import LAST_START, TIMES_BYTES, divided_row, original_of, range_of, rows_of, start_in, time_of
+from sinks.updates.keys import LAST_START, TIMES_BYTES, divided_row, logical_of, range_of, rows_of, start_in, time_of
 from sinks.updates.merging import Merging
 
 R = TypeVar("R")
 T = TypeVar("T")
 
-_PAGE_ROWS = 10_000  # of one original row
+_PAGE_ROWS = 10_000  # of one logical row
 _FEW_ROWS = 50  # of a page of a scan with a small limit
 _MAX_REVERSED = 1_000
-"""Update rows of an original row that a reverse scan holds; with more, they are read again in their order."""
+"""Update rows of a logical row that a reverse scan holds; with more, they are read again in their order."""
 
 
 @dataclass(slots=True)
@@ -58,7 +58,7 @@ class MergeCounts:
     The work of merged reads; update rows by merged row is the factor by which a compaction can speed them up.
 
     Attributes:
-        merged_rows: original rows that were returned.
+        merged_rows: logical rows that were returned.
         update_rows: update rows that were read for them: also leftovers, and those that were read again because the
             table changed meanwhile.
     """
@@ -69,7 +69,7 @@ class MergeCounts:
 
 class MergedRows:
     """
-    The merged rows of a table with deferred updates, by original row keys.
+    The merged rows of a table with deferred updates, by logical row keys.
 
     Called by one thread. Whoever iterates over a scan must exhaust or close it.
 
@@ -105,7 +105,7 @@ class MergedRows:
         counts: ScanCounts | None = None,
     ) -> MergedRow | None:
         """
-        One original row, or None if it has no such columns.
+        One logical row, or None if it has no such columns.
 
         Args:
             row: its key.
@@ -127,7 +127,7 @@ class MergedRows:
 
     def history(self, row: bytes, columns: Sequence[bytes] | None = None) -> list[HistoryEntry]:
         """
-        The update rows of one original row, oldest first, and the values after each.
+        The update rows of one logical row, oldest first, and the values after each.
 
         Raises:
             NotFoundError: there is no such table.
@@ -144,12 +144,12 @@ class MergedRows:
 
     def scan(self, scan: Scan, counts: ScanCounts | None = None) -> Generator[MergedRow]:
         """
-        Original rows of a range, in byte order of their keys.
+        Logical rows of a range, in byte order of their keys.
 
-        Memory is bounded by one page for each bucket, and by the update rows of one original row that cannot be merged.
+        Memory is bounded by one page for each bucket, and by the update rows of one logical row that cannot be merged.
 
         Args:
-            scan: which rows, by original keys; patterns are compared after the rows were read.
+            scan: which rows, by logical keys; patterns are compared after the rows were read.
             counts: the work of all its scans of the store is added to it when it ends.
 
         Raises:
@@ -160,12 +160,12 @@ class MergedRows:
         check_mergeable(self._table, scan.versions, scan.times)
         return self._side_by_side(self._merged_rows, attrgetter("row"), scan, counts or ScanCounts())
 
-    def rows_in_stored_range(self, scan: Scan, counts: ScanCounts | None = None) -> Generator[Row]:
+    def rows_in_physical_range(self, scan: Scan, counts: ScanCounts | None = None) -> Generator[Row]:
         """
-        As `rows`, for a range of stored row keys.
+        As `rows`, for a range of physical row keys.
 
         Args:
-            scan: start and stop are stored keys that divide no original row, with buckets both in one bucket; there is
+            scan: start and stop are physical keys that divide no logical row, with buckets both in one bucket; there is
                 neither a prefix nor a limit.
             counts: as in `scan`.
         """
@@ -203,17 +203,17 @@ class MergedRows:
         single: Callable[[bytes, tuple[Cell, ...]], R] | None,
     ) -> Generator[R]:
         """
-        The original rows of a range of stored row keys.
+        The logical rows of a range of physical row keys.
 
         Args:
-            scan: as in `rows_in_stored_range`.
+            scan: as in `rows_in_physical_range`.
             counts: as there.
-            result: makes the result for an original row.
-            single: makes the result for an original row with one update row, of the row key and the stored cells, which
+            result: makes the result for a logical row.
+            single: makes the result for a logical row with one update row, of the row key and the stored cells, which
                 have the batch time of the row's last start; if None, such a row is merged as any other.
         """
         own, divided, work = ScanCounts(), self._rows_in_two_regions, self.merge_counts
-        stored = scan_stored(self._store, self._table, replace(scan, fuzzy=()), self._distribution, own)
+        stored = scan_physical(self._store, self._table, replace(scan, fuzzy=()), self._distribution, own)
         merge = self._merged_backward if scan.reverse else self._merged
         with closing(stored):
             try:
@@ -222,7 +222,7 @@ class MergedRows:
                     view, found = own.views, iter(group)
                     first = next(found)
                     try:
-                        row = original_of(first.key)
+                        row = logical_of(first.key)
                     except ValueError:
                         row = update_row(self._table, first).key.row  # raises the error that names the row key
                     if scan.fuzzy and not any(pattern.matches(row) for pattern in scan.fuzzy):
@@ -263,14 +263,14 @@ class MergedRows:
         counts: ScanCounts,
         result: Callable[[Iterator[UpdateRow]], T],
     ) -> T:
-        """The result for the update rows of an original row that were there at one moment; it reads all of them."""
+        """The result for the update rows of a logical row that were there at one moment; it reads all of them."""
         prefix = b"" if self._distribution is None else self._distribution.bucket(row)
         start, stop = rows_of(row, last=self._last)
         scan = Scan(start=prefix + start, stop=prefix + stop, columns=columns, page_rows=_PAGE_ROWS)
         before: int | None = None
         while True:
             own, keys = ScanCounts(), _Keys()  # of this reading
-            with closing(scan_stored(self._store, self._table, scan, self._distribution, own)) as stored:
+            with closing(scan_physical(self._store, self._table, scan, self._distribution, own)) as stored:
                 found = result(keys.noting(self._update_rows(stored)))
             counts.add(own)
             is_one_view = own.views == 1 and row not in self._rows_in_two_regions
@@ -287,7 +287,7 @@ class MergedRows:
 
     @cached_property
     def _rows_in_two_regions(self) -> frozenset[bytes]:
-        """The original rows of which a region may have only some update rows."""
+        """The logical rows of which a region may have only some update rows."""
         spec = self._store.describe_table(self._table)
         without_bucket = 0 if self._distribution is None else 1
         keys = (split[without_bucket:] for split in (() if spec is None else spec.splits))

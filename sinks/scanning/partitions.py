@@ -9,11 +9,11 @@ from typing import Any
 from ingest.api import Scan, Store, next_key, prefix_end
 from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.row_format import RowFormat
-from sinks.scanning.stored_keys import ranges_of
+from sinks.scanning.physical_keys import ranges_of
 from sinks.updates.keys import range_of, whole_row_start
 
 Range = tuple[bytes, bytes | None]
-"""[start, stop) of original or stored row keys; a stop of None is the end of the table."""
+"""[start, stop) of logical or physical row keys; a stop of None is the end of the table."""
 EVERYTHING: Range = (b"", None)
 _CUT_BYTES = 8  # of a cut, after the bytes that all row keys have in common
 
@@ -48,22 +48,22 @@ def intersection(first: Sequence[Range], second: Sequence[Range]) -> list[Range]
     return found
 
 
-def stored_ranges(ranges: Iterable[Range], rows: RowFormat) -> list[Range]:
-    """The ranges of stored row keys that contain the given original row keys, in byte order."""
+def physical_ranges(ranges: Iterable[Range], rows: RowFormat) -> list[Range]:
+    """The ranges of physical row keys that contain the given logical row keys, in byte order."""
     distribution = Distribution.of(rows.buckets)
-    stored: list[Range] = []
+    physical: list[Range] = []
     for start, stop in ranges:
         first, end = range_of(start, stop) if rows.updates else (start, stop)
         if distribution is not None and (start, stop) == point(start) and end is not None:
             bucket = distribution.bucket(start)
-            stored.append((bucket + first, bucket + end))
+            physical.append((bucket + first, bucket + end))
         else:
-            stored += ranges_of(distribution, first, end)
-    return sorted(stored, key=_start)
+            physical += ranges_of(distribution, first, end)
+    return sorted(physical, key=_start)
 
 
 def whole_rows(cut: bytes, rows: RowFormat) -> bytes:
-    """A cut between stored row keys, moved to the start of the original row whose update rows it would divide."""
+    """A cut between physical row keys, moved to the start of the logical row whose update rows it would divide."""
     if not rows.updates:
         return cut
     bucket = 0 if rows.buckets is None else 1
@@ -98,28 +98,28 @@ def divided_table(
     store: Store[Any], table: str, ranges: Sequence[Range], rows: RowFormat, *, min_partitions: int
 ) -> list[tuple[Range, ...]]:
     """
-    The stored row keys of a table, divided at its regions and buckets, and further to reach a number of partitions.
+    The physical row keys of a table, divided at its regions and buckets, and further to reach a number of partitions.
 
     Args:
         store: open, for reading or writing.
         table: its name.
-        ranges: of original row keys, disjoint and in byte order.
+        ranges: of logical row keys, disjoint and in byte order.
         rows: row format of the table.
         min_partitions: desired number; there may be fewer, if few row keys differ.
 
     Returns:
-        Partitions with ranges of stored row keys, with buckets each in one bucket; none divides an original row.
+        Partitions with ranges of physical row keys, with buckets each in one bucket; none divides a logical row.
     """
     spec = store.describe_table(table)
     distribution = Distribution.of(rows.buckets)
-    stored = stored_ranges(ranges, rows)
+    physical = physical_ranges(ranges, rows)
     splits = () if spec is None else spec.splits
     cuts = {*(whole_rows(cut, rows) for cut in splits), *(distribution.prefixes if distribution else ())}
-    found = partitions_of(stored, cuts)
+    found = partitions_of(physical, cuts)
     if 0 < len(found) < min_partitions:
         parts = ceil(min_partitions / len(found))
         even = [whole_rows(cut, rows) for each in found for cut in _cuts(store, table, each, parts)]
-        found = partitions_of(stored, cuts.union(even))
+        found = partitions_of(physical, cuts.union(even))
     return found
 
 

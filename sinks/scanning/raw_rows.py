@@ -11,7 +11,7 @@ from ingest.api import ALL_TIMES, Cell, FuzzyPattern, Scan, ScanCounts, Store
 from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.merged_rows import update_row
-from sinks.scanning.stored_keys import ranges_of, scan_stored, side_by_side
+from sinks.scanning.physical_keys import ranges_of, scan_physical, side_by_side
 from sinks.updates.groups import with_leftovers
 from sinks.updates.keys import UpdateKey, range_of
 
@@ -42,7 +42,7 @@ class StoredUpdate(NamedTuple):
 
 class RawRows:
     """
-    The update rows of a table, by original row keys.
+    The update rows of a table, by logical row keys.
 
     Each is returned as it is in the page of the scan: while a compaction runs, a row may be there together with the
     merged row that covers it, or both may be missed.
@@ -62,11 +62,11 @@ class RawRows:
 
     def scan(self, scan: Scan, counts: ScanCounts | None = None) -> Generator[StoredUpdate]:
         """
-        Update rows in the order of their original row keys, then of their starts.
+        Update rows in the order of their logical row keys, then of their starts.
 
         Args:
-            scan: which rows, by original keys; the limit is one of update rows. Patterns and times are applied after
-                the rows were read. With `reverse`, all update rows of one original row are in memory.
+            scan: which rows, by logical keys; the limit is one of update rows. Patterns and times are applied after
+                the rows were read. With `reverse`, all update rows of one logical row are in memory.
             counts: the work of all its scans of the store is added to it.
 
         Raises:
@@ -77,26 +77,26 @@ class RawRows:
         if stop is not None and stop <= start:
             return
         parts = (
-            self.in_stored_range(replace(scan, start=first, stop=end, prefix=b"", limit=None), counts)
+            self.in_physical_range(replace(scan, start=first, stop=end, prefix=b"", limit=None), counts)
             for first, end in ranges_of(self._distribution, *range_of(start, stop))
         )
         yield from side_by_side(parts, attrgetter("row.key"), reverse=scan.reverse, limit=scan.limit)
 
-    def in_stored_range(self, scan: Scan, counts: ScanCounts | None = None) -> Generator[StoredUpdate]:
+    def in_physical_range(self, scan: Scan, counts: ScanCounts | None = None) -> Generator[StoredUpdate]:
         """
-        The same for a range of stored row keys.
+        The same for a range of physical row keys.
 
         Args:
-            scan: start and stop are stored keys that divide no original row, with buckets both in one bucket; there is
+            scan: start and stop are physical keys that divide no logical row, with buckets both in one bucket; there is
                 neither a prefix nor a limit.
             counts: as in `scan`.
         """
         # without times: a merged row may be outside of them, and the rows that it covers inside
         part = replace(scan, fuzzy=(), times=ALL_TIMES)
-        with closing(scan_stored(self._store, self._table, part, self._distribution, counts)) as stored:
+        with closing(scan_physical(self._store, self._table, part, self._distribution, counts)) as stored:
             rows = (RawRow(update_row(self._table, row).key, row.cells) for row in stored)
-            for original, found in groupby(rows, key=attrgetter("key.row")):
-                if _matches(original, scan.fuzzy):
+            for logical, found in groupby(rows, key=attrgetter("key.row")):
+                if _matches(logical, scan.fuzzy):
                     yield from _in_times(_with_leftovers(found, is_reverse=scan.reverse), scan)
 
 

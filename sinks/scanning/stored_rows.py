@@ -47,7 +47,7 @@ def check_stored_rows(store: Store[Any], declared: TableSpec) -> None:
     key = misplaced_row(store, declared.name, declared.buckets, SAMPLED_ROWS)
     if key is not None:
         distribution = Distribution(declared.buckets)
-        bucket, expected = key[:1], distribution.stored(distribution.original(key))[:1]
+        bucket, expected = key[:1], distribution.physical(distribution.logical(key))[:1]
         reason = (
             f"is not {shown(expected)}, the bucket of the rest of the key"
             if bucket in distribution.prefixes
@@ -78,7 +78,7 @@ def check_plain_rows(store: Store[Any], table: str, buckets: int) -> None:
     """
     distribution = Distribution(buckets)
     keys = list(_sample(store, table, distribution, SAMPLED_ROWS))
-    placed = [key for key in keys if key == distribution.stored(distribution.original(key))]
+    placed = [key for key in keys if key == distribution.physical(distribution.logical(key))]
     if placed and len(placed) > _BY_CHANCE * len(keys):
         raise SchemaError(
             f'table "{table}" has the row {shown_start(placed[0])} in a bucket of its record, '
@@ -90,7 +90,7 @@ def check_plain_rows(store: Store[Any], table: str, buckets: int) -> None:
 
 def misplaced_row(store: Store[Any], table: str, buckets: int, sampled_rows: int = FEW_ROWS) -> bytes | None:
     """
-    The stored key of a row that is not in the bucket of its original key; None if no such row was found.
+    The physical key of a row that is not in the bucket of its logical key; None if no such row was found.
 
     Reads of a salted table do not find such a row. A table has some if it was dropped and created again without its
     buckets, or if another program writes to it.
@@ -105,14 +105,14 @@ def misplaced_row(store: Store[Any], table: str, buckets: int, sampled_rows: int
         StoreError: the table cannot be read.
     """
     distribution = Distribution(buckets)
-    stored_key = RowFormat.recorded(store, table)._replace(buckets=buckets).stored_key() or distribution.stored
+    physical_key = RowFormat.recorded(store, table)._replace(buckets=buckets).physical_key() or distribution.physical
     keys = chain(row_outside(store, table, distribution), _sample(store, table, distribution, sampled_rows))
-    return next((key for key in keys if not _is_stored_by(stored_key, distribution, key)), None)
+    return next((key for key in keys if not _is_stored_by(physical_key, distribution, key)), None)
 
 
-def _is_stored_by(stored_key: Callable[[bytes], bytes], distribution: Distribution, key: bytes) -> bool:
+def _is_stored_by(physical_key: Callable[[bytes], bytes], distribution: Distribution, key: bytes) -> bool:
     try:
-        return stored_key(distribution.original(key)) == key
+        return physical_key(distribution.logical(key)) == key
     except ValueError:  # in a table with deferred updates: it is no update row
         return False
 

@@ -1,4 +1,4 @@
-"""Gets and scans of one table by original row keys."""
+"""Gets and scans of one table by logical row keys."""
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
@@ -9,8 +9,8 @@ from ingest.api import ALL_TIMES, Row, Scan, ScanCounts, Store, TimeRange, Updat
 from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.merged_rows import MergedRows, row_of
-from sinks.scanning.stored_keys import get_stored, scan_stored, side_by_side
-from sinks.updates.keys import original_of
+from sinks.scanning.physical_keys import get_physical, scan_physical, side_by_side
+from sinks.updates.keys import logical_of
 from sinks.updates.merging import Merging
 
 UPDATES_HINT = (
@@ -20,10 +20,10 @@ UPDATES_HINT = (
 
 class TableReader:
     """
-    One table of a store; its row keys are the original ones.
+    One table of a store; its row keys are the logical ones.
 
     A table with buckets is scanned as one table: its buckets are scanned side by side, and their rows are merged in the
-    order of the original keys. The rows of a table with deferred updates are merged (`MergedRows`); their cells have
+    order of the logical keys. The rows of a table with deferred updates are merged (`MergedRows`); their cells have
     the batch time of the row's last update. Both properties are read from the table's record.
 
     Called by one thread. Whoever iterates over a scan must exhaust or close it: it may hold scanners of the store.
@@ -79,31 +79,31 @@ class TableReader:
         if self.merged is not None:
             merged = self.merged.get(row, columns, versions=versions, times=times)
             return None if merged is None else row_of(merged)
-        stored = row if self.distribution is None else self.distribution.stored(row)
-        found = get_stored(
-            self._store, self._table, stored, self.distribution, columns=columns, versions=versions, times=times
+        physical = row if self.distribution is None else self.distribution.physical(row)
+        found = get_physical(
+            self._store, self._table, physical, self.distribution, columns=columns, versions=versions, times=times
         )
         return found if found is None or self._resolve is None else self._resolve(found)
 
-    def original_of(self, key: bytes) -> bytes | None:
-        """The original row key of a stored key that differs from it; None if it is no such key."""
+    def logical_of(self, key: bytes) -> bytes | None:
+        """The logical row key of a physical key that differs from it; None if it is no such key."""
         distribution = self.distribution
         if self.merged is not None:
             try:
-                return original_of(key if distribution is None else distribution.original(key))
+                return logical_of(key if distribution is None else distribution.logical(key))
             except ValueError:
                 return None
         if distribution is None or len(key) <= 1:
             return None
-        original = distribution.original(key)
-        return original if distribution.stored(original) == key else None
+        logical = distribution.logical(key)
+        return logical if distribution.physical(logical) == key else None
 
     def scan(self, scan: Scan, counts: ScanCounts | None = None) -> Generator[Row]:
         """
-        Rows of a range, in byte order of their original keys; memory is bounded by one page for each bucket.
+        Rows of a range, in byte order of their logical keys; memory is bounded by one page for each bucket.
 
         Args:
-            scan: which rows, by original keys.
+            scan: which rows, by logical keys.
             counts: the work of all its scans of the store is added to it.
 
         Raises:
@@ -119,12 +119,12 @@ class TableReader:
         return rows if self._resolve is None else _each(self._resolve, rows)
 
     def _merged(self, scan: Scan, distribution: Distribution, counts: ScanCounts | None) -> Generator[Row]:
-        """The rows of all buckets in the order of their original keys, of which no two are equal."""
+        """The rows of all buckets in the order of their logical keys, of which no two are equal."""
         start, stop = scan.bounds()
         if stop is not None and stop <= start:
             return
         parts = (
-            scan_stored(
+            scan_physical(
                 self._store, self._table, replace(scan, start=first, stop=end, prefix=b""), distribution, counts
             )
             for first, end in distribution.intervals(start, stop)

@@ -8,7 +8,7 @@ from ingest.api import ALL_TIMES, Scan, Store, TimeRange
 from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.merged_rows import update_row
-from sinks.scanning.stored_keys import scan_stored
+from sinks.scanning.physical_keys import scan_physical
 from sinks.updates.groups import UpdateRow
 
 
@@ -40,6 +40,6 @@ def update_rows(
     distribution = Distribution.of(row_format.buckets)
     ranges = [(start, stop)] if distribution is None else distribution.intervals(start, stop)
     for first, end in ranges:
-        with closing(scan_stored(store, table, Scan(start=first, stop=end, times=times), distribution)) as found:
+        with closing(scan_physical(store, table, Scan(start=first, stop=end, times=times), distribution)) as found:
             for row in found:
                 yield update_row(table, row)

@@ -1,5 +1,5 @@
 """
-The compaction of one original row, as values: the merged rows to write, and the rows to delete after that.
+The compaction of one logical row, as values: the merged rows to write, and the rows to delete after that.
 
 Each part replaces neighbouring update rows by one merged row. A compaction can be killed at any point and run again:
 
@@ -60,7 +60,7 @@ class UnmergedRows(NamedTuple):
     Rows of a window that stay as they are, because columns of them cannot be merged.
 
     Attributes:
-        row: the original row key.
+        row: the logical row key.
         columns: those columns.
     """
 
@@ -85,14 +85,14 @@ class CompactionPart(NamedTuple):
 
 def compaction_of(rows: Iterable[UpdateRow], merging: Merging, rules: CompactionRules) -> Iterator[CompactionPart]:
     """
-    The compaction of one original row, in parts.
+    The compaction of one logical row, in parts.
 
     The parts are carried out in order, each with its write before its deletes. The caller may put several together, of
     this row or of others: all writes, then all deletes. While the parts are read, no more than `max_rows` rows are in
     memory. After all parts have been carried out, another compaction has none but for rows that could not be merged.
 
     Args:
-        rows: of one original row, in the order of their keys; those from `bound` on may be left out.
+        rows: of one logical row, in the order of their keys; those from `bound` on may be left out.
         merging: of the table.
         rules: which rows are merged.
     """

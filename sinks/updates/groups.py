@@ -1,5 +1,5 @@
 """
-The update rows of one original row: which of them count, and what a read returns.
+The update rows of one logical row: which of them count, and what a read returns.
 
 A compaction writes a merged row and then deletes the rows that it covers. A crash in between, or a lost delete, leaves
 covered rows behind. They are recognised by their keys:
@@ -56,7 +56,7 @@ class UpdateRow(NamedTuple):
 
 class HistoryEntry(NamedTuple):
     """
-    An update row in the history of its original row.
+    An update row in the history of its logical row.
 
     Attributes:
         is_leftover: a merged row covers it, so it does not count.
@@ -70,7 +70,7 @@ class HistoryEntry(NamedTuple):
 
 class MergedRow(NamedTuple):
     """
-    An original row as a read returns it.
+    A logical row as a read returns it.
 
     Attributes:
         last: last start of its updates.
@@ -90,7 +90,7 @@ class MergedRow(NamedTuple):
 
 def by_row(rows: Iterable[UpdateRow]) -> Iterator[tuple[bytes, Iterator[UpdateRow]]]:
     """
-    The groups of a scan: each original row key with its update rows, to be read before the next group.
+    The groups of a scan: each logical row key with its update rows, to be read before the next group.
 
     Args:
         rows: in the order of their keys.
@@ -100,10 +100,10 @@ def by_row(rows: Iterable[UpdateRow]) -> Iterator[tuple[bytes, Iterator[UpdateRo
 
 def with_leftovers(rows: Iterable[K]) -> Iterator[tuple[K, bool]]:
     """
-    Each update row of one original row, and whether it is a leftover, which must not count.
+    Each update row of one logical row, and whether it is a leftover, which must not count.
 
     Args:
-        rows: of one original row, in the order of their keys; one row is read ahead.
+        rows: of one logical row, in the order of their keys; one row is read ahead.
     """
     covered = 0  # last start that a merged row covers
     pending: K | None = None
@@ -119,12 +119,12 @@ def with_leftovers(rows: Iterable[K]) -> Iterator[tuple[K, bool]]:
 
 def merged_row(rows: Iterable[UpdateRow], merging: Merging) -> MergedRow | None:
     """
-    An original row, merged of its update rows; None without rows.
+    A logical row, merged of its update rows; None without rows.
 
     The updates of a column that is in one row are not merged.
 
     Args:
-        rows: of one original row, in the order of their keys.
+        rows: of one logical row, in the order of their keys.
         merging: of the table.
     """
     remaining = iter(rows)
@@ -153,10 +153,10 @@ def _of_several(rows: Iterable[UpdateRow], merging: Merging) -> MergedRow:
 
 def history_of(rows: Iterable[UpdateRow], merging: Merging) -> Iterator[HistoryEntry]:
     """
-    The history of one original row, oldest first.
+    The history of one logical row, oldest first.
 
     Args:
-        rows: of one original row, in the order of their keys.
+        rows: of one logical row, in the order of their keys.
         merging: of the table.
     """
     merger = merging.merger()

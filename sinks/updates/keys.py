@@ -1,14 +1,14 @@
 """
-Row keys of update rows: `encoded original row key ‖ start ‖ end`, start and end as signed 64-bit big-endian numbers.
+Row keys of update rows: `encoded logical row key ‖ start ‖ end`, start and end as signed 64-bit big-endian numbers.
 
 - A start is `batch time in ms << 20 | split`, where the split is the rank of a split in its micro-batch. So a
   micro-batch that runs again writes the same keys, and no two updates of a row share one.
 - An end of 0 marks an update as a task wrote it; a merged row covers the starts from `start` to `end`.
-- The update rows of an original row are in order of their starts. A raw update precedes a merged row of its start.
-- Original row keys are encoded so that none is a prefix of another: 00 becomes 00 ff, and 00 ends the key. The order of
-  the original row keys is kept, because the byte after the end is the first of a start, at most 7f.
+- The update rows of a logical row are in order of their starts. A raw update precedes a merged row of its start.
+- Logical row keys are encoded so that none is a prefix of another: 00 becomes 00 ff, and 00 ends the key. The order of
+  the logical row keys is kept, because the byte after the end is the first of a start, at most 7f.
 
-Source: HBaseHUT's HutRowKeyUtil, with an encoding of the original row key and starts of finer resolution.
+Source: HBaseHUT's HutRowKeyUtil, with an encoding of the logical row key and starts of finer resolution.
 """
 
 from struct import Struct
@@ -21,12 +21,12 @@ MAX_SPLITS = 1 << SPLIT_BITS
 """Number of splits that a micro-batch may have."""
 MAX_BATCH_TIME_MS = (2**63 - 1) >> SPLIT_BITS
 """The latest time of a micro-batch that writes updates, in the year 2248."""
-MAX_ORIGINAL_BYTES = MAX_ROW_KEY_BYTES - 17
-"""Length of an original row key, each byte 00 counted twice; one byte ends it, 16 are start and end."""
+MAX_UPDATED_ROW_BYTES = MAX_ROW_KEY_BYTES - 17
+"""Length of a logical row key, each byte 00 counted twice; one byte ends it, 16 are start and end."""
 
 _TIMES = Struct(">qq")
 TIMES_BYTES = _TIMES.size
-"""Number of bytes after the encoded original row key."""
+"""Number of bytes after the encoded logical row key."""
 _START = Struct(">q")
 LAST_START = 2**63 - 1
 """No start is after it."""
@@ -37,7 +37,7 @@ class UpdateKey(NamedTuple):
     The row key of an update row.
 
     Attributes:
-        row: the original row key.
+        row: the logical row key.
         start: first start that the row covers; positive.
         end: last start that it covers; 0 for an update as a task wrote it.
     """
@@ -92,13 +92,13 @@ def last_start_of(time_ms: int) -> int:
 
 
 def encoded_row(row: bytes) -> bytes:
-    """An original row key, encoded: the prefix of its update rows and of no other."""
+    """A logical row key, encoded: the prefix of its update rows and of no other."""
     return row.replace(b"\x00", b"\x00\xff") + b"\x00"
 
 
-def original_of(key: bytes) -> bytes:
+def logical_of(key: bytes) -> bytes:
     """
-    The original row key of an update row.
+    The logical row key of an update row.
 
     Raises:
         ValueError: it is not the key of an update row.
@@ -113,19 +113,19 @@ def start_in(key: bytes) -> int:
 
 
 def rows_of(row: bytes, first: int = 1, last: int = LAST_START) -> tuple[bytes, bytes]:
-    """The range [start, stop) of keys of the update rows of an original row whose starts are from first to last."""
+    """The range [start, stop) of keys of the update rows of a logical row whose starts are from first to last."""
     prefix = encoded_row(row)
     stop = prefix + b"\x80" if last == LAST_START else prefix + _START.pack(last + 1)
     return prefix + _START.pack(first), stop
 
 
 def range_of(start: bytes, stop: bytes | None) -> tuple[bytes, bytes | None]:
-    """The range [start, stop) of keys of the update rows of a range of original row keys."""
+    """The range [start, stop) of keys of the update rows of a range of logical row keys."""
     return encoded_row(start) if start else b"", None if stop is None else encoded_row(stop)
 
 
 def divided_row(key: bytes) -> bytes | None:
-    """The original row that has update rows both before a key and from it on; None if there is no such row."""
+    """The logical row that has update rows both before a key and from it on; None if there is no such row."""
     at = key.find(b"\x00")
     while at >= 0 and key[at + 1 : at + 2] == b"\xff":
         at = key.find(b"\x00", at + 2)
@@ -133,7 +133,7 @@ def divided_row(key: bytes) -> bytes | None:
 
 
 def whole_row_start(key: bytes) -> bytes:
-    """A key, moved to the first one of the original row whose update rows it would divide."""
+    """A key, moved to the first one of the logical row whose update rows it would divide."""
     row = divided_row(key)
     return key if row is None else encoded_row(row)
 

@@ -1,5 +1,5 @@
 """
-The rollback of the updates of an interval, for one original row.
+The rollback of the updates of an interval, for one logical row.
 
 A merged row cannot be divided, so one that covers starts outside of the interval stays. The window of a compaction is
 the shortest interval that can be rolled back without such rows.
@@ -16,7 +16,7 @@ from sinks.updates.keys import UpdateKey
 
 class Rollback(NamedTuple):
     """
-    A rollback of one original row.
+    A rollback of one logical row.
 
     Attributes:
         deletes: the rows to delete, leftovers first.
@@ -36,7 +36,7 @@ def rollback_of(keys: Iterable[UpdateKey], first: int, last: int) -> Rollback:
     Leftovers are deleted first: if a deletion is interrupted, no row that a merged one covered counts again.
 
     Args:
-        keys: of the update rows of one original row, in order.
+        keys: of the update rows of one logical row, in order.
         first: first start of the interval.
         last: last start of the interval.
     """

@@ -38,18 +38,18 @@ class Judge:
     Args:
         table: its name.
         region_starts: see `Store.region_starts`; called once, if there is such a refusal.
-        stored_key: original row key -> stored row key; None if they are the same.
+        physical_key: logical row key -> physical row key; None if they are the same.
     """
 
     def __init__(
         self,
         table: str,
         region_starts: Callable[[], Sequence[bytes]],
-        stored_key: Callable[[bytes], bytes] | None = None,
+        physical_key: Callable[[bytes], bytes] | None = None,
     ) -> None:
         self._table = table
         self._region_starts = region_starts
-        self._stored_key = stored_key
+        self._physical_key = physical_key
         self._starts: Sequence[bytes] | None = None
         self._written: set[int] = set()
         self._refused: Counter[int] = Counter()
@@ -102,7 +102,7 @@ class Judge:
         ) from error
 
     def _region(self, mutation: Mutation) -> int:
-        row = mutation.row if self._stored_key is None else self._stored_key(mutation.row)
+        row = mutation.row if self._physical_key is None else self._physical_key(mutation.row)
         return bisect_right(self._starts or (), row)
 
 

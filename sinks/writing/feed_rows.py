@@ -7,7 +7,7 @@ from typing import NamedTuple
 from ingest.api import FeedSpec, MappingError, Mutation, Put
 from ingest.api.notation import shown_start
 from sinks.feed.changes import Op, encoded_change, op_of
-from sinks.feed.keys import FEED_COLUMN, MAX_FEED_ORIGINAL_BYTES, split_prefix
+from sinks.feed.keys import FEED_COLUMN, MAX_FEED_ROW_BYTES, split_prefix
 from sinks.feed.stream import ShardMap
 from sinks.rowkeys.row_format import RowFormat
 from sinks.writing.buffer import size_of
@@ -41,7 +41,7 @@ class FeedRow(NamedTuple):
 
     Attributes:
         table: that is changed.
-        row: its original row key.
+        row: its logical row key.
         key: of the feed row.
         mutations: of the row, as they are sent.
         is_update: whether they are an update row of a table with deferred updates.
@@ -93,9 +93,9 @@ class FeedRows:
         """
         self._fold.clear()
         self._batches = batches
-        # the bucket and the original row key, also in a table with deferred updates
+        # the bucket and the logical row key, also in a table with deferred updates
         self._stored = {
-            table: RowFormat(declared[table].buckets).stored_key() if table in declared else None
+            table: RowFormat(declared[table].buckets).physical_key() if table in declared else None
             for table in self.feeds
         }
 
@@ -121,7 +121,7 @@ class FeedRows:
         Raises:
             MappingError: the row key is too long, or the mutation alone is too large.
         """
-        if len(mutation.row) > MAX_FEED_ORIGINAL_BYTES:
+        if len(mutation.row) > MAX_FEED_ROW_BYTES:
             raise MappingError(
                 f"the row key has {len(mutation.row)} bytes; with the shard and the time of a change it is too long",
                 code="row_key_too_long",

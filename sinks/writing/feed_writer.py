@@ -192,12 +192,12 @@ class FeedWriter:
         )
         by_row = {change.row: found[change.key] for change in changes if change.key in found}
         unread = [change.row for change in changes if change.row not in by_row]
-        stored_key = self._stored[table].stored_key() if table in self._stored else None
+        physical_key = self._stored[table].physical_key() if table in self._stored else None
         for at in range(0, len(unread), READ_ROWS):
             some = unread[at : at + READ_ROWS]
 
             def read(store: Store[Any], some: Sequence[bytes] = some) -> list[Sequence[Cell]]:
-                rows = (store.get(table, row if stored_key is None else stored_key(row)) for row in some)
+                rows = (store.get(table, row if physical_key is None else physical_key(row)) for row in some)
                 return [() if row is None else row.cells for row in rows]
 
             for row, cells in zip(some, self._reader.read(read), strict=True):

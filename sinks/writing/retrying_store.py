@@ -22,7 +22,7 @@ from ingest.api import (
 )
 from ingest.formats.times import moment
 from sinks.feed.stream import FEED
-from sinks.rowkeys.mutations import with_stored_keys
+from sinks.rowkeys.mutations import with_physical_keys
 from sinks.rowkeys.row_format import UPDATES, RowFormat
 from sinks.writing.bisection import Judge, Refusal, apply_all_but_refused
 from sinks.writing.buffer import Chunk, size_of
@@ -88,7 +88,7 @@ class RetryingStore:
     """
     Applies chunks to a store with retries; opens it when first used and again after it was unavailable.
 
-    Chunks have original row keys, and so have their results. The stored keys of a table with buckets are created here,
+    Chunks have logical row keys, and so have their results. The physical keys of a table with buckets are created here,
     for each call; the row format is read from the table's record once in a flush cycle, and nothing is written to a
     table whose record differs from its declaration. A table of deferred updates that is not declared is refused too,
     and so is a table with a feed that the caller does not write.
@@ -100,7 +100,7 @@ class RetryingStore:
         self._clock = clock
         self._is_open = False
         self._results: list[CallResult] = []
-        self._stored_keys: dict[str, Callable[[bytes], bytes] | None] = {}
+        self._physical_keys: dict[str, Callable[[bytes], bytes] | None] = {}
         self._declared: Mapping[str, RowFormat] = {}
         self._feeds: Mapping[str, FeedBatch] = {}
         self._batch_time_ms: int | None = None
@@ -121,7 +121,7 @@ class RetryingStore:
                 None if no event is at fault whose time the store refuses.
         """
         self._batch_time_ms = batch_time_ms
-        self._stored_keys.clear()
+        self._physical_keys.clear()
         self._declared = declared
         self._feeds = feeds
 
@@ -176,16 +176,16 @@ class RetryingStore:
                 answered()
 
         try:
-            if chunk.table not in self._stored_keys:
+            if chunk.table not in self._physical_keys:
                 # before the bisection, which takes an error for a rejection of rows
                 call(lambda store: self._read_record(store, chunk.table), 0)
-            stored_key = self._stored_keys[chunk.table]
+            physical_key = self._physical_keys[chunk.table]
 
             def send(mutations: Sequence[Mutation]) -> None:
-                stored_ones = mutations if stored_key is None else _stored(mutations, stored_key)
+                stored_ones = mutations if physical_key is None else _stored(mutations, physical_key)
                 call(lambda store: self._apply(store, chunk.table, stored_ones), len(mutations))
 
-            refused = apply_all_but_refused(chunk.mutations, send, _judge(chunk, call, stored_key))
+            refused = apply_all_but_refused(chunk.mutations, send, _judge(chunk, call, physical_key))
             stored = True
         finally:
             seconds = self._clock() - started
@@ -254,7 +254,7 @@ class RetryingStore:
             if declared.buckets != recorded.buckets:
                 raise BucketsChangedError(table, declared.buckets, recorded.buckets)
             raise UpdatesChangedError(table, declared.updates, recorded.updates)
-        self._stored_keys[table] = recorded.stored_key()
+        self._physical_keys[table] = recorded.physical_key()
 
     def close(self) -> None:
         """Close the store; the next call opens it again."""
@@ -272,7 +272,7 @@ class RetryingStore:
 
 
 def _judge(
-    chunk: Chunk, call: Callable[[Callable[[Target], None], int], None], stored_key: Callable[[bytes], bytes] | None
+    chunk: Chunk, call: Callable[[Callable[[Target], None], int], None], physical_key: Callable[[bytes], bytes] | None
 ) -> Judge | None:
     """
     The judge of refusals in a chunk; None if its row is known to be at fault.
@@ -280,7 +280,7 @@ def _judge(
     Args:
         chunk: of one table.
         call: calls the store, which sends a number of rows.
-        stored_key: of the table.
+        physical_key: of the table.
     """
 
     def region_starts() -> Sequence[bytes]:
@@ -288,11 +288,11 @@ def _judge(
         call(lambda store: found.extend(store.region_starts(chunk.table)), 0)
         return found
 
-    return None if chunk.is_refused else Judge(chunk.table, region_starts, stored_key)
+    return None if chunk.is_refused else Judge(chunk.table, region_starts, physical_key)
 
 
-def _stored(mutations: Sequence[Mutation], stored_key: Callable[[bytes], bytes]) -> Sequence[Mutation]:
-    """The mutations with stored row keys."""
+def _stored(mutations: Sequence[Mutation], physical_key: Callable[[bytes], bytes]) -> Sequence[Mutation]:
+    """The mutations with physical row keys."""
     # a staging writer accepts every key, and its store would refuse the whole file
     too_long = [index for index, one in enumerate(mutations) if len(one.row) >= MAX_ROW_KEY_BYTES]
     if too_long:
@@ -303,7 +303,7 @@ def _stored(mutations: Sequence[Mutation], stored_key: Callable[[bytes], bytes])
             code="row_key_too_long",
             hint="shorten it, for example with a hash of the long part",
         )
-    return with_stored_keys(mutations, stored_key)
+    return with_physical_keys(mutations, physical_key)
 
 
 def _refused_times(

@@ -5,7 +5,7 @@ from itertools import chain
 
 from ingest.api import FeedSpec, LifecycleError, MappingError, Mutation, Put
 from ingest.api.feeds import feed_table
-from sinks.updates.keys import original_of
+from sinks.updates.keys import logical_of
 from sinks.updates.merging import Merging
 from sinks.writing.feed_rows import FeedRow, FeedRows
 from sinks.writing.feed_writer import FeedWriter
@@ -128,7 +128,7 @@ class SplitTables:
     def place_of_refusal(self, table: str, row: bytes) -> tuple[str, bytes]:
         """The same for a row that the store has refused, as it was sent."""
         place = self._feed_writer.refused_place(table, row) if self._feeds else (table, row)
-        return (table, original_of(row)) if place == (table, row) and table in self._updates else place
+        return (table, logical_of(row)) if place == (table, row) and table in self._updates else place
 
     def split_end(self, *, is_discarded: bool) -> None:
         """
@@ -150,7 +150,7 @@ class SplitTables:
         changes: list[FeedRow] = []
         for table, mutation in self._updates.take(self._batch_time_ms, self._rank):
             if table in self._feeds and isinstance(mutation, Put):
-                row = original_of(mutation.row)
+                row = logical_of(mutation.row)
                 changes.append(FeedRow(table, row, self._feed_rows.key(table, row), [mutation], is_update=True))
             else:
                 self._buffer(table, mutation)

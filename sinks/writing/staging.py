@@ -61,7 +61,7 @@ class StagedFile:
     A file of mutations that a task stages for the driver.
 
     Attributes:
-        buckets: table -> number of buckets of the stored row keys in the file.
+        buckets: table -> number of buckets of the physical row keys in the file.
     """
 
     path: str

@@ -1,11 +1,11 @@
-"""Folds the updates of a split: one update row for each original row key."""
+"""Folds the updates of a split: one update row for each logical row key."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
 from ingest.api import Delete, Durability, MappingError, Mutation, NotMergeableError, Put, stronger
 from ingest.api.notation import shown
-from sinks.updates.keys import MAX_ORIGINAL_BYTES, UpdateKey, encoded_row, start_of
+from sinks.updates.keys import MAX_UPDATED_ROW_BYTES, UpdateKey, encoded_row, start_of
 from sinks.updates.merging import Merging, RowMerger
 
 
@@ -14,7 +14,7 @@ class UpdateFold:
     Folds the updates of one split in memory; the processor merges them as they come, or a few at once if it can merge
     them all.
 
-    One update row for each original row key and split, whatever the sizes: a micro-batch that runs again writes the
+    One update row for each logical row key and split, whatever the sizes: a micro-batch that runs again writes the
     same rows, because a split has the same records and the same rank. So it buffers the rows of a whole split, which
     `max_events_per_batch` bounds.
 
@@ -104,7 +104,7 @@ class UpdateFold:
 
     def _updates(self, table: str, put: Put) -> dict[bytes, bytes]:
         """The updates of an event."""
-        if len(encoded_row(put.row)) - 1 > MAX_ORIGINAL_BYTES:
+        if len(encoded_row(put.row)) - 1 > MAX_UPDATED_ROW_BYTES:
             raise MappingError(
                 f"the row key has {len(put.row)} bytes; with the times of an update it is too long",
                 code="row_key_too_long",

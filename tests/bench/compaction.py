@@ -76,7 +76,7 @@ class Size(NamedTuple):
     The size of a table with updates.
 
     Attributes:
-        keys: number of original rows.
+        keys: number of logical rows.
         updates: number of update rows of each.
     """
 
@@ -115,7 +115,7 @@ SIZE = Size(keys=50_000, updates=4)
 
 
 def row_of(key: int) -> bytes:
-    """The original row key of a number."""
+    """The logical row key of a number."""
     return b"/shop/item/%08d" % key
 
 

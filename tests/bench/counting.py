@@ -77,7 +77,7 @@ class Counted(NamedTuple):
         per_s: events a second.
         cpu_s_per_million: CPU seconds of this process for a million events.
         servers_cpu_s_per_million: the same of HBase.
-        rows_a_key: number of stored rows for each original row.
+        rows_a_key: number of stored rows for each logical row.
     """
 
     per_s: float

@@ -163,7 +163,7 @@ def _start(service: Service, table: str) -> Service:
 
 
 def _is_merged(store: HBaseStore, table: str, row: bytes) -> bool:
-    """Whether an original row has one update row left."""
+    """Whether a logical row has one update row left."""
     with closing(store.scan(table, Scan(prefix=encoded_row(row), limit=2))) as rows:
         return sum(1 for _ in rows) == 1
 

@@ -142,7 +142,7 @@ Into HBase, at a fraction of the rate above, through a Thrift server and with HB
 _SCANS = """\
 ## Scans of a table with buckets
 
-Rows of nine cells over one connection, in the order of the original row keys, and the same rows of a plain table;
+Rows of nine cells over one connection, in the order of the logical row keys, and the same rows of a plain table;
 through a Thrift server, and with HBase's native RPC.
 
 | scan | rows/s |

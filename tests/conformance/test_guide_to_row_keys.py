@@ -27,7 +27,7 @@ def test_guide_shows_the_output_for_the_access_log(
 def test_guide_shows_the_spread_of_decimal_row_keys() -> None:
     sizes = {}
     for buckets in (32, 16):
-        counts = Counter(Distribution(buckets).stored(b"sensor-%05d" % number)[0] for number in range(10_000))
+        counts = Counter(Distribution(buckets).physical(b"sensor-%05d" % number)[0] for number in range(10_000))
         sizes[buckets] = min(counts.values()), max(counts.values())
     (least, most), (least_of_16, most_of_16) = sizes.values()
     assert f"in 32 buckets, the smallest has {least} and the largest {most}." in GUIDE

@@ -16,7 +16,7 @@ from sinks.hbase.store import HBaseStore
 from sinks.rewriting.rolled_back import Interval, rolled_back
 from sinks.rewriting.table_lease import LEASE, VALID_MS, StoredLease
 from sinks.rowkeys.distribution import Distribution
-from sinks.rowkeys.mutations import with_stored_keys
+from sinks.rowkeys.mutations import with_physical_keys
 from sinks.rowkeys.row_format import UPDATES, RowFormat
 from sinks.scanning.update_rows import update_rows
 from sinks.updates.groups import by_row, merged_row
@@ -78,10 +78,10 @@ class Counters:
             self.store.ensure_table(TableSpec(table, (FamilySpec(b"c"),), splits, buckets))
             assert self.store.set_property(table, UPDATES, None, IDENTITY)
             assert self.store.set_property(table, MARK, None, TableMark(TIMES[-1], {}).to_text())
-            stored_key = RowFormat.recorded(self.store, table).stored_key()
+            physical_key = RowFormat.recorded(self.store, table).physical_key()
             for time_ms in TIMES:
                 puts = [Put(UpdateKey(row, start_of(time_ms, 0)).encoded(), {b"c:hits": b"1"}, time_ms) for row in ROWS]
-                self.store.apply(table, puts if stored_key is None else with_stored_keys(puts, stored_key))
+                self.store.apply(table, puts if physical_key is None else with_physical_keys(puts, physical_key))
 
     def values(self, table: str) -> dict[bytes, bytes]:
         """Row -> merged value."""
@@ -117,14 +117,14 @@ def counters(hbase: HBase, protocol: Protocol, tmp_path: Path) -> Iterator[Count
 @SLOW_WITH_RPC
 def test_table_is_compacted_on_spark_and_rolled_back(counters: Counters) -> None:
     done = counters.ingest("compact", "pipeline.yaml", counters.salted, "--older-than", "0s")
-    assert (done["original_rows"], done["update_rows"], done["written"], done["replaced"]) == (500, 3_000, 1_000, 3_000)
+    assert (done["logical_rows"], done["update_rows"], done["written"], done["replaced"]) == (500, 3_000, 1_000, 3_000)
     assert counters.values(counters.salted) == dict.fromkeys(ROWS, b"6")
     assert counters.update_rows(counters.salted) == 1_000
     assert LEASE not in counters.store.properties(counters.salted)
 
     interval = ("--from", moment(T), "--to", moment(T + HOUR - 1), "--yes")
     done = counters.ingest("rollback", "pipeline.yaml", counters.salted, *interval)
-    assert (done["original_rows"], done["deleted"], done["overlapping"]) == (500, 500, 0)
+    assert (done["logical_rows"], done["deleted"], done["overlapping"]) == (500, 500, 0)
     assert counters.values(counters.salted) == dict.fromkeys(ROWS, b"3")
     assert rolled_back(counters.store, counters.salted) == (Interval(T, T + HOUR - 1),)
 
@@ -144,6 +144,6 @@ def test_killed_compaction_is_run_again(counters: Counters, point: str) -> None:
     assert counters.update_rows(counters.plain) != 1_000
     assert "table_in_use" in counters.ingest(*command, code=4)["err"]
     counters.expire(counters.plain)
-    assert counters.ingest(*command)["original_rows"] == 500
+    assert counters.ingest(*command)["logical_rows"] == 500
     assert counters.values(counters.plain) == sums
     assert counters.update_rows(counters.plain) == 1_000

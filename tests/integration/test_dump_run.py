@@ -15,7 +15,7 @@ from sinks.dumps.reader import DumpReader
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.store import HBaseStore
 from sinks.rowkeys.distribution import Distribution
-from sinks.rowkeys.mutations import with_stored_keys
+from sinks.rowkeys.mutations import with_physical_keys
 from sinks.rowkeys.row_format import UPDATES
 from sinks.scanning.table_reader import TableReader
 from sinks.updates.keys import UpdateKey, start_of
@@ -69,7 +69,7 @@ class Tables:
             for time_ms, column in ((1_000, b"f:old"), (2_000, b"g:\xfe\x00")):
                 puts = [Put(row, {column: row[::-1]}, time_ms) for row in ROWS[first : first + 500]]
                 self.store.apply(self.plain, puts)
-                self.store.apply(self.salted, with_stored_keys(puts, Distribution(BUCKETS).stored))
+                self.store.apply(self.salted, with_physical_keys(puts, Distribution(BUCKETS).physical))
         inside = UpdateKey(ROWS[5], start_of(2_000, 0)).encoded()  # a region starts within a row
         self.store.ensure_table(TableSpec(self.counters, (FamilySpec(b"f"),), (inside,)))
         assert self.store.set_property(self.counters, UPDATES, None, IDENTITY)
@@ -94,7 +94,7 @@ def tables(hbase: HBase, protocol: Protocol, tmp_path: Path) -> Iterator[Tables]
 
 
 def stored(store: Store[Any], table: str) -> list[Row]:
-    """The rows of a table by original row keys."""
+    """The rows of a table by logical row keys."""
     with closing(TableReader(store, table).scan(Scan())) as rows:
         return list(rows)
 
@@ -144,7 +144,7 @@ def write_lines(source: Path, number: int) -> None:
 
 
 @SLOW_WITH_RPC
-def test_dump_of_hbase_has_original_rows(tables: Tables) -> None:
+def test_dump_of_hbase_has_logical_rows(tables: Tables) -> None:
     done = tables.ingest("dump", "run", "pipeline.yaml")
     assert (done["rows"], done["consistency"]) == (2 * len(ROWS) + 9, "fuzzy")
     root = tables.folder / "dumps"

@@ -46,7 +46,7 @@ def values(store: HBaseStore, table: str, scan: Scan) -> dict[bytes, dict[bytes,
     return {row.key: {cell.qualifier: cell.value for cell in row.cells} for row in found}
 
 
-def test_rows_are_merged_by_original_keys(store: HBaseStore, table: str) -> None:
+def test_rows_are_merged_by_logical_keys(store: HBaseStore, table: str) -> None:
     for reverse in (False, True):
         found = values(store, table, Scan(page_rows=3, reverse=reverse))
         assert found == {row: {b"v": b"7", b"w": b"14"} for row in KEYS}

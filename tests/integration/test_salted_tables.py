@@ -137,7 +137,7 @@ def tables(
         made = Tables(hbase, protocol, service, *map(unique, ("salted", "plain", "large", "other")))
         made.write(other=8)
         assert main(["table", "apply", str(service.file)]) == 0
-        store.apply(made.other, [Put(Distribution(8).stored(b"r"), {b"f:q": b"v"}, 1)])
+        store.apply(made.other, [Put(Distribution(8).physical(b"r"), {b"f:q": b"v"}, 1)])
         made.write(other=BUCKETS)
         assert service.run_once() == 4, service.last_lines()
         yield made
@@ -211,8 +211,8 @@ def test_scan_equals_that_of_the_unsalted_table(tables: Tables, ingest, options:
 
 def test_rows_are_stored_in_their_buckets(tables: Tables, store: HBaseStore) -> None:
     stored = [row.key for row in store.scan(tables.salted, Scan())]
-    originals = [row.key for row in store.scan(tables.plain, Scan())]
-    assert sorted(map(Distribution(BUCKETS).stored, originals)) == stored
+    logicals = [row.key for row in store.scan(tables.plain, Scan())]
+    assert sorted(map(Distribution(BUCKETS).physical, logicals)) == stored
     assert {key[0] for key in stored} == set(range(BUCKETS))
 
 
@@ -241,8 +241,8 @@ def columns_of(result: tuple[int, str, str]) -> list[str]:
 def test_table_of_hbasewd_is_adopted(tables: Tables, store: HBaseStore, ingest) -> None:
     written = unique("hbasewd")
     store.ensure_table(TableSpec(written, (FamilySpec(b"f"),)))
-    originals = [b"row-%03d" % number for number in range(200)]
-    store.apply(written, [Put(Distribution(10).stored(key), {b"f:q": key}, 1) for key in originals])
+    logicals = [b"row-%03d" % number for number in range(200)]
+    store.apply(written, [Put(Distribution(10).physical(key), {b"f:q": key}, 1) for key in logicals])
     tables.write(other=8)
     content = json.loads(tables.service.file.read_text())
     for buckets, recorded in ((9, None), (10, 10)):
@@ -255,7 +255,7 @@ def test_table_of_hbasewd_is_adopted(tables: Tables, store: HBaseStore, ingest) 
             recorded,
         )
     code, out, _ = ingest("scan", written, "--output", "json")
-    assert [json.loads(line)["row"] for line in out.splitlines()] == [key.decode() for key in originals]
+    assert [json.loads(line)["row"] for line in out.splitlines()] == [key.decode() for key in logicals]
 
 
 def written(sender: ThreadSender, table: str, key: bytes) -> None:
@@ -276,7 +276,7 @@ def test_table_without_its_record_is_not_written_until_it_is_adopted(hbase: HBas
             written(sender, spec.name, b"b")
         reconcile(store, spec, allow_data_loss=False, adopt=True)
         written(sender, spec.name, b"b")
-    assert [row.key for row in store.scan(spec.name, Scan())] == sorted(map(Distribution(4).stored, (b"a", b"b")))
+    assert [row.key for row in store.scan(spec.name, Scan())] == sorted(map(Distribution(4).physical, (b"a", b"b")))
 
 
 def test_service_that_declares_no_buckets_keeps_the_record(store: HBaseStore) -> None:

@@ -158,7 +158,7 @@ def test_sql_filters_joins_and_counts(session: SparkSession, target: Target) -> 
     assert row["kinds"] == sum(1 for half in halves if 2 * half % 5)
 
 
-def test_ranges_and_patterns_apply_to_original_keys(session: SparkSession, target: Target) -> None:
+def test_ranges_and_patterns_apply_to_logical_keys(session: SparkSession, target: Target) -> None:
     found = loaded(session, target, prefix="user-01", fuzzy="user-?1??7", start="user-01100", columns="row utf8, m:doc")
     assert sorted(found.toPandas()["row"]) == [f"user-{number:05}" for number in range(1_107, 2_000, 10)]
 

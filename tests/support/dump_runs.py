@@ -21,7 +21,7 @@ from sinks.dumps.ranges import DumpRange, DumpUnit, Limits
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 from sinks.rowkeys.distribution import Distribution
-from sinks.rowkeys.mutations import with_stored_keys
+from sinks.rowkeys.mutations import with_physical_keys
 from sinks.rowkeys.row_format import UPDATES
 from sinks.updates.keys import UpdateKey, start_of
 from sinks.updates.marks import MARK, TableMark
@@ -77,7 +77,7 @@ def written(folder: Path, rows: int = 3) -> Configuration:
         store.apply(TABLE, [Put(b"row-%04d" % number, {b"f:q": b"v%d" % number}, 7) for number in range(rows)])
         store.ensure_table(TableSpec("salted", (FamilySpec(b"f"),), buckets=4))
         puts = [Put(b"key-%d" % number, {b"f:q": b"1"}, 7) for number in range(rows)]
-        store.apply("salted", with_stored_keys(puts, Distribution(4).stored))
+        store.apply("salted", with_physical_keys(puts, Distribution(4).physical))
         store.set_property("counters", UPDATES, None, IDENTITY)
         store.ensure_table(TableSpec("counters", (FamilySpec(b"c"),)))
         for time_ms in (1_000, 2_000, MARK_MS, 4_000):  # the last one is above the mark

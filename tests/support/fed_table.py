@@ -24,7 +24,7 @@ from sinks.feed.keys import FeedKey
 from sinks.feed.stream import FEED, FeedStream, Request
 from sinks.memory import MemoryStore
 from sinks.rewriting.owned_tables import OwnedTables
-from sinks.rowkeys.mutations import with_stored_keys
+from sinks.rowkeys.mutations import with_physical_keys
 from sinks.rowkeys.row_format import UPDATES, RowFormat
 from sinks.table_records import ensure_declared
 from sinks.updates.marks import TableMark
@@ -154,10 +154,10 @@ class FedTable:
         made = MemoryStore()
         made.open()
         made.ensure_table(TableSpec("t", tuple(FamilySpec(family.name) for family in self.spec.families)))
-        stored_key = RowFormat(self.spec.buckets, self.spec.updates).stored_key()
+        physical_key = RowFormat(self.spec.buckets, self.spec.updates).physical_key()
         for _, change in self.changes():
             mutations = change.mutations()
-            made.apply("t", mutations if stored_key is None else with_stored_keys(mutations, stored_key))
+            made.apply("t", mutations if physical_key is None else with_physical_keys(mutations, physical_key))
         assert self.spec.updates == self.store.properties(self.spec.name).get(UPDATES, "")
         return list(made.scan("t", Scan()))
 

@@ -40,7 +40,7 @@ def compact(
     *,
     calls: int | None = None,
 ) -> None:
-    """Compact all original rows; `calls` is the number of writes and deletes before a crash."""
+    """Compact all logical rows; `calls` is the number of writes and deletes before a crash."""
     rows = RowFormat.recorded(store, table)
     with closing(update_rows(store, table, rows)) as stored:
         groups = by_row(list(stored))

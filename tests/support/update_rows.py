@@ -18,7 +18,7 @@ FOREVER = 2**63 - 1
 
 
 class UpdateTable:
-    """The update rows of a table: stored row key -> columns."""
+    """The update rows of a table: physical row key -> columns."""
 
     def __init__(self, merging: Merging = SUM) -> None:
         self.merging = merging
@@ -26,7 +26,7 @@ class UpdateTable:
 
     @classmethod
     def of(cls, *rows: tuple[int, int, object], merging: Merging = SUM) -> "UpdateTable":
-        """A table with one original row; a row is start, end and value of its only column, as stored."""
+        """A table with one logical row; a row is start, end and value of its only column, as stored."""
         table = cls(merging)
         for start, end, value in rows:
             table.stored[UpdateKey(b"k", start, end).encoded()] = {VALUE: str(value).encode()}
@@ -44,19 +44,19 @@ class UpdateTable:
         ]
 
     def read(self) -> dict[bytes, MergedRow]:
-        """Original row key -> merged row."""
+        """Logical row key -> merged row."""
         return {row: merged_row(rows, self.merging) for row, rows in by_row(self.rows())}
 
     def values(self) -> dict[bytes, dict[bytes, bytes]]:
-        """Original row key -> column -> value."""
+        """Logical row key -> column -> value."""
         return {row: found.columns for row, found in self.read().items()}
 
     def parts(self, rules: CompactionRules) -> list[CompactionPart]:
-        """The compaction of all original rows."""
+        """The compaction of all logical rows."""
         return [part for _, rows in by_row(self.rows()) for part in compaction_of(rows, self.merging, rules)]
 
     def compact(self, rules: CompactionRules | None = None, *, calls: int | None = None) -> None:
-        """Compact all original rows; `calls` is the number of writes and deletes before a crash."""
+        """Compact all logical rows; `calls` is the number of writes and deletes before a crash."""
         left = calls
         for put, key in self.calls(self.parts(rules or CompactionRules(FOREVER))):
             if left == 0:
@@ -76,7 +76,7 @@ class UpdateTable:
                 yield None, key
 
     def roll_back(self, first: int, last: int, *, calls: int | None = None) -> Rollback:
-        """Roll back all original rows; `calls` is the number of deletes before a crash."""
+        """Roll back all logical rows; `calls` is the number of deletes before a crash."""
         deletes, left = [], []
         for _, rows in by_row(self.rows()):
             found = rollback_of([row.key for row in rows], first, last)

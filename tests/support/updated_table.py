@@ -10,7 +10,7 @@ from ingest.service.rewriting.table_group import TableGroup
 from sinks.memory import MemoryStore
 from sinks.rewriting.store_calls import StoreCalls
 from sinks.rowkeys.distribution import Distribution
-from sinks.rowkeys.mutations import with_stored_keys
+from sinks.rowkeys.mutations import with_physical_keys
 from sinks.rowkeys.row_format import UPDATES, RowFormat
 from sinks.scanning.update_rows import update_rows
 from sinks.updates.groups import by_row, merged_row
@@ -70,9 +70,11 @@ class UpdatedStore(MemoryStore):
 
     def _check(self, table: str, deletes: Sequence[Delete]) -> None:
         rows = RowFormat.recorded(self, table)
-        stored_key = rows.stored_key() or (lambda key: key)
+        physical_key = rows.physical_key() or (lambda key: key)
         deleted = {delete.row for delete in deletes}
-        remaining = [row.key for row in update_rows(self, table, rows) if stored_key(row.key.encoded()) not in deleted]
+        remaining = [
+            row.key for row in update_rows(self, table, rows) if physical_key(row.key.encoded()) not in deleted
+        ]
         for delete in deletes:
             key = UpdateKey.decoded(delete.row if rows.buckets is None else delete.row[1:])
             assert any(
@@ -97,8 +99,8 @@ class UpdatedTable:
         """Write an update row, of values or, with an end, of stored updates."""
         updates = dict(columns) if end else self.merging.updates(columns)
         put = Put(UpdateKey(row, start, end).encoded(), updates, time_of(end or start))
-        stored_key = self.rows.stored_key()
-        MemoryStore.apply(self.store, TABLE, [put] if stored_key is None else with_stored_keys([put], stored_key))
+        physical_key = self.rows.physical_key()
+        MemoryStore.apply(self.store, TABLE, [put] if physical_key is None else with_physical_keys([put], physical_key))
 
     def mark(self, time_ms: int, table: str = TABLE) -> None:
         """Move the mark of a table."""
@@ -110,7 +112,7 @@ class UpdatedTable:
         return TableGroup("hits", {"s": [TABLE, *others]}, {"s": self.calls}, replay)
 
     def values(self) -> dict[bytes, dict[bytes, bytes]]:
-        """Original row key -> column -> value, as a read returns them."""
+        """Logical row key -> column -> value, as a read returns them."""
         found = {}
         for row, rows in by_row(update_rows(self.store, TABLE, self.rows)):
             merged = merged_row(rows, self.merging)
@@ -119,7 +121,7 @@ class UpdatedTable:
         return found
 
     def intervals(self, row: bytes = b"k") -> list[tuple[int, int]]:
-        """Start and end of the update rows of an original row."""
+        """Start and end of the update rows of a logical row."""
         return [(key.start, key.end) for key, _ in update_rows(self.store, TABLE, self.rows) if key.row == row]
 
     def update_keys(self) -> set[UpdateKey]:

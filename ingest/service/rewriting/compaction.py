@@ -153,7 +153,7 @@ class Compaction(UpdatesJob[CompactionOptions]):
         compacted = Compacted(
             counts.rows_per_key(0.5),
             counts.rows_per_key(0.99),
-            original_rows=counts.original_rows,
+            logical_rows=counts.logical_rows,
             update_rows=counts.update_rows,
             replaced=counts.replaced,
             unmerged=counts.unmerged,
@@ -171,7 +171,7 @@ class Compaction(UpdatesJob[CompactionOptions]):
             return Summary(plain, notes=[note])
         counts = result.counts
         cells = {
-            "#original rows": counts.original_rows,
+            "#logical rows": counts.logical_rows,
             "#update rows": counts.update_rows,
             "#merged rows written": counts.written,
             "#replaced": counts.replaced,

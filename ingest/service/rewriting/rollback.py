@@ -114,7 +114,7 @@ class Rollback(UpdatesJob[RollbackOptions]):
         Example: ingest rollback pipeline.yaml counters --from 2026-01-31T12:00 --to 2026-01-31T12:59:59.999 --dry-run
         """,
         dry_run="Count what would be deleted; write nothing.",
-        advances=("rows", "original_rows"),
+        advances=("rows", "logical_rows"),
         does="rolls the table back",
         resumes="run the same command again; it deletes what remains",
         asks=lambda content: (
@@ -142,7 +142,7 @@ class Rollback(UpdatesJob[RollbackOptions]):
         ]
         done = ""
         if content["deleted"]:
-            rows = f"{counted(content['deleted'], 'update row')} of {counted(content['original_rows'], 'row')}"
+            rows = f"{counted(content['deleted'], 'update row')} of {counted(content['logical_rows'], 'row')}"
             done = f"{rows} {'would be deleted' if is_dry_run else 'deleted'}"
         else:
             none = f'no update row of "{self.subject}" that can be deleted has a batch time in this interval'
@@ -202,7 +202,7 @@ def rollback_steps(
 
 def _result(counts: RollbackCounts, rolled_back: list[Interval], seconds: float) -> dict[str, Any]:
     return {
-        "original_rows": counts.original_rows,
+        "logical_rows": counts.logical_rows,
         "deleted": counts.deleted,
         "overlapping": counts.overlapping,
         "examples": counts.examples,

@@ -34,7 +34,7 @@ class FilePartition(InputPartition):
 
 class DumpSourceReader(DataSourceReader):
     """
-    Reads a table of the newest complete dump, or of a named one; its row keys are the original ones.
+    Reads a table of the newest complete dump, or of a named one; its row keys are the logical ones.
 
     The dump is chosen and pinned when the partitions are planned, so all tasks of a query read the same one, and it
     does not expire within a day. The order of rows is undefined among partitions.

@@ -80,7 +80,7 @@ class ReadOptions:
     What is read of a table.
 
     Attributes:
-        scan: range, patterns, columns, versions and timestamps of all rows, by original row keys.
+        scan: range, patterns, columns, versions and timestamps of all rows, by logical row keys.
         has_versions: each cell is read with its time; else only the newest value of each column is.
         min_partitions: desired minimum number of partitions; there may be fewer, if few row keys differ.
         push_filters: filters of the query on the row key narrow the range.

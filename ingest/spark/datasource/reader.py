@@ -29,8 +29,8 @@ from sinks.scanning.partitions import (
     intersection,
     point,
 )
+from sinks.scanning.physical_keys import get_physical, scan_physical
 from sinks.scanning.raw_rows import RawRows, StoredUpdate
-from sinks.scanning.stored_keys import get_stored, scan_stored
 from sinks.updates.keys import split_of, time_of
 
 
@@ -40,7 +40,7 @@ class TablePartition(InputPartition):
     What one task reads.
 
     Attributes:
-        ranges: of stored row keys, disjoint and in byte order; with buckets, each lies in one bucket.
+        ranges: of physical row keys, disjoint and in byte order; with buckets, each lies in one bucket.
         row_format: of the table, from its record.
     """
 
@@ -50,9 +50,9 @@ class TablePartition(InputPartition):
 
 class TableSourceReader(DataSourceReader):
     """
-    Reads a table; its row keys are the original ones.
+    Reads a table; its row keys are the logical ones.
 
-    The order of rows is that of the stored keys within a partition, and undefined among partitions.
+    The order of rows is that of the physical keys within a partition, and undefined among partitions.
     """
 
     def __init__(self, table: SourceTable, options: ReadOptions, schema: StructType) -> None:
@@ -92,7 +92,7 @@ class TableSourceReader(DataSourceReader):
             raise ConfigError(f'table "{table.name}" has no deferred updates', hint="leave the option raw out")
 
     def _rows(self, partition: TablePartition) -> Generator[tuple[Row, tuple[object, ...]]]:
-        """The rows of the ranges, with their original keys; update rows with their intervals."""
+        """The rows of the ranges, with their logical keys; update rows with their intervals."""
         if not partition.ranges:
             return
         bodies = self._table.bodies if self._options.with_bodies else None
@@ -106,18 +106,18 @@ class TableSourceReader(DataSourceReader):
     def _reader(
         self, store: Store[Any], rows: RowFormat
     ) -> Callable[[Scan], Generator[tuple[Row, tuple[object, ...]]]]:
-        """What reads a range of stored row keys."""
+        """What reads a range of physical row keys."""
         name = self._table.name
         if not rows.updates:
             return partial(self._plain, store, Distribution.of(rows.buckets))
         if self._options.is_raw:
             raw = RawRows(store, name, rows)
-            return lambda scan: _with_intervals(raw.in_stored_range(scan))
+            return lambda scan: _with_intervals(raw.in_physical_range(scan))
         merging = self._table.merging(store)
         if merging is None:
             raise UpdatesDifferError(name, rows.updates, "")
         merged = MergedRows(store, name, rows, merging)
-        return lambda scan: _without_intervals(merged.rows_in_stored_range(scan))
+        return lambda scan: _without_intervals(merged.rows_in_physical_range(scan))
 
     def _plain(
         self, store: Store[Any], distribution: Distribution | None, scan: Scan
@@ -127,18 +127,18 @@ class TableSourceReader(DataSourceReader):
             if row is not None:
                 yield row, ()
             return
-        yield from _without_intervals(scan_stored(store, self._table.name, scan, distribution))
+        yield from _without_intervals(scan_physical(store, self._table.name, scan, distribution))
 
-    def _row(self, store: Store[Any], stored: bytes, distribution: Distribution | None) -> Row | None:
+    def _row(self, store: Store[Any], physical: bytes, distribution: Distribution | None) -> Row | None:
         """One row, which a get reads with fewer calls than a scan."""
         scan = self._options.scan
-        key = stored if distribution is None else distribution.original(stored)
+        key = physical if distribution is None else distribution.logical(physical)
         if not key or not _matches(key, scan.fuzzy):
             return None
-        return get_stored(
+        return get_physical(
             store,
             self._table.name,
-            stored,
+            physical,
             distribution,
             columns=scan.columns,
             versions=scan.versions,

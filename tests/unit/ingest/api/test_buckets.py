@@ -37,5 +37,5 @@ def test_multiples_of_30_and_32_warn():
 @pytest.mark.parametrize("buckets", [8, 10, 16, 29, 30, 32, 63, 96, 120, 127, 255, 256])
 def test_warning_if_decimal_numbers_spread_unevenly(buckets):
     """Uneven: a bucket has twice as many of 10,000 keys as an equal part."""
-    sizes = Counter(Distribution(buckets).stored(b"sensor-%05d" % number)[0] for number in range(10_000))
+    sizes = Counter(Distribution(buckets).physical(b"sensor-%05d" % number)[0] for number in range(10_000))
     assert (max(sizes.values()) > 2 * 10_000 / buckets) == (buckets_warning(buckets) is not None)

@@ -22,7 +22,7 @@ def test_updates_of_each_window_become_one(ingest, file):
     assert done == {
         "table": "counters",
         "bound_ms": T + 5 * HOUR // 2,
-        "original_rows": 2,
+        "logical_rows": 2,
         "update_rows": 12,
         "written": 6,
         "replaced": 12,

@@ -318,10 +318,10 @@ pipelines: {p: {source: {files: {path: ./in.log}}, sinks: [attr2hbase: {table: t
 @pytest.mark.parametrize(
     ("recorded", "rows", "message"),
     [
-        (16, [Distribution(16).stored(b"row-1")], None),
+        (16, [Distribution(16).physical(b"row-1")], None),
         (16, [b"row-1"], "which is in none of its 16 buckets"),
         (8, [], None),
-        (8, [Distribution(8).stored(b"row-1")], "has `distribute: {hash: 8}`, but the file says that it has"),
+        (8, [Distribution(8).physical(b"row-1")], "has `distribute: {hash: 8}`, but the file says that it has"),
         (None, [b"row-1"], "has no `distribute`, but the file says that it has `distribute: {hash: 16}`"),
     ],
 )

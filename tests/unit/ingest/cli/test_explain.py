@@ -28,7 +28,7 @@ def test_text_shows_each_decorator(ingest, pipeline):
     assert result.err == "1 kept, 1 dropped, 1 failed\nnext: ingest run --once pipeline.yaml\n"
 
 
-def test_text_shows_original_and_stored_row_keys_of_a_table_with_buckets(ingest, folder):
+def test_text_shows_logical_and_physical_row_keys_of_a_table_with_buckets(ingest, folder):
     (folder / "p.yaml").write_text(
         "version: 1\nstores: {logs: {memory: {}}}\ntables: {t: {families: {f: {}}, distribute: {hash: 16}}}\n"
         "pipelines:\n  p:\n    source: {files: {path: ./in}}\n    decorators:\n"

@@ -43,7 +43,7 @@ def test_updates_of_an_interval_are_deleted(ingest, file):
     assert dry == done
     assert done == {
         "table": "counters",
-        "original_rows": 2,
+        "logical_rows": 2,
         "deleted": 6,
         "overlapping": 0,
         "examples": [],

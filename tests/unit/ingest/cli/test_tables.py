@@ -253,7 +253,7 @@ class TestGet:
 
     def test_key_with_its_bucket_has_a_hint(self, ingest, store):
         store.ensure_table(TableSpec("salted", (FamilySpec(b"cf"),), buckets=16))
-        stored = Distribution(16).stored(b"row")
+        stored = Distribution(16).physical(b"row")
         store.apply("salted", [Put(stored, {b"cf:q": b"1"}, 1000)])
         assert ingest("get", "pipeline.yaml", "salted", "row").code == 0
         refused = ingest("get", "pipeline.yaml", "salted", f"\\x{stored[0]:02x}row")
@@ -422,9 +422,9 @@ class TestTableOfHBaseWD:
         assert message in result.err
 
     def test_table_with_rows_is_adopted(self, ingest, declare, store):
-        originals = [b"row-%03d" % number for number in range(300)]
+        logicals = [b"row-%03d" % number for number in range(300)]
         store.ensure_table(TableSpec("other", (FamilySpec(b"cf"),)))
-        store.apply("other", [Put(Distribution(16).stored(row), {b"cf:q": row}, 1000) for row in originals])
+        store.apply("other", [Put(Distribution(16).physical(row), {b"cf:q": row}, 1000) for row in logicals])
         store.close()
         declare(OTHER_SALTED)
         refused = ingest(*APPLY)
@@ -432,12 +432,12 @@ class TestTableOfHBaseWD:
         adopted = ingest(*APPLY, "--adopt", "other", *JSON)
         assert (adopted.code, what(adopted.json["done"])) == (0, [(None, "distribute", 16, None)])
         scanned = ingest("scan", "p.yaml", "other", *JSON).lines
-        assert [(row["row"], row["cells"][0][3]) for row in scanned] == [(row.decode(),) * 2 for row in originals]
+        assert [(row["row"], row["cells"][0][3]) for row in scanned] == [(row.decode(),) * 2 for row in logicals]
         assert ingest(*APPLY, "--adopt", "other").err == "all tables are as declared\n"
 
     def test_other_buckets_of_a_table_with_rows_are_no_change_to_apply(self, ingest, declare, store):
         store.ensure_table(TableSpec("other", (FamilySpec(b"cf"),), buckets=8))
-        store.apply("other", [Put(Distribution(8).stored(b"row"), {b"cf:q": b"1"}, 1000)])
+        store.apply("other", [Put(Distribution(8).physical(b"row"), {b"cf:q": b"1"}, 1000)])
         store.close()
         declare(OTHER_SALTED)
         planned = ingest(*PLAN)
@@ -473,7 +473,7 @@ class TestRowsOutsideTheBuckets:
     def table(self, declare, store):
         """A salted table with one row of its own, and one that another program wrote."""
         store.ensure_table(TableSpec("other", (FamilySpec(b"cf"),), buckets=16))
-        store.apply("other", [Put(row, {b"cf:q": b"v"}, 1000) for row in (Distribution(16).stored(b"a"), b"java-1")])
+        store.apply("other", [Put(row, {b"cf:q": b"v"}, 1000) for row in (Distribution(16).physical(b"a"), b"java-1")])
         store.close()
         declare(OTHER_SALTED)
         return "other"

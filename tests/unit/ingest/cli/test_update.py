@@ -217,7 +217,7 @@ PUT = '{table: "t", key: "row-0001", cells: {"f:q": "56"}}'
         ("{puts: [{row: k}]}", '{puts: [{row: "\\x0brow-0001"}]}'),
     ],
 )
-def test_original_row_key_of_a_table_with_buckets_is_written(ingest, folder, before, after):
+def test_logical_row_key_of_a_table_with_buckets_is_written(ingest, folder, before, after):
     (folder / "p.yaml").write_text(f"{SALTED}  - {GIVEN}{before}}}\n")
     result = ingest("test", "p.yaml", "--update")
     assert result.code == 0, result.err

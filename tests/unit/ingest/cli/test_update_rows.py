@@ -88,7 +88,7 @@ def test_row_with_a_leftover(ingest, store):
     }
 
 
-def test_rows_are_scanned_by_original_keys(ingest, store):
+def test_rows_are_scanned_by_logical_keys(ingest, store):
     lines = ingest(*SCAN, *JSON).lines
     assert [(line["row"], line["cells"][0][3]) for line in lines] == [("monday", "15"), ("tuesday", "7"), ("x\0", "5")]
     assert [line["row"] for line in ingest(*SCAN, "--reverse", "--limit", 2, *JSON).lines] == ["x\0", "tuesday"]
@@ -213,7 +213,7 @@ def test_key_of_an_update_row_has_a_hint(ingest, store):
     readable = "".join(f"\\x{byte:02x}" for byte in stored)
     refused = ingest(*GET, readable)
     assert refused.code == 3
-    assert "this is the key of an update row; write the original row key: " in refused.err
+    assert "this is the key of an update row; write the logical row key: " in refused.err
 
 
 def test_table_plan_finds_a_row_that_is_no_update_row(ingest, store):
@@ -261,7 +261,7 @@ pipelines:
     return folder
 
 
-def test_explain_and_keys_analyse_show_original_keys(ingest, counting):
+def test_explain_and_keys_analyse_show_logical_keys(ingest, counting):
     (first, *others) = ingest("explain", "p.yaml", "--events", "events.jsonl", *JSON).lines
     assert [line["outcome"] for line in (first, *others)] == ["kept"] * 3
     (put,) = first["puts"]

@@ -465,7 +465,7 @@ class TestCases:
     @pytest.mark.parametrize(
         "put", [{"key": SALTED_KEY}, {"row": SALTED_ROW}, {"row": SALTED_ROW, "key": SALTED_KEY, "cells": {"f:q": "b"}}]
     )
-    def test_put_into_a_table_with_buckets_has_its_stored_and_its_original_row_key(self, put):
+    def test_put_into_a_table_with_buckets_has_its_physical_and_its_logical_row_key(self, put):
         assert self.check({"puts": [put]}, SALTED_EVENT, decorators=(), tables=SALTED).differences == ()
         (line,) = lines(dry_run(tables=SALTED), SALTED_EVENT)
         assert (line["puts"][0]["row"], line["puts"][0]["key"]) == (SALTED_ROW, SALTED_KEY)

@@ -64,7 +64,7 @@ def test_table_is_adopted(configured, tmp_path: Path):
     store = RocksDBStore(RocksDBSettings(path=str(tmp_path / "one")))
     store.open()
     store.ensure_table(TableSpec("a", (FamilySpec(b"f"),)))
-    store.apply("a", [Put(Distribution(8).stored(b"row"), {b"f:q": b"v"}, 1)])
+    store.apply("a", [Put(Distribution(8).physical(b"row"), {b"f:q": b"v"}, 1)])
     store.close()
     configuration = configured({"a": {"store": "one", "families": {"f": {}}, "distribute": {"hash": 8}}})
     distribute = [("one", "a", Aspect.DISTRIBUTE, Remedy.NEW_TABLE)]

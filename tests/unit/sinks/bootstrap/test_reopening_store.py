@@ -6,7 +6,7 @@ from ingest.api import Cell, FamilySpec, NotFoundError, Put, Row, StoreUnavailab
 from sinks.bootstrap import reopening_store
 from sinks.bootstrap.reopening_store import ReopeningStore
 from sinks.memory import MemoryStore
-from sinks.rowkeys.distribution import stored_key
+from sinks.rowkeys.distribution import physical_key
 from sinks.writing.retry import Retry
 from tests.support.bootstraps import SHORT
 
@@ -38,7 +38,7 @@ def store(request, monkeypatch):
     made = Failing()
     made.open()
     made.ensure_table(TableSpec("t", (FamilySpec(b"f"),), buckets=request.param))
-    made.apply("t", [Put(stored_key(key, request.param), {b"f:q": key}, 1) for key in KEYS])
+    made.apply("t", [Put(physical_key(key, request.param), {b"f:q": key}, 1) for key in KEYS])
     made.close()
     made.opened = 0
     return made
@@ -48,7 +48,7 @@ def row(key: bytes) -> Row:
     return Row(key, (Cell(b"f", b"q", 1, key),))
 
 
-def test_rows_of_all_pages_come_in_the_order_of_original_keys(store):
+def test_rows_of_all_pages_come_in_the_order_of_logical_keys(store):
     store.failures = {2, 3}
     found = ReopeningStore(store, SHORT)
     assert list(found.rows("t")) == [row(key) for key in KEYS]

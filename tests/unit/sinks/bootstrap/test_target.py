@@ -175,7 +175,7 @@ def test_call_fails_after_the_last_attempt():
         found.flush()
 
 
-def test_reader_of_the_store_sees_original_keys(store):
+def test_reader_of_the_store_sees_logical_keys(store):
     found = target(store)
     found.create(TableSpec("t", (FamilySpec(b"f"),), buckets=3))
     found.add(puts_of(ROW))

@@ -11,7 +11,7 @@ from sinks.files.local_root import LocalRoot
 from sinks.memory import MemorySettings, MemoryStore
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
-from sinks.rowkeys.mutations import with_stored_keys
+from sinks.rowkeys.mutations import with_physical_keys
 from sinks.scanning.table_reader import TableReader
 from tests.support.dumps import make_dump
 from tests.support.memory_root import MemoryRoot
@@ -44,7 +44,7 @@ def fill(store, table, rows, buckets=None):
         put, later = Put(row, dict(VALUES), 1_000 + number), Put(row, {b"f:emoji": b"new"}, 9_000)
         mutations = [put, later] if number % 2 else [put]
         if reader.distribution is not None:
-            mutations = with_stored_keys(mutations, reader.distribution.stored)
+            mutations = with_physical_keys(mutations, reader.distribution.physical)
         store.apply(table, mutations)
     return reader
 

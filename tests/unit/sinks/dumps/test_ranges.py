@@ -17,7 +17,7 @@ from sinks.dumps.ranges import (
 )
 from sinks.memory import MemoryStore
 from sinks.rowkeys.distribution import Distribution
-from sinks.rowkeys.mutations import with_stored_keys
+from sinks.rowkeys.mutations import with_physical_keys
 from sinks.rowkeys.row_format import RowFormat
 from sinks.updates.keys import last_start_of
 from tests.support.clock import Clock
@@ -155,7 +155,7 @@ def test_parts_of_all_ranges_are_the_table(files, buckets, updates):
         store.ensure_table(TableSpec(TABLE, (FamilySpec(b"f"),), buckets=buckets))
         puts = [Put(key, {b"f:v": b"2"}, 2) for key in keys]
         distribution = Distribution.of(buckets)
-        store.apply(TABLE, puts if distribution is None else with_stored_keys(puts, distribution.stored))
+        store.apply(TABLE, puts if distribution is None else with_physical_keys(puts, distribution.physical))
     ranges = [(b"", None)] if buckets is None else Distribution(buckets).intervals()
     target = DumpTarget(TABLE, RowFormat.recorded(store, TABLE), last_start_of(2))
     remaining = DumpRange.numbered(TABLE, ranges)

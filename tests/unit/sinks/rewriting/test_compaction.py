@@ -33,7 +33,7 @@ def compact(table: UpdatedTable, rules: CompactionRules = ALL, *, is_dry_run: bo
 
 
 def with_rows(*rows: tuple[int, int, int], **options) -> UpdatedTable:
-    """A table with one original row; a row is start, end and value."""
+    """A table with one logical row; a row is start, end and value."""
     table = UpdatedTable(**options)
     for start, end, value in rows:
         table.add(b"k", start, {VALUE: b"%d" % value}, end)
@@ -49,7 +49,7 @@ def test_merged_rows_replace_updates(buckets: int | None):
     counts = compact(table)
     assert table.update_keys() == {UpdateKey(row, 10, 30) for row in (b"a", b"a\x00", b"k", b"z")}
     assert table.values() == {row: {VALUE: b"3"} for row in (b"a", b"a\x00", b"k", b"z")}
-    assert (counts.original_rows, counts.update_rows, counts.written, counts.replaced) == (4, 12, 4, 12)
+    assert (counts.logical_rows, counts.update_rows, counts.written, counts.replaced) == (4, 12, 4, 12)
     assert counts.by_update_rows == Counter({3: 4})
     assert compact(table).replaced == 0
 
@@ -257,7 +257,7 @@ def test_range_is_compacted_in_units_of_work(monkeypatch: pytest.MonkeyPatch):
             assert table.values() == before
             units += 1
     assert units > 6
-    assert (counts.original_rows, counts.update_rows) == (3, 27)
+    assert (counts.logical_rows, counts.update_rows) == (3, 27)
     assert {(key.start, key.end) for key in table.update_keys()} == {(1, 9)}
 
 
@@ -270,14 +270,14 @@ def test_timer_ends_a_unit():
 def test_counts_as_plain_data():
     counts = CompactionCounts(written=1, replaced=2, unmerged=1, examples=["row"])
     for rows in (1, 1, 3, 12_345):
-        counts.add_original_row(rows)
+        counts.add_logical_row(rows)
     assert counts.by_update_rows == Counter({1: 2, 3: 1, 12_000: 1})
     assert (counts.rows_per_key(0.5), counts.rows_per_key(0.99)) == (1, 12_000)
     assert CompactionCounts.from_json(counts.to_json()) == counts
     total = CompactionCounts()
     total.add(counts)
     total.add(counts)
-    assert (total.original_rows, total.replaced, total.examples) == (8, 4, ["row", "row"])
+    assert (total.logical_rows, total.replaced, total.examples) == (8, 4, ["row", "row"])
     assert CompactionCounts().rows_per_key(0.99) == 0
 
 

@@ -14,7 +14,7 @@ from sinks.rewriting.leased_writes import delete_of
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 from sinks.rowkeys.distribution import Distribution
-from sinks.rowkeys.mutations import with_stored_keys
+from sinks.rowkeys.mutations import with_physical_keys
 from sinks.rowkeys.row_format import UPDATES, RowFormat
 from sinks.scanning.update_rows import update_rows
 from sinks.updates.keys import UpdateKey, start_of
@@ -37,8 +37,8 @@ class Updated:
         """Write an update of a batch time, or a merged row, as a task does: always with these timestamps."""
         key = UpdateKey(row, start_of(time_ms, 1), start_of(end_ms, 1) if end_ms else 0)
         put = Put(key.encoded(), {b"f:v": b"1", b"g:v": b"1"}, end_ms or time_ms)
-        stored_key = self.rows.stored_key()
-        self.store.apply(TABLE, [put] if stored_key is None else with_stored_keys([put], stored_key))
+        physical_key = self.rows.physical_key()
+        self.store.apply(TABLE, [put] if physical_key is None else with_physical_keys([put], physical_key))
         return key
 
     def found(self) -> list[bytes]:

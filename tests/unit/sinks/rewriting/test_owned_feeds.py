@@ -254,7 +254,7 @@ def test_changes_above_the_mark_are_rolled_forward(store: Refusing, spec: TableS
     tables.roll_forward()
     tables.roll_forward()
 
-    stored = Distribution(8).stored if spec is SALTED else bytes
+    stored = Distribution(8).physical if spec is SALTED else bytes
     assert {row.key for row in scanned(store, "t")} == {stored(b"a"), stored(b"z")}
     assert mark_of(store) == TableMark(2_000, {"t": 1})
 

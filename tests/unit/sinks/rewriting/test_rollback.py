@@ -51,7 +51,7 @@ def test_updates_of_the_interval_are_deleted(buckets: int | None):
     table = with_times(1, 20, 30, 400, buckets=buckets)
     counts = roll_back(table, 20, 30)
     assert table.values() == {row: {VALUE: b"401"} for row in (b"a", b"k")}
-    assert (counts.original_rows, counts.deleted, counts.overlapping) == (2, 4, 0)
+    assert (counts.logical_rows, counts.deleted, counts.overlapping) == (2, 4, 0)
     assert counts.rolled_back(Interval(20, 30)) == [Interval(20, 30)]
 
 

@@ -1,4 +1,4 @@
-"""Ranges of a table that divide no original row, and their rows in pages."""
+"""Ranges of a table that divide no logical row, and their rows in pages."""
 
 from itertools import pairwise
 
@@ -16,7 +16,7 @@ KEYS = st.binary(max_size=4) | st.lists(st.sampled_from([0, 1, 255, 97]), max_si
 
 
 @given(st.lists(KEYS, min_size=1), st.lists(KEYS | st.binary(max_size=24), max_size=6), st.sampled_from([None, 1, 4]))
-def test_no_original_row_is_divided(rows: list[bytes], splits: list[bytes], buckets: int | None):
+def test_no_logical_row_is_divided(rows: list[bytes], splits: list[bytes], buckets: int | None):
     distribution = Distribution.of(buckets)
     keys = [UpdateKey(row, start, end).encoded() for row in rows for start, end in ((1, 0), (2**40, 2**62))]
     cuts = {*splits, *keys} - {b""}
@@ -68,7 +68,7 @@ def test_pages_end_at_a_number_of_rows_or_bytes(
 
 
 @pytest.mark.parametrize("page_rows", [1, 2, 100])
-def test_pages_of_a_bucket_have_original_keys(page_rows: int, monkeypatch: pytest.MonkeyPatch):
+def test_pages_of_a_bucket_have_logical_keys(page_rows: int, monkeypatch: pytest.MonkeyPatch):
     set_pages(monkeypatch, page_rows, 1 << 20)
     table, distribution = with_rows(2), Distribution(2)
     found = [

@@ -41,21 +41,21 @@ def bucket(key: bytes, buckets: int) -> int:
 @pytest.mark.parametrize(("key", "prefixes"), VECTORS)
 def test_hbasewd_prefixes(key, prefixes):
     for buckets, prefix in zip(NUMBERS, bytes.fromhex(prefixes), strict=True):
-        assert Distribution(buckets).stored(key) == bytes([prefix]) + key
+        assert Distribution(buckets).physical(key) == bytes([prefix]) + key
 
 
 @given(keys, numbers)
 def test_bucket_is_the_hash_modulo_the_number(key, buckets):
     distribution = Distribution(buckets)
-    stored = distribution.stored(key)
-    assert stored == bytes([bucket(key, buckets)]) + key
-    assert distribution.original(stored) == key
+    physical = distribution.physical(key)
+    assert physical == bytes([bucket(key, buckets)]) + key
+    assert distribution.logical(physical) == key
 
 
 @pytest.mark.parametrize("size", [511, 512, 513, 1_024, 1_025, 32_766])
 def test_long_keys(size):
     key = bytes(range(256)) * 128
-    assert Distribution(255).stored(key[:size])[0] == bucket(key[:size], 255)
+    assert Distribution(255).physical(key[:size])[0] == bucket(key[:size], 255)
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_spread_of_decimal_text(buckets, empty, least, most):
 
 def spread(buckets: int, keys) -> list[int]:
     distribution = Distribution(buckets)
-    counts = Counter(distribution.stored(key)[:1] for key in keys)
+    counts = Counter(distribution.physical(key)[:1] for key in keys)
     return [counts[prefix] for prefix in distribution.prefixes]
 
 
@@ -114,16 +114,16 @@ def test_only_the_prefix_ff_has_an_open_interval():
 
 
 @given(st.lists(st.binary(max_size=4)), st.binary(max_size=3), st.none() | st.binary(max_size=3), numbers)
-def test_intervals_hold_exactly_the_keys_of_the_range(originals, start, stop, buckets):
+def test_intervals_hold_exactly_the_keys_of_the_range(logicals, start, stop, buckets):
     distribution = Distribution(buckets)
     found = [
         key
         for first, last in distribution.intervals(start, stop)
-        for key in map(distribution.stored, originals)
+        for key in map(distribution.physical, logicals)
         if first <= key and (last is None or key < last)
     ]
-    in_range = [key for key in originals if start <= key and (stop is None or key < stop)]
-    assert sorted(in_range) == sorted(map(distribution.original, found))
+    in_range = [key for key in logicals if start <= key and (stop is None or key < stop)]
+    assert sorted(in_range) == sorted(map(distribution.logical, found))
 
 
 def test_rows_after_the_last_bucket_are_in_no_interval():

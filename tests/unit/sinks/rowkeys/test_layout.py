@@ -31,15 +31,15 @@ def test_region_starts_at_its_split_point():
 def test_salted_table_has_a_region_for_each_bucket():
     layout = Layout.salted(16)
     assert layout.regions == 16
-    assert layout.region_of(b"row-0001") == Distribution(16).stored(b"row-0001")[0]
+    assert layout.region_of(b"row-0001") == Distribution(16).physical(b"row-0001")[0]
 
 
 @given(keys, layouts)
-def test_region_holds_the_stored_key(key, layout):
+def test_region_holds_the_physical_key(key, layout):
     start, stop = layout.bounds(layout.region_of(key))
-    stored = key if layout.distribution is None else layout.distribution.stored(key)
-    assert start <= stored
-    assert stop is None or stored < stop
+    physical = key if layout.distribution is None else layout.distribution.physical(key)
+    assert start <= physical
+    assert stop is None or physical < stop
 
 
 @pytest.mark.parametrize(("prefix", "regions"), [(b"", 3), (b"a", 1), (b"g", 1), (b"f\xff", 1), (b"p", 1), (b"o", 1)])

@@ -60,7 +60,7 @@ def store(request) -> MemoryStore:
 
 @pytest.mark.parametrize("page_rows", [1, 2, 3, 5, 7, 500])
 @pytest.mark.parametrize("reverse", [False, True])
-def test_rows_are_merged_in_the_order_of_original_keys(store, page_rows: int, reverse: bool):
+def test_rows_are_merged_in_the_order_of_logical_keys(store, page_rows: int, reverse: bool):
     found = list(TableReader(store, TABLE, SUM).scan(Scan(page_rows=page_rows, reverse=reverse)))
     assert [row.key for row in found] == (KEYS[::-1] if reverse else KEYS)
     assert {row.cells for row in found} == {((b"f", b"v", 5, b"5"), (b"g", b"w", 5, b"10"))}
@@ -82,7 +82,7 @@ def test_rows_are_merged_in_the_order_of_original_keys(store, page_rows: int, re
     ],
 )
 @pytest.mark.parametrize("page_rows", [1, 4, 500])
-def test_ranges_and_patterns_are_of_original_keys(store, scan: Scan, expected: list[bytes], page_rows: int):
+def test_ranges_and_patterns_are_of_logical_keys(store, scan: Scan, expected: list[bytes], page_rows: int):
     assert list(values(store, Scan(**{**_fields(scan), "page_rows": page_rows}))) == expected
 
 
@@ -208,11 +208,11 @@ def test_row_that_is_no_update_row_is_reported():
         values(store)
 
 
-def test_original_key_of_a_stored_key(store):
+def test_logical_key_of_a_physical_key(store):
     reader = TableReader(store, TABLE, SUM)
     keys = [row.key for row in store.scan(TABLE, Scan())]
-    assert {reader.original_of(key) for key in keys} == set(KEYS)
-    assert reader.original_of(b"ab") is None
+    assert {reader.logical_of(key) for key in keys} == set(KEYS)
+    assert reader.logical_of(b"ab") is None
 
 
 Compaction = tuple[CompactionRules, int | None]

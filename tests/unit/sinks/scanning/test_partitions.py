@@ -14,9 +14,9 @@ from sinks.scanning.partitions import (
     even_cuts,
     intersection,
     partitions_of,
+    physical_ranges,
     point,
     prefixed,
-    stored_ranges,
     whole_rows,
 )
 from sinks.updates.keys import UpdateKey, start_of
@@ -62,32 +62,30 @@ def test_each_key_is_in_one_partition_of_one_region(ranges: list[Range], cuts: s
 
 
 @given(disjoint(), st.integers(1, 5), KEYS)
-def test_stored_ranges_have_the_stored_keys(ranges: list[Range], buckets: int, key: bytes):
+def test_physical_ranges_have_the_physical_keys(ranges: list[Range], buckets: int, key: bytes):
     distribution = Distribution(buckets)
-    assert contains(stored_ranges(ranges, RowFormat(buckets)), distribution.stored(key)) is contains(ranges, key)
-    assert stored_ranges(ranges, RowFormat()) == ranges
+    assert contains(physical_ranges(ranges, RowFormat(buckets)), distribution.physical(key)) is contains(ranges, key)
+    assert physical_ranges(ranges, RowFormat()) == ranges
 
 
 starts = st.builds(start_of, st.integers(1, 2), st.integers(0, 2))
 
 
 @given(disjoint(), st.none() | st.integers(1, 5), KEYS, starts)
-def test_stored_ranges_have_the_update_rows(ranges: list[Range], buckets: int | None, row: bytes, start: int):
+def test_physical_ranges_have_the_update_rows(ranges: list[Range], buckets: int | None, row: bytes, start: int):
     rows = RowFormat(buckets, "recorded")
-    stored = rows.stored_key() or bytes
-    key = stored(UpdateKey(row, start).encoded())
-    assert contains(stored_ranges(ranges, rows), key) is contains(ranges, row)
+    physical = rows.physical_key() or bytes
+    key = physical(UpdateKey(row, start).encoded())
+    assert contains(physical_ranges(ranges, rows), key) is contains(ranges, row)
 
 
 @given(
     st.none() | st.integers(1, 5), KEYS, st.tuples(starts, starts, starts), st.integers(0, 20), st.binary(max_size=2)
 )
-def test_cuts_divide_no_original_row(
-    buckets: int | None, row: bytes, times: tuple[int, ...], length: int, other: bytes
-):
+def test_cuts_divide_no_logical_row(buckets: int | None, row: bytes, times: tuple[int, ...], length: int, other: bytes):
     rows = RowFormat(buckets, "recorded")
-    stored = rows.stored_key() or bytes
-    keys = [stored(UpdateKey(row, start).encoded()) for start in times]
+    physical = rows.physical_key() or bytes
+    keys = [physical(UpdateKey(row, start).encoded()) for start in times]
     for cut in (keys[0], keys[0] + other, keys[0][: length + 1], (keys[0][:1] if buckets else b"") + other):
         whole = whole_rows(cut, rows)
         assert len({key < whole for key in keys}) == 1
@@ -98,12 +96,12 @@ def test_cuts_divide_no_original_row(
 
 def test_one_row_is_in_one_bucket():
     distribution = Distribution(16)
-    assert stored_ranges([point(b"k")], RowFormat(16)) == [point(distribution.stored(b"k"))]
+    assert physical_ranges([point(b"k")], RowFormat(16)) == [point(distribution.physical(b"k"))]
 
 
 def test_a_table_with_buckets_has_a_partition_for_each_bucket_and_region():
     distribution = Distribution(3)
-    found = partitions_of(stored_ranges([prefixed(b"a")], RowFormat(3)), {*distribution.prefixes, b"\x01aa"})
+    found = partitions_of(physical_ranges([prefixed(b"a")], RowFormat(3)), {*distribution.prefixes, b"\x01aa"})
     assert found == [
         ((b"\x00a", b"\x00b"),),
         ((b"\x01a", b"\x01aa"),),

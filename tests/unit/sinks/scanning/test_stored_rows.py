@@ -23,7 +23,7 @@ def table(rows) -> MemoryStore:
 
 
 def written(buckets: int) -> list[bytes]:
-    return [Distribution(buckets).stored(key) for key in KEYS]
+    return [Distribution(buckets).physical(key) for key in KEYS]
 
 
 @pytest.mark.parametrize("buckets", [1, 2, 16, 255, 256])
@@ -41,7 +41,7 @@ def test_rows_of_other_buckets_are_refused(of_rows: int, declared: int):
 
 @pytest.mark.parametrize("key", [b"\x10", b"\x10row", b"\xff", b"plain", b"\x0f\xff\xff", b"\x00\x00"])
 def test_one_row_at_the_edge_of_a_bucket_is_refused(key: bytes):
-    assert Distribution(16).stored(key[1:]) != key
+    assert Distribution(16).physical(key[1:]) != key
     with pytest.raises(SchemaError, match="has the row key"):
         check_stored_rows(table([*written(16), key]), TableSpec("t", FAMILIES, buckets=16))
 

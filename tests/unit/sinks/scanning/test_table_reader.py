@@ -1,4 +1,4 @@
-"""Reads of a table with buckets by original row keys."""
+"""Reads of a table with buckets by logical row keys."""
 
 import contextlib
 
@@ -7,7 +7,7 @@ import pytest
 from ingest.api import FamilySpec, FuzzyPattern, Put, Row, Scan, ScanCounts, StoreUnavailableError, TableSpec
 from sinks.memory import MemoryStore
 from sinks.rowkeys.distribution import Distribution
-from sinks.rowkeys.mutations import with_stored_keys
+from sinks.rowkeys.mutations import with_physical_keys
 from sinks.scanning.table_reader import TableReader
 
 KEYS = [b"row-%04d" % number for number in range(500)]
@@ -38,7 +38,7 @@ def store():
     made = Watched()
     made.open()
     made.ensure_table(TableSpec("t", (FamilySpec(b"f"),), buckets=8))
-    made.apply("t", with_stored_keys([Put(key, {b"f:q": key}, 1) for key in KEYS], Distribution(8).stored))
+    made.apply("t", with_physical_keys([Put(key, {b"f:q": key}, 1) for key in KEYS], Distribution(8).physical))
     return made
 
 
@@ -63,7 +63,7 @@ def reader(store):
         (Scan(start=b"b", stop=b"a"), []),
     ],
 )
-def test_rows_come_in_the_order_of_original_keys(reader, store: Watched, scan: Scan, expected: list[bytes]):
+def test_rows_come_in_the_order_of_logical_keys(reader, store: Watched, scan: Scan, expected: list[bytes]):
     counts = ScanCounts()
     rows = list(reader.scan(scan, counts))
     assert [row.key for row in rows] == expected
@@ -91,7 +91,7 @@ def test_all_scans_are_closed_with_the_merged_one(reader, store: Watched):
     assert store.opened == store.closed == 8
 
 
-def test_row_is_found_by_its_original_key(store: Watched):
+def test_row_is_found_by_its_logical_key(store: Watched):
     reader = TableReader(store, "t")
     found = reader.get(KEYS[7])
     assert isinstance(found, Row)
@@ -115,7 +115,7 @@ def test_rows_of_hbasewds_own_tests(start: int | None, stop: int | None, rows: i
     store.open()
     store.ensure_table(TableSpec("t", (FamilySpec(b"f"),), buckets=15))
     puts = [Put((origin + value).to_bytes(8, "big"), {b"f:q": b"v"}, 1) for value in values]
-    store.apply("t", with_stored_keys(puts, Distribution(15).stored))
+    store.apply("t", with_physical_keys(puts, Distribution(15).physical))
 
     def bound(value: int | None) -> bytes | None:
         return None if value is None else (origin + value).to_bytes(8, "big")

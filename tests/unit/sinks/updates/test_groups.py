@@ -1,4 +1,4 @@
-"""What a read returns of the update rows of an original row."""
+"""What a read returns of the update rows of a logical row."""
 
 import pytest
 
@@ -48,7 +48,7 @@ def test_a_row_without_updates_is_none() -> None:
     assert merged_row([], SUM) is None
 
 
-def test_rows_of_a_scan_are_grouped_by_original_row() -> None:
+def test_rows_of_a_scan_are_grouped_by_logical_row() -> None:
     table = UpdateTable()
     for row, start in ((b"a", 1), (b"a", 2), (b"ab", 1), (b"b", 3)):
         table.add(row, start, {VALUE: b"1"})

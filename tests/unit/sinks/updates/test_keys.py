@@ -11,7 +11,7 @@ from sinks.updates.keys import (
     divided_row,
     encoded_row,
     last_start_of,
-    original_of,
+    logical_of,
     range_of,
     rows_of,
     split_of,
@@ -68,7 +68,7 @@ def test_keys_are_in_the_order_of_rows_and_starts(one: tuple[bytes, int], other:
 def test_a_key_is_decoded_to_its_parts(row: bytes, start: int, is_merged: bool) -> None:
     key = UpdateKey(row, start, start if is_merged else 0)
     assert UpdateKey.decoded(key.encoded()) == key
-    assert original_of(key.encoded()) == row
+    assert logical_of(key.encoded()) == row
 
 
 @given(st.binary(max_size=4), STARTS, st.binary(max_size=4), STARTS, STARTS)
@@ -94,7 +94,7 @@ def test_an_end_before_the_start_is_refused() -> None:
 
 
 @given(st.binary(max_size=3), STARTS, st.binary(max_size=3), st.none() | st.binary(max_size=3))
-def test_a_range_of_original_rows_has_their_update_rows(
+def test_a_range_of_logical_rows_has_their_update_rows(
     row: bytes, start: int, first: bytes, stop: bytes | None
 ) -> None:
     low, high = range_of(first, stop)

@@ -106,8 +106,8 @@ class Doubtful:
         self.lookups += 1
         return self.starts
 
-    def judge(self, stored_key=None) -> Judge:
-        return Judge("t", self.region_starts, stored_key)
+    def judge(self, physical_key=None) -> Judge:
+        return Judge("t", self.region_starts, physical_key)
 
 
 @pytest.mark.parametrize("names_rows", [True, False])
@@ -144,7 +144,7 @@ def test_a_region_that_refuses_all_rows_is_found_in_few_calls(names_rows, starts
     assert store.calls < 4 * MAX_UNCLEAR + 20
 
 
-def test_regions_are_those_of_stored_row_keys():
+def test_regions_are_those_of_physical_row_keys():
     store = Doubtful(lambda row: row == b"001", [b"x001"])
     rows = [put(1, "1"), put(2, "1")]
     assert len(apply_all_but_refused(rows, store.apply, store.judge(lambda row: b"x" + row))) == 1

@@ -23,11 +23,11 @@ from ingest.api import (
 from ingest.api.feeds import feed_table_spec
 from ingest.testing.tables import scanned
 from sinks.feed.changes import Change, Op
-from sinks.feed.keys import MAX_FEED_ORIGINAL_BYTES, FeedKey
+from sinks.feed.keys import MAX_FEED_ROW_BYTES, FeedKey
 from sinks.feed.stream import FEED, ShardMap
 from sinks.memory import MemoryStore
 from sinks.rowkeys.distribution import Distribution
-from sinks.rowkeys.mutations import with_stored_keys
+from sinks.rowkeys.mutations import with_physical_keys
 from sinks.rowkeys.row_format import RowFormat
 from sinks.table_records import ensure_declared
 from sinks.updates.keys import UpdateKey, start_of
@@ -155,7 +155,9 @@ def replica(store: MemoryStore, table: str = "t", *, buckets: int | None = None)
     made.ensure_table(TableSpec(table, (FamilySpec(b"f"),)))
     for _, change in changes(store, table):
         mutations = change.mutations()
-        made.apply(table, mutations if buckets is None else with_stored_keys(mutations, Distribution(buckets).stored))
+        made.apply(
+            table, mutations if buckets is None else with_physical_keys(mutations, Distribution(buckets).physical)
+        )
     return made
 
 
@@ -217,7 +219,7 @@ def test_a_crash_at_any_call_leaves_no_row_without_its_change(store: Watched, ca
     assert scanned(replica(store), "t") == scanned(store, "t")
 
 
-def test_a_salted_table_has_shards_of_stored_keys_and_changes_of_original_ones(store: Watched) -> None:
+def test_a_salted_table_has_shards_of_physical_keys_and_changes_of_logical_ones(store: Watched) -> None:
     declare(store, "salted", buckets=8)
     mutator = mutator_of(store)
     rows = [b"row%d" % number for number in range(20)]
@@ -232,7 +234,7 @@ def test_a_salted_table_has_shards_of_stored_keys_and_changes_of_original_ones(s
     mutator.flush()
 
     assert {change.row: shard for shard, change in changes(store, "salted")} == {
-        row: 1 if Distribution(8).stored(row)[0] < 4 else 2 for row in rows
+        row: 1 if Distribution(8).physical(row)[0] < 4 else 2 for row in rows
     }
     assert scanned(replica(store, "salted", buckets=8), "salted") == scanned(store, "salted")
 
@@ -307,7 +309,7 @@ def test_events_that_are_too_large_together_fail_in_the_next_attempt(store: Watc
 
 
 def test_a_row_key_that_is_too_long_for_a_change_fails_its_event(store: Watched) -> None:
-    longest = b"r" * MAX_FEED_ORIGINAL_BYTES
+    longest = b"r" * MAX_FEED_ROW_BYTES
 
     assert write(mutator_of(store), {0: [put(longest + b"r"), put(longest)]}) == ["row_key_too_long"]
     assert [change.row for _, change in changes(store)] == [longest]
@@ -318,7 +320,7 @@ def test_an_event_with_several_rows_changes_none_of_them_if_one_is_refused(store
     mutator.begin(spec_of(BATCH_MS), prepared(), WriteCounts())
     mutator.split_start(0)
     with pytest.raises(MappingError):
-        mutator.refused_first([("t", put(b"a")), ("t", put(b"r" * (MAX_FEED_ORIGINAL_BYTES + 1)))])
+        mutator.refused_first([("t", put(b"a")), ("t", put(b"r" * (MAX_FEED_ROW_BYTES + 1)))])
 
 
 def test_a_feed_without_the_ranks_of_splits_is_not_written(store: Watched) -> None:
@@ -386,7 +388,7 @@ def test_a_second_attempt_keeps_the_row_before(store: Watched, calls: int) -> No
     ]
 
 
-def test_a_refused_update_row_beside_a_feed_is_named_by_its_original_row(store: Watched) -> None:
+def test_a_refused_update_row_beside_a_feed_is_named_by_its_logical_row(store: Watched) -> None:
     mutator = BufferedMutator(
         [DirectSender(store)],
         "s",

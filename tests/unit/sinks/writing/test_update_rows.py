@@ -22,7 +22,7 @@ from sinks.memory import MemoryStore
 from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.row_format import UPDATES, RowFormat
 from sinks.table_records import ensure_declared
-from sinks.updates.keys import MAX_ORIGINAL_BYTES, UpdateKey, start_of
+from sinks.updates.keys import MAX_UPDATED_ROW_BYTES, UpdateKey, start_of
 from sinks.updates.merging import Merging
 from sinks.updates.processors.sum import Sum
 from sinks.writing.messages import Prepared
@@ -93,7 +93,7 @@ def write(mutator: BufferedMutator, splits: dict[int, list[Put]], prepared: Prep
 
 
 def stored(store: MemoryStore) -> dict[tuple[bytes, int], dict[bytes, bytes]]:
-    """(original row key, rank of the split) -> column -> update."""
+    """(logical row key, rank of the split) -> column -> update."""
     found = {}
     for row in scanned(store, "t"):
         key = UpdateKey.decoded(row.key)
@@ -149,7 +149,7 @@ def test_an_event_with_several_rows_adds_none_of_them_if_one_cannot_be_merged(st
 
 
 def test_a_row_key_that_is_too_long_fails_its_event(store: Refusing) -> None:
-    longest = b"a" * MAX_ORIGINAL_BYTES
+    longest = b"a" * MAX_UPDATED_ROW_BYTES
     assert write(mutator_of(store), {0: [hit(longest), hit(longest + b"a"), hit(b"\x00" * 20_000)]}) == [
         "row_key_too_long",
         "row_key_too_long",
@@ -202,11 +202,11 @@ def test_a_table_with_other_updates_is_not_written(store: Refusing, declared: di
     assert stored(store) == {}
 
 
-def test_the_bucket_of_an_update_row_is_that_of_its_original_row(store: Refusing) -> None:
+def test_the_bucket_of_an_update_row_is_that_of_its_logical_row(store: Refusing) -> None:
     ensure_declared(store, TableSpec("salted", (FamilySpec(b"c"),), buckets=8, updates=SUMS))
     rows = RowFormat.recorded(store, "salted")
     assert rows == RowFormat(8, SUMS)
     assert store.properties("salted") == {UPDATES: SUMS}
-    stored_key, key = rows.stored_key(), UpdateKey(b"a", 5, 9).encoded()
-    assert stored_key is not None
-    assert stored_key(key) == Distribution(8).stored(b"a")[:1] + key
+    physical_key, key = rows.physical_key(), UpdateKey(b"a", 5, 9).encoded()
+    assert physical_key is not None
+    assert physical_key(key) == Distribution(8).physical(b"a")[:1] + key

@@ -64,7 +64,7 @@ def test_all_ranges_are_compacted(buckets: int | None, is_shared: bool):
     before, progress = table.values(), steps(table)
     result = CompactionResult.from_json(progress[-1].result)
     assert table.values() == before
-    assert (result.counts.original_rows, result.counts.written, result.counts.replaced) == (4, 8, 16)
+    assert (result.counts.logical_rows, result.counts.written, result.counts.replaced) == (4, 8, 16)
     assert result.bound_ms == HOUR_MS + 2
     assert [(each.done, each.total) for each in progress] == [(4, 4), (4, 4)]  # one unit, and the end
     assert LEASE not in table.store.properties(TABLE)
@@ -197,7 +197,7 @@ def test_rows_are_counted_once_though_the_store_was_unavailable_in_a_range(monke
     table.store.calls_left, table.store.error = 5, unavailable()
     counts, expected = compacted(table, place=Here(unit_of_work=available_later(table))).counts, compacted(once).counts
     assert table.values() == once.values()
-    assert counts.original_rows == expected.original_rows
+    assert counts.logical_rows == expected.logical_rows
     assert abs(counts.update_rows - expected.update_rows) <= 1  # the rows of the call that failed are read again
 
 

@@ -65,14 +65,14 @@ def keys() -> int:
 
 def test_each_task_compacts_its_ranges(plan: bytes):
     result = unit(plan, [ALL[0]], [ALL[1]])
-    assert (result.counts.original_rows, result.counts.replaced, result.remaining, result.error) == (2, 12, [], None)
+    assert (result.counts.logical_rows, result.counts.replaced, result.remaining, result.error) == (2, 12, [], None)
     assert keys() == 2
 
 
 def test_tasks_return_what_remains(plan: bytes):
     lease = check()
     result = unit(plan, [*ALL], seconds=-1.0, lease=lease)
-    assert result.counts.original_rows == 1
+    assert result.counts.logical_rows == 1
     assert result.remaining == [(b"a\x00\x80", b"b"), (b"b", None)]
     assert keys() == 7
     result = unit(plan, [*result.remaining], lease=lease)

@@ -14,7 +14,7 @@ from ingest.spark.datasource.source import TableDataSource
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 from sinks.rowkeys.distribution import Distribution
-from sinks.rowkeys.mutations import with_stored_keys
+from sinks.rowkeys.mutations import with_physical_keys
 
 SERIALIZER = CPickleSerializer()
 ROWS = 300
@@ -33,7 +33,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             for number in range(ROWS)
         ]
         puts.append(Put(_key(0), {b"m:t": b"new"}, 2_000))
-        store.apply(table, puts if buckets is None else with_stored_keys(puts, Distribution(buckets).stored))
+        store.apply(table, puts if buckets is None else with_physical_keys(puts, Distribution(buckets).physical))
     store.close()
     return folder
 
@@ -112,7 +112,7 @@ def test_more_partitions_have_the_same_rows(folder: Path, table: str):
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_patterns_apply_to_original_keys(folder: Path, table: str):
+def test_patterns_apply_to_logical_keys(folder: Path, table: str):
     options = {"fuzzy": "k??7,k1?8", "prefix": "k1"}
     found = keys_of(rows_of(reader_of(folder, table, options)))
     assert found == [_key(number) for number in range(100, 200) if number % 10 in {7, 8}]

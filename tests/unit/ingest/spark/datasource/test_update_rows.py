@@ -91,7 +91,7 @@ def test_rows_are_merged_in_any_number_of_partitions(file: Path, table: str, par
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_ranges_and_filters_are_of_original_keys(file: Path, table: str):
+def test_ranges_and_filters_are_of_logical_keys(file: Path, table: str):
     options = {"start": "k010", "prefix": "k0", "stop": "k020", "fuzzy": "k??5,k??9"}
     found = rows_of(reader_of(file, table, **options))
     assert sorted(row["row"] for part in found for row in part) == [b"k015", b"k019"]

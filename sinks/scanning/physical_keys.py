@@ -1,4 +1,4 @@
-"""Reads of a table by stored row keys, which return rows with their original keys."""
+"""Reads of a table by physical row keys, which return rows with their logical keys."""
 
 import heapq
 from collections.abc import Callable, Generator, Iterable, Sequence
@@ -13,7 +13,7 @@ from sinks.rowkeys.distribution import Distribution
 R = TypeVar("R")
 
 
-def get_stored(
+def get_physical(
     store: Store[Any],
     table: str,
     key: bytes,
@@ -29,7 +29,7 @@ def get_stored(
     Args:
         store: open, for reading or writing.
         table: its name.
-        key: the stored row key.
+        key: the physical row key.
         distribution: of the table; None if its row keys are stored as they are.
         columns: as in `Store.get`.
         versions: as in `Store.get`.
@@ -39,10 +39,10 @@ def get_stored(
         NotFoundError: there is no such table.
     """
     found = store.get(table, key, columns=columns, versions=versions, times=times)
-    return found if found is None or distribution is None else Row(distribution.original(key), found.cells)
+    return found if found is None or distribution is None else Row(distribution.logical(key), found.cells)
 
 
-def scan_stored(
+def scan_physical(
     store: Store[Any],
     table: str,
     scan: Scan,
@@ -50,12 +50,12 @@ def scan_stored(
     counts: ScanCounts | None = None,
 ) -> Generator[Row]:
     """
-    Rows of a range of stored row keys, in byte order. Whoever iterates must exhaust or close it.
+    Rows of a range of physical row keys, in byte order. Whoever iterates must exhaust or close it.
 
     Args:
         store: open, for reading or writing.
         table: its name.
-        scan: start and stop are stored keys, of a salted table all in one bucket; patterns are of original keys, and
+        scan: start and stop are physical keys, of a salted table all in one bucket; patterns are of logical keys, and
             there is no prefix.
         distribution: of the table; None if its row keys are stored as they are.
         counts: the work of the scan is added to it.
@@ -66,12 +66,12 @@ def scan_stored(
     if distribution is None:
         return store.scan(table, scan, counts)
     bucket = scan.start[:1]
-    stored = replace(scan, fuzzy=tuple(pattern.prefixed(bucket) for pattern in scan.fuzzy))
-    return _originals(store.scan(table, stored, counts), distribution)
+    physical = replace(scan, fuzzy=tuple(pattern.prefixed(bucket) for pattern in scan.fuzzy))
+    return _logical(store.scan(table, physical, counts), distribution)
 
 
 def ranges_of(distribution: Distribution | None, start: bytes, stop: bytes | None) -> list[tuple[bytes, bytes | None]]:
-    """The ranges of stored row keys of a range of row keys without buckets: one, or one for each bucket."""
+    """The ranges of physical row keys of a range of row keys without buckets: one, or one for each bucket."""
     return [(start, stop)] if distribution is None else distribution.intervals(start, stop)
 
 
@@ -92,8 +92,8 @@ def side_by_side(
         yield from islice(heapq.merge(*scans, key=key, reverse=reverse), limit)
 
 
-def _originals(rows: Generator[Row], distribution: Distribution) -> Generator[Row]:
-    original = distribution.original
+def _logical(rows: Generator[Row], distribution: Distribution) -> Generator[Row]:
+    logical = distribution.logical
     with closing(rows):
         for row in rows:
-            yield Row(original(row.key), row.cells)
+            yield Row(logical(row.key), row.cells)

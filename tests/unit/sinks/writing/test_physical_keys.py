@@ -1,4 +1,4 @@
-"""Writes to a table with buckets: stored row keys in the store and in files, original ones in all reports."""
+"""Writes to a table with buckets: physical row keys in the store and in files, logical ones in all reports."""
 
 from pathlib import Path
 
@@ -67,27 +67,27 @@ def keys(store) -> list[bytes]:
     return [row.key for row in store.scan("t", Scan())]
 
 
-def test_stored_row_keys_begin_with_their_bucket(store: MemoryStore, sender: Sender):
+def test_physical_row_keys_begin_with_their_bucket(store: MemoryStore, sender: Sender):
     send(sender, put(b"a"), put(b"row-0001"))
-    assert keys(store) == sorted(map(Distribution(16).stored, (b"a", b"row-0001")))
+    assert keys(store) == sorted(map(Distribution(16).physical, (b"a", b"row-0001")))
     store.open()
     assert [row.key for row in TableReader(store, "t").scan(Scan())] == [b"a", b"row-0001"]
 
 
-def test_delete_finds_the_row_by_its_original_key(store: MemoryStore, sender: Sender):
+def test_delete_finds_the_row_by_its_logical_key(store: MemoryStore, sender: Sender):
     send(sender, put(b"a"), put(b"b"))
     send(sender, Delete(b"a", 6), Delete(b"b", 6, b"f", b"other"))
-    assert keys(store) == [Distribution(16).stored(b"b")]
+    assert keys(store) == [Distribution(16).physical(b"b")]
 
 
-def test_refused_rows_have_their_original_keys(sender: Sender):
+def test_refused_rows_have_their_logical_keys(sender: Sender):
     bad = Put(b"b", {b"unknown:q": b"v"}, 5)
     send(sender, put(b"a"), bad, put(b"c"))
     (result,) = sender.take_results()
     assert [refusal.mutation for refusal in result.refused] == [bad]
 
 
-def test_limit_applies_to_the_stored_key(store: MemoryStore, sender: Sender):
+def test_limit_applies_to_the_physical_key(store: MemoryStore, sender: Sender):
     send(sender, put(b"r" * (MAX_ROW_KEY_BYTES - 1)), put(b"r" * MAX_ROW_KEY_BYTES))
     (result,) = sender.take_results()
     assert [len(refusal.mutation.row) for refusal in result.refused] == [MAX_ROW_KEY_BYTES]
@@ -100,7 +100,7 @@ def test_number_of_buckets_is_read_again_in_each_flush_cycle(store: MemoryStore,
     store.ensure_table(TableSpec("t", buckets=8))
     sender.begin(10.0)
     send(sender, put(b"row-0001"))
-    assert keys(store) == [Distribution(8).stored(b"row-0001")]
+    assert keys(store) == [Distribution(8).physical(b"row-0001")]
 
 
 class Rejecting(MemoryStore):
@@ -120,7 +120,7 @@ def test_rejected_read_of_the_table_record_refuses_no_row():
 
 
 @pytest.mark.parametrize("count", [3, MIN_FILE_PUTS])
-def test_staged_files_have_stored_keys_up_to_the_limit(tmp_path: Path, count: int):
+def test_staged_files_have_physical_keys_up_to_the_limit(tmp_path: Path, count: int):
     """Few puts are staged as mutations, many as a file of RocksDB."""
     store = RocksDBStore(RocksDBSettings(path=str(tmp_path / "store")))
     store.open()
@@ -138,7 +138,7 @@ def test_staged_files_have_stored_keys_up_to_the_limit(tmp_path: Path, count: in
     staged = staging.finish()
     assert staged is not None
     apply_staged(store, [staged])
-    assert keys(store) == sorted(map(Distribution(16).stored, written))
+    assert keys(store) == sorted(map(Distribution(16).physical, written))
     assert [row.key for row in TableReader(store, "t").scan(Scan())] == written
     store.close()
 
@@ -217,4 +217,4 @@ def test_commit_refuses_rows_that_were_staged_with_another_number(
     assert keys(store) == []
     store.ensure_table(SPEC)
     committer.commit(batch, [result])
-    assert keys(store) == [Distribution(16).stored(b"a")]
+    assert keys(store) == [Distribution(16).physical(b"a")]
