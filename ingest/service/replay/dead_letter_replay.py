@@ -27,7 +27,7 @@ from ingest.service.dead_letters.queues import components_of
 from ingest.service.dead_letters.unread import read_again_from
 from ingest.service.kafka.clock import check_clock
 from ingest.service.replay.later_runs import LaterRuns
-from ingest.service.replay.places import Cuts, Divided, parts, published, sinks_by_range
+from ingest.service.replay.places import Cuts, Divided, Run, parts, published, sinks_by_range
 from ingest.service.replay.readable import ReadableRecords
 from ingest.service.replay.update_replay import UpdateReplay
 from ingest.service.replay_lock import replay_lock
@@ -148,7 +148,7 @@ class DeadLetterReplay:
             self._values = values
             counts, dead_letters = self._run(records, batch_time_ms, sinks_by_record)
             written = {record.place: sinks_by_record.get(record.place, names) for record in records}
-            return counts, self._published(dead_letters, batch_time_ms, written)
+            return counts, self._published([(dead_letters, written)], batch_time_ms)
         divided = Divided.of(records, values, self._cuts)
         records, self._values = divided.records, divided.values
         into_updates, into_feeds, others = {}, {}, {}
@@ -168,28 +168,30 @@ class DeadLetterReplay:
         ]
         if updated:
             self._updates.interrupted_ms(updated)  # before anything is written
-        found = [self._run_some(records, batch_time_ms, others)]
+        counts, runs = Counts(), []
+
+        def run(time_ms: int, sinks: Mapping[RecordPlace, frozenset[str]]) -> tuple[Counts, list[bytes]]:
+            some, failed = self._run_some(records, time_ms, sinks)
+            counts.add(some)
+            runs.append((failed, sinks))
+            return some, failed
 
         def write(time_ms: int) -> None:
-            counts, failed = self._run_some(records, time_ms, into_updates)
-            if counts.cells:
+            some, failed = run(time_ms, into_updates)
+            if some.cells:
                 self._note_counted(divided, into_updates, failed, time_ms)
-            found.append((counts, failed))
-            found.append(self._run_some(records, batch_time_ms, into_feeds))
+            run(batch_time_ms, into_feeds)
 
+        run(batch_time_ms, others)
         if updated:
             self._updates.run(updated, write)
-        counts, dead_letters = Counts(), []
-        for some, failed in found:
-            counts.add(some)
-            dead_letters += failed
-        written = {place: into_updates[place] | into_feeds[place] | others[place] for place in others}
-        return counts, self._published(dead_letters, batch_time_ms, written)
+        return counts, self._published(runs, batch_time_ms)
 
-    def _published(
-        self, dead_letters: list[bytes], batch_time_ms: int, written: Mapping[RecordPlace, frozenset[str]]
-    ) -> list[bytes]:
-        return published(dead_letters, batch_time_ms, written, self.components) if self._is_by_place else dead_letters
+    def _published(self, runs: Sequence[Run], batch_time_ms: int) -> list[bytes]:
+        """The dead letters of the runs of a micro-batch; those that replace places have its time."""
+        if self._is_by_place:
+            return published(runs, batch_time_ms, self.components)
+        return [line for lines, _ in runs for line in lines]
 
     @property
     def _cuts(self) -> Cuts | None:

@@ -11,6 +11,9 @@ from ingest.dead_letters.replay import Components
 from ingest.dead_letters.replay_batches import Values
 from ingest.service.dead_letters.unread import SinksByRange
 
+Run = tuple[Sequence[bytes], Mapping[RecordPlace, frozenset[str]]]
+"""The dead letters of a run of records, and the sinks into which the records at each place ran."""
+
 Cuts = Callable[[RecordPlace, int], Sequence[int]]
 """As `ingest.service.replay.later_runs.LaterRuns.cuts`."""
 
@@ -76,35 +79,36 @@ def sinks_by_range(
     return SinksByRange({record.place: sinks_by_record.get(record.place) for record in records})
 
 
-def published(
-    lines: Sequence[bytes], time_ms: int, written: Mapping[RecordPlace, frozenset[str]], components: Components
-) -> list[bytes]:
+def published(runs: Sequence[Run], time_ms: int, components: Components) -> list[bytes]:
     """
     The dead letters of runs of the same records into several sinks, each once, with the time of one micro-batch.
 
     With the new time of deferred updates, another replay would write values of plain tables at that time. Those of
     components before the sinks are of the sinks into which their records ran, if those are not all: another replay
-    must not write the others again.
+    must not write the others again. If some are by place, they are of the sinks of their run, since each run has
+    places of its own: another replay would write a sink twice with records that are in places of two runs.
 
     Args:
-        lines: the dead letters.
+        runs: of the records.
         time_ms: of the micro-batch.
-        written: place of a record of the runs -> the sinks into which the records there ran.
         components: of the pipeline.
     """
+    parsed = [(dead_letters_of(lines), sinks) for lines, sinks in runs]
+    has_places = any(each.unread is not None and not each.is_unread for letters, _ in parsed for each in letters)
+    together: dict[RecordPlace, frozenset[str]] = {}
+    for _, sinks in parsed:
+        together |= {place: names | together.get(place, frozenset()) for place, names in sinks.items()}
     found: dict[str, DeadLetter] = {}
-    for each in dead_letters_of(lines):
-        if each.id not in found or _end_of(found[each.id]) <= _end_of(each):
-            found[each.id] = replace(each, batch_time_ms=time_ms)
-    by_range = SinksByRange(written)
-    result = []
-    for each in found.values():
-        sinks = by_range.get(each.record.place, components.sinks)
-        if each.is_unread or each.component in components.alone or sinks == components.sinks:
-            result.append(each)
-        else:
-            result += [replace(each, component=sink) for sink in sorted(sinks)]
-    return [each.to_json() for each in result]
+    for letters, sinks in parsed:
+        by_range = SinksByRange(sinks if has_places else together)
+        for each in letters:
+            names = by_range.get(each.record.place, components.sinks)
+            is_whole = each.is_unread or each.component in components.alone or names == components.sinks
+            for component in [each.component] if is_whole else sorted(names):
+                letter = replace(each, batch_time_ms=time_ms, component=component)
+                if letter.id not in found or _end_of(found[letter.id]) <= _end_of(letter):
+                    found[letter.id] = letter
+    return [each.to_json() for each in found.values()]
 
 
 def _end_of(letter: DeadLetter) -> float:

@@ -329,3 +329,14 @@ class TestSinks:
         assert (report["replayed"], report["published"]) == (1, {"not_a_number": 1})
         assert [value for _, value in updated.updates()] == [b"6"]
         assert run(lines)["failed_again"] == {"not_a_number": 1}
+
+    def test_records_of_places_that_fail_in_several_ways_are_counted_once(self, updated, publish, run, monkeypatch):
+        """The sinks get the records one after the other, and each finds places of its own."""
+        publish((0, 15, "json"))
+        check = {"regex": {"pattern": "(?P<n>^[m0-9])", "on_no_match": "error"}}
+        with monkeypatch.context() as small:
+            small.setattr(buffer, "MAX_DEAD_LETTER_BYTES", 1)
+            report = run(b"many\nbad\nbad\n5\n", decorators=(check,))
+        assert report["replayed"] == 1
+        run(b"0001\n002\n004\n5\n")
+        assert sum(int(value) for _, value in updated.updates()) == 12
