@@ -19,7 +19,7 @@ from ingest.api.notation import shown
 
 MAX_UNCLEAR = 16
 """
-Refused rows of a region of which no row is written, after which no other is tried: in a table that refuses all rows
+Rejected rows of a region of which no row is written, after which no other is tried: in a table that refuses all rows
 each would cost a call in every attempt.
 """
 
@@ -80,7 +80,7 @@ class Judge:
 
     def check(self) -> None:
         """
-        Check at the end that a row of each region with refused rows was written.
+        Check at the end that a row of each region with rejected rows was written.
 
         Raises:
             UnclearRefusalError: none was, so the fault may be that of the region.

@@ -10,7 +10,7 @@ ROW_COST_BYTES = 48
 CELL_COST_BYTES = 32
 """Bytes of a cell besides its content: 20 bytes of lengths, time and type in HBase, and Thrift framing."""
 MAX_ROWS = 10_000
-"""Bounds the bisection for a refused row, and the objects of a call in the Thrift server: with tiny rows the limit of
+"""Bounds the bisection for a rejected row, and the objects of a call in the Thrift server: with tiny rows the limit of
 bytes alone would allow a hundred thousand rows."""
 
 

@@ -11,7 +11,7 @@ from sinks.feed.keys import FEED_COLUMN, PREFIX_BYTES
 from sinks.rowkeys.row_format import RowFormat
 from sinks.writing.buffer import size_of
 from sinks.writing.feed_rows import CHANGE_TOO_LARGE, MAX_CHANGE_BYTES, FeedRow, FeedRows
-from sinks.writing.messages import RefusedRows
+from sinks.writing.messages import RejectedRows
 from sinks.writing.row_after import cells_after
 from sinks.writing.row_reader import RowReader
 
@@ -35,7 +35,7 @@ class FeedWriter:
         buffer: adds a mutation to the send buffers.
         send: sends the send buffers.
         wait: returns when all that was sent is durable or refused.
-        refused: returns the refused rows of the flush cycle, which the writer may change.
+        refused: returns the rejected rows of the flush cycle, which the writer may change.
         reader: reads rows before they are changed.
     """
 
@@ -46,7 +46,7 @@ class FeedWriter:
         buffer: Callable[[str, Mutation], None],
         send: Callable[[], None],
         wait: Callable[[], None],
-        refused: Callable[[], RefusedRows],
+        refused: Callable[[], RejectedRows],
         reader: RowReader,
     ) -> None:
         self._rows = rows
@@ -121,7 +121,7 @@ class FeedWriter:
         self._unseen.clear()
 
     def refused_place(self, table: str, row: bytes) -> tuple[str, bytes]:
-        """What names a row that the store has refused in `RefusedRows`: the change that it was sent for."""
+        """What names a row that the store has refused in `RejectedRows`: the change that it was sent for."""
         change = self._sent.get((table, row))
         if change is None:  # a feed row
             change = next((each for each in self._sent.values() if each.key == row), None)
@@ -208,7 +208,7 @@ class FeedWriter:
 
 def refused_place(change: FeedRow) -> tuple[str, bytes]:
     """
-    What names a refused change in `RefusedRows`.
+    What names a refused change in `RejectedRows`.
 
     A change of a split; but the updates of a row fail together, in all splits.
     """

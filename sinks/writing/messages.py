@@ -13,7 +13,7 @@ from sinks.writing.feed_rows import FeedBatch
 from sinks.writing.sections import mutations_of, sections_of
 from sinks.writing.staging import FileFormat, StagedFile
 
-RefusedRows = dict[tuple[str, bytes], tuple[str, str]]
+RejectedRows = dict[tuple[str, bytes], tuple[str, str]]
 """(table, row key) -> the error's code and the store's reason, of rows that the store can never write."""
 
 
@@ -36,7 +36,7 @@ class Prepared:
     families: Mapping[str, frozenset[bytes]] = field(default_factory=dict)
     formats: Mapping[str, FileFormat] = field(default_factory=dict)
     at_limit: frozenset[str] = frozenset()
-    refused: RefusedRows = field(default_factory=dict)
+    refused: RejectedRows = field(default_factory=dict)
     declared: Mapping[str, RowFormat] = field(default_factory=dict)
     feeds: Mapping[str, FeedBatch] = field(default_factory=dict)
 
@@ -82,7 +82,7 @@ class StoreResult:
 
     staged: StagedFile | None = None
     needs_families: Mapping[str, set[bytes]] = field(default_factory=dict)
-    refused: RefusedRows = field(default_factory=dict)
+    refused: RejectedRows = field(default_factory=dict)
 
     def packed(self) -> bytes:
         """As bytes for `unpacked`."""
@@ -112,9 +112,9 @@ def unpacked_probe(message: bytes) -> tuple[str, list[Mutation]]:
     return table, [mutation for section in sections for mutation in mutations_of(section)]
 
 
-def _flat(refused: RefusedRows) -> list[tuple[str, bytes, str, str]]:
+def _flat(refused: RejectedRows) -> list[tuple[str, bytes, str, str]]:
     return [(table, row, code, reason) for (table, row), (code, reason) in refused.items()]
 
 
-def _refused(rows: Sequence[tuple[str, bytes, str, str]]) -> RefusedRows:
+def _refused(rows: Sequence[tuple[str, bytes, str, str]]) -> RejectedRows:
     return {(table, row): (code, reason) for table, row, code, reason in rows}

@@ -22,7 +22,7 @@ from sinks.writing.bisection import Refusal
 from sinks.writing.buffer import MAX_ROWS, Chunk, WriteBuffer, size_of
 from sinks.writing.fold import Fold
 from sinks.writing.known_families import KnownFamilies
-from sinks.writing.messages import Prepared, RefusedRows, packed_probe
+from sinks.writing.messages import Prepared, RejectedRows, packed_probe
 from sinks.writing.record_bytes import MAX_RECORD_BYTES, RecordBytes
 from sinks.writing.row_reader import RowReader, SenderReader
 from sinks.writing.sending import Sender
@@ -34,7 +34,7 @@ BUFFERED_BYTES = 64 << 20
 STAGED_BYTES, MAX_STAGED_ROWS = 16 << 20, 100_000
 """Bytes that a task buffers for a store that the driver writes: larger files leave fewer to merge."""
 MAX_PROBE_ROWS = 100
-"""Rows of a probe: few, so that a refused row is found in few calls."""
+"""Rows of a probe: few, so that a rejected row is found in few calls."""
 UNKNOWN_FAMILY = "unknown_family"
 
 
@@ -127,11 +127,11 @@ class BufferedMutator:
         # decided once, not for each mutation
         self._by_split = self._split_tables.names
         self._counts = WriteCounts()
-        self._known_refused: RefusedRows = {}
+        self._known_refused: RejectedRows = {}
         self._max_refused: int | None = None
         self.record_bytes = RecordBytes(max_record_bytes)
         self.batch_time_ms = 0
-        self.refused: RefusedRows = {}
+        self.refused: RejectedRows = {}
         self._changed: set[str] = set()
         self._being_read: str | None = None
 
@@ -196,9 +196,9 @@ class BufferedMutator:
 
     def refused_first(self, mutations: Sequence[tuple[str, Mutation]]) -> Sequence[tuple[str, Mutation]]:
         """
-        The mutations of one event, those of refused rows first, so that none is written if one of these raises.
+        The mutations of one event, those of rejected rows first, so that none is written if one of these raises.
 
-        Refused rows are those of earlier flush cycles. Mutations of one row keep their order.
+        Rejected rows are those of earlier flush cycles. Mutations of one row keep their order.
 
         Raises:
             MappingError: an update among them cannot be merged.
@@ -299,7 +299,7 @@ class BufferedMutator:
 
     def _write_alone(self, table: str, mutation: Mutation) -> None:
         """
-        Send a mutation of a refused row in a call of its own: several events may have written that row, and only the
+        Send a mutation of a rejected row in a call of its own: several events may have written that row, and only the
         bad ones must fail.
 
         With deletes the operations on a row are folded and cannot be sent separately: all its events fail.
@@ -346,7 +346,7 @@ class BufferedMutator:
                     self._add_refused(result.table, refusal)
 
     def _add_refused(self, table: str, refusal: Refusal) -> None:
-        """Add a refused row."""
+        """Add a rejected row."""
         self.families.invalidate()
         mutation, error = refusal
         if error.code == UNKNOWN_FAMILY:

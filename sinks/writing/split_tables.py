@@ -9,7 +9,7 @@ from sinks.updates.keys import logical_of
 from sinks.updates.merging import Merging
 from sinks.writing.feed_rows import FeedRow, FeedRows
 from sinks.writing.feed_writer import FeedWriter
-from sinks.writing.messages import Prepared, RefusedRows
+from sinks.writing.messages import Prepared, RejectedRows
 from sinks.writing.row_reader import RowReader
 from sinks.writing.update_fold import UpdateFold
 
@@ -30,7 +30,7 @@ class SplitTables:
         buffer: adds a mutation to the send buffers.
         send: sends the send buffers.
         wait: returns when all that was sent is durable or refused.
-        refused: returns the refused rows of the flush cycle.
+        refused: returns the rejected rows of the flush cycle.
         reader: reads rows before they are changed.
     """
 
@@ -45,7 +45,7 @@ class SplitTables:
         buffer: Callable[[str, Mutation], None],
         send: Callable[[], None],
         wait: Callable[[], None],
-        refused: Callable[[], RefusedRows],
+        refused: Callable[[], RejectedRows],
         reader: RowReader,
     ) -> None:
         self._store_name = store_name
@@ -60,7 +60,7 @@ class SplitTables:
         )
         self._rank: int | None = None
         self._batch_time_ms = 0
-        self._known_refused: RefusedRows = {}
+        self._known_refused: RejectedRows = {}
         self.names = frozenset(updates) | frozenset(feeds)
 
     def begin(self, batch_time_ms: int, prepared: Prepared) -> None:
@@ -172,7 +172,7 @@ class SplitTables:
         self._reader.close()
 
     def _add_update(self, table: str, mutation: Mutation) -> None:
-        """Fold an update; all events of a refused row fail, also those of other splits."""
+        """Fold an update; all events of a rejected row fail, also those of other splits."""
         if not isinstance(mutation, Put):
             raise MappingError(
                 f'table "{table}" has deferred updates, which an event cannot delete', code="delete_of_updates"

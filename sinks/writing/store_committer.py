@@ -13,7 +13,7 @@ from sinks.writing.buffer import Chunk
 from sinks.writing.driver_store import DriverStore
 from sinks.writing.families import FamilyRegistry
 from sinks.writing.feed_rows import FeedBatch
-from sinks.writing.messages import Prepared, RefusedRows, StoreResult, unpacked_probe
+from sinks.writing.messages import Prepared, RejectedRows, StoreResult, unpacked_probe
 from sinks.writing.retrying_store import Target
 from sinks.writing.sending import Sender
 
@@ -23,7 +23,7 @@ CHECK_S = 10.0
 
 class StoreCommitter(Committer):
     """
-    Creates families, passes refused rows to the next attempt, and applies staged files.
+    Creates families, passes rejected rows to the next attempt, and applies staged files.
 
     Args:
         store: of the driver; None if tasks write and no families are created.
@@ -79,7 +79,7 @@ class StoreCommitter(Committer):
     def prepare(self, batch: Batch, requests: Sequence[bytes]) -> bytes:
         """Create the families that tasks need, and choose the shards of feeds; returns what the tasks need to know."""
         self._batch_time_ms = batch.time_ms
-        refused: RefusedRows = {}
+        refused: RejectedRows = {}
         needed: dict[str, set[bytes]] = {}
         for request in map(StoreResult.unpacked, requests):
             refused.update(request.refused)

@@ -49,7 +49,7 @@ BAD = {
 STRICT = {"families": {"deny": ["raw"], "on_unknown": "error"}, "columns": {"max_value_bytes": f"{OUR_LIMIT}B"}}
 
 BATCH, KEYLESS = 400, 40
-"""Records of a micro-batch of refused rows; of the batch before it, these have no row key and are dropped."""
+"""Records of a micro-batch of rejected rows; of the batch before it, these have no row key and are dropped."""
 SMALL_CALLS = {"write_buffer_size": "32KiB"}  # 15 of its rows
 
 
@@ -157,7 +157,7 @@ def test_seven_bad_events_of_ten_thousand(streams: Streams) -> None:
     assert f"exceeds limit of {SERVER_LIMIT} bytes" in letters[7_000].message
 
 
-def test_error_budget_stops_a_batch_of_refused_rows_before_each_has_cost_a_call(
+def test_error_budget_stops_a_batch_of_rejected_rows_before_each_has_cost_a_call(
     streams: Streams, calls_of_first_run: int
 ) -> None:
     assert calls_of_first_run < BATCH / 2
@@ -191,10 +191,10 @@ def test_corrected_events_are_stored_by_a_replay(corrected: Streams) -> None:
     assert found[b"r5001"] == {b"cf:v": (b"5001", batch_ms), b"raw:line": (b"whole", batch_ms - 1)}
 
 
-def test_refused_rows_are_dead_letters_where_the_error_budget_allows_it(
+def test_rejected_rows_are_dead_letters_where_the_error_budget_allows_it(
     corrected: Streams, calls_of_first_run: int
 ) -> None:
-    """Without a budget that stops it, a refused row costs three calls: two to find it, one to know its event."""
+    """Without a budget that stops it, a rejected row costs three calls: two to find it, one to know its event."""
     assert corrected.proxy.counts.exchanges - calls_of_first_run > 2.5 * BATCH
     assert corrected.acknowledged(REFUSED) == 2 * BATCH
     durable = [

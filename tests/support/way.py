@@ -3,7 +3,7 @@
 from typing import Any
 
 from sinks.mapping.mapper import Mapper
-from sinks.writing.messages import RefusedRows
+from sinks.writing.messages import RejectedRows
 from sinks.writing.mutator import BufferedMutator
 from sinks.writing.writer import Writer
 
@@ -23,6 +23,6 @@ class Way:
         return self._mutator.families.needed
 
     @property
-    def refused(self) -> RefusedRows:
+    def refused(self) -> RejectedRows:
         """Rows that the store refused permanently."""
         return self._mutator.refused

@@ -389,7 +389,7 @@ def picky(*sinks: Component[Any], settings: MemorySettings | None = None, **chan
 
 
 def run_until_done(task: Task, *records: Record) -> tuple[Counts, list[DeadLetter]]:
-    """Run a batch until it is durable; at most one attempt finds refused rows."""
+    """Run a batch until it is durable; at most one attempt finds rejected rows."""
     attempts: list[Counts] = []
     counts, dead_letters = run_until_durable(
         MicroBatch("5000", 5_000, "1"),
@@ -436,12 +436,12 @@ def test_event_with_a_dead_letter_of_one_sink_and_a_drop_of_another_is_dead_lett
     assert [DeadLetter.from_json(line).component for line in receipt.dead_letters] == ["keeping"]
 
 
-def test_refused_row_is_dropped_if_on_error_says_so():
+def test_rejected_row_is_dropped_if_on_error_says_so():
     counts, dead_letters = run_until_done(live_task(picky(sink(on_error=OnError.DROP))), record("a", "bad:2"))
     assert (counts.dropped, dead_letters) == (Counter(on_error=1), [])
 
 
-def test_refused_row_stops_the_pipeline_if_on_error_says_so():
+def test_rejected_row_stops_the_pipeline_if_on_error_says_so():
     with pytest.raises(StoppedError) as caught:
         run_until_done(live_task(picky(sink(on_error=OnError.STOP))), record("a", "bad:2"))
     assert caught.value.code == "stopped_by_event"

@@ -34,7 +34,7 @@ from sinks.updates.keys import UpdateKey, start_of
 from sinks.updates.merging import Merging
 from sinks.updates.processors.sum import Sum
 from sinks.writing.feed_rows import CHANGE_TOO_LARGE, FeedBatch
-from sinks.writing.messages import Prepared, RefusedRows
+from sinks.writing.messages import Prepared, RejectedRows
 from sinks.writing.mutator import BufferedMutator
 from sinks.writing.row_reader import SeparateReader
 from sinks.writing.sending import DirectSender
@@ -101,7 +101,7 @@ def mutator_of(store: MemoryStore, *, before: bool = False) -> BufferedMutator:
     )
 
 
-def prepared(refused: RefusedRows | None = None, time_ms: int = BATCH_MS) -> Prepared:
+def prepared(refused: RejectedRows | None = None, time_ms: int = BATCH_MS) -> Prepared:
     return Prepared(
         refused=refused or {},
         declared={"u": RowFormat(updates=SUMS), "salted": RowFormat(8)},
@@ -114,7 +114,7 @@ def write(
     splits: dict[int, list[Mutation]],
     *,
     table: str = "t",
-    refused: RefusedRows | None = None,
+    refused: RejectedRows | None = None,
     time_ms: int = BATCH_MS,
 ) -> list[str]:
     """Run a flush cycle; returns the codes of the mutations that failed."""
@@ -250,7 +250,7 @@ def test_the_changes_of_deferred_updates_are_their_update_rows(store: Watched) -
     assert scanned(replica(store, "u"), "u") == scanned(store, "u")
 
 
-def test_a_refused_row_withdraws_its_change_alone(store: Watched) -> None:
+def test_a_rejected_row_withdraws_its_change_alone(store: Watched) -> None:
     mutator = mutator_of(store)
     store.is_refused = lambda table, one: table == "t" and one.columns.get(b"f:q") == b"bad"
     splits: dict[int, list[Mutation]] = {0: [put(b"a"), put(b"b")], 1: [put(b"a", b"bad"), put(b"c")]}
@@ -275,7 +275,7 @@ def test_a_refused_feed_row_keeps_its_row_away(store: Watched) -> None:
     assert scanned(replica(store), "t") == scanned(store, "t")
 
 
-def test_a_refused_update_row_withdraws_the_changes_of_all_splits(store: Watched) -> None:
+def test_a_rejected_update_row_withdraws_the_changes_of_all_splits(store: Watched) -> None:
     declare(store, "u", updates=SUMS)
     mutator = mutator_of(store)
     bad = UpdateKey(b"a", start_of(BATCH_MS, 1)).encoded()
@@ -388,7 +388,7 @@ def test_a_second_attempt_keeps_the_row_before(store: Watched, calls: int) -> No
     ]
 
 
-def test_a_refused_update_row_beside_a_feed_is_named_by_its_logical_row(store: Watched) -> None:
+def test_a_rejected_update_row_beside_a_feed_is_named_by_its_logical_row(store: Watched) -> None:
     mutator = BufferedMutator(
         [DirectSender(store)],
         "s",

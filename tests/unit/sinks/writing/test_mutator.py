@@ -446,7 +446,7 @@ class TestErrors:
                 store.tables()
 
 
-def test_refused_rows_are_reported_and_all_others_are_durable(make, store):
+def test_rejected_rows_are_reported_and_all_others_are_durable(make, store):
     writer = make(capabilities=hbase_like())
     writer.write(event(b"a", f_q=b"1"))
     writer.write(event(b"b", f_q=b"2"))
@@ -478,7 +478,7 @@ class Picky(Recording):
 @pytest.mark.parametrize(
     ("senders", "refusal"), [(1, WriteRejectedError), (3, WriteRejectedError), (1, UnclearRefusalError)]
 )
-def test_events_of_a_refused_row_are_written_one_by_one_in_order(make, store, senders, refusal, monkeypatch):
+def test_events_of_a_rejected_row_are_written_one_by_one_in_order(make, store, senders, refusal, monkeypatch):
     store.__class__ = Picky
     monkeypatch.setattr(Picky, "error", refusal)
     writer = make(capabilities=hbase_like(), senders=senders)
@@ -505,7 +505,7 @@ def test_events_of_a_refused_row_are_written_one_by_one_in_order(make, store, se
     assert rows == {b"a": [(b"q", b"new")], b"b": [(b"q", b"other")]}
 
 
-def test_folded_events_of_a_refused_row_all_fail(make, store):
+def test_folded_events_of_a_rejected_row_all_fail(make, store):
     store.__class__ = Picky
     writer = make(capabilities=hbase_like(), deletes=True)
     events = [event(b"a", f_q=b"old"), event(b"a", f_x=b"bad"), event(b"b", f_q=b"other")]

@@ -80,7 +80,7 @@ def test_delete_finds_the_row_by_its_logical_key(store: MemoryStore, sender: Sen
     assert keys(store) == [Distribution(16).physical(b"b")]
 
 
-def test_refused_rows_have_their_logical_keys(sender: Sender):
+def test_rejected_rows_have_their_logical_keys(sender: Sender):
     bad = Put(b"b", {b"unknown:q": b"v"}, 5)
     send(sender, put(b"a"), bad, put(b"c"))
     (result,) = sender.take_results()

@@ -154,7 +154,7 @@ def test_unexpected_exception_is_a_store_bug(sender, store, error, expected):
     assert store.keys() == [b"a"]
 
 
-def test_refused_row_is_reported_and_the_flush_cycle_continues(sender, store):
+def test_rejected_row_is_reported_and_the_flush_cycle_continues(sender, store):
     store.errors = [WriteRejectedError("cell too large")]
     sender.begin(5)
     sender.submit(chunk("a"))

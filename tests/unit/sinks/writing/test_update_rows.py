@@ -165,7 +165,7 @@ def test_an_event_cannot_delete_updates(store: Refusing) -> None:
     assert caught.value.code == "delete_of_updates"
 
 
-def test_all_events_of_a_refused_row_fail_and_no_split_keeps_a_part_of_them(store: Refusing) -> None:
+def test_all_events_of_a_rejected_row_fail_and_no_split_keeps_a_part_of_them(store: Refusing) -> None:
     splits = {0: [hit(b"a"), hit(b"b")], 1: [hit(b"a", b"5")], 2: [hit(b"b")]}
     store.refused = {UpdateKey(b"a", start_of(BATCH_MS, 1))}
     mutator = mutator_of(store)

@@ -118,7 +118,7 @@ def test_event_with_a_dropped_mutation_writes_none(make, store):
     assert keys(store) == {"data": [], "index": []}
 
 
-def test_event_with_a_refused_row_writes_none(make, store):
+def test_event_with_a_rejected_row_writes_none(make, store):
     writer = make()
     writer.write(event(b"r1", b"bad"))
     writer.flush()
