@@ -15,7 +15,7 @@ def history(
     Show the update rows of one row of a table with deferred updates, oldest first, and its values after each.
 
     An update row has the batch time in UTC and the rank of the split that wrote it; a merged one covers an interval of
-    them. A leftover is covered by a merged row and does not count. Exit code 3 if the row does not exist.
+    them. An orphaned update is covered by a merged row and does not count. Exit code 3 if the row does not exist.
 
     Example: ingest history pipeline.yaml counters monday
 

@@ -39,7 +39,7 @@ def show_merged(out: Output, merged: "MergedRow") -> None:
                 "row": to_notation(row.key),
                 "cells": [_plain(cell) for cell in row.cells],
                 "update_rows": merged.update_rows,
-                "leftovers": merged.leftovers,
+                "orphaned": merged.orphaned,
                 "unmerged": _plain_unmerged(merged.unmerged),
             }
         )
@@ -57,41 +57,41 @@ def show_update(out: Output, update: "StoredUpdate") -> None:
     """An update row: its logical row key, what it covers, and its cells."""
     key, cells = update.row
     if out.is_json:
-        about = {"row": to_notation(key.row), **_plain_interval(key), "is_leftover": update.is_leftover}
+        about = {"row": to_notation(key.row), **_plain_interval(key), "is_orphaned": update.is_orphaned}
         out.json({**about, "cells": [_plain(cell) for cell in cells]})
         return
-    out.parts((readable(key.row), "bold"), (f"  {_interval(key, is_leftover=update.is_leftover)}", ""))
+    out.parts((readable(key.row), "bold"), (f"  {_interval(key, is_orphaned=update.is_orphaned)}", ""))
     _show_cells(out, cells)
 
 
 def show_history(out: Output, entry: "HistoryEntry") -> None:
     """An update row of a history: when it was written, its updates, and the values of the row after it."""
-    row, is_leftover, merged = entry
+    row, is_orphaned, merged = entry
     if out.is_json:
         out.json(
             {
                 **_plain_interval(row.key),
-                "is_leftover": is_leftover,
+                "is_orphaned": is_orphaned,
                 "updates": _plain_columns(row.columns),
                 "merged": _plain_columns(merged.columns),
                 "unmerged": _plain_unmerged(merged.unmerged),
             }
         )
         return
-    out.line(_interval(row.key, is_leftover=is_leftover), "bold")
+    out.line(_interval(row.key, is_orphaned=is_orphaned), "bold")
     reasons = dict(merged.unmerged)
     names = {column: readable(column) for column in sorted(row.columns, key=split_column)}
     width = max(map(len, names.values()), default=0)
     for column, name in names.items():
         update, value = readable(row.columns[column]), readable(merged.columns.get(column, b""))
         after = f"cannot be merged: {reasons[column]}" if column in reasons else f"-> {value}"
-        out.parts((f"  {name:<{width}}  ", "cyan"), (update, ""), ("" if is_leftover else f"  {after}", "dim"))
+        out.parts((f"  {name:<{width}}  ", "cyan"), (update, ""), ("" if is_orphaned else f"  {after}", "dim"))
 
 
 def merged_of(merged: "MergedRow") -> str:
     """Of how many update rows a row was merged, as a message."""
-    leftovers = f"; {counted(merged.leftovers, 'leftover')} not counted" if merged.leftovers else ""
-    return f"merged of {counted(merged.update_rows, 'update row')}{leftovers}"
+    orphaned = f"; {counted(merged.orphaned, 'orphaned update')} not counted" if merged.orphaned else ""
+    return f"merged of {counted(merged.update_rows, 'update row')}{orphaned}"
 
 
 def show_counts(out: Output, counts: ScanCounts, merge_counts: "MergeCounts | None") -> None:
@@ -130,12 +130,12 @@ def _show_cells(out: Output, cells: Sequence[Cell]) -> None:
         )
 
 
-def _interval(key: "UpdateKey", *, is_leftover: bool) -> str:
+def _interval(key: "UpdateKey", *, is_orphaned: bool) -> str:
     from sinks.updates.keys import split_of, time_of
 
     ends = [key.start] if not key.is_merged else [key.start, key.end]
     text = " to ".join(f"{moment(time_of(end))} split {split_of(end)}" for end in ends)
-    return text + (", merged" if key.is_merged else "") + (", leftover" if is_leftover else "")
+    return text + (", merged" if key.is_merged else "") + (", orphaned" if is_orphaned else "")
 
 
 def _plain_interval(key: "UpdateKey") -> dict[str, object]:

@@ -141,7 +141,7 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         api.ConflictError,
         "A rollback of a table with a feed: readers of the feed would keep the updates that are rolled back.",
     ),
-    "rows_overlap": (
+    "rows_straddle": (
         IngestError,
         "A strict rollback would leave merged rows with updates both inside and outside of its interval.",
     ),

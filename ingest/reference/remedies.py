@@ -119,7 +119,7 @@ REMEDIES: Mapping[str, str] = {
     "not_distributed": "Declare the number of buckets that the rows were written with, or leave out `distribute`.",
     "other_source": "Restore the source of the pipeline for the replay.",
     "removed_file": "Put the file back; then replay the dead letter.",
-    "rows_overlap": "Roll back an interval of whole windows of the compaction, or leave out `--strict`.",
+    "rows_straddle": "Roll back an interval of whole windows of the compaction, or leave out `--strict`.",
     "split_start_failed": "Correct the decorator in the message, then start again.",
     "split_mismatch": "For a source of a plugin, correct its `splits` or its reader; for a built-in source, report the "
     "bug. Give each input of `explain` and `test` an offset of its own.",

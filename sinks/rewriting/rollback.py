@@ -1,8 +1,8 @@
 """
 The rollback of a table: deletes the updates of an interval of batch times, as `sinks.updates.rollback` plans it.
 
-Leftovers are deleted first, and durably: if a rollback is interrupted, no row that a merged one covered counts again.
-Killed at any point, it can run again. The batch times rolled back are recorded once all deletes are durable.
+Orphaned updates are deleted first, and durably: if a rollback is interrupted, no row that a merged one covered counts
+again. Killed at any point, it can run again. The batch times rolled back are recorded once all deletes are durable.
 """
 
 from collections.abc import Callable, Iterable
@@ -33,28 +33,28 @@ class RollbackCounts:
 
     Attributes:
         logical_rows: those with updates that were deleted.
-        deleted: update rows that were deleted, with leftovers.
-        overlapping: merged rows with updates both inside and outside of the interval, which stay.
+        deleted: update rows that were deleted, with orphaned ones.
+        straddling: merged rows with updates both inside and outside of the interval, which stay.
         examples: of those, up to 20, as text.
-        overlapping_times: batch times of the rows that stay; disjoint.
+        straddling_times: batch times of the rows that stay; disjoint.
     """
 
     logical_rows: int = 0
     deleted: int = 0
-    overlapping: int = 0
+    straddling: int = 0
     examples: list[str] = field(default_factory=list)
-    overlapping_times: list[Interval] = field(default_factory=list)
+    straddling_times: list[Interval] = field(default_factory=list)
 
     def rolled_back(self, interval: Interval) -> list[Interval]:
         """The batch times of the interval of which no update is left."""
-        return without([interval], self.overlapping_times)
+        return without([interval], self.straddling_times)
 
-    def add_overlapping(self, keys: Iterable[UpdateKey]) -> None:
+    def add_straddling(self, keys: Iterable[UpdateKey]) -> None:
         """Count merged rows that stay."""
         for key in keys:
-            self.overlapping += 1
+            self.straddling += 1
             interval = Interval(time_of(key.start), time_of(key.last))
-            self.overlapping_times = joined([*self.overlapping_times, interval])
+            self.straddling_times = joined([*self.straddling_times, interval])
             if len(self.examples) < SHOWN_ROWS:
                 first, last = moment(interval.first_ms), moment(interval.last_ms)
                 self.examples.append(f"row {shown(key.row)}: merged updates from {first} to {last}")
@@ -92,7 +92,7 @@ class RangeRollback:
         self._is_dry_run = is_dry_run
         self._writes = LeasedWrites(calls, table, row_format, check)
         self._distribution = Distribution.of(row_format.buckets)
-        self._leftovers: list[UpdateKey] = []
+        self._orphaned: list[UpdateKey] = []
         self._others: list[UpdateKey] = []
         self._after_deletes = failpoint.point("rollback_deleted")
         self.counts = RollbackCounts()
@@ -119,15 +119,15 @@ class RangeRollback:
             found = rollback_of((row.key for row in group), first, last)
             self.counts.logical_rows += bool(found.deletes)
             self.counts.deleted += len(found.deletes)
-            self.counts.add_overlapping(found.overlapping)
-            self._leftovers += found.deletes[: found.leftovers]
-            self._others += found.deletes[found.leftovers :]
-            if len(self._leftovers) + len(self._others) >= CALL_ROWS:
+            self.counts.add_straddling(found.straddling)
+            self._orphaned += found.deletes[: found.orphaned]
+            self._others += found.deletes[found.orphaned :]
+            if len(self._orphaned) + len(self._others) >= CALL_ROWS:
                 self._carry_out()
         self._carry_out()
 
     def _carry_out(self) -> None:
-        for keys in (self._leftovers, self._others):
+        for keys in (self._orphaned, self._others):
             if not self._is_dry_run:
                 self._writes.remove(keys, self._after_deletes)
             keys.clear()

@@ -59,7 +59,7 @@ class MergeCounts:
 
     Attributes:
         merged_rows: logical rows that were returned.
-        update_rows: update rows that were read for them: also leftovers, and those that were read again because the
+        update_rows: update rows that were read for them: also orphaned ones, and those that were read again because the
             table changed meanwhile.
     """
 

@@ -12,7 +12,7 @@ from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.merged_rows import update_row
 from sinks.scanning.physical_keys import ranges_of, scan_physical, side_by_side
-from sinks.updates.groups import with_leftovers
+from sinks.updates.groups import with_orphans
 from sinks.updates.keys import UpdateKey, range_of
 
 
@@ -33,11 +33,11 @@ class StoredUpdate(NamedTuple):
     An update row, and whether it counts.
 
     Attributes:
-        is_leftover: a merged row covers it, so no read counts it.
+        is_orphaned: a merged row covers it, so no read counts it.
     """
 
     row: RawRow
-    is_leftover: bool
+    is_orphaned: bool
 
 
 class RawRows:
@@ -97,12 +97,12 @@ class RawRows:
             rows = (RawRow(update_row(self._table, row).key, row.cells) for row in stored)
             for logical, found in groupby(rows, key=attrgetter("key.row")):
                 if _matches(logical, scan.fuzzy):
-                    yield from _in_times(_with_leftovers(found, is_reverse=scan.reverse), scan)
+                    yield from _in_times(_with_orphans(found, is_reverse=scan.reverse), scan)
 
 
-def _with_leftovers(rows: Iterator[RawRow], *, is_reverse: bool) -> Iterator[StoredUpdate]:
-    found = with_leftovers(list(rows)[::-1] if is_reverse else rows)
-    flagged = (StoredUpdate(row, is_leftover) for row, is_leftover in found)
+def _with_orphans(rows: Iterator[RawRow], *, is_reverse: bool) -> Iterator[StoredUpdate]:
+    found = with_orphans(list(rows)[::-1] if is_reverse else rows)
+    flagged = (StoredUpdate(row, is_orphaned) for row, is_orphaned in found)
     return reversed(list(flagged)) if is_reverse else flagged
 
 
@@ -111,10 +111,10 @@ def _in_times(rows: Iterator[StoredUpdate], scan: Scan) -> Iterator[StoredUpdate
     if times == ALL_TIMES:
         yield from rows
         return
-    for row, is_leftover in rows:
+    for row, is_orphaned in rows:
         cells = tuple(cell for cell in row.cells if times.from_ms <= cell.timestamp_ms < times.to_ms)
         if cells:
-            yield StoredUpdate(RawRow(row.key, cells), is_leftover)
+            yield StoredUpdate(RawRow(row.key, cells), is_orphaned)
 
 
 def _matches(row: bytes, patterns: tuple[FuzzyPattern, ...]) -> bool:

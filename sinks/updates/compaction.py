@@ -3,8 +3,8 @@ The compaction of one logical row, as values: the merged rows to write, and the 
 
 Each part replaces neighbouring update rows by one merged row. A compaction can be killed at any point and run again:
 
-- The merged row is durable before the rows that it covers are deleted. Until they are, they are leftovers, which no
-  read counts and which the next compaction deletes.
+- The merged row is durable before the rows that it covers are deleted. Until they are, they are orphaned updates, which
+  no read counts and which the next compaction deletes.
 - The row just written is never deleted, and a single row is not written again.
 
 Source: HBaseHUT's UpdatesProcessingMrJob and UpdatesProcessingUtil.
@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from sinks.updates.groups import UpdateRow, with_leftovers
+from sinks.updates.groups import UpdateRow, with_orphans
 from sinks.updates.keys import UpdateKey
 from sinks.updates.merging import Merging, Unmerged
 
@@ -97,11 +97,11 @@ def compaction_of(rows: Iterable[UpdateRow], merging: Merging, rules: Compaction
         rules: which rows are merged.
     """
     window = _Window(merging, rules, None)
-    for row, is_leftover in with_leftovers(rows):
+    for row, is_orphaned in with_orphans(rows):
         if row.key.last >= rules.bound:
             continue
-        if is_leftover:
-            window.leftovers.append(row.key)
+        if is_orphaned:
+            window.orphaned.append(row.key)
         else:
             number = rules.window_of(row.key)
             if number is None or number != window.number:
@@ -119,12 +119,12 @@ class _Window:
 
     Attributes:
         number: of the window; None for a row in several windows.
-        leftovers: keys of rows that a stored row covers.
+        orphaned: keys of rows that a stored row covers.
     """
 
     def __init__(self, merging: Merging, rules: CompactionRules, number: int | None) -> None:
         self.number = number
-        self.leftovers: list[UpdateKey] = []
+        self.orphaned: list[UpdateKey] = []
         self._rules = rules
         self._merger = merging.merger()
         self._covered: list[UpdateKey] = []  # the next merged row covers them; the first may be the last merged row
@@ -134,11 +134,11 @@ class _Window:
     @property
     def is_full(self) -> bool:
         """Whether it holds as many rows or bytes as it may."""
-        held = len(self._covered) + len(self.leftovers)
+        held = len(self._covered) + len(self.orphaned)
         return held >= self._rules.max_rows or self._bytes >= self._rules.max_bytes
 
     def add(self, row: UpdateRow) -> None:
-        """Add the next row that is no leftover."""
+        """Add the next row that is not orphaned."""
         if self._unmerged is not None:
             return
         self._merger.add(row.columns)
@@ -150,7 +150,7 @@ class _Window:
         write: UpdateRow | None = None
         if len(self._covered) >= _MIN_ROWS:
             write = self._merged()
-        deletes, self.leftovers = self.leftovers, []
+        deletes, self.orphaned = self.orphaned, []
         if write is not None:
             deletes += self._covered
             self._covered, self._bytes = [write.key], 0

@@ -59,12 +59,12 @@ class HistoryEntry(NamedTuple):
     An update row in the history of its logical row.
 
     Attributes:
-        is_leftover: a merged row covers it, so it does not count.
+        is_orphaned: a merged row covers it, so it does not count.
         merged: what a read would return if this were the last update row.
     """
 
     row: UpdateRow
-    is_leftover: bool
+    is_orphaned: bool
     merged: MergedColumns
 
 
@@ -77,7 +77,7 @@ class MergedRow(NamedTuple):
         columns: column -> value; of a column in `unmerged` the newest update.
         unmerged: the columns whose updates cannot be merged.
         update_rows: number of update rows that were merged.
-        leftovers: number of update rows that did not count, because a merged row covers them.
+        orphaned: number of update rows that did not count, because a merged row covers them.
     """
 
     row: bytes
@@ -85,7 +85,7 @@ class MergedRow(NamedTuple):
     columns: dict[bytes, bytes]
     unmerged: tuple[Unmerged, ...]
     update_rows: int
-    leftovers: int
+    orphaned: int
 
 
 def by_row(rows: Iterable[UpdateRow]) -> Iterator[tuple[bytes, Iterator[UpdateRow]]]:
@@ -98,9 +98,9 @@ def by_row(rows: Iterable[UpdateRow]) -> Iterator[tuple[bytes, Iterator[UpdateRo
     return groupby(rows, key=lambda row: row.key.row)
 
 
-def with_leftovers(rows: Iterable[K]) -> Iterator[tuple[K, bool]]:
+def with_orphans(rows: Iterable[K]) -> Iterator[tuple[K, bool]]:
     """
-    Each update row of one logical row, and whether it is a leftover, which must not count.
+    Each update row of one logical row, and whether it is an orphaned update, which must not count.
 
     Args:
         rows: of one logical row, in the order of their keys; one row is read ahead.
@@ -109,9 +109,9 @@ def with_leftovers(rows: Iterable[K]) -> Iterator[tuple[K, bool]]:
     pending: K | None = None
     for row in rows:
         if pending is not None:
-            is_leftover = pending.key.start == row.key.start or pending.key.start <= covered
-            yield pending, is_leftover
-            covered = covered if is_leftover else max(covered, pending.key.end)
+            is_orphaned = pending.key.start == row.key.start or pending.key.start <= covered
+            yield pending, is_orphaned
+            covered = covered if is_orphaned else max(covered, pending.key.end)
         pending = row
     if pending is not None:
         yield pending, pending.key.start <= covered
@@ -139,16 +139,16 @@ def merged_row(rows: Iterable[UpdateRow], merging: Merging) -> MergedRow | None:
 
 def _of_several(rows: Iterable[UpdateRow], merging: Merging) -> MergedRow:
     merger = merging.merger()
-    last = count = leftovers = 0
-    for row, is_leftover in with_leftovers(rows):
+    last = count = orphaned = 0
+    for row, is_orphaned in with_orphans(rows):
         key = row.key
-        if is_leftover:
-            leftovers += 1
+        if is_orphaned:
+            orphaned += 1
         else:
             merger.add(row.columns)
             last, count = key.last, count + 1
     columns, unmerged = merging.results(merger.merged())
-    return MergedRow(key.row, last, columns, unmerged, count, leftovers)
+    return MergedRow(key.row, last, columns, unmerged, count, orphaned)
 
 
 def history_of(rows: Iterable[UpdateRow], merging: Merging) -> Iterator[HistoryEntry]:
@@ -160,7 +160,7 @@ def history_of(rows: Iterable[UpdateRow], merging: Merging) -> Iterator[HistoryE
         merging: of the table.
     """
     merger = merging.merger()
-    for row, is_leftover in with_leftovers(rows):
-        if not is_leftover:
+    for row, is_orphaned in with_orphans(rows):
+        if not is_orphaned:
             merger.add(row.columns)
-        yield HistoryEntry(row, is_leftover, merging.results(merger.merged()))
+        yield HistoryEntry(row, is_orphaned, merging.results(merger.merged()))

@@ -10,7 +10,7 @@ Source: HBaseHUT's RollbackUpdatesMrJob.
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from sinks.updates.groups import UpdateRow, with_leftovers
+from sinks.updates.groups import UpdateRow, with_orphans
 from sinks.updates.keys import UpdateKey
 
 
@@ -19,21 +19,21 @@ class Rollback(NamedTuple):
     A rollback of one logical row.
 
     Attributes:
-        deletes: the rows to delete, leftovers first.
-        overlapping: merged rows with updates both inside and outside of the interval, which stay.
-        leftovers: number of leftovers among the rows to delete; the others are deleted once these are.
+        deletes: the rows to delete, orphaned ones first.
+        straddling: merged rows with updates both inside and outside of the interval, which stay.
+        orphaned: number of orphaned ones among the rows to delete; the others are deleted once these are.
     """
 
     deletes: tuple[UpdateKey, ...]
-    overlapping: tuple[UpdateKey, ...]
-    leftovers: int = 0
+    straddling: tuple[UpdateKey, ...]
+    orphaned: int = 0
 
 
 def rollback_of(keys: Iterable[UpdateKey], first: int, last: int) -> Rollback:
     """
     The rollback of the updates from one start to another, both inclusive.
 
-    Leftovers are deleted first: if a deletion is interrupted, no row that a merged one covered counts again.
+    Orphaned updates are deleted first: if a deletion is interrupted, no row that a merged one covered counts again.
 
     Args:
         keys: of the update rows of one logical row, in order.
@@ -41,10 +41,10 @@ def rollback_of(keys: Iterable[UpdateKey], first: int, last: int) -> Rollback:
         last: last start of the interval.
     """
     deletes: dict[bool, list[UpdateKey]] = {True: [], False: []}
-    overlapping: list[UpdateKey] = []
-    for (key, _), is_leftover in with_leftovers(UpdateRow(key, {}) for key in keys):
+    straddling: list[UpdateKey] = []
+    for (key, _), is_orphaned in with_orphans(UpdateRow(key, {}) for key in keys):
         if first <= key.start and key.last <= last:
-            deletes[is_leftover].append(key)
-        elif not is_leftover and key.start <= last and first <= key.last:
-            overlapping.append(key)
-    return Rollback((*deletes[True], *deletes[False]), tuple(overlapping), len(deletes[True]))
+            deletes[is_orphaned].append(key)
+        elif not is_orphaned and key.start <= last and first <= key.last:
+            straddling.append(key)
+    return Rollback((*deletes[True], *deletes[False]), tuple(straddling), len(deletes[True]))

@@ -124,7 +124,7 @@ def test_table_is_compacted_on_spark_and_rolled_back(counters: Counters) -> None
 
     interval = ("--from", moment(T), "--to", moment(T + HOUR - 1), "--yes")
     done = counters.ingest("rollback", "pipeline.yaml", counters.salted, *interval)
-    assert (done["logical_rows"], done["deleted"], done["overlapping"]) == (500, 500, 0)
+    assert (done["logical_rows"], done["deleted"], done["straddling"]) == (500, 500, 0)
     assert counters.values(counters.salted) == dict.fromkeys(ROWS, b"3")
     assert rolled_back(counters.store, counters.salted) == (Interval(T, T + HOUR - 1),)
 

@@ -335,7 +335,7 @@ def test_rows_of_deferred_updates_are_merged(
     ]
     raw = read.option("raw", True).load()
     assert raw.count() == 50
-    assert raw.filter("row = 'k05' AND update_row.start_time = 3 AND NOT update_row.is_leftover").count() == 1
+    assert raw.filter("row = 'k05' AND update_row.start_time = 3 AND NOT update_row.is_orphaned").count() == 1
 
 
 def test_dump_is_read_and_filtered(session: SparkSession, tmp_path: Path) -> None:

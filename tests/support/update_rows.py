@@ -81,7 +81,7 @@ class UpdateTable:
         for _, rows in by_row(self.rows()):
             found = rollback_of([row.key for row in rows], first, last)
             deletes += found.deletes
-            left += found.overlapping
+            left += found.straddling
         for key in deletes[:calls]:
             del self.stored[key.encoded()]
         return Rollback(tuple(deletes), tuple(left))

@@ -44,13 +44,13 @@ from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.partitions import Range
 
 
-class RowsOverlapError(IngestError):
+class RowsStraddleError(IngestError):
     """Merged rows would be left with updates of the interval, and the rollback is strict."""
 
-    code = "rows_overlap"
+    code = "rows_straddle"
 
     @classmethod
-    def of(cls, rows: int) -> "RowsOverlapError":
+    def of(cls, rows: int) -> "RowsStraddleError":
         """The error for a number of merged rows."""
         return cls(
             f"{counted(rows, 'merged row')} with updates both inside and outside of the interval would be left; "
@@ -133,7 +133,7 @@ class Rollback(UpdatesJob[RollbackOptions]):
     def summary(self, content: Mapping[str, Any], *, is_dry_run: bool) -> Summary:
         """What is rolled back, and what could not be."""
         notes = [f"not rolled back: {example}" for example in content["examples"]]
-        if (more := content["overlapping"] - len(content["examples"])) > 0:
+        if (more := content["straddling"] - len(content["examples"])) > 0:
             notes.append(f"and {more:,} more")
         verb = "would be" if is_dry_run else "are"
         lines = [
@@ -153,7 +153,7 @@ class Rollback(UpdatesJob[RollbackOptions]):
             notes=notes,
             done=done,
             would_change=bool(content["deleted"]),
-            exit_code=int(is_dry_run and self.options.strict and bool(content["overlapping"])),
+            exit_code=int(is_dry_run and self.options.strict and bool(content["straddling"])),
         )
 
 
@@ -175,7 +175,7 @@ def rollback_steps(
         UpdatesDifferError: its rows were written with other deferred updates than the declared ones.
         ConflictError: the interval is not below the marks, a replay of the pipeline is not finished, or a compaction or
             rollback of the table runs.
-        RowsOverlapError: merged rows would be left, and the rollback is strict.
+        RowsStraddleError: merged rows would be left, and the rollback is strict.
         StoreError: the store is unavailable; another run does the rest.
     """
     started_s, table, interval = time.monotonic(), declared.name, Interval(options.from_, options.to)
@@ -191,8 +191,8 @@ def rollback_steps(
             for number, keys in enumerate(ranges, 1):
                 passed.run(keys, partial(place.check_running, Rollback.kind))
                 yield Progress(number, len(ranges), _result(passed.counts, [], time.monotonic() - started_s))
-            if is_dry_run and not place.is_dry_run and passed.counts.overlapping:
-                raise RowsOverlapError.of(passed.counts.overlapping)
+            if is_dry_run and not place.is_dry_run and passed.counts.straddling:
+                raise RowsStraddleError.of(passed.counts.straddling)
         rolled_back = passed.counts.rolled_back(interval)
         if not place.is_dry_run:
             calls(lambda store: add_rolled_back(store, table, rolled_back))
@@ -204,7 +204,7 @@ def _result(counts: RollbackCounts, rolled_back: list[Interval], seconds: float)
     return {
         "logical_rows": counts.logical_rows,
         "deleted": counts.deleted,
-        "overlapping": counts.overlapping,
+        "straddling": counts.straddling,
         "examples": counts.examples,
         "rolled_back_ms": [[*each] for each in rolled_back],
         "seconds": round(seconds, 3),

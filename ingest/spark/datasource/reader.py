@@ -176,13 +176,13 @@ def _without_intervals(found: Generator[Row]) -> Generator[tuple[Row, tuple[obje
 
 def _with_intervals(found: Generator[StoredUpdate]) -> Generator[tuple[Row, tuple[object, ...]]]:
     with closing(found):
-        for (key, cells), is_leftover in found:
+        for (key, cells), is_orphaned in found:
             interval = {
                 "start_time": time_of(key.start),
                 "start_split": split_of(key.start),
                 "end_time": time_of(key.last),
                 "end_split": split_of(key.last),
                 "is_merged": key.is_merged,
-                "is_leftover": is_leftover,
+                "is_orphaned": is_orphaned,
             }
             yield Row(key.row, cells), (interval,)

@@ -36,7 +36,7 @@ INTERVAL = (
     .add("end_time", types.LongType())
     .add("end_split", types.IntegerType())
     .add("is_merged", types.BooleanType())
-    .add("is_leftover", types.BooleanType())
+    .add("is_orphaned", types.BooleanType())
 )
 """What an update row covers, and whether it counts; batch times in milliseconds since 1970."""
 

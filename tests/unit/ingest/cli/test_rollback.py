@@ -45,7 +45,7 @@ def test_updates_of_an_interval_are_deleted(ingest, file):
         "table": "counters",
         "logical_rows": 2,
         "deleted": 6,
-        "overlapping": 0,
+        "straddling": 0,
         "examples": [],
         "rolled_back_ms": [[T + HOUR, T + 2 * HOUR]],
     }

@@ -22,7 +22,7 @@ from ingest.service.jobs.cancellation import Cancellation
 from ingest.service.jobs.job import JobContext, JobRun, Progress
 from ingest.service.jobs.scheduler import Jobs
 from ingest.service.rewriting.compaction import Compaction
-from ingest.service.rewriting.rollback import Rollback, RollbackOptions, RowsOverlapError
+from ingest.service.rewriting.rollback import Rollback, RollbackOptions, RowsStraddleError
 from ingest.service.stores import SharedStores
 from sinks.rewriting.rolled_back import Interval, rolled_back
 from sinks.rewriting.table_lease import LEASE
@@ -129,7 +129,7 @@ def test_service_rolls_its_own_store_back(shared: SimpleNamespace):
 
 def test_strict_rollback_of_a_service_deletes_nothing(shared: SimpleNamespace):
     Compaction("counters", NOW).run(run_of(shared))
-    with pytest.raises(RowsOverlapError) as refused:
+    with pytest.raises(RowsStraddleError) as refused:
         rollback(T + 1, T + HOUR, strict=True).run(run_of(shared))
     assert refused.value.exit_code == 1
     with shared.stores.in_use()["local"].held() as store:

@@ -74,16 +74,16 @@ def test_row_is_merged(ingest, store):
     assert result.err == "merged of 3 update rows\nnext: ingest history p.yaml counters monday\n"
 
 
-def test_row_with_a_leftover(ingest, store):
+def test_row_with_an_orphaned_update(ingest, store):
     write(store, b"monday", 1, 0, b"5", end=start_of(HOUR, 2), state=b"up")
     result = ingest(*GET, "monday")
     assert "  15\n" in result.out
-    assert result.err.startswith("merged of 2 update rows; 2 leftovers not counted\n")
+    assert result.err.startswith("merged of 2 update rows; 2 orphaned updates not counted\n")
     assert ingest(*GET, "monday", "--columns", "cf:hits", *JSON).json == {
         "row": "monday",
         "cells": [["cf", "hits", 2 * HOUR, "15"]],
         "update_rows": 2,
-        "leftovers": 2,
+        "orphaned": 2,
         "unmerged": [],
     }
 
@@ -122,10 +122,10 @@ def test_raw_shows_update_rows(ingest, store):
     write(store, b"monday", 1, 0, b"5", end=start_of(HOUR, 2))
     result = ingest(*GET, "monday", "--raw", "--columns", "cf:hits")
     assert result.out == (
-        "monday  1970-01-01T01:00:00.000Z split 0, leftover\n  cf:hits  1970-01-01T01:00:00.000Z  1\n"
+        "monday  1970-01-01T01:00:00.000Z split 0, orphaned\n  cf:hits  1970-01-01T01:00:00.000Z  1\n"
         "monday  1970-01-01T01:00:00.000Z split 0 to 1970-01-01T01:00:00.000Z split 2, merged\n"
         "  cf:hits  1970-01-01T01:00:00.000Z  5\n"
-        "monday  1970-01-01T01:00:00.000Z split 2, leftover\n  cf:hits  1970-01-01T01:00:00.000Z  4\n"
+        "monday  1970-01-01T01:00:00.000Z split 2, orphaned\n  cf:hits  1970-01-01T01:00:00.000Z  4\n"
         "monday  1970-01-01T02:00:00.000Z split 0\n  cf:hits  1970-01-01T02:00:00.000Z  10\n"
     )
     assert result.err == "4 update rows\n"
@@ -140,10 +140,10 @@ def test_raw_rows_as_json(ingest, store):
         "start": {"time": HOUR, "split": 0},
         "end": {"time": HOUR, "split": 2},
         "is_merged": True,
-        "is_leftover": False,
+        "is_orphaned": False,
         "cells": [["cf", "hits", HOUR, "5"]],
     }
-    assert [line["is_leftover"] for line in lines] == [True, False, True, False, False, False]
+    assert [line["is_orphaned"] for line in lines] == [True, False, True, False, False, False]
     assert [line["row"] for line in lines] == ["monday"] * 4 + ["tuesday", "x\0"]
     assert ingest(*SCAN, "--raw", "--reverse", *JSON).lines == lines[::-1]
     # the merged row that covers the second is not in the range
@@ -156,10 +156,10 @@ def test_history_of_a_row(ingest, store):
     write(store, b"monday", 1, 0, b"5", end=start_of(HOUR, 2), state=b"up")
     result = ingest(*HISTORY, "monday")
     assert result.out == (
-        "1970-01-01T01:00:00.000Z split 0, leftover\n  cf:hits  1\n"
+        "1970-01-01T01:00:00.000Z split 0, orphaned\n  cf:hits  1\n"
         "1970-01-01T01:00:00.000Z split 0 to 1970-01-01T01:00:00.000Z split 2, merged\n"
         "  cf:hits   5  -> 5\n  cf:state  up  -> up\n"
-        "1970-01-01T01:00:00.000Z split 2, leftover\n  cf:hits   4\n  cf:state  up\n"
+        "1970-01-01T01:00:00.000Z split 2, orphaned\n  cf:hits   4\n  cf:state  up\n"
         "1970-01-01T02:00:00.000Z split 0\n  cf:hits  10  -> 15\n"
     )
     assert result.err == "4 update rows\nnext: ingest get p.yaml counters monday\n"
@@ -168,7 +168,7 @@ def test_history_of_a_row(ingest, store):
         "start": {"time": 2 * HOUR, "split": 0},
         "end": {"time": 2 * HOUR, "split": 0},
         "is_merged": False,
-        "is_leftover": False,
+        "is_orphaned": False,
         "updates": [["cf", "hits", "10"]],
         "merged": [["cf", "hits", "15"], ["cf", "state", "up"]],
         "unmerged": [],

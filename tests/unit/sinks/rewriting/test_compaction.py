@@ -79,7 +79,7 @@ def test_writes_come_before_deletes_in_each_call():
 # the defects of the original compaction; `UpdatedStore` refuses deletes of rows that nothing covers
 
 
-def test_merged_row_with_leftovers_is_not_deleted():
+def test_merged_row_with_orphaned_updates_is_not_deleted():
     """It wrote the merged row again, and then deleted it."""
     table = with_rows((10, 30, 6), (10, 0, 1), (20, 0, 2), (30, 0, 3))
     assert compact(table).written == 0

@@ -51,7 +51,7 @@ def test_updates_of_the_interval_are_deleted(buckets: int | None):
     table = with_times(1, 20, 30, 400, buckets=buckets)
     counts = roll_back(table, 20, 30)
     assert table.values() == {row: {VALUE: b"401"} for row in (b"a", b"k")}
-    assert (counts.logical_rows, counts.deleted, counts.overlapping) == (2, 4, 0)
+    assert (counts.logical_rows, counts.deleted, counts.straddling) == (2, 4, 0)
     assert counts.rolled_back(Interval(20, 30)) == [Interval(20, 30)]
 
 
@@ -60,7 +60,7 @@ def test_merged_rows_across_the_interval_stay_and_are_listed():
     compact(table, 100)
     counts = roll_back(table, 140, 299)
     assert table.values() == {row: {VALUE: b"570"} for row in (b"a", b"k")}  # 110 + 150 + 310
-    assert (counts.deleted, counts.overlapping) == (2, 2)
+    assert (counts.deleted, counts.straddling) == (2, 2)
     assert counts.examples[0] == 'row "a": merged updates from 1970-01-01T00:00:00.110Z to 1970-01-01T00:00:00.150Z'
     assert counts.rolled_back(Interval(140, 299)) == [Interval(151, 299)]
 
@@ -69,7 +69,7 @@ def test_merged_rows_that_reach_beyond_the_interval_stay_and_are_listed():
     table = with_times(110, 150)
     compact(table, 100)
     counts = roll_back(table, 100, 120)
-    assert (counts.deleted, counts.overlapping) == (0, 2)
+    assert (counts.deleted, counts.straddling) == (0, 2)
     assert counts.rolled_back(Interval(100, 120)) == [Interval(100, 109)]
 
 
@@ -87,7 +87,7 @@ def test_dry_run_counts_and_deletes_nothing():
 
 
 def test_killed_at_every_call_no_covered_row_counts_again(monkeypatch: pytest.MonkeyPatch):
-    """With the merged row deleted before its leftovers, these would count again."""
+    """With the merged row deleted before its orphaned updates, these would count again."""
     for module in ("rollback", "leased_writes"):
         monkeypatch.setattr(f"sinks.rewriting.{module}.CALL_ROWS", 1)
     for calls in count():
@@ -152,7 +152,7 @@ def test_rollback_of_whole_windows_leaves_the_others(history: list, buckets: int
                 with suppress(KilledError):
                     roll_back(table, first_ms, last_ms)
                 table.store.calls_left = None
-                assert roll_back(table, first_ms, last_ms).overlapping == 0
+                assert roll_back(table, first_ms, last_ms).straddling == 0
                 model = {key: value for key, value in model.items() if not first_ms <= key[1] <= last_ms}
         table.store.calls_left = None
         expected = {row: sum(row == each for each, _ in model) for row, _ in model}

@@ -58,7 +58,7 @@ def test_rows_are_replaced_by_a_merged_row(rows: Rows, after: Rows, deleted: lis
     assert table.parts(ALL) == []
 
 
-def test_a_leftover_after_a_part_deletes_no_merged_row() -> None:
+def test_an_orphaned_update_after_a_part_deletes_no_merged_row() -> None:
     table = UpdateTable.of((10, 0, 1), (20, 0, 2), (25, 40, 9), (30, 0, 4))  # 25 to 40 has the update of 30
     value = table.values()
     table.compact(replace(ALL, max_rows=2))
@@ -176,7 +176,7 @@ def test_a_window_that_cannot_be_merged_stays_and_is_reported() -> None:
     ]
 
 
-def test_leftovers_in_a_window_that_cannot_be_merged_are_deleted() -> None:
+def test_orphaned_updates_in_a_window_that_cannot_be_merged_are_deleted() -> None:
     table = UpdateTable.of((10, 0, 1), (10, 20, 3), (20, 0, 2), (30, 0, "x"))
     table.compact()
     assert table.intervals() == [(10, 20), (30, 0)]
@@ -202,7 +202,7 @@ def test_rows_that_follow_an_overflow_are_not_merged_with_its_sum() -> None:
     assert (table.values(), len(table.stored)) == (before, 4)
 
 
-def test_leftovers_alone_do_not_delete_the_merged_row() -> None:
+def test_orphaned_updates_alone_do_not_delete_the_merged_row() -> None:
     """Defect of HBaseHUT: it writes such a merged row again, then deletes it."""
     table = UpdateTable.of((10, 0, 1), (10, 30, 6), (20, 0, 2))
     parts = table.parts(ALL)

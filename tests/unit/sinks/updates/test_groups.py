@@ -3,7 +3,7 @@
 import pytest
 
 from ingest.api import Cell, Row
-from sinks.updates.groups import MergedRow, UpdateRow, by_row, history_of, merged_row, with_leftovers
+from sinks.updates.groups import MergedRow, UpdateRow, by_row, history_of, merged_row, with_orphans
 from sinks.updates.keys import UpdateKey
 from tests.support.update_rows import SUM, VALUE, UpdateTable
 
@@ -11,7 +11,7 @@ Rows = list[tuple[int, int, object]]
 
 
 @pytest.mark.parametrize(
-    ("rows", "value", "leftovers"),
+    ("rows", "value", "orphaned"),
     [
         ([(10, 0, 1), (20, 0, 2), (30, 0, 3)], b"6", []),
         ([(10, 0, 1), (10, 30, 6), (20, 0, 2), (30, 0, 3)], b"6", [(10, 0), (20, 0), (30, 0)]),
@@ -27,21 +27,21 @@ Rows = list[tuple[int, int, object]]
         "after a crash, and a later update",
         "within a merged row",
         "two merged rows of a start",
-        "two leftovers of a start",
+        "two orphaned updates of a start",
         "one",
     ],
 )
-def test_a_read_counts_no_row_that_a_merged_row_covers(rows: Rows, value: bytes, leftovers: list) -> None:
+def test_a_read_counts_no_row_that_a_merged_row_covers(rows: Rows, value: bytes, orphaned: list) -> None:
     table = UpdateTable.of(*rows)
     found = table.read()[b"k"]
     assert found.columns == {VALUE: value}
-    assert (found.update_rows, found.leftovers) == (len(rows) - len(leftovers), len(leftovers))
-    assert [row.key[1:] for row, is_leftover in with_leftovers(table.rows()) if is_leftover] == leftovers
+    assert (found.update_rows, found.orphaned) == (len(rows) - len(orphaned), len(orphaned))
+    assert [row.key[1:] for row, is_orphaned in with_orphans(table.rows()) if is_orphaned] == orphaned
 
 
 def test_a_read_has_the_last_start_and_counts_update_rows() -> None:
     found = UpdateTable.of((10, 30, 6), (20, 0, 2), (40, 0, 4)).read()[b"k"]
-    assert found == MergedRow(b"k", 40, {VALUE: b"10"}, (), update_rows=2, leftovers=1)
+    assert found == MergedRow(b"k", 40, {VALUE: b"10"}, (), update_rows=2, orphaned=1)
 
 
 def test_a_row_without_updates_is_none() -> None:
@@ -94,6 +94,6 @@ def test_history_has_the_value_after_each_update_row() -> None:
     table = UpdateTable.of((10, 0, 1), (10, 20, 3), (20, 0, 2), (30, 0, 4), (40, 0, "x"), (50, 0, 5))
     found = list(history_of(table.rows(), SUM))
     assert [entry.row.key[1:] for entry in found] == table.intervals()
-    assert [entry.is_leftover for entry in found] == [True, False, True, False, False, False]
+    assert [entry.is_orphaned for entry in found] == [True, False, True, False, False, False]
     assert [entry.merged.columns.get(VALUE) for entry in found] == [None, b"3", b"3", b"7", b"x", b"5"]
     assert [bool(entry.merged.unmerged) for entry in found] == [False, False, False, False, True, True]

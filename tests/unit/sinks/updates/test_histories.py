@@ -71,7 +71,7 @@ def test_reads_return_what_all_updates_merged_at_once_would(history: list) -> No
                 # whole windows, so that no merged row is divided
                 last = (first + length) * WINDOW + WINDOW - 1
                 table.roll_back(first * WINDOW, last, calls=calls)
-                assert table.roll_back(first * WINDOW, last).overlapping == ()
+                assert table.roll_back(first * WINDOW, last).straddling == ()
                 for key in [key for key in model.updates if first * WINDOW <= key[1] <= last]:
                     del model.updates[key]
         assert table.values() == model.values()
@@ -144,4 +144,4 @@ def test_a_rollback_of_any_interval_reports_what_it_leaves(history: list, first:
     inside = {key for key in before if first <= key.start and key.last <= last}
     across = {key for key in before - inside if key.start <= last and first <= key.last}
     assert set(found.deletes) == inside
-    assert set(found.overlapping) == across
+    assert set(found.straddling) == across

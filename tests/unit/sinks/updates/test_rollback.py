@@ -44,7 +44,7 @@ def values_of(table: UpdateTable) -> dict[bytes, bytes]:
 )
 def test_updates_of_an_interval_are_rolled_back(first: int, last: int | None, c: bytes, f: bytes) -> None:
     table, times = prices()
-    assert table.roll_back(times[first], FOREVER if last is None else times[last] - 1).overlapping == ()
+    assert table.roll_back(times[first], FOREVER if last is None else times[last] - 1).straddling == ()
     assert values_of(table) == {C: c, F: f}
 
 
@@ -65,10 +65,10 @@ def keys(*intervals: tuple[int, int]) -> tuple[UpdateKey, ...]:
     ],
 )
 def test_both_ends_are_inclusive_and_rows_across_them_stay(first: int, last: int, deletes: list, left: list) -> None:
-    """20 is a leftover of the merged row from 15 to 30."""
+    """20 is an orphaned update of the merged row from 15 to 30."""
     rows = keys((10, 0), (15, 30), (20, 0), (40, 50))
     assert rollback_of(rows, first, last)[:2] == (keys(*deletes), keys(*left))
 
 
-def test_a_leftover_across_the_end_is_not_reported() -> None:
+def test_an_orphaned_update_across_the_end_is_not_reported() -> None:
     assert rollback_of(keys((10, 20), (10, 40)), 15, 50) == Rollback((), keys((10, 40)))

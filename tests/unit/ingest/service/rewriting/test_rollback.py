@@ -8,7 +8,7 @@ import pytest
 from ingest.api import ConfigError, ConflictError, TableSpec, UpdatesDifferError
 from ingest.formats.times import moment
 from ingest.service.job_kinds import job_of
-from ingest.service.rewriting.rollback import Rollback, RollbackOptions, RowsOverlapError, rollback_steps
+from ingest.service.rewriting.rollback import Rollback, RollbackOptions, RowsStraddleError, rollback_steps
 from sinks.rewriting.rolled_back import Interval, rolled_back
 from sinks.updates.keys import start_of
 from tests.support.place import Here
@@ -99,7 +99,7 @@ def test_strict_rollback_that_would_leave_a_merged_row_deletes_nothing():
     table = with_updates(5, 9)
     table.add(b"m", start_of(4, 0), {VALUE: b"2"}, end=start_of(20, 0))
     table.mark(20)
-    with pytest.raises(RowsOverlapError, match="1 merged row with updates both inside and outside"):
+    with pytest.raises(RowsStraddleError, match="1 merged row with updates both inside and outside"):
         rollback(table, 10).run(is_strict=True)
     assert (table.store.calls, rolled_back(table.store, TABLE)) == ([], ())
     result = rollback(table, 10).run()

@@ -26,7 +26,7 @@ TABLES = ("counters", "salted")
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A pipeline file, and its store with three update rows of each row, and a leftover of each second one."""
+    """A pipeline file, and its store with three update rows of each row, and an orphaned update of each second one."""
     folder = tmp_path_factory.mktemp("updates")
     updates = {"processor": "sum"}
     file = folder / "pipeline.yaml"
@@ -104,10 +104,10 @@ def test_ranges_and_filters_are_of_logical_keys(file: Path, table: str):
 def test_raw_rows_have_their_intervals(file: Path, table: str):
     found = rows_of(reader_of(file, table, raw="true", prefix="k007", columns="row utf8, c:n as n"))
     (rows,) = [part for part in found if part]
-    first = {"start_time": 1, "start_split": 7, "end_time": 1, "end_split": 7, "is_merged": False, "is_leftover": True}
+    first = {"start_time": 1, "start_split": 7, "end_time": 1, "end_split": 7, "is_merged": False, "is_orphaned": True}
     assert rows[0] == {"row": "k007", "update_row": first, "n": "7"}
-    assert rows[1]["update_row"] == first | {"end_time": 2, "is_merged": True, "is_leftover": False}
-    assert [row["update_row"]["is_leftover"] for row in rows] == [True, False, True, False]
+    assert rows[1]["update_row"] == first | {"end_time": 2, "is_merged": True, "is_orphaned": False}
+    assert [row["update_row"]["is_orphaned"] for row in rows] == [True, False, True, False]
     everything = rows_of(reader_of(file, table, raw="true", versions="3", minPartitions="8"))
     assert sum(map(len, everything)) == 3 * ROWS + ROWS // 2
 
