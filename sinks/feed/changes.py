@@ -27,7 +27,7 @@ from ingest.api import Cell, Delete, IntegrityError, Mutation, Put
 from ingest.api.errors import DecodeError
 from ingest.api.notation import from_notation, to_notation
 from sinks.feed.keys import FeedKey
-from sinks.updates.keys import UpdateKey, start_of
+from sinks.updates.keys import UpdateKey, update_id_of
 
 SCHEMA_VERSION = 1
 """Version of the JSON of a change, and of the records that readers get."""
@@ -146,7 +146,7 @@ class Change(NamedTuple):
         They have logical row keys; those of a change of deferred updates have the key of the update row.
         """
         if self.op is Op.UPDATE:
-            return self._mutations(UpdateKey(self.row, start_of(self.time_ms, self.rank)).encoded())
+            return self._mutations(UpdateKey(self.row, update_id_of(self.time_ms, self.rank)).encoded())
         return self._mutations(self.row)
 
     def _mutations(self, row: bytes) -> list[Mutation]:

@@ -23,7 +23,7 @@ from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.partitions import Range
 from sinks.updates.compaction import CompactionPart, CompactionRules, compaction_of
 from sinks.updates.groups import UpdateRow, by_row
-from sinks.updates.keys import UpdateKey, encoded_row, last_start_of, rows_of, time_of
+from sinks.updates.keys import UpdateKey, encoded_row, last_update_id_of, rows_of, time_of
 from sinks.updates.merging import Merging
 
 CALL_BYTES = 1 << 20
@@ -124,11 +124,11 @@ class CompactionTarget:
 
 def bound_of(mark_ms: int, older_than_ms: int) -> int:
     """
-    The bound of a compaction: the start after those up to a mark, less a duration.
+    The bound of a compaction: the update id after those up to a mark, less a duration.
 
     What is above the mark belongs to a micro-batch that may run again.
     """
-    return last_start_of(max(0, mark_ms - older_than_ms)) + 1
+    return last_update_id_of(max(0, mark_ms - older_than_ms)) + 1
 
 
 class RangeCompaction:

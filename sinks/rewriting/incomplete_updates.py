@@ -67,7 +67,7 @@ def remove_updates(
     if store.families(table) is None:
         return
     row_format = RowFormat.recorded(store, table)
-    # cells have the time of the last start of their row, and HBase skips files without cells of that time
+    # cells have the time of the last update id of their row, and HBase skips files without cells of that time
     times = TimeRange(first_ms) if last_ms is None else TimeRange(first_ms, last_ms + 1)
     keys = [row.key for row in update_rows(store, table, row_format, times=times)]
     if any(time_of(key.start) < first_ms for key in keys):

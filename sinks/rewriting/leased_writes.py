@@ -14,7 +14,7 @@ CALL_ROWS = 1_000
 
 
 def delete_of(key: UpdateKey) -> Delete:
-    """The delete of an update row, whose cells have the batch time of its last start."""
+    """The delete of an update row, whose cells have the batch time of its last update id."""
     return Delete(key.encoded(), time_of(key.last))
 
 

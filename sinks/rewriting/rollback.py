@@ -22,7 +22,7 @@ from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.partitions import Range
 from sinks.updates.groups import by_row
-from sinks.updates.keys import UpdateKey, last_start_of, start_of, time_of
+from sinks.updates.keys import UpdateKey, last_update_id_of, time_of, update_id_of
 from sinks.updates.rollback import rollback_of
 
 
@@ -110,7 +110,7 @@ class RangeRollback:
             StoreError: the store is unavailable; the range can be rolled back again.
         """
         first_ms = max(0, self._interval.first_ms)  # no cell is older
-        first, last = start_of(first_ms, 0), last_start_of(self._interval.last_ms)
+        first, last = update_id_of(first_ms, 0), last_update_id_of(self._interval.last_ms)
         # a row that ends before the interval matters to no other one: what covers a row does not end before it
         times = TimeRange(first_ms, MAX_TIME_MS + 1)
         rows = rows_in_pages(self._calls, self._table, keys, self._distribution, times)

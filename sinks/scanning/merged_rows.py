@@ -40,7 +40,16 @@ from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.physical_keys import ranges_of, scan_physical, side_by_side
 from sinks.updates.groups import HistoryEntry, MergedRow, UpdateRow, history_of, merged_row
-from sinks.updates.keys import LAST_START, TIMES_BYTES, divided_row, logical_of, range_of, rows_of, start_in, time_of
+from sinks.updates.keys import (
+    LAST_UPDATE_ID,
+    TIMES_BYTES,
+    divided_row,
+    logical_of,
+    range_of,
+    rows_of,
+    time_of,
+    update_id_in,
+)
 from sinks.updates.merging import Merging
 
 R = TypeVar("R")
@@ -78,15 +87,15 @@ class MergedRows:
         table: its name.
         row_format: of the table.
         merging: of the table.
-        last: update rows whose start is after this one are ignored, as those above the mark in a dump. A merged row
-            that also covers later starts counts: a compaction merges complete micro-batches only.
+        last: update rows that start after this update id are ignored, as those above the mark in a dump. A merged row
+            that also covers later ones counts: a compaction merges complete micro-batches only.
 
     Attributes:
         merge_counts: of all reads so far.
     """
 
     def __init__(
-        self, store: Store[Any], table: str, row_format: RowFormat, merging: Merging, *, last: int = LAST_START
+        self, store: Store[Any], table: str, row_format: RowFormat, merging: Merging, *, last: int = LAST_UPDATE_ID
     ) -> None:
         self._store = store
         self._table = table
@@ -210,14 +219,14 @@ class MergedRows:
             counts: as there.
             result: makes the result for a logical row.
             single: makes the result for a logical row with one update row, of the row key and the stored cells, which
-                have the batch time of the row's last start; if None, such a row is merged as any other.
+                have the batch time of the row's last update id; if None, such a row is merged as any other.
         """
         own, divided, work = ScanCounts(), self._rows_in_two_regions, self.merge_counts
         stored = scan_physical(self._store, self._table, replace(scan, fuzzy=()), self._distribution, own)
         merge = self._merged_backward if scan.reverse else self._merged
         with closing(stored):
             try:
-                counted = stored if self._last == LAST_START else self._without_later(stored)
+                counted = stored if self._last == LAST_UPDATE_ID else self._without_later(stored)
                 for _, group in groupby(counted, _encoded_row):
                     view, found = own.views, iter(group)
                     first = next(found)
@@ -246,7 +255,7 @@ class MergedRows:
                 counts.add(own)
 
     def _without_later(self, stored: Iterable[Row]) -> Iterator[Row]:
-        return (row for row in stored if start_in(row.key) <= self._last)
+        return (row for row in stored if update_id_in(row.key) <= self._last)
 
     def _merged(self, rows: Iterable[UpdateRow]) -> MergedRow | None:
         return merged_row(rows, self._merging)

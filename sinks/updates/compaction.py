@@ -28,9 +28,9 @@ class CompactionRules:
     Which update rows are merged.
 
     Attributes:
-        bound: a row that covers this start or a later one stays as it is.
-        window: length of a window, in starts: rows are merged if all of their starts are in one window; 0 for a single
-            window. `start_of(ms, 0)` are the starts of a duration.
+        bound: a row that covers this update id or a later one stays as it is.
+        window: length of a window, in update ids: rows are merged if all of theirs are in one window; 0 for a single
+            window. `update_id_of(ms, 0)` is the length of a duration.
         max_rows: rows that are held in memory; a window with more is compacted in parts.
         max_bytes: their bytes, without the merged ones.
 
@@ -48,7 +48,7 @@ class CompactionRules:
             raise ValueError(f"out of range: {self}")
 
     def window_of(self, key: UpdateKey) -> int | None:
-        """The number of the window of a row; None if it covers starts of several, so it merges with no other row."""
+        """The number of the window of a row; None if its update ids are in several, so it merges with no other row."""
         if not self.window:
             return 0
         number = key.start // self.window

@@ -73,7 +73,7 @@ class MergedRow(NamedTuple):
     A logical row as a read returns it.
 
     Attributes:
-        last: last start of its updates.
+        last: last update id of its updates.
         columns: column -> value; of a column in `unmerged` the newest update.
         unmerged: the columns whose updates cannot be merged.
         update_rows: number of update rows that were merged.
@@ -105,7 +105,7 @@ def with_orphans(rows: Iterable[K]) -> Iterator[tuple[K, bool]]:
     Args:
         rows: of one logical row, in the order of their keys; one row is read ahead.
     """
-    covered = 0  # last start that a merged row covers
+    covered = 0  # last update id that a merged row covers
     pending: K | None = None
     for row in rows:
         if pending is not None:

@@ -1,14 +1,14 @@
 """
 Row keys of update rows: `encoded logical row key ‖ start ‖ end`, start and end as signed 64-bit big-endian numbers.
 
-- A start is `batch time in ms << 20 | split`, where the split is the rank of a split in its micro-batch. So a
-  micro-batch that runs again writes the same keys, and no two updates of a row share one.
-- An end of 0 marks an update as a task wrote it; a merged row covers the starts from `start` to `end`.
-- The update rows of a logical row are in order of their starts. A raw update precedes a merged row of its start.
+- Both are update ids: `batch time in ms << 20 | split`, where the split is the rank of a split in its micro-batch. So
+  a micro-batch that runs again writes the same keys, and no two updates of a row share one.
+- An end of 0 marks an update as a task wrote it; a merged row covers the update ids from `start` to `end`.
+- The update rows of a logical row are in order of their starts. A raw update precedes a merged row with its start.
 - Logical row keys are encoded so that none is a prefix of another: 00 becomes 00 ff, and 00 ends the key. The order of
   the logical row keys is kept, because the byte after the end is the first of a start, at most 7f.
 
-Source: HBaseHUT's HutRowKeyUtil, with an encoding of the logical row key and starts of finer resolution.
+Source: HBaseHUT's HutRowKeyUtil, with an encoding of the logical row key and finer update ids.
 """
 
 from struct import Struct
@@ -27,9 +27,9 @@ MAX_UPDATED_ROW_BYTES = MAX_ROW_KEY_BYTES - 17
 _TIMES = Struct(">qq")
 TIMES_BYTES = _TIMES.size
 """Number of bytes after the encoded logical row key."""
-_START = Struct(">q")
-LAST_START = 2**63 - 1
-"""No start is after it."""
+_ID = Struct(">q")
+LAST_UPDATE_ID = 2**63 - 1
+"""No update id is after it."""
 
 
 class UpdateKey(NamedTuple):
@@ -38,8 +38,8 @@ class UpdateKey(NamedTuple):
 
     Attributes:
         row: the logical row key.
-        start: first start that the row covers; positive.
-        end: last start that it covers; 0 for an update as a task wrote it.
+        start: first update id that the row covers; positive.
+        end: last update id that it covers; 0 for an update as a task wrote it.
     """
 
     row: bytes
@@ -53,7 +53,7 @@ class UpdateKey(NamedTuple):
 
     @property
     def last(self) -> int:
-        """The last start that the row covers."""
+        """The last update id that the row covers."""
         return self.end or self.start
 
     def encoded(self) -> bytes:
@@ -71,24 +71,24 @@ class UpdateKey(NamedTuple):
         return cls(*_parts_of(key))
 
 
-def start_of(time_ms: int, split: int) -> int:
-    """The start of the updates of one split of a micro-batch."""
+def update_id_of(time_ms: int, split: int) -> int:
+    """The id of the updates of one split of a micro-batch."""
     return time_ms << SPLIT_BITS | split
 
 
-def time_of(start: int) -> int:
-    """The batch time of a start, in ms."""
-    return start >> SPLIT_BITS
+def time_of(update_id: int) -> int:
+    """The batch time of an update id, in ms."""
+    return update_id >> SPLIT_BITS
 
 
-def split_of(start: int) -> int:
-    """The rank of the split of a start in its micro-batch."""
-    return start & (MAX_SPLITS - 1)
+def split_of(update_id: int) -> int:
+    """The rank of the split of an update id in its micro-batch."""
+    return update_id & (MAX_SPLITS - 1)
 
 
-def last_start_of(time_ms: int) -> int:
-    """The last start that a micro-batch of this time can write."""
-    return start_of(time_ms, MAX_SPLITS - 1)
+def last_update_id_of(time_ms: int) -> int:
+    """The last update id that a micro-batch of this time can write."""
+    return update_id_of(time_ms, MAX_SPLITS - 1)
 
 
 def encoded_row(row: bytes) -> bytes:
@@ -106,17 +106,17 @@ def logical_of(key: bytes) -> bytes:
     return _parts_of(key)[0]
 
 
-def start_in(key: bytes) -> int:
-    """The start in the row key of an update row, which is not checked further."""
-    start: int = _START.unpack(key[-TIMES_BYTES:][: _START.size].rjust(_START.size, b"\x00"))[0]
-    return start
+def update_id_in(key: bytes) -> int:
+    """The first update id in the row key of an update row, which is not checked further."""
+    first: int = _ID.unpack(key[-TIMES_BYTES:][: _ID.size].rjust(_ID.size, b"\x00"))[0]
+    return first
 
 
-def rows_of(row: bytes, first: int = 1, last: int = LAST_START) -> tuple[bytes, bytes]:
-    """The range [start, stop) of keys of the update rows of a logical row whose starts are from first to last."""
+def rows_of(row: bytes, first: int = 1, last: int = LAST_UPDATE_ID) -> tuple[bytes, bytes]:
+    """The range [start, stop) of keys of the update rows of a logical row that start from `first` to `last`."""
     prefix = encoded_row(row)
-    stop = prefix + b"\x80" if last == LAST_START else prefix + _START.pack(last + 1)
-    return prefix + _START.pack(first), stop
+    stop = prefix + b"\x80" if last == LAST_UPDATE_ID else prefix + _ID.pack(last + 1)
+    return prefix + _ID.pack(first), stop
 
 
 def range_of(start: bytes, stop: bytes | None) -> tuple[bytes, bytes | None]:

@@ -1,8 +1,8 @@
 """
 The rollback of the updates of an interval, for one logical row.
 
-A merged row cannot be divided, so one that covers starts outside of the interval stays. The window of a compaction is
-the shortest interval that can be rolled back without such rows.
+A merged row cannot be divided, so one that covers update ids outside of the interval stays. The window of a compaction
+is the shortest interval that can be rolled back without such rows.
 
 Source: HBaseHUT's RollbackUpdatesMrJob.
 """
@@ -31,14 +31,14 @@ class Rollback(NamedTuple):
 
 def rollback_of(keys: Iterable[UpdateKey], first: int, last: int) -> Rollback:
     """
-    The rollback of the updates from one start to another, both inclusive.
+    The rollback of the updates from one id to another, both inclusive.
 
     Orphaned updates are deleted first: if a deletion is interrupted, no row that a merged one covered counts again.
 
     Args:
         keys: of the update rows of one logical row, in order.
-        first: first start of the interval.
-        last: last start of the interval.
+        first: first update id of the interval.
+        last: last update id of the interval.
     """
     deletes: dict[bool, list[UpdateKey]] = {True: [], False: []}
     straddling: list[UpdateKey] = []

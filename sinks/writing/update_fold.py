@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from ingest.api import Delete, Durability, MappingError, Mutation, NotMergeableError, Put, stronger
 from ingest.api.notation import shown
-from sinks.updates.keys import MAX_UPDATED_ROW_BYTES, UpdateKey, encoded_row, start_of
+from sinks.updates.keys import MAX_UPDATED_ROW_BYTES, UpdateKey, encoded_row, update_id_of
 from sinks.updates.merging import Merging, RowMerger
 
 
@@ -84,15 +84,15 @@ class UpdateFold:
         Raises:
             NotMergeableError: a processor that can merge all updates has a bug.
         """
-        start = start_of(batch_time_ms, rank)
+        update_id = update_id_of(batch_time_ms, rank)
         for table, mergers in self._mergers.items():
             self._rows[table] = {row: _merged(table, row, merger) for row, merger in mergers.items()}
         for table, rows in self._rows.items():
             durability = self._durabilities[table]
             for row, columns in rows.items():
-                yield table, Put(UpdateKey(row, start).encoded(), columns, batch_time_ms, durability)
+                yield table, Put(UpdateKey(row, update_id).encoded(), columns, batch_time_ms, durability)
         for table, row in sorted(self._withdrawn):
-            yield table, Delete(UpdateKey(row, start).encoded(), batch_time_ms)
+            yield table, Delete(UpdateKey(row, update_id).encoded(), batch_time_ms)
         self.clear()
 
     def clear(self) -> None:

@@ -26,7 +26,7 @@ from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 from sinks.rowkeys.row_format import UPDATES
 from sinks.scanning.table_reader import TableReader
-from sinks.updates.keys import UpdateKey, start_of
+from sinks.updates.keys import UpdateKey, update_id_of
 from sinks.updates.marks import MARK, TableMark
 from sinks.updates.merging import Merging
 from sinks.updates.numbers import NumberSettings
@@ -96,7 +96,7 @@ class Size(NamedTuple):
     def puts(self) -> Iterator[Put]:
         """The update rows of all micro-batches, each of which updates all keys; in the order of the keys."""
         for time_ms in range(FIRST_MS, FIRST_MS + self.updates):
-            start = start_of(time_ms, 0)
+            start = update_id_of(time_ms, 0)
             for key in range(self.keys):
                 row = UpdateKey(row_of(key), start).encoded()
                 yield Put(row, dict.fromkeys(COLUMNS, _number(amount(key, time_ms))), time_ms)

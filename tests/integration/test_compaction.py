@@ -20,7 +20,7 @@ from sinks.rowkeys.mutations import with_physical_keys
 from sinks.rowkeys.row_format import UPDATES, RowFormat
 from sinks.scanning.update_rows import update_rows
 from sinks.updates.groups import by_row, merged_row
-from sinks.updates.keys import UpdateKey, start_of
+from sinks.updates.keys import UpdateKey, update_id_of
 from sinks.updates.marks import MARK, TableMark
 from tests.support.commands import Folder
 from tests.support.counters import HOUR, IDENTITY, T
@@ -70,7 +70,7 @@ class Counters:
 
     def fill(self) -> None:
         """Create both tables, with their records and updates."""
-        inside = tuple(UpdateKey(row, start_of(TIMES[2], 0)).encoded() for row in ROWS[100::150])
+        inside = tuple(UpdateKey(row, update_id_of(TIMES[2], 0)).encoded() for row in ROWS[100::150])
         for table, buckets, splits in (
             (self.salted, BUCKETS, Distribution(BUCKETS).splits()),
             (self.plain, None, inside),
@@ -80,7 +80,9 @@ class Counters:
             assert self.store.set_property(table, MARK, None, TableMark(TIMES[-1], {}).to_text())
             physical_key = RowFormat.recorded(self.store, table).physical_key()
             for time_ms in TIMES:
-                puts = [Put(UpdateKey(row, start_of(time_ms, 0)).encoded(), {b"c:hits": b"1"}, time_ms) for row in ROWS]
+                puts = [
+                    Put(UpdateKey(row, update_id_of(time_ms, 0)).encoded(), {b"c:hits": b"1"}, time_ms) for row in ROWS
+                ]
                 self.store.apply(table, puts if physical_key is None else with_physical_keys(puts, physical_key))
 
     def values(self, table: str) -> dict[bytes, bytes]:

@@ -18,7 +18,7 @@ from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.mutations import with_physical_keys
 from sinks.rowkeys.row_format import UPDATES
 from sinks.scanning.table_reader import TableReader
-from sinks.updates.keys import UpdateKey, start_of
+from sinks.updates.keys import UpdateKey, update_id_of
 from sinks.updates.marks import MARK, TableMark
 from tests.support.commands import Folder
 from tests.support.counters import IDENTITY
@@ -70,12 +70,14 @@ class Tables:
                 puts = [Put(row, {column: row[::-1]}, time_ms) for row in ROWS[first : first + 500]]
                 self.store.apply(self.plain, puts)
                 self.store.apply(self.salted, with_physical_keys(puts, Distribution(BUCKETS).physical))
-        inside = UpdateKey(ROWS[5], start_of(2_000, 0)).encoded()  # a region starts within a row
+        inside = UpdateKey(ROWS[5], update_id_of(2_000, 0)).encoded()  # a region starts within a row
         self.store.ensure_table(TableSpec(self.counters, (FamilySpec(b"f"),), (inside,)))
         assert self.store.set_property(self.counters, UPDATES, None, IDENTITY)
         assert self.store.set_property(self.counters, MARK, None, TableMark(MARK_MS, {}).to_text())
         for time_ms in (1_000, 2_000, MARK_MS, MARK_MS + 1):
-            puts = [Put(UpdateKey(row, start_of(time_ms, 0)).encoded(), {b"f:hits": b"1"}, time_ms) for row in ROWS[:9]]
+            puts = [
+                Put(UpdateKey(row, update_id_of(time_ms, 0)).encoded(), {b"f:hits": b"1"}, time_ms) for row in ROWS[:9]
+            ]
             self.store.apply(self.counters, puts)
 
     def ingest(self, *arguments: str, code: int = 0, **variables: str) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from sinks.rewriting.incomplete_updates import apply_to_updates
 from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.table_reader import TableReader
 from sinks.updates.compaction import CompactionRules
-from sinks.updates.keys import UpdateKey, start_of
+from sinks.updates.keys import UpdateKey, update_id_of
 from tests.support.names import unique
 from tests.support.servers import HBase, Protocol
 from tests.support.stored_updates import BetweenPages, compact, create, update
@@ -33,7 +33,7 @@ def store(hbase: HBase, protocol: Protocol) -> Iterator[HBaseStore]:
 def table(request: pytest.FixtureRequest, store: HBaseStore) -> str:
     """A table with seven update rows of each row; a region starts within those of the row "ab"."""
     name = unique("merged")
-    split = UpdateKey(b"ab", start_of(4, 0)).encoded()
+    split = UpdateKey(b"ab", update_id_of(4, 0)).encoded()
     create(store, name, buckets=request.param, splits=(split,) if request.param is None else (b"\x01", b"\x02"))
     values = {b"f:v": b"1", b"g:w": b"2"}
     puts = [update(row, time_ms, values) for time_ms in range(1, UPDATES + 1) for row in KEYS]
@@ -66,7 +66,7 @@ def test_compaction_between_two_pages_of_one_row(store: HBaseStore, table: str, 
 
     def between() -> None:
         if (bound := next(bounds, None)) is not None:
-            compact(store, table, rules=CompactionRules(start_of(bound, 0)))
+            compact(store, table, rules=CompactionRules(update_id_of(bound, 0)))
 
     with BetweenPages(store, between) as pages:
         found = values(store, table, Scan(page_rows=page_rows, reverse=reverse))

@@ -26,7 +26,7 @@ from sinks.rocksdb.store import RocksDBStore
 from sinks.rowkeys.distribution import Distribution
 from sinks.scanning.table_reader import TableReader
 from sinks.table_records import ensure_declared
-from sinks.updates.keys import UpdateKey, start_of
+from sinks.updates.keys import UpdateKey, update_id_of
 from tests.support.dumps import make_dump, row_of
 from tests.support.names import unique
 from tests.support.short_lived import java_options
@@ -320,7 +320,7 @@ def test_rows_of_deferred_updates_are_merged(
     names = declared(tmp_path, table, {"rocksdb" if kind == "rocksdb" else "hbase": options}, updates)
     spec = load(names["config"], env={}, lookup=Catalog()).tables[table].spec()
     # a region starts within the update rows of a row
-    split = UpdateKey(b"k05", start_of(3, 0)).encoded()
+    split = UpdateKey(b"k05", update_id_of(3, 0)).encoded()
     with closing(store):
         store.open()
         ensure_declared(store, replace(spec, splits=(split,)))

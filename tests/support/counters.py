@@ -8,7 +8,7 @@ from ingest.api import FamilySpec, Put, TableSpec
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 from sinks.rowkeys.row_format import UPDATES
-from sinks.updates.keys import UpdateKey, start_of
+from sinks.updates.keys import UpdateKey, update_id_of
 from sinks.updates.marks import MARK, TableMark
 
 FILE = """
@@ -41,7 +41,7 @@ def written(folder: Path) -> str:
             for number in range(6):
                 time_ms = T + number * HOUR // 2
                 store.apply(
-                    "counters", [Put(UpdateKey(host, start_of(time_ms, 0)).encoded(), {b"c:hits": b"2"}, time_ms)]
+                    "counters", [Put(UpdateKey(host, update_id_of(time_ms, 0)).encoded(), {b"c:hits": b"2"}, time_ms)]
                 )
     return "p.yaml"
 

@@ -23,7 +23,7 @@ from sinks.rocksdb.store import RocksDBStore
 from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.mutations import with_physical_keys
 from sinks.rowkeys.row_format import UPDATES
-from sinks.updates.keys import UpdateKey, start_of
+from sinks.updates.keys import UpdateKey, update_id_of
 from sinks.updates.marks import MARK, TableMark
 
 FILE = """
@@ -81,7 +81,7 @@ def written(folder: Path, rows: int = 3) -> Configuration:
         store.set_property("counters", UPDATES, None, IDENTITY)
         store.ensure_table(TableSpec("counters", (FamilySpec(b"c"),)))
         for time_ms in (1_000, 2_000, MARK_MS, 4_000):  # the last one is above the mark
-            put = Put(UpdateKey(b"host", start_of(time_ms, 0)).encoded(), {b"c:hits": b"2"}, time_ms)
+            put = Put(UpdateKey(b"host", update_id_of(time_ms, 0)).encoded(), {b"c:hits": b"2"}, time_ms)
             store.apply("counters", [put])
         store.set_property("counters", MARK, None, TableMark(MARK_MS, {}).to_text())
         store.ensure_table(TableSpec("empty", (FamilySpec(b"f"),)))

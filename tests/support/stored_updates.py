@@ -9,7 +9,7 @@ from sinks.rewriting.incomplete_updates import apply_to_updates, delete_of, upda
 from sinks.rowkeys.row_format import UPDATES, RowFormat
 from sinks.updates.compaction import CompactionRules, compaction_of
 from sinks.updates.groups import by_row
-from sinks.updates.keys import UpdateKey, start_of, time_of
+from sinks.updates.keys import UpdateKey, time_of, update_id_of
 from sinks.updates.merging import Merging
 from tests.support.update_rows import FOREVER, SUM
 
@@ -29,7 +29,7 @@ def add(
 
 def update(row: bytes, time_ms: int, values: Mapping[bytes, bytes], merging: Merging = SUM) -> Put:
     """An update row."""
-    return Put(UpdateKey(row, start_of(time_ms, 0)).encoded(), merging.updates(values), time_ms)
+    return Put(UpdateKey(row, update_id_of(time_ms, 0)).encoded(), merging.updates(values), time_ms)
 
 
 def compact(

@@ -21,7 +21,7 @@ from sinks.feed.client import FeedClient
 from sinks.feed.stream import FEED
 from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.partitions import EVERYTHING, divided_table
-from sinks.updates.keys import last_start_of
+from sinks.updates.keys import last_update_id_of
 from sinks.updates.marks import MARK, TableMark
 
 FEW_ROWS = 1_000
@@ -179,7 +179,7 @@ class DumpSources:
             declared = declared_updates(self._configuration, name, table, self._catalog)
             recorded_merging(store, table, declared)  # raises if they differ
             text = store.properties(table).get(MARK)
-            last = 0 if text is None else last_start_of(TableMark.from_text(text, table).time_ms)
+            last = 0 if text is None else last_update_id_of(TableMark.from_text(text, table).time_ms)
         parts = 1 if _has_few_rows(store, table) else min_ranges
         divided = divided_table(store, table, [EVERYTHING], rows, min_partitions=parts)
         spec = store.describe_table(table)

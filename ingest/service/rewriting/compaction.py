@@ -51,7 +51,7 @@ from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.partitions import Range
 from sinks.updates.compaction import CompactionRules
-from sinks.updates.keys import start_of, time_of
+from sinks.updates.keys import time_of, update_id_of
 
 RunUnit = Callable[[Sequence[Range]], UnitResult]
 """Compacts as many of the ranges that remain as there is time for."""
@@ -247,7 +247,7 @@ def _prepared(
     if mark is None:
         return None
     older_than_ms, window_ms = round(options.older_than * 1000), round(options.window * 1000)
-    rules = CompactionRules(bound_of(mark.time_ms, older_than_ms), start_of(window_ms, 0))
+    rules = CompactionRules(bound_of(mark.time_ms, older_than_ms), update_id_of(window_ms, 0))
     target = CompactionTarget(declared.name, row_format, rules, is_dry_run)
     return target, whole_row_ranges(spec.splits, Distribution.of(row_format.buckets))
 

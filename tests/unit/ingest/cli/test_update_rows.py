@@ -11,7 +11,7 @@ from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 from sinks.rowkeys.row_format import RowFormat
 from sinks.table_records import ensure_declared
-from sinks.updates.keys import UpdateKey, start_of
+from sinks.updates.keys import UpdateKey, update_id_of
 
 HOUR = 3_600_000
 PLAIN = """
@@ -59,7 +59,7 @@ def store(pipeline, declare):
 
 
 def write(store, row: bytes, hour: int, split: int, hits: bytes, *, end=0, **others: bytes) -> None:
-    key = UpdateKey(row, start_of(hour * HOUR, split), end)
+    key = UpdateKey(row, update_id_of(hour * HOUR, split), end)
     columns = {b"cf:hits": hits, **{f"cf:{name}".encode(): value for name, value in others.items()}}
     rows = RowFormat.recorded(store, "counters")
     apply_to_updates(store, "counters", rows, [Put(key.encoded(), columns, hour * HOUR)])
@@ -75,7 +75,7 @@ def test_row_is_merged(ingest, store):
 
 
 def test_row_with_an_orphaned_update(ingest, store):
-    write(store, b"monday", 1, 0, b"5", end=start_of(HOUR, 2), state=b"up")
+    write(store, b"monday", 1, 0, b"5", end=update_id_of(HOUR, 2), state=b"up")
     result = ingest(*GET, "monday")
     assert "  15\n" in result.out
     assert result.err.startswith("merged of 2 update rows; 2 orphaned updates not counted\n")
@@ -119,7 +119,7 @@ def test_versions_and_times_need_raw(ingest, store, command, options: list[str])
 
 
 def test_raw_shows_update_rows(ingest, store):
-    write(store, b"monday", 1, 0, b"5", end=start_of(HOUR, 2))
+    write(store, b"monday", 1, 0, b"5", end=update_id_of(HOUR, 2))
     result = ingest(*GET, "monday", "--raw", "--columns", "cf:hits")
     assert result.out == (
         "monday  1970-01-01T01:00:00.000Z split 0, orphaned\n  cf:hits  1970-01-01T01:00:00.000Z  1\n"
@@ -133,7 +133,7 @@ def test_raw_shows_update_rows(ingest, store):
 
 
 def test_raw_rows_as_json(ingest, store):
-    write(store, b"monday", 1, 0, b"5", end=start_of(HOUR, 2))
+    write(store, b"monday", 1, 0, b"5", end=update_id_of(HOUR, 2))
     lines = ingest(*SCAN, "--raw", *JSON).lines
     assert lines[1] == {
         "row": "monday",
@@ -153,7 +153,7 @@ def test_raw_rows_as_json(ingest, store):
 
 
 def test_history_of_a_row(ingest, store):
-    write(store, b"monday", 1, 0, b"5", end=start_of(HOUR, 2), state=b"up")
+    write(store, b"monday", 1, 0, b"5", end=update_id_of(HOUR, 2), state=b"up")
     result = ingest(*HISTORY, "monday")
     assert result.out == (
         "1970-01-01T01:00:00.000Z split 0, orphaned\n  cf:hits  1\n"
@@ -272,7 +272,7 @@ def test_explain_and_keys_analyse_show_logical_keys(ingest, counting):
 
 
 def test_stats_count_the_update_rows_of_a_read(ingest, store):
-    write(store, b"monday", 1, 0, b"5", end=start_of(HOUR, 2))
+    write(store, b"monday", 1, 0, b"5", end=update_id_of(HOUR, 2))
     assert "\n3 rows merged of 6 update rows, 2 for each\n" in ingest(*SCAN, "--stats").err
     assert "1 row merged of 4 update rows, 4 for each\n" in ingest(*GET, "monday", "--stats").err
     *_, last = ingest(*SCAN, "--prefix", "t", "--stats", *JSON).lines

@@ -53,7 +53,7 @@ from sinks.scanning.update_rows import update_rows
 from sinks.table_records import ensure_declared
 from sinks.updates.compaction import CompactionRules
 from sinks.updates.groups import by_row, merged_row
-from sinks.updates.keys import start_of, time_of
+from sinks.updates.keys import time_of, update_id_of
 from sinks.updates.merging import Merging
 from sinks.updates.processors.sum import Sum
 from sinks.writing.driver_store import DriverStore
@@ -217,7 +217,7 @@ class World:
         mark = self._group().oldest_mark("hits")
         if mark is None:
             return
-        rules = CompactionRules(bound_of(mark.time_ms, 0), start_of(window_ms, 0), max_rows=3)
+        rules = CompactionRules(bound_of(mark.time_ms, 0), update_id_of(window_ms, 0), max_rows=3)
         with self._killed_at(kill):
             for table in TABLES:
                 target = CompactionTarget(table, RowFormat.recorded(self.store, table), rules)

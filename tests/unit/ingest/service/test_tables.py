@@ -27,7 +27,7 @@ from ingest.spark.streaming.checkpoint import Checkpoint
 from ingest.testing.tables import scanned
 from sinks.memory import MemoryStore
 from sinks.rewriting.owned_tables import OwnedTables
-from sinks.updates.keys import UpdateKey, start_of
+from sinks.updates.keys import UpdateKey, update_id_of
 from sinks.updates.marks import FORMER, MARK, OWNER, TableMark
 from sinks.writing.driver_store import DriverStore
 from tests.support.checkpoint import acknowledge
@@ -96,7 +96,7 @@ class Service:
         return self.times.of(number)
 
     def write(self, table: str, time_ms: int) -> None:
-        key = UpdateKey(b"a", start_of(time_ms, 0))
+        key = UpdateKey(b"a", update_id_of(time_ms, 0))
         self.store.apply(table, [Put(key.encoded(), {b"c:n": b"1"}, time_ms)])
 
     def times_in(self, table: str) -> list[int]:
@@ -249,7 +249,7 @@ def test_recount_starts_elsewhere_after_the_times_of_the_marks(service: Service,
 
 def test_merged_updates_from_both_sides_of_the_mark_are_not_rolled_back(service: Service, tmp_path: Path) -> None:
     service.start().complete(0, service.plan(0, 10))
-    key = UpdateKey(b"a", start_of(900, 0), start_of(2_000, 0))
+    key = UpdateKey(b"a", update_id_of(900, 0), update_id_of(2_000, 0))
     service.store.apply("hits", [Put(key.encoded(), {b"c:n": b"1"}, 2_000)])
     service.folder = tmp_path / "new"
     with pytest.raises(ConflictError, match="in merged rows"):

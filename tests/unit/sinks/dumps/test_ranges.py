@@ -19,7 +19,7 @@ from sinks.memory import MemoryStore
 from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.mutations import with_physical_keys
 from sinks.rowkeys.row_format import RowFormat
-from sinks.updates.keys import last_start_of
+from sinks.updates.keys import last_update_id_of
 from tests.support.clock import Clock
 from tests.support.stored_updates import add, create
 from tests.support.update_rows import SUM
@@ -157,7 +157,7 @@ def test_parts_of_all_ranges_are_the_table(files, buckets, updates):
         distribution = Distribution.of(buckets)
         store.apply(TABLE, puts if distribution is None else with_physical_keys(puts, distribution.physical))
     ranges = [(b"", None)] if buckets is None else Distribution(buckets).intervals()
-    target = DumpTarget(TABLE, RowFormat.recorded(store, TABLE), last_start_of(2))
+    target = DumpTarget(TABLE, RowFormat.recorded(store, TABLE), last_update_id_of(2))
     remaining = DumpRange.numbered(TABLE, ranges)
     while remaining:  # a file for each row, a unit for each file
         unit = dump(store, files, Limits(file_bytes=1), target=target).unit(remaining, lambda: False)

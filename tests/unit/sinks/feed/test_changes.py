@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from ingest.api import Cell, Delete, IntegrityError, Mutation, Put
 from sinks.feed.changes import Change, ChangedColumn, ColumnChange, Op, encoded_change, op_of
 from sinks.feed.keys import FeedKey, FeedSequence
-from sinks.updates.keys import UpdateKey, start_of
+from sinks.updates.keys import UpdateKey, update_id_of
 
 KEY = FeedKey(1, FeedSequence(1_000, 2, b"row"))
 TIMES = st.integers(0, 2**62)
@@ -77,7 +77,7 @@ def test_columns_say_what_is_done() -> None:
 def test_a_change_of_deferred_updates_applies_to_its_update_row() -> None:
     change = Change.decoded(KEY, encoded_change(Op.UPDATE, [Put(b"any", {b"f:n": b"1"}, 1_000)]))
 
-    assert change.mutations() == [Put(UpdateKey(b"row", start_of(1_000, 2)).encoded(), {b"f:n": b"1"}, 1_000)]
+    assert change.mutations() == [Put(UpdateKey(b"row", update_id_of(1_000, 2)).encoded(), {b"f:n": b"1"}, 1_000)]
 
 
 @pytest.mark.parametrize(

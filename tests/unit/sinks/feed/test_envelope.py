@@ -12,7 +12,7 @@ from sinks.feed.client import FeedRecord
 from sinks.feed.envelope import DebeziumEnvelope, OwnEnvelope
 from sinks.feed.gaps import Gap
 from sinks.feed.keys import FeedKey, FeedSequence
-from sinks.updates.keys import UpdateKey, start_of
+from sinks.updates.keys import UpdateKey, update_id_of
 
 T = 1_700_000_000_000
 ROW = b"k\xff"
@@ -142,7 +142,7 @@ def test_debezium_operations(
 
 
 def test_deferred_updates():
-    update = Put(UpdateKey(ROW, start_of(T, 2)).encoded(), {b"d:hits": b"2"}, T)
+    update = Put(UpdateKey(ROW, update_id_of(T, 2)).encoded(), {b"d:hits": b"2"}, T)
     found = record([update], op=Op.UPDATE)
     assert own(found)["op"] == "UPDATE"
     content = debezium(found)

@@ -14,7 +14,7 @@ from sinks.rewriting.compaction import CompactionCounts, CompactionTarget, Range
 from sinks.rewriting.table_ranges import whole_row_ranges
 from sinks.rowkeys.distribution import Distribution
 from sinks.updates.compaction import CompactionRules
-from sinks.updates.keys import UpdateKey, last_start_of, start_of
+from sinks.updates.keys import UpdateKey, last_update_id_of, update_id_of
 from sinks.updates.merging import Merging
 from sinks.updates.processors.last_n import LastN
 from tests.support.update_rows import FOREVER, SUM, VALUE
@@ -57,9 +57,9 @@ def test_merged_rows_replace_updates(buckets: int | None):
 def test_merged_row_has_the_time_of_its_last_update():
     table = UpdatedTable()
     for time_ms in (5, 9):
-        table.add(b"k", start_of(time_ms, 1), {VALUE: b"1"})
+        table.add(b"k", update_id_of(time_ms, 1), {VALUE: b"1"})
     compact(table)
-    found = table.store.get(TABLE, UpdateKey(b"k", start_of(5, 1), start_of(9, 1)).encoded())
+    found = table.store.get(TABLE, UpdateKey(b"k", update_id_of(5, 1), update_id_of(9, 1)).encoded())
     assert found is not None
     assert [cell.timestamp_ms for cell in found.cells] == [9]
 
@@ -120,12 +120,12 @@ def test_group_that_is_not_compacted_keeps_all_its_rows():
 def test_killed_at_every_call_and_run_again(buckets: int | None, max_rows: int, monkeypatch: pytest.MonkeyPatch):
     for module in ("compaction", "leased_writes"):
         monkeypatch.setattr(f"sinks.rewriting.{module}.CALL_ROWS", 3)  # several calls of a few rows
-    rules = CompactionRules(last_start_of(40) + 1, start_of(10, 0), max_rows=max_rows)
+    rules = CompactionRules(last_update_id_of(40) + 1, update_id_of(10, 0), max_rows=max_rows)
     for calls in count():
         table = UpdatedTable(buckets=buckets)
         for row in (b"a", b"b", b"k"):
             for time_ms in (3, 5, 9, 12, 14, 41):
-                table.add(row, start_of(time_ms, 0), {VALUE: b"%d" % time_ms})
+                table.add(row, update_id_of(time_ms, 0), {VALUE: b"%d" % time_ms})
         before = table.values()
         table.store.calls_left = calls
         try:
@@ -138,7 +138,8 @@ def test_killed_at_every_call_and_run_again(buckets: int | None, max_rows: int, 
         compact(table, rules)
         assert table.values() == before
         assert {(key.start, key.end) for key in table.update_keys()} == {
-            (start_of(3, 0), start_of(9, 0)), (start_of(12, 0), start_of(14, 0)), (start_of(41, 0), 0)
+            (update_id_of(3, 0), update_id_of(9, 0)), (update_id_of(12, 0), update_id_of(14, 0)), (update_id_of(41, 0),
+            0)
         }  # fmt: skip
     assert calls > 3
 
@@ -187,9 +188,9 @@ def test_updates_from_the_bound_on_stay():
 
 
 def test_bound_is_the_mark_less_a_duration():
-    assert bound_of(5_000, 0) == last_start_of(5_000) + 1
-    assert bound_of(5_000, 3_000) == last_start_of(2_000) + 1
-    assert bound_of(5_000, 9_000) == last_start_of(0) + 1
+    assert bound_of(5_000, 0) == last_update_id_of(5_000) + 1
+    assert bound_of(5_000, 3_000) == last_update_id_of(2_000) + 1
+    assert bound_of(5_000, 9_000) == last_update_id_of(0) + 1
 
 
 def test_rows_that_cannot_be_merged_stay_and_are_reported():

@@ -17,7 +17,7 @@ from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.mutations import with_physical_keys
 from sinks.rowkeys.row_format import UPDATES, RowFormat
 from sinks.scanning.update_rows import update_rows
-from sinks.updates.keys import UpdateKey, start_of
+from sinks.updates.keys import UpdateKey, update_id_of
 
 TABLE = "counters"
 
@@ -35,7 +35,7 @@ class Updated:
 
     def write(self, row: bytes, time_ms: int, end_ms: int = 0) -> UpdateKey:
         """Write an update of a batch time, or a merged row, as a task does: always with these timestamps."""
-        key = UpdateKey(row, start_of(time_ms, 1), start_of(end_ms, 1) if end_ms else 0)
+        key = UpdateKey(row, update_id_of(time_ms, 1), update_id_of(end_ms, 1) if end_ms else 0)
         put = Put(key.encoded(), {b"f:v": b"1", b"g:v": b"1"}, end_ms or time_ms)
         physical_key = self.rows.physical_key()
         self.store.apply(TABLE, [put] if physical_key is None else with_physical_keys([put], physical_key))

@@ -24,7 +24,7 @@ from sinks.memory import MemoryStore
 from sinks.rewriting.owned_tables import OwnedTables
 from sinks.rowkeys.distribution import Distribution
 from sinks.table_records import ensure_declared
-from sinks.updates.keys import UpdateKey, start_of
+from sinks.updates.keys import UpdateKey, update_id_of
 from sinks.updates.marks import MARK, OWNER, TableMark
 from sinks.writing.driver_store import DriverStore
 
@@ -86,7 +86,7 @@ def log(store: MemoryStore, row: bytes, time_ms: int, *mutations: Mutation, op: 
 
 def log_update(store: MemoryStore, time_ms: int) -> None:
     """Write an update and its change."""
-    update = Put(UpdateKey(b"a", start_of(time_ms, 0)).encoded(), {b"f:q": b"1"}, time_ms)
+    update = Put(UpdateKey(b"a", update_id_of(time_ms, 0)).encoded(), {b"f:q": b"1"}, time_ms)
     log(store, b"a", time_ms, update, op=Op.UPDATE)
     store.apply("t", [update])
 
@@ -318,7 +318,7 @@ def test_deferred_updates_are_rolled_back_with_their_changes(store: Refusing) ->
     found: list[int] = []
     tables.remove_after_marks(found.append)
 
-    assert [UpdateKey.decoded(row.key).start for row in scanned(store, "t")] == [start_of(1_000, 0)]
+    assert [UpdateKey.decoded(row.key).start for row in scanned(store, "t")] == [update_id_of(1_000, 0)]
     assert [key.sequence.time_ms for key in feed_rows(store)] == [1_000]
 
 
@@ -332,7 +332,7 @@ def test_a_table_is_taken_over_without_the_updates_that_its_former_owner_did_not
     tables.claim(take_over=True)
 
     assert store.properties("t")[OWNER] == "q"
-    assert [UpdateKey.decoded(row.key).start for row in scanned(store, "t")] == [start_of(1_000, 0)]
+    assert [UpdateKey.decoded(row.key).start for row in scanned(store, "t")] == [update_id_of(1_000, 0)]
     assert [key.sequence.time_ms for key in feed_rows(store)] == [1_000]
 
 

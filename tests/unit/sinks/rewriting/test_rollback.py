@@ -14,7 +14,7 @@ from sinks.rewriting.rolled_back import Interval
 from sinks.rewriting.table_ranges import whole_row_ranges
 from sinks.rowkeys.distribution import Distribution
 from sinks.updates.compaction import CompactionRules
-from sinks.updates.keys import UpdateKey, start_of
+from sinks.updates.keys import UpdateKey, update_id_of
 from tests.support.update_rows import FOREVER, VALUE
 from tests.support.updated_table import SPLITS, TABLE, KilledError, UpdatedTable
 
@@ -32,7 +32,7 @@ def roll_back(table: UpdatedTable, first_ms: int, last_ms: int, **options) -> Ro
 
 
 def compact(table: UpdatedTable, window_ms: int) -> None:
-    rules = CompactionRules(FOREVER, start_of(window_ms, 0))
+    rules = CompactionRules(FOREVER, update_id_of(window_ms, 0))
     for keys in ranges(table):
         RangeCompaction(table.calls, CompactionTarget(TABLE, table.rows, rules), table.merging).run(keys)
 
@@ -42,7 +42,7 @@ def with_times(*times_ms: int, buckets: int | None = None) -> UpdatedTable:
     table = UpdatedTable(buckets=buckets)
     for row in (b"a", b"k"):
         for time_ms in times_ms:
-            table.add(row, start_of(time_ms, 3), {VALUE: b"%d" % time_ms})
+            table.add(row, update_id_of(time_ms, 3), {VALUE: b"%d" % time_ms})
     return table
 
 
@@ -93,10 +93,10 @@ def test_killed_at_every_call_no_covered_row_counts_again(monkeypatch: pytest.Mo
     for calls in count():
         table = UpdatedTable()
         for row in (b"a", b"k"):
-            table.add(row, start_of(5, 0), {VALUE: b"1"})
+            table.add(row, update_id_of(5, 0), {VALUE: b"1"})
             for time_ms in (10, 20, 30):
-                table.add(row, start_of(time_ms, 0), {VALUE: b"2"})
-            table.add(row, start_of(10, 0), {VALUE: b"6"}, end=start_of(30, 0))
+                table.add(row, update_id_of(time_ms, 0), {VALUE: b"2"})
+            table.add(row, update_id_of(10, 0), {VALUE: b"6"}, end=update_id_of(30, 0))
         allowed = ({VALUE: b"7"}, {VALUE: b"1"})
         table.store.calls_left = calls
         try:
@@ -109,7 +109,7 @@ def test_killed_at_every_call_no_covered_row_counts_again(monkeypatch: pytest.Mo
         roll_back(table, 10, 30)
         assert table.values() == {row: {VALUE: b"1"} for row in (b"a", b"k")}
     assert calls == 8
-    assert table.update_keys() == {UpdateKey(row, start_of(5, 0)) for row in (b"a", b"k")}
+    assert table.update_keys() == {UpdateKey(row, update_id_of(5, 0)) for row in (b"a", b"k")}
 
 
 def test_lease_is_checked_before_each_delete():
@@ -140,7 +140,7 @@ def test_rollback_of_whole_windows_leaves_the_others(history: list, buckets: int
         match action:
             case "update", row, gap:
                 time_ms += gap + 1
-                table.add(row, start_of(time_ms, 0), {VALUE: b"1"})
+                table.add(row, update_id_of(time_ms, 0), {VALUE: b"1"})
                 model[row, time_ms] = 1
             case "compact", calls:
                 table.store.checks_deletes, table.store.calls_left = True, calls

@@ -27,7 +27,7 @@ from sinks.scanning.table_reader import TableReader
 from sinks.scanning.update_rows import update_rows
 from sinks.updates.compaction import CompactionRules
 from sinks.updates.groups import UpdateRow
-from sinks.updates.keys import UpdateKey, last_start_of, start_of
+from sinks.updates.keys import UpdateKey, last_update_id_of, update_id_of
 from sinks.updates.merging import Merging
 from sinks.updates.processors.last_n import LastN
 from tests.support.stored_updates import BetweenPages, add, compact, create
@@ -116,7 +116,7 @@ def test_row_of_more_update_rows_than_a_page(reverse: bool, monkeypatch):
 
     def between() -> None:
         for bound in compactions:
-            compact(store, TABLE, rules=CompactionRules(start_of(2 * bound, 0)))
+            compact(store, TABLE, rules=CompactionRules(update_id_of(2 * bound, 0)))
             return
 
     for time_ms in range(1, 10):
@@ -154,7 +154,7 @@ def test_row_in_two_regions_is_read_until_its_keys_are_the_same(monkeypatch):
     store = made()
     for time_ms in range(1, 4):
         add(store, TABLE, b"k", time_ms, {b"f:v": b"1"})
-    split = UpdateKey(b"k", start_of(2, 0)).encoded()
+    split = UpdateKey(b"k", update_id_of(2, 0)).encoded()
     described = store.describe_table
     monkeypatch.setattr(store, "describe_table", lambda name: TableSpec(name, described(name).families, (b"b", split)))
     scans, scan = [], store.scan
@@ -167,7 +167,7 @@ def test_column_that_cannot_be_merged_has_its_newest_update():
     store = made()
     rows = RowFormat.recorded(store, TABLE)
     for time_ms, value in enumerate([b"1", b"x", b"3"], 1):
-        put = Put(UpdateKey(b"k", start_of(time_ms, 0)).encoded(), {b"f:v": value, b"f:w": b"1"}, time_ms)
+        put = Put(UpdateKey(b"k", update_id_of(time_ms, 0)).encoded(), {b"f:v": value, b"f:w": b"1"}, time_ms)
         apply_to_updates(store, TABLE, rows, [put])
     reader = TableReader(store, TABLE, SUM)
     assert reader.merged is not None
@@ -219,8 +219,8 @@ Compaction = tuple[CompactionRules, int | None]
 compactions = st.tuples(
     st.builds(
         CompactionRules,
-        bound=st.integers(1, 40).map(lambda time_ms: start_of(time_ms, 0)),
-        window=st.sampled_from([0, start_of(4, 0)]),
+        bound=st.integers(1, 40).map(lambda time_ms: update_id_of(time_ms, 0)),
+        window=st.sampled_from([0, update_id_of(4, 0)]),
         max_rows=st.sampled_from([1, 3, 1_000]),
     ),
     st.none() | st.integers(0, 8),
@@ -283,7 +283,7 @@ def test_update_rows_are_read_as_stored(store) -> None:
 @pytest.mark.parametrize("page_rows", [1, 3, 500])
 @pytest.mark.parametrize(("last_ms", "expected"), [(5, 5), (3, 3), (1, 1), (0, None)])
 def test_updates_above_a_mark_are_ignored(store, page_rows: int, last_ms: int, expected: int | None):
-    rows = MergedRows(store, TABLE, RowFormat.recorded(store, TABLE), SUM, last=last_start_of(last_ms))
+    rows = MergedRows(store, TABLE, RowFormat.recorded(store, TABLE), SUM, last=last_update_id_of(last_ms))
     found = {row.key: row.cells for row in rows.rows(Scan(page_rows=page_rows))}
     cells = ((b"f", b"v", expected, b"%d" % (expected or 0)), (b"g", b"w", expected, b"%d" % (2 * (expected or 0))))
     assert found == ({} if expected is None else dict.fromkeys(KEYS, cells))
@@ -292,8 +292,8 @@ def test_updates_above_a_mark_are_ignored(store, page_rows: int, last_ms: int, e
 
 
 def test_merged_row_that_a_later_compaction_wrote_counts(store):
-    compact(store, TABLE, rules=CompactionRules(start_of(5, 0)))
-    rows = MergedRows(store, TABLE, RowFormat.recorded(store, TABLE), SUM, last=last_start_of(2))
+    compact(store, TABLE, rules=CompactionRules(update_id_of(5, 0)))
+    rows = MergedRows(store, TABLE, RowFormat.recorded(store, TABLE), SUM, last=last_update_id_of(2))
     assert {row.cells[0].value for row in rows.rows(Scan())} == {b"4"}  # of the times 1 to 4
 
 

@@ -19,7 +19,7 @@ from sinks.scanning.partitions import (
     prefixed,
     whole_rows,
 )
-from sinks.updates.keys import UpdateKey, start_of
+from sinks.updates.keys import UpdateKey, update_id_of
 
 KEYS = st.binary(max_size=2)
 
@@ -68,7 +68,7 @@ def test_physical_ranges_have_the_physical_keys(ranges: list[Range], buckets: in
     assert physical_ranges(ranges, RowFormat()) == ranges
 
 
-starts = st.builds(start_of, st.integers(1, 2), st.integers(0, 2))
+starts = st.builds(update_id_of, st.integers(1, 2), st.integers(0, 2))
 
 
 @given(disjoint(), st.none() | st.integers(1, 5), KEYS, starts)

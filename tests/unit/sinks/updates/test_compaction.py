@@ -6,7 +6,7 @@ import pytest
 
 from sinks.updates.compaction import CompactionPart, CompactionRules, UnmergedRows, compaction_of
 from sinks.updates.groups import UpdateRow
-from sinks.updates.keys import UpdateKey, start_of
+from sinks.updates.keys import UpdateKey, update_id_of
 from sinks.updates.merging import Merging, Unmerged
 from sinks.updates.processors.sum import Sum
 from tests.support.update_rows import FOREVER, LAST_FIVE, SUM, VALUE, UpdateTable
@@ -83,9 +83,9 @@ def test_a_row_across_windows_merges_with_nothing() -> None:
 
 
 def test_a_window_is_a_duration() -> None:
-    hour = start_of(3_600_000, 0)
+    hour = update_id_of(3_600_000, 0)
     rules = replace(ALL, window=hour)
-    first, last = start_of(7_200_000, 5), start_of(10_799_999, 7)
+    first, last = update_id_of(7_200_000, 5), update_id_of(10_799_999, 7)
     assert rules.window_of(UpdateKey(b"k", first, last)) == 2
     assert rules.window_of(UpdateKey(b"k", first, last + hour)) is None
 

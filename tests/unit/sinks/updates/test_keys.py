@@ -10,13 +10,13 @@ from sinks.updates.keys import (
     UpdateKey,
     divided_row,
     encoded_row,
-    last_start_of,
+    last_update_id_of,
     logical_of,
     range_of,
     rows_of,
     split_of,
-    start_of,
     time_of,
+    update_id_of,
 )
 
 STARTS = st.integers(1, 2**63 - 1)
@@ -53,9 +53,9 @@ def test_a_key_is_the_encoded_row_with_start_and_end(key: UpdateKey, encoded: st
     ],
 )
 def test_a_start_is_the_batch_time_and_the_split(time_ms: int, split: int, start: int) -> None:
-    assert start_of(time_ms, split) == start
+    assert update_id_of(time_ms, split) == start
     assert time_of(start) == time_ms
-    assert start <= last_start_of(time_ms)
+    assert start <= last_update_id_of(time_ms)
 
 
 @given(st.tuples(st.binary(max_size=6), STARTS), st.tuples(st.binary(max_size=6), STARTS))
@@ -115,6 +115,6 @@ def test_a_divided_row_has_update_rows_on_both_sides(row: bytes, a: int, b: int,
 
 
 def test_a_start_has_a_time_and_a_split() -> None:
-    start = start_of(MAX_BATCH_TIME_MS, 7)
+    start = update_id_of(MAX_BATCH_TIME_MS, 7)
     assert (time_of(start), split_of(start)) == (MAX_BATCH_TIME_MS, 7)
-    assert UpdateKey.decoded(UpdateKey(b"k", last_start_of(MAX_BATCH_TIME_MS)).encoded()).start < 2**63
+    assert UpdateKey.decoded(UpdateKey(b"k", last_update_id_of(MAX_BATCH_TIME_MS)).encoded()).start < 2**63

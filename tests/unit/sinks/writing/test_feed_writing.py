@@ -30,7 +30,7 @@ from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.mutations import with_physical_keys
 from sinks.rowkeys.row_format import RowFormat
 from sinks.table_records import ensure_declared
-from sinks.updates.keys import UpdateKey, start_of
+from sinks.updates.keys import UpdateKey, update_id_of
 from sinks.updates.merging import Merging
 from sinks.updates.processors.sum import Sum
 from sinks.writing.feed_rows import CHANGE_TOO_LARGE, FeedBatch
@@ -244,8 +244,8 @@ def test_the_changes_of_deferred_updates_are_their_update_rows(store: Watched) -
     write(mutator_of(store), {2: [put(b"a", b"1"), put(b"a", b"2")], 4: [put(b"a", b"5")]}, table="u")
 
     assert [(change.op, change.row, change.mutations()) for _, change in changes(store, "u")] == [
-        (Op.UPDATE, b"a", [Put(UpdateKey(b"a", start_of(BATCH_MS, 2)).encoded(), {b"f:q": b"3"}, BATCH_MS)]),
-        (Op.UPDATE, b"a", [Put(UpdateKey(b"a", start_of(BATCH_MS, 4)).encoded(), {b"f:q": b"5"}, BATCH_MS)]),
+        (Op.UPDATE, b"a", [Put(UpdateKey(b"a", update_id_of(BATCH_MS, 2)).encoded(), {b"f:q": b"3"}, BATCH_MS)]),
+        (Op.UPDATE, b"a", [Put(UpdateKey(b"a", update_id_of(BATCH_MS, 4)).encoded(), {b"f:q": b"5"}, BATCH_MS)]),
     ]
     assert scanned(replica(store, "u"), "u") == scanned(store, "u")
 
@@ -278,7 +278,7 @@ def test_a_refused_feed_row_keeps_its_row_away(store: Watched) -> None:
 def test_a_rejected_update_row_withdraws_the_changes_of_all_splits(store: Watched) -> None:
     declare(store, "u", updates=SUMS)
     mutator = mutator_of(store)
-    bad = UpdateKey(b"a", start_of(BATCH_MS, 1)).encoded()
+    bad = UpdateKey(b"a", update_id_of(BATCH_MS, 1)).encoded()
     store.is_refused = lambda table, one: table == "u" and one.row == bad
     splits: dict[int, list[Mutation]] = {0: [put(b"a", b"1"), put(b"b", b"1")], 1: [put(b"a", b"2")]}
     write(mutator, splits, table="u")

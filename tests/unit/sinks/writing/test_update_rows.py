@@ -22,7 +22,7 @@ from sinks.memory import MemoryStore
 from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.row_format import UPDATES, RowFormat
 from sinks.table_records import ensure_declared
-from sinks.updates.keys import MAX_UPDATED_ROW_BYTES, UpdateKey, start_of
+from sinks.updates.keys import MAX_UPDATED_ROW_BYTES, UpdateKey, update_id_of
 from sinks.updates.merging import Merging
 from sinks.updates.processors.sum import Sum
 from sinks.writing.messages import Prepared
@@ -99,7 +99,9 @@ def stored(store: MemoryStore) -> dict[tuple[bytes, int], dict[bytes, bytes]]:
         key = UpdateKey.decoded(row.key)
         assert not key.is_merged
         assert {cell.timestamp_ms for cell in row.cells} == {BATCH_MS}
-        found[key.row, key.start - start_of(BATCH_MS, 0)] = {b"c:" + cell.qualifier: cell.value for cell in row.cells}
+        found[key.row, key.start - update_id_of(BATCH_MS, 0)] = {
+            b"c:" + cell.qualifier: cell.value for cell in row.cells
+        }
     return found
 
 
@@ -167,7 +169,7 @@ def test_an_event_cannot_delete_updates(store: Refusing) -> None:
 
 def test_all_events_of_a_rejected_row_fail_and_no_split_keeps_a_part_of_them(store: Refusing) -> None:
     splits = {0: [hit(b"a"), hit(b"b")], 1: [hit(b"a", b"5")], 2: [hit(b"b")]}
-    store.refused = {UpdateKey(b"a", start_of(BATCH_MS, 1))}
+    store.refused = {UpdateKey(b"a", update_id_of(BATCH_MS, 1))}
     mutator = mutator_of(store)
     assert write(mutator, splits) == []
     assert set(mutator.refused) == {("t", b"a")}

@@ -14,7 +14,7 @@ from ingest.service.rewriting.compaction import Compaction, CompactionResult, co
 from sinks.rewriting.compaction import CompactionCounts, InProcess, UnitResult
 from sinks.rewriting.table_lease import LEASE, TableLease
 from sinks.rowkeys.row_format import UPDATES
-from sinks.updates.keys import start_of
+from sinks.updates.keys import update_id_of
 from tests.support.place import Here
 from tests.support.update_rows import SUM, VALUE
 from tests.support.updated_table import SPLITS, TABLE, UpdatedTable, unavailable
@@ -29,7 +29,7 @@ def with_updates(*, is_shared: bool = False, buckets: int | None = None) -> Upda
     table = UpdatedTable(is_shared=is_shared, buckets=buckets)
     for row in (b"a", b"d", b"n", b"z"):
         for time_ms in (5, 10, HOUR_MS + 1, HOUR_MS + 2):
-            table.add(row, start_of(time_ms, 0), {VALUE: b"1"})
+            table.add(row, update_id_of(time_ms, 0), {VALUE: b"1"})
     table.mark(HOUR_MS + 2)
     return table
 
@@ -104,7 +104,7 @@ def test_other_tables_of_the_pipeline_may_be_complete_up_to_an_earlier_time():
     table = with_updates()
     table.mark(HOUR_MS + 1, "sums")
     assert compacted(table, others=("sums", "new")).bound_ms == HOUR_MS + 1
-    last = start_of(HOUR_MS + 2, 0)
+    last = update_id_of(HOUR_MS + 2, 0)
     assert {(key.start, key.end) for key in table.update_keys() if key.last >= last} == {(last, 0)}
 
 

@@ -10,7 +10,7 @@ from ingest.formats.times import moment
 from ingest.service.job_kinds import job_of
 from ingest.service.rewriting.rollback import Rollback, RollbackOptions, RowsStraddleError, rollback_steps
 from sinks.rewriting.rolled_back import Interval, rolled_back
-from sinks.updates.keys import start_of
+from sinks.updates.keys import update_id_of
 from tests.support.place import Here
 from tests.support.update_rows import VALUE
 from tests.support.updated_table import TABLE, KilledError, UpdatedTable
@@ -22,7 +22,7 @@ def with_updates(*times_ms: int) -> UpdatedTable:
     table = UpdatedTable()
     table.store.checks_deletes = False
     for time_ms in times_ms:
-        table.add(b"k", start_of(time_ms, 0), {VALUE: b"1"})
+        table.add(b"k", update_id_of(time_ms, 0), {VALUE: b"1"})
     return table
 
 
@@ -97,7 +97,7 @@ def test_unfinished_replay_is_refused(tmp_path: Path, is_dry_run: bool):
 
 def test_strict_rollback_that_would_leave_a_merged_row_deletes_nothing():
     table = with_updates(5, 9)
-    table.add(b"m", start_of(4, 0), {VALUE: b"2"}, end=start_of(20, 0))
+    table.add(b"m", update_id_of(4, 0), {VALUE: b"2"}, end=update_id_of(20, 0))
     table.mark(20)
     with pytest.raises(RowsStraddleError, match="1 merged row with updates both inside and outside"):
         rollback(table, 10).run(is_strict=True)
@@ -123,7 +123,7 @@ def test_rollback_that_was_killed_has_recorded_nothing():
 @pytest.mark.parametrize("is_strict", [False, True])
 def test_cancelled_rollback_ends_at_the_next_row(is_strict: bool):
     table = with_updates(5)
-    table.add(b"l", start_of(5, 0), {VALUE: b"1"})
+    table.add(b"l", update_id_of(5, 0), {VALUE: b"1"})
     table.mark(5)
     rows, place = [], Here()
 

@@ -17,7 +17,7 @@ from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 from sinks.rowkeys.row_format import RowFormat
 from sinks.table_records import ensure_declared
-from sinks.updates.keys import UpdateKey, start_of
+from sinks.updates.keys import UpdateKey, update_id_of
 
 SERIALIZER = CPickleSerializer()
 ROWS = 50
@@ -58,9 +58,9 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ensure_declared(store, configuration.tables[table].spec())
         for number in range(ROWS):
             row = b"k%03d" % number
-            puts = [_put(UpdateKey(row, start_of(time, 7)), number) for time in (1, 2, 3)]
+            puts = [_put(UpdateKey(row, update_id_of(time, 7)), number) for time in (1, 2, 3)]
             if number % 2:
-                puts.append(_put(UpdateKey(row, start_of(1, 7), start_of(2, 7)), 2 * number))
+                puts.append(_put(UpdateKey(row, update_id_of(1, 7), update_id_of(2, 7)), 2 * number))
             apply_to_updates(store, table, RowFormat.recorded(store, table), puts)
     store.close()
     return file
