@@ -319,15 +319,21 @@ class DeadLetterReplay:
                 )
 
     def settle(self, queue: DeadLetterQueue) -> None:
-        """Finish an earlier replay that was killed when nothing was left to do but to note its end."""
+        """Finish an earlier replay that was killed when nothing was left to do but to note its end, or take it back."""
+
+        def at(places: Collection[RecordPlace]) -> list[Entry]:
+            return [entry for entry in queue.entries() if entry.dead_letter.record.place in places]
 
         def outcome_of(places: Collection[RecordPlace], begun_ms: int) -> bool | None:
-            marks = [entry.mark for entry in queue.entries() if entry.dead_letter.record.place in places]
+            marks = [entry.mark for entry in at(places)]
             # the marks of a batch are stored in one act
             return any(mark is not None and mark.at_ms >= begun_ms for mark in marks) if marks else None
 
+        def can_run(places: Collection[RecordPlace]) -> bool:
+            return all(self._readable.has(entry.dead_letter) for entry in at(places))
+
         if self._updates is not None:
-            self._updates.settle(outcome_of)
+            self._updates.settle(outcome_of, can_run)
 
     def marked(self) -> None:
         """End a call: the outcome of its dead letters is durable."""

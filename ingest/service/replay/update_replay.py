@@ -149,24 +149,30 @@ class UpdateReplay:
             self.note_replayed(interrupted, stored["time"])
             self._forget()
 
-    def settle(self, outcome_of: Callable[[Collection[RecordPlace], int], bool | None]) -> None:
+    def settle(
+        self,
+        outcome_of: Callable[[Collection[RecordPlace], int], bool | None],
+        can_run: Callable[[Collection[RecordPlace]], bool],
+    ) -> None:
         """
-        Finish a replay of dead letters that was killed after their outcome was durable, or whose dead letters are gone.
+        Finish a replay of dead letters that was killed after their outcome was durable, or that cannot run again.
 
         Args:
             outcome_of: given the places of records and a time, whether the outcome of their dead letters was stored
                 after that time; None if there are no such dead letters any more.
+            can_run: given these places, whether all of their records can be read.
         """
         stored = unfinished(self._path)
         if stored is None or UnfinishedBatch.from_plain(stored["content"]) is not None:
             return
         places = {(topic, partition, offset) for topic, partition, offset, _ in stored["content"]}
         outcome = outcome_of(places, stored["begun"])
-        is_written = self._mark.time_ms >= stored["time"]
-        if outcome is None and not is_written:
+        if self._mark.time_ms >= stored["time"]:
+            if outcome is not False:
+                self._forget()
+        elif outcome is None or not can_run(places):
             self._tables.remove_after_marks(BatchTimes(self._times, self._clock).start_after)
             self._tables.roll_forward()
-        if outcome is None or (outcome and is_written):
             self._forget()
 
     def finish(self) -> None:

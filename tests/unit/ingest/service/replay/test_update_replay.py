@@ -31,6 +31,7 @@ from ingest.service.stores import driver_stores
 from ingest.service.tables import owned_tables
 from ingest.spark.streaming.batch_time import BatchTimes
 from ingest.spark.streaming.checkpoint import Checkpoint
+from sinks.rewriting.owned_tables import OwnedTables
 from sinks.rewriting.rolled_back import Interval, add_rolled_back
 from sinks.updates.marks import TableMark
 from tests.support.checkpoint import acknowledge
@@ -143,6 +144,36 @@ def test_replay_whose_dead_letters_are_gone_is_settled(pipeline: Pipeline) -> No
         replay.settle(queue)
     pipeline.replay(b"3")
     assert [value for _, value in pipeline.updates()] == [b"2", b"3"]
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_replay_that_was_killed_is_taken_back_if_its_records_are_gone(
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch, is_there: bool
+) -> None:
+    """Of a place in a topic that has deleted them since: neither it nor another replay could run, nor the pipeline."""
+
+    def killed(_tables: OwnedTables, _mark: TableMark) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as kill:
+        kill.setattr(OwnedTables, "move", killed)
+        with pytest.raises(KeyboardInterrupt):
+            pipeline.replay(b"2")
+    assert [value for _, value in pipeline.updates()] == [b"2"]
+    configuration = pipeline.load()
+    queue = dead_letter_queue(configuration, configuration.pipelines["p"])
+    letter = pipeline.dead_letter("counts")
+    unread = UnreadRange(1, was_read=True)
+    queue.publish([replace(letter, record=letter.record._replace(value=None), unread=unread).to_json()], 0, BATCH_MS)
+    monkeypatch.setattr(Retention, "has", lambda _retention, _place, _end, _topic_id: is_there)
+    with DeadLetterReplay(configuration, configuration.pipelines["p"], CATALOG, check_clock=no_clock) as replay:
+        replay.settle(queue)
+    if is_there:
+        with pytest.raises(ConflictError, match="of other records"):
+            pipeline.replay(b"1", b"3")
+    else:
+        pipeline.replay(b"1", b"3")
+        assert [value for _, value in pipeline.updates()] == [b"1", b"3"]
 
 
 def test_replay_under_a_new_checkpoint_waits_for_its_first_batch(pipeline: Pipeline) -> None:
