@@ -218,7 +218,7 @@ def application(word: str = "", verb: str | None = None, *, has_options: bool = 
     """
     commands = typer.Typer(
         name="ingest",
-        help="Kafka events through YAML decorator chains into HBase: columns and families created by the data.",
+        help="Kafka events through YAML decorator chains into HBase: rows whose columns come from the data.",
         context_settings=_HELP,
         no_args_is_help=True,
         pretty_exceptions_enable=False,
