@@ -339,4 +339,8 @@ def _show(out: Output, record: "FeedRecord") -> None:
 def _plain_state(table: str, state: "FeedState") -> dict[str, object]:
     from sinks.feed.stream_json import stream_json
 
-    return {**stream_json(table, state.stream), "mark_ms": state.mark_ms, "horizon_ms": state.horizon_ms}
+    return {
+        **stream_json(table, state.stream),
+        "mark_ms": state.mark_ms,
+        "retention_horizon_ms": state.retention_horizon_ms,
+    }

@@ -13,10 +13,10 @@ from ingest.config.model import Component, Configuration, Pipeline, Table
 from ingest.plan.stores import owned_store, reading_store
 from ingest.suggest import did_you_mean
 from sinks.bodies.body_store import BodyStore
-from sinks.bodies.horizon import Horizon
 from sinks.bodies.large_values import DeadLetterPlace, LargeValues
 from sinks.bodies.options import BodyCompression, BodyOptions
 from sinks.bodies.resolving import resolved
+from sinks.bodies.retention_horizon import RetentionHorizon
 from sinks.bodies.tables import BodyTables
 from sinks.files.root import open_root
 from sinks.mapping.mapper import MapperSettings
@@ -149,7 +149,7 @@ def bodies_in(store: Store[Any], table: Table) -> BodyStore:
     return BodyStore(store, bodies.prefix(table.name), options_of(bodies), owner=table.name)
 
 
-def dumps_of(configuration: Configuration, table: str) -> Horizon:
+def dumps_of(configuration: Configuration, table: str) -> RetentionHorizon:
     """
     The dumps of a table that may name bodies, in the root that the file declares; a sweep begins with this call.
 
@@ -158,7 +158,7 @@ def dumps_of(configuration: Configuration, table: str) -> Horizon:
         StoreUnavailableError: it does not answer, or the root may not be read.
     """
     roots = () if configuration.dump is None else (open_root(configuration.dump.root),)
-    return Horizon.of_dumps(roots, table)
+    return RetentionHorizon.of_dumps(roots, table)
 
 
 def no_body_store(table: str, owner: str | None = None) -> ConfigError:

@@ -12,12 +12,12 @@ from ingest.api.notation import shown
 from ingest.clock import now_ms
 from sinks.bodies.checking import DeadLetters, Finding, findings
 from sinks.bodies.errors import BodiesDifferError, BodiesElsewhereError, BodiesOfOtherTableError
-from sinks.bodies.horizon import Copy, Horizon
 from sinks.bodies.open_tables import OpenTables
 from sinks.bodies.options import BodyOptions
 from sinks.bodies.pointers import CellReferences
 from sinks.bodies.reading import BodyReader
 from sinks.bodies.references import CELL_REFERENCE, check_references, unreadable
+from sinks.bodies.retention_horizon import Copy, RetentionHorizon
 from sinks.bodies.spool import ReadableBytes
 from sinks.bodies.status import BodyStatus, new_nonce
 from sinks.bodies.sweep import Sweep, SweepCounts
@@ -223,7 +223,7 @@ class BodyStore:
 
     def sweep(
         self,
-        horizon: Horizon | None = None,
+        horizon: RetentionHorizon | None = None,
         *,
         is_dry_run: bool = False,
         on_purge: Callable[[bytes], None] = lambda _body: None,
@@ -242,7 +242,7 @@ class BodyStore:
 
     def new_sweep(
         self,
-        horizon: Horizon | None = None,
+        horizon: RetentionHorizon | None = None,
         *,
         is_dry_run: bool = False,
         on_purge: Callable[[bytes], None] = lambda _body: None,
@@ -268,7 +268,7 @@ class BodyStore:
         else:
             self.claim()
             self._tables.statuses.record_store_id()
-        horizon = horizon or Horizon(self._tables.statuses.clock_ms())
+        horizon = horizon or RetentionHorizon(self._tables.statuses.clock_ms())
         return Sweep(
             self._tables,
             self._cells,

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from enum import Enum, auto
 
 from ingest.api import next_key
-from sinks.bodies.horizon import Copy, Horizon
 from sinks.bodies.open_tables import OpenTables
 from sinks.bodies.pointers import CellReferences
 from sinks.bodies.references import ReferenceRow
+from sinks.bodies.retention_horizon import Copy, RetentionHorizon
 from sinks.bodies.status import BodyState, BodyStatus
 
 
@@ -85,7 +85,7 @@ class Sweep:
         cells: CellReferences | None = None,
         *,
         sweep_after_ms: int,
-        horizon: Horizon,
+        horizon: RetentionHorizon,
         is_dry_run: bool = False,
         on_purge: Callable[[bytes], None] = lambda _body: None,
         on_named: Callable[[bytes, Copy], None] = lambda _body, _copy: None,

@@ -229,12 +229,12 @@ class FeedClient:
         if position.kept_until_ms > self._clock_ms() + PAGING_MS:
             position = position._replace(kept_until_ms=0)  # by a clock that was ahead
         self._check_kept(state, shard, position)
-        first_ms = max(shard.from_ms, state.horizon_ms if position.is_oldest else 0)
+        first_ms = max(shard.from_ms, state.retention_horizon_ms if position.is_oldest else 0)
         floor = FeedPosition.at_time(position.stream, shard.number, first_ms).start
         records, is_end = self._scanned(state, shard, max(floor, position.start), limit)
         if not is_end:
             last = records[-1].change
-            following = records[-1].after(max(state.horizon_ms, last.time_ms) + PAGING_MS)
+            following = records[-1].after(max(state.retention_horizon_ms, last.time_ms) + PAGING_MS)
             return FeedPage(records, following.to_token(), state.behind_ms(last.time_ms))
         if shard.until_ms is not None and shard.until_ms <= state.end_ms:
             return FeedPage(records, None, 0, tuple(child.number for child in state.stream.children(shard.number)))
@@ -300,16 +300,16 @@ class FeedClient:
         """Refuse a position after which changes may have expired."""
         time_ms = max(position.time_ms, shard.from_ms)
         # a micro-batch that was blocked for longer than the expiration completes with changes that have expired
-        is_late = (state.mark_ms or 0) < state.horizon_ms - PAGING_MS
+        is_late = (state.mark_ms or 0) < state.retention_horizon_ms - PAGING_MS
         kept_until_ms = time_ms if is_late else max(time_ms, position.kept_until_ms)
-        if position.is_oldest or state.horizon_ms <= kept_until_ms:
+        if position.is_oldest or state.retention_horizon_ms <= kept_until_ms:
             return
         if time_ms < state.end_ms and not state.is_read(shard, position):
             raise TrimmedError(self.table, shard.number, self._oldest(state, shard))
 
     def _oldest(self, state: FeedState, shard: Shard) -> str | None:
         """Sequence of the oldest change of a shard that has not expired."""
-        floor = FeedPosition.at_time("", shard.number, max(state.horizon_ms, shard.from_ms)).start
+        floor = FeedPosition.at_time("", shard.number, max(state.retention_horizon_ms, shard.from_ms)).start
         records, _ = self._scanned(state, shard, floor, 1)
         return records[0].sequence if records else None
 

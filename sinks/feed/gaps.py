@@ -51,11 +51,11 @@ class SkipGaps(GapPolicy):
     """Resume at the oldest change that is left."""
 
     def resume(self, state: FeedState, shard: Shard | None, position: FeedPosition) -> str:
-        """The horizon, from which the reader may continue page by page."""
+        """The retention horizon, from which the reader may continue page by page."""
         if shard is None:
             return SHARD_END
-        kept_ms = state.horizon_ms + PAGING_MS
-        return FeedPosition.at_time(position.stream, shard.number, state.horizon_ms, kept_ms).to_token()
+        kept_ms = state.retention_horizon_ms + PAGING_MS
+        return FeedPosition.at_time(position.stream, shard.number, state.retention_horizon_ms, kept_ms).to_token()
 
     def rows(self, shard: Shard | None) -> Iterator[Row]:
         """None: what was changed is not known."""

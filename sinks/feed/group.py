@@ -214,7 +214,7 @@ class GroupMember:
         state = self._client.state()
         shard = next((each for each in state.stream.shards if each.number == held.shard), None)
         resumed = policy.resume(state, shard, position)
-        until_ms = state.horizon_ms
+        until_ms = state.retention_horizon_ms
         if resumed != SHARD_END:
             self._client.records(resumed, 1)  # refused if that has expired too
             until_ms = FeedPosition.from_token(resumed).time_ms

@@ -68,8 +68,8 @@ def _distance(state: FeedState, shard: Shard | None, position: FeedPosition) -> 
     if shard is None:  # all of its changes have expired
         return state.stream.expiration_ms, 0.0
     end_ms = state.end_ms if shard.until_ms is None else min(state.end_ms, shard.until_ms)
-    time_ms = max(position.time_ms, shard.from_ms, state.horizon_ms if position.is_oldest else 0)
+    time_ms = max(position.time_ms, shard.from_ms, state.retention_horizon_ms if position.is_oldest else 0)
     if time_ms >= end_ms:
         return 0, 1.0
-    left = (max(time_ms, position.kept_until_ms) - state.horizon_ms) / state.stream.expiration_ms
+    left = (max(time_ms, position.kept_until_ms) - state.retention_horizon_ms) / state.stream.expiration_ms
     return state.behind_ms(time_ms), min(1.0, max(0.0, left))

@@ -38,16 +38,20 @@ def starts_at_oldest(state: FeedState) -> dict[int, str]:
     A shard counts as read if it was closed and all its changes have expired before the group existed. The stream may no
     longer have the parents of a shard; those were closed before all shards that it has.
 
-    The others begin at the horizon, not at the oldest change that is left whenever they are read: changes that expire
-    before the first checkpoint are a gap.
+    The others begin at the retention horizon, not at the oldest change that is left whenever they are read: changes
+    that expire before the first checkpoint are a gap.
     """
     stream = state.stream
     expired = {
-        shard.number for shard in stream.shards if shard.until_ms is not None and shard.until_ms <= state.horizon_ms
+        shard.number
+        for shard in stream.shards
+        if shard.until_ms is not None and shard.until_ms <= state.retention_horizon_ms
     }
     firsts = (shard for shard in stream.shards if expired.issuperset(stream.numbers.intersection(shard.parents)))
-    kept_until_ms = state.horizon_ms + PAGING_MS
-    oldest = {shard.number: at_time(state, shard, state.horizon_ms, kept_until_ms).to_token() for shard in firsts}
+    kept_until_ms = state.retention_horizon_ms + PAGING_MS
+    oldest = {
+        shard.number: at_time(state, shard, state.retention_horizon_ms, kept_until_ms).to_token() for shard in firsts
+    }
     return oldest | dict.fromkeys(expired, SHARD_END)
 
 

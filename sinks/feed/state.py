@@ -15,12 +15,12 @@ class FeedState:
     Attributes:
         stream: its identity and shards.
         mark_ms: batch time of the newest complete micro-batch; None if there is none.
-        horizon_ms: changes of earlier batch times have expired.
+        retention_horizon_ms: changes of earlier batch times have expired.
     """
 
     stream: FeedStream
     mark_ms: int | None
-    horizon_ms: int
+    retention_horizon_ms: int
 
     @property
     def end_ms(self) -> int:

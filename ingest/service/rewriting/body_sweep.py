@@ -18,7 +18,7 @@ from ingest.service.jobs.place import Place
 from ingest.service.jobs.schedule import DAY_S, Daily, ScheduledJob
 from ingest.service.jobs.step_job import StepJob, Steps
 from sinks.bodies.body_store import BodyStore
-from sinks.bodies.horizon import Horizon
+from sinks.bodies.retention_horizon import RetentionHorizon
 from sinks.bodies.sweep import SweepCounts
 
 PAGE_BODIES = 50
@@ -156,7 +156,7 @@ class _Page(NamedTuple):
     rest: bytes | None
 
 
-def _page(bodies: BodyStore, horizon: Horizon, start: bytes, *, is_dry_run: bool) -> _Page:
+def _page(bodies: BodyStore, horizon: RetentionHorizon, start: bytes, *, is_dry_run: bool) -> _Page:
     ids: list[str] = []
     named_ids: list[dict[str, str]] = []
     sweep = bodies.new_sweep(

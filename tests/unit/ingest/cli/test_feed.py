@@ -69,7 +69,7 @@ def oldest(ingest, file: str, shard: int = 1) -> str:
 def test_list_and_describe(ingest, file: str):
     (listed,) = ingest("feed", "list", file, "--output", "json").lines
     described = ingest("feed", "describe", file, "orders", "--output", "json").json
-    assert {**listed, "horizon_ms": 0} == {**described, "horizon_ms": 0}
+    assert {**listed, "retention_horizon_ms": 0} == {**described, "retention_horizon_ms": 0}
     assert (described["table"], described["stream"], described["requested"]) == ("orders", "s1", [])
     (shard,) = described["shards"]
     assert (shard["shard"], shard["start"], shard["stop"], shard["until_ms"]) == (1, "", None, None)

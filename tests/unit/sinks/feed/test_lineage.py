@@ -63,7 +63,7 @@ def test_only_leases_of_forgotten_shards_that_were_read_are_forgotten(feeds: Cal
 
 
 def test_shard_counts_as_read_from_the_time_when_its_last_change_has_expired(feeds: Callable[..., GroupFeed]):
-    """`until_ms` is the batch time after its last one, and changes before the horizon have expired."""
+    """`until_ms` is the batch time after its last one, and changes before the retention horizon have expired."""
     stream = two_split_shards(feeds(2))
     closed_ms = stream.shards[0].until_ms or 0
     before = starts_at_oldest(FeedState(stream, closed_ms, closed_ms - 1))

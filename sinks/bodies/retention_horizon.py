@@ -42,7 +42,7 @@ class Copy(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Horizon:
+class RetentionHorizon:
     """
     How far back the copies of a table reach that a sweep has found.
 
@@ -55,7 +55,7 @@ class Horizon:
     oldest: Copy | None = None
 
     @classmethod
-    def of_dumps(cls, roots: Iterable[Root], table: str, *, clock_ms: Callable[[], int] = now_ms) -> "Horizon":
+    def of_dumps(cls, roots: Iterable[Root], table: str, *, clock_ms: Callable[[], int] = now_ms) -> "RetentionHorizon":
         """
         The oldest dump of a table in some roots, also one that is not complete.
 
@@ -71,7 +71,7 @@ class Horizon:
         dumps = (oldest_with_pointers(root, table) for root in roots)
         return found._with(Copy(f"dump {dump.path}", dump.start_ms) for dump in dumps if dump is not None)
 
-    def with_feed(self, store: Store[Any], table: str) -> "Horizon":
+    def with_feed(self, store: Store[Any], table: str) -> "RetentionHorizon":
         """
         The same with the feed of the table, if feed rows may be left; also those of a feed that was closed.
 
@@ -87,9 +87,9 @@ class Horizon:
         may_name = self.oldest is not None and unreferenced_since_ms + sweep_after_ms > self.oldest.since_ms
         return self.oldest if may_name else None
 
-    def _with(self, copies: Iterable[Copy]) -> "Horizon":
+    def _with(self, copies: Iterable[Copy]) -> "RetentionHorizon":
         known = [] if self.oldest is None else [self.oldest]
-        return Horizon(self.at_ms, min([*known, *copies], key=lambda copy: copy.since_ms, default=None))
+        return RetentionHorizon(self.at_ms, min([*known, *copies], key=lambda copy: copy.since_ms, default=None))
 
 
 def _feed_kept_ms(store: Store[Any], table: str) -> int | None:

@@ -8,11 +8,11 @@ import pytest
 from ingest.api import Cell, Delete, FamilySpec, Put, Row, Scan, StoreUnavailableError, TableSpec
 from ingest.api.feeds import MARGIN_S, feed_table
 from sinks.bodies.body_store import BodyStore
-from sinks.bodies.horizon import Copy, Horizon
 from sinks.bodies.large_values import LargeValues
 from sinks.bodies.moving import BodyMovingStore, MovedCounts
 from sinks.bodies.options import BodyOptions
 from sinks.bodies.pointers import Pointer
+from sinks.bodies.retention_horizon import Copy, RetentionHorizon
 from sinks.bodies.sweep import SweepCounts
 from sinks.feed.changes import Change
 from sinks.feed.keys import FeedKey
@@ -61,12 +61,12 @@ def remove(root, name: str) -> None:
         root.remove_file(path)
 
 
-class TestHorizon:
+class TestRetentionHorizon:
     def test_body_that_could_be_swept_before_the_oldest_copy(self):
         copy = Copy("old", 1_000)
-        assert Horizon(9_000, copy).keeping(901, 100) == copy
-        assert Horizon(9_000, copy).keeping(900, 100) is None
-        assert Horizon(9_000).keeping(8_000, 100) is None
+        assert RetentionHorizon(9_000, copy).keeping(901, 100) == copy
+        assert RetentionHorizon(9_000, copy).keeping(900, 100) is None
+        assert RetentionHorizon(9_000).keeping(8_000, 100) is None
 
     def test_oldest_dump_of_several_roots_or_the_feed(self, store, bodies, clock, tmp_path):
         roots = [MemoryRoot(), LocalRoot(tmp_path), MemoryRoot()]
@@ -75,26 +75,26 @@ class TestHorizon:
         start_ms = clock() // 1000 * 1000
         clock.advance(DAY_S)
         dump(roots[0], store, clock)
-        horizon = Horizon.of_dumps(roots, "events", clock_ms=clock)
+        horizon = RetentionHorizon.of_dumps(roots, "events", clock_ms=clock)
         assert (horizon.at_ms, horizon.oldest) == (clock(), Copy(f"dump {tmp_path}/2023-11-14-22-13-20", start_ms))
         FeedFixture(store, "events", expiration_ms=DAY_MS, time_ms=clock())
         assert horizon.with_feed(store, "events").oldest == Copy("feed of table events", clock() - DAY_MS - 3_600_000)
 
     def test_feed_of_a_table(self, store, bodies, clock):
-        assert Horizon(clock()).with_feed(store, "events").oldest is None
+        assert RetentionHorizon(clock()).with_feed(store, "events").oldest is None
         feed = FeedFixture(store, "events", expiration_ms=EXPIRATION_S * 1000, time_ms=clock())
         since_ms = clock() - (EXPIRATION_S + MARGIN_S) * 1000
-        assert Horizon(clock()).with_feed(store, "events").oldest == Copy("feed of table events", since_ms)
+        assert RetentionHorizon(clock()).with_feed(store, "events").oldest == Copy("feed of table events", since_ms)
         feed.close_feed()
-        assert Horizon(clock()).with_feed(store, "events").oldest == Copy("feed of table events", since_ms)
+        assert RetentionHorizon(clock()).with_feed(store, "events").oldest == Copy("feed of table events", since_ms)
 
     def test_feed_whose_store_keeps_its_rows_for_ever(self, store, bodies, clock):
         """Readers are refused after the expiration; of a closed feed they read nothing."""
         store.ensure_table(TableSpec(feed_table("events"), (FamilySpec(b"f"),)))
-        assert Horizon(clock()).with_feed(store, "events").oldest is None
+        assert RetentionHorizon(clock()).with_feed(store, "events").oldest is None
         FeedFixture(store, "events", expiration_ms=EXPIRATION_S * 1000, time_ms=clock())
         since_ms = clock() - (EXPIRATION_S + MARGIN_S) * 1000
-        assert Horizon(clock()).with_feed(store, "events").oldest == Copy("feed of table events", since_ms)
+        assert RetentionHorizon(clock()).with_feed(store, "events").oldest == Copy("feed of table events", since_ms)
 
 
 @pytest.mark.usefixtures("moved")
@@ -103,7 +103,7 @@ class TestDumps:
         root = LocalRoot(tmp_path / "dumps")
 
         def swept(**options) -> SweepCounts:
-            return bodies.sweep(Horizon.of_dumps([root], "events", clock_ms=clock), **options)
+            return bodies.sweep(RetentionHorizon.of_dumps([root], "events", clock_ms=clock), **options)
 
         name = dump(root, store, clock)
         clock.advance(1)
@@ -131,12 +131,12 @@ class TestDumps:
         root = MemoryRoot()
         dump(root, store, clock)
         clock.advance(1)
-        assert bodies.sweep(Horizon.of_dumps([root], "events", clock_ms=clock)).purged == 1
+        assert bodies.sweep(RetentionHorizon.of_dumps([root], "events", clock_ms=clock)).purged == 1
 
     def test_body_that_was_dropped_after_the_sweep_began(self, store, bodies, clock):
         """A dump that begins after the roots were read has no body that this sweep deletes."""
         root = MemoryRoot()
-        horizon = Horizon.of_dumps([root], "events", clock_ms=clock)
+        horizon = RetentionHorizon.of_dumps([root], "events", clock_ms=clock)
         dump(root, store, clock)
         store.apply("events", [Delete(b"r", 5)])
         clock.advance(DAY_S)
@@ -148,7 +148,7 @@ class TestDumps:
     def test_root_that_cannot_be_read_ends_the_sweep(self, tmp_path):
         (tmp_path / "dumps").write_text("")
         with pytest.raises(StoreUnavailableError):
-            Horizon.of_dumps([LocalRoot(tmp_path / "dumps")], "events")
+            RetentionHorizon.of_dumps([LocalRoot(tmp_path / "dumps")], "events")
 
 
 @pytest.mark.usefixtures("moved")

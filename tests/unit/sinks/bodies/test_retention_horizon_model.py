@@ -16,11 +16,11 @@ import pytest
 from ingest.api import Delete, FamilySpec, Mutation, Put, Row, Scan, TableSpec
 from ingest.api.feeds import MARGIN_S, feed_table
 from sinks.bodies.body_store import BodyStore
-from sinks.bodies.horizon import Horizon
 from sinks.bodies.large_values import LargeValues
 from sinks.bodies.moving import BodyMovingStore, MovedCounts
 from sinks.bodies.options import BodyOptions
 from sinks.bodies.pointers import Pointer
+from sinks.bodies.retention_horizon import RetentionHorizon
 from sinks.bodies.sweep import Sweep
 from sinks.dumps.expiry import Retention, expire, plan_expiry
 from sinks.dumps.manifest import DumpedTable
@@ -159,7 +159,7 @@ class History:
         self.dumped.clear()
 
     def do_begin_sweep(self) -> None:
-        horizon = Horizon.of_dumps([self.root], "events", clock_ms=self.clock)
+        horizon = RetentionHorizon.of_dumps([self.root], "events", clock_ms=self.clock)
         killed = KilledStore(self.store, self.random.choice([1, 2, 3, 4] + [1_000] * 6))
         self.sweep, self.next = self.opened(killed).new_sweep(horizon), b""
 
@@ -211,7 +211,9 @@ class History:
             self.root.remove_tree(name) if name in self.root._folders else self.root.remove_file(name)
         for _ in range(3):
             self.clock.advance(OPTIONS.sweep_after_s + EXPIRATION_MS // 1000 + MARGIN_S)
-            self.purged += self.bodies.sweep(Horizon.of_dumps([self.root], "events", clock_ms=self.clock)).purged
+            self.purged += self.bodies.sweep(
+                RetentionHorizon.of_dumps([self.root], "events", clock_ms=self.clock)
+            ).purged
         readable = {body for body, status, _ in self.bodies._tables.statuses.all() if status.is_readable}
         cells = [cell.value for row in self.store.scan("events", Scan(versions=2)) for cell in row.cells]
         return len(readable - {pointer.body for pointer in map(Pointer.of_value, cells) if pointer is not None})
