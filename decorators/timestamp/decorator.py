@@ -202,7 +202,7 @@ class Timestamp(Decorator[TimestampSettings]):
             zone = "the event has no zone" if name is None else f"{shown_start(name)} is not a time zone"
             raise DecorateError(
                 f"{shown_start(text)} is a time without an offset, and {zone}",
-                code="bad_time",
+                code="no_attribute" if name is None else "bad_time",
                 hint="`zone` becomes a name such as Europe/Berlin, or an offset such as +02:00",
             ) from error
 

@@ -281,7 +281,7 @@ class TestZoneOfTheEvent:
         event = event_of("", {"at": "2026-11-20 09:15:02"} if tz is None else {"at": "2026-11-20 09:15:02", "tz": tz})
         with pytest.raises(DecorateError, match=why) as caught:
             decorator.decorate(event)
-        assert caught.value.code == "bad_time"
+        assert caught.value.code == ("no_attribute" if tz is None else "bad_time")
         assert caught.value.hint is not None
 
     def test_that_is_unknown_may_keep_the_time(self):
