@@ -6,22 +6,19 @@ import kafka.codec
 import kafka.record.default_records
 import kafka.record.legacy_records
 
-from ingest.kafka.codecs import MAX_BATCH_BYTES, Codec, decompressed
+from ingest.kafka.codecs import Codec, decompressed
 
 _CODECS = {"gzip": Codec.GZIP, "snappy": Codec.SNAPPY, "lz4": Codec.LZ4, "zstd": Codec.ZSTD}
 
 
-def read_all_codecs(max_bytes: int = MAX_BATCH_BYTES) -> None:
+def read_all_codecs() -> None:
     """
     Decompress by `ingest.kafka.codecs` in every consumer of this process; may be called again.
 
     By itself kafka-python reads only gzip without further packages, and decompresses a batch whatever its size.
-
-    Args:
-        max_bytes: largest size of a record batch when it is decompressed.
     """
     for name, codec in _CODECS.items():
-        decode = partial(decompressed, codec, max_bytes=max_bytes)
+        decode = partial(decompressed, codec)
         for module in (kafka.record.default_records, kafka.record.legacy_records):
             if hasattr(module, f"{name}_decode"):  # batches of the older formats cannot have zstd
                 setattr(module, f"{name}_decode", decode)

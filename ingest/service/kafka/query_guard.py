@@ -89,11 +89,12 @@ class QueryGuard:
         if quarantine is None:
             return None
         is_alert = self._clock_ms() - self._findings.at_ms < ALERT_MS
-        if not (has_failed or is_alert or batch_id == self._begun or self._findings.batches):
-            return None
+        is_suspect = has_failed or is_alert or batch_id == self._begun
+        if not is_suspect and not self._findings.batches:
+            return None  # most micro-batches: their offsets are not read
         ranges = offset_ranges(self._checkpoint, batch_id)
         self._findings = self._findings.ahead_of(ranges)
-        if not (has_failed or is_alert or batch_id == self._begun or self._findings.is_near(ranges)):
+        if not is_suspect and not self._findings.is_near(ranges):
             return None
         found = self._examined(quarantine, ranges)
         guarded = quarantine.guarded(ranges, batch_time_ms, found)
