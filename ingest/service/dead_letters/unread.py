@@ -22,6 +22,7 @@ from ingest.dead_letters.envelope import UnreadRange
 from ingest.kafka.admin import KafkaAdmin
 from ingest.kafka.large_batches import decompressed_size
 from ingest.kafka.record_batches import RecordBatch, record_batches
+from ingest.observe.logs import logger
 from ingest.service.kafka.topics import may_be_same
 from ingest.sources.files import FilesSourceSettings
 from ingest.sources.kafka import KafkaSourceSettings, max_decompressed_bytes
@@ -34,6 +35,8 @@ from ingest.sources.lines import (
     lines_of,
 )
 from ingest.sources.unread import unread_record
+
+_log = logger(__name__)
 
 PlaceOfRecords = tuple[Record, UnreadRange]
 """A record with the place of the first one of a dead letter, and its timestamp; and which records these are."""
@@ -209,13 +212,27 @@ def _end_of_lines(path: str, unread: UnreadRange) -> float:
 def _batch_records(
     source: KafkaSourceSettings, topic: str, partition: int, places: Sequence[PlaceOfRecords]
 ) -> Iterator[Record]:
-    """The records of record batches, those of one at a time in memory."""
+    """The records of record batches, those of one at a time in memory; logs how many are not there any more."""
     spans = [(record.offset, _end_of_records(record, unread)) for record, unread in places]
     ranges = _Ranges(spans)
+    # a place of records that were read has one at each offset
+    missing = sum(end - begin for (begin, end), (_, unread) in zip(spans, places, strict=True) if unread.was_read)
     with closing(record_batches(source, {(topic, partition): (spans[0][0], spans[-1][1])})) as batches:
         for batch in batches:
-            if ranges.find(batch.first, batch.last) is not None:
-                yield from (each for each in batch.decompressed() if ranges.find(each.offset, each.offset) is not None)
+            if ranges.find(batch.first, batch.last) is None:
+                continue
+            for record in batch.decompressed():
+                at = ranges.find(record.offset, record.offset)
+                if at is not None:
+                    missing -= places[at][1].was_read
+                    yield record
+    if missing:
+        _log.warning(
+            "records of dead letters are gone, as a compacted topic deletes them",
+            topic=topic,
+            partition=partition,
+            records=missing,
+        )
 
 
 def _end_of_records(record: Record, unread: UnreadRange) -> int:

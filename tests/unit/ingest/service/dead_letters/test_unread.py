@@ -6,6 +6,7 @@ from typing import Any, Self
 import pytest
 from kafka import TopicPartition
 from kafka.record.memory_records import MemoryRecords
+from structlog.testing import capture_logs
 
 from ingest.api import ConflictError, NotFoundError, PositionLostError, Record, SourceSettings
 from ingest.dead_letters.envelope import UnreadRange
@@ -53,6 +54,18 @@ def test_records_of_several_places_are_read_in_one_pass(asked):
     found = list(read_again_from(settings("1MiB"))("t", 0, places))
     assert [each.offset for each in found] == [6, 8, 9]
     assert asked == [{("t", 0): (6, 10)}]
+
+
+@pytest.mark.parametrize(("first", "end", "gone"), [(6, 10, []), (8, 13, [3])])
+@pytest.mark.parametrize("was_read", [True, False])
+def test_records_that_the_topic_has_deleted_between_others_are_reported(asked, first, end, gone, was_read):
+    """Of records that were not read it is not known how many there were."""
+    place = PLACE._replace(offset=first), UnreadRange(end, was_read=was_read)
+    with capture_logs() as lines:
+        found = list(read_again_from(settings("1MiB"))("t", 0, [place]))
+    assert [each.offset for each in found] == list(range(first, 10))
+    assert [line["records"] for line in lines] == (gone if was_read else [])
+    assert len(asked) == 1
 
 
 @pytest.mark.parametrize(("first", "end"), [(2, 6), (10, 12)])
