@@ -20,7 +20,6 @@ from ingest.cli import (
     doctor,
     dump,
     dump_retention,
-    dump_run,
     explain,
     feed,
     feed_consume,
@@ -159,7 +158,7 @@ _GROUPS: Mapping[str, _Group] = {
         "Store",
         "Dump tables into files, read dumps, and load them.",
         {
-            "run": dump_run.run,
+            "run": _Job("ingest.service.dumps.dump", "Dump", "Dump tables into files, as lines of JSON or Parquet."),
             "bootstrap": bootstrap.bootstrap,
             "ls": dump.ls,
             "tables": dump.tables,

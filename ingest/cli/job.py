@@ -1,10 +1,11 @@
 """The commands of jobs, made of their classes: the service runs the job, or without a service this process does."""
 
 import inspect
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack, closing
+import shlex
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -16,16 +17,33 @@ from ingest.cli.output import Output
 if TYPE_CHECKING:
     from ingest.catalog import Catalog
     from ingest.config.model import Configuration
-    from ingest.service.jobs.command import Summary
+    from ingest.service.jobs.command import JobCommand, Summary
     from ingest.service.jobs.step_job import StepJob
 
+RootOption = Annotated[
+    str | None,
+    typer.Option(
+        "--root",
+        metavar="ROOT",
+        help="Folder of the dumps: a path, or a URL such as webhdfs://HOST:PORT/FOLDER or s3://BUCKET/FOLDER; by "
+        "default as in `dump` of the file.",
+    ),
+]
+_SUBJECTS: Mapping[str, tuple[Any, Any]] = {
+    "table": (TableArgument, inspect.Parameter.empty),
+    "root": (RootOption, None),
+}
+"""What a job works on -> its parameter, and the default of that."""
+_METAVARS = {"date-time": "TIME", "id": "ID"}
+"""Format of text -> how the help page names it."""
 
-def command_of(word: str, module: str, name: str) -> Callable[..., None]:
+
+def command_of(words: str, module: str, name: str) -> Callable[..., None]:
     """
     The command of a kind of job, for `ingest.cli.command.register`.
 
     Args:
-        word: name of the command.
+        words: name of the command, with its group.
         module: of the class.
         name: of the class, a `StepJob`.
     """
@@ -37,7 +55,7 @@ def command_of(word: str, module: str, name: str) -> Callable[..., None]:
         out: Output,
         *,
         file: str,
-        table: str,
+        subject: str | None,
         own_process: bool,
         dry_run: bool = False,
         yes: bool = False,
@@ -49,31 +67,41 @@ def command_of(word: str, module: str, name: str) -> Callable[..., None]:
 
         configuration, catalog = loaded(out, file)
         set_up_logs(configuration, is_watched=True)
-        given = {fields[each].alias or each: value for each, value in options.items() if value is not None}
-        job = job_class(table, options_of(job_class.options_model, given, naming=_option))
+        given = {fields[each].alias or each: _value(value) for each, value in options.items() if _is_given(value)}
+        options_given = options_of(job_class.options_model, given, naming=_option)
+        job = job_class(job_class.subject_of(subject, configuration), options_given)
         job.checked(configuration)
+        of_subject = (
+            [] if subject is None else [subject] if about.subject == "table" else [f"--{about.subject}", subject]
+        )
+        again = shlex.join(["ingest", *words.split(), file, *of_subject])
         with private_files():
             if about.asks is not None and not dry_run and not yes:
-                planned = _in_this_process(out, job, configuration, catalog, is_dry_run=True)
+                planned = _in_this_process(out, job, configuration, catalog, again, is_dry_run=True)
                 if (question := about.asks(planned)) is not None:
                     confirm_deletion(question)
-            found = None if dry_run or own_process else _in_service(out, job, configuration, given)
+            found = None if dry_run or own_process else _in_service(out, job, configuration, given, again)
             if found is None:
-                found = _in_this_process(out, job, configuration, catalog, is_dry_run=dry_run)
+                found = _in_this_process(out, job, configuration, catalog, again, is_dry_run=dry_run)
         summary = job.summary(found, is_dry_run=dry_run)
         _show(out, job, summary, is_dry_run=dry_run)
         if dry_run and summary.would_change:
-            out.next(f"ingest {word} {file} {table}")
+            out.next(again)
         if summary.exit_code:
             raise typer.Exit(summary.exit_code)
 
+    annotation, default = _SUBJECTS[about.subject]
+    keyword = inspect.Parameter.KEYWORD_ONLY
     parameters = [
         inspect.Parameter("out", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=Output),
-        inspect.Parameter("file", inspect.Parameter.KEYWORD_ONLY, annotation=FileArgument),
-        inspect.Parameter("table", inspect.Parameter.KEYWORD_ONLY, annotation=TableArgument),
-        *(_parameter(each, field, schemas[field.alias or each]) for each, field in fields.items()),
-        _flag("own_process", OwnProcessOption),
+        inspect.Parameter("file", keyword, annotation=FileArgument),
+        inspect.Parameter("subject", keyword, annotation=annotation, default=default),
     ]
+    for each, field in fields.items():
+        schema = schemas[field.alias or each]
+        if schema.get("type") != "object":  # such as the columns of a dump, which are in the file
+            parameters.append(_parameter(each, field, schema, about))
+    parameters.append(_flag("own_process", OwnProcessOption))
     if about.dry_run:
         parameters.append(_flag("dry_run", Annotated[bool, typer.Option("--dry-run", help=about.dry_run)]))
     if about.asks is not None:
@@ -83,66 +111,113 @@ def command_of(word: str, module: str, name: str) -> Callable[..., None]:
     return command
 
 
-def _parameter(name: str, field: Any, schema: Mapping[str, Any]) -> inspect.Parameter:
-    """The parameter of an option; its value is text, which the model of the options reads."""
+def _parameter(name: str, field: Any, schema: Mapping[str, Any], about: "JobCommand") -> inspect.Parameter:
+    """The parameter of an option; its value is a number or text, which the model of the options reads."""
     option = _option(field.alias or name)
+    section, shared = about.section
     help_text = str(field.description)
-    if field.annotation is bool:
+    kind = next(each for each in schema.get("anyOf", [schema]) if each["type"] != "null")
+    if kind["type"] == "boolean":
         return _flag(name, Annotated[bool, typer.Option(option, help=help_text)])
-    if not field.is_required():
+    if kind["type"] == "array":
+        help_text += " Repeat it, or separate them with commas."
+    if name in shared.model_fields:
+        help_text += f" By default as in `{section}` of the file."
+    elif not field.is_required() and field.default:
         help_text = f"{help_text.removesuffix('.')}; {field.default} by default."
-    metavar = "TIME" if schema.get("format") == "date-time" else "DURATION"
-    about = typer.Option(option, metavar=metavar, help=help_text)
+    annotation, metavar = _annotation(name, kind)
+    about_option = typer.Option(option, metavar=metavar, help=help_text)
     if field.is_required():
-        return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=Annotated[str, about])
+        return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=Annotated[annotation, about_option])
     return inspect.Parameter(
-        name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[str | None, about]
+        name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[annotation | None, about_option]
     )
+
+
+def _annotation(name: str, schema: Mapping[str, Any]) -> tuple[Any, str | None]:
+    """The type of the value of an option, and how the help page names the value; None for its choices."""
+    if schema["type"] == "integer":
+        return int, "N"
+    if schema["type"] == "array":
+        return list[str], name.removesuffix("s").upper()
+    if "enum" in schema:
+        return Literal[tuple(schema["enum"])], None
+    return str, "DURATION" if "pattern" in schema else _METAVARS[schema["format"]]
 
 
 def _flag(name: str, annotation: Any) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=annotation)
 
 
+def _is_given(value: object) -> bool:
+    return value is not None and value is not False
+
+
+def _value(value: Any) -> Any:
+    """The value of an option; a list also from text with commas."""
+    return [name for each in value for name in each.split(",") if name] if isinstance(value, list) else value
+
+
 def _option(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
+@contextmanager
+def _progress(out: Output, about: "JobCommand", again: str) -> Iterator[Callable[[Mapping[str, Any]], None]]:
+    """A progress bar; yields the function that shows the result so far, and says once how to resume the job."""
+    label, number = about.advances
+    is_said = False
+    with out.progress(label, total=None) as advance:
+
+        def show(content: Mapping[str, Any]) -> None:
+            nonlocal is_said
+            if about.resumed_by is not None and not is_said:
+                is_said = True
+                out.note(f"if it is interrupted, resume it: {again} {about.resumed_by(content)}", "dim")
+            advance(content[number])
+
+        yield show
+
+
 def _in_service(
-    out: Output, job: "StepJob[Any]", configuration: "Configuration", given: dict[str, Any]
+    out: Output, job: "StepJob[Any]", configuration: "Configuration", given: Mapping[str, Any], again: str
 ) -> dict[str, Any] | None:
     """The result of the running service; None, with a note, if no service runs."""
     about = job.command
     followed = requested(
         out,
         configuration,
-        lambda client: client.submit(job.kind, {"table": job.subject, **given}),
+        lambda client: client.submit(job.kind, {about.subject: job.subject, **given}),
         does=about.does,
         resumes=about.resumes,
     )
     if followed is None:
         return None
-    label, number = about.advances
-    with out.progress(label, total=None) as advance:
-        return followed.follow(lambda content, _done, _total: advance(content[number]), out.state)
+    with _progress(out, about, again) as show:
+        return followed.follow(lambda content, _done, _total: show(content), out.state)
 
 
 def _in_this_process(
-    out: Output, job: "StepJob[Any]", configuration: "Configuration", catalog: "Catalog", *, is_dry_run: bool
+    out: Output,
+    job: "StepJob[Any]",
+    configuration: "Configuration",
+    catalog: "Catalog",
+    again: str,
+    *,
+    is_dry_run: bool,
 ) -> dict[str, Any]:
     """The result of a run in this process, with its details."""
     from ingest.service.jobs.place import OwnProcess
 
-    label, number = job.command.advances
     content: dict[str, Any] = {}
     details: dict[str, list[Any]] = {}
     blocked = ""
-    with out.progress(label, total=None) as advance, ExitStack() as opened:
+    with _progress(out, job.command, again) as show, ExitStack() as opened:
         place = OwnProcess(configuration, catalog, opened, is_dry_run=is_dry_run)
         with closing(job.steps(place)) as steps:
             for progress in steps:
                 content = dict(progress.result or {})
-                advance(content[number])
+                show(content)
                 if progress.blocked not in ("", blocked):
                     out.note(progress.blocked, "yellow")
                 blocked = progress.blocked
@@ -157,13 +232,16 @@ def _in_this_process(
 
 def _show(out: Output, job: "StepJob[Any]", summary: "Summary", *, is_dry_run: bool) -> None:
     if out.is_json:
-        out.json({"table": job.subject, "dry_run": is_dry_run, **summary.plain})
+        mode = {"dry_run": is_dry_run} if job.command.dry_run else {}
+        out.json({job.command.subject: job.subject, **mode, **summary.plain})
         return
-    if summary.cells:
-        out.table([*summary.cells], [[*summary.cells.values()]])
+    if summary.table:
+        out.table([*summary.table[0]], [[*row.values()] for row in summary.table])
     for note in summary.notes:
         out.note(note, "yellow")
     for line in summary.lines:
         out.line(line)
     if summary.done:
         out.done(summary.done)
+    if summary.next:
+        out.next(summary.next)

@@ -192,11 +192,6 @@ class Output:
         if reason:
             self.note(f"{state}: {reason}", "yellow")
 
-    def blocked(self, reason: str) -> None:
-        """Why a background job of this process waits; nothing if it does not."""
-        if reason:
-            self.note(reason, "yellow")
-
     def done(self, text: str) -> None:
         """A summary of the result; text mode only, since the JSON data contains it."""
         if not self.is_json:

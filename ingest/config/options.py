@@ -1,7 +1,7 @@
 """Options that do not belong to components: `service`, `spark`, `secrets` and the keys of a pipeline."""
 
 import re
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, WithJsonSchema, field_validator, model_validator
 from pydantic_core import PydanticCustomError
@@ -169,29 +169,16 @@ class ServiceOptions(Model):
     jobs: JobOptions = option("Background jobs beside the pipelines.", default={}, example={"tasks": 2})
 
 
-class DumpOptions(Model):
-    """Dumps of tables, which `ingest dump run` makes, and the service once a day."""
+_KEEP = "After a dump, complete dumps older than this are removed, except the newest one and those that are pinned."
 
-    root: str = option(
-        "Folder of the dumps: a path of this machine, or a URL such as `webhdfs://HOST:PORT/FOLDER` or "
-        "`s3://BUCKET/FOLDER`. A relative path starts at the current folder of the process.",
-        example="./dumps",
-        min_length=1,
-    )
+
+class SharedDumpOptions(Model):
+    """The options of the section `dump` that each dump has, too."""
+
     tables: list[str] = option(
         "Tables to dump; if left out, all that the file declares.", default=[], example=["logs", "users"]
     )
-    at: str | None = option(
-        "Time of day, in UTC, at which the service starts a dump, as a job. If left out, it starts none by itself.",
-        default=None,
-        example="02:00",
-        pattern=PATTERN,
-    )
-    keep: Duration = option(
-        "After a dump, complete dumps older than this are removed, except the newest one and those that are pinned.",
-        default="7d",
-        gt=0,
-    )
+    keep: Duration | None = option(_KEEP, default=None, gt=0)
     format: Literal["gzip", "zstd", "parquet"] = option(
         "Format of the files: lines of JSON, compressed with gzip or Zstandard, or Parquet.", default="gzip"
     )
@@ -223,12 +210,30 @@ class DumpOptions(Model):
         return tables
 
     @model_validator(mode="after")
-    def _columns_are_of_parquet(self) -> "DumpOptions":
+    def _columns_are_of_parquet(self) -> Self:
         if self.columns and self.format != "parquet":
             raise PydanticCustomError(
                 "conflict", "columns need `format: parquet`: lines of JSON have all cells", {"option": "columns"}
             )
         return self
+
+
+class DumpOptions(SharedDumpOptions):
+    """Dumps of tables, which `ingest dump run` makes, and the service once a day."""
+
+    root: str = option(
+        "Folder of the dumps: a path of this machine, or a URL such as `webhdfs://HOST:PORT/FOLDER` or "
+        "`s3://BUCKET/FOLDER`. A relative path starts at the current folder of the process.",
+        example="./dumps",
+        min_length=1,
+    )
+    at: str | None = option(
+        "Time of day, in UTC, at which the service starts a dump, as a job. If left out, it starts none by itself.",
+        default=None,
+        example="02:00",
+        pattern=PATTERN,
+    )
+    keep: Duration = option(_KEEP, default="7d", gt=0)
 
     @property
     def at_s(self) -> int | None:

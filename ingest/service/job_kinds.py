@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ingest.api import ConfigError, NotFoundError
+from ingest.service.dumps.dump import Dump
 from ingest.service.jobs.job import Job
 from ingest.service.jobs.step_job import StepJob
 from ingest.service.request import options_of
@@ -12,8 +13,8 @@ from ingest.service.rewriting.compaction import Compaction
 from ingest.service.rewriting.rollback import Rollback
 from ingest.suggest import did_you_mean
 
-KINDS: Mapping[str, type[StepJob[Any]]] = {each.kind: each for each in (Compaction, Rollback, BodySweep)}
-SCHEDULED: Sequence[type[StepJob[Any]]] = (Compaction, BodySweep)
+KINDS: Mapping[str, type[StepJob[Any]]] = {each.kind: each for each in (Compaction, Rollback, BodySweep, Dump)}
+SCHEDULED: Sequence[type[StepJob[Any]]] = (Compaction, BodySweep, Dump)
 """Those that a configuration declares at times."""
 
 
@@ -23,18 +24,20 @@ def job_of(kind: str, content: Mapping[str, Any]) -> Job:
 
     Args:
         kind: of the job.
-        content: the name of its `table`, and its options as they are written in YAML.
+        content: the name of its `table`, or the `root` of a dump, and its options as they are written in YAML.
 
     Raises:
         NotFoundError: there is no such kind.
-        ConfigError: the table or an option is missing, or wrong.
+        ConfigError: the table, the root or an option is missing, or wrong.
     """
     if kind not in KINDS:
         raise NotFoundError(
             f'there is no job "{kind}"', hint=did_you_mean(kind, KINDS) or f"there is {', '.join(KINDS)}"
         )
-    options = {name: value for name, value in content.items() if name != "table"}
-    table = content.get("table")
-    if not isinstance(table, str):
-        raise ConfigError("table: the name of the table is missing", hint='send JSON as {"table": "counts"}')
-    return KINDS[kind](table, options_of(KINDS[kind].options_model, options))
+    name = KINDS[kind].command.subject
+    subject = content.get(name)
+    if not isinstance(subject, str) or not subject:
+        example = {"table": "counts", "root": "/dumps"}[name]
+        raise ConfigError(f"{name}: the {name} is missing", hint=f'send JSON as {{"{name}": "{example}"}}')
+    options = {each: value for each, value in content.items() if each != name}
+    return KINDS[kind](subject, options_of(KINDS[kind].options_model, options))

@@ -17,8 +17,6 @@ from ingest.observe.health import Health, PipelineHealth, State
 from ingest.observe.log_level import LogLevel
 from ingest.observe.logs import logger, set_level, traceback_of
 from ingest.service.control import Control, ReloadStatus
-from ingest.service.dumps.job import DumpJob
-from ingest.service.dumps.request import DumpRequest
 from ingest.service.endpoint.access import ERROR_CODE, Access
 from ingest.service.feed_shards import ShardRequest, apply_in_service
 from ingest.service.job_kinds import job_of
@@ -48,7 +46,7 @@ class Pages:
     """
     A WSGI application: `/metrics`, `/livez`, `/readyz`, `/pipelines`, `/pipelines/NAME`, `/reload`, `/reload/ID`,
     `/jobs` and `/jobs/ID`, and for POST `/pipelines/NAME/pause`, `resume`, `flush` and `replay`, `/tables/NAME/shards`,
-    `/jobs/KIND`, `/dump`, `/jobs/ID/cancel`, `/reload` and `/log-level/LEVEL`.
+    `/jobs/KIND`, `/jobs/ID/cancel`, `/reload` and `/log-level/LEVEL`.
 
     A page is a method from a request and the names in its path to a response, and an entry in the table of routes. If
     it raises, the error is logged and the status is 500. A command is accepted with status 202 and executed afterwards;
@@ -92,7 +90,6 @@ class Pages:
                 _route("GET", "/jobs", self._list_jobs),
                 _route("GET", "/jobs/<job>", self._job),
                 _route("POST", "/jobs/<kind>", self._submit),
-                _route("POST", "/dump", self._dump),
                 _route("POST", "/tables/<table>/shards", self._shards),
                 _route("POST", "/jobs/<job>/cancel", self._cancel_job),
                 _route("POST", "/log-level/<level>", self._log_level),
@@ -204,11 +201,6 @@ class Pages:
     def _submit(self, request: Request, kind: str) -> Response:
         return self._about_job(
             lambda: self._jobs.submit(job_of(kind, json_object(request.get_data()))), HTTPStatus.ACCEPTED
-        )
-
-    def _dump(self, request: Request) -> Response:
-        return self._about_job(
-            lambda: self._jobs.submit(DumpJob(DumpRequest.of(request.get_data()))), HTTPStatus.ACCEPTED
         )
 
     def _shards(self, request: Request, table: str) -> Response:

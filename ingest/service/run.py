@@ -21,7 +21,6 @@ from ingest.plan.assemble import plan_of
 from ingest.plan.plan import Plan
 from ingest.service.archive.watch import ArchiveWatch
 from ingest.service.control import Control
-from ingest.service.dumps.schedule import DumpSchedule
 from ingest.service.endpoint.access import access_of
 from ingest.service.endpoint.address import ServiceAddress
 from ingest.service.endpoint.http import HttpEndpoint
@@ -314,7 +313,6 @@ def _serve(
         for kind in SCHEDULED:
             on_change = partial(kind.schedule_changed, shared.metrics)
             opened.enter_context(Schedule(f"{kind.kind} schedule", jobs, kind.scheduled, on_change))
-        opened.enter_context(DumpSchedule(jobs, shared.metrics))
         opened.enter_context(FeedWatch(lambda: jobs.shared, shared.metrics))
         opened.enter_context(ArchiveWatch(lambda: jobs.shared, shared.metrics))
     access, http = access_of(configuration), configuration.service.http

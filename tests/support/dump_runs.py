@@ -1,9 +1,11 @@
 """A pipeline file with tables in an embedded store, and dumps of them in this process."""
 
-from collections.abc import Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import orjson
@@ -12,10 +14,11 @@ from ingest.api import FamilySpec, Put, TableSpec
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.config.model import Configuration
-from ingest.service.dumps.dump import UNIT_S
-from ingest.service.dumps.host import dump_alone
-from ingest.service.dumps.request import DumpRequest
-from ingest.service.dumps.result import DumpResult
+from ingest.service.dumps.dump import sources_of
+from ingest.service.dumps.options import DumpRunOptions
+from ingest.service.dumps.plan import tables_of
+from ingest.service.dumps.steps import UNIT_S, TableCounts, dump_steps
+from ingest.service.jobs.place import OwnProcess
 from ingest.spark.jobs.dump import DumpWork, joined, task_result
 from sinks.dumps.ranges import DumpRange, DumpUnit, Limits
 from sinks.rocksdb.settings import RocksDBSettings
@@ -61,9 +64,6 @@ class InProcess:
     def __init__(self) -> None:
         self.ranges: list[int] = []
 
-    def start(self, tables: Sequence[str]) -> None:
-        pass
-
     def unit(self, work: DumpWork, ranges: Sequence[DumpRange]) -> DumpUnit:
         self.ranges.append(len(ranges))
         return joined([orjson.loads(orjson.dumps(task_result(work, ranges)))])
@@ -99,23 +99,38 @@ def opened():
         store.close()
 
 
+class Made(SimpleNamespace):
+    """The result of a dump, with the counts of its tables."""
+
+    def __init__(self, content: Mapping[str, Any]) -> None:
+        super().__init__(**content)
+        self.tables = {name: TableCounts(**counts) for name, counts in content["tables"].items()}
+        self.is_exact = content["consistency"] == "point-in-time"
+
+
 def dumped(
     configuration: Configuration,
     engine: InProcess | None = None,
     *,
+    root: str = "./dumps",
     limits: Limits | None = None,
     unit_s: float = UNIT_S,
-    **request: Any,
-) -> DumpResult:
+    **options: Any,
+) -> Made:
     """Make a dump in this process, a minute after the one before."""
-    chosen = DumpRequest.model_validate({"root": "./dumps"} | request)
     start_ms = next(_starts_ms)
-    return dump_alone(
-        configuration,
-        Catalog(),
-        chosen,
-        engine or InProcess(),
-        limits=limits,
-        unit_s=unit_s,
-        clock_ms=lambda: start_ms,
-    )
+    chosen = DumpRunOptions.model_validate(options).completed(configuration.dump)
+    with ExitStack() as opened, ExitStack() as views:
+        place = OwnProcess(configuration, Catalog(), opened)
+        *_, last = dump_steps(
+            root,
+            chosen,
+            [*tables_of(configuration, chosen.tables)],
+            partial(sources_of, place, views),
+            lambda _tables: engine or InProcess(),
+            place,
+            limits=limits,
+            unit_s=unit_s,
+            clock_ms=lambda: start_ms,
+        )
+    return Made(last.result or {})

@@ -1,231 +1,197 @@
-"""A dump of tables: in which units of work, and what is recorded of it."""
+"""The dump: tables are written into files, by a command, a request, or once a day."""
 
-import secrets
-import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Protocol
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import Any
 
-from ingest import failpoint
-from ingest.api import ConfigError, IngestError, IntegrityError
+from ingest.amounts import counted
+from ingest.api import ConfigError, FrozenView, IngestError, StoreSettings
 from ingest.clock import now_ms
+from ingest.config.model import Configuration
+from ingest.config.options import SharedDumpOptions
 from ingest.observe.logs import logger
-from ingest.service.dumps.plan import DumpSources, PlannedTable
-from ingest.service.dumps.request import DumpRequest
-from ingest.service.dumps.result import DumpResult, TableCounts
-from ingest.service.dumps.space import check_space
-from ingest.service.jobs.cancellation import Cancellation
-from ingest.service.jobs.units_of_work import units_of_work
-from ingest.spark.jobs.dump import DumpFiles, DumpWork
-from sinks.dumps.expiry import Retention, expire, plan_expiry
-from sinks.dumps.layout import FileFormat, dump_name
-from sinks.dumps.ranges import DumpRange, DumpTarget, DumpUnit, Limits, remaining_of
-from sinks.dumps.run import DumpRun
-from sinks.files.root import Root, open_root, root_errors
+from ingest.observe.metrics import Metrics
+from ingest.observe.results import Dumped
+from ingest.plan.assemble import live_store, store_component
+from ingest.service.dumps.options import DumpRunOptions
+from ingest.service.dumps.plan import DumpSources, tables_of
+from ingest.service.dumps.steps import DumpEngine, dump_steps
+from ingest.service.jobs.command import JobCommand, Summary
+from ingest.service.jobs.job import Job
+from ingest.service.jobs.place import Place
+from ingest.service.jobs.schedule import DAY_S, Daily, ScheduledJob
+from ingest.service.jobs.step_job import StepJob, Steps
+from sinks.dumps.listing import complete_dumps
+from sinks.dumps.manifest import consistency_of
+from sinks.files.root import open_root, root_errors
 
-UNIT_S = 20.0
-"""Time of a task by default; the file that it writes then is finished."""
 _log = logger(__name__)
 
 
-class DumpEngine(Protocol):
-    """Carries out units of work."""
-
-    @property
-    def tasks(self) -> int:
-        """The number of tasks that run at a time; once it has started."""
-
-    def start(self, tables: Sequence[str]) -> None:
-        """
-        Start, for a dump of these tables.
-
-        Raises:
-            ConfigError: it cannot start, or its tasks cannot read a table.
-        """
-
-    def unit(self, work: DumpWork, ranges: Sequence[DumpRange]) -> DumpUnit:
-        """
-        Dump as many ranges as there is time for.
-
-        Raises:
-            IngestError: another error than that of an unavailable store or root.
-        """
-
-
-class TableDump:
+class Dump(StepJob[DumpRunOptions]):
     """
-    Makes one dump.
+    Dumps tables. A dump that was killed can be resumed.
+
+    Of a store that only the driver may write, the driver makes a frozen view, between two writes of the pipelines; the
+    tasks read the view. The store stays open until the dump ends: another process that opens it removes its views. So
+    the dump uses no pipeline, and a reload cannot change the store meanwhile.
 
     Args:
-        request: which tables, where and how.
-        sources: makes the views of these tables, and returns what the dump reads; called once, after the start.
-        engine: carries out units of work.
-        unit_of_work: surrounds each unit.
-        limits: of the tasks; the rate is that of the request.
-        unit_s: time of a task; the file that it writes then is finished.
-        clock: monotonic seconds.
-        clock_ms: milliseconds since the epoch.
+        subject: root of the dumps.
+        options: which tables, and how.
     """
 
-    def __init__(  # noqa: PLR0913 - the parts of a dump, each used once
-        self,
-        request: DumpRequest,
-        sources: Callable[[Sequence[str]], DumpSources],
-        engine: DumpEngine,
-        *,
-        unit_of_work: Callable[[], AbstractContextManager[None]] = nullcontext,
-        limits: Limits | None = None,
-        unit_s: float = UNIT_S,
-        clock: Callable[[], float] = time.monotonic,
-        clock_ms: Callable[[], int] = now_ms,
-    ) -> None:
-        self._request = request
-        self._sources = sources
-        self._engine = engine
-        self._unit_of_work = unit_of_work
-        self._limits = limits or Limits()
-        self._unit_s = unit_s
-        self._clock = clock
-        self._clock_ms = clock_ms
+    kind = "dump"
+    options_model = DumpRunOptions
+    command = JobCommand(
+        help="""
+        Dump tables into files, as lines of JSON or Parquet.
 
-    def run(
-        self,
-        tables: Sequence[str],
-        *,
-        on_progress: Callable[[DumpResult, int, int], None] = lambda _result, _done, _total: None,
-        on_blocked: Callable[[str], None] = lambda _reason: None,
-        cancellation: Cancellation | None = None,
-    ) -> DumpResult:
-        """
-        Make the dump.
+        A dump has every change before its start. From RocksDB it is the state of one moment; from HBase each row is as
+        it was at some moment of the dump. Of a table with deferred updates it has the merged rows up to the table's
+        mark.
 
-        Args:
-            tables: names of the tables; a dump that is resumed has those that it had before.
-            on_progress: called after each unit with the result so far, the number of finished ranges and of all.
-            on_blocked: called with the reason when the store or the root is unavailable, and with "" when it is not.
-            cancellation: ends it.
+        If the service runs, it makes the dump beside its pipelines; interrupting the command (Ctrl-C) cancels it.
+        Readers see a dump when it is complete. One process at a time makes a dump in a root; another one is refused
+        with exit code 4, and a second request to the service waits.
 
-        Raises:
-            NotFoundError: there is no such table; or no killed dump of this id, to be resumed.
-            ConflictError: another process makes a dump in the root, the id is in use, or this dump is cancelled.
-            ConfigError: two tables would have one folder, or the root cannot be used.
-            StoreError: the store or the root is unavailable; with `--resume`, another run does the rest.
-        """
-        started_s = self._clock()
-        request = self._request
-        root = open_root(request.root)
-        run_id = request.id or f"{dump_name(self._clock_ms())}-{secrets.token_hex(3)}"
-        with DumpRun(root, run_id, clock_ms=self._clock_ms) as run:
-            if request.is_resumed:
-                run.resume()
-                sources = self._sources(run.tables)
-                planned = resumed(run, sources.planned(request.min_ranges, with_bodies=True))
-                self._engine.start(run.tables)
-            else:
-                sources, planned = self._started(run, root, tables)
-            result = DumpResult(request.root, "", run.id, run.start_ms, all(each.is_exact for each in planned))
-            result.tables = {each.name: TableCounts() for each in planned}
-            work = self._work(root, run, sources, planned)
-            self._dump(run, work, planned, result, on_progress, on_blocked, cancellation)
-            manifest = run.finish(
-                {each.name: each.dumped for each in planned},
-                feed={each.name: each.feed for each in planned if each.feed},
+        Example: ingest dump run pipeline.yaml --root ./dumps --tables logs,users
+        Example: ingest dump run pipeline.yaml --resume 2026-01-31-02-00-00-5f0c1a
+        """,
+        subject="root",
+        section=("dump", SharedDumpOptions),
+        advances=("rows", "rows"),
+        does="makes the dump",
+        resumes="with --resume, as above, the files that are complete are kept",
+        resumed_by=lambda content: f"--resume {content['id']}",
+    )
+
+    @classmethod
+    def subject_of(cls, given: str | None, configuration: Configuration) -> str:
+        """The root; a path of this machine is from the current folder of the command, not of the service."""
+        dump = configuration.dump
+        root = given or ("" if dump is None else dump.root)
+        if not root:
+            raise ConfigError("the root of the dumps is missing", hint="add --root, or `dump: {root: …}` to the file")
+        return root if "://" in root else str(Path(root).absolute())
+
+    @classmethod
+    def scheduled(cls, configuration: Configuration) -> list[ScheduledJob]:
+        """That of `dump: {at: …}`."""
+        dump = configuration.dump
+        if dump is None or dump.at_s is None:
+            return []
+        return [ScheduledJob(Daily(dump.at_s), cls(dump.root, DumpRunOptions()), tuple(tables_of(configuration, ())))]
+
+    @classmethod
+    def schedule_changed(cls, metrics: Metrics, scheduled: list[ScheduledJob], now_s: float) -> None:
+        """Set the interval, a day, and the end of the last dump of the tables."""
+        last_s: dict[str, float] = {}
+        for each in scheduled:
+            last_s |= _last_s(each, now_s)
+        metrics.dump_scheduled(last_s, DAY_S)
+
+    def is_same(self, other: Job) -> bool:
+        """Whether the other one has the same options; one that is left out differs from the same value."""
+        return (
+            isinstance(other, Dump)
+            and super().is_same(other)
+            and self.options.model_fields_set == other.options.model_fields_set
+        )
+
+    def checked(self, configuration: Configuration) -> None:
+        """Refuse tables that could be in several stores."""
+        tables_of(configuration, self.options.tables)
+
+    def steps(self, place: Place) -> Steps:
+        """Make the dump; see `dump_steps`."""
+        configuration = place.configuration
+        options = self.options.completed(configuration.dump)
+        with ExitStack() as views:
+            yield from dump_steps(
+                self.subject,
+                options,
+                [*tables_of(configuration, options.tables)],
+                partial(sources_of, place, views),
+                partial(spark_engine, place, self.subject),
+                place,
             )
-            result.dump = manifest.dump
-            result.expired = self._expired(root)
-        result.seconds = self._clock() - started_s
-        return result
 
-    def _expired(self, root: Root) -> list[str]:
-        """Remove what is older than `keep_s`; the dump is complete, whatever becomes of this."""
-        if self._request.keep_s is None:
-            return []
-        now_ms = self._clock_ms()
-        try:
-            with root_errors(root):
-                plan = plan_expiry(root, Retention(keep_ms=round(self._request.keep_s * 1000)), now_ms)
-                return expire(root, plan, now_ms)
-        except IngestError as error:
-            _log.warning("older dumps were not removed", root=str(root), reason=str(error))
-            return []
+    def record(self, content: Mapping[str, Any], metrics: Metrics) -> None:
+        """Set the metrics of the tables."""
+        end_s = now_ms() / 1000
+        for name, counts in content["tables"].items():
+            metrics.dumped(name, Dumped(counts["rows"], counts["bytes"], content["seconds"], end_s))
 
-    def _started(self, run: DumpRun, root: Root, tables: Sequence[str]) -> tuple[DumpSources, list[PlannedTable]]:
-        """Start the dump, then freeze the views: every change before the start is in them."""
-        found: list[tuple[DumpSources, list[PlannedTable]]] = []
-
-        def plan() -> Mapping[str, Any]:
-            sources = self._sources(tables)
-            request = self._request
-            planned = sources.planned(request.min_ranges, request.columns, with_bodies=request.bodies)
-            if request.bodies and not any(each.bodies for each in planned):
-                raise ConfigError("no table of the dump has a body store", hint="leave out `bodies`")
-            found.append((sources, planned))
-            if not self._request.ignore_space:
-                check_space(root, planned, sources, run.leftover_bytes())
-            self._engine.start(tables)  # what it refuses is refused before an interrupted dump is removed
-            return {each.name: each.to_json() for each in planned}
-
-        run.start(tables, FileFormat[self._request.format.upper()], plan)
-        return found[0]
-
-    def _work(self, root: Root, run: DumpRun, sources: DumpSources, planned: Sequence[PlannedTable]) -> DumpWork:
-        targets: dict[str, dict[str, DumpTarget]] = {}
-        for each in planned:
-            targets.setdefault(each.store, {})[each.name] = each.target
-        rate = self._request.max_rate
-        limits = self._limits._replace(rows_per_s=None if rate is None else rate / self._engine.tasks)
-        files = DumpFiles(root, run.folder, run.file_format, {each.name: each.columns for each in planned})
-        bodies = {each.name: each.bodies for each in planned if each.bodies is not None}
-        return DumpWork.of(sources.plan(), targets, files, limits, seconds=self._unit_s, bodies=bodies)
-
-    def _dump(
-        self,
-        run: DumpRun,
-        work: DumpWork,
-        planned: Sequence[PlannedTable],
-        result: DumpResult,
-        on_progress: Callable[[DumpResult, int, int], None],
-        on_blocked: Callable[[str], None],
-        cancellation: Cancellation | None,
-    ) -> None:
-        total = sum(len(each.ranges) for each in planned)
-        remaining = [
-            rest
-            for each in planned
-            for keys in each.ranges
-            if (rest := remaining_of(each.target, keys, run.done(each.name))) is not None
-        ]
-        for each in planned:
-            for file in run.done(each.name).values():
-                result.tables[each.name].add(file)
-        on_progress(result, total - len(remaining), total)
-        recorded = failpoint.point("dump_recorded")
-        for unit in units_of_work(
-            remaining,
-            lambda ranges: self._engine.unit(work, ranges),
-            activity="dump",
-            unit_of_work=self._unit_of_work,
-            on_blocked=on_blocked,
-            cancellation=cancellation,
-            clock=self._clock,
-        ):
-            for table, number, file in unit.parts:
-                run.add(table, number, file)
-                result.tables[table].add(file)
-                recorded()
-            on_progress(result, total - len(unit.remaining), total)
+    def summary(self, content: Mapping[str, Any], *, is_dry_run: bool) -> Summary:  # noqa: ARG002 - there is none
+        """The counts of each table, and the older dumps that were removed."""
+        is_exact = content["consistency"] == consistency_of(True)
+        moments = "rows of one moment" if is_exact else "rows of several moments"
+        return Summary(
+            content,
+            table=[
+                {"table": name} | {f"#{each}": f"{counts[each]:,}" for each in ("files", "rows", "bytes")}
+                for name, counts in sorted(content["tables"].items())
+            ],
+            lines=[f'dump "{name}" is removed' for name in content["expired"]],
+            done=f'{counted(content["rows"], "row")} in dump "{content["dump"]}", {moments}',
+            next=f"ingest dump tables {content['root']}",
+        )
 
 
-def resumed(run: DumpRun, planned: Sequence[PlannedTable]) -> list[PlannedTable]:
+def sources_of(place: Place, opened: ExitStack, tables: Sequence[str]) -> DumpSources:
     """
-    The tables with the ranges of the process that was killed.
+    What a dump of some tables reads.
+
+    Args:
+        place: where it runs.
+        opened: removes the views of their stores.
+        tables: their names.
+    """
+
+    def freeze(name: str) -> FrozenView[StoreSettings] | None:
+        component = store_component(place.configuration, name, place.catalog)
+        if not live_store(component).capabilities.freezes:
+            return None
+        with place.store(name, outlives_reload=True)() as store:
+            view: FrozenView[StoreSettings] = store.freeze()
+        opened.callback(view.remove)
+        return view
+
+    return DumpSources(place.configuration, place.catalog, tables_of(place.configuration, tables), freeze)
+
+
+def spark_engine(place: Place, root: str, tables: Sequence[str]) -> DumpEngine:
+    """
+    The tasks of the Spark session of a place, for a dump of these tables to a root.
 
     Raises:
-        IntegrityError: another version of this product has planned them.
+        ConfigError: a table is in an embedded store, which the tasks of a cluster cannot read.
     """
+    from ingest.spark.jobs.dump import SparkDump
+
+    session = place.session(f"dump to {root}")
+    master, stores = str(session.sparkContext.master), place.configuration.stores
+    for table, name in tables_of(place.configuration, tables).items():
+        if stores[name].settings.own_folder is not None and not master.startswith("local"):
+            raise ConfigError(
+                f'table "{table}" is in the embedded store "{name}": tasks on a cluster cannot read it ("{master}")',
+                hint="use a local master",
+            )
+    return SparkDump(session, place.tasks(session))
+
+
+def _last_s(daily: ScheduledJob, now_s: float) -> Mapping[str, float]:
+    """The end of the last complete dump of each table, in seconds since the epoch; now if there is none."""
+    last_s = dict.fromkeys(daily.tables, now_s)
     try:
-        return [each.resumed(run.plan[each.name]) for each in planned]
-    except (KeyError, TypeError, ValueError) as error:
-        raise IntegrityError(
-            f'the plan of the dump "{run.id}" cannot be read: {error!r}', hint="start it without --resume"
-        ) from error
+        root = open_root(daily.job.subject)
+        with root_errors(root):
+            for dump in complete_dumps(root):
+                known = dump.tables() if dump.manifest is None else dump.manifest.tables
+                last_s |= dict.fromkeys((name for name in known if name in last_s), dump.success.end_ms / 1000)
+    except IngestError as error:
+        _log.warning("the last dump cannot be read", root=daily.job.subject, reason=str(error))
+    return last_s

@@ -186,7 +186,7 @@ class ServiceClient:
 
         Args:
             kind: of the job, as in `compaction`.
-            request: the name of its `table`, and its options as they are written in YAML.
+            request: the name of its `table`, or the `root` of a dump, and its options as they are written in YAML.
 
         Raises:
             NotRunningError: no service answers.
@@ -196,22 +196,6 @@ class ServiceClient:
             ConflictError: the service refuses the command.
         """
         return self._object("POST", f"/jobs/{kind}", json.dumps(request).encode())
-
-    def dump(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """
-        Let the service dump tables; returns the job, as `JobStatus` has it. One that waits or runs already for the
-        same request is returned instead of a second one.
-
-        Args:
-            request: the fields of `ingest.service.dumps.request.DumpRequest`.
-
-        Raises:
-            NotRunningError: no service answers.
-            NoAnswerError: the service may have accepted the command.
-            ConfigError: the request is wrong.
-            ConflictError: the service refuses the command.
-        """
-        return self._object("POST", "/dump", json.dumps(request).encode())
 
     def change_shards(self, table: str, request: Mapping[str, Any]) -> dict[str, Any]:
         """

@@ -1,8 +1,10 @@
 """The command of a kind of job, as data: `ingest.cli.job` makes the command of it."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+from ingest.api import Model
 
 
 class JobCommand(NamedTuple):
@@ -14,18 +16,25 @@ class JobCommand(NamedTuple):
         advances: what the progress bar counts, and the name of that number in the result.
         does: what is done, as in "compacts the table".
         resumes: the hint if the job has not finished, as in "run the same command again".
+        subject: what the job works on, as a request names it: a table is an argument of the command, a root an option.
+        section: the section of the file that has the options of a model for those that are left out; "" without one.
         dry_run: help of `--dry-run`; "" without that option.
         asks: the question before the work, from the result of a dry run; None if nothing is deleted. `--yes` answers.
         prints: name of the details that are printed as they are found, each on a line; "" for none.
+        resumed_by: the option with which a command continues the job, from the result so far; None if the same command
+            does.
     """
 
     help: str
     advances: tuple[str, str]
     does: str
     resumes: str
+    subject: Literal["table", "root"] = "table"
+    section: tuple[str, type[Model]] = ("", Model)
     dry_run: str = ""
     asks: Callable[[Mapping[str, Any]], str | None] | None = None
     prints: str = ""
+    resumed_by: Callable[[Mapping[str, Any]], str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,18 +44,20 @@ class Summary:
 
     Attributes:
         plain: as JSON.
-        cells: one row of a table, by the names of its columns, as in `Output.table`; none if empty.
+        table: rows by the names of their columns, as in `Output.table`; none if empty.
         lines: data, each on a line.
         notes: what the user should look at.
         done: one sentence at the end; none if empty.
+        next: the likely next command; none if empty.
         would_change: after a dry run, whether the command without it changes something.
         exit_code: of the command.
     """
 
     plain: Mapping[str, Any]
-    cells: Mapping[str, str] = field(default_factory=dict)
+    table: Sequence[Mapping[str, str]] = ()
     lines: Sequence[str] = ()
     notes: Sequence[str] = ()
     done: str = ""
+    next: str = ""
     would_change: bool = False
     exit_code: int = 0

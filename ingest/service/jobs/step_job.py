@@ -41,6 +41,16 @@ class StepJob(Job, Generic[O]):
         self._pipelines: frozenset[str] = frozenset()
 
     @classmethod
+    def subject_of(cls, given: str | None, configuration: Configuration) -> str:  # noqa: ARG003 - of the contract
+        """
+        The subject that the argument of a command names.
+
+        Raises:
+            ConfigError: it is missing.
+        """
+        return given or ""
+
+    @classmethod
     def scheduled(cls, configuration: Configuration) -> list[ScheduledJob]:  # noqa: ARG003 - of the contract
         """The jobs of this kind that a configuration declares; none by default."""
         return []

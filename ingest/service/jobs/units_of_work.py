@@ -39,7 +39,6 @@ def units_of_work(
     *,
     activity: str,
     unit_of_work: Callable[[], AbstractContextManager[None]] = nullcontext,
-    on_blocked: Callable[[str], None] = lambda _reason: None,
     cancellation: Cancellation | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[_U]:
@@ -54,7 +53,6 @@ def units_of_work(
         run: runs one unit on the ranges that remain.
         activity: for the message, as in `dump`.
         unit_of_work: surrounds each unit.
-        on_blocked: called after each unit with the reason when a store is unavailable, and with "" when it is not.
         cancellation: ends the job between two units.
         clock: monotonic seconds.
 
@@ -70,7 +68,6 @@ def units_of_work(
         with unit_of_work():
             unit = run(remaining)
         yield unit
-        on_blocked("" if unit.error is None else str(unit.error))
         if unit.error is None or {*unit.remaining} != {*remaining}:
             blocked_since_s = None
         if unit.error is not None:

@@ -181,7 +181,7 @@ class Compaction(UpdatesJob[CompactionOptions]):
         verb = "would be replaced" if is_dry_run else "replaced"
         return Summary(
             plain,
-            cells={name: f"{number:,}" for name, number in cells.items()},
+            table=[{name: f"{number:,}" for name, number in cells.items()}],
             notes=[f"not merged: {example}" for example in counts.examples],
             done=f"{counted(counts.replaced, 'update row')} up to {moment(result.bound_ms)} {verb}",
             would_change=bool(counts.replaced),

@@ -163,9 +163,6 @@ class SparkDump:
         self._session = session
         self.tasks = tasks
 
-    def start(self, tables: Sequence[str]) -> None:
-        """Nothing: the session runs."""
-
     def unit(self, work: DumpWork, ranges: Sequence[DumpRange]) -> DumpUnit:
         """
         Dump as many ranges as the tasks have time for.

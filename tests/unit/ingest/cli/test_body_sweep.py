@@ -43,7 +43,7 @@ def ids(folder: Path) -> list[str]:
         rules = {"events": LargeValues("events_bodies", OPTIONS, 1_000)}
         moving = BodyMovingStore(store, rules, MovedCounts(), clock_ms=lambda: clock_ms[0])
         moving.apply("events", [Put(b"%d" % row, {b"f:body": b"%d" % row * 3_000}, 5) for row in range(ROWS)])
-    dumped(load("p.yaml", env={}, lookup=Catalog()), tables=("events",))
+    dumped(load("p.yaml", env={}, lookup=Catalog()), tables=["events"])
     clock_ms[0] += 3 * DAY_MS
     with opened() as store:
         store.apply("events", [Delete(b"%d" % row, 5) for row in range(ROWS)])
@@ -60,13 +60,13 @@ def test_2c9_bodies_that_only_a_dump_names_stay_until_it_is_removed(ingest, ids)
     found = ingest(*SWEEP)
     assert (found.code, found.out) == (0, "")
     assert f"4 bodies stay: the dump dumps/{name} may have pointers\n" in found.err
-    dumped(load("p.yaml", env={}, lookup=Catalog()), tables=("events",))  # without rows
+    dumped(load("p.yaml", env={}, lookup=Catalog()), tables=["events"])  # without rows
     assert ingest("dump", "expire", "./dumps", "--keep", "1h").code == 0
     assert ingest(*SWEEP).out.splitlines() == ids
 
 
 def test_dump_with_values_keeps_no_body(ingest, ids):
-    dumped(load("p.yaml", env={}, lookup=Catalog()), tables=("events",), bodies=True)
+    dumped(load("p.yaml", env={}, lookup=Catalog()), tables=["events"], bodies=True)
     assert ingest("dump", "expire", "./dumps", "--keep", "1h").code == 0
     assert ingest(*SWEEP, "--own-process").out.splitlines() == ids
 

@@ -50,7 +50,7 @@ def _dump(folder: Path) -> None:
     moving = BodyMovingStore(store, rules, MovedCounts(), clock_ms=clock)
     moving.apply("events", [Put(row.encode(), {b"f:body": value.encode()}, clock()) for row, value in VALUES.items()])
     store.close()
-    dumped(load("p.yaml", env={}, lookup=Catalog()), tables=(META, BLOCKS, "events"))
+    dumped(load("p.yaml", env={}, lookup=Catalog()), tables=[META, BLOCKS, "events"])
 
 
 def loaded(ingest, table: str) -> None:

@@ -19,8 +19,8 @@ from ingest.observe.health import Health, State
 from ingest.observe.logs import current_level, set_level
 from ingest.observe.metrics import Metrics
 from ingest.service.control import Control, Phase, ReloadStatus
-from ingest.service.dumps.job import DumpJob
-from ingest.service.dumps.request import DumpRequest
+from ingest.service.dumps.dump import Dump
+from ingest.service.dumps.options import DumpRunOptions
 from ingest.service.endpoint import asking
 from ingest.service.endpoint.access import access_of
 from ingest.service.endpoint.address import ServiceAddress
@@ -129,7 +129,7 @@ def test_status_shows_the_jobs_of_pipelines_tables_and_roots(pipeline: Path, ing
     control = Control(Pauses(configuration.local_dir), configuration.pipelines)
     jobs.submit(ReplayJob(name, ReplayRequest(from_ms=1_000, to_ms=2_000)))
     jobs.submit(Compaction("counts", CompactionOptions()))
-    jobs.submit(DumpJob(DumpRequest(root="./dumps")))
+    jobs.submit(Dump("./dumps", DumpRunOptions()))
     jobs.cancel(jobs.submit(Compaction("other", CompactionOptions())).id)
     with served(configuration, control, jobs=jobs):
         shown = ingest("status", "pipeline.yaml")

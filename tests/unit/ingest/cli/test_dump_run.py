@@ -1,6 +1,6 @@
 """`ingest dump run`, in a process of its own and by the running service; its tasks run in this process."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from types import SimpleNamespace
 
@@ -12,9 +12,8 @@ from ingest.config.model import Configuration
 from ingest.observe.health import Health
 from ingest.observe.metrics import Metrics
 from ingest.plan.assemble import plan_of
-from ingest.service.dumps.host import SparkWhenNeeded
-from ingest.service.dumps.job import DumpJob
-from ingest.service.dumps.request import DumpRequest
+from ingest.service.dumps.dump import Dump, spark_engine
+from ingest.service.dumps.options import DumpRunOptions
 from ingest.service.endpoint.access import token_file
 from ingest.service.endpoint.http import HttpEndpoint
 from ingest.service.jobs.cancellation import Cancellation
@@ -34,20 +33,13 @@ ALONE = ("dump", "run", "p.yaml", "--root", "dumps")
 
 @pytest.fixture
 def configuration(folder, monkeypatch) -> Configuration:
-    monkeypatch.setattr("ingest.service.dumps.host.SparkWhenNeeded", lambda *_arguments: InProcess())
+    monkeypatch.setattr("ingest.service.dumps.dump.spark_engine", lambda *_arguments: InProcess())
     return written(folder)
 
 
 @pytest.fixture
-def shared(configuration: Configuration, monkeypatch) -> Iterator[SimpleNamespace]:
+def shared(configuration: Configuration) -> Iterator[SimpleNamespace]:
     """What the pipelines of a service share; one of them has the store open."""
-
-    @contextmanager
-    def group(*_arguments: object) -> Iterator[SimpleNamespace]:
-        yield SimpleNamespace(cancel=lambda: None)
-
-    monkeypatch.setattr("ingest.service.dumps.job.SparkDump", lambda *_arguments: InProcess())
-    monkeypatch.setattr("ingest.service.dumps.job.JobGroup", group)
     catalog = Catalog()
     plan = plan_of(configuration, configuration.pipelines["hits"], catalog)
     stores = SharedStores(configuration, [plan])
@@ -76,6 +68,15 @@ def serving(configuration: Configuration, shared: SimpleNamespace, slots: int = 
     finally:
         jobs.close()
         endpoint.stop()
+
+
+def dump_of(tables: list[str]) -> Dump:
+    return Dump("dumps", DumpRunOptions.model_validate({"tables": tables}))
+
+
+def run_of(shared: SimpleNamespace, reports: list[Progress] | None = None) -> JobRun:
+    report = (lambda _progress: None) if reports is None else reports.append
+    return JobRun(JobContext(shared, None, 2), 1, Cancellation(), report)
 
 
 def rows(root: str = "dumps", table: str = TABLE) -> int:
@@ -130,11 +131,11 @@ def test_too_little_space(ingest, monkeypatch):
         ((*ALONE, "--tables", "salt"), 3, 'did you mean "salted"?'),
         ((*ALONE, "--bodies"), 2, "no table of the dump has a body store"),
         ((*ALONE, "--keep", "soon"), 2, '--keep: "soon" is not a duration'),
-        ((*ALONE, "--id", "a", "--resume", "b"), 2, "exclude each other"),
+        ((*ALONE, "--id", "a", "--resume", "b"), 2, "--id: a dump that is resumed keeps its id"),
         ((*ALONE, "--id", "a/b"), 2, "is no id of a dump"),
         ((*ALONE, "--resume", "none"), 3, "no interrupted dump"),
-        ((*ALONE, "--resume", "none", "--format", "parquet"), 2, "--format has no effect with --resume"),
-        ((*ALONE, "--resume", "none", "--min-ranges", "4"), 2, "--min-ranges has no effect with --resume"),
+        ((*ALONE, "--resume", "none", "--format", "parquet"), 2, "--format: a dump that is resumed keeps"),
+        ((*ALONE, "--resume", "none", "--min-ranges", "4"), 2, "--min-ranges: a dump that is resumed keeps"),
     ],
 )
 def test_refused(ingest, monkeypatch, arguments, code, message):
@@ -143,7 +144,7 @@ def test_refused(ingest, monkeypatch, arguments, code, message):
     def start(*_arguments: object, **_options: object) -> None:
         pytest.fail("Spark starts")
 
-    monkeypatch.setattr("ingest.service.dumps.host.SparkWhenNeeded", SparkWhenNeeded)
+    monkeypatch.setattr("ingest.service.dumps.dump.spark_engine", spark_engine)
     monkeypatch.setattr("ingest.spark.session.open_session", start)
     done = ingest(*arguments)
     assert (done.code, message in done.err) == (code, True), done.err
@@ -181,9 +182,9 @@ def test_service_with_one_slot_makes_no_dump(ingest, configuration, shared):
 
 def test_metrics_of_a_dump(shared):
     reports: list[Progress] = []
-    job = DumpJob(DumpRequest(root="dumps", tables=(TABLE,)))
+    job = dump_of([TABLE])
     job.check(shared)
-    job.run(JobRun(JobContext(shared, None, 2), 1, Cancellation(), reports.append))
+    job.run(run_of(shared, reports))
     assert reports[-1].result is not None
     assert (reports[-1].result["rows"], reports[-1].done, reports[-1].total) == (3, 1, 1)
     text = shared.metrics.render()[1].decode()
@@ -206,10 +207,8 @@ def test_store_is_held_only_while_the_view_is_made(shared, monkeypatch):
             return super().unit(work, ranges)
 
     monkeypatch.setattr(RocksDBStore, "freeze", recording)
-    monkeypatch.setattr("ingest.service.dumps.job.SparkDump", lambda *_arguments: Checking())
-    DumpJob(DumpRequest(root="dumps", tables=(TABLE,))).run(
-        JobRun(JobContext(shared, None, 2), 1, Cancellation(), lambda _progress: None)
-    )
+    monkeypatch.setattr("ingest.service.dumps.dump.spark_engine", lambda *_arguments: Checking())
+    dump_of([TABLE]).run(run_of(shared))
     assert locked == [True, False]
 
 
@@ -223,36 +222,25 @@ def test_store_stays_open_until_the_dump_ends(shared, monkeypatch):
             in_use.append("local" in shared.stores.in_use())
             return super().unit(work, ranges)
 
-    monkeypatch.setattr("ingest.service.dumps.job.SparkDump", lambda *_arguments: Checking())
-    DumpJob(DumpRequest(root="dumps", tables=(TABLE,))).run(
-        JobRun(JobContext(shared, None, 2), 1, Cancellation(), lambda _progress: None)
-    )
+    monkeypatch.setattr("ingest.service.dumps.dump.spark_engine", lambda *_arguments: Checking())
+    dump_of([TABLE]).run(run_of(shared))
     assert in_use == [True]
     assert "local" not in shared.stores.in_use()
 
 
-def test_same_jobs(shared):
-    job = DumpJob(DumpRequest(root="dumps"))
-    assert job.is_same(DumpJob(DumpRequest(root="dumps")))
-    assert not job.is_same(DumpJob(DumpRequest(root="dumps", tables=(TABLE,))))
-    assert not job.uses(["hits"])
+def test_table_that_the_store_does_not_have(shared):
     with pytest.raises(NotFoundError):
-        DumpJob(DumpRequest(root="dumps", tables=("x",))).run(
-            JobRun(JobContext(shared, None, 2), 1, Cancellation(), lambda _progress: None)
-        )
+        dump_of(["x"]).run(run_of(shared))
 
 
 @pytest.mark.usefixtures("configuration")
 def test_dump_that_can_be_resumed_is_kept_while_spark_cannot_start(ingest, folder, monkeypatch):
-    class Refusing:
-        tasks = 1
-
-        def start(self, _tables: Sequence[str]) -> None:
-            raise ConfigError("JAVA_HOME is not set")
+    def refuse(*_arguments: object) -> None:
+        raise ConfigError("JAVA_HOME is not set")
 
     with DumpRun(LocalRoot(folder / "dumps"), "killed") as run:
         run.start([TABLE])
-    monkeypatch.setattr("ingest.service.dumps.host.SparkWhenNeeded", lambda *_arguments: Refusing())
+    monkeypatch.setattr("ingest.service.dumps.dump.spark_engine", refuse)
     refused = ingest(*ALONE)
     assert (refused.code, "JAVA_HOME is not set" in refused.err) == (2, True)
     assert ingest("dump", "ls", "dumps", "--output", "json").lines[0]["id"] == "killed"

@@ -1,6 +1,7 @@
 """A dump of a table that a service writes, and a bootstrap from it beside the service."""
 
 import shutil
+from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
 
@@ -11,9 +12,9 @@ from ingest.catalog import Catalog
 from ingest.clock import now_ms
 from ingest.config import load
 from ingest.service.dumps.bootstrap import BootstrapRequest, SourceTable, TableOfStore, opened_bootstrap
-from ingest.service.dumps.dump import TableDump
+from ingest.service.dumps.options import DumpRunOptions
 from ingest.service.dumps.plan import DumpSources
-from ingest.service.dumps.request import DumpRequest
+from ingest.service.dumps.steps import dump_steps
 from sinks.bodies.status import STORE_ID
 from sinks.dumps.errors import DumpNotAvailableError
 from sinks.dumps.reader import DumpReader
@@ -25,6 +26,7 @@ from tests.support.bootstraps import random_mutations, rows_of
 from tests.support.dump_runs import InProcess
 from tests.support.dumps import make_dump, row_of
 from tests.support.feeds import FeedFixture
+from tests.support.place import Here
 
 FILE = """
 version: 1
@@ -79,12 +81,12 @@ class Beside(InProcess):
 def dump_of(configuration, service: Service, store: RocksDBStore, *, exact: bool) -> None:
     """From a frozen view, or row by row, as from HBase."""
     view = store.freeze() if exact else None
-    request = DumpRequest(root="./dumps", tables=("orders",), min_ranges=4)
-    TableDump(
-        request,
-        lambda names: DumpSources(configuration, Catalog(), dict.fromkeys(names, "local"), lambda _name: view),
-        Beside(service),
-    ).run(["orders"])
+
+    def sources(names: Sequence[str]) -> DumpSources:
+        return DumpSources(configuration, Catalog(), dict.fromkeys(names, "local"), lambda _name: view)
+
+    options = DumpRunOptions.model_validate({"min_ranges": 4})
+    list(dump_steps("./dumps", options, ["orders"], sources, lambda _tables: Beside(service), Here()))
 
 
 @pytest.mark.parametrize("is_concurrent", [False, True])

@@ -1,6 +1,8 @@
 """Dumps of an embedded store, in this process."""
 
 import re
+from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import orjson
@@ -10,18 +12,21 @@ import pytest
 from ingest.api import ConfigError, ConflictError, IntegrityError, NotFoundError, Put, StoreUnavailableError
 from ingest.catalog import Catalog
 from ingest.config.options import DumpOptions
-from ingest.service.dumps import dump as module
-from ingest.service.dumps.dump import TableDump
-from ingest.service.dumps.request import DumpRequest
-from ingest.service.dumps.result import DumpResult, TableCounts
-from ingest.service.jobs.cancellation import Cancellation
+from ingest.service.dumps.dump import Dump
+from ingest.service.dumps.options import DumpRunOptions
+from ingest.service.dumps.plan import DumpSources
+from ingest.service.dumps.steps import TableCounts, dump_steps
+from ingest.service.job_kinds import job_of
+from ingest.service.jobs.place import Place
+from ingest.service.jobs.step_job import Steps
+from ingest.service.request import options_of
 from sinks.dumps.errors import TableNotDumpedError, TableNotInDumpError
 from sinks.dumps.ranges import DumpUnit, Limits
 from sinks.dumps.reader import DumpReader
 from sinks.files.local_root import LocalRoot
 from sinks.rocksdb.views import VIEWS
-from tests.support.clock import Clock
 from tests.support.dump_runs import MARK_MS, TABLE, InProcess, dumped, opened, written
+from tests.support.place import Here
 
 ONE_FILE = {"limits": Limits(file_bytes=1), "unit_s": -1.0}
 """A unit of work writes one file of one row."""
@@ -58,18 +63,21 @@ def test_all_tables_of_the_file(configuration):
     assert (manifest["consistency"], manifest["empty_tables"]) == ("point-in-time", ["empty"])
 
 
-def test_result_as_json(configuration):
-    result = dumped(configuration, tables=(TABLE,))
-    again = DumpResult.from_json(orjson.loads(orjson.dumps(result.to_json())))
-    assert (again.tables, again.dump, again.is_exact) == (result.tables, result.dump, True)
-    assert again.to_json() == result.to_json()
+def steps(configuration, engine: InProcess, *, view=None, place: Place | None = None, **options) -> Steps:
+    """A dump of one table, whose store the test has open."""
+
+    def sources(names: Sequence[str]) -> DumpSources:
+        return DumpSources(configuration, Catalog(), dict.fromkeys(names, "local"), lambda _name: view)
+
+    chosen = DumpRunOptions.model_validate(options)
+    return dump_steps("./dumps", chosen, [TABLE], sources, lambda _tables: engine, place or Here())
 
 
 def test_1c_15_same_content_gives_the_same_files(configuration):
     two_rows = Limits(file_bytes=100)  # each row of the table has 50 bytes
     for root in ("one", "two"):
         result = dumped(configuration, root=root, limits=two_rows)
-        assert result.tables[TABLE] == TableCounts(2, 3, result.tables[TABLE].size_bytes)
+        assert result.tables[TABLE] == TableCounts(2, 3, result.tables[TABLE].bytes)
     contents = [
         {file.relative_to(root).parts[1:]: file.read_bytes() for file in Path(root).rglob("*.json.gz")}
         for root in ("one", "two")
@@ -87,14 +95,7 @@ def test_writes_after_the_start_are_not_in_the_dump(configuration):
             return super().unit(work, ranges)
 
     with opened() as store:
-        view = store.freeze()
-        sources = module.DumpSources
-        dump = TableDump(
-            DumpRequest(root="./dumps", tables=(TABLE,)),
-            lambda names: sources(configuration, Catalog(), dict.fromkeys(names, "local"), lambda _name: view),
-            Writing(),
-        )
-        dump.run([TABLE])
+        list(steps(configuration, Writing(), view=store.freeze()))
         assert rows(TABLE)[b"row-0000"] == [(b"q", 7, b"v0")]
         assert b"later" not in rows(TABLE)
         assert store.get(TABLE, b"later") is not None
@@ -116,7 +117,7 @@ def test_view_is_removed_afterwards(configuration):
 def test_large_tables_are_divided(configuration):
     with opened() as store:
         store.apply(TABLE, [Put((number * 20).to_bytes(2), {b"f:q": b"1"}, 7) for number in range(3_000)])
-    result = dumped(configuration, tables=(TABLE,), min_ranges=4)
+    result = dumped(configuration, tables=[TABLE], min_ranges=4)
     assert result.tables[TABLE].rows == 3_003
     assert result.tables[TABLE].files == 4
     assert len(rows(TABLE)) == 3_003
@@ -138,11 +139,11 @@ class Interrupted(InProcess):
 @pytest.mark.parametrize("at", [0, 1, 2, 3])
 def test_interrupted_dump_is_resumed(configuration, at):
     with pytest.raises(ConflictError):
-        dumped(configuration, Interrupted(at), tables=(TABLE,), id="one", **ONE_FILE)
+        dumped(configuration, Interrupted(at), tables=[TABLE], id="one", **ONE_FILE)
     files = {file.name: file.stat().st_ino for file in Path("dumps").rglob("*.json.gz")}
     assert len(files) == min(at, 3)
     assert DumpReader("./dumps").dumps() == []
-    result = dumped(configuration, id="one", is_resumed=True)
+    result = dumped(configuration, resume="one")
     assert (result.id, result.tables[TABLE].rows, result.is_exact) == ("one", 3, False)
     assert list(result.tables) == [TABLE]
     assert len(rows(TABLE)) == 3
@@ -152,18 +153,18 @@ def test_interrupted_dump_is_resumed(configuration, at):
 
 def test_nothing_to_resume(configuration):
     with pytest.raises(NotFoundError, match="none"):
-        dumped(configuration, id="none", is_resumed=True)
+        dumped(configuration, resume="none")
 
 
 def test_plan_of_another_version(configuration):
     with pytest.raises(ConflictError):
-        dumped(configuration, Interrupted(1), tables=(TABLE,), id="one", **ONE_FILE)
+        dumped(configuration, Interrupted(1), tables=[TABLE], id="one", **ONE_FILE)
     file = Path("dumps/_run-one/_PLAN.json")
     content = orjson.loads(file.read_bytes())
     del content["plan"][TABLE]["ranges"]
     file.write_bytes(orjson.dumps(content))
     with pytest.raises(IntegrityError, match="without --resume"):
-        dumped(configuration, id="one", is_resumed=True)
+        dumped(configuration, resume="one")
 
 
 def test_1c_4_interrupted_dump_is_not_seen_and_removed_by_the_next(configuration):
@@ -181,26 +182,18 @@ def test_1c_6_second_dump_in_one_root_is_refused(configuration):
     class Second(InProcess):
         def unit(self, work, ranges):
             with pytest.raises(ConflictError, match="pid"):
-                dump(InProcess(), "second").run([TABLE])
+                list(steps(configuration, InProcess(), id="second"))
             return super().unit(work, ranges)
 
-    def dump(engine: InProcess, name: str) -> TableDump:
-        request = DumpRequest(root="./dumps", tables=(TABLE,), id=name)
-        return TableDump(
-            request,
-            lambda names: module.DumpSources(configuration, Catalog(), dict.fromkeys(names, "local"), lambda _: None),
-            engine,
-        )
-
-    dump(Second(), "first").run([TABLE])
+    list(steps(configuration, Second(), id="first"))
     with pytest.raises(ConflictError, match='"first"') as refused:
-        dump(InProcess(), "first").run([TABLE])
+        list(steps(configuration, InProcess(), id="first"))
     assert refused.value.exit_code == 4
 
 
 def test_unknown_table(configuration):
     with pytest.raises(NotFoundError, match="nothing"):
-        dumped(configuration, tables=("nothing",))
+        dumped(configuration, tables=["nothing"])
     assert not list(Path("dumps").glob("_run*"))
 
 
@@ -210,81 +203,70 @@ def test_too_little_space(configuration, monkeypatch):
         dumped(configuration)
     assert found.value.code == "disk_full"
     result = dumped(configuration, ignore_space=True)
-    monkeypatch.setattr(LocalRoot, "free_bytes", lambda _root: result.size_bytes)
+    monkeypatch.setattr(LocalRoot, "free_bytes", lambda _root: result.bytes)
     dumped(configuration)  # as large as the last dump
 
 
 class Away(InProcess):
-    """An engine whose store is unavailable for some units, a minute each."""
+    """An engine whose store is unavailable for some units."""
 
-    def __init__(self, failures: int, clock: Clock[float]) -> None:
+    def __init__(self, failures: int) -> None:
         super().__init__()
         self.failures = failures
-        self.clock = clock
 
     def unit(self, work, ranges):
-        self.clock.now += 60.0
         if self.failures:
             self.failures -= 1
             return DumpUnit((), ranges, StoreUnavailableError("away"))
         return super().unit(work, ranges)
 
 
-@pytest.mark.parametrize(("failures", "rows"), [(10, 3), (11, None)])
-def test_unavailable_store_is_retried_for_ten_minutes(configuration, monkeypatch, failures, rows):
+def test_unavailable_store_is_asked_again(configuration, monkeypatch):
     monkeypatch.setattr("ingest.service.jobs.units_of_work.PAUSE_S", 0.0)
-    clock, reasons = Clock(0.0), []
     with opened() as store:
         view = store.freeze()
-        dump = TableDump(
-            DumpRequest(root="./dumps"),
-            lambda names: module.DumpSources(configuration, Catalog(), dict.fromkeys(names, "local"), lambda _: view),
-            Away(failures, clock),
-            clock=clock,
-        )
-        if rows is None:
-            with pytest.raises(StoreUnavailableError):
-                dump.run([TABLE], on_blocked=reasons.append)
-        else:
-            assert dump.run([TABLE], on_blocked=reasons.append).rows == rows
-            assert reasons == ["away"] * failures + [""]
+        found = list(steps(configuration, Away(2), view=view))
         view.remove()
+    assert [each.blocked for each in found] == ["", "away", "away", "", ""]
+    assert [each.done for each in found] == [0, 0, 0, 1, 1]
+    assert found[-1].result["rows"] == 3
 
 
 def test_cancelled(configuration):
-    cancellation = Cancellation()
-    cancellation.request()
+    place = Here()
+    place.cancellation.request()
     with opened() as store:
         view = store.freeze()
-        dump = TableDump(
-            DumpRequest(root="./dumps"),
-            lambda names: module.DumpSources(configuration, Catalog(), dict.fromkeys(names, "local"), lambda _: view),
-            InProcess(),
-        )
         with pytest.raises(ConflictError) as found:
-            dump.run([TABLE], cancellation=cancellation)
+            list(steps(configuration, InProcess(), view=view, place=place))
         view.remove()
     assert found.value.code == "job_cancelled"
 
 
+def test_dump_that_is_not_finished_releases_the_root(configuration):
+    with opened(), closing(steps(configuration, InProcess(), id="one")) as begun:
+        assert next(begun).result["id"] == "one"
+    dumped(configuration, resume="one")
+
+
 def test_older_dumps_expire_after_the_dump(configuration):
     first = dumped(configuration)
-    second = dumped(configuration, keep_s=3_600.0)
+    second = dumped(configuration, keep="1h")
     assert second.expired == []
-    third = dumped(configuration, keep_s=90.0)  # a minute after the second
+    third = dumped(configuration, keep="90s")  # a minute after the second
     assert third.expired == [first.dump]
     assert [dump.name for dump in DumpReader("./dumps").dumps()] == [second.dump, third.dump]
 
 
 def test_formats(configuration):
     for name in ("zstd", "parquet"):
-        dumped(configuration, root=name, format=name, tables=(TABLE,))
+        dumped(configuration, root=name, format=name, tables=[TABLE])
         assert len(rows(TABLE, name)) == 3
 
 
 def test_declared_columns_of_parquet(configuration):
     columns = {TABLE: {"value": "f:q utf8"}}
-    result = dumped(configuration, tables=(TABLE, "salted"), format="parquet", columns=columns)
+    result = dumped(configuration, tables=[TABLE, "salted"], format="parquet", columns=columns)
     table = pq.read_table(Path("dumps", result.dump, "answer~testclient1"))
     assert table.column_names == ["row", "value"]
     assert table["value"].to_pylist() == ["v0", "v1", "v2"]
@@ -297,31 +279,37 @@ def test_declared_columns_of_parquet(configuration):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, "root"),
-        ({"root": "r", "keep": "soon"}, "--keep"),
-        ({"root": "r", "id_": "a", "resume": "b"}, "exclude"),
+        ({"keep": "soon"}, '"soon" is not a duration'),
+        ({"id": "a", "resume": "b"}, "id: a dump that is resumed keeps its id"),
+        ({"tables": ["t"], "resume": "b"}, "tables: a dump that is resumed keeps its id, its tables"),
+        ({"columns": {"t": {"c": "f:q utf8"}}}, "columns need `format: parquet`"),
+        ({"min_ranges": 0}, "min_ranges: must be at least 1, not 0"),
     ],
 )
-def test_wrong_options_of_the_command(options, message):
-    given = {"root": None, "resume": None, "id_": None, "keep": None} | options
-    with pytest.raises(ConfigError, match=message):
-        DumpRequest.of_command(None, **given)
+def test_wrong_options(options, message):
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        options_of(DumpRunOptions, options)
 
 
-def test_options_of_the_command_replace_those_of_the_file():
-    dump = DumpOptions(root="./dumps", tables=["t"], format="zstd", keep="1m")
-    request = DumpRequest.of_command(dump, root=None, resume=None, id_=None, keep=None, tables=(), min_ranges=None)
-    assert request == DumpRequest(root="./dumps", tables=("t",), format="zstd", keep_s=60.0)
-    request = DumpRequest.of_command(
-        dump, root="r", resume=None, id_="x", keep="2d", tables=("u",), min_ranges=3, format="gzip", max_rate=5
+def test_options_that_are_left_out_are_those_of_the_file():
+    section = DumpOptions(
+        root="./dumps", tables=["t"], format="parquet", columns={"t": {"c": "f:q utf8"}}, keep="1m", max_rate=7
     )
-    assert request == DumpRequest(root="r", tables=("u",), id="x", keep_s=172_800.0, min_ranges=3, max_rate=5)
-    request = DumpRequest.of_command(dump, root="r", resume="x", id_=None, keep=None, max_rate=5)
-    assert (request.id, request.is_resumed, request.max_rate) == ("x", True, 5)
+    found = DumpRunOptions().completed(section)
+    assert (found.tables, found.format, found.columns) == (["t"], "parquet", section.columns)
+    assert (found.keep, found.max_rate, found.min_ranges) == (60.0, 7, 16)
+    given = DumpRunOptions.model_validate({"tables": ["u"], "keep": None, "min_ranges": 3, "format": "gzip"})
+    found = given.completed(section)
+    assert (found.tables, found.format, found.columns) == (["u"], "gzip", {})
+    assert (found.keep, found.max_rate, found.min_ranges) == (None, 7, 3)
+    assert given.completed(None) == given
 
 
-def test_request_as_json():
-    request = DumpRequest(root="/dumps", tables=("t", "u"), keep_s=5.0)
-    assert DumpRequest.of(orjson.dumps(request.model_dump(mode="json"))) == request
+def test_same_jobs():
+    job = job_of("dump", {"root": "dumps"})
+    assert job.is_same(Dump("dumps", DumpRunOptions()))
+    others = ({"root": "others"}, {"root": "dumps", "tables": [TABLE]}, {"root": "dumps", "format": "gzip"})
+    assert [job.is_same(job_of("dump", other)) for other in others] == [False, False, False]
+    assert not job.uses(["hits"])
     with pytest.raises(ConfigError, match="root"):
-        DumpRequest.of(b"{}")
+        job_of("dump", {"tables": [TABLE]})

@@ -11,7 +11,7 @@ from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.config.model import Configuration
 from ingest.config.options import DumpOptions
-from ingest.service.dumps.request import DumpRequest
+from ingest.service.dumps.options import DumpRunOptions
 from ingest.spark.jobs.dump import DumpWork
 from sinks.bodies.large_values import LargeValues
 from sinks.bodies.moving import BodyMovingStore, MovedCounts
@@ -67,11 +67,11 @@ def values(table: str = "events") -> dict[bytes, bytes]:
 
 
 def test_values_or_pointers(configuration: Configuration) -> None:
-    dumped(configuration, tables=("events", "plain"), bodies=True)
+    dumped(configuration, tables=["events", "plain"], bodies=True)
     assert oldest_with_pointers(LocalRoot(Path("dumps")), "events") is None
     assert values() == {b"%d" % number: value(number) for number in range(ROWS)}
     assert values("plain") == {b"r": b"1"}
-    result = dumped(configuration, tables=("events",))
+    result = dumped(configuration, tables=["events"])
     assert oldest_with_pointers(LocalRoot(Path("dumps")), "events") == (f"dumps/{result.dump}", result.start_ms)
     assert [Pointer.of_value(each) is None for each in values().values()] == [False] * (ROWS - 1) + [True]
 
@@ -86,14 +86,14 @@ def test_resumed_dump_continues_with_values_or_with_pointers(configuration: Conf
 
     limits: dict[str, Any] = {"limits": ONE_ROW if bodies else Limits(file_bytes=1), "unit_s": -1.0}
     with pytest.raises(KeyboardInterrupt):
-        dumped(configuration, Killed(), tables=("events",), id="one", bodies=bodies, **limits)
-    dumped(configuration, tables=("events",), id="one", is_resumed=True)
+        dumped(configuration, Killed(), tables=["events"], id="one", bodies=bodies, **limits)
+    dumped(configuration, resume="one")
     expected = [not bodies] * (ROWS - 1) + [False]
     assert [Pointer.of_value(each) is not None for each in values().values()] == expected
 
 
 def test_files_end_by_the_size_of_the_values(configuration: Configuration) -> None:
-    result = dumped(configuration, tables=("events",), bodies=True, limits=ONE_ROW)
+    result = dumped(configuration, tables=["events"], bodies=True, limits=ONE_ROW)
     assert (result.tables["events"].files, result.rows) == (ROWS, ROWS)
 
 
@@ -102,15 +102,15 @@ def test_missing_block_stops_the_dump(configuration: Configuration) -> None:
         blocks = [row.key for row in store.scan("events_bodies_value", Scan())]
         store.apply("events_bodies_value", [Delete(blocks[0], 2**62)])
     with pytest.raises(IngestError, match="block 0 is missing"):
-        dumped(configuration, tables=("events",), bodies=True)
+        dumped(configuration, tables=["events"], bodies=True)
     with pytest.raises(DumpNotAvailableError):
         values()
 
 
 def test_table_without_a_body_store_is_refused(configuration: Configuration) -> None:
     with pytest.raises(ConfigError, match="no table of the dump has a body store"):
-        dumped(configuration, tables=("plain",), bodies=True)
+        dumped(configuration, tables=["plain"], bodies=True)
 
 
 def test_option_of_the_file() -> None:
-    assert DumpRequest.of_options(DumpOptions.model_validate({"root": "d", "bodies": True})).bodies
+    assert DumpRunOptions().completed(DumpOptions.model_validate({"root": "d", "bodies": True})).bodies

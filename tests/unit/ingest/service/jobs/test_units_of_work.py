@@ -48,10 +48,10 @@ def test_no_ranges_need_no_unit():
     assert engine.units == 0
 
 
-def test_reason_is_reported_and_withdrawn():
-    engine, reasons = Engine(unavailable=(1, 2)), []
-    list(units_of_work([1], engine.run, activity="dump", clock=engine.clock, on_blocked=reasons.append))
-    assert reasons == ["no answer", "no answer", ""]
+def test_units_have_the_reason_until_the_store_answers():
+    engine = Engine(unavailable=(1, 2))
+    units = list(units_of_work([1], engine.run, activity="dump", clock=engine.clock))
+    assert [unit.error and str(unit.error) for unit in units] == ["no answer", "no answer", None]
 
 
 def test_unavailable_store_ends_the_job_after_a_time():
