@@ -278,7 +278,10 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         api.ConflictError,
         "Another pipeline owns a table with deferred updates or a feed: it alone knows up to where they are complete.",
     ),
-    "other_replay": (api.ConflictError, "A replay of this time range was interrupted, and it had other options."),
+    "other_replay": (
+        api.ConflictError,
+        "A replay was interrupted, of other records or with other options, and ends first.",
+    ),
     "other_version": (api.ConflictError, "The service runs a pipeline as an older version of the file describes it."),
     "out_of_memory": (
         OutOfMemoryError,

@@ -205,7 +205,7 @@ REMEDIES: Mapping[str, str] = {
     "number_too_large": "Choose a wider encoding or `numbers: text`, or guard with `when`.",
     "os": "Correct the cause in the message, then run the command again.",
     "other_owner": "Write to another table. If the other pipeline has ended for good, run with `--take-over`.",
-    "other_replay": "Run the interrupted replay again with its options, or remove the file in the message.",
+    "other_replay": "Run the interrupted replay again with its options, or remove the file if the message names one.",
     "other_version": "Reload the service, or undo the change of the file.",
     "out_of_memory": "Raise the memory of the workers, or drop such events with `max_size`.",
     "package_missing": "Install the package in the message.",
