@@ -1,5 +1,5 @@
 """
-Checks that no linter has: links in Markdown files, the length of product files, the layout of the tests.
+Checks that no linter has: links in Markdown files, the glossary, the length of product files, the layout of the tests.
 
     python deploy/checks/tree.py
 
@@ -14,6 +14,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 TOO_MANY_LINES = 400  # a longer file of the product can no longer be read in one go
+MAX_TERMS = 45  # of the glossary; more would not be read
+GLOSSARY = "docs/architecture.md"
 PRODUCT = ("ingest/", "decorators/", "sinks/", "deploy/")
 MIRRORED = ("ingest", "decorators", "sinks")  # packages whose unit tests are in folders of the same names
 
@@ -22,6 +24,7 @@ _CODE = re.compile(r"`[^`\n]*`")
 _LINK = re.compile(r"!?\[[^\]\n]*\]\(<?([^)\s>]+)>?(?:\s+\"[^\"]*\")?\)")
 _HEADING = re.compile(r"^#{1,6}\s+(.*?)\s*#*$", re.MULTILINE)
 _TEST_IMPORT = re.compile(r"^[ \t\"']*(?:from|import) tests\.(?!support\b|bench\b)[\w.]+", re.MULTILINE)
+_TERM = re.compile(r"^\| (?!term \|)([^|-][^|]*) \|", re.MULTILINE)
 _ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 
 
@@ -35,7 +38,8 @@ def main() -> int:
         text=True,
     )
     names = [name for name in listed.stdout.splitlines() if (ROOT / name).is_file()]
-    findings = [finding for name in names for finding in (*broken_links(name), *length(name), *layout(name))]
+    checks = (broken_links, glossary, length, layout)
+    findings = [finding for name in names for check in checks for finding in check(name)]
     for finding in findings:
         print(finding, file=sys.stderr)
     return 1 if findings else 0
@@ -77,6 +81,19 @@ def without_code(text: str) -> str:
     """The text without code; line numbers stay the same."""
     text = _FENCE.sub(lambda match: "\n" * match[0].count("\n"), text)
     return _CODE.sub(lambda match: " " * len(match[0]), text)
+
+
+def glossary(name: str) -> Iterator[str]:
+    """Findings if the glossary is too long or not sorted, or if a guide does not link to it."""
+    if name.startswith("docs/guides/") and "(../architecture.md#glossary)" not in (ROOT / name).read_text("utf-8"):
+        yield f"{name}:1: no link to the glossary; add one at the end"
+    if name == GLOSSARY:
+        text = (ROOT / name).read_text(encoding="utf-8")
+        terms = _TERM.findall(text.partition("## Glossary\n")[2].partition("\n## ")[0])
+        if len(terms) > MAX_TERMS:
+            yield f"{name}:1: {len(terms)} terms in the glossary; explain some where they are used, at most {MAX_TERMS}"
+        if terms != sorted(terms):
+            yield f"{name}:1: the glossary is not sorted"
 
 
 def length(name: str) -> Iterator[str]:
