@@ -100,6 +100,8 @@ class DeadLetterBuffer:
         self._lines: dict[tuple[RecordPlace, str, str], bytes] = {}
         self._events: Counter[tuple[RecordPlace, str, str]] = Counter()
         self._bytes = self._bytes_left_out = 0
+        self._last: RecordPlace | None = None  # record of the last dead letter
+        self._sinks: set[str] = set()  # of those of its dead letters that have its bytes
         self._places = None if self._offsets is None else Places(self._offsets, MAX_DEAD_LETTER_BYTES)
 
     @property
@@ -128,6 +130,8 @@ class DeadLetterBuffer:
         """
         group = dead_letter.record.place, dead_letter.component, dead_letter.code
         places = self._places
+        if dead_letter.record.place != self._last:
+            self._last, self._sinks = dead_letter.record.place, set()
         if group in self._lines:
             self._events[group] += 1
             return
@@ -143,7 +147,8 @@ class DeadLetterBuffer:
             self._keep(group, dead_letter.to_json())  # it has no bytes, and its place is not that of one record
         elif (line := self._fitting(dead_letter)) is not None:
             self._keep(group, line)
-        else:
+            self._sinks.add(sinks)
+        elif self._sinks.isdisjoint({"", sinks}):  # else a replay of its other dead letter runs the record into these
             places.add(dead_letter, number, sinks)
             check_size_of_places(self._bytes + places.size)
 

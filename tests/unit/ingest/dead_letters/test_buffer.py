@@ -210,6 +210,25 @@ class TestByPlace:
         assert self.ranges(buffer) == [(7, 8)]
         assert (buffer.size, buffer.by_place) == (length - len("decorate") + len("one"), 1)
 
+    @pytest.mark.parametrize(
+        ("first", "second", "found"),
+        [
+            ("a", "a", [(7, None), (8, 9)]),
+            ("", "a", [(7, None), (8, 9)]),
+            ("a", "b", [(7, None), (7, 8), (8, 9)]),
+            ("a", "", [(7, None), (7, 9)]),
+        ],
+    )
+    def test_record_has_no_place_for_sinks_into_which_its_bytes_run(
+        self, buffer, make_dead_letter, length, first, second, found
+    ):
+        """Of a fan-out: a replay runs the whole record, and would run it into them twice."""
+        buffer.start(length)
+        buffer.add(make_dead_letter(7), 1, first)
+        buffer.add(make_dead_letter(7, fan_out=1, code="other"), 1, second)
+        buffer.add(make_dead_letter(8), 2, "")
+        assert self.ranges(buffer) == found
+
     def test_further_events_of_a_dead_letter_that_fits_count_in_it(self, buffer, make_dead_letter, length):
         buffer.start(length)
         for _ in range(3):
