@@ -77,7 +77,12 @@ pipelines:
     }
     assert (shown["state_dir"], shown["service"]["http"]["listen"]) == ("data/state", "127.0.0.1:9464")
     found = shown["pipelines"]["p"]
-    assert found["source"]["files"] == {"path": "./in", "format": "raw", "max_event_bytes": "1MiB"}
+    assert found["source"]["files"] == {
+        "path": "./in",
+        "format": "raw",
+        "encoding": "utf8",
+        "max_event_bytes": "1MiB",
+    }
     assert found["error_budget"] == {"share": "5%", "min_events": 1000, "window": "5m"}
     assert found["dead_letters"] == {"files": {}}
     chain, trim, value = found["decorators"]

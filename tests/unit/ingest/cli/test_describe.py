@@ -135,7 +135,7 @@ def test_page_shows_what_a_read_of_merged_values_returns():
     assert shown_merge_example("it", example).lines == (
         "it: {n: 1}",
         "values  a",
-        r"        \xff",
+        r"        \xFF",
         "refused x",
         "read    (empty)",
     )

@@ -230,7 +230,7 @@ pipelines:
             os.close(reader)
 
     def test_lines_are_read_from_stdin(self, ingest, monkeypatch):
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"x\n")))
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(b"x\n"))))
         assert self.explained(ingest, "--lines", "-") == [("<stdin>:0", "x")]
 
     def test_the_source_decodes_them(self, ingest, folder):

@@ -78,13 +78,15 @@ class TestErrors:
 
     def test_exit_code_is_that_of_the_error(self, ingest, monkeypatch):
         monkeypatch.setattr(
-            app, "application", lambda _word: _failing(IntegrityError("row 7 is damaged", hint="restore it"))
+            app,
+            "application",
+            lambda *_words, **_options: _failing(IntegrityError("row 7 is damaged", hint="restore it")),
         )
         result = ingest("--version")
         assert (result.code, result.err) == (5, "error: row 7 is damaged\n  hint: restore it\n")
 
     def test_control_characters_are_escaped(self, ingest, monkeypatch):
-        monkeypatch.setattr(app, "application", lambda _word: _failing(IntegrityError("a\x1b[2Jb")))
+        monkeypatch.setattr(app, "application", lambda *_words, **_options: _failing(IntegrityError("a\x1b[2Jb")))
         assert ingest("--version").err == "error: a\\x1b[2Jb\n"
 
     def test_system_errors_name_the_file(self, ingest, pipeline):
@@ -93,14 +95,14 @@ class TestErrors:
 
     def test_denied_permission_has_a_hint(self, ingest, monkeypatch):
         denied = PermissionError(errno.EACCES, "Permission denied", "state/dead-letters")
-        monkeypatch.setattr(app, "application", lambda _word: _failing(denied))
+        monkeypatch.setattr(app, "application", lambda *_words, **_options: _failing(denied))
         result = ingest("--version")
         message, hint = result.err.splitlines()
         assert (result.code, message) == (1, 'error: permission denied "state/dead-letters"')
         assert hint == "  hint: check its owner and its permissions; state belongs to the user of the service"
 
     def test_bug_asks_for_a_report(self, ingest, monkeypatch):
-        monkeypatch.setattr(app, "application", lambda _word: _failing(KeyError("x")))
+        monkeypatch.setattr(app, "application", lambda *_words, **_options: _failing(KeyError("x")))
         result = ingest("--version")
         assert result.code == 1
         assert result.err.startswith("bug: KeyError: 'x'\n")
@@ -109,7 +111,7 @@ class TestErrors:
         assert "Traceback" in ingest("--version").err
 
     def test_interrupt_exits_with_130(self, ingest, monkeypatch):
-        monkeypatch.setattr(app, "application", lambda _word: _failing(KeyboardInterrupt()))
+        monkeypatch.setattr(app, "application", lambda *_words, **_options: _failing(KeyboardInterrupt()))
         result = ingest("--version")
         assert (result.code, result.err) == (130, "interrupted\n")
 
