@@ -100,7 +100,7 @@ class Csv(Decorator[CsvSettings]):
     around them. For a separator of several characters or a pattern, use `split`; for text of several lines, use
     `explode` first.
 
-    Source: own design; the format is that of RFC 4180, read by Python's csv; `escape` is that of AWS' load balancers,
+    Source: own design; the format is RFC 4180, read by Python's csv; `escape` is as in AWS' load balancers,
     Hive's OpenCSVSerde and `FIELDS ESCAPED BY` of MySQL, without `\n` and `\N`.
     """
 

@@ -20,7 +20,7 @@ class FlattenSettings(Settings):
     """Options of the flatten decorator."""
 
     attributes: _Names | _Prefixes | None = option(
-        "A list of attributes, whose names precede those of the members, or a mapping from attributes to prefixes "
+        "A list of attributes, whose names precede the members', or a mapping from attributes to prefixes "
         "that precede them instead. Left out: all attributes whose values start with a brace or bracket.",
         default=None,
         example={"payload": "2hb_app:"},

@@ -150,7 +150,7 @@ class Kv(Decorator[KvSettings]):
     are otherwise unchanged bytes.
 
     Source: own design; logfmt as Heroku's router writes it; LTSV as ltsv.org defines it. `include_brackets` and
-    `whitespace` are those of Logstash's kv filter, and `whitespace` also that of Vector's parse_key_value.
+    `whitespace` are as in Logstash's kv filter, and `whitespace` also as in Vector's parse_key_value.
     """
 
     kind = "kv"

@@ -30,7 +30,7 @@ def bootstrap(  # noqa: PLR0913 - the options of the command
     ] = None,
     table: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Table in the dump; without it the one of --feed, else that of --to."),
+        typer.Option(metavar="NAME", help="Table in the dump; without it the table of --feed, else of --to."),
     ] = None,
     feed: Annotated[
         str | None,

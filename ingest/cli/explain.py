@@ -34,7 +34,7 @@ def explain(
         str | None,
         typer.Option(
             metavar="FILE",
-            help="Events, one JSON object per line; - is stdin. Default: those of the pipeline's tests, else "
+            help="Events, one JSON object per line; - is stdin. Default: events of the pipeline's tests, else "
             "the first lines of the source's files.",
         ),
     ] = None,

@@ -223,7 +223,7 @@ def merge(
     table: TableArgument,
     *,
     shards: Annotated[
-        str, typer.Option(metavar="A,B", help="Two adjacent shards, that of the lower row keys first, as in 1,2.")
+        str, typer.Option(metavar="A,B", help="Two adjacent shards, the lower row keys first, as in 1,2.")
     ],
 ) -> None:
     """

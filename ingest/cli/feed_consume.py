@@ -84,7 +84,7 @@ def consume(  # noqa: PLR0913 - the options of the command
         typer.Option(
             "--once",
             help="End once all complete micro-batches are copied. Shards of a worker that was killed are taken "
-            "over after 20 seconds; those of other workers are left to them.",
+            "over after 20 seconds; shards of other workers are left to them.",
         ),
     ] = False,
 ) -> None:

@@ -191,7 +191,7 @@ class SharedDumpOptions(Model):
     )
     bodies: bool = option(
         "Of tables with a body store, dump large values in place of the pointers to their bodies. Name the `tables`, "
-        "since by default those of the body store are dumped too.",
+        "since by default the tables of the body store are dumped too.",
         default=False,
     )
     max_rate: int | None = option(

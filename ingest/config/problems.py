@@ -65,8 +65,8 @@ EXPLANATIONS: dict[Kind, str] = {
     Kind.DUPLICATE_KEY: "A mapping contains the same key twice.",
     Kind.DUPLICATE_LABEL: "Two decorators or sinks of a pipeline have the same label; metrics need unique labels.",
     Kind.BAD_UNIT: "A duration or size needs a unit, as in `5s` and `2MiB`.",
-    Kind.BAD_PATTERN: "The regular expression does not compile; the place is that of the mistake in it.",
-    Kind.BAD_EXPRESSION: "A template, a condition or a `${…}` is malformed; the place is that of the mistake in it. "
+    Kind.BAD_PATTERN: "The regular expression does not compile; the place shows the mistake in it.",
+    Kind.BAD_EXPRESSION: "A template, a condition or a `${…}` is malformed; the place shows the mistake in it. "
     "Write `%%` for a percent sign, `$${` for a literal `${`.",
     Kind.UNDEFINED_VARIABLE: "The environment variable is not set and has no default, as in `${NAME:default}`.",
     Kind.UNDEFINED_SECRET: "The secret does not exist, or `secrets` does not configure where secrets are read from.",

@@ -18,9 +18,9 @@ from ingest.flume.pipelines.report import Entry, Imported, Outcome
 from ingest.flume.pipelines.stores import FIRST_STORE, hbase_store
 
 _UTC = "UTC"
-_GIVEN = "`timezone` is that of Flume's machines."
+_GIVEN = "`timezone` is the time zone of Flume's machines."
 _ASSUMED = {
-    True: "No time zone was given: set `timezone` to that of Flume's machines if it is not UTC.",
+    True: "No time zone was given: set `timezone` to the zone of Flume's machines if it is not UTC.",
     False: "No time zone was given, and nothing here depends on one: `timezone` is UTC.",
 }
 

@@ -264,8 +264,8 @@ METRICS = (
         "attr2hbase_feed_consumer_lag_seconds",
         Kind.GAUGE,
         "seconds",
-        "Batch time of the newest complete micro-batch minus that of the last checkpoint of a consumer group, in the "
-        "shard that is furthest behind.",
+        "Batch time of the newest complete micro-batch minus the one of the last checkpoint of a consumer group, in "
+        "the shard that is furthest behind.",
         ("group",),
         scope=Scope.TABLE,
     ),

@@ -135,7 +135,7 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         api.SchemaError,
         "A row of a table is not stored in the bucket that the declared number of buckets gives its key.",
     ),
-    "other_source": (api.ConflictError, "Dead letters by place are those of another source than that of the pipeline."),
+    "other_source": (api.ConflictError, "Dead letters by place come from another source than the pipeline reads."),
     "removed_file": (api.UnreadError, "A file was removed before all of it was read."),
     "rollback_of_feed": (
         api.ConflictError,
@@ -338,7 +338,7 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
     ),
     "timestamp_refused": (
         api.TimestampRefusedError,
-        "HBase refuses a timestamp as too late by its clock. A batch time blocks; that of an event is a dead letter.",
+        "HBase refuses a timestamp as too late by its clock. A batch time blocks; an event's time makes a dead letter.",
     ),
     "tombstone": (api.DecodeError, "The record has no value, with tombstones: error."),
     "tls_failed": (api.SourceUnavailableError, "A TLS handshake with a Kafka broker failed; the message says why."),

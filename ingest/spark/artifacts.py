@@ -141,7 +141,7 @@ def _from_url(base: str) -> Origin:
                 return
         raise NotFoundError(
             f'"{base}" has neither "{jar.file_name}" nor "{jar.repository_path}"',
-            hint="check the URL; it is that of a folder with the jars, or of a Maven repository",
+            hint="check the URL: a folder with the jars, or a Maven repository",
         )
 
     return copy

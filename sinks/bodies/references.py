@@ -57,7 +57,7 @@ def check_references(references: Iterable[bytes]) -> None:
         if not 0 < len(reference) <= MAX_REFERENCE_BYTES:
             raise ConfigError(f"a reference has 1 to {MAX_REFERENCE_BYTES:,} bytes, this one has {len(reference):,}")
         if reference.startswith(CELL_REFERENCE):
-            raise ConfigError("a reference cannot begin with a zero byte, as those of cells do")
+            raise ConfigError("a reference cannot begin with a zero byte, as references of cells do")
 
 
 class References:

@@ -123,7 +123,7 @@ def _check(root: Root, split: Split, file: TableFile | None, manifest: Manifest 
     if file is not None and rows != file.rows:
         raise DumpCorruptError(path, f"it has {rows} rows, but {file.rows} were written")
     if file is not None and first is not None and (first, last) != (file.first_row, file.last_row):
-        raise DumpCorruptError(path, "its first or last row key is not that of the manifest")
+        raise DumpCorruptError(path, "its first or last row key differs from the manifest")
     return rows
 
 

@@ -96,7 +96,7 @@ class FeedKey(NamedTuple):
             ValueError: it is not the key of a feed row.
         """
         if len(key) < PREFIX_BYTES:
-            raise ValueError("the row key is not that of a feed row")
+            raise ValueError("the row key is not the key of a feed row")
         shard, time_ms = _HEAD.unpack_from(key)
         rank = int.from_bytes(key[_HEAD.size : PREFIX_BYTES])
         return cls(shard, FeedSequence(_checked(time_ms), rank, key[PREFIX_BYTES:]))

@@ -282,7 +282,7 @@ class FeedStream:
                 raise ConfigError(
                     f"shards {low.number} and {high.number} are not adjacent",
                     code="bad_shard_merge",
-                    hint="name two adjacent shards, that of the lower row keys first, see 'ingest feed describe'",
+                    hint="name two adjacent shards, the lower row keys first, see 'ingest feed describe'",
                 )
         if len(bounds) > 1 and len(self.open_shards()) >= MAX_SHARDS:
             raise ConfigError(

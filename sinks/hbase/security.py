@@ -66,18 +66,18 @@ class HBaseKerberos(Model):
     principal: str = option("Principal of the service.", example="ingest/h1.example.org@EXAMPLE.ORG")
     keytab: str | None = option(
         "File with the principal's keys, readable by its owner alone. It must exist on all machines that run tasks. "
-        "When left out, the tickets are those of `kinit`, which nothing renews.",
+        "When left out, the tickets come from `kinit`, and nothing renews them.",
         default=None,
         example="/etc/security/ingest.keytab",
     )
     server_principal: str = option(
         "Principal of the region servers, `hbase.regionserver.kerberos.principal` of the cluster. `_HOST` stands for "
-        "the host name of each server; without a realm, it is that of `principal`.",
+        "the host name of each server; without a realm, it has the realm of `principal`.",
         default="hbase/_HOST",
         example="hbase/_HOST@EXAMPLE.ORG",
     )
     master_principal: str | None = option(
-        "Principal of the masters, as `hbase.master.kerberos.principal`; that of the region servers when left out.",
+        "Principal of the masters, as `hbase.master.kerberos.principal`; the region servers' when left out.",
         default=None,
         example="hbase-master/_HOST@EXAMPLE.ORG",
     )

@@ -51,7 +51,7 @@ class FamilyOptions(Model):
     )
     max_created: int = option(
         "Maximum number of families of a table besides those under `tables`. If several sinks write to a table, the "
-        "largest value applies; that of a sink whose table is a template applies to tables that no other sink names.",
+        "largest value applies; the value of a sink whose table is a template, to tables that no other sink names.",
         default=20,
         ge=0,
     )

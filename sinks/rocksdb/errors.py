@@ -63,7 +63,7 @@ def translated(error: Exception, path: Path) -> IngestError:
     if isinstance(error, OSError) and error.errno in _NO_FOLDER:
         return NotFoundError(
             f'cannot create the folder "{path}": {error.strerror}',
-            hint="the store needs a folder of its own: is a file in its place, or in that of a folder above it?",
+            hint="the store needs a folder of its own: is a file in its place, or in place of a folder above it?",
         )
     return IntegrityError(
         f'the store "{path}" failed: {text}{_suspects(text, path)}',

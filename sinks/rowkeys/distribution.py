@@ -70,7 +70,9 @@ class Distribution:
         Raises:
             ConfigError: it is of another distributor, of none, or has a number of buckets that no table may have.
         """
-        hint = f'those of its hash distributor are "com.sematext.hbase.wd.RowKeyDistributorByHashPrefix${_HASH}--16"'
+        hint = (
+            f'parameters of its hash distributor are "com.sematext.hbase.wd.RowKeyDistributorByHashPrefix${_HASH}--16"'
+        )
         if params.isdecimal() or _ROUND_ROBIN in params:
             raise ConfigError(
                 f'"{params}" are the parameters of HBaseWD\'s round-robin distributor: the bucket of a row depends on '

@@ -335,7 +335,7 @@ def update_row(table: str, row: Row) -> UpdateRow:
         return UpdateRow.of(row)
     except ValueError as error:
         raise IntegrityError(
-            f'table "{table}" has the row key {shown_start(row.key)}, which is not that of an update row',
+            f'table "{table}" has the row key {shown_start(row.key)}, which is not the key of an update row',
             hint="another program writes to the table: delete the row, or copy the others into a new table",
         ) from error
 

@@ -144,10 +144,10 @@ def _parts_of(key: bytes) -> tuple[bytes, int, int]:
         start, end = _TIMES.unpack_from(key, len(key) - TIMES_BYTES)
         if start > 0 and (end == 0 or end >= start):
             return _decoded_row(row) if 0 in row else row, start, end
-    raise ValueError("the row key is not that of an update row")
+    raise ValueError("the row key is not the key of an update row")
 
 
 def _decoded_row(encoded: bytes) -> bytes:
     if encoded.count(b"\x00") != encoded.count(b"\x00\xff"):
-        raise ValueError("the row key is not that of an update row")
+        raise ValueError("the row key is not the key of an update row")
     return encoded.replace(b"\x00\xff", b"\x00")

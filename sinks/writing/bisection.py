@@ -96,7 +96,7 @@ class Judge:
         which = f"row {shown(mutation.row)}" if count == 1 else f"{count} rows, the last one {shown(mutation.row)},"
         raise UnclearRefusalError(
             f'table "{self._table}" refuses {which} and no other row of the region was written with it, so the fault '
-            f"may be that of the region or the table: {error.message}",
+            f"may be the region's or the table's: {error.message}",
             hint="correct what the reason names; if the row itself is at fault, drop its event with the decorator "
             "`filter`, and reload the file",
         ) from error

@@ -38,7 +38,7 @@ def test_start_with_a_clock_that_is_two_days_ahead_is_refused(kafka: Kafka, tmp_
     with Service(tmp_path, content_of(kafka, tmp_path, topic, topic)) as service:
         service.start("--once", env=clock.environment())
         assert service.wait_for_exit(120) == 4, service.last_lines()
-        assert "is more than a day ahead of that of the Kafka cluster" in service.last_lines()
+        assert "is more than a day ahead of the Kafka cluster's" in service.last_lines()
         assert service.checkpoint("ticks").plans() == []
         clock.jump(3_600)
         service.start("--once", env=clock.environment())

@@ -67,7 +67,7 @@ def rated_clock(here_ms: int, cluster_ms: int | None, *, subject: str) -> Found 
         "clock",
         Severity.ERROR if is_refused else Severity.WARNING,
         f"the clock of this machine, {moment(here_ms)}, is {abs(ahead_ms) / 1000:,.0f} s "
-        f"{'ahead of' if ahead_ms > 0 else 'behind'} that of the cluster, {moment(cluster_ms)}",
+        f"{'ahead of' if ahead_ms > 0 else 'behind'} the cluster's, {moment(cluster_ms)}",
         subject,
         {"ahead_s": ahead_ms / 1000},
         hint="correct the clock that is wrong, for example with NTP",

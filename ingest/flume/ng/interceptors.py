@@ -113,7 +113,7 @@ def _in_milliseconds(extracted: Decorators, dates: Mapping[str, "_Date"]) -> Dec
     Each date is parsed into the event's timestamp, which is restored afterwards, because in Flume it is only a header.
     """
     decorators: Decorators = [("value", {"attribute": _OWN_TIME, "value": "%{timestamp}"}, ""), *extracted]
-    note = "set in milliseconds by a match, else unchanged; the event's timestamp remains that of its record"
+    note = "set in milliseconds by a match, else unchanged; the event keeps the timestamp of its record"
     restored: Decorators = [("timestamp", {"source": _OWN_TIME, "formats": ["epoch_ms"]}, "")]
     for name, date in dates.items():
         there = f"exists({quoted(_TEXT + name)})"

@@ -30,7 +30,7 @@ def refuse_early_clock(admin: KafkaAdmin, now_ms: Callable[[], int]) -> None:
     here_ms = now_ms()
     if cluster_ms is not None and _is_ahead(here_ms, cluster_ms):
         raise ConflictError(
-            f"the clock of this machine, {moment(here_ms)}, is more than a day ahead of that of the Kafka cluster, "
+            f"the clock of this machine, {moment(here_ms)}, is more than a day ahead of the Kafka cluster's, "
             f"{moment(cluster_ms)}",
             code="clock_ahead",
             hint="correct the clock that is wrong, for example with NTP, and start again: rows would get times in the "

@@ -70,7 +70,7 @@ def entry_at_a_known_path(path: str, now: Entry) -> Entry:
     """The entry of a file where an earlier one was, which was read to its end and is not in the offset any more."""
     message = (
         f'"{path}" exists again: a file with this path was read, and then moved away or deleted. Events are identified '
-        "by path and offset, so a replay of this file replaces those of the first; give a new file another name"
+        "by path and offset, so a replay of this file replaces events of the first; give a new file another name"
     )
     return _entry(now, Unread(0, None, "changed_file", message))
 

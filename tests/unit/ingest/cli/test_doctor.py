@@ -235,7 +235,7 @@ def test_old_cluster_is_a_warning(examined):
 
 def test_cluster_whose_clock_is_behind_is_a_warning(examined):
     severity, message = of_kafka(examined(behind_ms=3_600_000))["clock"]
-    assert (severity, "3,600 s ahead of that of the cluster" in message) == ("warning", True)
+    assert (severity, "3,600 s ahead of the cluster's" in message) == ("warning", True)
 
 
 def test_features_show_the_version_exactly_and_that_of_the_cluster(examined):

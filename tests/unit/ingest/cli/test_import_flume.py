@@ -62,7 +62,7 @@ MILLIS = PROPERTIES + (
     "a.sources.r.interceptors.i.serializers.s.type = RegexExtractorInterceptorMillisSerializer\n"
     "a.sources.r.interceptors.i.serializers.s.pattern = yyyy-MM-dd\n"
 )
-ASSUMED = "No time zone was given: set `timezone` to that of Flume's machines if it is not UTC."
+ASSUMED = "No time zone was given: set `timezone` to the zone of Flume's machines if it is not UTC."
 IRRELEVANT = "No time zone was given, and nothing here depends on one: `timezone` is UTC."
 
 
@@ -90,7 +90,7 @@ def test_assumed_time_zone_is_a_warning(text, line, comment, zone, ingest, folde
     if line and not zone:
         assert f"old:{line}:1: {message}: UTC is assumed; add --timezone Europe/Berlin" in result.err
     made = (folder / "p.yaml").read_text()
-    assert (comment if zone is None else "`timezone` is that of Flume's machines.") in made
+    assert (comment if zone is None else "`timezone` is the time zone of Flume's machines.") in made
     assert "    timezone: UTC\n" in made
 
 

@@ -226,7 +226,7 @@ def test_table_plan_finds_a_row_that_is_no_update_row(ingest, store):
     assert "misplaced" in differences()
     refused = ingest(*SCAN)
     assert refused.code != 0
-    assert 'table "counters" has the row key "plain", which is not that of an update row' in refused.err
+    assert 'table "counters" has the row key "plain", which is not the key of an update row' in refused.err
 
 
 def test_doctor_finds_other_updates(ingest, store, declare):

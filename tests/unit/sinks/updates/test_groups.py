@@ -86,7 +86,7 @@ def test_the_newest_version_of_a_cell_counts() -> None:
 
 
 def test_another_row_key_is_refused() -> None:
-    with pytest.raises(ValueError, match="not that of an update row"):
+    with pytest.raises(ValueError, match="not the key of an update row"):
         UpdateRow.of(Row(b"k", ()))
 
 

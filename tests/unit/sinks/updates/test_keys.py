@@ -84,12 +84,12 @@ def test_the_range_of_a_row_has_its_starts_and_no_other(row: bytes, at: int, oth
     ids=["empty", "short", "times only", "no end of the row", "start 0", "00 not encoded", "negative start"],
 )
 def test_another_key_is_refused(key: bytes) -> None:
-    with pytest.raises(ValueError, match="not that of an update row"):
+    with pytest.raises(ValueError, match="not the key of an update row"):
         UpdateKey.decoded(key)
 
 
 def test_an_end_before_the_start_is_refused() -> None:
-    with pytest.raises(ValueError, match="not that of an update row"):
+    with pytest.raises(ValueError, match="not the key of an update row"):
         UpdateKey.decoded(UpdateKey(b"k", 9, 5).encoded())
 
 

@@ -80,7 +80,7 @@ def test_other_errors_are_raised():
 
 class Doubtful:
     """
-    A store with regions; it refuses calls with some rows, for a reason that may be that of a region.
+    A store with regions; it refuses calls with some rows, for a reason that may be the region's.
 
     Attributes:
         names_rows: whether it names the rows that it refuses, and writes the others of the call.
@@ -124,13 +124,13 @@ def test_row_is_at_fault_if_others_of_its_region_are_written(names_rows):
 @pytest.mark.parametrize("names_rows", [True, False])
 @pytest.mark.parametrize("others", [[], [200, 201]], ids=["alone", "alone in its region"])
 def test_row_without_others_of_its_region_blocks(names_rows, others):
-    """The fault may be that of the region."""
+    """The fault may be the region's."""
     store = Doubtful(lambda row: row < b"100", [b"100"], names_rows=names_rows)
     with pytest.raises(UnclearRefusalError) as caught:
         apply_all_but_refused([put(1, "1"), *(put(number, "1") for number in others)], store.apply, store.judge())
     assert caught.value.message == (
-        'table "t" refuses row "001" and no other row of the region was written with it, so the fault may be that of '
-        "the region or the table: refused: DoNotRetryIOException: a rule"
+        'table "t" refuses row "001" and no other row of the region was written with it, so the fault '
+        "may be the region's or the table's: refused: DoNotRetryIOException: a rule"
     )
     assert "filter" in (caught.value.hint or "")
 

@@ -105,10 +105,10 @@ class TestClock:
     @pytest.mark.parametrize(
         ("ahead_ms", "severity", "difference"),
         [
-            (-90_000_000, "warning", "2023-11-13T21:13:20.000Z, is 90,000 s behind that of the cluster, 2023-11-14T22"),
-            (60_001, "warning", "is 60 s ahead of that of the cluster"),
-            (86_400_000, "warning", "is 86,400 s ahead of that of the cluster"),
-            (86_400_001, "error", "is 86,400 s ahead of that of the cluster"),
+            (-90_000_000, "warning", "2023-11-13T21:13:20.000Z, is 90,000 s behind the cluster's, 2023-11-14T22"),
+            (60_001, "warning", "is 60 s ahead of the cluster's"),
+            (86_400_000, "warning", "is 86,400 s ahead of the cluster's"),
+            (86_400_001, "error", "is 86,400 s ahead of the cluster's"),
         ],
     )
     def test_difference_is_named(self, ahead_ms, severity, difference):
