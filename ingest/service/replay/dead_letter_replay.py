@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
-from hashlib import sha256
 from types import MappingProxyType
 from typing import Self
 
@@ -27,7 +26,7 @@ from ingest.service.dead_letters.queues import components_of
 from ingest.service.dead_letters.unread import read_again_from
 from ingest.service.kafka.clock import check_clock
 from ingest.service.replay.later_runs import LaterRuns
-from ingest.service.replay.places import Cuts, Divided, Run, parts, published, sinks_by_range
+from ingest.service.replay.places import Cuts, Divided, Run, batch_name, parts, published, sinks_by_range
 from ingest.service.replay.readable import ReadableRecords
 from ingest.service.replay.update_replay import UpdateReplay
 from ingest.service.replay_lock import replay_lock
@@ -356,7 +355,7 @@ class DeadLetterReplay:
     ) -> tuple[Counts, list[bytes]]:
         values = [self._values.get(record.place) for record in records]
         micro_batch = MicroBatch(
-            _name(records, batch_time_ms, sinks_by_record),
+            batch_name(zip(records, values, strict=True), batch_time_ms, sinks_by_record),
             batch_time_ms,
             f"{time.monotonic_ns()}",
             sinks_by_record=sinks_by_range(records, sinks_by_record) if self._is_by_place else sinks_by_record,
@@ -378,14 +377,3 @@ class DeadLetterReplay:
         self._lock.check()
         if self._updates is not None:
             self._updates.check_locked()
-
-
-def _name(records: Sequence[Record], batch_time_ms: int, sinks_by_record: Mapping[RecordPlace, frozenset[str]]) -> str:
-    """
-    A batch name derived from the records and their sinks: a subset of the dead letters is a different batch.
-
-    A sink without a store replaces a batch of the same name. So a repeated replay, of the same records into the same
-    sinks, stores their events once, while a replay into other sinks removes nothing.
-    """
-    parts = [(record.place, sorted(sinks_by_record.get(record.place, ()))) for record in records]
-    return f"{batch_time_ms}-{sha256(repr(parts).encode()).hexdigest()[:16]}"

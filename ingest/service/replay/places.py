@@ -1,11 +1,13 @@
 """Dead letters by place in a replay: their parts, their sinks, and the dead letters of records that fail again."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from math import inf
 from typing import Self
 
 from ingest.api import Record, RecordPlace
+from ingest.dead_letters.bodies import DeadLetterBody
 from ingest.dead_letters.envelope import DeadLetter, UnreadRange, dead_letters_of
 from ingest.dead_letters.replay import Components
 from ingest.dead_letters.replay_batches import Values
@@ -116,3 +118,27 @@ def _end_of(letter: DeadLetter) -> float:
     if letter.unread is None:
         return letter.record.offset + 1
     return inf if letter.unread.end is None else letter.unread.end
+
+
+def batch_name(
+    records: Iterable[tuple[Record, DeadLetterBody | UnreadRange | None]],
+    batch_time_ms: int,
+    sinks_by_record: Mapping[RecordPlace, frozenset[str]],
+) -> str:
+    """
+    The name of a micro-batch of a replay, derived from its records and their sinks.
+
+    A sink without a store replaces a batch of the same name. So a repeated replay, of the same records into the same
+    sinks, stores their events once, while a replay into other sinks, or of another part of a place, removes nothing.
+
+    Args:
+        records: each with what stands for its value, as in `DeadLetterBatch.values`.
+        batch_time_ms: of the replay.
+        sinks_by_record: place of a record -> its sinks, if those are not all.
+    """
+    parts = [
+        (record.place, sorted(sinks_by_record.get(record.place, ())))
+        + ((value.end,) if isinstance(value, UnreadRange) else ())
+        for record, value in records
+    ]
+    return f"{batch_time_ms}-{sha256(repr(parts).encode()).hexdigest()[:16]}"

@@ -5,7 +5,7 @@ import pytest
 from ingest.api import Record, RecordPlace
 from ingest.dead_letters.envelope import DeadLetter, UnreadRange, dead_letters_of
 from ingest.dead_letters.replay import Components
-from ingest.service.replay.places import Divided, parts, published, sinks_by_range
+from ingest.service.replay.places import Divided, batch_name, parts, published, sinks_by_range
 
 COMPONENTS = Components(sinks=frozenset({"a", "b"}), decorators=frozenset({"json"}))
 
@@ -95,3 +95,12 @@ def test_place_of_all_records_remains_of_those_with_one_id():
 
 def test_records_that_could_still_not_be_read_are_of_no_sink():
     assert of(([letter(3, "source", unread=UnreadRange(9))], {3: "a"})) == [(3, "source", 9)]
+
+
+def test_other_parts_of_a_place_are_another_batch():
+    """A sink without a store replaces a batch of the same name, so it would lose the records between two ends."""
+    ends = (UnreadRange(10, was_read=True), UnreadRange(5, was_read=True), None)
+    names = {batch_name([(place(0), end)], 6_999, {}) for end in ends}
+    assert len(names) == len(ends)
+    again = [batch_name([(place(0), ends[0])], 6_999, {("t", 0, 0): frozenset({name})}) for name in ("a", "a", "b")]
+    assert (again[0] == again[1], again[1] == again[2]) == (True, False)
