@@ -68,7 +68,7 @@ def files(enum_names, syntax="proto2"):
 def class_of(descriptors):
     pool = descriptor_pool.DescriptorPool()
     for file in descriptors.file:
-        pool.AddSerializedFile(file.SerializeToString())
+        pool.AddSerializedFile(file.SerializeToString(deterministic=True))
     return message_factory.GetMessageClass(pool.FindMessageTypeByName("p.T"))
 
 
@@ -85,18 +85,20 @@ def varint(number):
 
 
 def settings(text="{}", message="p.T"):
-    content = b64encode(OLD.SerializeToString()).decode()
+    content = b64encode(OLD.SerializeToString(deterministic=True)).decode()
     return "{" + ", ".join(filter(None, [text[1:-1], f"message: {message}", f"descriptor_text: '{content}'"])) + "}"
 
 
 def struct(**members):
     found = struct_pb2.Struct()
     found.update(members)
-    return found.SerializeToString()
+    return found.SerializeToString(deterministic=True)
 
 
 def packed(name, message):
-    return any_pb2.Any(type_url=f"type.googleapis.com/{name}", value=message.SerializeToString()).SerializeToString()
+    return any_pb2.Any(
+        type_url=f"type.googleapis.com/{name}", value=message.SerializeToString(deterministic=True)
+    ).SerializeToString()
 
 
 def message(**parts):
@@ -107,7 +109,7 @@ def message(**parts):
             getattr(found, name).ParseFromString(value)
         else:
             setattr(found, name, value)
-    return found.SerializeToString()
+    return found.SerializeToString(deterministic=True)
 
 
 @pytest.mark.parametrize(
@@ -115,9 +117,9 @@ def message(**parts):
     [
         (message(st=struct(k="v", n=1.5, t=True, z=None)), {"st.k": b"v", "st.n": b"1.5", "st.t": b"true"}),
         (message(st=struct(o={"p": [1, None, {"q": "r"}]}, e={})), {"st.o.p": b'[1.0,null,{"q":"r"}]'}),
-        (message(v=struct_pb2.Value(string_value="x").SerializeToString()), {"v": b"x"}),
-        (message(v=struct_pb2.Value(number_value=2).SerializeToString()), {"v": b"2.0"}),
-        (message(v=struct_pb2.Value(null_value=0).SerializeToString()), {}),
+        (message(v=struct_pb2.Value(string_value="x").SerializeToString(deterministic=True)), {"v": b"x"}),
+        (message(v=struct_pb2.Value(number_value=2).SerializeToString(deterministic=True)), {"v": b"2.0"}),
+        (message(v=struct_pb2.Value(null_value=0).SerializeToString(deterministic=True)), {}),
         (message(v=b"\x2a" + bytes([len(struct(a="b"))]) + struct(a="b")), {"v.a": b"b"}),
         (message(lv=b"\x0a\x03\x1a\x01x\x0a\x02\x20\x01"), {"lv": b'["x",true]'}),
         (message(mask=field_mask_pb2.FieldMask(paths=["a.b_c", "d"]).SerializeToString()), {"mask": b"a.bC,d"}),
@@ -146,7 +148,7 @@ def test_types_of_google_are_those_of_protojson(attributes_after, body, expected
 
 
 def test_array_of_any(attributes_after):
-    first = any_pb2.Any(type_url="t/p.T", value=T(id="x").SerializeToString()).SerializeToString()
+    first = any_pb2.Any(type_url="t/p.T", value=T(id="x").SerializeToString(deterministic=True)).SerializeToString()
     body = b"\x32" + varint(len(first)) + first + b"\x32\x00"
     assert attributes_after(Protobuf, settings(), body) == {"anys": b'[{"@type":"t/p.T","id":"x"},{}]'}
 
@@ -161,8 +163,11 @@ def test_whole_value_may_be_a_struct_or_any(attributes_after):
 @pytest.mark.parametrize(
     ("body", "code"),
     [
-        (message(mask=field_mask_pb2.FieldMask(paths=["aB"]).SerializeToString()), "bad_protobuf"),
-        (message(any=any_pb2.Any(type_url="t/p.T", value=b"\x0a\x05").SerializeToString()), "bad_protobuf"),
+        (message(mask=field_mask_pb2.FieldMask(paths=["aB"]).SerializeToString(deterministic=True)), "bad_protobuf"),
+        (
+            message(any=any_pb2.Any(type_url="t/p.T", value=b"\x0a\x05").SerializeToString(deterministic=True)),
+            "bad_protobuf",
+        ),
     ],
 )
 def test_what_protojson_refuses_fails(refusal_of, body, code):
@@ -172,7 +177,7 @@ def test_what_protojson_refuses_fails(refusal_of, body, code):
 def test_messages_in_very_many_anys_fail(refusal_of):
     body = b""
     for _ in range(400):
-        content = any_pb2.Any(type_url="t/p.T", value=body).SerializeToString()
+        content = any_pb2.Any(type_url="t/p.T", value=body).SerializeToString(deterministic=True)
         body = b"\x2a" + varint(len(content)) + content
     assert refusal_of(Protobuf, settings(), body) == "too_deep"
 
@@ -188,13 +193,13 @@ VALUES = st.recursive(
 def test_list_value_is_that_of_googles_library(values):
     found = struct_pb2.ListValue()
     found.extend(values)
-    event = event_of(b"\x1a" + varint(found.ByteSize()) + found.SerializeToString())
+    event = event_of(b"\x1a" + varint(found.ByteSize()) + found.SerializeToString(deterministic=True))
     Protobuf(Protobuf.settings_class().model_validate(options())).decorate(event)
     assert json.loads(event.attributes["lv"]) == json_format.MessageToDict(found)
 
 
 def options():
-    return {"message": "p.T", "descriptor_text": b64encode(OLD.SerializeToString()).decode()}
+    return {"message": "p.T", "descriptor_text": b64encode(OLD.SerializeToString(deterministic=True)).decode()}
 
 
 @pytest.mark.parametrize(
@@ -211,7 +216,7 @@ def options():
     ],
 )
 def test_unknown_enum_numbers_of_proto2_are_kept(attributes_after, newer, expected):
-    assert attributes_after(Protobuf, settings(), NEWER(**newer).SerializeToString()) == expected
+    assert attributes_after(Protobuf, settings(), NEWER(**newer).SerializeToString(deterministic=True)) == expected
 
 
 def test_unknown_number_of_another_wire_type_is_ignored(attributes_after):

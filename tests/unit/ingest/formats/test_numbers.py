@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from decorators.avro import Avro
 from decorators.convert import Convert
 from decorators.geoip import Geoip
-from decorators.protobuf import Protobuf, ProtobufSettings
+from decorators.protobuf.decorator import Protobuf, ProtobufSettings
 from ingest.formats.numbers import float32, number_text
 from ingest.formats.table_file import sqlite_rows
 from ingest.testing.events import event_of, settings_of
