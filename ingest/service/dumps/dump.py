@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ingest.amounts import counted
 from ingest.api import ConfigError, FrozenView, IngestError, StoreSettings
@@ -12,7 +12,6 @@ from ingest.clock import now_ms
 from ingest.config.model import Configuration
 from ingest.config.options import SharedDumpOptions
 from ingest.observe.logs import logger
-from ingest.observe.metrics import Metrics
 from ingest.observe.results import Dumped
 from ingest.plan.assemble import live_store, store_component
 from ingest.service.dumps.options import DumpRunOptions
@@ -26,6 +25,9 @@ from ingest.service.jobs.step_job import StepJob, Steps
 from sinks.dumps.listing import complete_dumps
 from sinks.dumps.manifest import consistency_of
 from sinks.files.root import open_root, root_errors
+
+if TYPE_CHECKING:  # a command that asks the service starts without Spark and Kafka
+    from ingest.observe.metrics import Metrics
 
 _log = logger(__name__)
 
@@ -86,7 +88,7 @@ class Dump(StepJob[DumpRunOptions]):
         return [ScheduledJob(Daily(dump.at_s), cls(dump.root, DumpRunOptions()), tuple(tables_of(configuration, ())))]
 
     @classmethod
-    def schedule_changed(cls, metrics: Metrics, scheduled: list[ScheduledJob], now_s: float) -> None:
+    def schedule_changed(cls, metrics: "Metrics", scheduled: list[ScheduledJob], now_s: float) -> None:
         """Set the interval, a day, and the end of the last dump of the tables."""
         last_s: dict[str, float] = {}
         for each in scheduled:
@@ -119,7 +121,7 @@ class Dump(StepJob[DumpRunOptions]):
                 place,
             )
 
-    def record(self, content: Mapping[str, Any], metrics: Metrics) -> None:
+    def record(self, content: Mapping[str, Any], metrics: "Metrics") -> None:
         """Set the metrics of the tables."""
         end_s = now_ms() / 1000
         for name, counts in content["tables"].items():

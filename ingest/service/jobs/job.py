@@ -6,12 +6,14 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from ingest.api import ConflictError, IngestError
 from ingest.service.jobs.cancellation import Cancellation
-from ingest.service.shared import Shared
-from ingest.spark.streaming.reading import Session
+
+if TYPE_CHECKING:  # a command that asks the service starts without Spark and Kafka
+    from ingest.service.shared import Shared
+    from ingest.spark.streaming.reading import Session
 
 MAX_WAIT_S = 60.0
 """Of the wait after a unit of work, which may have waited for a store for hours."""
@@ -132,8 +134,8 @@ class JobContext:
         busy_s: the seconds in which micro-batches of the pipelines ran so far, added up.
     """
 
-    shared: Shared
-    session: Session
+    shared: "Shared"
+    session: "Session"
     slots: int | None
     busy_s: Callable[[], float] = lambda: 0.0
 
@@ -252,7 +254,7 @@ class Job(ABC):
         """Whether the other job, if it waits or runs, makes this one unnecessary."""
 
     @abstractmethod
-    def check(self, shared: Shared) -> None:
+    def check(self, shared: "Shared") -> None:
         """
         Refuse a job that this service can never run; from memory, before it is added to the queue.
 

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from ingest.api import ConflictError
 from ingest.catalog import Catalog
@@ -15,8 +15,10 @@ from ingest.plan.stores import owned_store, reading_store, reading_store_if_exis
 from ingest.service.jobs.cancellation import Cancellation
 from ingest.service.jobs.job import JobRun
 from ingest.service.jobs.units_of_work import UnitOfWork, units_of_work
-from ingest.spark.streaming.reading import Session
 from sinks.rewriting.store_calls import Access, StoreCalls, one_at_a_time
+
+if TYPE_CHECKING:  # a command that asks the service starts without Spark and Kafka
+    from ingest.spark.streaming.reading import Session
 
 _R = TypeVar("_R")
 _U = TypeVar("_U", bound=UnitOfWork)
@@ -83,7 +85,7 @@ class Place(ABC):
         """
 
     @abstractmethod
-    def session(self, activity: str) -> Session:
+    def session(self, activity: str) -> "Session":
         """
         A Spark session, whose jobs end if the job is cancelled.
 
@@ -92,7 +94,7 @@ class Place(ABC):
         """
 
     @abstractmethod
-    def tasks(self, session: Session) -> int:
+    def tasks(self, session: "Session") -> int:
         """The maximum number of tasks of the job that run at a time."""
 
     @abstractmethod
@@ -154,7 +156,7 @@ class OwnProcess(Place):
                 pass  # to open it for writing would create it
         return one_at_a_time(self._opened.enter_context(owned_store(component, self.catalog)))
 
-    def session(self, activity: str) -> Session:
+    def session(self, activity: str) -> "Session":
         """A new session."""
         from ingest.spark.session import close_session, open_session
         from ingest.spark.state import session_options
@@ -163,7 +165,7 @@ class OwnProcess(Place):
         self._opened.callback(close_session, session)
         return session
 
-    def tasks(self, session: Session) -> int:
+    def tasks(self, session: "Session") -> int:
         """All slots."""
         return session.sparkContext.defaultParallelism
 
@@ -210,7 +212,7 @@ class InService(Place):
         stores = self._run.context.shared.stores.used_by(plan, self._opened, outlives_reload=outlives_reload)
         return stores[name].held
 
-    def session(self, activity: str) -> Session:
+    def session(self, activity: str) -> "Session":
         """The session of the service."""
         from ingest.spark.session import JobGroup
 
@@ -219,7 +221,7 @@ class InService(Place):
         self._opened.enter_context(self._run.cancellation.calls(jobs.cancel))
         return session
 
-    def tasks(self, session: Session) -> int:  # noqa: ARG002 - a job leaves slots to the pipelines
+    def tasks(self, session: "Session") -> int:  # noqa: ARG002 - a job leaves slots to the pipelines
         """As `service: jobs: tasks` says."""
         return self._run.tasks
 

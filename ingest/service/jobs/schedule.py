@@ -1,7 +1,7 @@
 """Submits the jobs that a configuration declares, each at its times."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ingest.api import IngestError
 from ingest.clock import now_ms
@@ -9,7 +9,9 @@ from ingest.config.model import Configuration
 from ingest.observe.logs import logger
 from ingest.service.jobs.job import Job
 from ingest.service.jobs.periodic import Periodic
-from ingest.service.jobs.scheduler import Jobs
+
+if TYPE_CHECKING:  # a command that asks the service starts without Spark and Kafka
+    from ingest.service.jobs.scheduler import Jobs
 
 POLL_S = 1.0
 DAY_S = 86_400
@@ -73,7 +75,7 @@ class Schedule(Periodic):
     def __init__(
         self,
         name: str,
-        jobs: Jobs,
+        jobs: "Jobs",
         declared: Callable[[Configuration], list[ScheduledJob]],
         on_change: Callable[[list[ScheduledJob], float], None],
         *,

@@ -3,16 +3,18 @@
 from abc import abstractmethod
 from collections.abc import Collection, Generator, Mapping
 from contextlib import ExitStack, closing
-from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from ingest.api import Model
 from ingest.config.model import Configuration
-from ingest.observe.metrics import Metrics
 from ingest.service.jobs.command import JobCommand, Summary
 from ingest.service.jobs.job import Job, JobRun, Progress
 from ingest.service.jobs.place import InService, Place
 from ingest.service.jobs.schedule import ScheduledJob
-from ingest.service.shared import Shared
+
+if TYPE_CHECKING:  # a command that asks the service starts without Spark and Kafka
+    from ingest.observe.metrics import Metrics
+    from ingest.service.shared import Shared
 
 O = TypeVar("O", bound=Model)  # noqa: E741 - the options
 Steps: TypeAlias = Generator[Progress, None, None]
@@ -56,7 +58,7 @@ class StepJob(Job, Generic[O]):
         return []
 
     @classmethod
-    def schedule_changed(cls, metrics: Metrics, scheduled: list[ScheduledJob], now_s: float) -> None:
+    def schedule_changed(cls, metrics: "Metrics", scheduled: list[ScheduledJob], now_s: float) -> None:
         """Set the metrics of the jobs that a configuration declares; called as `on_change` of `Schedule`."""
 
     def uses(self, pipelines: Collection[str]) -> bool:
@@ -69,7 +71,7 @@ class StepJob(Job, Generic[O]):
             return False
         return (self.subject, self.options) == (other.subject, other.options)
 
-    def check(self, shared: Shared) -> None:
+    def check(self, shared: "Shared") -> None:
         """Refuse what `checked` refuses."""
         self.checked(shared.configuration)
 
@@ -100,7 +102,7 @@ class StepJob(Job, Generic[O]):
             IngestError: it cannot be done, or was cancelled.
         """
 
-    def record(self, content: Mapping[str, Any], metrics: Metrics) -> None:
+    def record(self, content: Mapping[str, Any], metrics: "Metrics") -> None:
         """Set the metrics of the service from the complete result."""
 
     @abstractmethod

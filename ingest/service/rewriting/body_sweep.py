@@ -3,13 +3,12 @@
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ingest.amounts import counted
 from ingest.api import Model
 from ingest.clock import now_ms
 from ingest.config.model import Configuration, Table
-from ingest.observe.metrics import Metrics
 from ingest.observe.results import Swept
 from ingest.plan.bodies import bodies_in, dumps_of, require_bodies, table_with_bodies
 from ingest.service.jobs.command import JobCommand, Summary
@@ -20,6 +19,9 @@ from ingest.service.jobs.step_job import StepJob, Steps
 from sinks.bodies.body_store import BodyStore
 from sinks.bodies.retention_horizon import RetentionHorizon
 from sinks.bodies.sweep import SweepCounts
+
+if TYPE_CHECKING:  # a command that asks the service starts without Spark and Kafka
+    from ingest.observe.metrics import Metrics
 
 PAGE_BODIES = 50
 """Bodies of a unit of work: the pipelines write to an embedded store between two."""
@@ -71,7 +73,7 @@ class BodySweep(StepJob[BodySweepOptions]):
         ]
 
     @classmethod
-    def schedule_changed(cls, metrics: Metrics, scheduled: list[ScheduledJob], now_s: float) -> None:
+    def schedule_changed(cls, metrics: "Metrics", scheduled: list[ScheduledJob], now_s: float) -> None:
         """Set the interval of the tables, a day."""
         metrics.sweeps_scheduled({each.job.subject: DAY_S for each in scheduled}, now_s)
 
@@ -118,7 +120,7 @@ class BodySweep(StepJob[BodySweepOptions]):
             with access() as store:
                 bodies_in(store, table).flush_removed()
 
-    def record(self, content: Mapping[str, Any], metrics: Metrics) -> None:
+    def record(self, content: Mapping[str, Any], metrics: "Metrics") -> None:
         """Set the metrics of the table."""
         kept = {name: content[name] for name in ("referenced", "named", "unreferenced", "storing")}
         metrics.bodies_swept(self.subject, Swept(content["purged"], content["purged_bytes"], kept, now_ms() / 1000))

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ingest.amounts import counted
 from ingest.api import IngestError, NotFoundError, Store, TableSpec, UpdatesDifferError
@@ -21,7 +21,6 @@ from ingest.clock import now_ms
 from ingest.config.model import Configuration, Table
 from ingest.config.tables import CompactionOptions
 from ingest.formats.times import moment
-from ingest.observe.metrics import Metrics
 from ingest.observe.results import Compacted
 from ingest.plan.assemble import live_store
 from ingest.plan.codec import packed, unpacked
@@ -35,7 +34,6 @@ from ingest.service.jobs.step_job import Steps
 from ingest.service.rewriting.table_group import OldestMark, TableGroup, table_group
 from ingest.service.rewriting.table_lease import leased
 from ingest.service.rewriting.updates_job import UpdatesJob
-from ingest.spark.streaming.reading import Session
 from sinks.rewriting.compaction import (
     UNIT_S,
     CompactionCounts,
@@ -52,6 +50,10 @@ from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.partitions import Range
 from sinks.updates.compaction import CompactionRules
 from sinks.updates.keys import time_of, update_id_of
+
+if TYPE_CHECKING:  # a command that asks the service starts without Spark and Kafka
+    from ingest.observe.metrics import Metrics
+    from ingest.spark.streaming.reading import Session
 
 RunUnit = Callable[[Sequence[Range]], UnitResult]
 """Compacts as many of the ranges that remain as there is time for."""
@@ -125,7 +127,7 @@ class Compaction(UpdatesJob[CompactionOptions]):
         return found
 
     @classmethod
-    def schedule_changed(cls, metrics: Metrics, scheduled: list[ScheduledJob], now_s: float) -> None:
+    def schedule_changed(cls, metrics: "Metrics", scheduled: list[ScheduledJob], now_s: float) -> None:
         """Set the intervals of the tables."""
         intervals_s = {each.job.subject: each.when.interval_s for each in scheduled if isinstance(each.when, Every)}
         metrics.compactions_scheduled(intervals_s, now_s)
@@ -144,7 +146,7 @@ class Compaction(UpdatesJob[CompactionOptions]):
         engine = partial(_engine, place, plan, table, calls)
         return compaction_steps(table.spec(), self.options, calls, group, place, engine)
 
-    def record(self, content: Mapping[str, Any], metrics: Metrics) -> None:
+    def record(self, content: Mapping[str, Any], metrics: "Metrics") -> None:
         """Set the metrics of the table."""
         result = CompactionResult.from_json(content)
         if result.bound_ms is None:
@@ -283,7 +285,7 @@ class CompactionWork:
     seconds: float
 
 
-def unit_on_spark(session: Session, tasks: int, work: CompactionWork, ranges: Sequence[Range]) -> UnitResult:
+def unit_on_spark(session: "Session", tasks: int, work: CompactionWork, ranges: Sequence[Range]) -> UnitResult:
     """
     Compact as many ranges as the tasks of a Spark job have time for.
 

@@ -10,9 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
-
-from pyspark.sql import SparkSession
+from typing import TYPE_CHECKING, Any
 
 from ingest.api import Disposition, IngestError, Row
 from ingest.plan.bodies import BodiesOfTable
@@ -21,12 +19,16 @@ from ingest.plan.plan import Plan
 from ingest.plan.stores import reading_store
 from ingest.plan.updates import live_merging
 from ingest.spark.jobs.task_errors import plain_error
-from ingest.spark.jobs.units import PlainResult, retryable_error, run_unit
 from sinks.dumps.layout import PLAN, FileFormat
 from sinks.dumps.manifest import TableFile
 from sinks.dumps.ranges import DumpedPart, DumpRange, DumpTarget, DumpUnit, Limits, RangeDump
 from sinks.dumps.table_files import write_table_file
 from sinks.files.root import Root, root_errors
+
+if TYPE_CHECKING:  # a command that asks the service starts without Spark and Kafka
+    from pyspark.sql import SparkSession
+
+    from ingest.spark.jobs.units import PlainResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +161,7 @@ class SparkDump:
         tasks: number of tasks of a job.
     """
 
-    def __init__(self, session: SparkSession, tasks: int) -> None:
+    def __init__(self, session: "SparkSession", tasks: int) -> None:
         self._session = session
         self.tasks = tasks
 
@@ -170,11 +172,13 @@ class SparkDump:
         Raises:
             IngestError: another error than that of an unavailable store or root.
         """
+        from ingest.spark.jobs.units import run_unit
+
         results, error = run_unit(self._session, self.tasks, ranges, partial(task_result, work), activity="dump")
         return DumpUnit((), ranges, error) if error is not None else joined(results)
 
 
-def task_result(work: DumpWork, ranges: Sequence[DumpRange]) -> PlainResult:
+def task_result(work: DumpWork, ranges: Sequence[DumpRange]) -> "PlainResult":
     """Dump the ranges of a task; returns its result as plain data."""
     try:
         unit = work.dump(ranges)
@@ -194,6 +198,8 @@ def joined(results: Sequence[Mapping[str, Any]]) -> DumpUnit:
     Raises:
         IngestError: that of a task, unless the store or the root is unavailable.
     """
+    from ingest.spark.jobs.units import retryable_error
+
     error = retryable_error(results)
     parts = [
         DumpedPart(table, number, None if file is None else TableFile.from_json(file))

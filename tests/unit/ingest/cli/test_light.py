@@ -50,11 +50,19 @@ def test_light_commands_import_no_heavy_package(ingest, folder, template):
     ]
 
 
-@pytest.mark.parametrize("words", [("--help",), ("body", "--help"), ("dump", "-h"), ("dump",)])
-def test_help_of_several_commands_imports_no_job(words):
-    code = "import sys; from ingest.cli import main; main(sys.argv[1:]); sys.exit('ingest.service' in sys.modules)"
+@pytest.mark.parametrize(
+    ("words", "unused"),
+    [
+        *((words, {"ingest.service"}) for words in ("--help", "body --help", "dump -h", "dump")),
+        *((f"{words} --help", {"pyspark", "kafka"}) for words in ("compact", "rollback", "body sweep", "dump run")),
+    ],
+)
+def test_help_imports_nothing_of_the_run(words: str, unused: set[str]):
+    code = "import sys; from ingest.cli import main; main(sys.argv[1:]); print(*sys.modules, file=sys.stderr)"
     environment = os.environ | {"PYTHONPATH": str(Path(_package()).parent)}
-    subprocess.run([sys.executable, "-c", code, *words], env=environment, capture_output=True, check=True)
+    arguments = [sys.executable, "-c", code, *words.split()]
+    done = subprocess.run(arguments, env=environment, capture_output=True, text=True, check=True)
+    assert unused & {*done.stderr.split()} == set()
 
 
 def _package():
