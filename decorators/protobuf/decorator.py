@@ -90,12 +90,12 @@ class Protobuf(Decorator[ProtobufSettings]):
     """
     Set an attribute for each field of a Protocol Buffers message; nested messages and maps get dotted names.
 
-    Names are those of the .proto file. Text is UTF-8; bytes are unchanged; an enum is its name, or its number if that
+    Names are as in the .proto file. Text is UTF-8; bytes are unchanged; an enum is its name, or its number if that
     is unknown; booleans are `true` and `false`. In the JSON of an array, bytes that are not UTF-8 are `{"b64": …}`, and
     maps are sorted by key. A float is written with the fewest digits that identify it; values that are not finite are
     `nan`, `inf` or `-inf`, and null in an array. Unknown fields and extensions are ignored.
 
-    The types of `google.protobuf` are those of ProtoJSON: a Timestamp is `2003-10-11T22:14:15Z`, a Duration `1.5s`, a
+    The types of `google.protobuf` are as in ProtoJSON: a Timestamp is `2003-10-11T22:14:15Z`, a Duration `1.5s`, a
     FieldMask `a.bC,d`, a wrapper such as StringValue its value, a Struct an object, a ListValue an array, a Value one
     of them. An Any is the message of its type, with the type as `@type`; `@type` and the bytes as `value` if the
     descriptors have no such type.

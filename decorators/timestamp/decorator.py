@@ -111,7 +111,7 @@ class Timestamp(Decorator[TimestampSettings]):
     without a month and a day; a missing month or day is the first. A local time that a clock change skips, and a year
     outside 1 to 9999, is invalid. The letters are y Y M d D E e a H k K h m s S z Z.
 
-    Source: own design; the directives are those of C's strptime, and the patterns those of Joda-Time 2.9.9.
+    Source: own design; the directives are as in C's strptime, the patterns as in Joda-Time 2.9.9.
     """
 
     kind = "timestamp"

@@ -7,7 +7,7 @@ from ingest.api.errors import StoreRefusedError
 
 class UnclearRefusalError(StoreRefusedError):
     """
-    A store refuses rows for a reason that may be that of the rows, of a part of their table, or of all of it.
+    A store refuses rows for a reason that may concern the rows, a part of their table, or all of it.
 
     So whoever sends rows blocks. A row is at fault if the store writes other rows of the same part and the same chunk.
 

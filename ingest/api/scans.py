@@ -18,7 +18,7 @@ class FuzzyPattern:
     A row key matches if it has each fixed position, with the byte of the pattern. What follows the pattern is free, as
     after a prefix. Positions of any byte at the end of the pattern may be missing from the row key.
 
-    Key and mask are those of HBase's `FuzzyRowFilter`.
+    Key and mask are as in HBase's `FuzzyRowFilter`.
 
     Attributes:
         key: the bytes at the fixed positions; those at the other positions have no meaning.

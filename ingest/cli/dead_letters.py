@@ -176,7 +176,8 @@ def replay(  # noqa: PLR0913 - the options of the command
     """
     Run dead letters again, through the pipeline as it is configured now.
 
-    The dead letter of a sink is replayed into that sink alone, that of a decorator or the source into all sinks.
+    The dead letter of a sink is replayed into that sink alone, a dead letter of a decorator or the source into all
+    sinks.
 
     Of records of which a dead letter has the place only, it reads what is there now.
 

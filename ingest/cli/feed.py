@@ -255,7 +255,7 @@ def groups(
     """
     List the consumer groups of a feed: who reads which shard, how far it is behind, and the retention that is left.
 
-    Groups of an embedded store are those of this machine.
+    Groups of an embedded store are on this machine.
 
     Example: ingest feed groups pipeline.yaml orders
     """

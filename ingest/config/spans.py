@@ -16,7 +16,7 @@ class Span:
 
     Attributes:
         end: position after its last character, without trailing blanks, comments and empty lines.
-        column: column of its first character, from 0; for a block list that of its dashes.
+        column: column of its first character, from 0; for a block list of its dashes.
         style: for a scalar its quote, `|`, `>` or ""; for a list or mapping "flow" or "block".
         shared: whether it has an anchor or a tag, or is an alias.
         keys: for a mapping, the column of each key.

@@ -2,7 +2,7 @@
 A dead letter: the record as the source read it, and the error.
 
 Events of one record that failed in one component with one code have one dead letter; id, message, fan_out and
-attributes are those of the first. As JSON it is one line; bytes are text if they are UTF-8, else `{"b64": …}`. The
+attributes come from the first. As JSON it is one line; bytes are text if they are UTF-8, else `{"b64": …}`. The
 keys, in this order::
 
     format         1, 2 if there is a `body`, or 3 if there is `unread`; a reader refuses any other number

@@ -74,7 +74,7 @@ class TopicAdmin(Protocol):
         """Its size limit and retention."""
 
     def incarnation(self, topic: str) -> str:
-        """An id that differs from those of other topics of its name."""
+        """An id that no other topic of its name has."""
 
     def cluster_id(self) -> str:
         """The id of the cluster."""

@@ -298,7 +298,7 @@ def _publish(
     published: Counter[str],
 ) -> Sequence[DeadLetter]:
     """
-    Publish the dead letters of records that were read by their place, instead of those of an earlier replay.
+    Publish the dead letters of records that were read by their place, instead of an earlier replay's.
 
     They are those of a micro-batch at the time of the replay, which no other one has; its number does not matter.
 

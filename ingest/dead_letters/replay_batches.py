@@ -191,7 +191,7 @@ def skip_superseded(
             return skip_reason(entry)
         if not newest:
             newest.update((each.dead_letter.key, each.dead_letter.batch_time_ms) for each in queue.entries())
-        # a dead letter that was published since the queue was read is later than those of the replay
+        # a dead letter that was published since the queue was read is later than the replay's
         is_last = newest.get(letter.key, letter.batch_time_ms) <= letter.batch_time_ms
         return skip_reason(entry) if is_last else SkipReason.SUPERSEDED
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ingest.config.model import Component, Configuration
     from ingest.dead_letters.kafka import Loss
 
-CONNECT_TIMEOUT_S = 10.0  # shorter than that of a service: a user waits
+CONNECT_TIMEOUT_S = 10.0  # shorter than a service's: a user waits
 ANY_KEY = b"\x00"
 """A row key that may or may not exist: reading it shows the right to read, and that the servers with rows answer."""
 

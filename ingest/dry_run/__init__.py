@@ -1,7 +1,7 @@
 """
 Runs events through a pipeline without Spark and without its stores, for `explain`, `test` and `keys analyse`.
 
-The task and the loop are those of the service; the stores are in memory and have the declared tables. A put with the
+The task and the loop are the service's; the stores are in memory and have the declared tables. A put with the
 batch time is shown with the event's original timestamp.
 """
 

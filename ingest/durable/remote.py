@@ -2,7 +2,7 @@
 State in a file system that the machines of a cluster share.
 
 `RemoteFiles` is what state needs of such a file system. A `RemotePath` is a path in it, with the part of `pathlib.Path`
-that state uses, so the same code reads state on a disk and on a cluster. Errors are those of a disk: OSError with an
+that state uses, so the same code reads state on a disk and on a cluster. Errors are as on a disk: OSError with an
 errno.
 """
 

@@ -12,7 +12,7 @@ If the value is not UTF-8, the pattern works on its bytes: a dot is a byte, `\xe
 `\b` and `(?i)` know ASCII only. But a pattern with characters beyond ASCII, `\u` or `\N` works on characters in any
 value; a byte that is not UTF-8 is then a character by itself.
 
-The syntax is that of Python's `re`, without the flag L and without POSIX sets such as `[[:alpha:]]`.
+The syntax is as in Python's `re`, without the flag L and without POSIX sets such as `[[:alpha:]]`.
 """
 
 import re

@@ -168,7 +168,7 @@ class KafkaAdmin:
 
     def incarnation(self, topic: str) -> str:
         """
-        An id that differs from those of other topics of its name: the topic's id, or the cluster's if topics have none.
+        An id that no other topic of its name has: the topic's id, or the cluster's if topics have none.
 
         So before Kafka 2.8 a recreated topic in the same cluster has the same incarnation.
         """

@@ -28,7 +28,7 @@ class Metric(NamedTuple):
     One row of the table.
 
     Attributes:
-        labels: in addition to that of `scope`.
+        labels: besides the label of `scope`.
         unit: for the reference page.
         help: one sentence.
         buckets: upper bounds of a histogram.

@@ -127,7 +127,7 @@ def run_until_durable(
             receipts = host.run_tasks(spec, on_one_slot=was_blocked)
         worst, counts = worst_of(receipts), total_of(receipts)
         if worst.code == StoreBusyError.code:
-            # also that of a sink without a store, or of a call that ended after its time-out
+            # also of a sink without a store, or of a call that ended after its time-out
             counts.busy = max(1, counts.busy)
         on_attempt(counts)
         if worst.status is TaskStatus.DURABLE and not share.is_wrong(counts):

@@ -40,7 +40,7 @@ class PluginTaskSink(TaskSink):
 
     Attributes:
         write: the plugin's own, as it is called for each event; an exception of it fails one event.
-        event_calls: those of the plugin.
+        event_calls: of the plugin.
     """
 
     def __init__(self, component: Component[SinkSettings], writer: SinkWriter) -> None:
@@ -51,7 +51,7 @@ class PluginTaskSink(TaskSink):
 
     @property
     def has_splits(self) -> bool:
-        """As that of the plugin."""
+        """As the plugin's."""
         return self._writer.has_splits
 
     def begin(self, spec: TaskSpec, prepared: bytes, counts: WriteCounts) -> None:

@@ -71,7 +71,7 @@ class TimeLimit:
             so it must not be guarded itself: its handler would be interrupted as well.
         writes: the same for calls that may wait for the destination of a sink; each must return within the call
             timeout. Their caller catches `WaitedTooLongError` too.
-        timed_writes: those of `writes` whose CPU time is that of one event.
+        timed_writes: those of `writes` whose CPU time counts as one event's.
         cpu_s: CPU time of the thread, in seconds.
 
     Attributes:

@@ -23,7 +23,7 @@ def reading_store(
     Args:
         component: the store.
         catalog: of the component's configuration; None for a component of a plan.
-        timeout_s: of each call, in place of that of the settings.
+        timeout_s: of each call, in place of the settings'.
 
     Raises:
         CatalogError: the class of the store cannot be imported.

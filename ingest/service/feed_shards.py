@@ -23,7 +23,7 @@ class ShardRequest(Model):
     Attributes:
         split: `--shard`: number of the shard.
         at: `--at`: first physical row key of the second half, in hexadecimal digits.
-        merge: `--shards`: numbers of two adjacent shards, that of the lower row keys first.
+        merge: `--shards`: numbers of two adjacent shards, the lower row keys first.
     """
 
     model_config = ConfigDict(extra="forbid")

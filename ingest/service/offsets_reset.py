@@ -108,7 +108,7 @@ def reset_offsets(
         with KafkaAdmin(settings) as admin:
             topics = required_topics_of(settings, admin)
             topic_ids = admin.topic_ids(topics)
-            # those of a topic that was recreated are of other records
+            # a recreated topic's are of other records
             lost = recreated(known_ids, topic_ids)
             valid = {part: offset for part, offset in before.items() if part[0] not in lost}
             after = _targets(admin, topics, to, valid, pipeline.timezone)

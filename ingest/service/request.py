@@ -14,7 +14,7 @@ _M = TypeVar("_M", bound=Model)
 
 def request_of(model: type[_M], content: bytes, hint: str) -> _M:
     """
-    A request from its JSON; that of no content has the defaults.
+    A request from its JSON; without content it has the defaults.
 
     Args:
         model: of the request.

@@ -84,7 +84,7 @@ class Outcome:
     Attributes:
         totals: durable batches of each pipeline.
         errors: of the pipelines that failed.
-        exit_code: 0, 130 after SIGINT, or that of the first error.
+        exit_code: 0, 130 after SIGINT, or the first error's.
         paused: names of the pipelines that are paused.
         explained: pipelines and their micro-batches that have ended Spark's JVM, and that the next start goes around.
         in_force: the configuration at the end, after reloads, with its catalog; None if the service has not run.

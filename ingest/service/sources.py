@@ -40,7 +40,7 @@ def open_source(  # noqa: PLR0913 - the fields of a context
     resume_at: Callable[[], Mapping[str, object] | None] = lambda: None,
 ) -> Source[Any]:
     """
-    The source of a pipeline; not yet connected. The arguments are those of its context.
+    The source of a pipeline; not yet connected. Arguments as in its context.
 
     Raises:
         CatalogError: the source of a plugin cannot be created.

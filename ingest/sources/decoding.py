@@ -11,12 +11,12 @@ Formats:
 - `raw`: the value is the body.
 - `json`: the value is an envelope, `{"body": T, "headers": {name: T, …}}`; both keys are optional. T is a string, or
   `{"b64": …}` for bytes that are not UTF-8. A header may also be a number or a boolean, which becomes its JSON text
-  digit for digit, or null, which becomes an empty value. Headers of the envelope override those of the record.
+  digit for digit, or null, which becomes an empty value. Headers of the envelope override headers of the record.
   For plain JSON objects use `raw` and the decorator `json`.
 - `flume_avro`: the value is an AvroFlumeEvent (headers and body) in Avro's binary encoding without a schema, as
-  Flume's Kafka sink and channel write it. Its headers override those of the record.
+  Flume's Kafka sink and channel write it. Its headers override headers of the record.
 
-Source: the envelopes are those of Flume's JSON and Avro events.
+Source: the envelopes of Flume's JSON and Avro events.
 """
 
 from collections.abc import Callable, Iterable, Mapping

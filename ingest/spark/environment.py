@@ -93,7 +93,7 @@ def environment(jars: Iterable[Path], script: Path, *, search: Sequence[str] | N
     Args:
         jars: connector jars.
         script: for spark-submit.
-        search: folders of packages; by default those of this process.
+        search: folders of packages; by default this process's.
 
     Raises:
         ConfigError: a package is installed in editable mode, or has no list of its files.

@@ -125,7 +125,7 @@ class BodyCommitter(Committer):
 
     def recover(self) -> None:
         """
-        As that of the committer; also checks the options of the body stores.
+        As the committer's; also checks the options of the body stores.
 
         Raises:
             BodiesDifferError: bodies were stored with other options.
@@ -135,7 +135,7 @@ class BodyCommitter(Committer):
             LargeValueBodies(store, self._tables).check()
 
     def prepare(self, batch: Batch, requests: Sequence[bytes]) -> bytes:
-        """As that of the committer."""
+        """As the committer's."""
         return self._committer.prepare(batch, requests)
 
     def commit(self, batch: Batch, results: Sequence[bytes]) -> None:
@@ -149,19 +149,19 @@ class BodyCommitter(Committer):
             self._committer.commit(batch, results)
 
     def abort(self, batch: Batch) -> None:
-        """As that of the committer."""
+        """As the committer's."""
         self._committer.abort(batch)
 
     def probe(self, payload: bytes, timeout_s: float) -> None:
-        """As that of the committer."""
+        """As the committer's."""
         self._committer.probe(payload, timeout_s)
 
     def stop_probe(self) -> None:
-        """As that of the committer."""
+        """As the committer's."""
         self._committer.stop_probe()
 
     def close(self) -> None:
-        """As that of the committer."""
+        """As the committer's."""
         self._committer.close()
 
 

@@ -53,7 +53,7 @@ class FeedFollower:
 
     def check(self) -> None:
         """
-        Check that the changes are those of rows, and that none after the positions has expired.
+        Check that the changes are of rows, and that none after the positions has expired.
 
         Raises:
             ConfigError: the table has deferred updates, or the positions name no shard.

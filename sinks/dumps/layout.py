@@ -144,6 +144,6 @@ def file_format(name: str) -> FileFormat | None:
 
 
 def part_of(name: str) -> int | None:
-    """The number of a file among those of its table; None if its name is not of this layout."""
+    """The number of a file in its table; None if its name is not of this layout."""
     found = _TABLE_FILE.fullmatch(name.rpartition("/")[2])
     return None if found is None else int(found["part"])

@@ -2,7 +2,7 @@
 The dumps of a root: which there are, which are complete, and their tables and files.
 
 A dump is complete if it has `_SUCCESS` and its manifest, and all files of the manifest exist. A dump of EmoDB has no
-manifest; its tables and files are those of its folders.
+manifest; its tables and files are as in its folders.
 """
 
 from collections.abc import Callable, Mapping

@@ -62,7 +62,7 @@ class DumpedTable:
 
     Attributes:
         files: with at least one row each; empty for a table without rows. Those of a salted table may overlap.
-        is_exact: the rows are those of one moment; else each row is as it was at some moment of the dump.
+        is_exact: the rows are from one moment; else each row is as it was at some moment of the dump.
         families: as they were at the start.
         columns: of a Parquet file with declared columns: name -> type; None if it has all cells.
         has_values: large values are in place of the pointers to their bodies.
@@ -169,7 +169,7 @@ class Success(NamedTuple):
     The three lines of `_SUCCESS`.
 
     Attributes:
-        start_ms: in whole seconds; that of the folder's name.
+        start_ms: in whole seconds, as in the folder's name.
         end_ms: in whole seconds, rounded down.
         id: of the run.
     """

@@ -114,7 +114,7 @@ class DumpedPart(NamedTuple):
     A part of a table that is dumped.
 
     Attributes:
-        number: of the file among those of the table; those of a range are consecutive.
+        number: of the file in the table; those of a range are consecutive.
         file: None if the range has no more rows.
     """
 
@@ -183,7 +183,7 @@ class RangeDump:
         Write files until there is no time left; at least one is written if there are rows.
 
         Raises:
-            IngestError: another error than that of an unavailable store or root.
+            IngestError: another error than an unavailable store's or root's.
         """
         parts: list[DumpedPart] = []
         remaining = [*ranges]

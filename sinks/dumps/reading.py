@@ -68,7 +68,7 @@ def documents_of(root: Root, split: Split, on_bad: OnBad) -> Generator[Document]
 
     Raises:
         DumpNotAvailableError: there is no such file.
-        DumpCorruptError: the file is damaged, or its size is not that of the split; the rows before that come first.
+        DumpCorruptError: the file is damaged, or its size differs from the split's; the rows before that come first.
     """
     with root_errors(root), _complete(root, split) as file:
         if split.file_format is FileFormat.PARQUET:
@@ -86,7 +86,7 @@ def rows_of(root: Root, split: Split, on_bad: OnBad) -> Generator[DumpRow]:
 
     Raises:
         DumpNotAvailableError: there is no such file.
-        DumpCorruptError: the file is damaged, or its size is not that of the split; the rows before that come first.
+        DumpCorruptError: the file is damaged, or its size differs from the split's; the rows before that come first.
     """
     with root_errors(root), _complete(root, split) as file:
         if split.file_format is FileFormat.PARQUET:

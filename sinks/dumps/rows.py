@@ -12,7 +12,7 @@ A row of a dump, and its line of JSON.
 - `~firstUpdateAt`, `~lastUpdateAt`: the oldest and the newest time of a cell, in ISO 8601 format.
 - Every other key is a column, `family:qualifier`, as `shown_column` writes it. It has a colon, those above have none.
 
-Keys are sorted, and there are no spaces, so equal rows give equal bytes. The names are those of EmoDB's Stash.
+Keys are sorted, and there are no spaces, so equal rows give equal bytes. The names are as in EmoDB's Stash.
 """
 
 import re

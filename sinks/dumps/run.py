@@ -234,7 +234,7 @@ class DumpRun:
         What is complete of a table.
 
         Returns:
-            Number of a file among those of the table -> file; None after the last file of a range.
+            Number of a file in the table -> file; None after the last file of a range.
         """
         return dict(self._results.get(table, {}))
 
@@ -244,7 +244,7 @@ class DumpRun:
 
         Args:
             table: its name.
-            number: of the file among those of the table.
+            number: of the file in the table.
             file: that `write_table_file` has returned; None after the last file of a range.
 
         Raises:

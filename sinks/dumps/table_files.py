@@ -33,7 +33,7 @@ def write_table_file(
         root: that the dump is in.
         folder: of the dump that is being made (`DumpRun.folder`).
         table: its name.
-        part: number of the file among those of the table, from 0; in the order of the physical row keys.
+        part: number of the file in the table, from 0; in the order of the physical row keys.
         rows: by logical row keys, in their order; of each column the first cell, the newest one, is written.
         file_format: of the file.
         columns: of a Parquet file: name of a column -> type, as `parquet.schema_of` takes them; None for all cells.

@@ -63,7 +63,7 @@ class FeedRecord(NamedTuple):
     Attributes:
         stream: id of the stream.
         shard: number of the shard.
-        sequence: place in the shard, as text; the order of the texts is that of the changes.
+        sequence: place in the shard, as text; the texts sort as the changes.
         change: what was written.
     """
 
@@ -90,7 +90,7 @@ class FeedPage:
     Attributes:
         records: the changes; may be empty while the shard is open.
         next_iterator: continues after them; None once a closed shard has been read to its end.
-        behind_ms: batch time of the newest complete micro-batch minus that of the last change, at least 1; 0 after
+        behind_ms: batch time of the newest complete micro-batch minus the last change's, at least 1; 0 after
             all changes of the shard.
         child_shards: the shards that continue a closed shard, once it has been read to its end.
     """

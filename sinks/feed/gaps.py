@@ -35,7 +35,7 @@ class GapPolicy(ABC):
 
         Args:
             state: of the feed.
-            shard: that of the position; None if the stream has forgotten it, since all its changes have expired.
+            shard: of the position; None if the stream has forgotten it, since all its changes have expired.
             position: of the group.
 
         Raises:

@@ -17,7 +17,7 @@ class ShardLag(NamedTuple):
         shard: its number.
         owner: worker that has the lease; empty if there is none.
         is_ended: whether it has been read to its end.
-        behind_ms: batch time of the newest complete micro-batch minus that of the checkpoint, at least 1; 0 after
+        behind_ms: batch time of the newest complete micro-batch minus the checkpoint's, at least 1; 0 after
             all changes of the shard.
         margin: fraction of the retention that is left until a change after the checkpoint expires; 1 if there is none.
         gaps: number of gaps in the shard that the group has skipped.

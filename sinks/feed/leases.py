@@ -79,7 +79,7 @@ class GroupRecord(NamedTuple):
         starts: shard -> iterator, or `SHARD_END`, of the shards that existed.
         is_begun: whether each of them has got its lease; from then on a missing one is an error.
         is_removed: whether the group is being removed: its leases are of no use any more.
-        id: differs from those of other groups that have had this name.
+        id: differs from the ids of other groups that have had this name.
     """
 
     stream: str

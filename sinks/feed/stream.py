@@ -85,7 +85,7 @@ class MergeRequest:
     Replace two adjacent shards by one.
 
     Attributes:
-        shards: their numbers, that of the lower range first.
+        shards: their numbers, the lower range first.
     """
 
     shards: tuple[int, int]
@@ -206,7 +206,7 @@ class FeedStream:
         The stream after its requests took effect.
 
         Args:
-            time_ms: batch time of the micro-batch that begins; later than those of all micro-batches before.
+            time_ms: batch time of the micro-batch that begins; later than all micro-batches before.
 
         Raises:
             ConfigError: a request is not possible.

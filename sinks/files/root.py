@@ -4,7 +4,7 @@ The file system that dumps and archives are in.
 `open_root` returns the files below a root: of a folder of this machine, or of another file system by its URL. A root
 can be pickled, so tasks of Spark write files below it.
 
-All names are relative to the root, with `/` between folders. Errors are those of a disk: OSError with an errno;
+All names are relative to the root, with `/` between folders. Errors are as on a disk: OSError with an errno;
 `root_errors` translates them.
 """
 
@@ -222,7 +222,7 @@ def open_root(url: str) -> Root:
 
     Args:
         url: a path of this machine; or `webhdfs://HOST:PORT/path`, `s3://bucket/path`, or another URL for which fsspec
-            has a file system, whose options are those of fsspec's configuration.
+            has a file system, with the options of fsspec's configuration.
 
     Raises:
         ConfigError: fsspec has no such file system, or the package that it needs is not installed.

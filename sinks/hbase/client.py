@@ -26,7 +26,7 @@ class HBaseClient(ABC):
     """
     A client of one cluster; called by one thread.
 
-    The methods without a description are those of `Store`.
+    Methods without a description are as in `Store`.
 
     Attributes:
         protocol: that it uses, as `Store.connected_by`.

@@ -15,7 +15,7 @@ version sorts between the cell of the next millisecond, whose key it continues, 
 bytes do. Inverted times are 8 bytes, big-endian, 2**64 - 1 minus the time: the newest comes first, and a delete before
 all that it hides.
 
-Source: the escaping is that of ordered strings in Google's Orderly and FoundationDB's tuple layer.
+Source: the escaping of ordered strings in Google's Orderly and FoundationDB's tuple layer.
 """
 
 from struct import Struct

@@ -79,7 +79,7 @@ class Part(NamedTuple):
         oldest_ms: older cells have expired, or are before the time range of the read.
         newest: the part of the keys after the column at which those of the last version in the read's range start;
             None if the range has no end.
-        versions: maximum number of versions of a cell to return, at most that of the family.
+        versions: maximum number of versions of a cell to return, at most the family's.
     """
 
     spec: FamilySpec

@@ -1,5 +1,5 @@
 """
-Frozen views: the store as it was at one moment, in a folder inside of that of the store.
+Frozen views: the store as it was at one moment, in a folder inside of the store's.
 
 A view is a checkpoint of RocksDB: hard links to the files of the store, so it is made in milliseconds and takes no
 space until the store removes files that it still has. The file FROZEN in it holds the moment; cells that had expired

@@ -47,7 +47,7 @@ class UpdateRow(NamedTuple):
         The update row that a store has read; of several versions of a cell the newest.
 
         Raises:
-            ValueError: the row key is not that of an update row.
+            ValueError: the row key is not the key of an update row.
         """
         # the newest version of a cell is the first, and replaces the others
         columns = {family + b":" + qualifier: value for family, qualifier, _, value in reversed(row.cells)}

@@ -5,7 +5,7 @@ HBase does not report which row of a call it rejected; the good rows of that cal
 explicit timestamps, so they may be sent again: in halves, quarters and so on, until each bad row is in a call of its
 own. One bad row among n costs about 2 log2(n) further calls.
 
-A refusal may also be that of a region or of the whole table (`UnclearRefusalError`). Then a row is refused only if
+A refusal may also concern a region or the whole table (`UnclearRefusalError`). Then a row is refused only if
 other rows of its region were written meanwhile; else the call is blocked.
 """
 
@@ -83,7 +83,7 @@ class Judge:
         Check at the end that a row of each region with rejected rows was written.
 
         Raises:
-            UnclearRefusalError: none was, so the fault may be that of the region.
+            UnclearRefusalError: none was, so the fault may be the region's.
         """
         for region in self._refused:
             self._check(region)
@@ -121,7 +121,7 @@ def apply_all_but_refused(
         The refused mutations.
 
     Raises:
-        UnclearRefusalError: the fault may be that of a region or the table.
+        UnclearRefusalError: the fault may be a region's or the table's.
         StoreError: whatever `apply` raises other than a rejection; some may have been written.
     """
     refused: list[Refusal] = []

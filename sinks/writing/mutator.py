@@ -196,9 +196,9 @@ class BufferedMutator:
 
     def refused_first(self, mutations: Sequence[tuple[str, Mutation]]) -> Sequence[tuple[str, Mutation]]:
         """
-        The mutations of one event, those of rejected rows first, so that none is written if one of these raises.
+        The mutations of one event, first for rejected rows, so that none is written if one of these raises.
 
-        Rejected rows are those of earlier flush cycles. Mutations of one row keep their order.
+        Rejected rows are from earlier flush cycles. Mutations of one row keep their order.
 
         Raises:
             MappingError: an update among them cannot be merged.

@@ -63,7 +63,7 @@ class CallResult:
     The result of one chunk.
 
     Attributes:
-        cells: without those of rejected rows; size_bytes too.
+        cells: without rejected rows; size_bytes too.
         rows_sent: rows of all its calls: of each attempt, and of each part of a rejected call.
         retries: calls repeated because the store was unavailable or busy.
         busy: calls refused because the store is overloaded.

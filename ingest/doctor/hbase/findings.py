@@ -30,7 +30,7 @@ def finding(  # noqa: PLR0913 - the fields of a finding
         check: its id.
         severity: of the problem.
         message: the problem with its numbers.
-        numbers: those of the message by name.
+        numbers: of the message, by name.
         why: the reason, in one line.
         setting: property and value to set; None if none helps.
         hint: what else to do.

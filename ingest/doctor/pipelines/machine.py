@@ -114,7 +114,7 @@ def read_open_files() -> OpenFiles:
 
 def memory(machine: int, heap: int, slots: int, event_bytes: int = DEFAULT_EVENT_BYTES) -> Found:
     """
-    The memory that the driver and the workers of one machine need, compared with that of the machine.
+    The memory that the driver and the workers of one machine need, compared with the machine's.
 
     Args:
         machine: bytes of memory.

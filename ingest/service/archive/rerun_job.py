@@ -41,7 +41,7 @@ class RerunJob:
         value: of the partition.
         rerun: the batch that it writes.
         opened: closes the session.
-        check_owner: as that of `BatchRunner`, for the lock of the replays.
+        check_owner: as in `BatchRunner`, for the lock of the replays.
 
     Attributes:
         counts: of all records so far.

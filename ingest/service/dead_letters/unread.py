@@ -200,7 +200,7 @@ class _FileLines:
             raise UnreadableFileError(f'"{path}" is not there, or no file of the source', code="removed_file")
         check_readable(path, self._encoding)
         if any(unread.was_read and record.timestamp_ms != found["mtime_ms"] for record, unread in places):
-            # the offsets are those of other lines
+            # the offsets are of other lines
             raise UnreadableFileError(f'"{path}" has changed since its lines failed', code="changed_file")
 
 

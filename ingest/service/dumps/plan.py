@@ -41,7 +41,7 @@ class PlannedTable:
         target: what is dumped of it.
         ranges: all of them.
         families: as they are.
-        is_exact: its rows are those of one moment.
+        is_exact: its rows are from one moment.
         stored_bytes: size of its files in the store; None if the store does not report it.
         feed: number of a shard of its feed -> iterator: where the changes start that the dump may lack; empty if the
             table has no feed.

@@ -42,7 +42,7 @@ class DumpEngine(Protocol):
         Dump as many ranges as there is time for.
 
         Raises:
-            IngestError: another error than that of an unavailable store or root.
+            IngestError: another error than an unavailable store's or root's.
         """
 
 
@@ -70,7 +70,7 @@ class DumpResult:
     Attributes:
         id: of the run.
         start_ms: every change before it is in the dump.
-        consistency: whether all rows are those of one moment, as in the manifest.
+        consistency: whether all rows are from one moment, as in the manifest.
         tables: by name.
         dump: its folder; "" until it is complete.
         expired: names of older dumps that were removed.
@@ -122,7 +122,7 @@ def dump_steps(  # noqa: PLR0913 - the parts of a dump, each used once
         sources: makes the views of these tables, and returns what the dump reads; called once, after the start.
         engine: starts what carries out units of work on these tables; called once, after the checks.
         place: where it runs.
-        limits: of the tasks; the rate is that of the options.
+        limits: of the tasks; the options have the rate.
         unit_s: time of a task; the file that it writes then is finished.
         clock_ms: milliseconds since the epoch.
 

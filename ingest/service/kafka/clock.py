@@ -1,5 +1,5 @@
 """
-The clock of the driver, compared with that of the Kafka cluster.
+The clock of the driver, compared with the Kafka cluster's.
 
 The driver's clock gives micro-batches their times, and these never go back: after a clock that was ahead, rows of the
 pipeline keep times in the future, which hide whatever other programs write until then.

@@ -168,7 +168,7 @@ class TopicIds:
 
     def check(self, ids: Mapping[str, str]) -> None:
         """
-        Compare the stored ids with the current ones, and store those of new topics.
+        Compare the stored ids with the current ones, and store the ids of new topics.
 
         Raises:
             TopicRecreatedError: a topic was deleted and recreated.

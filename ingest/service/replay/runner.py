@@ -45,7 +45,7 @@ class ReplayRunner:
         tables: with deferred updates; only their sinks run. None to run all sinks.
         done: the batches whose progress is stored.
         on_blocked: called with the reason when a micro-batch cannot be made durable now, and with "" when it can.
-        check_owner: as that of `BatchRunner`, for the lock of the replay.
+        check_owner: as in `BatchRunner`, for the lock of the replay.
 
     Raises:
         IngestError: a store is locked or unavailable, the dead-letter topic is missing, or there is no session.

@@ -194,7 +194,7 @@ class UpdateReplay:
 
         Args:
             replayed: the micro-batch, with its earlier time.
-            time_ms: its new time; that of the last `run` if None.
+            time_ms: its new time; as in the last `run` if None.
 
         Raises:
             IngestError: not possible now; the micro-batch runs again.
@@ -213,7 +213,7 @@ class UpdateReplay:
         The time of the same records in an interrupted replay; None if none was interrupted.
 
         Args:
-            content: as that of `run`.
+            content: as in `run`.
 
         Raises:
             InterruptedReplayError: other records were interrupted.

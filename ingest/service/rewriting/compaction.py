@@ -290,7 +290,7 @@ def unit_on_spark(session: "Session", tasks: int, work: CompactionWork, ranges: 
     Compact as many ranges as the tasks of a Spark job have time for.
 
     Raises:
-        IngestError: another error than that of an unavailable store.
+        IngestError: another error than an unavailable store's.
     """
     from ingest.spark.jobs.units import run_unit
 
@@ -328,7 +328,7 @@ def joined(results: Sequence[Mapping[str, Any]]) -> UnitResult:
     The result of the tasks of a Spark job.
 
     Raises:
-        IngestError: that of a task, unless the store is unavailable.
+        IngestError: of a task, unless the store is unavailable.
     """
     from ingest.spark.jobs.units import retryable_error
 

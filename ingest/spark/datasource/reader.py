@@ -52,7 +52,7 @@ class TableSourceReader(DataSourceReader):
     """
     Reads a table; its row keys are the logical ones.
 
-    The order of rows is that of the physical keys within a partition, and undefined among partitions.
+    Rows are in the order of the physical keys within a partition, and in no order among partitions.
     """
 
     def __init__(self, table: SourceTable, options: ReadOptions, schema: StructType) -> None:

@@ -103,7 +103,7 @@ class DumpWork:
         Dump as many ranges, of one or several stores, as there is time for; in any process.
 
         Raises:
-            IngestError: another error than that of an unavailable store or root.
+            IngestError: another error than an unavailable store's or root's.
         """
         plan = unpacked(self.plan)  # trusted: from our own driver
         end_s = time.monotonic() + self.seconds
@@ -170,7 +170,7 @@ class SparkDump:
         Dump as many ranges as the tasks have time for.
 
         Raises:
-            IngestError: another error than that of an unavailable store or root.
+            IngestError: another error than an unavailable store's or root's.
         """
         from ingest.spark.jobs.units import run_unit
 
@@ -196,7 +196,7 @@ def joined(results: Sequence[Mapping[str, Any]]) -> DumpUnit:
     The result of a job.
 
     Raises:
-        IngestError: that of a task, unless the store or the root is unavailable.
+        IngestError: of a task, unless the store or the root is unavailable.
     """
     from ingest.spark.jobs.units import retryable_error
 

@@ -48,7 +48,7 @@ def read_kafka(
         source: which topics of which cluster.
         start: where a query without a checkpoint starts to read.
         partitions: topic -> number of partitions; Spark requires an offset for each if any is given.
-        max_records: maximum of a micro-batch besides that of the source; None without one.
+        max_records: maximum of a micro-batch besides the source's; None without one.
     """
     options = kafka_options(source, start, partitions, max_records)
     return _records(session.readStream.format("kafka").options(**options).load())

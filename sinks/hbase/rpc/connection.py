@@ -121,7 +121,7 @@ class Connection:
             first = [_SIMPLE]
             header = data(1, data(1, _user().encode())) + header
         else:
-            # without a user in the header, the calls are those of the principal
+            # without a user in the header, the principal makes the calls
             self._socket.send([_KERBEROS], deadline_s)
             self._stream = log_in(self._socket, self._login, deadline_s)
         self._stream.send([*first, struct.pack(">I", len(header)), header], deadline_s)

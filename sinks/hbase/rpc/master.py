@@ -41,7 +41,7 @@ class Master:
     The active master of a cluster; called by one thread.
 
     Args:
-        attempts: returns those of one call.
+        attempts: returns the attempts of one call.
         nonce: returns a random number of 63 bits.
         sleep: waits so many seconds.
     """

@@ -21,7 +21,7 @@ class RepeatedCalls:
     Calls that may run twice: reads, writes that check a cell, and increments with their nonce; called by one thread.
 
     Args:
-        attempts: returns those of one call.
+        attempts: returns the attempts of one call.
     """
 
     def __init__(self, cluster: Cluster, regions: RegionCache, attempts: Callable[[], Attempts]) -> None:

@@ -65,7 +65,7 @@ class _Scanner(NamedTuple):
 
     Attributes:
         client: of the connection that opened it: behind another connection may be another server, or the same one after
-            a restart, where the number is that of another scanner.
+            a restart, where the number belongs to another scanner.
         number: given by the server.
     """
 

@@ -48,7 +48,7 @@ class Socket(TSocket):
         The Thrift library would allocate as many bytes as a server announces, so this limits them.
 
         Args:
-            sz: maximum number; a length that the server announced, or that of a buffer.
+            sz: maximum number; a length that the server announced, or the length of a buffer.
 
         Raises:
             TTransportException: the connection has ended, or the answer is too large.
