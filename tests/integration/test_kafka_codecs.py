@@ -13,7 +13,7 @@ from ingest.cli import main
 from ingest.config import load
 from ingest.config.model import Configuration
 from ingest.dead_letters.envelope import DeadLetter
-from ingest.kafka.decompression import read_all_codecs
+from ingest.kafka.codecs import decompressed
 from ingest.kafka.settings import KafkaConnection
 from ingest.kafka.tail import TopicTail
 from ingest.service.dead_letters.queues import dead_letter_queue
@@ -92,7 +92,7 @@ def test_doctor_warns_of_a_dead_letter_that_cannot_be_read(
     topic, letters = kafka.create_topic("in"), kafka.create_topic("dead", config={"compression.type": "zstd"})
     written(tmp_path, kafka, topic, letters)
     kafka.produce(letters, [b"x" * 30_000])
-    monkeypatch.setattr("ingest.kafka.clients.read_all_codecs", partial(read_all_codecs, 20_000))
+    monkeypatch.setattr("ingest.kafka.decompression.decompressed", partial(decompressed, max_bytes=20_000))
     (finding,) = [each for each in doctor(str(tmp_path / "p.yaml"), capfd)["findings"] if each["check"] == "readable"]
     assert (finding["severity"], "record batch of" in finding["message"]) == ("warning", True)
 
@@ -124,7 +124,7 @@ def test_batch_above_the_limit_is_an_error_with_its_place(
     topic = kafka.create_topic("large", config={"compression.type": codec})
     kafka.produce(topic, ["small"])
     kafka.produce(topic, [b"x" * 30_000])
-    monkeypatch.setattr("ingest.kafka.clients.read_all_codecs", partial(read_all_codecs, 20_000))
+    monkeypatch.setattr("ingest.kafka.decompression.decompressed", partial(decompressed, max_bytes=20_000))
     found = TopicTail(KafkaConnection.model_validate({"brokers": kafka.brokers})).read(topic)
     assert next(found).value == b"small"
     with pytest.raises(SourceError) as caught:

@@ -142,7 +142,7 @@ def test_dead_letters_beyond_the_limit_are_by_place_and_replayed(
         }
         assert {f"{Path(each.record.topic).name}:{at}" for each in letters for at in offsets_of(each)} == failed
         assert sum(each.events for each in letters) == len(failed)
-        warnings = [line for line in service.lines() if line["event"] == WITHOUT_BYTES]
+        warnings = [line for line in service.lines() if line["message"] == WITHOUT_BYTES]
         assert [line["records"] for line in warnings] == [len(failed) - len(whole)]
 
         service.write(checked(tmp_path))

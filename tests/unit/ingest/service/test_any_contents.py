@@ -23,7 +23,13 @@ COMMANDS: dict[str, dict[str, object]] = {
     },
     "/jobs/compaction": {"table": "t", "older_than": "7ms", "window": "9ms"},
     "/jobs/rollback": {"table": "t", "from": "2026-01-31", "to": "2026-02-01T12:00:00Z", "strict": True},
-    "/dump": {"root": "/dumps", "tables": ["t"], "columns": {"t": {"a": "f:a"}}, "max_rate": 7, "keep_s": 0.5},
+    "/jobs/dump": {
+        "root": "/dumps",
+        "tables": ["t"],
+        "columns": {"t": {"a": "f:a int32"}},
+        "max_rate": 7,
+        "keep": "1d",
+    },
     "/tables/t/shards": {"split": 1, "at": "6d"},
 }
 """Path of a command with content -> such content."""

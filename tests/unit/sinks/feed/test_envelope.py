@@ -61,7 +61,7 @@ def test_own_record_has_every_cell_and_delete():
             {"type": "DELETE_FAMILY", "ts": T - 2, "family": "d"},
             {"type": "DELETE_ALL_VERSIONS", "ts": T - 3, "column": "d:x"},
             {"type": "PUT", "ts": T, "column": "d:a", "value": "1"},
-            {"type": "PUT", "ts": T, "column": "d:\\xfe", "value": {"b64": "/w=="}},
+            {"type": "PUT", "ts": T, "column": "d:\\xFE", "value": {"b64": "/w=="}},
         ],
         "before": [{"column": "d:x", "value": "old", "ts": T - 9}],
     }
