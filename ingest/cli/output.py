@@ -6,6 +6,7 @@ are coloured here.
 """
 
 import contextlib
+import io
 import os
 import re
 import sys
@@ -171,16 +172,16 @@ class Output:
         for row in rows:
             table.add_row(*(Text(_safe(cell)) for cell in row))
         is_terminal = self._stdout.isatty()
+        shown = io.StringIO()  # rich would flush stdout, and exit by itself if its reader has closed it
         console = Console(
-            file=self._stdout,
+            file=shown,
             width=None if is_terminal else width,
             force_terminal=is_terminal,
             no_color=not self._colors(self._stdout),
             highlight=False,
         )
-        with console.capture() as captured:
-            console.print(table)
-        lines = (line.rstrip() for line in captured.get().splitlines())
+        console.print(table)
+        lines = (line.rstrip() for line in shown.getvalue().splitlines())
         self._write("\n".join(line for line in lines if line))
 
     def note(self, text: str, style: str = "") -> None:

@@ -123,7 +123,8 @@ def _failing(error):
     return run
 
 
-def test_closed_stdout_ends_a_command_silently(folder, ingest):
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_closed_stdout_ends_a_command_silently(unbuffered: str):
     reading, writing = os.pipe()
     os.close(reading)
     try:
@@ -131,7 +132,7 @@ def test_closed_stdout_ends_a_command_silently(folder, ingest):
             [sys.executable, "-m", "ingest", "describe"],
             stdout=writing,
             stderr=subprocess.PIPE,
-            env=os.environ | {"PYTHONPATH": str(SOURCES)},
+            env=os.environ | {"PYTHONPATH": str(SOURCES), "PYTHONUNBUFFERED": unbuffered},
             check=False,
         )
     finally:
