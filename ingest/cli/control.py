@@ -311,7 +311,7 @@ def _show_jobs(out: Output, jobs: Sequence[dict[str, Any]]) -> None:
     """Print those that wait or run; the subject of a job is a pipeline, a table or the root of a dump."""
     for job in jobs:
         if job["state"] in ("waiting", "running"):
-            parts = f", {job['done']:,} of {job['total']:,} units of work" if job["total"] else ""
+            parts = f", {job['done']:,} of {job['total']:,} slices" if job["total"] else ""
             reason = f", {job['reason']}" if job["reason"] else ""
             out.note(f"{job['subject']}: {job['kind']} {job['state']}{parts}{reason}", "dim")
 

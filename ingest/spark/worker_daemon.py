@@ -24,7 +24,7 @@ PRELOADED = (
     "pyspark.sql.pandas.serializers",
     "pandas",  # pyarrow imports it for the first array
     "ingest.spark.streaming.worker",
-    "ingest.spark.jobs.units",
+    "ingest.spark.jobs.slices",
     # of almost every pipeline; a worker imports what else its plan has
     "decorators.template",
     "sinks.mapping.attr2hbase",

@@ -123,9 +123,9 @@ class DumpedPart(NamedTuple):
     file: TableFile | None
 
 
-class DumpUnit(NamedTuple):
+class DumpSlice(NamedTuple):
     """
-    The result of a unit of work.
+    The result of a slice.
 
     Attributes:
         parts: that were dumped; the last one of a range has no file.
@@ -178,7 +178,7 @@ class RangeDump:
         self._clock = clock
         self._pace = _Pace(self._limits.rows_per_s, clock, sleep)
 
-    def unit(self, ranges: Sequence[DumpRange], has_time: Callable[[], bool]) -> DumpUnit:
+    def run_slice(self, ranges: Sequence[DumpRange], has_time: Callable[[], bool]) -> DumpSlice:
         """
         Write files until there is no time left; at least one is written if there are rows.
 
@@ -201,8 +201,8 @@ class RangeDump:
         except IngestError as error:
             if error.disposition is not Disposition.RETRY:
                 raise
-            return DumpUnit(parts, remaining, error)
-        return DumpUnit(parts, remaining)
+            return DumpSlice(parts, remaining, error)
+        return DumpSlice(parts, remaining)
 
     def next_file(self, keys: DumpRange) -> tuple[TableFile | None, DumpRange | None]:
         """

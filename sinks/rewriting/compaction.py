@@ -28,8 +28,8 @@ from sinks.updates.merging import Merging
 
 CALL_BYTES = 1 << 20
 """Merged rows of one call, but for the last: with that less than the maximum message of a framed Thrift server."""
-UNIT_S = 20.0
-"""How long a unit of work takes; a lease is renewed after each."""
+SLICE_S = 20.0
+"""How long a slice takes; a lease is renewed after each."""
 SHOWN_ROWS = 20
 """Rows that could not be merged, in a report."""
 _EXACT = 100
@@ -261,9 +261,9 @@ class RangeCompaction:
 
 
 class Timer:
-    """Whether a unit of work, which starts now, has time left."""
+    """Whether a slice, which starts now, has time left."""
 
-    def __init__(self, seconds: float = UNIT_S, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, seconds: float = SLICE_S, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._deadline = clock() + seconds
 
@@ -272,9 +272,9 @@ class Timer:
         return self._clock() < self._deadline
 
 
-class UnitResult(NamedTuple):
+class CompactionSlice(NamedTuple):
     """
-    The result of a unit of work of a compaction.
+    The result of a slice of a compaction.
 
     Attributes:
         counts: what was done.
@@ -294,15 +294,15 @@ class InProcess:
     Args:
         calls: of the store.
         merging: of the table.
-        seconds: length of a unit.
-        is_cancelled: whether a unit must end soon.
+        seconds: length of a slice.
+        is_cancelled: whether a slice must end soon.
     """
 
     def __init__(
         self,
         calls: StoreCalls,
         merging: Merging,
-        seconds: float = UNIT_S,
+        seconds: float = SLICE_S,
         *,
         is_cancelled: Callable[[], bool] = lambda: False,
     ) -> None:
@@ -311,7 +311,7 @@ class InProcess:
         self._seconds = seconds
         self._is_cancelled = is_cancelled
 
-    def unit(self, target: CompactionTarget, check: LeaseCheck, ranges: Sequence[Range]) -> UnitResult:
+    def run_slice(self, target: CompactionTarget, check: LeaseCheck, ranges: Sequence[Range]) -> CompactionSlice:
         """Compact as many ranges as there is time for; at least one call to the store is made."""
         compaction = RangeCompaction(self._calls, target, self._merging, check=check)
         timer = Timer(self._seconds)
@@ -326,10 +326,10 @@ class InProcess:
                 if error.disposition is not Disposition.RETRY:
                     raise
                 rest = (compaction.reached, keys[1])
-                return UnitResult(compaction.counts, [rest, *ranges[index + 1 :]], error)
+                return CompactionSlice(compaction.counts, [rest, *ranges[index + 1 :]], error)
             if left is not None or not has_time():
-                return UnitResult(compaction.counts, [*([] if left is None else [left]), *ranges[index + 1 :]])
-        return UnitResult(compaction.counts, [])
+                return CompactionSlice(compaction.counts, [*([] if left is None else [left]), *ranges[index + 1 :]])
+        return CompactionSlice(compaction.counts, [])
 
 
 def _put(row: UpdateRow) -> Put:

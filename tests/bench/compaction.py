@@ -221,7 +221,7 @@ def _compact(store: Store[Any], table: str, size: Size) -> None:
     engine = InProcess(calls, MERGING)
     options = CompactionOptions(older_than="0s")
     *_, last = compaction_steps(
-        declared, options, calls, group, Here(), lambda target, check: partial(engine.unit, target, check)
+        declared, options, calls, group, Here(), lambda target, check: partial(engine.run_slice, target, check)
     )
     counts = CompactionResult.from_json(last.result or {}).counts
     if (counts.written, counts.replaced) != (size.keys, size.rows):

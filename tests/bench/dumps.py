@@ -103,5 +103,5 @@ def _dump(store: Store[Any], table: str, folder: Path, file_format: FileFormat) 
         return write_table_file(root, f"_run-{file_format.name}", table, part, rows, file_format)
 
     dump = RangeDump(store, {table: DumpTarget(table, RowFormat())}, {}, write)
-    unit = dump.unit([DumpRange(table, b"", None, 0)], lambda: True)
-    return sum(part.file.rows for part in unit.parts if part.file is not None)
+    ended = dump.run_slice([DumpRange(table, b"", None, 0)], lambda: True)
+    return sum(part.file.rows for part in ended.parts if part.file is not None)

@@ -17,10 +17,10 @@ from ingest.config.model import Configuration
 from ingest.service.dumps.dump import sources_of
 from ingest.service.dumps.options import DumpRunOptions
 from ingest.service.dumps.plan import tables_of
-from ingest.service.dumps.steps import UNIT_S, TableCounts, dump_steps
+from ingest.service.dumps.steps import SLICE_S, TableCounts, dump_steps
 from ingest.service.jobs.place import OwnProcess
 from ingest.spark.jobs.dump import DumpWork, joined, task_result
-from sinks.dumps.ranges import DumpRange, DumpUnit, Limits
+from sinks.dumps.ranges import DumpRange, DumpSlice, Limits
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 from sinks.rowkeys.distribution import Distribution
@@ -56,7 +56,7 @@ class InProcess:
     Dumps in this process; what it returns has been plain data, as that of a task of Spark.
 
     Attributes:
-        ranges: number of ranges of each unit.
+        ranges: number of ranges of each slice.
     """
 
     tasks = 1
@@ -64,7 +64,7 @@ class InProcess:
     def __init__(self) -> None:
         self.ranges: list[int] = []
 
-    def unit(self, work: DumpWork, ranges: Sequence[DumpRange]) -> DumpUnit:
+    def run_slice(self, work: DumpWork, ranges: Sequence[DumpRange]) -> DumpSlice:
         self.ranges.append(len(ranges))
         return joined([orjson.loads(orjson.dumps(task_result(work, ranges)))])
 
@@ -114,7 +114,7 @@ def dumped(
     *,
     root: str = "./dumps",
     limits: Limits | None = None,
-    unit_s: float = UNIT_S,
+    slice_s: float = SLICE_S,
     **options: Any,
 ) -> Made:
     """Make a dump in this process, a minute after the one before."""
@@ -130,7 +130,7 @@ def dumped(
             lambda _tables: engine or InProcess(),
             place,
             limits=limits,
-            unit_s=unit_s,
+            slice_s=slice_s,
             clock_ms=lambda: start_ms,
         )
     return Made(last.result or {})

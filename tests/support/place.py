@@ -17,7 +17,7 @@ class Here(Place):
 
     Args:
         is_dry_run: nothing may be written.
-        unit_of_work: surrounds each unit of work.
+        new_slice: surrounds each slice.
         session: of jobs on Spark.
     """
 
@@ -25,12 +25,12 @@ class Here(Place):
         self,
         *,
         is_dry_run: bool = False,
-        unit_of_work: Callable[[], AbstractContextManager[None]] = nullcontext,
+        new_slice: Callable[[], AbstractContextManager[None]] = nullcontext,
         session: Any = None,
     ) -> None:
         self.is_dry_run = is_dry_run
         self.cancellation = Cancellation()
-        self._unit_of_work = unit_of_work
+        self._new_slice = new_slice
         self._session = session
 
     def stores(self, plan: Plan, written: str, read: Collection[str] = ()) -> Mapping[str, StoreCalls]:
@@ -45,5 +45,5 @@ class Here(Place):
     def tasks(self, session: Session) -> int:
         return 8
 
-    def unit_of_work(self) -> AbstractContextManager[None]:
-        return self._unit_of_work()
+    def new_slice(self) -> AbstractContextManager[None]:
+        return self._new_slice()

@@ -1,4 +1,4 @@
-"""The steps of a dump: in which units of work it is made, and what is recorded of it."""
+"""The steps of a dump: in which slices it is made, and what is recorded of it."""
 
 import secrets
 import time
@@ -21,23 +21,23 @@ from ingest.spark.jobs.dump import DumpFiles, DumpWork
 from sinks.dumps.expiry import Retention, expire, plan_expiry
 from sinks.dumps.layout import FileFormat, dump_name
 from sinks.dumps.manifest import TableFile, consistency_of
-from sinks.dumps.ranges import DumpRange, DumpTarget, DumpUnit, Limits, remaining_of
+from sinks.dumps.ranges import DumpRange, DumpSlice, DumpTarget, Limits, remaining_of
 from sinks.dumps.run import DumpRun
 from sinks.files.root import Root, open_root, root_errors
 
-UNIT_S = 20.0
+SLICE_S = 20.0
 """Time of a task by default; the file that it writes then is finished."""
 _log = logger(__name__)
 
 
 class DumpEngine(Protocol):
-    """Carries out units of work."""
+    """Carries out slices."""
 
     @property
     def tasks(self) -> int:
         """The number of tasks that run at a time."""
 
-    def unit(self, work: DumpWork, ranges: Sequence[DumpRange]) -> DumpUnit:
+    def run_slice(self, work: DumpWork, ranges: Sequence[DumpRange]) -> DumpSlice:
         """
         Dump as many ranges as there is time for.
 
@@ -109,21 +109,21 @@ def dump_steps(  # noqa: PLR0913 - the parts of a dump, each used once
     place: Place,
     *,
     limits: Limits | None = None,
-    unit_s: float = UNIT_S,
+    slice_s: float = SLICE_S,
     clock_ms: Callable[[], int] = now_ms,
 ) -> Steps:
     """
-    Make a dump; yields the result so far after each unit of work, and the complete one at the end.
+    Make a dump; yields the result so far after each slice, and the complete one at the end.
 
     Args:
         root: path or URL of the dumps.
         options: of the dump.
         tables: their names; a dump that is resumed has those that it had before.
         sources: makes the views of these tables, and returns what the dump reads; called once, after the start.
-        engine: starts what carries out units of work on these tables; called once, after the checks.
+        engine: starts what carries out slices on these tables; called once, after the checks.
         place: where it runs.
         limits: of the tasks; the options have the rate.
-        unit_s: time of a task; the file that it writes then is finished.
+        slice_s: time of a task; the file that it writes then is finished.
         clock_ms: milliseconds since the epoch.
 
     Raises:
@@ -147,15 +147,15 @@ def dump_steps(  # noqa: PLR0913 - the parts of a dump, each used once
             for file in run.done(each.name).values():
                 result.tables[each.name].add(file)
         yield Progress(total - len(remaining), total, result.to_json())
-        work = _work(opened, run, options, prepared, limits or Limits(), unit_s)
+        work = _work(opened, run, options, prepared, limits or Limits(), slice_s)
         recorded = failpoint.point("dump_recorded")
-        for unit in place.units_of_work(remaining, partial(prepared.engine.unit, work), activity="dump"):
-            for table, number, file in unit.parts:
+        for ended in place.slices(remaining, partial(prepared.engine.run_slice, work), activity="dump"):
+            for table, number, file in ended.parts:
                 run.add(table, number, file)
                 result.tables[table].add(file)
                 recorded()
-            reason = "" if unit.error is None else str(unit.error)
-            yield Progress(total - len(unit.remaining), total, result.to_json(), blocked=reason)
+            reason = "" if ended.error is None else str(ended.error)
+            yield Progress(total - len(ended.remaining), total, result.to_json(), blocked=reason)
         feed = {each.name: each.feed for each in planned if each.feed}
         result.dump = run.finish({each.name: each.dumped for each in planned}, feed=feed).dump
         result.expired = _expired(opened, options.keep, clock_ms())
@@ -223,7 +223,7 @@ def _remaining(run: DumpRun, planned: Sequence[PlannedTable]) -> list[DumpRange]
 
 
 def _work(
-    root: Root, run: DumpRun, options: DumpRunOptions, prepared: _Prepared, limits: Limits, unit_s: float
+    root: Root, run: DumpRun, options: DumpRunOptions, prepared: _Prepared, limits: Limits, slice_s: float
 ) -> DumpWork:
     planned, rate = prepared.planned, options.max_rate
     targets: dict[str, dict[str, DumpTarget]] = {}
@@ -232,7 +232,7 @@ def _work(
     limits = limits._replace(rows_per_s=None if rate is None else rate / prepared.engine.tasks)
     files = DumpFiles(root, run.folder, run.file_format, {each.name: each.columns for each in planned})
     bodies = {each.name: each.bodies for each in planned if each.bodies is not None}
-    return DumpWork.of(prepared.sources.plan(), targets, files, limits, seconds=unit_s, bodies=bodies)
+    return DumpWork.of(prepared.sources.plan(), targets, files, limits, seconds=slice_s, bodies=bodies)
 
 
 def _expired(root: Root, keep_s: float | None, at_ms: int) -> list[str]:

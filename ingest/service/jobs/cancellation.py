@@ -9,8 +9,8 @@ class Cancellation:
     """
     The request to end one action, such as a replay.
 
-    Thread-safe. The action looks at `is_requested` between its units of work, waits with `wait`, and registers with
-    `calls` what ends a unit that runs.
+    Thread-safe. The action looks at `is_requested` between its slices, waits with `wait`, and registers with
+    `calls` what ends a slice that runs.
     """
 
     def __init__(self) -> None:

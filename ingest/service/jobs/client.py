@@ -43,7 +43,7 @@ class FollowedJob:
         Wait until it has ended, and return its result. An interruption (SIGINT) cancels it, and says so.
 
         Args:
-            on_result: called with the result so far, and the numbers of finished units and of all, which is 0 if it is
+            on_result: called with the result so far, and the numbers of finished slices and of all, which is 0 if it is
                 not known yet.
             on_state: called with each state and reason until then.
 

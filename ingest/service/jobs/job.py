@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # a command that asks the service starts without Spark and Ka
     from ingest.spark.streaming.reading import Session
 
 MAX_WAIT_S = 60.0
-"""Of the wait after a unit of work, which may have waited for a store for hours."""
+"""Of the wait after a slice, which may have waited for a store for hours."""
 Report = Callable[["Progress"], None]
 """Called by a job with its progress."""
 
@@ -48,10 +48,10 @@ class Progress:
     How far a job has come.
 
     Attributes:
-        done: number of finished units of work, such as micro-batches.
-        total: number of all units; 0 if it is not known yet.
+        done: number of finished slices, such as micro-batches.
+        total: number of all slices; 0 if it is not known yet.
         result: what is finished, as plain data.
-        blocked: why the job retries the unit that runs; "" if it does not.
+        blocked: why the job retries the slice that runs; "" if it does not.
         details: lists of the result that may be long, by name: what was added since the progress before. The command
             shows those of its own process; a service does not keep them.
     """
@@ -178,7 +178,7 @@ class JobRun:
     clock: Callable[[], float] = time.monotonic
 
     @contextmanager
-    def unit_of_work(self) -> Iterator[None]:
+    def new_slice(self) -> Iterator[None]:
         """
         A block with one Spark job, or a few short ones. After it the job waits as long as micro-batches of the
         pipelines ran meanwhile, at most as long as the block took.
@@ -201,7 +201,7 @@ class JobResult(Protocol):
 
 class JobReporter:
     """
-    Reports the result of a job that runs units of work, as its progress.
+    Reports the result of a job that runs slices, as its progress.
 
     Args:
         report: of the run.
@@ -212,12 +212,12 @@ class JobReporter:
         self._progress = Progress()
 
     def advanced(self, result: JobResult, done: int, total: int) -> None:
-        """Report the result so far, and the numbers of finished units and of all."""
+        """Report the result so far, and the numbers of finished slices and of all."""
         self._progress = Progress(done, total, result.to_json())
         self._report(self._progress)
 
     def blocked(self, reason: str) -> None:
-        """Report why the unit that runs is retried, if the reason is another one than before; "" if it is not."""
+        """Report why the slice that runs is retried, if the reason is another one than before; "" if it is not."""
         if reason != self._progress.blocked:
             self._progress = replace(self._progress, blocked=reason)
             self._report(self._progress)
@@ -233,7 +233,7 @@ class Job(ABC):
 
     Its Spark jobs run one at a time, each with at most `JobRun.tasks` partitions, as from `DataFrame.coalesce`: Spark
     runs one task for each partition, so this bounds the task slots that the job takes. They run in blocks of
-    `JobRun.unit_of_work`, each of which takes at most a minute.
+    `JobRun.new_slice`, each of which takes at most a minute.
 
     Attributes:
         kind: name of the kind of job, in the status and in metrics.

@@ -14,14 +14,14 @@ from ingest.plan.reading import reading_plan
 from ingest.plan.stores import owned_store, reading_store, reading_store_if_exists
 from ingest.service.jobs.cancellation import Cancellation
 from ingest.service.jobs.job import JobRun
-from ingest.service.jobs.units_of_work import UnitOfWork, units_of_work
+from ingest.service.jobs.slices import SliceResult, slices
 from sinks.rewriting.store_calls import Access, StoreCalls, one_at_a_time
 
 if TYPE_CHECKING:  # a command that asks the service starts without Spark and Kafka
     from ingest.spark.streaming.reading import Session
 
 _R = TypeVar("_R")
-_U = TypeVar("_U", bound=UnitOfWork)
+_U = TypeVar("_U", bound=SliceResult)
 
 
 class Place(ABC):
@@ -98,21 +98,19 @@ class Place(ABC):
         """The maximum number of tasks of the job that run at a time."""
 
     @abstractmethod
-    def unit_of_work(self) -> AbstractContextManager[None]:
+    def new_slice(self) -> AbstractContextManager[None]:
         """Surrounds a part of the work that takes at most a minute; in a service the job rests after it."""
 
-    def units_of_work(self, ranges: Sequence[_R], run: Callable[[Sequence[_R]], _U], *, activity: str) -> Iterator[_U]:
+    def slices(self, ranges: Sequence[_R], run: Callable[[Sequence[_R]], _U], *, activity: str) -> Iterator[_U]:
         """
-        Run units of work until no range remains, as `ingest.service.jobs.units_of_work`; yields the result of each.
+        Run slices until no range remains, as `ingest.service.jobs.slices`; yields the result of each.
 
         Args:
             ranges: of the job.
-            run: runs one unit on the ranges that remain.
+            run: runs one slice on the ranges that remain.
             activity: for messages, as in "compaction".
         """
-        return units_of_work(
-            ranges, run, activity=activity, unit_of_work=self.unit_of_work, cancellation=self.cancellation
-        )
+        return slices(ranges, run, activity=activity, new_slice=self.new_slice, cancellation=self.cancellation)
 
 
 class OwnProcess(Place):
@@ -169,7 +167,7 @@ class OwnProcess(Place):
         """All slots."""
         return session.sparkContext.defaultParallelism
 
-    def unit_of_work(self) -> AbstractContextManager[None]:
+    def new_slice(self) -> AbstractContextManager[None]:
         """No rest: no pipeline waits."""
         return nullcontext()
 
@@ -225,6 +223,6 @@ class InService(Place):
         """As `service: jobs: tasks` says."""
         return self._run.tasks
 
-    def unit_of_work(self) -> AbstractContextManager[None]:
+    def new_slice(self) -> AbstractContextManager[None]:
         """With a rest, so that the pipelines keep their rate."""
-        return self._run.unit_of_work()
+        return self._run.new_slice()

@@ -123,4 +123,4 @@ class RunningService(ReplayHost):
 
     def micro_batch(self) -> AbstractContextManager[None]:
         """Rests after the micro-batch, so that the pipelines keep their rate."""
-        return self._run.unit_of_work()
+        return self._run.new_slice()

@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # a command that asks the service starts without Spark and Ka
     from ingest.observe.metrics import Metrics
 
 PAGE_BODIES = 50
-"""Bodies of a unit of work: the pipelines write to an embedded store between two."""
+"""Bodies of a slice: the pipelines write to an embedded store between two."""
 
 
 class BodySweepOptions(Model):
@@ -105,7 +105,7 @@ class BodySweep(StepJob[BodySweepOptions]):
         start: bytes | None = b""
         while start is not None:
             place.check_running(self.kind)
-            with place.unit_of_work(), access() as store:
+            with place.new_slice(), access() as store:
                 page = _page(bodies_in(store, table), horizon, start, is_dry_run=place.is_dry_run)
             start = page.rest
             total.add(page.counts)

@@ -2,9 +2,9 @@
 Compaction: one row for each window, in place of the updates of a row of a table with deferred updates.
 
 The work on ranges of the table is `sinks.rewriting.compaction`. It runs in this process for a store that only the
-driver may write, else in the tasks of Spark jobs: one job for each unit of work, with a task for each slot. A task
+driver may write, else in the tasks of Spark jobs: one job for each slice, with a task for each slot. A task
 compacts its ranges one after the other until its time is up, and returns what remains; so a job takes about 20 seconds
-whatever the size of the table, and a lost task loses no more than its own unit. The driver renews the lease of the
+whatever the size of the table, and a lost task loses no more than its own slice. The driver renews the lease of the
 table; the tasks check it before each write.
 """
 
@@ -35,11 +35,11 @@ from ingest.service.rewriting.table_group import OldestMark, TableGroup, table_g
 from ingest.service.rewriting.table_lease import leased
 from ingest.service.rewriting.updates_job import UpdatesJob
 from sinks.rewriting.compaction import (
-    UNIT_S,
+    SLICE_S,
     CompactionCounts,
+    CompactionSlice,
     CompactionTarget,
     InProcess,
-    UnitResult,
     bound_of,
 )
 from sinks.rewriting.store_calls import StoreCalls
@@ -55,7 +55,7 @@ if TYPE_CHECKING:  # a command that asks the service starts without Spark and Ka
     from ingest.observe.metrics import Metrics
     from ingest.spark.streaming.reading import Session
 
-RunUnit = Callable[[Sequence[Range]], UnitResult]
+RunSlice = Callable[[Sequence[Range]], CompactionSlice]
 """Compacts as many of the ranges that remain as there is time for."""
 
 
@@ -196,10 +196,10 @@ def compaction_steps(
     calls: StoreCalls,
     group: TableGroup,
     place: Place,
-    engine: Callable[[CompactionTarget, LeaseCheck], RunUnit],
+    engine: Callable[[CompactionTarget, LeaseCheck], RunSlice],
 ) -> Steps:
     """
-    Compact a table; yields the result so far after each unit of work, and the complete one at the end.
+    Compact a table; yields the result so far after each slice, and the complete one at the end.
 
     Args:
         declared: declaration of the table.
@@ -207,7 +207,7 @@ def compaction_steps(
         calls: of its store.
         group: the tables of the pipeline that writes it.
         place: where it runs.
-        engine: returns what runs a unit of work.
+        engine: returns what runs a slice.
 
     Raises:
         NotFoundError: the store has no such table.
@@ -224,10 +224,10 @@ def compaction_steps(
     result.bound_ms = time_of(target.rules.bound - 1)
     lease = TableLease(table, Compaction.kind)
     with nullcontext(lease.check) if place.is_dry_run else leased(calls, lease) as check:
-        for unit in place.units_of_work(ranges, engine(target, check), activity=Compaction.kind):
-            result.counts.add(unit.counts)
+        for ended in place.slices(ranges, engine(target, check), activity=Compaction.kind):
+            result.counts.add(ended.counts)
             result.seconds = time.monotonic() - started_s
-            done, reason = len(ranges) - len(unit.remaining), "" if unit.error is None else str(unit.error)
+            done, reason = len(ranges) - len(ended.remaining), "" if ended.error is None else str(ended.error)
             yield Progress(done, len(ranges), result.to_json(), blocked=reason)
         if result.counts.replaced and not place.is_dry_run:
             calls(lambda store: store.flush_removed(table))
@@ -256,15 +256,15 @@ def _prepared(
 
 def _engine(
     place: Place, plan: Plan, table: Table, calls: StoreCalls, target: CompactionTarget, check: LeaseCheck
-) -> RunUnit:
-    """What runs a unit of work on the ranges that remain."""
+) -> RunSlice:
+    """What runs a slice on the ranges that remain."""
     if place.is_dry_run or live_store(plan.stores[table.store]).capabilities.written_by_driver:
         merging = live_merging(plan.updates[table.store][table.name])
         engine = InProcess(calls, merging, is_cancelled=lambda: place.cancellation.is_requested)
-        return partial(engine.unit, target, check)
+        return partial(engine.run_slice, target, check)
     session = place.session(f"compaction of {table.name}")
-    work = CompactionWork(packed(plan), table.store, target, check, UNIT_S)
-    return partial(unit_on_spark, session, place.tasks(session), work)
+    work = CompactionWork(packed(plan), table.store, target, check, SLICE_S)
+    return partial(slice_on_spark, session, place.tasks(session), work)
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,18 +285,18 @@ class CompactionWork:
     seconds: float
 
 
-def unit_on_spark(session: "Session", tasks: int, work: CompactionWork, ranges: Sequence[Range]) -> UnitResult:
+def slice_on_spark(session: "Session", tasks: int, work: CompactionWork, ranges: Sequence[Range]) -> CompactionSlice:
     """
     Compact as many ranges as the tasks of a Spark job have time for.
 
     Raises:
         IngestError: another error than an unavailable store's.
     """
-    from ingest.spark.jobs.units import run_unit
+    from ingest.spark.jobs.slices import run_slice
 
     activity = f"compaction of {work.target.table}"
-    results, error = run_unit(session, tasks, ranges, partial(task_result, work), activity=activity)
-    return UnitResult(CompactionCounts(), ranges, error) if error is not None else joined(results)
+    results, error = run_slice(session, tasks, ranges, partial(task_result, work), activity=activity)
+    return CompactionSlice(CompactionCounts(), ranges, error) if error is not None else joined(results)
 
 
 def task_result(work: CompactionWork, ranges: Sequence[Range]) -> dict[str, Any]:
@@ -311,7 +311,9 @@ def task_result(work: CompactionWork, ranges: Sequence[Range]) -> dict[str, Any]
             store.open()
             calls = StoreCalls(lambda: nullcontext(store))
             merging = live_merging(plan.updates[work.store][work.target.table])
-            counts, remaining, error = InProcess(calls, merging, work.seconds).unit(work.target, work.check, ranges)
+            counts, remaining, error = InProcess(calls, merging, work.seconds).run_slice(
+                work.target, work.check, ranges
+            )
         finally:
             store.close()
     except IngestError as raised:
@@ -323,20 +325,20 @@ def task_result(work: CompactionWork, ranges: Sequence[Range]) -> dict[str, Any]
     }
 
 
-def joined(results: Sequence[Mapping[str, Any]]) -> UnitResult:
+def joined(results: Sequence[Mapping[str, Any]]) -> CompactionSlice:
     """
     The result of the tasks of a Spark job.
 
     Raises:
         IngestError: of a task, unless the store is unavailable.
     """
-    from ingest.spark.jobs.units import retryable_error
+    from ingest.spark.jobs.slices import retryable_error
 
     error = retryable_error(results)
     counts = CompactionCounts()
     for result in results:
         counts.add(CompactionCounts.from_json(result["counts"]))
-    return UnitResult(counts, sorted(_remaining(results), key=lambda keys: keys[0]), error)
+    return CompactionSlice(counts, sorted(_remaining(results), key=lambda keys: keys[0]), error)
 
 
 def _remaining(results: Iterable[Mapping[str, Any]]) -> list[Range]:

@@ -1,8 +1,8 @@
 """
-A dump as Spark jobs: one for each unit of work, with a task for each slot.
+A dump as Spark jobs: one for each slice, with a task for each slot.
 
 A task writes files of its ranges until its time is up, and returns the files and what remains. So a job takes about 20
-seconds whatever the size of a table, and a lost task loses no more than its own unit of work.
+seconds whatever the size of a table, and a lost task loses no more than its own slice.
 """
 
 import errno
@@ -21,14 +21,14 @@ from ingest.plan.updates import live_merging
 from ingest.spark.jobs.task_errors import plain_error
 from sinks.dumps.layout import PLAN, FileFormat
 from sinks.dumps.manifest import TableFile
-from sinks.dumps.ranges import DumpedPart, DumpRange, DumpTarget, DumpUnit, Limits, RangeDump
+from sinks.dumps.ranges import DumpedPart, DumpRange, DumpSlice, DumpTarget, Limits, RangeDump
 from sinks.dumps.table_files import write_table_file
 from sinks.files.root import Root, root_errors
 
 if TYPE_CHECKING:  # a command that asks the service starts without Spark and Kafka
     from pyspark.sql import SparkSession
 
-    from ingest.spark.jobs.units import PlainResult
+    from ingest.spark.jobs.slices import PlainResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class DumpWork:
         """The work of the tasks of a plan."""
         return cls(packed(plan), targets, files, limits, seconds, bodies or {})
 
-    def dump(self, ranges: Sequence[DumpRange]) -> DumpUnit:
+    def dump(self, ranges: Sequence[DumpRange]) -> DumpSlice:
         """
         Dump as many ranges, of one or several stores, as there is time for; in any process.
 
@@ -121,11 +121,11 @@ class DumpWork:
             if error is not None or (parts and not has_time()):
                 remaining += own
                 continue
-            unit = self._of_store(plan, name, targets, own, has_time)
-            parts += unit.parts
-            remaining += unit.remaining
-            error = unit.error
-        return DumpUnit(parts, remaining, error)
+            ended = self._of_store(plan, name, targets, own, has_time)
+            parts += ended.parts
+            remaining += ended.remaining
+            error = ended.error
+        return DumpSlice(parts, remaining, error)
 
     def _of_store(
         self,
@@ -134,7 +134,7 @@ class DumpWork:
         targets: Mapping[str, DumpTarget],
         ranges: Sequence[DumpRange],
         has_time: Callable[[], bool],
-    ) -> DumpUnit:
+    ) -> DumpSlice:
         mergings = {
             table: live_merging(updates)
             for table, updates in plan.updates.get(name, {}).items()
@@ -145,11 +145,11 @@ class DumpWork:
                 with_bodies = targets.keys() & self.bodies.keys()
                 changed = {table: self.bodies[table].resolving(store, table) for table in with_bodies}
                 dump = RangeDump(store, targets, mergings, self.files.write, self.limits, changed=changed)
-                return dump.unit(ranges, has_time)
+                return dump.run_slice(ranges, has_time)
         except IngestError as error:
             if error.disposition is not Disposition.RETRY:
                 raise
-            return DumpUnit((), ranges, error)
+            return DumpSlice((), ranges, error)
 
 
 class SparkDump:
@@ -165,40 +165,40 @@ class SparkDump:
         self._session = session
         self.tasks = tasks
 
-    def unit(self, work: DumpWork, ranges: Sequence[DumpRange]) -> DumpUnit:
+    def run_slice(self, work: DumpWork, ranges: Sequence[DumpRange]) -> DumpSlice:
         """
         Dump as many ranges as the tasks have time for.
 
         Raises:
             IngestError: another error than an unavailable store's or root's.
         """
-        from ingest.spark.jobs.units import run_unit
+        from ingest.spark.jobs.slices import run_slice
 
-        results, error = run_unit(self._session, self.tasks, ranges, partial(task_result, work), activity="dump")
-        return DumpUnit((), ranges, error) if error is not None else joined(results)
+        results, error = run_slice(self._session, self.tasks, ranges, partial(task_result, work), activity="dump")
+        return DumpSlice((), ranges, error) if error is not None else joined(results)
 
 
 def task_result(work: DumpWork, ranges: Sequence[DumpRange]) -> "PlainResult":
     """Dump the ranges of a task; returns its result as plain data."""
     try:
-        unit = work.dump(ranges)
+        ended = work.dump(ranges)
     except IngestError as error:
-        unit = DumpUnit((), ranges, error)
+        ended = DumpSlice((), ranges, error)
     return {
-        "parts": [[table, number, None if file is None else file.to_json()] for table, number, file in unit.parts],
-        "remaining": [each.to_json() for each in unit.remaining],
-        "error": None if unit.error is None else plain_error(unit.error),
+        "parts": [[table, number, None if file is None else file.to_json()] for table, number, file in ended.parts],
+        "remaining": [each.to_json() for each in ended.remaining],
+        "error": None if ended.error is None else plain_error(ended.error),
     }
 
 
-def joined(results: Sequence[Mapping[str, Any]]) -> DumpUnit:
+def joined(results: Sequence[Mapping[str, Any]]) -> DumpSlice:
     """
     The result of a job.
 
     Raises:
         IngestError: of a task, unless the store or the root is unavailable.
     """
-    from ingest.spark.jobs.units import retryable_error
+    from ingest.spark.jobs.slices import retryable_error
 
     error = retryable_error(results)
     parts = [
@@ -207,4 +207,4 @@ def joined(results: Sequence[Mapping[str, Any]]) -> DumpUnit:
         for table, number, file in result["parts"]
     ]
     remaining = [DumpRange.from_json(each) for result in results for each in result["remaining"]]
-    return DumpUnit(parts, sorted(remaining, key=lambda each: (each.table, each.part)), error)
+    return DumpSlice(parts, sorted(remaining, key=lambda each: (each.table, each.part)), error)

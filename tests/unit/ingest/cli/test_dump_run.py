@@ -202,9 +202,9 @@ def test_store_is_held_only_while_the_view_is_made(shared, monkeypatch):
         return freeze(store)
 
     class Checking(InProcess):
-        def unit(self, work, ranges):
+        def run_slice(self, work, ranges):
             locked.append(held._lock._is_owned())
-            return super().unit(work, ranges)
+            return super().run_slice(work, ranges)
 
     monkeypatch.setattr(RocksDBStore, "freeze", recording)
     monkeypatch.setattr("ingest.service.dumps.dump.spark_engine", lambda *_arguments: Checking())
@@ -217,10 +217,10 @@ def test_store_stays_open_until_the_dump_ends(shared, monkeypatch):
     in_use: list[bool] = []
 
     class Checking(InProcess):
-        def unit(self, work, ranges):
+        def run_slice(self, work, ranges):
             shared.pipeline.close()
             in_use.append("local" in shared.stores.in_use())
-            return super().unit(work, ranges)
+            return super().run_slice(work, ranges)
 
     monkeypatch.setattr("ingest.service.dumps.dump.spark_engine", lambda *_arguments: Checking())
     dump_of([TABLE]).run(run_of(shared))

@@ -173,7 +173,7 @@ def test_failed_job_ends_the_command(
     def away(*_arguments: object) -> None:
         raise StoreUnavailableError("the disk is full")
 
-    monkeypatch.setattr("ingest.service.jobs.units_of_work.UNAVAILABLE_S", 0.0)
+    monkeypatch.setattr("ingest.service.jobs.slices.UNAVAILABLE_S", 0.0)
     monkeypatch.setattr("sinks.writing.retry.time.sleep", lambda _seconds: None)
     with serving(configuration, shared):
         monkeypatch.setattr(RocksDBStore, "remove_rows", away)

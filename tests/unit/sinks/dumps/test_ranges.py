@@ -71,29 +71,29 @@ def dump(store, files: Files, limits: Limits | None = None, **options: object) -
 
 def test_files_end_by_size(store, files):
     size = 3 + 9 + 40  # key, value and the rest of a cell
-    unit = dump(store, files, Limits(file_bytes=4 * size)).unit([WHOLE], lambda: True)
+    ended = dump(store, files, Limits(file_bytes=4 * size)).run_slice([WHOLE], lambda: True)
     assert files.keys == [KEYS[:4], KEYS[4:8], KEYS[8:]]
-    assert [(part.number, part.file is None) for part in unit.parts] == [(0, False), (1, False), (2, False), (3, True)]
-    assert (unit.remaining, unit.error) == ([], None)
+    assert [(part.number, part.file is None) for part in ended.parts] == [(0, False), (1, False), (2, False), (3, True)]
+    assert (ended.remaining, ended.error) == ([], None)
 
 
 def test_range_whose_last_file_is_full(store, files):
-    unit = dump(store, files, Limits(file_bytes=5 * 52)).unit([WHOLE], lambda: True)
+    ended = dump(store, files, Limits(file_bytes=5 * 52)).run_slice([WHOLE], lambda: True)
     assert files.keys == [KEYS[:5], KEYS[5:]]
-    assert unit.parts[-1] == DumpedPart(TABLE, 2, None)
+    assert ended.parts[-1] == DumpedPart(TABLE, 2, None)
 
 
 def test_range_without_rows(store, files):
-    unit = dump(store, files).unit([DumpRange(TABLE, b"x", None, 7)], lambda: True)
-    assert unit.parts == [DumpedPart(TABLE, 7, None)]
+    ended = dump(store, files).run_slice([DumpRange(TABLE, b"x", None, 7)], lambda: True)
+    assert ended.parts == [DumpedPart(TABLE, 7, None)]
     assert files.rows == {}
 
 
 def test_one_file_at_least_is_written(store, files):
     ranges = DumpRange.numbered(TABLE, [(b"", b"005"), (b"005", None)])
-    unit = dump(store, files, Limits(file_bytes=3 * 52)).unit(ranges, lambda: False)
+    ended = dump(store, files, Limits(file_bytes=3 * 52)).run_slice(ranges, lambda: False)
     assert files.keys == [KEYS[:3]]
-    assert unit.remaining == [DumpRange(TABLE, b"002\x00", b"005", 1), DumpRange(TABLE, b"005", None, PARTS_OF_RANGE)]
+    assert ended.remaining == [DumpRange(TABLE, b"002\x00", b"005", 1), DumpRange(TABLE, b"005", None, PARTS_OF_RANGE)]
 
 
 def test_file_ends_when_its_time_is_up(store, files):
@@ -109,14 +109,14 @@ def test_file_ends_when_its_time_is_up(store, files):
             yield row
 
     target._write = lambda table, part, rows: write(table, part, slow(rows))
-    target.unit([WHOLE], lambda: True)
+    target.run_slice([WHOLE], lambda: True)
     assert [len(rows) for rows in files.rows.values()] == [100, 100, 50]
 
 
 def test_unavailable_store_is_no_error_of_the_unit(store, files):
     files.error = StoreUnavailableError("away")
-    unit = dump(store, files).unit([WHOLE], lambda: True)
-    assert (unit.parts, unit.remaining, unit.error) == ([], [WHOLE], files.error)
+    ended = dump(store, files).run_slice([WHOLE], lambda: True)
+    assert (ended.parts, ended.remaining, ended.error) == ([], [WHOLE], files.error)
 
 
 def test_rate(store, files):
@@ -127,7 +127,7 @@ def test_rate(store, files):
         clock.now += seconds
 
     store.apply(TABLE, [Put(b"%05d" % number, {b"f:q": b""}, 5) for number in range(1_000)])
-    dump(store, files, Limits(rows_per_s=100), clock=clock, sleep=sleep).unit([WHOLE], lambda: True)
+    dump(store, files, Limits(rows_per_s=100), clock=clock, sleep=sleep).run_slice([WHOLE], lambda: True)
     assert sum(waits) == pytest.approx(10.1)  # of 1,010 rows
 
 
@@ -136,7 +136,7 @@ def test_rate_after_a_pause_is_no_burst(store, files):
     store.apply(TABLE, [Put(b"%05d" % number, {b"f:q": b""}, 5) for number in range(1_000)])
     paused = dump(store, files, Limits(rows_per_s=100), clock=clock, sleep=waits.append)
     clock.now += 60.0
-    paused.unit([WHOLE], lambda: True)
+    paused.run_slice([WHOLE], lambda: True)
     assert waits[-1] == pytest.approx(9.1)  # of 1,010 rows, one second of the pause counts
 
 
@@ -159,9 +159,9 @@ def test_parts_of_all_ranges_are_the_table(files, buckets, updates):
     ranges = [(b"", None)] if buckets is None else Distribution(buckets).intervals()
     target = DumpTarget(TABLE, RowFormat.recorded(store, TABLE), last_update_id_of(2))
     remaining = DumpRange.numbered(TABLE, ranges)
-    while remaining:  # a file for each row, a unit for each file
-        unit = dump(store, files, Limits(file_bytes=1), target=target).unit(remaining, lambda: False)
-        remaining = unit.remaining
+    while remaining:  # a file for each row, a slice for each file
+        ended = dump(store, files, Limits(file_bytes=1), target=target).run_slice(remaining, lambda: False)
+        remaining = ended.remaining
     found = [row for rows in files.rows.values() for row in rows]
     assert {row.key: row.cells[0][2:] for row in found} == dict.fromkeys(keys, (2, b"2"))
     assert len(found) == len(keys)

@@ -247,7 +247,7 @@ def test_range_is_compacted_in_units_of_work(monkeypatch: pytest.MonkeyPatch):
     for row in (b"a", b"b", b"c"):
         for start in range(1, 10):
             table.add(row, start, {VALUE: b"1"})
-    before, units, counts = table.values(), 0, CompactionCounts()
+    before, slices, counts = table.values(), 0, CompactionCounts()
     for keys in whole_row_ranges((), Distribution(2)):
         remaining = keys
         while remaining is not None:
@@ -256,8 +256,8 @@ def test_range_is_compacted_in_units_of_work(monkeypatch: pytest.MonkeyPatch):
             remaining = compaction.run(remaining, lambda: False)
             counts.add(compaction.counts)
             assert table.values() == before
-            units += 1
-    assert units > 6
+            slices += 1
+    assert slices > 6
     assert (counts.logical_rows, counts.update_rows) == (3, 27)
     assert {(key.start, key.end) for key in table.update_keys()} == {(1, 9)}
 

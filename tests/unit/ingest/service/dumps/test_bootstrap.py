@@ -70,12 +70,12 @@ class Beside(InProcess):
         super().__init__()
         self._service = service
 
-    def unit(self, work, ranges):
+    def run_slice(self, work, ranges):
         self._service.write()
         few = replace(work, seconds=0.0)
-        unit = super().unit(few, ranges)
+        ended = super().run_slice(few, ranges)
         self._service.write()
-        return unit
+        return ended
 
 
 def dump_of(configuration, service: Service, store: RocksDBStore, *, exact: bool) -> None:

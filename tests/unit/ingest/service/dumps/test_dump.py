@@ -21,15 +21,15 @@ from ingest.service.jobs.place import Place
 from ingest.service.jobs.step_job import Steps
 from ingest.service.request import options_of
 from sinks.dumps.errors import TableNotDumpedError, TableNotInDumpError
-from sinks.dumps.ranges import DumpUnit, Limits
+from sinks.dumps.ranges import DumpSlice, Limits
 from sinks.dumps.reader import DumpReader
 from sinks.files.local_root import LocalRoot
 from sinks.rocksdb.views import VIEWS
 from tests.support.dump_runs import MARK_MS, TABLE, InProcess, dumped, opened, written
 from tests.support.place import Here
 
-ONE_FILE = {"limits": Limits(file_bytes=1), "unit_s": -1.0}
-"""A unit of work writes one file of one row."""
+ONE_FILE = {"limits": Limits(file_bytes=1), "slice_s": -1.0}
+"""A slice writes one file of one row."""
 FILE_NAME = re.compile(r"answer~testclient1-[0-9a-f]{2}-[0-9a-f]{16}-\d+\.json\.gz")
 
 
@@ -90,9 +90,9 @@ def test_writes_after_the_start_are_not_in_the_dump(configuration):
     class Writing(InProcess):
         """A service that writes while the tasks read."""
 
-        def unit(self, work, ranges):
+        def run_slice(self, work, ranges):
             store.apply(TABLE, [Put(b"later", {b"f:q": b"1"}, 9), Put(b"row-0000", {b"f:q": b"later"}, 9)])
-            return super().unit(work, ranges)
+            return super().run_slice(work, ranges)
 
     with opened() as store:
         list(steps(configuration, Writing(), view=store.freeze()))
@@ -106,7 +106,7 @@ def test_view_is_removed_afterwards(configuration):
     assert list(Path("data", VIEWS).iterdir()) == []
 
     class Failing(InProcess):
-        def unit(self, work, ranges):
+        def run_slice(self, work, ranges):
             raise ConfigError("broken")
 
     with pytest.raises(ConfigError):
@@ -124,16 +124,16 @@ def test_large_tables_are_divided(configuration):
 
 
 class Interrupted(InProcess):
-    """Fails at a unit."""
+    """Fails at a slice."""
 
     def __init__(self, at: int) -> None:
         super().__init__()
         self.at = at
 
-    def unit(self, work, ranges):
+    def run_slice(self, work, ranges):
         if len(self.ranges) == self.at:
             raise ConflictError("killed")
-        return super().unit(work, ranges)
+        return super().run_slice(work, ranges)
 
 
 @pytest.mark.parametrize("at", [0, 1, 2, 3])
@@ -180,10 +180,10 @@ def test_1c_4_interrupted_dump_is_not_seen_and_removed_by_the_next(configuration
 
 def test_1c_6_second_dump_in_one_root_is_refused(configuration):
     class Second(InProcess):
-        def unit(self, work, ranges):
+        def run_slice(self, work, ranges):
             with pytest.raises(ConflictError, match="pid"):
                 list(steps(configuration, InProcess(), id="second"))
-            return super().unit(work, ranges)
+            return super().run_slice(work, ranges)
 
     list(steps(configuration, Second(), id="first"))
     with pytest.raises(ConflictError, match='"first"') as refused:
@@ -208,21 +208,21 @@ def test_too_little_space(configuration, monkeypatch):
 
 
 class Away(InProcess):
-    """An engine whose store is unavailable for some units."""
+    """An engine whose store is unavailable for some slices."""
 
     def __init__(self, failures: int) -> None:
         super().__init__()
         self.failures = failures
 
-    def unit(self, work, ranges):
+    def run_slice(self, work, ranges):
         if self.failures:
             self.failures -= 1
-            return DumpUnit((), ranges, StoreUnavailableError("away"))
-        return super().unit(work, ranges)
+            return DumpSlice((), ranges, StoreUnavailableError("away"))
+        return super().run_slice(work, ranges)
 
 
 def test_unavailable_store_is_asked_again(configuration, monkeypatch):
-    monkeypatch.setattr("ingest.service.jobs.units_of_work.PAUSE_S", 0.0)
+    monkeypatch.setattr("ingest.service.jobs.slices.PAUSE_S", 0.0)
     with opened() as store:
         view = store.freeze()
         found = list(steps(configuration, Away(2), view=view))

@@ -19,7 +19,7 @@ from sinks.bodies.options import BodyOptions
 from sinks.bodies.pointers import Pointer
 from sinks.dumps.errors import DumpNotAvailableError
 from sinks.dumps.existing import oldest_with_pointers
-from sinks.dumps.ranges import DumpRange, DumpUnit, Limits
+from sinks.dumps.ranges import DumpRange, DumpSlice, Limits
 from sinks.dumps.reader import DumpReader
 from sinks.files.local_root import LocalRoot
 from tests.support.dump_runs import InProcess, dumped, opened
@@ -79,12 +79,12 @@ def test_values_or_pointers(configuration: Configuration) -> None:
 @pytest.mark.parametrize("bodies", [True, False])
 def test_resumed_dump_continues_with_values_or_with_pointers(configuration: Configuration, bodies: bool) -> None:
     class Killed(InProcess):
-        def unit(self, work: DumpWork, ranges: Sequence[DumpRange]) -> DumpUnit:
+        def run_slice(self, work: DumpWork, ranges: Sequence[DumpRange]) -> DumpSlice:
             if len(self.ranges) == 2:
                 raise KeyboardInterrupt
-            return super().unit(work, ranges)
+            return super().run_slice(work, ranges)
 
-    limits: dict[str, Any] = {"limits": ONE_ROW if bodies else Limits(file_bytes=1), "unit_s": -1.0}
+    limits: dict[str, Any] = {"limits": ONE_ROW if bodies else Limits(file_bytes=1), "slice_s": -1.0}
     with pytest.raises(KeyboardInterrupt):
         dumped(configuration, Killed(), tables=["events"], id="one", bodies=bodies, **limits)
     dumped(configuration, resume="one")

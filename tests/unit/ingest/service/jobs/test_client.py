@@ -55,7 +55,7 @@ def followed(client: Client) -> tuple[ReplayTotals, list[tuple[int, int, int]], 
     progress: list[tuple[int, int, int]] = []
     states: list[tuple[str, str]] = []
     found = FollowedJob(client, client.job("7"), "run the same command again").follow(  # type: ignore[arg-type]
-        lambda result, *units: progress.append((result["read"], *units)), lambda *state: states.append(state)
+        lambda result, *slices: progress.append((result["read"], *slices)), lambda *state: states.append(state)
     )
     return ReplayTotals.from_json(found), progress, states
 

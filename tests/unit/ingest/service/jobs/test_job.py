@@ -23,16 +23,16 @@ def test_job_rests_as_long_as_pipelines_worked(worked_s: float, busy_s: float, r
     now, busy, waits = [100.0], [50.0], Waits()
     context = JobContext(SimpleNamespace(), None, 2, lambda: busy[0])
     run = JobRun(context, 1, waits, lambda _progress: None, clock=lambda: now[0])
-    with run.unit_of_work():
+    with run.new_slice():
         now[0] += worked_s
         busy[0] += busy_s
     assert waits.seconds == [rest_s]
 
 
-def test_unit_of_work_that_fails_does_not_rest():
+def test_slice_that_fails_does_not_rest():
     waits = Waits()
     run = JobRun(JobContext(SimpleNamespace(), None, 2), 1, waits, lambda _progress: None)
-    with pytest.raises(RuntimeError), run.unit_of_work():
+    with pytest.raises(RuntimeError), run.new_slice():
         raise RuntimeError
     assert waits.seconds == []
 

@@ -1,4 +1,4 @@
-"""The compaction of a table: units of work, the lease, failures of the store, and its options."""
+"""The compaction of a table: slices, the lease, failures of the store, and its options."""
 
 from contextlib import contextmanager
 from typing import Any
@@ -11,7 +11,7 @@ from ingest.service.job_kinds import job_of
 from ingest.service.jobs.job import Progress
 from ingest.service.jobs.place import Place
 from ingest.service.rewriting.compaction import Compaction, CompactionResult, compaction_steps
-from sinks.rewriting.compaction import CompactionCounts, InProcess, UnitResult
+from sinks.rewriting.compaction import CompactionCounts, CompactionSlice, InProcess
 from sinks.rewriting.table_lease import LEASE, TableLease
 from sinks.rowkeys.row_format import UPDATES
 from sinks.updates.keys import update_id_of
@@ -47,7 +47,7 @@ def steps(
     group = table.group(*others)
 
     def of_units(target, check):
-        return lambda ranges: engine.unit(target, check, ranges)
+        return lambda ranges: engine.run_slice(target, check, ranges)
 
     return [*compaction_steps(DECLARED, options, table.calls, group, place or Here(), of_units)]
 
@@ -66,22 +66,22 @@ def test_all_ranges_are_compacted(buckets: int | None, is_shared: bool):
     assert table.values() == before
     assert (result.counts.logical_rows, result.counts.written, result.counts.replaced) == (4, 8, 16)
     assert result.bound_ms == HOUR_MS + 2
-    assert [(each.done, each.total) for each in progress] == [(4, 4), (4, 4)]  # one unit, and the end
+    assert [(each.done, each.total) for each in progress] == [(4, 4), (4, 4)]  # one slice, and the end
     assert LEASE not in table.store.properties(TABLE)
 
 
 def test_each_unit_takes_ranges_until_its_time_is_up():
-    table, units = with_updates(), []
+    table, slices = with_updates(), []
 
     @contextmanager
-    def unit():
-        units.append(table.values())
+    def new_slice():
+        slices.append(table.values())
         yield
 
     engine = InProcess(table.calls, SUM, seconds=-1.0)
-    compacted(table, engine=engine, place=Here(unit_of_work=unit))
-    assert len(units) > len(SPLITS)
-    assert all(values == units[0] for values in units)
+    compacted(table, engine=engine, place=Here(new_slice=new_slice))
+    assert len(slices) > len(SPLITS)
+    assert all(values == slices[0] for values in slices)
     assert len(table.update_keys()) == 8
 
 
@@ -132,7 +132,7 @@ def test_a_second_one_at_once_is_refused():
         assert (refused.value.code, refused.value.exit_code) == ("table_in_use", 4)
         yield
 
-    compacted(table, place=Here(unit_of_work=other_starts))
+    compacted(table, place=Here(new_slice=other_starts))
     assert len(table.update_keys()) == 8
     assert compacted(table).counts.replaced == 0
 
@@ -147,55 +147,55 @@ def test_lease_of_another_process_ends_the_compaction():
         yield
 
     with pytest.raises(ConflictError, match="another process has taken it"):
-        compacted(table, place=Here(unit_of_work=taken_over))
+        compacted(table, place=Here(new_slice=taken_over))
     assert table.store.calls == []
     assert LEASE in table.store.properties(TABLE)
 
 
 def available_later(table: UpdatedTable):
-    """What surrounds units of work: the store is available after the first."""
+    """What surrounds slices: the store is available after the first."""
 
     @contextmanager
-    def unit():
+    def new_slice():
         yield
         table.store.calls_left = None
 
-    return unit
+    return new_slice
 
 
 class Away:
-    """An engine whose store is unavailable for some units."""
+    """An engine whose store is unavailable for some slices."""
 
     def __init__(self, engine: InProcess, failures: int) -> None:
         self.engine = engine
         self.failures = failures
 
-    def unit(self, target, check, ranges) -> UnitResult:
+    def run_slice(self, target, check, ranges) -> CompactionSlice:
         if self.failures:
             self.failures -= 1
-            return UnitResult(CompactionCounts(), ranges, unavailable())
-        return self.engine.unit(target, check, ranges)
+            return CompactionSlice(CompactionCounts(), ranges, unavailable())
+        return self.engine.run_slice(target, check, ranges)
 
 
 def test_unavailable_store_blocks_it_for_a_while(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("ingest.service.jobs.units_of_work.PAUSE_S", 0.0)
+    monkeypatch.setattr("ingest.service.jobs.slices.PAUSE_S", 0.0)
     table = with_updates()
     progress = steps(table, engine=Away(InProcess(table.calls, SUM), 3))
     assert [each.blocked for each in progress] == ["no answer", "no answer", "no answer", "", ""]
     assert len(table.update_keys()) == 8
-    monkeypatch.setattr("ingest.service.jobs.units_of_work.UNAVAILABLE_S", 0.0)
+    monkeypatch.setattr("ingest.service.jobs.slices.UNAVAILABLE_S", 0.0)
     with pytest.raises(IngestError, match="no answer"):
         steps(with_updates(), engine=Away(InProcess(table.calls, SUM), 1))
     assert LEASE not in table.store.properties(TABLE)
 
 
 def test_rows_are_counted_once_though_the_store_was_unavailable_in_a_range(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("ingest.service.jobs.units_of_work.PAUSE_S", 0.0)
+    monkeypatch.setattr("ingest.service.jobs.slices.PAUSE_S", 0.0)
     for module in ("compaction", "leased_writes"):
         monkeypatch.setattr(f"sinks.rewriting.{module}.CALL_ROWS", 1)
     once, table = with_updates(buckets=1), with_updates(buckets=1)
     table.store.calls_left, table.store.error = 5, unavailable()
-    counts, expected = compacted(table, place=Here(unit_of_work=available_later(table))).counts, compacted(once).counts
+    counts, expected = compacted(table, place=Here(new_slice=available_later(table))).counts, compacted(once).counts
     assert table.values() == once.values()
     assert counts.logical_rows == expected.logical_rows
     assert abs(counts.update_rows - expected.update_rows) <= 1  # the rows of the call that failed are read again
@@ -211,10 +211,10 @@ def test_deletes_are_flushed_after_a_compaction(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_store_that_is_unavailable_in_a_unit(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("ingest.service.jobs.units_of_work.PAUSE_S", 0.0)
+    monkeypatch.setattr("ingest.service.jobs.slices.PAUSE_S", 0.0)
     table = with_updates()
     table.store.calls_left, table.store.error = 1, unavailable()
-    progress = steps(table, place=Here(unit_of_work=available_later(table)))
+    progress = steps(table, place=Here(new_slice=available_later(table)))
     assert [each.blocked for each in progress] == ["no answer", "", ""]
     assert len(table.update_keys()) == 8
 

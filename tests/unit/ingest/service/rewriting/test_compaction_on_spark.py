@@ -17,11 +17,11 @@ from ingest.service.rewriting.compaction import (
     CompactionWork,
     compaction_steps,
     joined,
+    slice_on_spark,
     task_result,
-    unit_on_spark,
 )
 from ingest.service.rewriting.table_group import TableGroup
-from sinks.rewriting.compaction import CompactionTarget, UnitResult
+from sinks.rewriting.compaction import CompactionSlice, CompactionTarget
 from sinks.rewriting.store_calls import StoreCalls
 from sinks.rewriting.table_lease import LeaseCheck, TableLease
 from sinks.rocksdb.store import RocksDBStore
@@ -51,7 +51,9 @@ def check() -> LeaseCheck:
         return lease.check
 
 
-def unit(plan: bytes, *of_tasks: list[Range], seconds: float = 60.0, lease: LeaseCheck | None = None) -> UnitResult:
+def run_slice(
+    plan: bytes, *of_tasks: list[Range], seconds: float = 60.0, lease: LeaseCheck | None = None
+) -> CompactionSlice:
     """A job with a task for each of these."""
     target = CompactionTarget("counters", RowFormat(None, IDENTITY), CompactionRules(FOREVER))
     work = CompactionWork(plan, "local", target, lease or check(), seconds)
@@ -64,18 +66,18 @@ def keys() -> int:
 
 
 def test_each_task_compacts_its_ranges(plan: bytes):
-    result = unit(plan, [ALL[0]], [ALL[1]])
+    result = run_slice(plan, [ALL[0]], [ALL[1]])
     assert (result.counts.logical_rows, result.counts.replaced, result.remaining, result.error) == (2, 12, [], None)
     assert keys() == 2
 
 
 def test_tasks_return_what_remains(plan: bytes):
     lease = check()
-    result = unit(plan, [*ALL], seconds=-1.0, lease=lease)
+    result = run_slice(plan, [*ALL], seconds=-1.0, lease=lease)
     assert result.counts.logical_rows == 1
     assert result.remaining == [(b"a\x00\x80", b"b"), (b"b", None)]
     assert keys() == 7
-    result = unit(plan, [*result.remaining], lease=lease)
+    result = run_slice(plan, [*result.remaining], lease=lease)
     assert (result.remaining, keys()) == ([], 2)
 
 
@@ -86,7 +88,7 @@ def test_unavailable_store_is_no_error_of_the_job(plan: bytes, monkeypatch: pyte
         raise StoreUnavailableError("no answer", hint="wait")
 
     monkeypatch.setattr(RocksDBStore, "open", away)
-    result = unit(plan, [*ALL], lease=lease)
+    result = run_slice(plan, [*ALL], lease=lease)
     assert result.remaining == ALL
     assert result.error is not None
     assert (result.error.code, result.error.message, result.error.hint) == ("store_unavailable", "no answer", "wait")
@@ -98,7 +100,7 @@ def test_lost_lease_ends_the_job(plan: bytes):
     with opened() as store:
         TableLease("counters", "rollback", process="other").take(store)
     with pytest.raises(IngestError, match="another process has taken it") as lost:
-        unit(plan, [*ALL], lease=lease)
+        run_slice(plan, [*ALL], lease=lease)
     assert (lost.value.code, lost.value.exit_code) == ("table_lease_lost", ConflictError("").exit_code)
     assert keys() == 12
 
@@ -106,21 +108,21 @@ def test_lost_lease_ends_the_job(plan: bytes):
 def test_job_that_spark_could_not_run_returns_all_ranges(plan: bytes):
     session = Session(PySparkException("a worker was killed"))
     target = CompactionTarget("counters", RowFormat(None, IDENTITY), CompactionRules(FOREVER))
-    result = unit_on_spark(session, 8, CompactionWork(plan, "local", target, check(), 9.0), ALL)
+    result = slice_on_spark(session, 8, CompactionWork(plan, "local", target, check(), 9.0), ALL)
     assert (session.tasks, result.remaining, keys()) == ([2], ALL, 12)
     assert result.error is not None
     assert (result.error.code, result.error.disposition) == ("spark_job_failed", Disposition.RETRY)
 
 
 def test_failed_job_is_repeated(plan: bytes, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("ingest.service.jobs.units_of_work.PAUSE_S", 0.0)
+    monkeypatch.setattr("ingest.service.jobs.slices.PAUSE_S", 0.0)
     mark(T + 3 * HOUR)
     session, calls = Session(PySparkException("a worker was killed")), StoreCalls(opened)
     group = TableGroup("hits", {"local": ["counters"]}, {"local": calls}, Path("no-replay"))
     options = CompactionOptions(older_than="0s", window="24h")
 
     def engine(target, check):
-        return lambda ranges: unit_on_spark(session, 8, CompactionWork(plan, "local", target, check, 9.0), ranges)
+        return lambda ranges: slice_on_spark(session, 8, CompactionWork(plan, "local", target, check, 9.0), ranges)
 
     declared = TableSpec("counters", updates=IDENTITY)
     steps = [*compaction_steps(declared, options, calls, group, Here(), engine)]

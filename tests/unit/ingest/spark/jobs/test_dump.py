@@ -17,7 +17,7 @@ from ingest.spark.jobs import dump as module
 from ingest.spark.jobs.dump import DumpFiles, DumpWork, SparkDump, joined, task_result
 from ingest.spark.jobs.task_errors import TaskError
 from sinks.dumps.layout import FileFormat
-from sinks.dumps.ranges import DumpRange, DumpTarget, DumpUnit, Limits
+from sinks.dumps.ranges import DumpRange, DumpSlice, DumpTarget, Limits
 from sinks.files.local_root import LocalRoot
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
@@ -44,16 +44,16 @@ def work_of(configuration: Configuration, *, seconds: float = 60.0, file_bytes: 
     return DumpWork.of(sources.plan(), targets, files, Limits(file_bytes=file_bytes), seconds=seconds)
 
 
-def job(work: DumpWork, *of_tasks: Sequence[DumpRange]) -> DumpUnit:
+def job(work: DumpWork, *of_tasks: Sequence[DumpRange]) -> DumpSlice:
     """A job with a task for each of these."""
     return joined([orjson.loads(orjson.dumps(task_result(work, ranges))) for ranges in of_tasks])
 
 
 def test_each_task_dumps_its_ranges(configuration: Configuration):
-    unit = job(work_of(configuration), [RANGES[0]], [RANGES[1]])
-    assert [part.file.rows for part in unit.parts if part.file is not None] == [20, 20]
-    assert [part.number for part in unit.parts if part.file is None] == [1, RANGES[1].part + 1]
-    assert (unit.remaining, unit.error) == ([], None)
+    ended = job(work_of(configuration), [RANGES[0]], [RANGES[1]])
+    assert [part.file.rows for part in ended.parts if part.file is not None] == [20, 20]
+    assert [part.number for part in ended.parts if part.file is None] == [1, RANGES[1].part + 1]
+    assert (ended.remaining, ended.error) == ([], None)
     assert len(list(Path("dumps/_run-x").rglob("*.json.gz"))) == 2
 
 
@@ -61,17 +61,20 @@ def test_root_that_was_replaced_is_not_filled(configuration: Configuration):
     """As the folder below a disk that is not mounted any more."""
     work = work_of(configuration)
     shutil.rmtree("dumps")
-    unit = job(work, [RANGES[0]])
-    assert unit.remaining == [RANGES[0]]
-    assert unit.error is not None
-    assert ("the folder of the dump is gone" in unit.error.message, unit.error.disposition) == (True, Disposition.RETRY)
+    ended = job(work, [RANGES[0]])
+    assert ended.remaining == [RANGES[0]]
+    assert ended.error is not None
+    assert ("the folder of the dump is gone" in ended.error.message, ended.error.disposition) == (
+        True,
+        Disposition.RETRY,
+    )
     assert not Path("dumps").exists()
 
 
 def test_tasks_return_what_remains(configuration: Configuration):
-    unit = job(work_of(configuration, seconds=-1.0, file_bytes=1), [*RANGES])
-    assert [part.number for part in unit.parts] == [0]
-    assert unit.remaining == [DumpRange(TABLE, b"row-0000\x00", b"row-0020", 1), RANGES[1]]
+    ended = job(work_of(configuration, seconds=-1.0, file_bytes=1), [*RANGES])
+    assert [part.number for part in ended.parts] == [0]
+    assert ended.remaining == [DumpRange(TABLE, b"row-0000\x00", b"row-0020", 1), RANGES[1]]
 
 
 def test_unavailable_store_is_no_error_of_the_job(configuration: Configuration, monkeypatch: pytest.MonkeyPatch):
@@ -81,10 +84,10 @@ def test_unavailable_store_is_no_error_of_the_job(configuration: Configuration, 
         raise StoreUnavailableError("no answer", hint="wait")
 
     monkeypatch.setattr(RocksDBStore, "open", away)
-    unit = job(work, [RANGES[0]], [RANGES[1]])
-    assert unit.remaining == RANGES
-    assert unit.error is not None
-    assert (unit.error.code, unit.error.hint, unit.error.disposition) == (
+    ended = job(work, [RANGES[0]], [RANGES[1]])
+    assert ended.remaining == RANGES
+    assert ended.error is not None
+    assert (ended.error.code, ended.error.hint, ended.error.disposition) == (
         "store_unavailable",
         "wait",
         Disposition.RETRY,
@@ -96,9 +99,9 @@ def test_full_root_is_no_error_of_the_job(configuration: Configuration, monkeypa
         raise OSError(28, "No space left on device", "dumps/x")
 
     monkeypatch.setattr(module, "write_table_file", full)
-    unit = job(work_of(configuration), [*RANGES])
-    assert unit.error is not None
-    assert (unit.error.code, unit.remaining) == ("disk_full", RANGES)
+    ended = job(work_of(configuration), [*RANGES])
+    assert ended.error is not None
+    assert (ended.error.code, ended.remaining) == ("disk_full", RANGES)
 
 
 def test_other_error_ends_the_job(configuration: Configuration, monkeypatch: pytest.MonkeyPatch):
@@ -137,8 +140,8 @@ def test_tables_of_two_stores_are_dumped_by_one_task(tmp_path: Path):
         targets.setdefault(each.store, {})[each.name] = each.target
     files = DumpFiles(LocalRoot(Path("dumps")), "_run-x", FileFormat.GZIP)
     work = DumpWork.of(sources.plan(), targets, files, Limits(), seconds=60.0)
-    unit = job(work, [keys for each in planned for keys in each.ranges])
-    assert sorted((part.table, part.file.rows) for part in unit.parts if part.file is not None) == [
+    ended = job(work, [keys for each in planned for keys in each.ranges])
+    assert sorted((part.table, part.file.rows) for part in ended.parts if part.file is not None) == [
         (TABLE, ROWS),
         ("second", 1),
     ]
@@ -147,12 +150,12 @@ def test_tables_of_two_stores_are_dumped_by_one_task(tmp_path: Path):
 def test_failed_job_is_repeated(configuration: Configuration):
     session = Session(PySparkException("a worker was killed"))
     dump, work = SparkDump(session, 8), work_of(configuration)
-    unit = dump.unit(work, RANGES)
-    assert unit.remaining == RANGES
-    assert unit.error is not None
-    assert (unit.error.code, unit.error.disposition) == ("spark_job_failed", Disposition.RETRY)
-    unit = dump.unit(work, RANGES)
-    assert (len(unit.parts), unit.remaining, unit.error, session.tasks) == (4, [], None, [2, 2])
+    ended = dump.run_slice(work, RANGES)
+    assert ended.remaining == RANGES
+    assert ended.error is not None
+    assert (ended.error.code, ended.error.disposition) == ("spark_job_failed", Disposition.RETRY)
+    ended = dump.run_slice(work, RANGES)
+    assert (len(ended.parts), ended.remaining, ended.error, session.tasks) == (4, [], None, [2, 2])
 
 
 def test_settings_are_not_shown(configuration: Configuration):

@@ -1,4 +1,4 @@
-"""The units of work of a background job: one after the other, until no range remains."""
+"""The slices of a background job: one after the other, until no range remains."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -13,9 +13,9 @@ UNAVAILABLE_S = 600.0
 PAUSE_S = 3.0
 
 
-class UnitOfWork(Protocol):
+class SliceResult(Protocol):
     """
-    The result of a unit of work.
+    The result of a slice.
 
     Attributes:
         remaining: the ranges, or the rest of them, that are left.
@@ -30,49 +30,49 @@ class UnitOfWork(Protocol):
 
 
 _R = TypeVar("_R")
-_U = TypeVar("_U", bound=UnitOfWork)
+_U = TypeVar("_U", bound=SliceResult)
 
 
-def units_of_work(
+def slices(
     ranges: Sequence[_R],
     run: Callable[[Sequence[_R]], _U],
     *,
     activity: str,
-    unit_of_work: Callable[[], AbstractContextManager[None]] = nullcontext,
+    new_slice: Callable[[], AbstractContextManager[None]] = nullcontext,
     cancellation: Cancellation | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[_U]:
     """
-    Run units of work until no range remains; yields the result of each.
+    Run slices until no range remains; yields the result of each.
 
-    A unit whose store is unavailable is repeated after a pause. The job fails when no range has advanced for
+    A slice whose store is unavailable is repeated after a pause. The job fails when no range has advanced for
     `UNAVAILABLE_S`.
 
     Args:
         ranges: of the job.
-        run: runs one unit on the ranges that remain.
+        run: runs one slice on the ranges that remain.
         activity: for the message, as in `dump`.
-        unit_of_work: surrounds each unit.
-        cancellation: ends the job between two units.
+        new_slice: surrounds each slice.
+        cancellation: ends the job between two slices.
         clock: monotonic seconds.
 
     Raises:
         ConflictError: the job was cancelled.
-        IngestError: that of a unit; of an unavailable store after `UNAVAILABLE_S`.
+        IngestError: of a slice; of an unavailable store after `UNAVAILABLE_S`.
     """
     cancellation = cancellation or Cancellation()
     remaining, blocked_since_s = ranges, None
     while remaining:
         if cancellation.is_requested:
             raise ConflictError(f"the {activity} was cancelled", code="job_cancelled")
-        with unit_of_work():
-            unit = run(remaining)
-        yield unit
-        if unit.error is None or {*unit.remaining} != {*remaining}:
+        with new_slice():
+            ended = run(remaining)
+        yield ended
+        if ended.error is None or {*ended.remaining} != {*remaining}:
             blocked_since_s = None
-        if unit.error is not None:
+        if ended.error is not None:
             blocked_since_s = clock() if blocked_since_s is None else blocked_since_s
             if clock() - blocked_since_s >= UNAVAILABLE_S:
-                raise unit.error
+                raise ended.error
             cancellation.wait(PAUSE_S)
-        remaining = unit.remaining
+        remaining = ended.remaining

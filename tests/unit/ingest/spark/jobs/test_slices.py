@@ -1,4 +1,4 @@
-"""Units of work as Spark jobs: which ranges a task gets, and which errors end the work."""
+"""Slices as Spark jobs: which ranges a task gets, and which errors end the work."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,8 +7,8 @@ import pytest
 from pyspark.errors import PySparkException
 
 from ingest.api import ConfigError, StoreUnavailableError
+from ingest.spark.jobs.slices import retryable_error, run_slice
 from ingest.spark.jobs.task_errors import TaskError, plain_error
-from ingest.spark.jobs.units import retryable_error, run_unit
 from tests.support.jobs import Session
 
 
@@ -18,18 +18,20 @@ def ranges_of_task(ranges: Sequence[int]) -> dict[str, Any]:
 
 def test_ranges_are_dealt_to_the_tasks_in_turn():
     session = Session()
-    results, error = run_unit(session, 2, [0, 1, 2, 3, 4], ranges_of_task, activity="test")
+    results, error = run_slice(session, 2, [0, 1, 2, 3, 4], ranges_of_task, activity="test")
     assert ([each["ranges"] for each in results], error, session.tasks) == ([[0, 2, 4], [1, 3]], None, [2])
 
 
 def test_no_task_is_without_a_range():
     session = Session()
-    results, _ = run_unit(session, 8, [0, 1], ranges_of_task, activity="test")
+    results, _ = run_slice(session, 8, [0, 1], ranges_of_task, activity="test")
     assert ([each["ranges"] for each in results], session.tasks) == ([[0], [1]], [2])
 
 
 def test_failed_job_can_be_repeated():
-    results, error = run_unit(Session(PySparkException("a worker was killed")), 2, [0], ranges_of_task, activity="test")
+    results, error = run_slice(
+        Session(PySparkException("a worker was killed")), 2, [0], ranges_of_task, activity="test"
+    )
     assert results == ()
     assert error is not None
     assert error.code == "spark_job_failed"
@@ -38,7 +40,7 @@ def test_failed_job_can_be_repeated():
 def test_no_job_is_repeated_without_the_jvm():
     session = Session(PySparkException("Connection refused"), is_stopped=True)
     with pytest.raises(TaskError, match="has ended") as raised:
-        run_unit(session, 2, [0], ranges_of_task, activity="test")
+        run_slice(session, 2, [0], ranges_of_task, activity="test")
     assert raised.value.code == "jvm_lost"
     assert raised.value.hint is not None
 

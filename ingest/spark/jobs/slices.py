@@ -1,5 +1,5 @@
 """
-A unit of work as a Spark job, with one task for each task slot.
+A slice as a Spark job, with one task for each task slot.
 
 A task takes its part of the ranges, and returns its result as plain data, with its error: Spark passes on only the text
 of an exception.
@@ -45,7 +45,7 @@ class JobOutcome(NamedTuple):
     error: IngestError | None = None
 
 
-def run_unit(
+def run_slice(
     session: SparkSession,
     tasks: int,
     ranges: Sequence[_R],
