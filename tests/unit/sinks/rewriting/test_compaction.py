@@ -240,7 +240,7 @@ def test_dry_run_counts_and_writes_nothing():
     assert dry == compact(table)
 
 
-def test_range_is_compacted_in_units_of_work(monkeypatch: pytest.MonkeyPatch):
+def test_range_is_compacted_in_slices(monkeypatch: pytest.MonkeyPatch):
     for module in ("compaction", "leased_writes"):
         monkeypatch.setattr(f"sinks.rewriting.{module}.CALL_ROWS", 2)
     table = UpdatedTable(buckets=2)
