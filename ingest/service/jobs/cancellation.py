@@ -4,6 +4,8 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from ingest.api import ConflictError
+
 
 class Cancellation:
     """
@@ -32,6 +34,19 @@ class Cancellation:
     def is_requested(self) -> bool:
         """Whether the end is requested."""
         return self._requested.is_set()
+
+    def check(self, activity: str) -> None:
+        """
+        End the action if that is requested.
+
+        Args:
+            activity: for the message, as in "dump".
+
+        Raises:
+            ConflictError: it is.
+        """
+        if self.is_requested:
+            raise ConflictError(f"the {activity} was cancelled", code="job_cancelled")
 
     def wait(self, seconds: float) -> bool:
         """Wait until the end is requested, at most for this time; returns whether it is."""

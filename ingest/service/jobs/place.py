@@ -5,7 +5,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from typing import TYPE_CHECKING, TypeVar
 
-from ingest.api import ConflictError
 from ingest.catalog import Catalog
 from ingest.config.model import Configuration, Pipeline
 from ingest.plan.assemble import plan_of, store_component
@@ -43,16 +42,6 @@ class Place(ABC):
     def plan_of(self, pipeline: Pipeline) -> Plan:
         """The plan of a pipeline of the configuration."""
         return plan_of(self.configuration, pipeline, self.catalog)
-
-    def check_running(self, activity: str) -> None:
-        """
-        End the job if that is requested.
-
-        Raises:
-            ConflictError: it is.
-        """
-        if self.cancellation.is_requested:
-            raise ConflictError(f"the {activity} was cancelled", code="job_cancelled")
 
     @abstractmethod
     def stores(self, plan: Plan, written: str, read: Collection[str] = ()) -> Mapping[str, StoreCalls]:

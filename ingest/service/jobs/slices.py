@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol, TypeVar
 
-from ingest.api import ConflictError, IngestError
+from ingest.api import IngestError
 from ingest.service.jobs.cancellation import Cancellation
 
 UNAVAILABLE_S = 600.0
@@ -63,8 +63,7 @@ def slices(
     cancellation = cancellation or Cancellation()
     remaining, blocked_since_s = ranges, None
     while remaining:
-        if cancellation.is_requested:
-            raise ConflictError(f"the {activity} was cancelled", code="job_cancelled")
+        cancellation.check(activity)
         with new_slice():
             ended = run(remaining)
         yield ended

@@ -104,7 +104,7 @@ class BodySweep(StepJob[BodySweepOptions]):
         total, named_by = SweepCounts(), Counter[str]()
         start: bytes | None = b""
         while start is not None:
-            place.check_running(self.kind)
+            place.cancellation.check(self.kind)
             with place.new_slice(), access() as store:
                 page = _page(bodies_in(store, table), horizon, start, is_dry_run=place.is_dry_run)
             start = page.rest

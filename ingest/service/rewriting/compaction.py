@@ -31,7 +31,7 @@ from ingest.service.jobs.job import Progress
 from ingest.service.jobs.place import Place
 from ingest.service.jobs.schedule import Every, ScheduledJob
 from ingest.service.jobs.step_job import Steps
-from ingest.service.rewriting.table_group import OldestMark, TableGroup, table_group
+from ingest.service.rewriting.table_group import OldestMark, TableGroup
 from ingest.service.rewriting.table_lease import leased
 from ingest.service.rewriting.updates_job import UpdatesJob
 from sinks.rewriting.compaction import (
@@ -139,10 +139,7 @@ class Compaction(UpdatesJob[CompactionOptions]):
 
     def steps(self, place: Place) -> Steps:
         """Compact the table; see `compaction_steps`."""
-        table, pipeline = self.declared(place.configuration)
-        plan = place.plan_of(pipeline)
-        stores = place.stores(plan, table.store, {each.store for each in place.configuration.updated_by(pipeline)})
-        calls, group = stores[table.store], table_group(place.configuration, pipeline, stores)
+        table, plan, calls, group = self.opened(place)
         engine = partial(_engine, place, plan, table, calls)
         return compaction_steps(table.spec(), self.options, calls, group, place, engine)
 

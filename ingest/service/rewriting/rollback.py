@@ -30,7 +30,7 @@ from ingest.service.jobs.command import JobCommand, Summary
 from ingest.service.jobs.job import Progress
 from ingest.service.jobs.place import Place
 from ingest.service.jobs.step_job import Steps
-from ingest.service.rewriting.table_group import OldestMark, TableGroup, table_group
+from ingest.service.rewriting.table_group import OldestMark, TableGroup
 from ingest.service.rewriting.table_lease import leased
 from ingest.service.rewriting.updates_job import UpdatesJob
 from sinks.feed.stream import FEED
@@ -124,11 +124,8 @@ class Rollback(UpdatesJob[RollbackOptions]):
 
     def steps(self, place: Place) -> Steps:
         """Roll the table back; see `rollback_steps`."""
-        table, pipeline = self.declared(place.configuration)
-        plan = place.plan_of(pipeline)
-        stores = place.stores(plan, table.store, {each.store for each in place.configuration.updated_by(pipeline)})
-        group = table_group(place.configuration, pipeline, stores)
-        return rollback_steps(table.spec(), self.options, stores[table.store], group, place)
+        table, _, calls, group = self.opened(place)
+        return rollback_steps(table.spec(), self.options, calls, group, place)
 
     def summary(self, content: Mapping[str, Any], *, is_dry_run: bool) -> Summary:
         """What is rolled back, and what could not be."""
@@ -189,7 +186,7 @@ def rollback_steps(
             delete_check = (lambda _store: None) if is_dry_run else check
             passed = RangeRollback(calls, table, row_format, interval, is_dry_run=is_dry_run, check=delete_check)
             for number, keys in enumerate(ranges, 1):
-                passed.run(keys, partial(place.check_running, Rollback.kind))
+                passed.run(keys, partial(place.cancellation.check, Rollback.kind))
                 yield Progress(number, len(ranges), _result(passed.counts, [], time.monotonic() - started_s))
             if is_dry_run and not place.is_dry_run and passed.counts.straddling:
                 raise RowsStraddleError.of(passed.counts.straddling)

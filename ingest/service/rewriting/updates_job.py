@@ -2,8 +2,12 @@
 
 from ingest.api import ConfigError
 from ingest.config.model import Configuration, Pipeline, Table
+from ingest.plan.plan import Plan
 from ingest.plan.tables import declared_table
+from ingest.service.jobs.place import Place
 from ingest.service.jobs.step_job import O, StepJob
+from ingest.service.rewriting.table_group import TableGroup, table_group
+from sinks.rewriting.store_calls import StoreCalls
 
 
 class UpdatesJob(StepJob[O]):
@@ -37,3 +41,15 @@ class UpdatesJob(StepJob[O]):
                 self._pipelines = frozenset([pipeline.name])
                 return table, pipeline
         raise ConfigError(f'no pipeline of the file writes table "{name}"', hint="use the file of its pipeline")
+
+    def opened(self, place: Place) -> tuple[Table, Plan, StoreCalls, TableGroup]:
+        """
+        The table, the plan of its pipeline, its store open for writing, and the tables of the pipeline.
+
+        Raises:
+            IngestError: as `declared` and `Place.stores`.
+        """
+        table, pipeline = self.declared(place.configuration)
+        plan = place.plan_of(pipeline)
+        stores = place.stores(plan, table.store, {each.store for each in place.configuration.updated_by(pipeline)})
+        return table, plan, stores[table.store], table_group(place.configuration, pipeline, stores)

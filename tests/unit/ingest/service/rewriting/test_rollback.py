@@ -126,14 +126,15 @@ def test_cancelled_rollback_ends_at_the_next_row(is_strict: bool):
     table.add(b"l", update_id_of(5, 0), {VALUE: b"1"})
     table.mark(5)
     rows, place = [], Here()
+    check = place.cancellation.check
 
     def check_running(activity: str) -> None:
         rows.append("row")
         if len(rows) == 2:
             place.cancellation.request()
-        Here.check_running(place, activity)
+        check(activity)
 
-    place.check_running = check_running
+    place.cancellation.check = check_running
     with pytest.raises(ConflictError, match="cancelled"):
         rollback(table, 5).run(is_strict=is_strict, place=place)
     assert table.store.calls == []
