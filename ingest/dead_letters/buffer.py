@@ -31,30 +31,23 @@ def dead_letters_too_large(message: str, last: str = "") -> DeadLettersTooLargeE
     return DeadLettersTooLargeError(message, hint=f"{last}; {hint}" if last else hint)
 
 
-def check_size(size: int, last: str = "") -> None:
+def check_size(size: int, last: str = "", *, has_places: bool = False) -> None:
     """
-    Check that the dead letters of a batch, of `size` bytes, are not too large.
+    Check that the dead letters of a batch are not too large.
+
+    Args:
+        size: bytes of the dead letters.
+        last: about the last one, for the hint.
+        has_places: whether some are by place.
 
     Raises:
         DeadLettersTooLargeError: they are.
     """
-    if size > MAX_DEAD_LETTER_BYTES:
-        message = f"more than {MAX_DEAD_LETTER_BYTES >> 20} MiB of dead letters in one micro-batch"
-        raise dead_letters_too_large(message, last)
-
-
-def check_size_of_places(size: int) -> None:
-    """
-    Check that the dead letters of a batch of which some are by place, of `size` bytes, are not too large.
-
-    Raises:
-        DeadLettersTooLargeError: they are.
-    """
-    limit = MAX_DEAD_LETTER_BYTES + MAX_PLACES_BYTES
+    limit = MAX_DEAD_LETTER_BYTES + (MAX_PLACES_BYTES if has_places else 0)
     if size > limit:
-        raise dead_letters_too_large(
-            f"more than {limit >> 20} MiB of dead letters in one micro-batch, though many are without bytes of records"
-        )
+        without_bytes = ", though many are without bytes of records" if has_places else ""
+        message = f"more than {limit >> 20} MiB of dead letters in one micro-batch{without_bytes}"
+        raise dead_letters_too_large(message, last)
 
 
 class DeadLetterBuffer:
@@ -150,7 +143,7 @@ class DeadLetterBuffer:
             self._sinks.add(sinks)
         elif self._sinks.isdisjoint({"", sinks}):  # else a replay of its other dead letter runs the record into these
             places.add(dead_letter, number, sinks)
-            check_size_of_places(self._bytes + places.size)
+            check_size(self._bytes + places.size, has_places=True)
 
     def lines(self) -> list[bytes]:
         """

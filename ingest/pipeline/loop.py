@@ -130,7 +130,7 @@ def run_until_durable(
             # also of a sink without a store, or of a call that ended after its time-out
             counts.busy = max(1, counts.busy)
         on_attempt(counts)
-        if worst.status is TaskStatus.DURABLE and not share.is_wrong(counts):
+        if worst.status is TaskStatus.DURABLE and not share.adjusted(counts):
             dead_letters = [line for receipt in receipts for line in receipt.dead_letters]
             with _abort_on_error(committers, batch):
                 check(counts, dead_letters)
@@ -168,11 +168,14 @@ class _Share:
         self.max_bytes: int | None = None
         self._is_final = False
 
-    def is_wrong(self, counts: Counts) -> bool:
+    def adjusted(self, counts: Counts) -> bool:
         """
-        Whether the tasks of an attempt, given its counts, must run again with another share.
+        Choose another share if the tasks of an attempt must run again with it; returns whether they must.
 
         They must if the share of one was too small for dead letters that all fit: these would have no bytes.
+
+        Args:
+            counts: of the attempt.
         """
         fit = counts.dead_letter_bytes <= buffer.MAX_DEAD_LETTER_BYTES
         if self.max_bytes is not None:

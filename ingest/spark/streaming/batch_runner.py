@@ -30,7 +30,7 @@ from ingest.api import (
     TaskSpec,
 )
 from ingest.dead_letters.budget import ErrorBudget
-from ingest.dead_letters.buffer import check_size, check_size_of_places
+from ingest.dead_letters.buffer import check_size
 from ingest.observe.logs import logger
 from ingest.pipeline.back_pressure import BackPressure
 from ingest.pipeline.loop import LoopHost, MicroBatch, run_until_durable
@@ -311,7 +311,7 @@ class BatchRunner(LoopHost):
         """Check a batch before it is committed: a sink cannot remove what it has committed."""
         self._check_not_stopping()
         self._confirm_owner()
-        (check_size_of_places if counts.by_place else check_size)(sum(map(len, dead_letters)))
+        check_size(sum(map(len, dead_letters)), has_places=bool(counts.by_place))
         self._error_budget.check(batch_time_ms, counts.records, counts.failed, dead_letters)
 
     def _check_may_start(self, batch_id: int) -> None:
