@@ -3,13 +3,16 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from ingest.observe.activity import Activity
 from ingest.observe.health import Health
 from ingest.observe.metrics import Metrics
 from ingest.service.control import Control
-from ingest.service.endpoint.access import Access
+from ingest.service.endpoint.access import Access, token_file
 from ingest.service.endpoint.address import ServiceAddress
+from ingest.service.endpoint.http import HttpEndpoint
+from ingest.service.jobs.job import JobContext
 from ingest.service.jobs.scheduler import Jobs
 from ingest.service.pages import Pages
 from ingest.service.pauses import Pauses
@@ -52,3 +55,26 @@ def pages(
         jobs or Jobs(Metrics(process=False)),
         Access(TOKEN, host="127.0.0.1", is_private=True),
     )
+
+
+@contextmanager
+def serving_jobs(shared: Any, *, slots: int = 1) -> Iterator[Jobs]:
+    """
+    The endpoint and the jobs of a service, where the commands find it.
+
+    Args:
+        shared: what its pipelines share.
+        slots: number of task slots of its session.
+    """
+    local_dir = shared.configuration.local_dir
+    jobs = Jobs(shared.metrics)
+    endpoint = HttpEndpoint("127.0.0.1:0", pages(Health([*shared.configuration.pipelines]), jobs=jobs), None)
+    endpoint.start()
+    try:
+        with published(local_dir, endpoint.url):
+            token_file(local_dir).write_text(TOKEN)
+            jobs.start(JobContext(shared, None, slots))  # type: ignore[arg-type] # these jobs run without Spark
+            yield jobs
+    finally:
+        jobs.close()
+        endpoint.stop()

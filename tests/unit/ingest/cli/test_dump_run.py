@@ -1,7 +1,7 @@
 """`ingest dump run`, in a process of its own and by the running service; its tasks run in this process."""
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from types import SimpleNamespace
 
 import pytest
@@ -9,16 +9,12 @@ import pytest
 from ingest.api import ConfigError, NotFoundError
 from ingest.catalog import Catalog
 from ingest.config.model import Configuration
-from ingest.observe.health import Health
 from ingest.observe.metrics import Metrics
 from ingest.plan.assemble import plan_of
 from ingest.service.dumps.dump import Dump, spark_engine
 from ingest.service.dumps.options import DumpRunOptions
-from ingest.service.endpoint.access import token_file
-from ingest.service.endpoint.http import HttpEndpoint
 from ingest.service.jobs.cancellation import Cancellation
 from ingest.service.jobs.job import JobContext, JobRun, Progress
-from ingest.service.jobs.scheduler import Jobs
 from ingest.service.stores import SharedStores
 from sinks.dumps.reader import DumpReader
 from sinks.dumps.run import DumpRun
@@ -26,7 +22,7 @@ from sinks.files.local_root import LocalRoot
 from sinks.rocksdb.store import RocksDBStore
 from sinks.rocksdb.views import VIEWS
 from tests.support.dump_runs import FILE, TABLE, InProcess, opened, written
-from tests.support.endpoint import TOKEN, pages, published
+from tests.support.endpoint import serving_jobs
 
 ALONE = ("dump", "run", "p.yaml", "--root", "dumps")
 
@@ -52,22 +48,6 @@ def shared(configuration: Configuration) -> Iterator[SimpleNamespace]:
             metrics=Metrics(["hits"], process=False),
             pipeline=used,
         )
-
-
-@contextmanager
-def serving(configuration: Configuration, shared: SimpleNamespace, slots: int = 2) -> Iterator[Jobs]:
-    """The endpoint and the jobs of a service."""
-    jobs = Jobs(shared.metrics)
-    endpoint = HttpEndpoint("127.0.0.1:0", pages(Health(["hits"]), jobs=jobs), None)
-    endpoint.start()
-    try:
-        with published(configuration.local_dir, endpoint.url):
-            token_file(configuration.local_dir).write_text(TOKEN)
-            jobs.start(JobContext(shared, None, slots))
-            yield jobs
-    finally:
-        jobs.close()
-        endpoint.stop()
 
 
 def dump_of(tables: list[str]) -> Dump:
@@ -158,7 +138,7 @@ def test_store_of_a_service_that_does_not_answer(ingest):
 
 
 def test_running_service_makes_the_dump(ingest, configuration, shared, folder):
-    with serving(configuration, shared):
+    with serving_jobs(shared, slots=2):
         done = ingest(*ALONE, "--output", "json")
         assert done.code == 0, done.err
         assert (done.json["rows"], done.json["consistency"]) == (7, "point-in-time")
@@ -175,7 +155,7 @@ def test_running_service_makes_the_dump(ingest, configuration, shared, folder):
 
 
 def test_service_with_one_slot_makes_no_dump(ingest, configuration, shared):
-    with serving(configuration, shared, slots=1):
+    with serving_jobs(shared, slots=1):
         done = ingest(*ALONE)
         assert (done.code, "none is left to the pipelines" in done.err) == (4, True), done.err
 

@@ -1,7 +1,7 @@
 """Compactions and rollbacks as jobs of a service that has an embedded store open; commands that request them."""
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,14 +13,10 @@ from ingest.config import load
 from ingest.config.model import Configuration
 from ingest.config.tables import CompactionOptions
 from ingest.formats.times import moment
-from ingest.observe.health import Health
 from ingest.observe.metrics import Metrics
 from ingest.plan.assemble import plan_of
-from ingest.service.endpoint.access import token_file
-from ingest.service.endpoint.http import HttpEndpoint
 from ingest.service.jobs.cancellation import Cancellation
 from ingest.service.jobs.job import JobContext, JobRun, Progress
-from ingest.service.jobs.scheduler import Jobs
 from ingest.service.rewriting.compaction import Compaction
 from ingest.service.rewriting.rollback import Rollback, RollbackOptions, RowsStraddleError
 from ingest.service.stores import SharedStores
@@ -28,7 +24,7 @@ from sinks.rewriting.rolled_back import Interval, rolled_back
 from sinks.rewriting.table_lease import LEASE
 from sinks.rocksdb.store import RocksDBStore
 from tests.support.counters import HOUR, T, mark, opened, written
-from tests.support.endpoint import TOKEN, pages, published
+from tests.support.endpoint import serving_jobs
 
 NOW = CompactionOptions(older_than="0s")
 
@@ -136,24 +132,8 @@ def test_strict_rollback_of_a_service_deletes_nothing(shared: SimpleNamespace):
         assert len(list(store.scan("counters", Scan()))) == 6
 
 
-@contextmanager
-def serving(configuration: Configuration, shared: SimpleNamespace) -> Iterator[Jobs]:
-    """The endpoint and the jobs of a service."""
-    jobs = Jobs(shared.metrics)
-    endpoint = HttpEndpoint("127.0.0.1:0", pages(Health(["hits"]), jobs=jobs), None)
-    endpoint.start()
-    try:
-        with published(configuration.local_dir, endpoint.url):
-            token_file(configuration.local_dir).write_text(TOKEN)
-            jobs.start(JobContext(shared, None, 1))
-            yield jobs
-    finally:
-        jobs.close()
-        endpoint.stop()
-
-
 def test_commands_let_the_service_work(ingest, configuration: Configuration, shared: SimpleNamespace):
-    with serving(configuration, shared):
+    with serving_jobs(shared):
         done = ingest("compact", "p.yaml", "counters", "--older-than", "0s", "--output", "json")
         assert done.code == 0, done.err
         assert (done.json["replaced"], done.json["written"]) == (12, 6)
@@ -175,7 +155,7 @@ def test_failed_job_ends_the_command(
 
     monkeypatch.setattr("ingest.service.jobs.slices.UNAVAILABLE_S", 0.0)
     monkeypatch.setattr("sinks.writing.retry.time.sleep", lambda _seconds: None)
-    with serving(configuration, shared):
+    with serving_jobs(shared):
         monkeypatch.setattr(RocksDBStore, "remove_rows", away)
         failed = ingest("compact", "p.yaml", "counters", "--older-than", "0s")
         assert (failed.code, "the disk is full" in failed.err) == (StoreUnavailableError("").exit_code, True)

@@ -15,16 +15,12 @@ from ingest.cli import main
 from ingest.clock import now_ms
 from ingest.config import load
 from ingest.config.model import Configuration
-from ingest.observe.health import Health
 from ingest.observe.metrics import Metrics
 from ingest.plan.assemble import plan_of
-from ingest.service.endpoint.access import token_file
 from ingest.service.endpoint.client import ServiceClient
-from ingest.service.endpoint.http import HttpEndpoint
 from ingest.service.jobs.cancellation import Cancellation
 from ingest.service.jobs.job import JobContext, JobRun, Progress
 from ingest.service.jobs.schedule import DAY_S, Daily
-from ingest.service.jobs.scheduler import Jobs
 from ingest.service.rewriting import body_sweep
 from ingest.service.rewriting.body_sweep import BodySweep, BodySweepOptions
 from ingest.service.stores import SharedStores
@@ -32,7 +28,7 @@ from sinks.bodies.body_store import BodyStore
 from sinks.bodies.options import BodyOptions
 from sinks.files.local_root import LocalRoot
 from tests.support.dumps import make_dump, rows_of
-from tests.support.endpoint import TOKEN, pages, published
+from tests.support.endpoint import serving_jobs
 
 BODIES = 7
 
@@ -141,28 +137,19 @@ def test_job_is_that_of_its_table_and_pipelines(shared: SimpleNamespace):
 def test_command_lets_the_service_sweep(
     configuration: Configuration, shared: SimpleNamespace, capfd: pytest.CaptureFixture[str]
 ):
-    jobs = Jobs(shared.metrics)
-    endpoint = HttpEndpoint("127.0.0.1:0", pages(Health(["p"]), jobs=jobs), None)
-    endpoint.start()
-    try:
-        with published(configuration.local_dir, endpoint.url):
-            token_file(configuration.local_dir).write_text(TOKEN)
-            jobs.start(JobContext(shared, None, 1))
-            assert main(["body", "put", configuration.path, "events", configuration.path]) == 4
-            capfd.readouterr()
-            assert main(["body", "sweep", configuration.path, "events", "--output", "json"]) == 0
-            out, err = capfd.readouterr()
-            result = json.loads(out.splitlines()[-1])  # the log of the service comes before it
-            assert (result["bodies"], result["purged"], result["dry_run"]) == (BODIES, BODIES - 1, False)
-            assert (result["ids"], result["named_ids"]) == (None, None)
-            assert "the running service sweeps the bodies" in err
-            assert main(["body", "sweep", configuration.path, "events", "--own-process"]) == 4
-            assert main(["body", "sweep", configuration.path, "plain"]) == 2
-            with pytest.raises(ConfigError):
-                ServiceClient(configuration).submit("sweep", {"table": "plain"})
-    finally:
-        jobs.close()
-        endpoint.stop()
+    with serving_jobs(shared):
+        assert main(["body", "put", configuration.path, "events", configuration.path]) == 4
+        capfd.readouterr()
+        assert main(["body", "sweep", configuration.path, "events", "--output", "json"]) == 0
+        out, err = capfd.readouterr()
+        result = json.loads(out.splitlines()[-1])  # the log of the service comes before it
+        assert (result["bodies"], result["purged"], result["dry_run"]) == (BODIES, BODIES - 1, False)
+        assert (result["ids"], result["named_ids"]) == (None, None)
+        assert "the running service sweeps the bodies" in err
+        assert main(["body", "sweep", configuration.path, "events", "--own-process"]) == 4
+        assert main(["body", "sweep", configuration.path, "plain"]) == 2
+        with pytest.raises(ConfigError):
+            ServiceClient(configuration).submit("sweep", {"table": "plain"})
 
 
 def test_tables_with_a_time_are_swept_each_day(configuration: Configuration):
