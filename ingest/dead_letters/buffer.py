@@ -17,6 +17,7 @@ MAX_ATTRIBUTE_BYTES_BESIDE_A_BODY = 16 << 10  # else parts of a value that was m
 MAX_ATTRIBUTE_BYTES = 1 << 20  # of a dead letter: attributes have no size limit, and a replay computes them again
 _ANY_ID = "0" * 64  # as long as the id of a body
 _LEAST_BYTES = 300  # of a dead letter without a value
+_ONLY_SINK = frozenset({""})  # of a pipeline with one sink, whose name makes no difference
 
 
 class DeadLettersTooLargeError(IngestError):
@@ -93,8 +94,8 @@ class DeadLetterBuffer:
         self._lines: dict[tuple[RecordPlace, str, str], bytes] = {}
         self._events: Counter[tuple[RecordPlace, str, str]] = Counter()
         self._bytes = self._bytes_left_out = 0
-        self._last: RecordPlace | None = None  # record of the last dead letter
-        self._sinks: set[str] = set()  # of those of its dead letters that have its bytes
+        # into which a replay runs the dead letters of a record that have its bytes
+        self._sinks: dict[RecordPlace, frozenset[str]] = {}
         self._places = None if self._offsets is None else Places(self._offsets, MAX_DEAD_LETTER_BYTES)
 
     @property
@@ -107,15 +108,16 @@ class DeadLetterBuffer:
         """Number of records that have places, in each sink in which they failed."""
         return 0 if self._places is None else self._places.records
 
-    def add(self, dead_letter: DeadLetter, number: int = 0, sinks: str = "") -> None:
+    def add(self, dead_letter: DeadLetter, number: int = 0, sinks: frozenset[str] = _ONLY_SINK) -> None:
         """
         Add the dead letter of an event, or count the event if there is one of its record, component and code.
+
+        A replay runs the places of a record apart from its bytes, so no two of them name the same sink.
 
         Args:
             dead_letter: of the event.
             number: of its record in the task; one that is read next has the next number.
-            sinks: into which a replay runs it, as one text; "" for all of the pipeline, since the event has failed
-                before them.
+            sinks: into which a replay runs it: one, or all of the record, since the event has failed before them.
 
         Raises:
             DeadLettersTooLargeError: there are more than a batch may have.
@@ -123,8 +125,6 @@ class DeadLetterBuffer:
         """
         group = dead_letter.record.place, dead_letter.component, dead_letter.code
         places = self._places
-        if dead_letter.record.place != self._last:
-            self._last, self._sinks = dead_letter.record.place, set()
         if group in self._lines:
             self._events[group] += 1
             return
@@ -138,11 +138,12 @@ class DeadLetterBuffer:
                 check_size(self._bytes, f"the last one is of {topic}/{partition}/{offset}: {dead_letter.message}")
         elif dead_letter.unread is not None:
             self._keep(group, dead_letter.to_json())  # it has no bytes, and its place is not that of one record
-        elif (line := self._fitting(dead_letter)) is not None:
+        elif (line := self._fitting(dead_letter, may_keep=not places.has(number))) is not None:
             self._keep(group, line)
-            self._sinks.add(sinks)
-        elif self._sinks.isdisjoint({"", sinks}):  # else a replay of its other dead letter runs the record into these
-            places.add(dead_letter, number, sinks)
+            place = dead_letter.record.place
+            self._sinks[place] = sinks | self._sinks.get(place, sinks)
+        else:
+            self._add_place(places, dead_letter, number, sinks)
             check_size(self._bytes + places.size, has_places=True)
 
     def lines(self) -> list[bytes]:
@@ -161,7 +162,16 @@ class DeadLetterBuffer:
         self._events[group] = 1
         self._bytes += len(line)
 
-    def _fitting(self, dead_letter: DeadLetter) -> bytes | None:
+    def _add_place(self, places: Places, dead_letter: DeadLetter, number: int, sinks: frozenset[str]) -> None:
+        """Add a dead letter by place, of the sinks into which no dead letter with bytes runs its record."""
+        others = sinks - self._sinks.get(dead_letter.record.place, frozenset())
+        if others == sinks:
+            places.add(dead_letter, number, sinks)
+            return
+        for name in sorted(others):  # of a sink each, or a replay would run it into all
+            places.add(replace(dead_letter, component=name), number, frozenset({name}))
+
+    def _fitting(self, dead_letter: DeadLetter, *, may_keep: bool) -> bytes | None:
         """The dead letter as JSON, or None if it does not fit; its value is kept elsewhere only if it does."""
         room = self._max_bytes - self._bytes
         if self.size > MAX_DEAD_LETTER_BYTES and _least_bytes(dead_letter, self._bodies) > room:
@@ -171,7 +181,7 @@ class DeadLetterBuffer:
             line = dead_letter.to_json()
         else:
             line = dead_letter.with_body(DeadLetterBody(bodies.table, _ANY_ID, len(value))).to_json()
-        if len(line) > room:
+        if len(line) > room or not may_keep:
             self._bytes_left_out += len(line)
             return None
         return line if value is None else self._cut(dead_letter).to_json()

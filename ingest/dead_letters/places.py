@@ -16,13 +16,14 @@ class _Run:
     Consecutive records whose dead letters a replay runs into the same sinks.
 
     Attributes:
-        firsts: sinks into which a replay runs the records -> the dead letter of the first one.
+        firsts: sinks into which a replay runs the records -> the dead letter of the first one; either all sinks of the
+            record, or one each.
         last: record.
         last_number: of that record in its task.
         records: their number.
     """
 
-    firsts: dict[str, DeadLetter]
+    firsts: dict[frozenset[str], DeadLetter]
     last: Record
     last_number: int
     records: int = 1
@@ -49,23 +50,23 @@ class Places:
         self._reason = f"since the micro-batch has more than {number(max_bytes / (1 << 20))} MiB of dead letters"
         self._lines: list[bytes] = []
         self._run: _Run | None = None
-        self._failures: dict[str, DeadLetter] = {}  # of the last record, by the sinks into which a replay runs it
+        self._failures: dict[frozenset[str], DeadLetter] = {}  # of the last record, by the sinks of its replay
         self._number = -1
         self.size = 0
         self.records = 0
 
-    def has(self, at: int, sinks: str) -> bool:
+    def has(self, at: int, sinks: frozenset[str] = frozenset()) -> bool:
         """Whether there is a place for a record, the last one that was added, and these sinks."""
-        return at == self._number and sinks in self._failures
+        return at == self._number and any(sinks <= names for names in self._failures)
 
-    def add(self, dead_letter: DeadLetter, at: int, sinks: str) -> None:
+    def add(self, dead_letter: DeadLetter, at: int, sinks: frozenset[str]) -> None:
         """
         Add the dead letter of a record in place of its complete one.
 
         Args:
             dead_letter: with the message of its error, masked.
             at: number of the record in its task; one that is read next has the next number.
-            sinks: into which a replay runs it, as one text; "" for all of the pipeline.
+            sinks: into which a replay runs it: one, or all of the record.
         """
         if at != self._number:
             self._end_record()
@@ -83,9 +84,10 @@ class Places:
         """Add the last record to the run before it, or start one."""
         if not self._failures:
             return
-        # a record that runs into all sinks runs into each
-        failures = {"": self._failures[""]} if "" in self._failures else self._failures
-        self._failures = {}
+        failures, self._failures = self._failures, {}
+        most = max(failures, key=len)
+        if len(most) > 1:  # a record that runs into all its sinks runs into each
+            failures = {most: failures[most]}
         record, run = next(iter(failures.values())).record, self._run
         if (
             run is not None

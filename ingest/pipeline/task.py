@@ -324,10 +324,9 @@ class Task:
         )
         counted = next(dead_lettered, 0)
         for number, (error, binding) in enumerate(failures):
-            # into the only sink a replay runs all that failed
-            sink = binding.name if len(self._bindings) > 1 else ""
+            sinks = frozenset({binding.name})
             fan_out = event.origin.fan_out
-            self._fail(record, event, error, binding.name, binding.on_error, fan_out, sink, counted=number == counted)
+            self._fail(record, event, error, binding.name, binding.on_error, fan_out, sinks, counted=number == counted)
 
     def _fail(  # noqa: PLR0913 - a failure, each part of it used once
         self,
@@ -337,7 +336,7 @@ class Task:
         component: str,
         on_error: OnError,
         fan_out: int = 0,
-        sink: str = "",
+        sinks: frozenset[str] = frozenset(),
         *,
         counted: bool = True,
     ) -> None:
@@ -375,14 +374,9 @@ class Task:
                         fingerprint=self._fingerprint,
                     ),
                     self._number,
-                    sink or self._all_selected(),
+                    sinks or frozenset(binding.name for binding in self._selected),
                 )
         error.without_frames()
-
-    def _all_selected(self) -> str:
-        """Stands for all sinks of a record: "" if those are all of the pipeline."""
-        is_all = len(self._selected) == len(self._bindings)
-        return "" if is_all else "\n".join(binding.name for binding in self._selected)
 
     def _report_bug(self, component: str, error: EventError) -> None:
         """Log the traceback of a bug in a decorator or sink, once for each kind of exception."""

@@ -175,6 +175,11 @@ class TestByPlace:
         letters = dead_letters_of(buffer.lines())
         return [(each.record.offset, each.unread.end if each.unread else None) for each in letters]
 
+    def components(self, buffer: DeadLetterBuffer) -> list[tuple[int, int | None, str]]:
+        """As `ranges`, with the component."""
+        names = [each.component for each in dead_letters_of(buffer.lines())]
+        return [(first, end, name) for (first, end), name in zip(self.ranges(buffer), names, strict=True)]
+
     def test_those_that_fit_have_their_bytes(self, buffer, make_dead_letter, length):
         buffer.start(2 * length)
         for number in range(2):
@@ -213,21 +218,42 @@ class TestByPlace:
     @pytest.mark.parametrize(
         ("first", "second", "found"),
         [
-            ("a", "a", [(7, None), (8, 9)]),
-            ("", "a", [(7, None), (8, 9)]),
-            ("a", "b", [(7, None), (7, 8), (8, 9)]),
-            ("a", "", [(7, None), (7, 9)]),
+            ("a", "a", [(7, None, "split")]),
+            ("ab", "a", [(7, None, "split")]),
+            ("a", "b", [(7, None, "split"), (7, 8, "b")]),
+            ("a", "ab", [(7, None, "split"), (7, 8, "b")]),
+            ("b", "abc", [(7, None, "split"), (7, 8, "a"), (7, 8, "c")]),
         ],
     )
     def test_record_has_no_place_for_sinks_into_which_its_bytes_run(
         self, buffer, make_dead_letter, length, first, second, found
     ):
-        """Of a fan-out: a replay runs the whole record, and would run it into them twice."""
+        """Of a fan-out: a replay runs the whole record, and would write it twice to an archive or a feed."""
         buffer.start(length)
-        buffer.add(make_dead_letter(7), 1, first)
-        buffer.add(make_dead_letter(7, fan_out=1, code="other"), 1, second)
-        buffer.add(make_dead_letter(8), 2, "")
-        assert self.ranges(buffer) == found
+        buffer.add(make_dead_letter(7), 1, frozenset(first))
+        component = second if len(second) == 1 else "split"
+        buffer.add(make_dead_letter(7, fan_out=1, component=component, code="other"), 1, frozenset(second))
+        assert self.components(buffer) == found
+
+    def test_buffered_event_of_a_record_has_no_place_for_sinks_into_which_its_bytes_run(
+        self, buffer, make_dead_letter, length
+    ):
+        """It fails when later records have failed already."""
+        buffer.start(length)
+        buffer.add(make_dead_letter(7), 1, frozenset("a"))
+        buffer.add(make_dead_letter(8), 2, frozenset("ab"))
+        buffer.add(make_dead_letter(7, fan_out=1, code="other"), 1, frozenset("ab"))
+        assert self.components(buffer) == [(7, None, "split"), (8, 9, "split"), (7, 8, "b")]
+
+    def test_record_that_has_a_place_gets_no_dead_letter_with_bytes(self, buffer, make_dead_letter, length):
+        """One that would fit is left out, and counts as such: if all fit, the task runs again without places."""
+        buffer.start(length)
+        large = make_dead_letter(7, message="x" * 100)
+        buffer.add(large, 1, frozenset("a"))
+        buffer.add(make_dead_letter(7, fan_out=1), 1, frozenset("ab"))
+        buffer.add(make_dead_letter(7, fan_out=2, code="other"), 1, frozenset("b"))
+        assert self.components(buffer) == [(7, 8, "split")]
+        assert buffer.size == len(large.to_json()) + length
 
     def test_further_events_of_a_dead_letter_that_fits_count_in_it(self, buffer, make_dead_letter, length):
         buffer.start(length)

@@ -16,9 +16,9 @@ def places() -> Places:
 
 @pytest.fixture
 def add(places, make_dead_letter):
-    def add(offset: int, sinks: str = "", *, at: int | None = None, **fields) -> None:
-        """A record whose number is its offset, if no other is given."""
-        places.add(make_dead_letter(offset, **fields), offset if at is None else at, sinks)
+    def add(offset: int, sinks: str = "ab", *, at: int | None = None, **fields) -> None:
+        """A record whose number is its offset, if no other is given; each sink is a letter."""
+        places.add(make_dead_letter(offset, **fields), offset if at is None else at, frozenset(sinks))
 
     return add
 
@@ -71,7 +71,7 @@ def test_records_that_do_not_follow_one_another_have_several(places, add, offset
 
 def test_records_of_two_partitions_have_several(places, make_dead_letter):
     for at, record in enumerate([Record("ticks", 0, 7, None, b"", 5), Record("ticks", 1, 8, None, b"", 5)]):
-        places.add(make_dead_letter(record=record), at, "")
+        places.add(make_dead_letter(record=record), at, frozenset("ab"))
     assert [first for first, *_ in found(places)] == [7, 8]
 
 
@@ -98,7 +98,8 @@ def test_record_that_failed_before_the_sinks_and_in_one_runs_into_all(places, ad
     add(1)
     add(2, "a", component="a", fan_out=1)
     add(2, component="split", fan_out=3)
-    assert [places.has(2, "a"), places.has(2, ""), places.has(2, "b"), places.has(1, "")] == [True, True, False, False]
+    assert [places.has(2, frozenset(sinks)) for sinks in ("a", "ab", "b", "abc")] == [True, True, True, False]
+    assert not places.has(1, frozenset("a"))
     assert found(places) == [(1, 3, "split", 2)]
 
 
@@ -116,8 +117,8 @@ def test_event_that_was_buffered_has_a_place_of_its_own(places, add):
 )
 def test_lines_of_a_file_follow_one_another_by_their_bytes(make_dead_letter, value, offset, ends):
     places = Places(OffsetUnit.BYTES, 64 * MIB)
-    places.add(make_dead_letter(10, value=value), 1, "")
-    places.add(make_dead_letter(offset), 2, "")
+    places.add(make_dead_letter(10, value=value), 1, frozenset("a"))
+    places.add(make_dead_letter(offset), 2, frozenset("a"))
     assert [end for _, end, _, _ in found(places)] == ends
 
 

@@ -8,11 +8,17 @@ from typing import Any
 
 import pytest
 
-from ingest.api import ConflictError, Record, Row, Scan, Store
+from ingest.api import ConflictError, OffsetUnit, Record, Row, Scan, Store
 from ingest.catalog import Catalog
+from ingest.clock import now_ms
 from ingest.config import load
 from ingest.config.model import Configuration
+from ingest.dead_letters.buffer import DeadLetterBuffer
+from ingest.dead_letters.envelope import DeadLetter
+from ingest.dead_letters.replay import Selection, replay
+from ingest.masks import Masks
 from ingest.plan.assemble import live_store, plan_of
+from ingest.service.dead_letters.queues import dead_letter_queue
 from ingest.service.replay.dead_letter_replay import DeadLetterReplay
 from ingest.service.stores import driver_stores
 from ingest.service.tables import owned_tables
@@ -36,7 +42,7 @@ class Pipeline:
         self.folder = folder
         self.others = tables
         self.checkpoint = folder / "state" / "checkpoints" / "p"
-        self.configuration = self._load()
+        self.configuration = self.load({"kafka": {"brokers": "localhost:9092", "topics": ["t"]}})
         acknowledge(self.checkpoint, 0, {"t": {0: 10}})
         assert BatchTimes(self.checkpoint / "times", lambda: BATCH_MS).of(0) == BATCH_MS
         with ExitStack() as opened:
@@ -46,7 +52,8 @@ class Pipeline:
             tables.feeds.batches("s", BATCH_MS)
             tables.move(TableMark(BATCH_MS, {"t": {"0": 10}}))
 
-    def _load(self) -> Configuration:
+    def load(self, source: object) -> Configuration:
+        """The configuration with this source."""
         content = {
             "version": 1,
             "state_dir": str(self.folder / "state"),
@@ -57,7 +64,7 @@ class Pipeline:
             },
             "pipelines": {
                 "p": {
-                    "source": {"kafka": {"brokers": "localhost:9092", "topics": ["t"]}},
+                    "source": source,
                     "decorators": [{"template": {"attributes": {"2hb_": "row", "2hb_c:n": "%{body}"}}}],
                     "sinks": [{"attr2hbase": {"table": table, "label": table}} for table in ("values", *self.others)],
                 }
@@ -158,3 +165,43 @@ def test_dead_letters_of_other_sinks_do_not_split_a_shard_at_their_old_time(tmp_
 
     with pipeline.store() as store:
         assert FeedStream.from_text(store.properties("values")[FEED], "values") == stream
+
+
+def test_record_with_a_dead_letter_of_a_sink_and_a_place_changes_each_row_once(tmp_path: Path) -> None:
+    """Of a fan-out: one event failed in the sink with the feed, and another, for which there was no room, before it."""
+    pipeline = Pipeline(tmp_path, "plain")
+    path = tmp_path / "in" / "a"
+    path.parent.mkdir()
+    path.write_bytes(b"2\n")
+    configuration = pipeline.load({"files": {"path": str(path.parent)}})
+    record = Record(str(path), 0, 0, b"", b"2", path.stat().st_mtime_ns // 1_000_000)
+    names = frozenset({"values", "plain"})
+
+    def letter(component: str, fan_out: int) -> DeadLetter:
+        return DeadLetter(
+            record=record,
+            fan_out=fan_out,
+            attributes={},
+            pipeline="p",
+            component=component,
+            code="no",
+            message="no",
+            batch_time_ms=BATCH_MS,
+            fingerprint="f",
+        )
+
+    buffer = DeadLetterBuffer(Masks(), offsets=OffsetUnit.BYTES)
+    first = letter("values", 0)
+    buffer.start(len(first.to_json()))
+    buffer.add(first, 1, frozenset({"values"}))
+    buffer.add(letter("template", 1), 1, names)
+    queue = dead_letter_queue(configuration, configuration.pipelines["p"])
+    queue.publish(buffer.lines(), 0, BATCH_MS)
+    with DeadLetterReplay(configuration, configuration.pipelines["p"], CATALOG, check_clock=no_clock) as replayer:
+        report = replay(
+            queue, Selection(), replayer, components=replayer.components, now_ms=now_ms, on_marked=replayer.marked
+        )
+    assert report.replayed == 2
+    assert [len(change.columns) for change in pipeline.changes()] == [1]
+    with pipeline.store() as store:
+        assert len(list(store.scan("plain", Scan()))) == 1
