@@ -29,6 +29,7 @@ class Counts(WriteCounts):
         records: read from the source, before fan-outs.
         failed: number of failed records; a record with three of ten events failed counts 0.3.
         dead_letter_bytes: of the dead letters, also of those that have places in their place.
+        dead_lettered_by: error code and component -> number of events that became dead letters.
         by_place: number of failed records whose dead letters have places in place of their bytes, since those of all
             were too large; a record that failed in several sinks may count once for each.
     """
@@ -38,9 +39,17 @@ class Counts(WriteCounts):
     read: int = 0
     stored: int = 0
     dropped: Counter[str] = field(default_factory=Counter)
-    dead_lettered: Counter[str] = field(default_factory=Counter)
+    dead_lettered_by: Counter[tuple[str, str]] = field(default_factory=Counter)
     dead_letter_bytes: int = 0
     by_place: int = 0
+
+    @property
+    def dead_lettered(self) -> Counter[str]:
+        """Error code -> number of events that became dead letters; another Counter at each call."""
+        codes: Counter[str] = Counter()
+        for (code, _), events in self.dead_lettered_by.items():
+            codes[code] += events
+        return codes
 
     def add(self, other: "Counts") -> None:
         """Add the counts of another task."""
@@ -50,7 +59,7 @@ class Counts(WriteCounts):
         self.read += other.read
         self.stored += other.stored
         self.dropped.update(other.dropped)
-        self.dead_lettered.update(other.dead_lettered)
+        self.dead_lettered_by.update(other.dead_lettered_by)
         self.dead_letter_bytes += other.dead_letter_bytes
         self.by_place += other.by_place
 
@@ -88,7 +97,8 @@ class Receipt:
             "code": self.code,
             "message": self.message,
             "exit_code": self.exit_code,
-            "counts": {each.name: getattr(self.counts, each.name) for each in fields(Counts)},
+            "counts": {each.name: getattr(self.counts, each.name) for each in fields(Counts)}
+            | {"dead_lettered_by": [[*by, events] for by, events in self.counts.dead_lettered_by.items()]},
             "results": [[name, result.payload, result.run_again] for name, result in self.results.items()],
             "probe": self.probe,
         }
@@ -106,7 +116,8 @@ def receipts_of(rows: Iterable[tuple[str, bytes]]) -> list[Receipt]:
             continue
         content = msgpack.unpackb(payload)
         counts = content["counts"]
-        counts |= {name: Counter(counts[name]) for name in ("dropped", "dead_lettered")}
+        counts["dropped"] = Counter(counts["dropped"])
+        counts["dead_lettered_by"] = Counter({(code, by): events for code, by, events in counts["dead_lettered_by"]})
         counts["busy_waits"] = [BusyWait(*wait) for wait in counts["busy_waits"]]
         counts["bodies"] = {table: BodyCounts(*moved) for table, moved in counts["bodies"].items()}
         probe = content["probe"]

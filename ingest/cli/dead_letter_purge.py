@@ -10,6 +10,7 @@ from ingest.cli.command import FileArgument, PipelineOption
 from ingest.cli.confirmation import confirm_deletion
 from ingest.cli.dead_letter_queue import (
     CodesOption,
+    ComponentsOption,
     chosen_pipeline,
     counting,
     filters,
@@ -29,6 +30,7 @@ def purge(  # noqa: PLR0913 - the options of the command
     *,
     pipeline: PipelineOption = None,
     code: CodesOption = None,
+    component: ComponentsOption = None,
     replayed: Annotated[
         bool, typer.Option("--replayed", help="Only those that a replay has stored or dropped.")
     ] = False,
@@ -57,7 +59,7 @@ def purge(  # noqa: PLR0913 - the options of the command
 
     if not replayed and before is None:
         raise ConfigError("purge deletes only what is selected", hint="give --replayed, --before TIME, or both")
-    selection = selection_of((), code, None, before, has_replayed=True)
+    selection = selection_of((), code, component, None, before, has_replayed=True)
     seen: Counter[str] = Counter()
     deleted = 0
     with opened_queue(out, file, pipeline, shows_records=False) as (configuration, catalog, queue):
@@ -69,7 +71,7 @@ def purge(  # noqa: PLR0913 - the options of the command
         selected = [entry for entry in counting(queue.entries(), seen) if is_selected(entry)]
         if seen and not selected:
             flags = ["--replayed"] * replayed + ([] if before is None else [f"--before {before}"])
-            note_none_selected(out, seen, [*filters(code), *flags])
+            note_none_selected(out, seen, [*filters(code, component), *flags])
         chosen = chosen_pipeline(configuration, pipeline)
         found = acknowledged(configuration, chosen, selected)
         if len(found) < len(selected):

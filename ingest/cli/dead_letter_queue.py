@@ -19,6 +19,14 @@ if TYPE_CHECKING:
 CodesOption = Annotated[
     list[str] | None, typer.Option("--code", metavar="CODE", help="Only dead letters with this error; may be repeated.")
 ]
+ComponentsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--component",
+        metavar="NAME",
+        help='Only dead letters of this component, as "list" shows it; may be repeated.',
+    ),
+]
 
 
 @contextmanager
@@ -58,13 +66,19 @@ def note_none_selected(out: Output, seen: Counter[str], options: Iterable[str], 
 
 
 def filters(
-    codes: list[str] | None, *, since: str | None = None, until: str | None = None, positions: list[str] | None = None
+    codes: list[str] | None,
+    components: list[str] | None = None,
+    *,
+    since: str | None = None,
+    until: str | None = None,
+    positions: list[str] | None = None,
 ) -> list[str]:
     """The positions and options that select dead letters, as they were given."""
     times = {"--since": since, "--until": until}
     return [
         *(positions or ()),
         *(f"--code {each}" for each in codes or ()),
+        *(f"--component {each}" for each in components or ()),
         *(f"{name} {time}" for name, time in times.items() if time is not None),
     ]
 
@@ -93,6 +107,7 @@ def chosen_pipeline(configuration: "Configuration", name: str | None) -> "Pipeli
 def selection_of(
     positions: "tuple[str, ...] | list[str]",
     codes: list[str] | None,
+    components: list[str] | None,
     since: str | None,
     until: str | None,
     *,
@@ -105,6 +120,7 @@ def selection_of(
     return Selection(
         ids=frozenset(positions),
         codes=frozenset(codes or ()),
+        components=frozenset(components or ()),
         since_ms=None if since is None else moment_of(since),
         until_ms=None if until is None else moment_of(until),
         has_replayed=has_replayed,

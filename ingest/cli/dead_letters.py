@@ -11,6 +11,7 @@ from ingest.amounts import counted
 from ingest.cli.command import FileArgument, PipelineOption
 from ingest.cli.dead_letter_queue import (
     CodesOption,
+    ComponentsOption,
     chosen_pipeline,
     counting,
     filters,
@@ -53,6 +54,7 @@ def list_(  # noqa: PLR0913 - the options of the command
     *,
     pipeline: PipelineOption = None,
     code: CodesOption = None,
+    component: ComponentsOption = None,
     since: SinceOption = None,
     until: UntilOption = None,
     all_: AllOption = False,
@@ -63,7 +65,7 @@ def list_(  # noqa: PLR0913 - the options of the command
 
     Example: ingest dead-letters list pipeline.yaml --code no_match --since 2026-01-31
     """
-    selection = selection_of((), code, since, until, has_replayed=all_)
+    selection = selection_of((), code, component, since, until, has_replayed=all_)
     seen: Counter[str] = Counter()
     with opened_queue(out, file, pipeline, shows_records=True) as (configuration, _, queue):
         selected = filter(selection.matches, counting(queue.entries(), seen))
@@ -71,7 +73,7 @@ def list_(  # noqa: PLR0913 - the options of the command
         has_more = limit is not None and next(selected, None) is not None
     if seen and not entries:
         advice = "" if all_ else "; --all also lists those that were replayed"
-        note_none_selected(out, seen, filters(code, since=since, until=until), advice)
+        note_none_selected(out, seen, filters(code, component, since=since, until=until), advice)
         return
     if out.is_json:
         for entry in entries:
@@ -161,6 +163,7 @@ def replay(  # noqa: PLR0913 - the options of the command
     *,
     pipeline: PipelineOption = None,
     code: CodesOption = None,
+    component: ComponentsOption = None,
     since: SinceOption = None,
     until: UntilOption = None,
     all_: AllOption = False,
@@ -196,7 +199,7 @@ def replay(  # noqa: PLR0913 - the options of the command
     from ingest.durable import private_files
     from ingest.service.replay.dead_letter_replay import DeadLetterReplay
 
-    selection = selection_of(positions or (), code, since, until, has_replayed=all_)
+    selection = selection_of(positions or (), code, component, since, until, has_replayed=all_)
     with opened_queue(out, file, pipeline, shows_records=False) as (configuration, catalog, queue):
         require(queue, selection.ids)
         with (
@@ -224,7 +227,8 @@ def replay(  # noqa: PLR0913 - the options of the command
             seen = Counter(entry.dead_letter.code for entry in queue.entries())
             if seen:
                 advice = "" if all_ else "; --all includes those that were replayed"
-                note_none_selected(out, seen, filters(code, since=since, until=until, positions=positions), advice)
+                given = filters(code, component, since=since, until=until, positions=positions)
+                note_none_selected(out, seen, given, advice)
     if out.is_json:
         out.json(
             {

@@ -49,6 +49,7 @@ class Selection:
     Attributes:
         ids: positions or ids of dead letters.
         codes: error codes.
+        components: names of components, of the present file or an earlier one.
         since_ms: earliest batch time, inclusive.
         until_ms: latest batch time, exclusive.
         has_replayed: also select dead letters that were replayed successfully before.
@@ -56,6 +57,7 @@ class Selection:
 
     ids: frozenset[str] = frozenset()
     codes: frozenset[str] = frozenset()
+    components: frozenset[str] = frozenset()
     since_ms: int | None = None
     until_ms: int | None = None
     has_replayed: bool = False
@@ -67,6 +69,7 @@ class Selection:
             (self.has_replayed or not entry.is_replayed)
             and (not self.ids or entry.position in self.ids or dead_letter.id in self.ids)
             and (not self.codes or dead_letter.code in self.codes)
+            and (not self.components or dead_letter.component in self.components)
             and (self.since_ms is None or dead_letter.batch_time_ms >= self.since_ms)
             and (self.until_ms is None or dead_letter.batch_time_ms < self.until_ms)
         )

@@ -31,8 +31,8 @@ METRICS = (
         "attr2hbase_events_dead_lettered_total",
         Kind.COUNTER,
         "events",
-        "Events of acknowledged batches that became dead letters, by error code.",
-        ("error",),
+        "Events of acknowledged batches that became dead letters, by error code and by the component that failed.",
+        ("error", "component"),
     ),
     Metric(
         "attr2hbase_rows_sent_total",

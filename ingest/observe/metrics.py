@@ -2,7 +2,6 @@
 
 import platform
 import threading
-from collections import Counter as Tally
 from collections.abc import Callable, Iterable, Mapping
 
 import prometheus_client as prometheus
@@ -151,8 +150,10 @@ class Metrics:
         with self._lock:
             self._add("attr2hbase_events_read_total", pipeline, counts.read)
             self._add("attr2hbase_events_stored_total", pipeline, counts.stored)
-            self._add_tally("attr2hbase_events_dropped_total", pipeline, counts.dropped)
-            self._add_tally("attr2hbase_events_dead_lettered_total", pipeline, counts.dead_lettered)
+            self._add_tally(
+                "attr2hbase_events_dropped_total", pipeline, (((why,), n) for why, n in counts.dropped.items())
+            )
+            self._add_tally("attr2hbase_events_dead_lettered_total", pipeline, counts.dead_lettered_by.items())
             self._add("attr2hbase_cells_total", pipeline, counts.cells)
             self._add("attr2hbase_bytes_total", pipeline, counts.bytes)
             self._add("attr2hbase_write_calls_total", pipeline, counts.write_calls)
@@ -382,9 +383,10 @@ class Metrics:
         self._add("attr2hbase_bodies_stored_bytes_total", table, counts.stored_bytes)
         self._add("attr2hbase_bodies_deduplicated_total", table, counts.deduplicated)
 
-    def _add_tally(self, name: str, pipeline: str, tally: Tally[str]) -> None:
-        for value, amount in tally.items():
-            self._counters[name].labels(pipeline, self._bounded(name, pipeline, value)).inc(amount)
+    def _add_tally(self, name: str, pipeline: str, tally: Iterable[tuple[tuple[str, ...], int]]) -> None:
+        for values, amount in tally:
+            labels = [self._bounded(f"{name} {at}", pipeline, value) for at, value in enumerate(values)]
+            self._counters[name].labels(pipeline, *labels).inc(amount)
 
     def _bounded(self, name: str, pipeline: str, value: str) -> str:
         value = self._hide(value)

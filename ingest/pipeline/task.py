@@ -359,7 +359,7 @@ class Task:
             case OnError.DROP:
                 counts.dropped["on_error"] += counted
             case OnError.DEAD_LETTER:
-                counts.dead_lettered[error.code] += counted
+                counts.dead_lettered_by[error.code, component] += counted
                 self._dead_letters.add(
                     DeadLetter(
                         record=record._replace(headers=()) if isinstance(error, UnreadError) else record,

@@ -98,7 +98,7 @@ class Quarantine:
             counts.dropped["on_error"] += records
             dead_letters = []
         else:
-            counts.dead_lettered[CODE] += records
+            counts.dead_lettered_by[CODE, "source"] += records
         lines = tuple(each.to_json() for each in dead_letters)
         frame = read_kafka_apart(self._session, self._settings, ranges, found.large)
         return Guarded(frame, lines, counts)

@@ -74,7 +74,7 @@ class Simulated:
             counts = Counts(
                 read=EVENTS,
                 stored=EVENTS - self.dead_letters,
-                dead_lettered=Counter({"no_match": self.dead_letters}),
+                dead_lettered_by=Counter({("no_match", "regex"): self.dead_letters}),
                 write_calls=10,
             )
             self.metrics.attempted(PIPELINE, counts)

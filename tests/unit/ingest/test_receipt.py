@@ -9,7 +9,8 @@ from ingest.receipt import Counts, Receipt, TaskStatus, receipts_of
 
 def test_counts_of_tasks_are_added():
     total = Counts(records=1, read=1, dropped=Counter(a=1), flush_s=[0.1])
-    total.add(Counts(read=2, stored=1, dropped=Counter(a=1, b=1), dead_lettered=Counter(x=1), rows_sent=4, cells=5))
+    total.add(Counts(read=2, stored=1, dropped=Counter(a=1, b=1), rows_sent=4, cells=5))
+    total.add(Counts(dead_lettered_by=Counter({("x", "a"): 1})))
     total.add(Counts(records=2, failed=0.25, bytes=6, write_calls=7, retries=8, flush_s=[0.2], busy=2))
     total.add(Counts(busy=3, busy_waits=[BusyWait("RpcThrottlingException", 0.5)]))
     for moved in (BodyCounts(1, 100, 0), BodyCounts(1, 50, 2)):
@@ -20,7 +21,7 @@ def test_counts_of_tasks_are_added():
         read=3,
         stored=1,
         dropped=Counter(a=2, b=1),
-        dead_lettered=Counter(x=1),
+        dead_lettered_by=Counter({("x", "a"): 1}),
         rows_sent=4,
         cells=5,
         bytes=6,
@@ -41,6 +42,7 @@ def test_receipt_with_names_that_are_not_utf8_is_serializable():
         message='the family "\udcff" may not be written',
         counts=Counts(
             dropped=Counter({"\udcff": 1}),
+            dead_lettered_by=Counter({("no_match", "regex"): 2, ("no_match", "\udcff"): 1}),
             busy=4,
             busy_waits=[BusyWait("store_busy", 0.25)],
             bodies={"t": BodyCounts(1, 2)},
@@ -51,6 +53,8 @@ def test_receipt_with_names_that_are_not_utf8_is_serializable():
     (received,) = receipts_of(sent.rows())
     assert (received.status, received.message) == (TaskStatus.STOP, 'the family "\\udcff" may not be written')
     assert (received.counts.dropped, received.counts.busy) == (Counter({"\\udcff": 1}), 4)
+    assert received.counts.dead_lettered_by == {("no_match", "regex"): 2, ("no_match", "\\udcff"): 1}
+    assert received.counts.dead_lettered == {"no_match": 3}
     assert received.counts.bodies == {"t": BodyCounts(1, 2)}
     assert received.counts.busy_waits == [BusyWait("store_busy", 0.25)]
     assert (received.results, received.probe) == (sent.results, sent.probe)

@@ -12,13 +12,13 @@ from ingest.dead_letters.replay_batches import SkipReason
 from ingest.service.replay.dead_letter_replay import DeadLetterReplay
 
 
-def dead_letter(offset, value, code, batch_time_ms):
+def dead_letter(offset, value, code, batch_time_ms, component="regex"):
     return DeadLetter(
         record=Record("ticks/monday.txt", 0, offset, b"k", value, 500, (("host", b"h1"),)),
         fan_out=0,
         attributes={"a": b"\xff"},
         pipeline="ticks",
-        component="regex",
+        component=component,
         code=code,
         message="was not found",
         batch_time_ms=batch_time_ms,
@@ -35,7 +35,7 @@ def positions(pipeline):
         0,
         1000,
     )
-    queue.publish([dead_letter(8, b"3:4", "other", 86_400_000).to_json()], 1, 86_400_000)
+    queue.publish([dead_letter(8, b"3:4", "other", 86_400_000, "2").to_json()], 1, 86_400_000)
     return [entry.position for entry in queue.entries()]
 
 
@@ -61,6 +61,8 @@ class TestList:
             ([], [0, 4, 8]),
             (["--code", "other"], [8]),
             (["--code", "other", "--code", "no_match"], [0, 4, 8]),
+            (["--component", "regex"], [0, 4]),
+            (["--component", "regex", "--component", "2"], [0, 4, 8]),
             (["--since", "1970-01-02"], [8]),
             (["--until", "1970-01-02"], [0, 4]),
             (["--limit", "1"], [0]),
@@ -86,11 +88,15 @@ class TestList:
                 f"{NONE} is selected by --code x; --all also lists those that were replayed",
             ),
             (
+                ["--component", "regex", "--code", "other", "--all"],
+                f"{NONE} is selected by --code other --component regex",
+            ),
+            (
                 ["--all", "--since", "2100-01-01"],
                 f"{NONE} is selected by --since 2100-01-01",
             ),
         ],
-        ids=["code", "time"],
+        ids=["code", "component", "time"],
     )
     @pytest.mark.parametrize("form", ["text", "json"])
     def test_empty_selection_reports_what_exists(self, ingest, positions, form, options, message):
@@ -233,6 +239,7 @@ class TestReplay:
         ("options", "selected"),
         [
             (["--code", "other"], 1),
+            (["--component", "2"], 1),
             (["--since", "1970-01-02", "--pipeline", "ticks"], 1),
             (["--until", "1970-01-01T00:00:01Z"], 0),
             (["--all", "--code", "other"], 1),
@@ -449,6 +456,7 @@ class TestPurge:
             (["--before", "1970-01-02"], 2, [8]),
             (["--replayed", "--before", "1970-01-01"], 0, [0, 4, 8]),
             (["--before", "2000-01-01", "--code", "other"], 1, [0, 4]),
+            (["--before", "2000-01-01", "--component", "2"], 1, [0, 4]),
             (["--before", "2000-01-01"], 3, []),
         ],
     )

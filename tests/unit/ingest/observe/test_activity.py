@@ -17,8 +17,8 @@ class Times:
 
 
 def counts(stored: int, **dead: int) -> Counts:
-    failed = Counter(dead)
-    return Counts(read=stored + failed.total(), stored=stored, dead_lettered=failed)
+    failed = Counter({(code, "regex"): events for code, events in dead.items()})
+    return Counts(read=stored + failed.total(), stored=stored, dead_lettered_by=failed)
 
 
 def test_totals_add_up_over_batches():

@@ -70,7 +70,7 @@ def test_acknowledged_batch_is_counted_once():
         read=10,
         stored=6,
         dropped=Counter({"no_row_key": 3}),
-        dead_lettered=Counter({"decode": 1}),
+        dead_lettered_by=Counter({("decode", "source"): 1}),
         rows_sent=7,
         cells=12,
         bytes=340,
@@ -87,7 +87,7 @@ def test_acknowledged_batch_is_counted_once():
         'attr2hbase_events_read_total{pipeline="ticks"}': 10,
         'attr2hbase_events_stored_total{pipeline="ticks"}': 6,
         'attr2hbase_events_dropped_total{pipeline="ticks",reason="no_row_key"}': 3,
-        'attr2hbase_events_dead_lettered_total{error="decode",pipeline="ticks"}': 1,
+        'attr2hbase_events_dead_lettered_total{component="source",error="decode",pipeline="ticks"}': 1,
         'attr2hbase_rows_sent_total{pipeline="ticks"}': 7,
         'attr2hbase_cells_total{pipeline="ticks"}': 12,
         'attr2hbase_bytes_total{pipeline="ticks"}': 340,
@@ -245,8 +245,11 @@ def test_label_values_are_bounded_and_sums_are_complete():
 @pytest.mark.parametrize("value", ["x" * 65, "line\nbreak", "lone \ud800"], ids=["long", "control", "surrogate"])
 def test_invalid_label_value_is_counted_as_other(value):
     metrics = fresh()
-    metrics.observe_batch("ticks", Counts(dead_lettered=Counter({value: 2})), 0.1)
-    assert samples(metrics)['attr2hbase_events_dead_lettered_total{error="other",pipeline="ticks"}'] == 2
+    metrics.observe_batch("ticks", Counts(dead_lettered_by=Counter({(value, "regex"): 1, ("no_match", value): 1})), 0.1)
+    assert samples(metrics) | {
+        'attr2hbase_events_dead_lettered_total{component="regex",error="other",pipeline="ticks"}': 1,
+        'attr2hbase_events_dead_lettered_total{component="other",error="no_match",pipeline="ticks"}': 1,
+    } == samples(metrics)
 
 
 def test_lag_is_the_last_value_set():
