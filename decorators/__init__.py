@@ -14,6 +14,7 @@ BUILTIN = {
     "digest": "decorators.hash:Digest",
     "ex_date": "decorators.ex_date:ExDate",
     "explode": "decorators.explode:Explode",
+    "fail": "decorators.fail:Fail",
     "filter": "decorators.filter:Filter",
     "first_n": "decorators.first_n:FirstN",
     "flatten": "decorators.flatten:Flatten",

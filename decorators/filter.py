@@ -30,7 +30,7 @@ class FilterSettings(Settings):
             raise PydanticCustomError("conflict", "filter needs one of `keep` and `drop`")
         return self
 
-    def drops_every_event(self) -> bool:
+    def passes_no_event(self) -> bool:
         """Whether the condition is constant and drops every event."""
         keeps = self.keep is not None and self.keep.constant is False
         return keeps or (self.drop is not None and self.drop.constant is True)

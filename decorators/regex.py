@@ -90,12 +90,18 @@ class RegexSettings(Settings):
         return self
 
     def lint_warnings(self) -> Mapping[str, str]:
-        """A group that the pattern does not have."""
+        """A group that the pattern does not have, or groups without a name."""
         most = self.pattern.groups
-        if self.index is None or self.index <= most:
+        groups = f"the pattern has {most} group{'' if most == 1 else 's'}"
+        if self.index is not None and self.index > most:
+            return {"index": f"{groups}, so no text matches"}
+        named = most if self.attributes is None else len(self.attributes)
+        if named == most:
             return {}
-        groups = f"{most} group{'' if most == 1 else 's'}"
-        return {"index": f"the pattern has {groups}, so no text matches"}
+        return {
+            "attributes": f"{groups}, and {named} of them {'has a name' if named == 1 else 'have names'}: add the "
+            "others, with '' for a group that sets no attribute, or write (?:…) for a group that is not captured"
+        }
 
     def groups(self) -> dict[str, int]:
         """Attribute name -> group number, in the order of the groups."""

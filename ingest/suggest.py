@@ -14,6 +14,7 @@ COMPONENTS_ELSEWHERE = {
     "default": "coalesce",
     "dedupe": "deduplicate distinct unique",
     "explode": "unnest unroll",
+    "fail": "abort assert raise reject throw",
     "files": "file tail",
     "filter": "discard drop grep",
     "first_n": "rate_limit rate_limiter throttle",

@@ -207,8 +207,8 @@ class Settings(Model):
         """Whether its purpose is to make row keys, so that an attribute it sets is probably meant as one."""
         return False
 
-    def drops_every_event(self) -> bool:
-        """Whether it drops every event that meets `when`."""
+    def passes_no_event(self) -> bool:
+        """Whether it drops or fails every event that meets `when`."""
         return False
 
 

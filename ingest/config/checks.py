@@ -183,15 +183,16 @@ def _check_reachable(pipeline: PartialPipeline, binding: Binding) -> None:
     zone = pipeline.options.timezone
     for component in [*pipeline.decorators, *pipeline.sinks]:
         if blocker is not None:
-            message = f'no event reaches this: "{blocker.kind}" on line {blocker.location.line} drops all of them'
-            binding.problem(Kind.UNREACHABLE, component.location, message)
+            message = f'no event reaches this: "{blocker.kind}" on line {blocker.location.line} lets none pass'
+            hint = "give it a `when` that some events do not meet" if blocker.settings.when is None else ""
+            binding.problem(Kind.UNREACHABLE, component.location, message, hint)
             return
         when = component.settings.when
         always = _constant(when, zone)
         if when is not None and always is False:
             message = f"{component.kind} is never used: `when` is never true"
             binding.problem(Kind.UNREACHABLE, component.place("when"), message, _hint_for(when, zone))
-        elif always is True and component.settings.drops_every_event():
+        elif always is True and component.settings.passes_no_event():
             blocker = component
 
 

@@ -104,7 +104,8 @@ def error_page(code: str) -> ErrorPage:
     """
     pages = {page.code: page for page in error_pages()}
     if code not in pages:
-        hint = did_you_mean(code, pages) or "'ingest describe error' lists them"
+        of_user = "a code in capital letters is one of a decorator `fail` of your file" if code.isupper() else ""
+        hint = of_user or did_you_mean(code, pages) or "'ingest describe error' lists them"
         raise NotFoundError(f'there is no error "{code}"', hint=hint)
     return pages[code]
 

@@ -80,7 +80,11 @@ def has_template(annotation):
 
 WITH_ZONES = {"timestamp"}
 """Their template names a time zone, which only some texts need: `on_invalid` decides, as for text that is no time."""
-WITH_TEMPLATES = [name for name in BUILTIN if name not in WITH_ZONES and has_template(kind_of(name).settings_class())]
+WITH_MESSAGES = {"fail"}
+"""Their template is the message of an error: the event fails anyway, and an absent attribute is empty text."""
+WITH_TEMPLATES = [
+    name for name in BUILTIN if name not in WITH_ZONES | WITH_MESSAGES and has_template(kind_of(name).settings_class())
+]
 
 
 @pytest.mark.parametrize("name", BUILTIN)

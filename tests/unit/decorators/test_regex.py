@@ -123,3 +123,19 @@ def test_absent_attribute_has_no_match(attributes_after, refusal_of):
 )
 def test_invalid_options_are_rejected(errors_of, settings, expected):
     assert errors_of(Regex, settings) == expected
+
+
+@pytest.mark.parametrize(
+    ("settings", "warned"),
+    [
+        (r"{pattern: '(\d):(\d):(\d)', attributes: [a, b]}", ["attributes"]),
+        (r"{pattern: '(\d):(\d)', attributes: [a]}", ["attributes"]),
+        (r"{pattern: '(\d):(\d):(\d)', attributes: [a, '', b]}", []),
+        (r"{pattern: '(\d):(\d):(\d)', attributes: [a, b, '']}", []),
+        (r"{pattern: '(\d):(?:\d):(\d)', attributes: [a, b]}", []),
+        (r"{pattern: '(\d):(?P<b>\d)'}", []),
+        (r"{pattern: '(\d):(\d)', index: 1, attribute: a}", []),
+    ],
+)
+def test_fewer_names_than_groups_are_warned_of(settings, warned):
+    assert list(settings_of(Regex.settings_class(), settings).lint_warnings()) == warned

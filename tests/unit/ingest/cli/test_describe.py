@@ -193,11 +193,13 @@ def test_unknown_function_has_a_suggestion(ingest):
         ("clone", "copy"),
         ("coalesce", "default"),
         ("date_format", "date"),
+        ("abort", "fail"),
         ("discard", "filter"),
         ("grep", "filter"),
         ("gsub", "replace"),
         ("rate_limiter", "first_n"),
         ("strftime", "date"),
+        ("throw", "fail"),
         ("tokenize", "split"),
     ],
 )
@@ -275,3 +277,7 @@ class TestError:
         result = ingest("describe", "error", "no_mtch")
         assert (result.code, 'did you mean "no_match"?' in result.err) == (3, True)
         assert 'did you mean "bad_access_line"?' in ingest("describe", "error", "bad_acces").err
+
+    def test_code_of_the_decorator_fail_is_named_as_one(self, ingest):
+        result = ingest("describe", "error", "NO_MATCH")
+        assert (result.code, "is one of a decorator `fail` of your file" in result.err) == (3, True)

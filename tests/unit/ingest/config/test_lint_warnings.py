@@ -114,3 +114,14 @@ def test_group_that_the_pattern_does_not_have_is_a_warning(problems):
     (warning,) = problems(regex.replace("INDEX", "3"))
     assert warning == "7:43: doubtful: warning: the pattern has 2 groups, so no text matches"
     assert problems(regex.replace("INDEX", "2")) == []
+
+
+def test_fewer_names_than_groups_are_a_warning(problems):
+    regex = "regex: {pattern: '(.)(x)(y)', attributes: NAMES}"
+    assert problems(regex.replace("NAMES", "[a, b]")) == [
+        (
+            "7:51: doubtful: warning: the pattern has 3 groups, and 2 of them have names: add the others, with '' for "
+            "a group that sets no attribute, or write (?:…) for a group that is not captured"
+        )
+    ]
+    assert problems(regex.replace("NAMES", "[a, '', b]")) == []

@@ -575,7 +575,27 @@ CASES = {
     "unreachable, after a filter": (
         "split:",
         "filter: {drop: '1 == 1'}\n      - split:",
-        ['16:9: unreachable: no event reaches this: "filter" on line 15 drops all of them'],
+        [
+            (
+                '16:9: unreachable: no event reaches this: "filter" on line 15 lets none pass; give it a `when` that '
+                "some events do not meet"
+            )
+        ],
+    ),
+    "unreachable, after fail without a condition": (
+        "split:",
+        "fail: {code: NO_SPLIT, message: ''}\n      - split:",
+        [
+            (
+                '16:9: unreachable: no event reaches this: "fail" on line 15 lets none pass; give it a `when` that '
+                "some events do not meet"
+            )
+        ],
+    ),
+    "reachable, after fail with a condition": (
+        "split:",
+        "fail: {code: EMPTY, message: 'no text', when: \"%{body} == ''\"}\n      - split:",
+        [],
     ),
     "reachable, after a filter of some events": (
         "split:",
