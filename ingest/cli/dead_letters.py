@@ -61,7 +61,7 @@ def list_(  # noqa: PLR0913 - the options of the command
     limit: Annotated[int | None, typer.Option(min=1, metavar="N", help="Maximum number of dead letters.")] = None,
 ) -> None:
     """
-    List the dead letters, oldest micro-batch first.
+    List the dead letters, oldest micro-batch first. "explain --events" reads its JSON.
 
     Example: ingest dead-letters list pipeline.yaml --code no_match --since 2026-01-31
     """
@@ -101,7 +101,7 @@ def show(
     ] = False,
 ) -> None:
     """
-    Show one dead letter in full. Its JSON is the record alone, as "explain --events" reads it; "list" has the rest.
+    Show one dead letter in full. Its JSON is the record alone, as "explain --events" reads it; "list" has more.
 
     Of a large value that is in a body store, it shows the id; with --body, the value.
 

@@ -14,6 +14,9 @@ from ingest.suggest import closest
 
 _BYTES_KEY = '{"b64":'  # start of a name that is not UTF-8, as a key of a JSON object
 
+_DEAD_LETTER = {"record", "component", "batch_time_ms"}
+"""Names that tell a dead letter, as `dead-letters list` prints it and as it is in its topic."""
+
 
 class BadInputError(ConfigError):
     """A line of the input is not an event."""
@@ -44,6 +47,12 @@ def inputs_of(lines: Iterable[bytes], name: str = "events") -> Iterator[Given]:
         if not isinstance(content, dict):
             hint = 'for example {"body": "text"}'
             raise _bad([Problem(Kind.WRONG_TYPE, Place(name, number, 1), "an event must be an object", hint)])
+        if content.keys() >= _DEAD_LETTER:
+            if content.get("pointer") is not None:
+                text = f"this dead letter is incomplete; the complete one is at {content['pointer']}"
+                hint = "run 'ingest dead-letters list' where that file is"
+                raise _bad([Problem(Kind.MISSING_FIELD, Place(name, number, 1), text, hint)])
+            content = {name: content[name] for name in ("record", "body", "unread") if name in content}
         if content and not any(key in Given.model_fields or closest(key, Given.model_fields) for key in content):
             hint = 'if each line is the body of an event, give the file with --lines; else write {"body": "text"}'
             text = "the object has no field of an event"

@@ -98,6 +98,7 @@ class OutputObserver:
     """
 
     batch_time_ms = BATCH_TIME_MS
+    shows_bugs = True
 
     def __init__(self, inputs: Inputs, policies: Mapping[str, OnError], on_error: OnError, *, has_sinks: bool) -> None:
         self._inputs = inputs

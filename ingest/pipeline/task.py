@@ -382,7 +382,8 @@ class Task:
         """Log the traceback of a bug in a decorator or sink, once for each kind of exception."""
         cause = error.__cause__
         kind = (component, type(cause).__name__)
-        if isinstance(error, DecorateBugError) and kind not in self._reported and self._observer is None:
+        shows_bugs = self._observer is not None and self._observer.shows_bugs
+        if isinstance(error, DecorateBugError) and kind not in self._reported and not shows_bugs:
             # imported here: `explain` and `test` run this task, report bugs themselves and start faster without the log
             from ingest.observe.logs import logger
 

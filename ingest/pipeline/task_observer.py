@@ -1,4 +1,4 @@
-"""The contract of what a dry run attaches to a task."""
+"""The contract of what is attached to a task, to see each event."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -8,7 +8,11 @@ from ingest.pipeline.outcomes import Outcome
 
 
 class TaskObserver(Protocol):
-    """Receives the outcome of each event; for the dry run."""
+    """Receives the outcome of each event; for the dry run, and for replays."""
+
+    @property
+    def shows_bugs(self) -> bool:
+        """Whether it shows exceptions of components, which else are logged."""
 
     def started(self) -> None:
         """An attempt starts."""

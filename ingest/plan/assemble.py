@@ -42,11 +42,12 @@ from ingest.plan.plan import DEAD_LETTERS, Plan
 from ingest.plan.updates import live_merging, updates_of
 from ingest.sources.decoding import Decoder
 from sinks.bodies.large_values import LargeValues
-from sinks.mapping.mapper import Mapper, MapperSettings
+from sinks.mapping.mapper import Mapper
 
 if TYPE_CHECKING:  # `explain` and `test` start faster without the store writers
     from ingest.pipeline.plugin_sinks import PluginTaskSink
     from ingest.pipeline.task import SinkBinding, Task
+    from ingest.pipeline.task_observer import TaskObserver
     from sinks.writing.driver_store import DriverStore
     from sinks.writing.families import FamilyRegistry
     from sinks.writing.mutator import BufferedMutator
@@ -226,8 +227,8 @@ def live_store(component: Component[StoreSettings]) -> Store[Any]:
     return cast("Store[Any]", create(component))
 
 
-def live_task(plan: Plan) -> "Task":
-    """The task of a pipeline; a worker process creates it once."""
+def live_task(plan: Plan, observer: "TaskObserver | None" = None) -> "Task":
+    """The task of a pipeline; a worker process creates it once, without an observer."""
     from ingest.pipeline.task import Task
     from ingest.pipeline.time_limit import TimeLimit
     from ingest.plan.dead_letter_bodies import dead_letter_sink
@@ -239,8 +240,7 @@ def live_task(plan: Plan) -> "Task":
     mutators = {name: mutator for name, (mutator, _) in store_writers.items()}
     bindings, guarded = live_bindings(plan, mutators, {name: each.write for name, each in own.items()})
     guarded += [call for each in own.values() for call in each.event_calls]
-    stores = {name: StoreSink(mutator, staging) for name, (mutator, staging) in store_writers.items()}
-    bodies = dead_letter_sink(plan)
+    stores, bodies = {name: StoreSink(*parts) for name, parts in store_writers.items()}, dead_letter_sink(plan)
     return Task(
         pipeline=plan.pipeline,
         fingerprint=plan.fingerprint,
@@ -257,6 +257,7 @@ def live_task(plan: Plan) -> "Task":
             writes=[each.write for each in own.values()],
             timed_writes=[each.write for each in own.values() if not each.event_calls],
         ),
+        observer=observer,
     )
 
 
@@ -388,11 +389,9 @@ def _store_writer(plan: Plan, name: str) -> "tuple[BufferedMutator, StagingWrite
 
 def may_delete(plan: Plan, store: str) -> bool:
     """Whether a sink of a store may delete; if so, the mutations of a batch are buffered and folded first."""
-    return any(_deletes(plan, sink.settings) for sink in plan.mapped_to(store))
-
-
-def _deletes(plan: Plan, settings: MapperSettings) -> bool:
-    return plan.decoding.tombstones is Tombstones.DELETE or any(rule.delete is not None for rule in settings.rules)
+    by_tombstone = plan.decoding.tombstones is Tombstones.DELETE
+    sinks = plan.mapped_to(store)
+    return any(by_tombstone or any(rule.delete is not None for rule in sink.settings.rules) for sink in sinks)
 
 
 def _condition(settings: Settings, plan: Plan) -> Condition | None:

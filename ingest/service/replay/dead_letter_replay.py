@@ -26,6 +26,7 @@ from ingest.service.dead_letters.queues import components_of
 from ingest.service.dead_letters.unread import read_again_from
 from ingest.service.kafka.clock import check_clock
 from ingest.service.replay.later_runs import LaterRuns
+from ingest.service.replay.outcomes import Drops
 from ingest.service.replay.places import Cuts, Divided, Run, batch_name, parts, published, sinks_by_range
 from ingest.service.replay.readable import ReadableRecords
 from ingest.service.replay.update_replay import UpdateReplay
@@ -81,6 +82,7 @@ class DeadLetterReplay:
         self._bodies = OpenDeadLetterBodies(configuration, catalog)
         self._values: Values = {}
         self._is_by_place = False
+        self._drops = Drops()
         self._readable = ReadableRecords(configuration, pipeline)
         self._tables = {  # of the sinks into deferred updates
             sink.name: sink.settings.fixed_table or ""
@@ -108,11 +110,12 @@ class DeadLetterReplay:
             if self._plan.updates:
                 self._rolled_back = self._intervals(stores)
                 self._runs = self._later_runs()
-            self._task = live_task(self._plan)
+            observer = None if self._updates is None else self._drops
+            self._task = live_task(self._plan, observer)
             opened.callback(self._task.close)
             # values of records that can be read now are in their dead letters, whatever their length
             publishing = replace(self._plan, publishes_dead_letters=True, dead_letter_bodies=None)
-            self._publishing_task = live_task(publishing)
+            self._publishing_task = live_task(publishing, observer)
             opened.callback(self._publishing_task.close)
             self._opened = opened.pop_all()
         return self
@@ -151,6 +154,7 @@ class DeadLetterReplay:
         divided = Divided.of(records, values, self._cuts)
         records, self._values = divided.records, divided.values
         into_updates, into_feeds, others = {}, {}, {}
+        partly: set[RecordPlace] = set()  # records that some of their sinks have
         for record in records:
             whole = divided.whole(record.place)
             selected = sinks_by_record.get(whole, names)
@@ -160,6 +164,8 @@ class DeadLetterReplay:
             into_updates[record.place] = frozenset(name for name, reason in reasons.items() if reason is None)
             into_feeds[record.place] = selected & self._plan.sinks_of_feeds
             others[record.place] = selected - reasons.keys() - into_feeds[record.place]
+            if any(reasons.values()):
+                partly.add(record.place)
         updated = [
             [*divided.whole(record.place), sorted(names)]
             for record in records
@@ -168,6 +174,7 @@ class DeadLetterReplay:
         if updated:
             self._updates.interrupted_ms(updated)  # before anything is written
         counts, runs = Counts(), []
+        self._drops.start(partly)
 
         def run(time_ms: int, sinks: Mapping[RecordPlace, frozenset[str]]) -> tuple[Counts, list[bytes]]:
             some, failed = self._run_some(records, time_ms, sinks)
@@ -184,6 +191,7 @@ class DeadLetterReplay:
         run(batch_time_ms, others)
         if updated:
             self._updates.run(updated, write)
+        counts.dropped = self._drops.counts()
         return counts, self._published(runs, batch_time_ms)
 
     def _published(self, runs: Sequence[Run], batch_time_ms: int) -> list[bytes]:

@@ -140,6 +140,17 @@ class TestShow:
         line = ingest("explain", FILE, "--events", "one.jsonl", "--output", "json").json
         assert (line["outcome"], line["event"]["host"], line["event"]["timestamp_ms"]) == ("kept", "h1", 500)
 
+    def test_json_of_the_list_is_what_explain_reads(self, ingest, positions, pipeline):
+        (pipeline / "all.jsonl").write_text(ingest("dead-letters", "list", FILE, "--output", "json").out)
+        lines = ingest("explain", FILE, "--events", "all.jsonl", "--output", "json").lines
+        assert [line["outcome"] for line in lines] == ["kept", "failed", "kept"]
+
+    def test_explain_refuses_a_dead_letter_whose_bytes_are_on_another_machine(self, ingest, pipeline):
+        cut = dead_letter(0, b"1:2", "no_match", 1000).pointing_to("host:/path")
+        (pipeline / "cut.jsonl").write_bytes(cut.to_json())
+        result = ingest("explain", FILE, "--events", "cut.jsonl")
+        assert (result.code, "the complete one is at host:/path" in result.err) == (2, True)
+
     def test_unknown_position_exits_with_3(self, ingest, positions):
         assert ingest("dead-letters", "show", FILE, "9").code == 3
 

@@ -133,6 +133,41 @@ def test_record_that_was_dropped_is_counted_by_another_replay(ingest, updated: P
     assert [value for _, value in updated.updates()] == [b"2"]
 
 
+def publish_of_decorator(updated: Pipeline) -> None:
+    """Publish a dead letter of a decorator in place of the other, which runs into all sinks."""
+    queue = dead_letter_queue(updated.load(), updated.load().pipelines["p"])
+    queue.publish([updated.dead_letter("regex").to_json()], 0, BATCH_MS)
+
+
+@pytest.mark.parametrize("when", ["%{body} == 'x'", "%{body} == '2'"])
+def test_record_that_one_of_its_sinks_stores_is_not_dropped(ingest, updated: Pipeline, when):
+    publish_of_decorator(updated)
+    content = json.loads((updated.folder / "p.yaml").read_text())
+    content["pipelines"]["p"]["sinks"][1]["attr2hbase"]["when"] = when
+    content["pipelines"]["p"]["decorators"].insert(0, {"value": {"label": "regex", "attribute": "a", "value": "b"}})
+    (updated.folder / "p.yaml").write_text(json.dumps(content))
+    result = replay(ingest).json
+    assert (result["replayed"], result["dropped"]) == (1, {})
+    assert len(updated.values()) == (when == "%{body} == '2'")
+    again = replay(ingest, "--all").json  # the other sink has counted it
+    assert (again["dropped"], len(updated.updates())) == ({}, 1)
+
+
+def test_record_that_a_decorator_drops_counts_once_for_all_sinks(ingest, updated: Pipeline):
+    publish_of_decorator(updated)
+    updated.load({"filter": {"drop": "%{body} == '2'", "reason": "two", "label": "regex"}})
+    assert replay(ingest).json["dropped"] == {"two": 1}
+
+
+def test_record_that_no_sink_takes_counts_as_dropped(ingest, updated: Pipeline):
+    publish_of_decorator(updated)
+    content = json.loads((updated.folder / "p.yaml").read_text())
+    for sink in content["pipelines"]["p"]["sinks"]:
+        sink["attr2hbase"]["when"] = "%{body} == 'x'"
+    (updated.folder / "p.yaml").write_text(json.dumps(content))
+    assert replay(ingest).json["dropped"] == {"no_sink": 1}
+
+
 def test_record_that_ran_again_is_skipped(ingest, updated: Pipeline):
     updated.log(2_000, "counts")
     result = replay(ingest)

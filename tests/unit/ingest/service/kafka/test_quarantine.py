@@ -66,7 +66,7 @@ def test_dead_letter_has_the_place_of_the_batch_and_the_reason(make):
         "record batch of 21.97 KiB (zstd) has more than 128.00 MiB when it is decompressed; its 10 records, "
         "offsets 110 to 119, are in the topic only"
     )
-    assert guarded.counts == Counts(records=10, read=10, dead_lettered={"record_batch_too_large": 10})
+    assert guarded.counts == Counts(records=10, read=10, dead_lettered_by={("record_batch_too_large", "source"): 10})
     assert READ == [(RANGES, [("t", 0, 110)])]
 
 

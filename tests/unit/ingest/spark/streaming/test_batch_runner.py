@@ -333,7 +333,9 @@ def test_batch_is_logged_after_its_dead_letters_and_before_it_is_acknowledged(tm
 def guarded(*left: Record, count: int) -> Guarded:
     """What runs in place of a micro-batch: some of its records, and one dead letter for the others."""
     return Guarded(
-        Frame([list(left)]), (b"place",), Counts(records=count, read=count, dead_lettered=Counter(too_large=count))
+        Frame([list(left)]),
+        (b"place",),
+        Counts(records=count, read=count, dead_lettered_by=Counter({("too_large", "source"): count})),
     )  # type: ignore[arg-type] # a frame without Spark
 
 

@@ -51,7 +51,9 @@ def test_receipts_survive_the_conversion(dead_letters: list[list[bytes]]):
             status=TaskStatus.BLOCKED,
             code="store_unavailable",
             message="no answer",
-            counts=Counts(read=3, failed=0.5, dropped=Counter(a=1), dead_lettered=Counter(b=1), flush_s=[0.5]),
+            counts=Counts(
+                read=3, failed=0.5, dropped=Counter(a=1), dead_lettered_by=Counter({("b", "regex"): 1}), flush_s=[0.5]
+            ),
             results={"logs": SinkResult(b"file")},
             dead_letters=lines,
         )
