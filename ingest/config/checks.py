@@ -167,15 +167,9 @@ def _check_labels(pipeline: PartialPipeline, binding: Binding) -> None:
                 binding.problem(Kind.DUPLICATE_LABEL, seen[name], message, hint)
 
 
-def _constant(when: str | None, zone: str) -> bool | None:
-    """The result of a condition if it is the same for every event, else None; True if there is no condition."""
-    return True if when is None else Condition.parse(when, zone).constant
-
-
-def _hint_for(when: str, zone: str) -> str:
+def _hint_for(condition: Condition) -> str:
     """A hint for a condition that has the same result for every event."""
-    lint_warnings = Condition.parse(when, zone).lint_warnings
-    return next((f"{warning.message}: {warning.hint}" for warning in lint_warnings if warning.hint), "")
+    return next((f"{warning.message}: {warning.hint}" for warning in condition.lint_warnings if warning.hint), "")
 
 
 def _check_reachable(pipeline: PartialPipeline, binding: Binding) -> None:
@@ -188,12 +182,13 @@ def _check_reachable(pipeline: PartialPipeline, binding: Binding) -> None:
             binding.problem(Kind.UNREACHABLE, component.location, message, hint)
             return
         when = component.settings.when
-        always = _constant(when, zone)
-        if when is not None and always is False:
+        condition = None if when is None else Condition.parse(when, zone)
+        if condition is None or condition.constant is True:
+            if component.settings.passes_no_event():
+                blocker = component
+        elif condition.constant is False:
             message = f"{component.kind} is never used: `when` is never true"
-            binding.problem(Kind.UNREACHABLE, component.place("when"), message, _hint_for(when, zone))
-        elif always is True and component.settings.passes_no_event():
-            blocker = component
+            binding.problem(Kind.UNREACHABLE, component.place("when"), message, _hint_for(condition))
 
 
 def _check_order(pipeline: PartialPipeline, binding: Binding) -> None:
@@ -201,7 +196,8 @@ def _check_order(pipeline: PartialPipeline, binding: Binding) -> None:
     if all(sink.settings.has_event_time or sink.settings.store_name is None for sink in pipeline.sinks):
         return  # cells have the event's time, which decides in HBase
     for component in pipeline.decorators:
-        if _constant(component.settings.when, pipeline.options.timezone) is not None:
+        when = component.settings.when
+        if when is None or Condition.parse(when, pipeline.options.timezone).constant is not None:
             continue
         if binding.lookup.holds_events(component.kind):
             message = (

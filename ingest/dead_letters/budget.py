@@ -43,7 +43,7 @@ class ErrorBudget:
         while self._batches[0][0] < oldest_ms:
             self._batches.popleft()
         read, wrong = self.totals()
-        return wrong > 0 and read >= self._min_events and wrong > self._share * read * (1 + _INEXACT)
+        return read >= self._min_events and wrong > self._share * read * (1 + _INEXACT)
 
     def max_failures(self, batch_time_ms: int) -> int | None:
         """

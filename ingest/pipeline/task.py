@@ -119,7 +119,7 @@ class Task:
         self._reported: set[tuple[str, str]] = set()
         self._blocked: tuple[str, IngestError] | None = None
         self._buffered: dict[int, _BufferedRecord] = {}
-        self._number = 0  # of the record whose outcomes are settled, in the task
+        self._number: int  # of the record whose outcomes are settled, in the task
 
     def run(self, records: Iterable[Record], spec: TaskSpec) -> Receipt:
         """

@@ -43,7 +43,7 @@ def sync_files(paths: Iterable[StatePath]) -> None:
         StoreUnavailableError: not possible now.
         IntegrityError: the disk fails.
     """
-    files = [path for path in paths if isinstance(path, Path) and path.exists()]
+    files = [path for path in paths if isinstance(path, Path)]
     found = {each for path in files for each in (path, checksum_file(path), path.parent)}
     if found:
         with ThreadPoolExecutor(len(found)) as threads:

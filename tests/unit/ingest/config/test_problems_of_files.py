@@ -602,6 +602,11 @@ CASES = {
         "filter: {drop: '1 == 1', when: \"%{priority} == 'DEBUG'\"}\n      - split:",
         [],
     ),
+    "unreachable, after a filter whose `when` is always true": (
+        "split:",
+        "filter: {drop: '1 == 1', when: '1 == 1'}\n      - split:",
+        ['16:9: unreachable: no event reaches this: "filter" on line 15 lets none pass'],
+    ),
     "unreachable, when": (
         "index: 0",
         "index: 0, when: '1 == 2'",
