@@ -8,7 +8,7 @@ from kafka.producer.sender import Sender
 
 from ingest.api import Disposition, IngestError, SourceError, SourceUnavailableError
 from ingest.kafka.clients import unsent
-from ingest.kafka.producer import KafkaProducer, SentRecord
+from ingest.kafka.producer import KafkaProducer, SentRecord, give_up
 from ingest.kafka.settings import KafkaConnection
 from tests.support.kafka_server import KafkaServer, Produced, Refusal
 from tests.support.waiting import reached
@@ -136,6 +136,20 @@ def test_close_does_not_wait_for_ever_for_records_that_were_not_flushed(
     assert reached(lambda: senders() <= before, 10)
     assert not sent.is_durable
     producer.flush()
+
+
+def test_client_that_is_given_up_waits_for_nothing_when_it_is_freed(
+    silent: tuple[KafkaServer, KafkaProducer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its finalizer closes it again, which would wait for the records that it cannot send, and print an error."""
+    _, producer = silent
+    producer.send("t", b"k", b"v")
+    client = producer._client
+    give_up(client)
+    flushed: list[float] = []
+    monkeypatch.setattr(client, "flush", flushed.append)
+    client.close(timeout=1)
+    assert flushed == []
 
 
 def test_record_above_the_window_is_the_only_one_on_its_way(start: Servers, monkeypatch: pytest.MonkeyPatch) -> None:

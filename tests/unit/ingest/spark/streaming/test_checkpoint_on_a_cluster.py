@@ -2,15 +2,18 @@
 
 import errno
 import json
+from functools import partial
 
 import pytest
 
 from ingest.api import CheckpointError, ConflictError, StoreUnavailableError
 from ingest.durable import RemotePath, write_durably
+from ingest.durable.lease_lock import LeaseLock
 from ingest.service.startup import lock_all
 from ingest.spark.streaming.batch_log import BatchLog, LoggedBatch
 from ingest.spark.streaming.checkpoint import Checkpoint
 from tests.support.remote_files import MemoryFiles
+from tests.support.waiting import reached
 
 
 @pytest.fixture
@@ -63,6 +66,17 @@ def test_lock_is_a_lease_with_a_rising_fence(folder: RemotePath):
         assert checkpoint.lost() is None
         checkpoint.unlock()
     assert [path.name for path in (folder / "lock").iterdir()] == ["2"]
+
+
+def test_lease_that_another_process_has_taken_is_lost(folder: RemotePath, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("ingest.spark.streaming.checkpoint.folder_lock", partial(LeaseLock, beat_s=0.01))
+    checkpoint = Checkpoint(folder)
+    checkpoint.lock()
+    write_durably(folder / "lock" / "7", b'{"owner": "second", "since_ms": 0, "beat": 0}')
+    assert reached(lambda: checkpoint.lost() is not None, 10)
+    lost = checkpoint.lost()
+    assert (lost.code, "second has taken it" in lost.message) == ("lease_lost", True)
+    checkpoint.unlock()
 
 
 def test_file_system_that_is_away_refuses_the_lock(files: MemoryFiles, folder: RemotePath):
