@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from ingest.api import Record, StoreUnavailableError
+from ingest.api import Record, RecordPlace, StoreUnavailableError
 from ingest.dead_letters.bodies import DeadLetterBody
 from ingest.dead_letters.envelope import DeadLetter, UnreadRange
 from ingest.dead_letters.files import FileDeadLetters
@@ -32,12 +32,17 @@ class Pipeline:
         self.is_unavailable = False
         self.interrupted: list[int] = []
         self.calls: list[tuple[list[int], int]] = []
+        self.records: list[Record] = []
+        self.values: dict[RecordPlace, DeadLetterBody | UnreadRange] = {}
 
-    def __call__(self, records, batch_time_ms, only, bodies):
+    def __call__(self, records, batch_time_ms, only, values):
         if self.interrupted and self.interrupted != [record.offset for record in records]:
             raise InterruptedReplayError("of other records")
         self.interrupted = []
-        self.into.update({record.offset: only[record.place] for record in records if record.place in only})
+        assert {*only, *values} <= {record.place for record in records}
+        self.into.update({place[2]: names for place, names in only.items()})
+        self.values.update(values)
+        self.records += records
         self.calls.append(([record.offset for record in records], batch_time_ms))
         if self.is_unavailable:
             raise StoreUnavailableError("no answer")
@@ -71,9 +76,11 @@ def run(queue, pipeline, components=COMPONENTS, **selection):
     return replay(queue, Selection(**selection), pipeline, components=components, now_ms=lambda: 99)
 
 
-def test_dead_letters_run_1_ms_before_their_batch(queue, pipeline):
+def test_dead_letters_run_1_ms_before_their_batch(queue, pipeline, make_dead_letter):
     report = run(queue, pipeline)
     assert pipeline.calls == [([1, 2], 999), ([7], 1999)]
+    assert pipeline.records == [make_dead_letter(offset).record for offset in (1, 2, 7)]
+    assert (pipeline.into, pipeline.values) == ({}, {})
     assert (report.selected, report.replayed, report.failed_again, report.cut) == (3, 3, Counter(), [])
 
 
@@ -340,6 +347,7 @@ def test_bodies_are_released_after_the_marks_of_their_dead_letters(tmp_path, pip
         on_released=on_released,
     )
     assert released == [(7, ReplayOutcome.REPLAYED), (2, ReplayOutcome.REPLAYED)]
+    assert pipeline.values == {("ticks", 0, offset): body for offset in (1, 2)}
 
 
 def test_values_in_a_body_store_are_passed_by_the_place_of_their_records(queue, make_dead_letter):
@@ -434,25 +442,28 @@ class TestByPlace:
         queue = FileDeadLetters(tmp_path, "p")
         queue.publish([place(10, 20).to_json()], 0, 1000)
         again = [make_dead_letter(12, batch_time_ms=999, code="one"), place(14, 17, batch_time_ms=999, code="other")]
-        report = replay(
-            queue,
-            Selection(),
-            lambda *_arguments: (Counts(), [letter.to_json() for letter in again]),
-            components=COMPONENTS,
-            now_ms=lambda: 99,
-        )
+
+        def fails(*arguments):
+            pipeline(*arguments)
+            return Counts(), [letter.to_json() for letter in again]
+
+        report = replay(queue, Selection(), fails, components=COMPONENTS, now_ms=lambda: 99)
+        assert pipeline.values == {("ticks", 0, 10): UnreadRange(20, was_read=True)}
+        assert pipeline.calls == [([10], 999)]
         assert (report.replayed, report.failed_again, report.published) == (1, Counter(), Counter(one=1, other=1))
         remaining = [entry.dead_letter for entry in queue.entries() if not entry.is_replayed]
         assert remaining == [dataclasses.replace(letter, source_batch_ms=1000) for letter in again]
         # the place of a record that failed has a later dead letter, which was replayed
         assert run(queue, pipeline).selected == 2
-        assert pipeline.calls == [([12], 998), ([14], 998)]
+        assert pipeline.calls[1:] == [([12], 998), ([14], 998)]
 
     def test_source_batch_stays_the_same_after_several_replays(self, tmp_path, place, make_dead_letter):
         queue = FileDeadLetters(tmp_path, "p")
         queue.publish([place(10, 20).to_json()], 0, 1000)
 
-        def fails(_records, batch_time_ms, *_others):
+        def fails(records, batch_time_ms, only, values):
+            assert (records, only) == ((place(10, 20).record,), {})
+            assert values == {("ticks", 0, 10): UnreadRange(20, was_read=True)}
             return Counts(), [place(10, 20, batch_time_ms=batch_time_ms).to_json()]
 
         for _ in range(3):

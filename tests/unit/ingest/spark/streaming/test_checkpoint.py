@@ -370,12 +370,20 @@ def test_damaged_format_is_reported(folder: Path, content: bytes):
         Checkpoint(folder).verify()
 
 
-def test_folder_without_permissions_is_not_left_locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    checkpoint = Checkpoint(tmp_path / "p")
+@pytest.mark.parametrize("permission", [os.R_OK, os.W_OK, os.X_OK], ids=["read", "write", "enter"])
+@pytest.mark.parametrize("name", ["", "offsets", "commits", "sources", "times"])
+def test_folder_without_permissions_is_not_left_locked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, permission: int
+):
+    """The tests may run as root, who has all permissions."""
+    folder = tmp_path / "p"
+    (folder / name).mkdir(parents=True)
+    checkpoint = Checkpoint(folder)
     with monkeypatch.context() as denied:
-        denied.setattr("os.access", lambda *_arguments: False)
-        with pytest.raises(StoreUnavailableError):
+        denied.setattr("os.access", lambda path, mode: path != folder / name or not mode & permission)
+        with pytest.raises(StoreUnavailableError, match="Permission denied") as caught:
             checkpoint.lock()
-    other = Checkpoint(tmp_path / "p")
+    assert str(folder / name) in caught.value.message
+    other = Checkpoint(folder)
     other.lock()
     other.unlock()

@@ -34,7 +34,7 @@ from sinks.hbase.rpc.regions import RegionCache
 from sinks.hbase.rpc.stream import Address
 from sinks.hbase.rpc.wire import Message, data, number
 from sinks.hbase.rpc.writing import Writer
-from tests.support.rows_server import meta_answer, registry_answer
+from tests.support.rows_server import meta_answer, region_name, registry_answer
 from tests.support.rpc_server import Request, RpcServer, framed
 
 HBASE = "org.apache.hadoop.hbase."
@@ -50,6 +50,8 @@ class FalseCluster:
     A cluster whose table `t` has the regions [, m) and [m, ), each on a server of its own.
 
     Attributes:
+        edges: row keys between which the regions are.
+        misplaced: rows that came to another region than their own.
         fail: region and index of an action -> class of an exception; None stores the row.
         fail_region: region -> class of an exception for its whole batch.
         damage: changes the frames of the answers to `Multi`.
@@ -65,6 +67,8 @@ class FalseCluster:
         self.fail: Fail = lambda _region, _at: None
         self.fail_region: Callable[[bytes], str | None] = lambda _region: None
         self.damage: Callable[[bytes], bytes] = lambda frame: frame
+        self.edges = [b"", b"m", b""]
+        self.misplaced: list[bytes] = []
         self.calls: list[list[bytes]] = []
         self.rows: list[bytes] = []
         self.lookups = 0
@@ -98,7 +102,7 @@ class FalseCluster:
         return request.answer(self._multi(request))
 
     def _meta(self, request: Request) -> bytes:
-        return meta_answer(request, [b"", b"m", b""], [server.address for server in self.servers])
+        return meta_answer(request, self.edges, [server.address for server in self.servers])
 
     def _multi(self, request: Request) -> bytes:
         cells = decoded(request.cells)
@@ -108,6 +112,7 @@ class FalseCluster:
         for batch in batches:
             region = batch.message(1).data(2)
             keys = [self._key(action, cells) for action in batch.messages(3)]
+            self.misplaced += [key for key in keys if key is not None and region != self._region(key)]
             if (name := self.fail_region(region)) is not None:
                 answer += data(1, data(2, data(1, name.encode()) + data(2, self.text.encode())))
                 continue
@@ -122,6 +127,10 @@ class FalseCluster:
             answer += data(1, results)
         return answer
 
+    def _region(self, key: bytes) -> bytes:
+        """The name of the region of a row."""
+        return next(region_name(start, end) for start, end in itertools.pairwise(self.edges) if key < end or not end)
+
     @staticmethod
     def _key(action: Message, cells: Iterator[tuple[bytes, Cell]]) -> bytes | None:
         """The row key in the cells of an action; None for the deletion of a row."""
@@ -135,6 +144,7 @@ def false() -> Iterator[FalseCluster]:
     made = FalseCluster()
     yield made
     made.close()
+    assert made.misplaced == []
 
 
 def put(row: bytes, value: bytes = b"1") -> Put:
@@ -155,8 +165,8 @@ def test_one_call_for_each_server(false: FalseCluster) -> None:
 
 
 def test_table_of_one_region(false: FalseCluster) -> None:
-    server = false.servers[1].address
-    false._meta = lambda request: meta_answer(request, [b"", b""], [server])  # type: ignore[method-assign]
+    server, false.edges = false.servers[1].address, [b"", b""]
+    false._meta = lambda request: meta_answer(request, false.edges, [server])  # type: ignore[method-assign]
     false.apply(put(b"a"), put(b"z"))
     assert false.rows == [b"a", b"z"]
     assert len(false.calls) == 1
