@@ -7,19 +7,15 @@ from typing import Self
 from pydantic import model_validator
 from pydantic_core import PydanticCustomError
 
-from ingest.api import DecorateError, Decorator, Event, EventError, Example, option
-from ingest.api.notation import name_to_bytes, shown_start
+from ingest.api import Decorator, Event, EventError, Example, option
+from ingest.api.notation import name_to_bytes
 from ingest.decorating.edits import Change, EditSettings, edit, edit_found
 from ingest.expressions import Pattern
 from ingest.expressions.encodings import READ, WRITE
+from ingest.formats import big_integers, booleans
+from ingest.formats.charsets import recoder
 from ingest.formats.number_notation import number_reader
 from ingest.formats.number_types import number_or_text
-
-_WORDS = {
-    **dict.fromkeys((b"true", b"t", b"yes", b"y", b"on", b"1"), b"true"),
-    **dict.fromkeys((b"false", b"f", b"no", b"n", b"off", b"0"), b"false"),
-}
-_BOOL_BYTES = {b"true": b"\xff", b"false": b"\0"}
 
 
 class Form(StrEnum):
@@ -33,6 +29,7 @@ class Form(StrEnum):
     INT64 = "int64"
     FLOAT32 = "float32"
     FLOAT64 = "float64"
+    BIGINT = "bigint"
     AUTO = "auto"
     HEX = "hex"
     BASE64 = "base64"
@@ -66,9 +63,8 @@ class Form(StrEnum):
 
 
 _CHARSETS = frozenset(list(Form)[list(Form).index(Form.UTF8) :])
-_BINARY = frozenset({Form.BOOL8, Form.INT16, Form.INT32, Form.INT64, Form.FLOAT32, Form.FLOAT64, Form.AUTO})
-_NOT_ASCII_SUPERSETS = frozenset({Form.UTF16LE, Form.UTF16BE})  # all other charsets encode ASCII unchanged
-
+_BINARY_NUMBERS = frozenset({Form.INT16, Form.INT32, Form.INT64, Form.FLOAT32, Form.FLOAT64, Form.BIGINT})
+_BINARY = _BINARY_NUMBERS | {Form.BOOL8, Form.AUTO}
 
 _AUTO_FOR_A_NAME = (
     "with `auto` the type depends on each value, so a column may contain several types; for an attribute that is named "
@@ -97,10 +93,11 @@ class ConvertSettings(EditSettings):
         example="^2hb_m:",
     )
     decode: Form | None = option(
-        "The type of the value that is read: a big-endian number (`int64`, `float32` …), HBase's single byte for a "
-        "boolean (`bool8`), `hex`, `base64`, `base64url`, percent-encoded text (`percent`; `form` also reads + as a "
-        "space), text in a character set, or text to normalise: a `number` loses surrounding white space, plus sign, "
-        "needless zeros and exponent, a `bool` becomes `true` or `false`. Left out: UTF-8 text or raw bytes.",
+        "The type of the value that is read: a big-endian number (`int64`, `float32` …, or `bigint` of any length), "
+        "HBase's single byte for a boolean (`bool8`), `hex`, `base64`, `base64url`, percent-encoded text (`percent`; "
+        "`form` also reads + as a space), text in a character set, or text to normalise: a `number` loses surrounding "
+        "white space, plus sign, needless zeros and exponent, a `bool` becomes `true` or `false`. Left out: UTF-8 text "
+        "or raw bytes.",
         default=None,
         example="int64",
         strict=False,
@@ -116,6 +113,12 @@ class ConvertSettings(EditSettings):
     decimal: str = option("With `decode: number`: the decimal separator.", default=".", min_length=1, max_length=1)
     grouping: str = option(
         "With `decode: number`: the grouping separators, which are ignored between two digits.", default="", example=","
+    )
+    scale: int = option(
+        "With `bigint`: number of digits after the point, as the `scale` in the schema of a Decimal of Kafka Connect.",
+        default=0,
+        ge=0,
+        le=big_integers.MAX_SCALE,
     )
     on_invalid: OnInvalidValue = option(
         "A value that cannot be converted: the event fails (`error`) or is dropped (`drop`), or the result is the "
@@ -135,6 +138,8 @@ class ConvertSettings(EditSettings):
             )
         if self.decode is not Form.NUMBER and (self.decimal != "." or self.grouping):
             raise PydanticCustomError("conflict", "`decimal` and `grouping` go with `decode: number`")
+        if self.scale and Form.BIGINT not in {self.decode, self.encode}:
+            raise PydanticCustomError("conflict", "`scale` goes with `bigint`", {"option": "scale"})
         if self.decimal in self.grouping:
             raise PydanticCustomError("conflict", "a character cannot be in both `decimal` and `grouping`")
         if self.on_invalid is OnInvalidValue.REPLACE and not {self.decode, self.encode} & _CHARSETS:
@@ -195,9 +200,13 @@ class Convert(Decorator[ConvertSettings]):
 
     Fixed-width numbers are those of HBase's `Bytes.toBytes`: big-endian, floats in IEEE 754. The words for true are
     true, t, yes, y, on and 1, those for false are false, f, no, n, off and 0, in any case. Numbers may also be
-    hexadecimal (`0x1f`). A value that is out of range or not in its encoding is never changed silently: see
-    `on_invalid`. So is a whole number that a float would round, such as 16777217 as `float32`; a number with a fraction
-    becomes the nearest float.
+    hexadecimal (`0x1f`). A `bool` that is decoded becomes the number 1 or 0 if a number is encoded. A value that is out
+    of range or not in its encoding is never changed silently: see `on_invalid`. So is a whole number that a float would
+    round, such as 16777217 as `float32`; a number with a fraction becomes the nearest float. Padding at the end of
+    base64 may be missing.
+
+    A Decimal of Kafka Connect in JSON, as Debezium writes it with `decimal.handling.mode: precise`, is the `bigint` in
+    base64: decode `base64` first, then `bigint` with the `scale` of the schema.
 
     `encode: auto` chooses the type by each value. A column that gets 1, 1.5 and `n/a` then contains an int64, a float64
     and text, and no reader can tell the two numbers apart: name the type of such a column. Text that JSON does not
@@ -205,7 +214,8 @@ class Convert(Decorator[ConvertSettings]):
     must not match the row key, nor attributes that are already converted; it works on the characters of names
     (docs/reference/expressions.md).
 
-    Source: own design; org.apache.hadoop.hbase.util.Bytes, RFC 4648, RFC 3986, and the HTML standard for forms.
+    Source: own design; org.apache.hadoop.hbase.util.Bytes, RFC 4648, RFC 3986, the HTML standard for forms, and for
+    `bigint` java.math.BigInteger; base64 without padding is read as by java.util.Base64.
     """
 
     kind = "convert"
@@ -233,6 +243,18 @@ class Convert(Decorator[ConvertSettings]):
             settings="{source: ok, decode: bool}",
             attributes={"ok": "Yes"},
             after={"ok": "true"},
+        ),
+        Example(
+            "a switch as a number",
+            settings="{source: state, decode: bool, encode: int32}",
+            attributes={"state": "On"},
+            after={"state": "\0\0\0\1"},
+        ),
+        Example(
+            "a decimal of Kafka Connect, after base64",
+            settings="{source: price, decode: bigint, scale: 3}",
+            attributes={"price": b"\x21\x34"},
+            after={"price": "8.500"},
         ),
         Example("one encoding to another", settings="{decode: hex, encode: base64}", body="00ff", body_after="AP8="),
         Example(
@@ -316,9 +338,11 @@ def _with_fallback(convert: Change, on_invalid: OnInvalidValue) -> Change:
 def _conversion(settings: ConvertSettings) -> Change:
     replaces = settings.on_invalid is OnInvalidValue.REPLACE
     read = None if settings.decode is None else _reader(settings, settings.decode, replaces=replaces)
-    write = None if settings.encode is None else _writer(settings.encode, replaces=replaces)
+    write = None if settings.encode is None else _writer(settings, settings.encode, replaces=replaces)
     if read is None or write is None:
         return read or write or bytes
+    if settings.decode in {Form.BOOL, Form.BOOL8} and settings.encode in _BINARY_NUMBERS | {Form.NUMBER}:
+        return lambda value: write(booleans.digit_of(read(value)))
     return lambda value: write(read(value))
 
 
@@ -327,55 +351,30 @@ def _reader(settings: ConvertSettings, form: Form, *, replaces: bool) -> Callabl
         case Form.NUMBER:
             return number_reader(settings.decimal, settings.grouping)
         case Form.BOOL:
-            return _word
+            return booleans.word
         case Form.BOOL8:
-            return _bool_of_byte
+            return booleans.of_byte
+        case Form.BIGINT:
+            return big_integers.reader(settings.scale)
         case _ if form in _CHARSETS:
-            return _recoder(form, Form.UTF8, replaces=replaces)
+            return recoder(form, Form.UTF8, replaces=replaces)
         case _:
             return READ[form]
 
 
-def _writer(form: Form, *, replaces: bool) -> Callable[[bytes], bytes]:
+def _writer(settings: ConvertSettings, form: Form, *, replaces: bool) -> Callable[[bytes], bytes]:
     match form:
-        case Form.NUMBER:
-            return number_reader(".", "")
-        case Form.BOOL:
-            return _word
-        case Form.BOOL8:
-            return lambda text: _BOOL_BYTES[_word(text)]
-        case Form.AUTO:
-            return number_or_text
+        case Form.BIGINT:
+            return big_integers.writer(settings.scale)
         case _ if form in _CHARSETS:
-            return _recoder(Form.UTF8, form, replaces=replaces)
+            return recoder(Form.UTF8, form, replaces=replaces)
         case _:
-            return WRITE[form]
+            return _WRITE[form] if form in _WRITE else WRITE[form]
 
 
-def _word(text: bytes) -> bytes:
-    word = _WORDS.get(text) or _WORDS.get(text.strip().lower())
-    if word is None:
-        raise DecorateError(f"{shown_start(text)} is neither true nor false", code="not_a_bool")
-    return word
-
-
-def _bool_of_byte(value: bytes) -> bytes:
-    if len(value) != 1:
-        raise DecorateError(f"{shown_start(value)} has {len(value)} bytes, not 1", code="bad_encoding")
-    return b"false" if value == b"\0" else b"true"
-
-
-def _recoder(old: Form, new: Form, *, replaces: bool) -> Callable[[bytes], bytes]:
-    errors = "replace" if replaces else "strict"
-    is_same_ascii = _NOT_ASCII_SUPERSETS.isdisjoint((old, new))
-
-    def recode(value: bytes) -> bytes:
-        if is_same_ascii and value.isascii():
-            return value
-        try:
-            return value.decode(old, errors).encode(new, errors)
-        except UnicodeError as error:
-            message = f"{shown_start(value)} cannot be read as {old} and written as {new}"
-            raise DecorateError(message, code="bad_encoding") from error
-
-    return recode
+_WRITE: Mapping[str, Callable[[bytes], bytes]] = {
+    Form.NUMBER: number_reader(".", ""),
+    Form.BOOL: booleans.word,
+    Form.BOOL8: booleans.byte_of,
+    Form.AUTO: number_or_text,
+}

@@ -104,18 +104,18 @@ def _read_hex(text: bytes) -> bytes:
 
 
 def _read_base64(text: bytes) -> bytes:
+    """Padding at the end may be missing, as in JSON web tokens and for java.util.Base64, but not a part of it."""
+    padding = b"" if text.endswith(b"=") else b"=" * (-len(text) % 4)
     try:
-        return binascii.a2b_base64(text, strict_mode=True)
+        return binascii.a2b_base64(text + padding, strict_mode=True)
     except binascii.Error as error:
         raise ExpressionError(f"{shown_start(text)} is not base64: {error}", code="bad_encoding") from error
 
 
 def _read_base64url(text: bytes) -> bytes:
-    """Padding at the end may be missing, as in JSON web tokens."""
     if b"+" in text or b"/" in text:
         raise ExpressionError(f"{shown_start(text)} is not base64url but base64", code="bad_encoding")
-    missing = 0 if text.endswith(b"=") else -len(text) % 4
-    return _read_base64(text.translate(_URL_LETTERS) + b"=" * missing)
+    return _read_base64(text.translate(_URL_LETTERS))
 
 
 def _write_percent(value: bytes) -> bytes:

@@ -1,6 +1,7 @@
 """The convert decorator; the tests of expressions cover numbers and encodings in detail."""
 
 import struct
+from decimal import Decimal
 from urllib.parse import unquote_to_bytes
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from decorators.convert import Convert, Form
 from ingest.expressions.encodings import read_percent
+from ingest.expressions.numbers import EXACT
 from ingest.testing.events import event_of, settings_of
 
 CHARSETS = [form.value for form in Form][list(Form).index(Form.UTF8) :]
@@ -57,10 +59,32 @@ def converted(options, value):
         ("decode: bool8", b"\0", b"false"),
         ("encode: bool", b" ON ", b"true"),
         ("decode: bool", b"n", b"false"),
+        ("decode: bool, encode: int32", b"On", b"\0\0\0\1"),
+        ("decode: bool, encode: int32", b"off", b"\0\0\0\0"),
+        ("decode: bool8, encode: number", b"\xff", b"1"),
+        ("decode: bool8, encode: float64", b"\0", bytes(8)),
+        ("decode: bool, encode: hex", b"y", b"74727565"),
+        # values of java.math.BigInteger.toByteArray and org.apache.kafka.connect.data.Decimal
+        ("decode: bigint", b"\0", b"0"),
+        ("decode: bigint", b"\x80", b"-128"),
+        ("decode: bigint", b"\0\x80", b"128"),
+        ("decode: bigint", b"\xff\xff\xff", b"-1"),
+        ("decode: bigint, scale: 2", b"\4\xd2", b"12.34"),
+        ("decode: bigint, scale: 2", b"\xff", b"-0.01"),
+        ("decode: bigint, scale: 2", b"\0", b"0.00"),
+        ("decode: bigint, scale: 4", b"\x0c\x1c\x96\0", b"20320.0000"),
+        ("decode: bigint", b"\x7f" + b"\xff" * 15, b"170141183460469231731687303715884105727"),
+        ("encode: bigint", b"-128", b"\x80"),
+        ("encode: bigint", b"128", b"\0\x80"),
+        ("encode: bigint", b"-129", b"\xff\x7f"),
+        ("encode: bigint, scale: 2", b"12.340", b"\4\xd2"),
+        ("decode: bool, encode: bigint, scale: 2", b"true", b"\x64"),
         ("encode: hex", b"\0\xff", b"00ff"),
         ("decode: hex", b"00fF", b"\0\xff"),
         ("encode: base64", b"\xfb\xff", b"+/8="),
         ("encode: base64url", b"\xfb\xff", b"-_8="),
+        ("decode: base64", b"+/8", b"\xfb\xff"),
+        ("decode: base64", b"+/8=", b"\xfb\xff"),
         ("decode: base64url", b"-_8", b"\xfb\xff"),
         ("decode: base64url", b"-_8=", b"\xfb\xff"),
         ("encode: percent", "a b/ü~".encode(), b"a%20b%2F%C3%BC~"),
@@ -132,8 +156,14 @@ def test_numbers_are_normalised(options, before, after):
         ("encode: bool8", b"ja", "not_a_bool"),
         ("decode: bool8", b"", "bad_encoding"),
         ("decode: bool8", b"\0\0", "bad_encoding"),
+        ("decode: bigint", b"", "bad_encoding"),
+        ("decode: bigint", bytes(1_025), "bad_encoding"),
+        ("encode: bigint", b"x", "not_a_number"),
+        ("encode: bigint, scale: 2", b"0.001", "number_too_large"),
+        ("decode: bool, encode: int32", b"maybe", "not_a_bool"),
         ("decode: hex", b"0", "bad_encoding"),
-        ("decode: base64", b"AP8", "bad_encoding"),
+        ("decode: base64", b"AP=", "bad_encoding"),
+        ("decode: base64", b"AAAAA", "bad_encoding"),
         ("decode: base64url", b"AA+A", "bad_encoding"),
         ("decode: base64url", b"A", "bad_encoding"),
         ("decode: utf8", b"\xff", "bad_encoding"),
@@ -196,6 +226,16 @@ def test_integers_round_trip(data, form):
     assert converted(f"decode: {form}", converted(f"encode: {form}", number)) == number
 
 
+@given(st.integers(-(2**300), 2**300), st.integers(0, 100))
+def test_big_integers_have_the_fewest_bytes_and_round_trip(number, scale):
+    size = next(size for size in range(1, 40) if -(2 ** (8 * size - 1)) <= number < 2 ** (8 * size - 1))
+    packed = number.to_bytes(size, "big", signed=True)
+    text = converted(f"decode: bigint, scale: {scale}", packed)
+    assert (Decimal(text.decode()).scaleb(scale, EXACT), len(text.partition(b".")[2])) == (number, scale)
+    if len(text) <= 50:  # a longer one is refused as text of a number
+        assert converted(f"encode: bigint, scale: {scale}", text) == packed
+
+
 @given(st.floats(width=32, allow_nan=False, allow_infinity=False), st.floats(allow_nan=False, allow_infinity=False))
 def test_floats_round_trip(single, double):
     for form, layout, number in (("float32", ">f", single), ("float64", ">d", double)):
@@ -239,6 +279,8 @@ def test_any_bytes_can_be_recoded_with_replace(value, old, new):
         ("{decode: hex, on_invalid: replace}", [("conflict", ())]),
         ("{decode: hex, on_invalid: unset}", [("conflict", ())]),
         ("{decode: auto}", [("conflict", ())]),
+        ("{decode: int64, scale: 2}", [("conflict", ())]),
+        ("{decode: bigint, scale: -1}", [("greater_than_equal", ("scale",))]),
         ("{pattern: '^a', encode: auto, on_invalid: replace}", [("conflict", ())]),
         ("{pattern: '^a', source: a, encode: int64}", [("conflict", ())]),
         ("{pattern: '^a', attribute: a, encode: int64}", [("conflict", ())]),

@@ -47,6 +47,7 @@ def test_bytes_are_unchanged(encoding):
         ("hex", b"00fFA1", "00ffa1"),
         ("base64", b"", ""),
         ("base64", b"AP8=", "00ff"),
+        ("base64", b"AP8", "00ff"),
         ("base64", b"+/+/", "fbffbf"),
     ],
 )
@@ -73,7 +74,8 @@ def test_text_is_encoded(encoding, text, expected):
         ("hex", b"0g", "bad_encoding"),
         ("hex", b"00 ff", "bad_encoding"),
         ("hex", "é".encode(), "bad_encoding"),
-        ("base64", b"AP8", "bad_encoding"),
+        ("base64", b"AP=", "bad_encoding"),
+        ("base64", b"A", "bad_encoding"),
         ("base64", b"AP8=\n", "bad_encoding"),
         ("base64", b"A P8=", "bad_encoding"),
         ("base64", b"-_-_", "bad_encoding"),
