@@ -15,6 +15,8 @@ from ingest.formats.addresses import IPV4_BYTES, IPV6_BYTES, packed, written
 
 Network = IPv4Network | IPv6Network
 
+_MAPPED = IPv6Network("::ffff:0:0/96")  # RFC 4291, 2.5.5.2
+
 # other addresses are global; of nested ranges the smallest one applies
 _CLASSES: dict[str, tuple[str, ...]] = {
     "unspecified": ("0.0.0.0/32", "::/128"),
@@ -67,7 +69,8 @@ class IpSettings(Settings):
         example="2hb_net:site",
     )
     networks: dict[str, list[Annotated[str, AfterValidator(_valid_range)]]] = option(
-        "Network names, and the ranges of each; an address in several ranges belongs to the smallest one.",
+        "Network names, and the ranges of each; an address in several ranges belongs to the smallest one. A range of "
+        "IPv4-mapped addresses, such as ::ffff:10.0.0.0/104, is the IPv4 range.",
         default={},
         example={"office": ["10.1.0.0/16", "fd00:1::/32"], "vpn": ["10.1.7.0/24"]},
     )
@@ -216,4 +219,12 @@ def _points(
 
 
 def _ranges(networks: Mapping[str, Iterable[str]]) -> Iterator[tuple[str, Network]]:
-    return ((name, ip_network(text)) for name, ranges in networks.items() for text in ranges)
+    return ((name, _unmapped(ip_network(text))) for name, ranges in networks.items() for text in ranges)
+
+
+def _unmapped(network: Network) -> Network:
+    """The IPv4 network of a range of IPv4-mapped addresses, since such addresses are read as IPv4."""
+    if isinstance(network, IPv4Network) or not network.subnet_of(_MAPPED):
+        return network
+    address = network.network_address.packed[-IPV4_BYTES:]
+    return IPv4Network((address, network.prefixlen - _MAPPED.prefixlen))

@@ -74,6 +74,23 @@ def test_smallest_network_is_used(drawn, steps):
             assert event.attributes == ({"n": max(around)[1].encode()} if around else {})
 
 
+@pytest.mark.parametrize(
+    ("network", "expected"),
+    [
+        ("::ffff:10.0.0.0/104", {"n": b"x"}),  # RFC 4291, 2.5.5.2
+        ("::ffff:10.12.1.240", {"n": b"x"}),
+        ("::ffff:0:0/96", {"n": b"x"}),
+        ("::ffff:11.0.0.0/104", {}),
+        ("::/0", {}),  # an IPv4 address is in no IPv6 network
+        ("::10.0.0.0/104", {}),  # IPv4-compatible, which is not mapped
+    ],
+)
+def test_range_of_mapped_addresses_is_an_ipv4_range(attributes_after, network, expected):
+    settings = f"{{network_attribute: n, networks: {{x: ['{network}']}}}}"
+    for address in (b"10.12.1.240", b"::ffff:10.12.1.240"):
+        assert attributes_after(Ip, settings, address) == expected
+
+
 def test_all_at_once(attributes_after):
     settings = "{source: s, class_attribute: c, canonical_attribute: i, network_attribute: n, networks: {x: ['::/0']}}"
     assert attributes_after(Ip, settings, b"", {"s": "FF02::0:1"}) == {
@@ -107,6 +124,7 @@ def test_existing_attribute_fails_if_written_once(refusal_of):
         ("{network_attribute: n, networks: {a: [10.0.0.1/8]}}", [("wrong_type", ("networks", "a", 0))]),
         ("{network_attribute: n, networks: {a: ['::/8', web]}}", [("wrong_type", ("networks", "a", 1))]),
         ("{network_attribute: n, networks: {a: [10.0.0.0/8], b: [10.0.0.0/8]}}", [("conflict", ())]),
+        ("{network_attribute: n, networks: {a: [10.0.0.0/8], b: ['::ffff:a00:0/104']}}", [("conflict", ())]),
     ],
 )
 def test_invalid_options_are_rejected(errors_of, settings, expected):
