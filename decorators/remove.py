@@ -19,29 +19,37 @@ class RemoveSettings(Settings):
     pattern: Pattern | None = option(
         "Regular expression; attributes whose names match it are removed.", default=None, example="^http_"
     )
+    values: list[str] | None = option(
+        "Remove an attribute only if it has one of these values; without `attributes` and `pattern`, any attribute "
+        "that has one. Whatever the value when left out.",
+        default=None,
+        example=["", "-", "N/A"],
+        min_length=1,
+    )
 
     def reads(self) -> frozenset[str]:
         """The attributes that are listed."""
         return attribute_references(self.attributes)
 
     def may_remove(self, name: str) -> bool:
-        """With a pattern any; else those that are listed."""
-        return self.pattern is not None or name in self.attributes
+        """With a pattern, or with values alone, any; else those that are listed."""
+        return self.pattern is not None or not self.attributes or name in self.attributes
 
     @model_validator(mode="after")
     def _removes_something(self) -> Self:
-        if not self.attributes and self.pattern is None:
-            raise PydanticCustomError("missing", "{owner} needs `attributes` or `pattern`")
+        if not self.attributes and self.pattern is None and self.values is None:
+            raise PydanticCustomError("missing", "{owner} needs `attributes`, `pattern` or `values`")
         return self
 
 
 class Remove(Decorator[RemoveSettings]):
     """
-    Remove the listed attributes, and those whose names match a pattern.
+    Remove the listed attributes, and those whose names match a pattern; with `values`, those that have such a value.
 
-    A removed attribute can be set again, even if attributes are written once. The pattern works on the characters of
-    names (docs/reference/expressions.md). To list the attributes that stay instead,
-    use `select`.
+    Parsers set an empty attribute for an empty field of `csv`, `split`, `kv` or `query`: `values: [""]` removes it, so
+    that it does not become an empty cell. A removed attribute can be set again, even if attributes are written once.
+    The pattern works on the characters of names (docs/reference/expressions.md). To list the attributes that stay
+    instead, use `select`.
 
     Source: own design.
     """
@@ -60,6 +68,12 @@ class Remove(Decorator[RemoveSettings]):
             attributes={"user": "ann", "2hb_": "k1", "2hb_app:user": "ann"},
             after={"user": None},
         ),
+        Example(
+            "cells without a value",
+            settings="{pattern: '^2hb_web:', values: ['', '-']}",
+            attributes={"2hb_web:user": "-", "2hb_web:agent": "", "2hb_web:path": "/", "user": ""},
+            after={"2hb_web:user": None, "2hb_web:agent": None},
+        ),
         Example("absent attributes are ignored", settings="{attributes: [a]}", attributes={"b": "1"}),
     )
 
@@ -67,10 +81,18 @@ class Remove(Decorator[RemoveSettings]):
         super().__init__(settings)
         self._names = tuple(settings.attributes)
         self._matches = None if settings.pattern is None else names_found(settings.pattern.search)
+        self._values = None if settings.values is None else frozenset(map(str.encode, settings.values))
+        self._is_any = not settings.attributes and settings.pattern is None
 
     def decorate(self, event: Event) -> bool:
         """Remove the attributes."""
         attributes = event.attributes
+        values = self._values
+        if values is not None:
+            for name in [name for name, value in attributes.items() if value in values]:
+                if self._is_any or name in self._names or (self._matches is not None and self._matches[name]):
+                    del attributes[name]
+            return True
         for name in self._names:
             attributes.pop(name, None)
         matches = self._matches

@@ -25,10 +25,29 @@ FOUR = {"a": "1", "ab": "2", "": "3", "\udcff": "4"}
         (r"{pattern: '\xff'}", ["a", "ab", ""]),
         ("{pattern: b, attributes: ['']}", ["a", "\udcff"]),
         ("{pattern: ''}", []),
+        ("{values: ['3']}", ["a", "ab", "\udcff"]),
+        ("{values: ['1', '2', '4']}", [""]),
+        ("{attributes: [a, ab, x], values: ['2', '3']}", ["a", "", "\udcff"]),
+        ("{pattern: '^a$', values: ['1', '2']}", ["ab", "", "\udcff"]),
+        ("{pattern: '^a$', attributes: [''], values: ['1', '2', '3']}", ["ab", "\udcff"]),
+        ("{pattern: '', values: ['']}", ["a", "ab", "", "\udcff"]),
     ],
 )
 def test_only_other_attributes_remain(attributes_after, settings, left):
     assert list(attributes_after(Remove, settings, attributes=FOUR)) == left
+
+
+def test_value_may_be_empty_or_any_text(attributes_after):
+    attributes = {"a": b"", "b": "é".encode(), "c": b" ", "d": b"\xff"}
+    assert attributes_after(Remove, "{values: ['', é]}", attributes=attributes) == {"c": b" ", "d": b"\xff"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [("{values: ['']}", True), ("{attributes: [b], values: ['']}", False), ("{attributes: [a], values: ['']}", True)],
+)
+def test_attribute_that_may_be_removed_is_known(settings, expected):
+    assert settings_of(Remove.settings_class(), settings).may_remove("a") is expected
 
 
 def test_removed_attribute_can_be_set_again_if_written_once():
@@ -57,6 +76,7 @@ def test_equals_a_search_of_each_name(events):
     [
         ("{}", [("missing", ())]),
         ("{attributes: []}", [("missing", ())]),
+        ("{values: []}", [("too_short", ("values",))]),
         ("{pattern: '['}", [("bad_pattern", ("pattern",))]),
         ("{attributes: a}", [("list_type", ("attributes",))]),
     ],
