@@ -12,6 +12,7 @@ from pydantic import field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
+from ingest.decorating.choices import WhiteSpace
 from ingest.decorating.edits import each_once
 from ingest.formats import byte_order_marks
 
@@ -52,6 +53,12 @@ class CsvSettings(Settings):
         example="\\",
         min_length=1,
         max_length=1,
+    )
+    whitespace: WhiteSpace = option(
+        "Spaces and tabs around fields, and so before and after quotes, belong to them (`strict`), where a quote after "
+        "a space is an ordinary character, or are skipped (`lenient`).",
+        default="strict",
+        strict=False,
     )
     on_count: OnCount = option(
         "A line with more or fewer fields than columns: the event fails (`error`), or extra fields are ignored and "
@@ -97,8 +104,9 @@ class Csv(Decorator[CsvSettings]):
     Split one line of CSV or TSV into attributes.
 
     A line end after the line and a byte order mark before it are removed. Fields are unchanged bytes, including spaces
-    around them. For a separator of several characters or a pattern, use `split`; for text of several lines, use
-    `explode` first.
+    around them unless `whitespace` is `lenient`. An empty field sets an empty value, which `remove` with `values: [""]`
+    removes. For a separator of several characters or a pattern, use `split`; for text of several lines, use `explode`
+    first.
 
     Source: own design; the format is RFC 4180, read by Python's csv; `escape` is as in AWS' load balancers,
     Hive's OpenCSVSerde and `FIELDS ESCAPED BY` of MySQL, without `\n` and `\N`.
@@ -124,6 +132,12 @@ class Csv(Decorator[CsvSettings]):
             body='"C:\\Data","I hope \\"so\\""',
             after={"path": "C:\\Data", "said": 'I hope "so"'},
         ),
+        Example(
+            "spaces around quotes, with `whitespace: lenient`",
+            settings="{columns: [city, code], whitespace: lenient}",
+            body='"Paris, Texas" , "FR "',
+            after={"city": "Paris, Texas", "code": "FR "},
+        ),
         Example("too few fields", settings="{columns: [a, b]}", body="1", error="field_count"),
         Example(
             "too few fields, with `on_count: fit`",
@@ -142,6 +156,8 @@ class Csv(Decorator[CsvSettings]):
         self._separator = settings.separator.encode()
         self._special = [letter.encode() for letter in (settings.quote, settings.escape) if letter is not None]
         self._escapes = _escapes(settings)
+        self._blanks = None if settings.whitespace is WhiteSpace.STRICT else _blanks(settings)
+        self._skips_blanks = None if self._blanks is None else _blank_skipper(settings, self._blanks)
 
     def decorate(self, event: Event) -> bool:
         """Set the attributes."""
@@ -160,9 +176,12 @@ class Csv(Decorator[CsvSettings]):
     def _split(self, line: bytes) -> list[bytes]:
         if b"\n" in line or b"\r" in line:
             raise DecorateError("the text has more than one line", code="bad_csv")
-        return line.split(self._separator)
+        fields = line.split(self._separator)
+        return fields if self._blanks is None else [field.strip(self._blanks) for field in fields]
 
     def _read(self, line: bytes) -> list[bytes]:
+        if self._skips_blanks is not None:
+            line = self._skips_blanks(line)
         if self._escapes is not None:
             line = self._escapes(line)
         reader = csv.reader(
@@ -190,3 +209,23 @@ def _escapes(settings: CsvSettings) -> Callable[[bytes], bytes] | None:
     special = re.escape(f"{settings.escape}{settings.separator}{settings.quote or ''}")
     sub = re.compile(rf"({escape}[{special}])|{escape}".encode()).sub
     return lambda line: sub(lambda found: found[0] if found[1] else found[0] * 2, line)
+
+
+def _blanks(settings: CsvSettings) -> bytes:
+    """The white space that is not a character of the format."""
+    return "".join({" ", "\t"} - {settings.separator, settings.quote, settings.escape}).encode()
+
+
+def _blank_skipper(settings: CsvSettings, blanks: bytes) -> Callable[[bytes], bytes]:
+    """Removes white space around fields, also outside of their quotes, in linear time."""
+    separator, quote, escape = (
+        re.escape(letter.encode()) if letter is not None else b""
+        for letter in (settings.separator, settings.quote, settings.escape)
+    )
+    escaped = rb"|%b(?s:.)" % escape if escape else b""
+    quoted = rb"%b(?:[^%b%b]|%b%b%b)*+%b" % (quote, quote, escape, quote, quote, escaped, quote) if quote else rb"(?!)"
+    plain = rb"(?:[^%b%b]%b|%b\Z)*+" % (separator, escape, escaped, escape) if escape else rb"[^%b]*+" % separator
+    space = rb"[%b]*+" % blanks if blanks else b""
+    field = rb"%b(?P<quoted>%b)%b(?=%b|\Z)|(?P<plain>%b)" % (space, quoted, space, separator, plain)
+    sub = re.compile(rb"(?:%b)(?P<end>%b|\Z)" % (field, separator)).sub
+    return lambda line: sub(lambda found: (found["quoted"] or found["plain"].strip(blanks)) + found["end"], line)

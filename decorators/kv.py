@@ -10,7 +10,7 @@ from pydantic_core import PydanticCustomError
 
 from ingest.api import DecorateError, Decorator, Event, Example, option
 from ingest.api.notation import shown_start
-from ingest.decorating.choices import FailureAction
+from ingest.decorating.choices import FailureAction, WhiteSpace
 from ingest.formats import byte_order_marks
 from ingest.formats.keyed import KeyedSettings, Names
 
@@ -46,13 +46,6 @@ class Escapes(StrEnum):
     QUOTES = "quotes"
     LOGFMT = "logfmt"
     NONE = "none"
-
-
-class WhiteSpace(StrEnum):
-    """The meaning of white space around the character between a key and its value."""
-
-    LENIENT = "lenient"
-    STRICT = "strict"
 
 
 def _quote_characters(text: str | None) -> str | None:

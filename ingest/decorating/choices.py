@@ -56,3 +56,10 @@ class OnRepeated(StrEnum):
     FIRST = "first"
     JOIN = "join"
     LAST = "last"
+
+
+class WhiteSpace(StrEnum):
+    """The meaning of white space around separators."""
+
+    LENIENT = "lenient"
+    STRICT = "strict"

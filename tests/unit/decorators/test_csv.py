@@ -11,6 +11,8 @@ from decorators.csv import Csv
 from ingest.testing.events import event_of
 
 ABC = "{columns: [a, b, c]}"
+LENIENT = "{columns: [a, b, c], whitespace: lenient}"
+LENIENT_ESCAPED = '{columns: [a, b], whitespace: lenient, escape: "\\\\"}'
 ESCAPED = '{columns: [a, b], escape: "\\\\"}'
 
 
@@ -38,6 +40,21 @@ ESCAPED = '{columns: [a, b], escape: "\\\\"}'
         (ESCAPED, rb'a\"b,"c, \"d\""', {"a": b'a"b', "b": b'c, "d"'}),
         ('{columns: [a, b], separator: "|", quote: null, escape: "^"}', b'1^|"|^^2', {"a": b'1|"', "b": b"^2"}),
         ('{columns: [a, b], quote: "\'", escape: "/"}', b"'it/'s',2/3", {"a": b"it's", "b": b"2/3"}),
+        (LENIENT, b'"1", "2, x",\t"3" ', {"a": b"1", "b": b"2, x", "c": b"3"}),
+        (LENIENT, b" 1 ,\t2 2\t, 3 \r\n", {"a": b"1", "b": b"2 2", "c": b"3"}),
+        (LENIENT, b' "1 ""1 " , 5" disk ," "', {"a": b'1 "1 ', "b": b'5" disk', "c": b" "}),
+        (LENIENT, b'"1 \n 1" , , ', {"a": b"1 \n 1", "b": b"", "c": b""}),
+        (LENIENT, b'"", "" ,\xff\xfe ', {"a": b"", "b": b"", "c": b"\xff\xfe"}),
+        (LENIENT_ESCAPED, rb' "1\" , 1" , C:\Data\ ', {"a": b'1" , 1', "b": b"C:\\Data\\"}),
+        (LENIENT_ESCAPED, b"1\\, 1 , 2\\", {"a": b"1, 1", "b": b"2\\"}),
+        (LENIENT_ESCAPED, rb" \\ , \"2 ", {"a": b"\\", "b": b'"2'}),
+        ('{columns: [a, b], whitespace: lenient, separator: "\\t"}', b' "1\t1" \t 2 ', {"a": b"1\t1", "b": b"2"}),
+        ('{columns: [a, b], whitespace: lenient, separator: " "}', b'\t"1 1"\t \t2', {"a": b"1 1", "b": b"2"}),
+        (
+            '{columns: [a, b], whitespace: lenient, quote: null, escape: "/"}',
+            b' "1 , "/,2 ',
+            {"a": b'"1', "b": b'",2'},
+        ),
         ("{columns: [a, b], on_count: fit}", b"1,2,3", {"a": b"1", "b": b"2"}),
         ("{columns: [a, b], on_count: fit}", b"1", {"a": b"1"}),
     ],
@@ -57,6 +74,38 @@ def test_round_trip(fields, separator):
     columns = [f"c{number}" for number in range(len(fields))]
     Csv(Csv.settings_class()(columns=columns, separator=separator)).decorate(event)
     assert event.attributes == {name: field.encode("latin-1") for name, field in zip(columns, fields, strict=True)}
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.text(st.sampled_from('ab", \t\n\xff\\'), max_size=6), *[st.text(st.sampled_from(" \t"), max_size=2)] * 2
+        ),
+        min_size=1,
+        max_size=5,
+    ),
+    st.sampled_from([",", ";", "\t", "|", " "]),
+    st.sampled_from([None, "\\"]),
+)
+def test_white_space_outside_of_quotes_has_no_meaning(drawn, separator, escape):
+    def quoted(field):
+        field = field.replace("\\", "\\\\") if escape else field
+        return '"' + field.replace('"', escape + '"' if escape else '""') + '"'
+
+    spaces = [(field, *(space.replace(separator, "") for space in around)) for field, *around in drawn]
+    line = separator.join(before + quoted(field) + after for field, before, after in spaces)
+    columns = [f"c{number}" for number in range(len(drawn))]
+    event = event_of(line.encode("latin-1"))
+    settings = Csv.settings_class()(columns=columns, separator=separator, escape=escape, whitespace="lenient")
+    Csv(settings).decorate(event)
+    assert event.attributes == {name: field.encode("latin-1") for name, (field, *_) in zip(columns, drawn, strict=True)}
+
+
+@pytest.mark.parametrize(
+    "body", [b'"1" x,2,3', b'"1"" ,2,3', b'"1,2,3 ', b'1, "2,3', b'"1" ,"2" "2",3', b'x, "1\n', b" 1,2\n3,4"]
+)
+def test_invalid_line_with_white_space_fails(refusal_of, body):
+    assert refusal_of(Csv, LENIENT, body) == "bad_csv"
 
 
 @pytest.mark.parametrize(
