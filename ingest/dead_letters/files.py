@@ -51,8 +51,8 @@ class FileDeadLetters(DeadLetterQueue):
             lines = before.split(b"\n")
             stay = [lines[number] if number in kept else b"" for number in range(max(kept, default=-1) + 1)]
             content = b"".join(line + b"\n" for line in [*stay, *dead_letters])
-            if before != content:
-                # other lines now have other dead letters; without a file, those of an interrupted removal
+            if before or content:
+                # the lines now have other failures; without a file, the marks are those of an interrupted removal
                 Marks(path.with_suffix(_MARKS)).keep({str(number) for number in kept})
             if content:
                 make_folder(self._folder)

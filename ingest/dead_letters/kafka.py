@@ -2,7 +2,6 @@
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import NamedTuple, Protocol
 
 from ingest import failpoint
@@ -151,10 +150,10 @@ class KafkaDeadLetters(DeadLetterQueue):
     Dead letters in a topic, which several pipelines may share.
 
     The key of a record is that of its dead letter. A dead letter that was published again has the same key and batch
-    time; `entries` gives it once, with its first position and its last content. A position is `PARTITION:OFFSET`. Marks
-    are in a file of the state, so without a shared one they belong to this machine. Each names the topic and its
-    incarnation, since a recreated topic has other dead letters at the same positions. No record is removed from the
-    topic: unlike files, it keeps the dead letters of attempts that were not acknowledged.
+    time; `entries` gives it once, as it was published last: with that position, content and mark. A position is
+    `PARTITION:OFFSET`. Marks are in a file of the state, so without a shared one they belong to this machine. Each names
+    the topic and its incarnation, since a recreated topic has other dead letters at the same positions. No record is
+    removed from the topic: unlike files, it keeps the dead letters of attempts that were not acknowledged.
 
     Args:
         admin: an admin connection; its settings are requested until it answers once.
@@ -244,8 +243,7 @@ class KafkaDeadLetters(DeadLetterQueue):
         for stored in self._make_reader().read(self._topic):
             entry = self._entry(stored, marks)
             if entry is not None:
-                identity = entry.dead_letter.key, entry.dead_letter.batch_time_ms
-                found[identity] = replace(found.get(identity, entry), dead_letter=entry.dead_letter)
+                found[entry.dead_letter.key, entry.dead_letter.batch_time_ms] = entry
         yield from sorted(found.values(), key=lambda entry: entry.dead_letter.batch_time_ms)
 
     def read(self, position: str) -> Entry:

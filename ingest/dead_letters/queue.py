@@ -38,8 +38,7 @@ class Entry:
     A dead letter in its queue.
 
     Attributes:
-        position: identifies the dead letter within its queue, in files until its micro-batch is published again with
-            other dead letters; only the queue interprets it.
+        position: identifies the dead letter within its queue until it is published again; only the queue interprets it.
         mark: of the last replay; None if there was none.
     """
 
@@ -97,7 +96,8 @@ class DeadLetterQueue(ABC):
     runs the pipeline calls `publish`. Any process may make all other calls, also during a `publish`; one that marks or
     removes has the lock of the replays since before it read, and leaves the batch that is not acknowledged. A batch is
     published before it is acknowledged, so it may be published several times, with other dead letters if the
-    configuration was changed in between: the last time counts.
+    configuration was changed in between: the last time counts. A replay may publish a dead letter again, too, which an
+    earlier replay has marked: its event has failed since, so it has no mark.
     """
 
     @abstractmethod
