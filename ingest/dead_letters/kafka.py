@@ -151,9 +151,9 @@ class KafkaDeadLetters(DeadLetterQueue):
 
     The key of a record is that of its dead letter. A dead letter that was published again has the same key and batch
     time; `entries` gives it once, as it was published last: with that position, content and mark. A position is
-    `PARTITION:OFFSET`. Marks are in a file of the state, so without a shared one they belong to this machine. Each names
-    the topic and its incarnation, since a recreated topic has other dead letters at the same positions. No record is
-    removed from the topic: unlike files, it keeps the dead letters of attempts that were not acknowledged.
+    `PARTITION:OFFSET`. Marks are in a file of the state, so without a shared one they belong to this machine. Each
+    names the topic and its incarnation, since a recreated topic has other dead letters at the same positions. No record
+    is removed from the topic: unlike files, it keeps the dead letters of attempts that were not acknowledged.
 
     Args:
         admin: an admin connection; its settings are requested until it answers once.

@@ -50,9 +50,9 @@ If those of a place cannot be read again it is one record, which fails with an `
 
 
 def read_again_from(source: SourceSettings) -> ReadAgain:
-    """Reads records of a source again."""
+    """Reads records of a source again, for one replay."""
     if isinstance(source, FilesSourceSettings):
-        return _FileLines(source)
+        return FileLines(source)
     if isinstance(source, KafkaSourceSettings):
         return partial(_batch_records, source)
     return _refuse
@@ -85,6 +85,16 @@ class _Topic(NamedTuple):
     id: str | None = None
 
 
+def warn_of_gone(topic: str, partition: int, records: int) -> None:
+    """Log how many records of places of a partition a replay cannot run."""
+    _log.warning(
+        "records of dead letters are gone, since the topic has deleted them",
+        topic=topic,
+        partition=partition,
+        records=records,
+    )
+
+
 class Retention:
     """The records that the topics of a source have, each topic asked once; of another source than Kafka, any."""
 
@@ -92,9 +102,9 @@ class Retention:
         self._source = source
         self._found: dict[str, _Topic] = {}
 
-    def has(self, place: RecordPlace, end: int | None, topic_id: str) -> bool:
+    def begin_of(self, place: RecordPlace, end: int | None, topic_id: str) -> int | None:
         """
-        Whether a topic has all records from a place up to an offset.
+        The offset from which on a topic has the records from a place up to an offset; None if it has not the last one.
 
         Args:
             place: of the first record.
@@ -105,9 +115,9 @@ class Retention:
         Raises:
             SourceUnavailableError: the cluster does not answer.
         """
-        if not isinstance(self._source, KafkaSourceSettings) or end is None:
-            return True
         topic, partition, offset = place
+        if not isinstance(self._source, KafkaSourceSettings) or end is None:
+            return offset
         if topic not in self._found:
             try:
                 with KafkaAdmin(self._source) as admin:
@@ -116,8 +126,9 @@ class Retention:
             except NotFoundError:
                 self._found[topic] = _Topic({}, {})
         found, part = self._found[topic], (topic, partition)
-        is_there = part in found.ends and found.earliest.get(part, 0) <= offset and end <= found.ends[part]
-        return is_there and may_be_same(topic_id, found.id)
+        begin = max(found.earliest.get(part, 0), offset)
+        is_there = part in found.ends and begin < end <= found.ends[part]
+        return begin if is_there and may_be_same(topic_id, found.id) else None
 
 
 class SinksByRange(Mapping[RecordPlace, frozenset[str]]):
@@ -159,22 +170,47 @@ class _Ranges:
         return at if at >= 0 and self._ends[at] > first else None
 
 
-class _FileLines:
+class FileLines:
     """
     The lines of a file: all of them, or none. They have the time of the dead letter, so a replay writes the same.
 
     Only of a file that the source reads: a dead letter may come from a topic, and must not open other files.
+
+    None only if they could not be read before, either: what is written of them may be a part, and the next replay must
+    find that out (`ingest.service.replay.update_replay.UpdateReplay.settle`).
     """
 
     def __init__(self, source: FilesSourceSettings) -> None:
         self._path = source.path
         self._max_event_bytes = source.max_event_bytes
         self._encoding = source.encoding
+        self._found: set[str] = set()
+
+    def can_read(self, path: str, places: Sequence[PlaceOfRecords]) -> bool:
+        """
+        Whether the lines of places can be read.
+
+        Raises:
+            SourceUnavailableError: it is not known now.
+        """
+        try:
+            self._check(path, places)
+        except UnreadableFileError:
+            return False
+        return True
 
     def __call__(self, path: str, _partition: int, places: Sequence[PlaceOfRecords]) -> Iterator[Record]:
+        """
+        The lines of places, as `ReadAgain`.
+
+        Raises:
+            SourceUnavailableError: the file cannot be read now, or not any more.
+        """
         try:
             self._check(path, places)
         except UnreadableFileError as error:
+            if path in self._found:
+                raise _changing(error) from error
             for record, unread in places:
                 missing = UnreadError(error.message, end=unread.end, code=error.code)
                 yield unread_record(record.place, record.timestamp_ms, missing)
@@ -190,9 +226,7 @@ class _FileLines:
                 if (at := ranges.find(offset, offset)) is not None:
                     yield Record(path, PARTITION, offset, b"", line, places[at][0].timestamp_ms, ())
         except UnreadableFileError as error:
-            raise SourceUnavailableError(
-                f"{error.message}, while it was read", hint="run the replay again once nothing changes the file"
-            ) from error
+            raise _changing(error) from error
 
     def _check(self, path: str, places: Sequence[PlaceOfRecords]) -> None:
         found = dict(files_at(self._path)).get(path)
@@ -202,6 +236,13 @@ class _FileLines:
         if any(unread.was_read and record.timestamp_ms != found["mtime_ms"] for record, unread in places):
             # the offsets are of other lines
             raise UnreadableFileError(f'"{path}" has changed since its lines failed', code="changed_file")
+        self._found.add(path)
+
+
+def _changing(error: UnreadableFileError) -> SourceUnavailableError:
+    return SourceUnavailableError(
+        f"{error.message}, while it was read", hint="run the replay again once nothing changes the file"
+    )
 
 
 def _end_of_lines(path: str, unread: UnreadRange) -> float:
@@ -226,13 +267,8 @@ def _batch_records(
                 if at is not None:
                     missing -= places[at][1].was_read
                     yield record
-    if missing:
-        _log.warning(
-            "records of dead letters are gone, as a compacted topic deletes them",
-            topic=topic,
-            partition=partition,
-            records=missing,
-        )
+    if missing:  # as in a compacted topic, between others
+        warn_of_gone(topic, partition, missing)
 
 
 def _end_of_records(record: Record, unread: UnreadRange) -> int:

@@ -1,7 +1,7 @@
 """Replay of dead letters: records through a pipeline into its stores, without Spark."""
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from types import MappingProxyType
@@ -23,8 +23,9 @@ from ingest.receipt import Counts
 from ingest.service.committers import committers_of
 from ingest.service.dead_letters.bodies import OpenDeadLetterBodies, RecordsWithValues
 from ingest.service.dead_letters.queues import components_of
-from ingest.service.dead_letters.unread import read_again_from
+from ingest.service.dead_letters.unread import warn_of_gone
 from ingest.service.kafka.clock import check_clock
+from ingest.service.replay.interrupted import InterruptedDeadLetters
 from ingest.service.replay.later_runs import LaterRuns
 from ingest.service.replay.outcomes import Drops
 from ingest.service.replay.places import Cuts, Divided, Run, batch_name, parts, published, sinks_by_range
@@ -79,6 +80,7 @@ class DeadLetterReplay:
         self._read_ms: int | None = None
         self._counted: dict[RecordPlace, dict[str, int]] = {}  # of the dead letters of the micro-batch that is read
         self._source_ms: dict[RecordPlace, int] = {}  # of the same: `DeadLetter.source_ms`
+        self._begins: dict[RecordPlace, int] = {}  # of the same: `ReadableRecords.begin_of`
         self._bodies = OpenDeadLetterBodies(configuration, catalog)
         self._values: Values = {}
         self._is_by_place = False
@@ -146,13 +148,16 @@ class DeadLetterReplay:
         """
         self._is_by_place = any(isinstance(value, UnreadRange) for value in values.values())
         names = self.components.sinks
-        if self._updates is None:
-            self._values = values
-            counts, dead_letters = self._run(records, batch_time_ms, sinks_by_record)
-            written = {record.place: sinks_by_record.get(record.place, names) for record in records}
-            return counts, self._published([(dead_letters, written)], batch_time_ms)
-        divided = Divided.of(records, values, self._cuts)
+        divided = Divided.of(records, values, self._cuts, self._begins)
         records, self._values = divided.records, divided.values
+        for (topic, partition), gone in divided.gone.items():
+            warn_of_gone(topic, partition, gone)
+        if self._updates is None:
+            wholes = ((record.place, divided.whole(record.place)) for record in records)
+            sinks = {place: sinks_by_record[whole] for place, whole in wholes if whole in sinks_by_record}
+            counts, dead_letters = self._run(records, batch_time_ms, sinks)
+            written = {record.place: sinks.get(record.place, names) for record in records}
+            return counts, self._published([(dead_letters, written)], batch_time_ms)
         into_updates, into_feeds, others = {}, {}, {}
         partly: set[RecordPlace] = set()  # records that some of their sinks have
         for record in records:
@@ -244,7 +249,7 @@ class DeadLetterReplay:
         dead_letter = entry.dead_letter
         if self._read_ms != dead_letter.batch_time_ms:
             self._read_ms = dead_letter.batch_time_ms
-            self._counted, self._source_ms = {}, {}
+            self._counted, self._source_ms, self._begins = {}, {}, {}
         self._source_ms[dead_letter.record.place] = dead_letter.source_ms
         if not (self._recount and entry.is_replayed):
             self._counted.setdefault(dead_letter.record.place, {}).update(entry.counted)
@@ -259,7 +264,12 @@ class DeadLetterReplay:
         if any(reasons.keys() != sinks or None in reasons.values() for reasons in found):
             if not self._bodies.keep(entry):
                 return SkipReason.NO_BODY
-            return None if self._readable.has(dead_letter) else SkipReason.UNREAD
+            begin = self._readable.begin_of(dead_letter)
+            if begin is None:
+                return SkipReason.UNREAD
+            if dead_letter.unread is not None:
+                self._begins[place] = begin
+            return None
         return max(reason for reasons in found for reason in reasons.values() if reason is not None)
 
     def _skip_reasons(
@@ -327,20 +337,13 @@ class DeadLetterReplay:
 
     def settle(self, queue: DeadLetterQueue) -> None:
         """Finish an earlier replay that was killed when nothing was left to do but to note its end, or take it back."""
-
-        def at(places: Collection[RecordPlace]) -> list[Entry]:
-            return [entry for entry in queue.entries() if entry.dead_letter.record.place in places]
-
-        def outcome_of(places: Collection[RecordPlace], begun_ms: int) -> bool | None:
-            marks = [entry.mark for entry in at(places)]
-            # the marks of a batch are stored in one act
-            return any(mark is not None and mark.at_ms >= begun_ms for mark in marks) if marks else None
-
-        def can_run(places: Collection[RecordPlace]) -> bool:
-            return all(self._readable.has(entry.dead_letter) for entry in at(places))
-
         if self._updates is not None:
-            self._updates.settle(outcome_of, can_run)
+            self._updates.settle(InterruptedDeadLetters(queue, self._tables, self._can_read))
+
+    def _can_read(self, entry: Entry) -> bool:
+        """Whether all records of a dead letter can be read."""
+        letter = entry.dead_letter
+        return letter.pointer is None and self._bodies.keep(entry) and self._readable.has_all(letter)
 
     def marked(self) -> None:
         """End a call: the outcome of its dead letters is durable."""
@@ -372,11 +375,10 @@ class DeadLetterReplay:
         )
         self._check_locked()
         task = self._publishing_task if self._is_by_place else self._task
-        read_again = read_again_from(self._pipeline.source.settings)
         return run_until_durable(
             micro_batch,
             self._committers,
-            InProcessHost(task, RecordsWithValues(records, self._values, self._bodies, read_again)),
+            InProcessHost(task, RecordsWithValues(records, self._values, self._bodies, self._readable.read_again)),
             check=lambda _counts, _dead_letters: self._check_locked(),
         )
 

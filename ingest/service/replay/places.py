@@ -1,12 +1,13 @@
 """Dead letters by place in a replay: their parts, their sinks, and the dead letters of records that fail again."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from math import inf
 from typing import Self
 
-from ingest.api import Record, RecordPlace
+from ingest.api import Record, RecordPlace, TopicPartition
 from ingest.dead_letters.bodies import DeadLetterBody
 from ingest.dead_letters.envelope import DeadLetter, UnreadRange, dead_letters_of
 from ingest.dead_letters.replay import Components
@@ -29,14 +30,18 @@ class Divided:
         records: one for each part, with its place.
         values: of these.
         wholes: place of a part -> that of its dead letter.
+        gone: topic and partition -> number of offsets of places before the first one that can be read.
     """
 
     records: Sequence[Record]
     values: Values
     wholes: Mapping[RecordPlace, RecordPlace]
+    gone: Counter[TopicPartition]
 
     @classmethod
-    def of(cls, records: Sequence[Record], values: Values, cuts: Cuts | None) -> Self:
+    def of(
+        cls, records: Sequence[Record], values: Values, cuts: Cuts | None, begins: Mapping[RecordPlace, int]
+    ) -> Self:
         """
         Divide the places among records.
 
@@ -44,10 +49,12 @@ class Divided:
             records: of a replay.
             values: of those that are places, as in `ingest.dead_letters.replay.RunRecords`, and of others.
             cuts: where to divide a place; None to divide none.
+            begins: place -> the offset from which on its records can be read, if that is not its own.
         """
         found: list[Record] = []
         of_parts = dict(values)
         wholes = {}
+        gone: Counter[TopicPartition] = Counter()
         for record in records:
             value = values.get(record.place)
             if not isinstance(value, UnreadRange):
@@ -55,11 +62,16 @@ class Divided:
                 continue
             places = parts(record.place, value, cuts)
             ends = [*(offset for _, _, offset in places[1:]), value.end]
-            for place, end in zip(places, ends, strict=True):
-                found.append(record._replace(offset=place[2]))
-                of_parts[place] = value._replace(end=end)
-                wholes[place] = record.place
-        return cls(found, of_parts, wholes)
+            first = begins.get(record.place, record.offset)
+            gone[record.topic, record.partition] += first - record.offset
+            for (_, _, offset), end in zip(places, ends, strict=True):
+                if end is not None and end <= first:
+                    continue
+                part = record._replace(offset=max(offset, first))
+                found.append(part)
+                of_parts[part.place] = value._replace(end=end)
+                wholes[part.place] = record.place
+        return cls(found, of_parts, wholes, +gone)
 
     def whole(self, place: RecordPlace) -> RecordPlace:
         """The place of the dead letter of a record or a part."""

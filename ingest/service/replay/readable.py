@@ -4,7 +4,7 @@ from functools import cached_property
 
 from ingest.config.model import Configuration, Pipeline
 from ingest.dead_letters.envelope import DeadLetter
-from ingest.service.dead_letters.unread import Retention, can_read_again
+from ingest.service.dead_letters.unread import FileLines, Retention, can_read_again, read_again_from
 from ingest.service.replay.topic_history import TopicHistory
 from ingest.service.state_folders import batch_log_folder
 from ingest.sources.kafka import DEFAULT_MEMORY_BYTES
@@ -12,30 +12,50 @@ from ingest.spark.streaming.batch_log import BatchLog
 
 
 class ReadableRecords:
-    """The records that the source of a pipeline still has."""
+    """
+    The records that the source of a pipeline still has.
+
+    Attributes:
+        read_again: reads them, for the same replay.
+    """
 
     def __init__(self, configuration: Configuration, pipeline: Pipeline) -> None:
         self._source = pipeline.source.settings
         self._memory_bytes = configuration.spark.driver_memory or DEFAULT_MEMORY_BYTES
         self._log_folder = batch_log_folder(configuration, pipeline.name)
         self._retention = Retention(self._source)
+        self.read_again = read_again_from(self._source)
 
-    def has(self, letter: DeadLetter) -> bool:
+    def begin_of(self, letter: DeadLetter) -> int | None:
         """
-        Whether the records of a dead letter can be read, those that it has itself in any case.
+        The offset from which on the records of a dead letter can be read; None if they cannot.
+
+        Those that it has itself can be read in any case. Lines of a file say so when they are read.
 
         Raises:
             IntegrityError: the batch log is damaged.
             StoreUnavailableError: the batch log cannot be read now.
             SourceUnavailableError: the cluster does not answer.
         """
-        unread = letter.unread
+        unread, record = letter.unread, letter.record
         if unread is None:
-            return True
-        place = letter.record.place
-        if not self._retention.has(place, unread.end, self._topics.id_at(place[0], letter.source_ms)):
-            return False
-        return unread.was_read or can_read_again(self._source, letter.record, unread, self._memory_bytes)
+            return record.offset
+        begin = self._retention.begin_of(record.place, unread.end, self._topics.id_at(record.topic, letter.source_ms))
+        if begin is None or unread.was_read:
+            return begin
+        rest = record._replace(offset=begin)
+        return begin if can_read_again(self._source, rest, unread, self._memory_bytes) else None
+
+    def has_all(self, letter: DeadLetter) -> bool:
+        """
+        Whether all records of a dead letter can be read.
+
+        Raises:
+            IngestError: as `begin_of`; or a file cannot be read now.
+        """
+        if letter.unread is not None and isinstance(self.read_again, FileLines):
+            return self.read_again.can_read(letter.record.topic, [(letter.record, letter.unread)])
+        return self.begin_of(letter) == letter.record.offset
 
     @cached_property
     def _topics(self) -> TopicHistory:

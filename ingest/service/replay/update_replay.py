@@ -22,6 +22,7 @@ from ingest.config.model import Configuration, Pipeline
 from ingest.dead_letters.replay import InterruptedReplayError
 from ingest.durable import StatePath, file_errors, make_folder, sync_folder, write_durably
 from ingest.service.kafka.topics import TopicIds
+from ingest.service.replay.interrupted import InterruptedDeadLetters
 from ingest.service.replay.plan import ReplayBatch
 from ingest.service.replay.rolled_back_batches import UnfinishedBatch
 from ingest.service.state_folders import batch_log_folder, checkpoint_folder, update_replay_file
@@ -149,31 +150,33 @@ class UpdateReplay:
             self.note_replayed(interrupted, stored["time"])
             self._forget()
 
-    def settle(
-        self,
-        outcome_of: Callable[[Collection[RecordPlace], int], bool | None],
-        can_run: Callable[[Collection[RecordPlace]], bool],
-    ) -> None:
+    def settle(self, letters: InterruptedDeadLetters) -> None:
         """
         Finish a replay of dead letters that was killed after their outcome was durable, or that cannot run again.
 
-        Args:
-            outcome_of: given the places of records and a time, whether the outcome of their dead letters was stored
-                after that time; None if there are no such dead letters any more.
-            can_run: given these places, whether all of their records can be read.
+        One that cannot run again is taken back if the marks are not at its time yet. Else a feed or a compaction may
+        have read what it has written, so that stays.
+
+        Raises:
+            IngestError: as `InterruptedDeadLetters.can_run`; or a store is unavailable.
         """
         stored = unfinished(self._path)
         if stored is None or UnfinishedBatch.from_plain(stored["content"]) is not None:
             return
-        places = {(topic, partition, offset) for topic, partition, offset, _ in stored["content"]}
-        outcome = outcome_of(places, stored["begun"])
-        if self._mark.time_ms >= stored["time"]:
-            if outcome is not False:
-                self._forget()
-        elif outcome is None or not can_run(places):
+        places: dict[RecordPlace, set[str]] = {}
+        for topic, partition, offset, sinks in stored["content"]:
+            places.setdefault((topic, partition, offset), set()).update(sinks)
+        outcome = letters.have_outcome(places, stored["begun"])
+        is_counted = self._mark.time_ms >= stored["time"]
+        has_ended = is_counted and outcome is not False
+        if not has_ended and outcome is not None and letters.can_run(places):
+            return
+        if not is_counted:
             self._tables.remove_after_marks(BatchTimes(self._times, self._clock).start_after)
             self._tables.roll_forward()
-            self._forget()
+        elif not has_ended:
+            letters.note_counted(places, stored["time"])
+        self._forget()
 
     def finish(self) -> None:
         """End the micro-batch of the last `run`, if there is one: its outcome is durable elsewhere."""

@@ -12,6 +12,7 @@ from ingest.api import Record
 from ingest.dead_letters import buffer
 from ingest.dead_letters.envelope import DeadLetter, UnreadRange
 from ingest.dead_letters.files import FileDeadLetters
+from sinks.rewriting.owned_tables import OwnedTables
 from tests.support.update_pipeline import BATCH_MS, Pipeline
 
 WHOLE = gzip.compress(b"1:2\n3:4\n# note\n5:6\n", mtime=0)
@@ -263,9 +264,12 @@ class TestSinks:
         (folder / "in").mkdir()
         path = folder / "in" / "a"
 
-        def run(text: bytes, *options: str, decorators: tuple[object, ...] = ()):
-            path.write_bytes(text)
-            os.utime(path, (0.5, 0.5))
+        def run(text: bytes | None, *options: str, decorators: tuple[object, ...] = ()):
+            if text is None:
+                path.unlink()
+            else:
+                path.write_bytes(text)
+                os.utime(path, (0.5, 0.5))
             changed = json.loads(json.dumps(content))
             changed["pipelines"]["p"]["decorators"][:0] = decorators
             (folder / "p.yaml").write_text(json.dumps(changed))
@@ -329,6 +333,24 @@ class TestSinks:
         assert (report["replayed"], report["published"]) == (1, {"not_a_number": 1})
         assert [value for _, value in updated.updates()] == [b"6"]
         assert run(lines)["failed_again"] == {"not_a_number": 1}
+
+    def test_lines_of_a_file_that_is_removed_after_a_kill_and_restored_are_counted_once(
+        self, updated, publish, run, monkeypatch
+    ):
+        publish((0, 5, "counts"))
+
+        def killed(_tables: OwnedTables, _mark: object) -> None:
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as kill:
+            kill.setattr(OwnedTables, "move", killed)
+            with pytest.raises(json.JSONDecodeError):
+                run(b"2\n3\n4\n")
+        assert [value for _, value in updated.updates()] == [b"9"]
+        assert run(None)["failed_again"] == {"removed_file": 1}
+        assert updated.updates() == []
+        assert run(b"2\n3\n4\n")["replayed"] == 1
+        assert [value for _, value in updated.updates()] == [b"9"]
 
     def test_records_of_places_that_fail_in_several_ways_are_counted_once(self, updated, publish, run, monkeypatch):
         """The sinks get the records one after the other, and each finds places of its own."""

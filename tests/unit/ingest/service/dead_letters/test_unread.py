@@ -8,14 +8,22 @@ from kafka import TopicPartition
 from kafka.record.memory_records import MemoryRecords
 from structlog.testing import capture_logs
 
-from ingest.api import ConflictError, NotFoundError, PositionLostError, Record, SourceSettings
+from ingest.api import (
+    ConflictError,
+    NotFoundError,
+    PositionLostError,
+    Record,
+    SourceSettings,
+    SourceUnavailableError,
+)
 from ingest.dead_letters.envelope import UnreadRange
 from ingest.kafka.codecs import Codec
 from ingest.kafka.record_batches import RecordBatch, _Batches
 from ingest.service.dead_letters import unread as unread_module
-from ingest.service.dead_letters.unread import Retention, SinksByRange, can_read_again, read_again_from
+from ingest.service.dead_letters.unread import FileLines, Retention, SinksByRange, can_read_again, read_again_from
 from ingest.sources.files import FilesSourceSettings
 from ingest.sources.kafka import DEFAULT_MEMORY_BYTES, KafkaSourceSettings
+from ingest.sources.unread import unread_error
 from tests.support.record_batches import batch_of
 
 KIB = 1 << 10
@@ -103,22 +111,40 @@ class Admin:
 @pytest.mark.parametrize(
     ("place", "end", "topic_id", "expected"),
     [
-        (("t", 0, 10), 20, "here", True),
-        (("t", 0, 10), 20, "", True),
-        (("t", 0, 10), 20, "before", False),  # the topic was recreated
-        (("t", 0, 9), 12, "here", False),
-        (("t", 0, 15), 21, "here", False),
-        (("t", 1, 15), 16, "here", False),
-        (("gone", 0, 10), 20, "", False),
+        (("t", 0, 10), 20, "here", 10),
+        (("t", 0, 10), 20, "", 10),
+        (("t", 0, 10), 20, "before", None),  # the topic was recreated
+        (("t", 0, 9), 12, "here", 10),
+        (("t", 0, 9), 10, "here", None),
+        (("t", 0, 15), 20, "here", 15),
+        (("t", 0, 15), 21, "here", None),
+        (("t", 1, 15), 16, "here", None),
+        (("gone", 0, 10), 20, "", None),
     ],
 )
-def test_topic_has_all_records_of_a_place_or_not(monkeypatch, place, end, topic_id, expected):
+def test_topic_has_the_records_of_a_place_from_an_offset_on(monkeypatch, place, end, topic_id, expected):
     monkeypatch.setattr(unread_module, "KafkaAdmin", Admin)
-    assert Retention(settings("1MiB")).has(place, end, topic_id) is expected
+    assert Retention(settings("1MiB")).begin_of(place, end, topic_id) == expected
 
 
 def test_files_have_any_place():
-    assert Retention(FilesSourceSettings.model_validate({"path": "/tmp/x"})).has(("/tmp/x", 0, 5), 9, "")
+    assert Retention(FilesSourceSettings.model_validate({"path": "/tmp/x"})).begin_of(("/tmp/x", 0, 5), 9, "") == 5
+
+
+def test_file_that_was_readable_is_not_a_dead_letter_when_it_is_removed(tmp_path):
+    """An earlier attempt may have written a part of its lines."""
+    path = tmp_path / "a"
+    path.write_bytes(b"1\n2\n")
+    place = Record(str(path), 0, 0, b"", None, 5), UnreadRange(None)
+    reader = read_again_from(FilesSourceSettings.model_validate({"path": str(tmp_path)}))
+    assert isinstance(reader, FileLines)
+    assert [record.value for record in reader(str(path), 0, [place])] == [b"1", b"2"]
+    path.unlink()
+    assert not reader.can_read(str(path), [place])
+    with pytest.raises(SourceUnavailableError, match="run the replay again"):
+        list(reader(str(path), 0, [place]))
+    (failed,) = read_again_from(FilesSourceSettings.model_validate({"path": str(tmp_path)}))(str(path), 0, [place])
+    assert unread_error(failed).code == "removed_file"
 
 
 def test_sinks_are_those_of_the_range_that_has_the_record():

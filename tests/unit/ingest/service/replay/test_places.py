@@ -36,7 +36,7 @@ def letter(offset: int, component: str, end: int | None = None, **fields) -> byt
 
 def test_places_are_divided_where_their_records_ran_in_other_micro_batches():
     values = {("t", 0, 3): UnreadRange(9, was_read=True), ("t", 0, 20): UnreadRange(30)}
-    divided = Divided.of([place(3), place(20)], values, cuts)
+    divided = Divided.of([place(3), place(20)], values, cuts, {})
     assert [record.offset for record in divided.records] == [3, 5, 8, 20]
     assert [divided.values[record.place] for record in divided.records] == [
         UnreadRange(5, was_read=True),
@@ -47,8 +47,20 @@ def test_places_are_divided_where_their_records_ran_in_other_micro_batches():
     assert [divided.whole(record.place)[2] for record in divided.records] == [3, 3, 3, 20]
 
 
+@pytest.mark.parametrize(
+    ("first", "expected"),
+    [(3, [(3, 5), (5, 8), (8, 9)]), (4, [(4, 5), (5, 8), (8, 9)]), (5, [(5, 8), (8, 9)]), (8, [(8, 9)])],
+)
+def test_records_that_the_topic_does_not_have_any_more_are_left_out(first, expected):
+    divided = Divided.of([place(3)], {("t", 0, 3): UnreadRange(9, was_read=True)}, cuts, {("t", 0, 3): first})
+    ends = [divided.values[record.place].end for record in divided.records]
+    assert list(zip([record.offset for record in divided.records], ends, strict=True)) == expected
+    assert {divided.whole(record.place) for record in divided.records} == {("t", 0, 3)}
+    assert divided.gone == ({("t", 0): first - 3} if first > 3 else {})
+
+
 def test_records_are_not_divided():
-    divided = Divided.of([place(3)], {}, cuts)
+    divided = Divided.of([place(3)], {}, cuts, {})
     assert (list(divided.records), divided.whole(("t", 0, 3))) == ([place(3)], ("t", 0, 3))
 
 

@@ -1,6 +1,6 @@
 """Dead letters by place of a topic that was recreated, or that has lost records."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -55,7 +55,10 @@ def has(pipeline: Pipeline, time_ms: int, unread: UnreadRange | None, source_ms:
     letter: DeadLetter = replace(
         pipeline.dead_letter("counts"), batch_time_ms=time_ms, unread=unread, source_batch_ms=source_ms
     )
-    return ReadableRecords(configuration, configuration.pipelines["p"]).has(letter)
+    readable = ReadableRecords(configuration, configuration.pipelines["p"])
+    begin = readable.begin_of(letter)
+    assert readable.has_all(letter) is (begin == 0)
+    return begin is not None
 
 
 @pytest.mark.parametrize(
@@ -73,6 +76,27 @@ def test_records_of_a_recreated_topic_are_others(
     pipeline: Pipeline, time_ms: int, source_ms: int | None, expected: bool
 ) -> None:
     assert has(pipeline, time_ms, UnreadRange(5, was_read=True), source_ms) is expected
+
+
+@pytest.mark.parametrize(("earliest", "begin"), [(0, 0), (3, 3), (4, 4), (5, None)])
+@pytest.mark.parametrize("was_read", [True, False])
+def test_records_that_remain_can_be_read(
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch, earliest: int, begin: int | None, was_read: bool
+) -> None:
+    asked = []
+
+    def read(_connection: object, ranges: object) -> Iterator[Any]:
+        asked.append(ranges)
+        yield from ()
+
+    monkeypatch.setattr(Admin, "earliest", lambda _admin, topics: {(topic, 0): earliest for topic in topics})
+    monkeypatch.setattr(unread_module, "record_batches", read)
+    configuration = pipeline.load()
+    readable = ReadableRecords(configuration, configuration.pipelines["p"])
+    letter = replace(pipeline.dead_letter("counts"), unread=UnreadRange(5, was_read=was_read))
+    assert readable.begin_of(letter) == begin
+    assert asked == ([] if was_read or begin is None else [{("t", 0): (begin, 5)}])
+    assert readable.has_all(letter) is (begin == 0)
 
 
 def test_record_batch_of_a_recreated_topic_is_another(pipeline: Pipeline) -> None:

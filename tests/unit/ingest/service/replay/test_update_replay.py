@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 from kafka import TopicPartition
 from kafka.record.memory_records import MemoryRecords
+from structlog.testing import capture_logs
 
 from ingest.api import ConflictError, Record
 from ingest.clock import now_ms
+from ingest.dead_letters.bodies import DeadLetterBody
 from ingest.dead_letters.envelope import UnreadRange
 from ingest.dead_letters.queue import Entry, Mark, ReplayOutcome
 from ingest.dead_letters.replay_batches import SkipReason
@@ -165,7 +167,7 @@ def test_replay_that_was_killed_is_taken_back_if_its_records_are_gone(
     letter = pipeline.dead_letter("counts")
     unread = UnreadRange(1, was_read=True)
     queue.publish([replace(letter, record=letter.record._replace(value=None), unread=unread).to_json()], 0, BATCH_MS)
-    monkeypatch.setattr(Retention, "has", lambda _retention, _place, _end, _topic_id: is_there)
+    monkeypatch.setattr(Retention, "begin_of", lambda _retention, _place, _end, _topic_id: 0 if is_there else None)
     with DeadLetterReplay(configuration, configuration.pipelines["p"], CATALOG, check_clock=no_clock) as replay:
         replay.settle(queue)
     if is_there:
@@ -174,6 +176,59 @@ def test_replay_that_was_killed_is_taken_back_if_its_records_are_gone(
     else:
         pipeline.replay(b"1", b"3")
         assert [value for _, value in pipeline.updates()] == [b"1", b"3"]
+
+
+@pytest.mark.parametrize("begin", [None, 1], ids=["all", "the first"])
+def test_replay_that_was_killed_before_its_marks_ends_if_its_records_are_gone(
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch, begin: int | None
+) -> None:
+    """Its updates can be read already, so they stay, and its dead letters are not counted again."""
+    configuration = pipeline.load()
+    queue = dead_letter_queue(configuration, configuration.pipelines["p"])
+    letter = pipeline.dead_letter("counts")
+    unread = UnreadRange(2, was_read=True)
+    place = replace(letter, record=letter.record._replace(value=None), unread=unread)
+    queue.publish([place.to_json()], 0, BATCH_MS)
+    pipeline.replay(b"2", is_marked=False)  # stands for that of the place
+    before = pipeline.updates()
+    monkeypatch.setattr(Retention, "begin_of", lambda _retention, _place, _end, _topic_id: begin)
+    for _ in range(2):
+        with DeadLetterReplay(configuration, configuration.pipelines["p"], CATALOG, check_clock=no_clock) as replay:
+            with capture_logs() as lines:
+                replay.settle(queue)
+            (entry,) = queue.entries()
+            assert entry.counted == {"counts": before[0][0]}
+            assert not entry.is_replayed
+            assert replay.skip_reason(entry) is SkipReason.COUNTED
+    assert lines == [], "of the second time"
+    pipeline.replay(b"3")
+    assert [value for _, value in pipeline.updates()] == [b"2", b"3"]
+
+
+def test_replay_of_dead_letters_of_which_some_are_gone_ends(pipeline: Pipeline) -> None:
+    """As if a topic had deleted one of them: the same records cannot run again."""
+    configuration = pipeline.load()
+    queue = dead_letter_queue(configuration, configuration.pipelines["p"])
+    queue.publish([pipeline.dead_letter("counts").to_json()], 0, BATCH_MS)
+    pipeline.replay(b"2", b"3", is_marked=False)
+    replay = DeadLetterReplay(configuration, configuration.pipelines["p"], CATALOG, check_clock=no_clock)
+    with replay, capture_logs() as lines:
+        replay.settle(queue)
+    assert [line["dead_letters"] for line in lines] == [1]
+    pipeline.replay(b"4")
+    assert [value for _, value in pipeline.updates()] == [b"2", b"3", b"4"]
+
+
+def test_replay_whose_large_value_is_gone_ends(pipeline: Pipeline) -> None:
+    configuration = pipeline.load()
+    queue = dead_letter_queue(configuration, configuration.pipelines["p"])
+    letter = pipeline.dead_letter("counts").with_body(DeadLetterBody("no_table", "0" * 64, 1))
+    queue.publish([letter.to_json()], 0, BATCH_MS)
+    pipeline.replay(b"2", is_marked=False)
+    with DeadLetterReplay(configuration, configuration.pipelines["p"], CATALOG, check_clock=no_clock) as replay:
+        replay.settle(queue)
+    pipeline.replay(b"3")
+    assert [value for _, value in pipeline.updates()] == [b"2", b"3"]
 
 
 def test_replay_under_a_new_checkpoint_waits_for_its_first_batch(pipeline: Pipeline) -> None:
@@ -277,7 +332,7 @@ def test_only_that_part_of_a_place_is_counted_which_did_not_run_again(
         yield from _Batches(6, TopicPartition("t", 0), MemoryRecords(content)).record_iterator
 
     monkeypatch.setattr(unread_module, "record_batches", read)
-    monkeypatch.setattr(Retention, "has", lambda _retention, _place, _end, _topic_id: True)
+    monkeypatch.setattr(Retention, "begin_of", lambda _retention, place, _end, _topic_id: place[2])
     pipeline.log(BATCH_MS + 5, "counts")
     configuration = pipeline.load()
 
