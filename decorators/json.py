@@ -1,24 +1,41 @@
 """Parse a JSON object into attributes."""
 
-from ingest.api import DecorateError, Decorator, Event, Example, option
+from collections.abc import Mapping
+
+from ingest.api import DecorateError, Decorator, Event, Example, OptionPath, option
 from ingest.decorating.choices import FailureAction
-from ingest.formats.json_text import attributes_of, read_json
-from ingest.formats.nested import Flattening, NestedSettings, OnNull
+from ingest.formats.json_text import attributes_of, read_json, write_json
+from ingest.formats.nested import ElementsAsNames, Flattening, NestedSettings, OnNull
 from ingest.formats.number_types import json_writer
 
 
 class JsonSettings(NestedSettings):
     """Options of the json decorator."""
 
+    elements: dict[str, str] = option(
+        "Arrays whose elements become names of attributes: the member, named as in `only`, and the prefix of the "
+        "names. Each of them has the value 1, written as `numbers` says.",
+        default={},
+        example={"tags": "2hb_tag:"},
+    )
     on_null: OnNull = option(
-        "A null sets nothing (`unset`), an `empty` value, or fails the event (`error`).", default="unset", strict=False
+        "A null sets nothing (`unset`), an `empty` value, or fails the event (`error`). In an array of `elements`, "
+        "`empty` is the empty name.",
+        default="unset",
+        strict=False,
     )
     on_invalid: FailureAction = option(
-        "Text that is not a JSON object or is nested too deep, or an absent attribute: the event fails (`error`), "
-        "passes unchanged (`keep`), or is dropped (`drop`).",
+        "Text that is not a JSON object or is nested too deep, an absent attribute, or a member of `elements` that is "
+        "not an array of texts, numbers and booleans: the event fails (`error`), passes unchanged (`keep`), or is "
+        "dropped (`drop`).",
         default="error",
         strict=False,
     )
+
+    @property
+    def further_prefixes(self) -> Mapping[str, OptionPath]:
+        """The prefixes of `elements`."""
+        return {prefix: ("elements", member) for member, prefix in self.elements.items()}
 
 
 class Json(Decorator[JsonSettings]):
@@ -30,6 +47,11 @@ class Json(Decorator[JsonSettings]):
 
     With `numbers: auto` a number without fraction and exponent is an int64, so a member that is 1 in one event and 1.5
     in another gets two types, and no reader can tell them apart. Use `numbers: float64` for such members.
+
+    `elements: {tags: '2hb_tag:'}` sets `2hb_tag:a` and `2hb_tag:b` for `{"tags": ["a", "b"]}`, so that each tag is a
+    column, which can be read alone and counted. Equal elements set one attribute; numbers and booleans are named by
+    their text. An empty element gives the prefix alone: the empty qualifier, or with `sys_family` a cell of that
+    family. An empty or absent array, and with `on_null: unset` or `empty` a null in its place, sets nothing.
 
     Source: own design.
     """
@@ -83,6 +105,24 @@ class Json(Decorator[JsonSettings]):
             body='{"id": 9223372036854775808}',
             error="number_too_large",
         ),
+        Example(
+            "a column for each element",
+            settings="{prefix: '2hb_app:', elements: {tags: '2hb_tag:'}}",
+            body='{"level": "warn", "tags": ["vip", "new", "", "vip", 7]}',
+            after={"2hb_app:level": "warn", "2hb_tag:vip": "1", "2hb_tag:new": "1", "2hb_tag:": "1", "2hb_tag:7": "1"},
+        ),
+        Example(
+            "a column for each element, counted by a table with `updates: {processor: {sum: {type: int64}}}`",
+            settings="{only: [level], numbers: auto, elements: {user.tags: '2hb_tag:'}}",
+            body='{"level": "warn", "user": {"tags": ["vip"]}}',
+            after={"level": "warn", "2hb_tag:vip": "\0\0\0\0\0\0\0\1"},
+        ),
+        Example(
+            "an array in an array of `elements`",
+            settings="{elements: {tags: '2hb_tag:'}}",
+            body='{"tags": ["vip", ["new"]]}',
+            error="bad_elements",
+        ),
         Example("arrays are JSON text", body='{"tags": ["x", {"y": 1.0}]}', after={"tags": '["x",{"y":1.0}]'}),
         Example("not an object", body="[1]", error="bad_json"),
         Example("not an object, with `on_invalid: keep`", settings="{on_invalid: keep}", body="started"),
@@ -92,8 +132,15 @@ class Json(Decorator[JsonSettings]):
     def __init__(self, settings: JsonSettings) -> None:
         super().__init__(settings)
         self._source = settings.source
-        self._flattening = Flattening(settings, json_writer(settings.numbers), settings.on_null)
-        self._actions = dict.fromkeys(("bad_json", "too_deep", "no_attribute"), settings.on_invalid)
+        write = json_writer(settings.numbers)
+        if settings.elements:
+            self._flattening: Flattening = ElementsAsNames(
+                settings, write, settings.on_null, settings.elements, write_json
+            )
+        else:
+            self._flattening = Flattening(settings, write, settings.on_null)
+        codes = ("bad_json", "bad_elements", "too_deep", "no_attribute")
+        self._actions = dict.fromkeys(codes, settings.on_invalid)
 
     @property
     def drop_reason(self) -> str:

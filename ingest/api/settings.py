@@ -159,6 +159,11 @@ class Settings(Model):
         return ""
 
     @property
+    def further_prefixes(self) -> Mapping[str, "OptionPath"]:
+        """Prefix of names that it may set besides those of `sets` and `other_names` -> the path of its option."""
+        return {}
+
+    @property
     def name_separator(self) -> str:
         """Text between the parts of a name in `other_names`; "" if such names are not joined from parts."""
         return ""

@@ -34,12 +34,12 @@ def _check_encoded(decorator: Component[Settings], earlier: Sequence[Component[S
     for index, other in enumerate(earlier):
         if not other.settings.writes_binary:
             continue
-        prefix = other.settings.other_names
+        prefixes = [other.settings.other_names or "", *other.settings.further_prefixes]
         if name := next(filter(decorator.settings.replaces_text, sorted(other.settings.sets())), None):
             message = (
                 f'the pattern matches "{name}", which the {other.kind} on line {_line(other)} has already converted'
             )
-        elif prefix and decorator.settings.replaces_text(f"{prefix}x"):
+        elif prefix := next((each for each in prefixes if each and decorator.settings.replaces_text(f"{each}x")), None):
             message = (
                 f'the pattern matches names that start with "{prefix}", whose numbers the {other.kind} on line '
                 f"{_line(other)} has already converted"

@@ -46,6 +46,7 @@ class _Names:
         self.core |= settings.sets_core()
         if settings.other_names is not None:
             self.prefixes[settings.other_names] = decorator
+        self.prefixes |= dict.fromkeys(settings.further_prefixes, decorator)
 
     def may_have(self, name: str) -> bool:
         """Whether an event may have this attribute."""
@@ -81,16 +82,23 @@ def check_names(pipeline: PartialPipeline, partial_config: PartialConfig, bindin
         ):
             message = "no decorator sets an attribute that becomes a cell of this sink, so nothing is stored"
             binding.warning(Kind.MISSING_CELLS, sink.location, message, f'name one "{prefix}family:qualifier"')
-        others = [other for _, other in sinks if len(other) > len(prefix)]
+        others = tuple(other for _, other in sinks if len(other) > len(prefix))
         for name, decorator in names.known.items():
-            if _is_malformed_cell(name, prefix, sink) and not any(name.startswith(other) for other in others):
+            if _is_malformed_cell(name, prefix, sink) and not name.startswith(others):
                 _warn_malformed_cell(name, prefix, decorator, pipeline, binding)
-        for index, decorator in enumerate(pipeline.decorators):
-            start = decorator.settings.other_names or ""
-            if _is_malformed_cell(start, prefix, sink) and not any(
-                start.startswith(other) or other.startswith(start) for other in others
-            ):
-                _warn_malformed_cells(start, prefix, decorator, pipeline.decorators[index + 1 :], binding)
+        _check_prefixes(sink, prefix, others, pipeline, binding)
+
+
+def _check_prefixes(
+    sink: Component[SinkSettings], prefix: str, others: tuple[str, ...], pipeline: PartialPipeline, binding: Binding
+) -> None:
+    """Warn of prefixes of names that do not become cells of a sink, unless they may be of a sink with another one."""
+    for index, decorator in enumerate(pipeline.decorators):
+        later = pipeline.decorators[index + 1 :]
+        for start, place in _prefixes_set_by(decorator):
+            is_of_other = any(start.startswith(other) or other.startswith(start) for other in others)
+            if not is_of_other and _is_malformed_cell(start, prefix, sink):
+                _warn_malformed_cells(start, place, prefix, decorator, later, binding)
 
 
 def _check_merged_columns(
@@ -238,8 +246,8 @@ def _has_cell(names: _Names, prefix: str) -> bool:
 
 
 def _is_column(name: str) -> bool:
-    family, _, qualifier = name.partition(":")
-    return bool(family and qualifier)
+    family, colon, _ = name.partition(":")
+    return bool(family and colon)
 
 
 def _is_malformed_cell(name: str, prefix: str, sink: Component[SinkSettings]) -> bool:
@@ -261,7 +269,12 @@ def _warn_malformed_cell(
 
 
 def _warn_malformed_cells(
-    start: str, prefix: str, setter: Component[Settings], later: Iterable[Component[Settings]], binding: Binding
+    start: str,
+    place: Place,
+    prefix: str,
+    setter: Component[Settings],
+    later: Iterable[Component[Settings]],
+    binding: Binding,
 ) -> None:
     """Warn of a prefix of many names; not if they may contain a colon after it, or if a later decorator uses them."""
     if ":" in start.removeprefix(prefix) or ":" in setter.settings.name_separator:
@@ -274,7 +287,7 @@ def _warn_malformed_cells(
             return
     message = f'attributes that start with "{start}" do not become cells: their names have no family and qualifier'
     hint = f'write "{start}:", for the family "{start.removeprefix(prefix)}", or set `sys_family` in the sink'
-    binding.warning(Kind.NOT_A_CELL, setter.place("prefix"), message, hint)
+    binding.warning(Kind.NOT_A_CELL, place, message, hint)
 
 
 def _used_by(decorator: Component[Settings]) -> Iterator[str]:
@@ -291,8 +304,16 @@ def names_set_by(decorator: Component[Settings]) -> Iterator[tuple[str, Place]]:
         return
     for name in sorted(settings.sets()):
         yield name, _place_of(name, decorator)
+    yield from _prefixes_set_by(decorator)
+
+
+def _prefixes_set_by(decorator: Component[Settings]) -> Iterator[tuple[str, Place]]:
+    """The prefixes of names that a decorator sets from data, with the places of their options."""
+    settings = decorator.settings
     if settings.other_names:
         yield settings.other_names, decorator.place("prefix")
+    for prefix, path in settings.further_prefixes.items():
+        yield prefix, decorator.place(*path)
 
 
 def _place_of(name: str, decorator: Component[Settings]) -> Place:

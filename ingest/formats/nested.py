@@ -1,6 +1,6 @@
 """Flattens nested content into attributes with dotted names."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from decimal import Decimal
 from enum import StrEnum
 
@@ -157,13 +157,77 @@ class Flattening:
         if only is None:
             self._repeated += len(name) * len(members)
             if self._repeated > _MAX_REPEATED:
-                raise DecorateError(
-                    f"the names of its members have more than {_MAX_REPEATED >> 20} MiB: a name of {len(name)} "
-                    f"characters is the prefix of {len(members)} members",
-                    code="too_large",
-                    hint="see `only`",
-                )
+                raise _names_too_long(name, len(members))
         self._flatten(members, name + self._separator, found, levels, only)
+
+
+class ElementsAsNames(Flattening):
+    """
+    The same; the elements of some arrays become names of attributes, whose value is the number 1.
+
+    Args:
+        elements: member that is an array, named as in `only` -> prefix of the names; also if `only` excludes it.
+        text_of: encodes elements other than text, null, arrays and objects.
+    """
+
+    def __init__(
+        self, settings: NestedSettings, write: Write, on_null: OnNull, elements: Mapping[str, str], text_of: Write
+    ) -> None:
+        super().__init__(settings, write, on_null)
+        self._elements = elements
+        self._text_of = text_of
+        self._above |= frozenset(_above(elements, settings.separator))
+
+    def _flatten(
+        self,
+        members: Iterable[tuple[str, object]],
+        path: str,
+        found: dict[str, bytes],
+        levels: int,
+        only: frozenset[str] | None,
+    ) -> None:
+        others = []
+        for member, value in members:
+            prefix = self._elements.get(path + member)
+            if prefix is None:
+                others.append((member, value))
+            else:
+                self._add_names(path + member, prefix, value, found)
+        super()._flatten(others, path, found, levels, only)
+
+    def _add_names(self, name: str, prefix: str, array: object, found: dict[str, bytes]) -> None:
+        if array is None and self._on_null is not OnNull.ERROR:
+            return
+        for element in self._checked(name, array):
+            if element is None and self._on_null is OnNull.UNSET:
+                continue
+            if element is None and self._on_null is OnNull.ERROR:
+                raise DecorateError(f'an element of "{name}" is null', code="null_value")
+            text = element if type(element) is str else "" if element is None else self._text_of(element).decode()
+            found[prefix + text] = self._write(1)
+
+    def _checked(self, name: str, array: object) -> list[object]:
+        """The array, whose names are short enough in total."""
+        if array is None:
+            raise DecorateError(f'"{name}" is null', code="null_value")
+        inner = [array] if not isinstance(array, list) else [each for each in array if isinstance(each, dict | list)]
+        if inner:
+            what = f'"{name}" is not an array' if inner[0] is array else f'"{name}" contains arrays or objects'
+            raise DecorateError(what, code="bad_elements", hint="see `elements`")
+        assert isinstance(array, list)  # noqa: S101 - for mypy: any other value was refused
+        self._repeated += len(self._elements[name]) * len(array)
+        if self._repeated > _MAX_REPEATED:
+            raise _names_too_long(self._elements[name], len(array))
+        return array
+
+
+def _names_too_long(name: str, count: int) -> DecorateError:
+    return DecorateError(
+        f"the names of its members have more than {_MAX_REPEATED >> 20} MiB: a name of {len(name)} characters is the "
+        f"prefix of {count} members",
+        code="too_large",
+        hint="see `only`",
+    )
 
 
 def _above(names: Iterable[str], separator: str) -> Iterator[str]:

@@ -49,6 +49,10 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         api.DecorateError,
         "A database of addresses is damaged at the entry of this address.",
     ),
+    "bad_elements": (
+        api.DecorateError,
+        "A member of the option `elements` is not an array of texts, numbers and booleans.",
+    ),
     "bad_encoding": (
         api.ExpressionError,
         "A value is not in the encoding that a function, decorator or cell requires.",

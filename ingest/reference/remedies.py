@@ -73,6 +73,7 @@ REMEDIES: Mapping[str, str] = {
     "the sink `archive`, or give the column another `type`; then replay. An attribute that the event lacks makes the "
     "column null with `on_missing: unset`.",
     "bad_database": "Put an undamaged database in its place; then replay the dead letters.",
+    "bad_elements": "Leave the member out of `elements`, choose another `on_invalid`, or correct the producer.",
     "bad_encoding": "Set the encoding of the value, or guard with `when`.",
     "bad_envelope": "Use format raw and the decorator `json`, or correct the producer.",
     "bad_gzip": _FIX_DATA,

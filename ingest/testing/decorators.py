@@ -82,9 +82,9 @@ class DecoratorContract:
             settings = settings_of(kind_of_decorator.settings_class(), example.settings)
             named = {name for name, value in example.after.items() if value is not None}
             named |= {name for _, attributes in example.made or () for name in attributes}
-            others = settings.other_names
+            others = (*settings.further_prefixes, *(() if settings.other_names is None else [settings.other_names]))
             undeclared = named - settings.sets() - example.attributes.keys()
-            undeclared = {name for name in undeclared if others is None or not name.startswith(others)}
+            undeclared = {name for name in undeclared if not name.startswith(others)}
             assert not undeclared, f"{example.title}: it sets {sorted(undeclared)}"
 
     def test_sets_only_declared_core_fields(self, kind_of_decorator: type[AnyDecorator]) -> None:

@@ -117,7 +117,8 @@ class Attr2HBase(Mapper[Attr2HBaseSettings]):
 
     The attribute equal to the prefix is the row key. Every longer name with the prefix is a cell: the rest of the name
     is split at its first colon into family and qualifier. If one of them is missing, the cell goes to `sys_family`,
-    with the rest as qualifier; without `sys_family` it is ignored. If a column occurs several times, the last cell
+    with the rest as qualifier; without `sys_family` a name without a family is ignored, and `2hb_family:` has the empty
+    qualifier. If a column occurs several times, the last cell
     wins: system cells come first, then the body, then attributes in their order. An event without cells is dropped as
     no_cells. A tombstone that reaches the sink (source option `tombstones: delete`) deletes its row.
 
@@ -186,7 +187,7 @@ class Attr2HBase(Mapper[Attr2HBaseSettings]):
         if not name.startswith(self._prefix) or name == self._prefix:
             return b""
         rest = name_to_bytes(name.removeprefix(self._prefix))
-        family, _, qualifier = rest.partition(b":")
-        if not (family and qualifier):
+        family, colon, qualifier = rest.partition(b":")
+        if not family or not colon or (self._sys_family and not qualifier):
             family, qualifier = self._sys_family or b"", rest
         return self._names.column(family, qualifier) if family else b""

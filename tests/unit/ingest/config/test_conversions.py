@@ -58,6 +58,7 @@ def test_second_conversion_of_a_value_is_a_warning(problems):
     [
         "json: {prefix: '2hb_m:', numbers: auto}",
         "json: {prefix: '2hb_m:', numbers: float64}",
+        "json: {prefix: '2hb_x:', numbers: auto, elements: {tags: '2hb_m:'}}",
     ],
 )
 def test_conversion_of_binary_members_is_a_warning(problems, decorator):

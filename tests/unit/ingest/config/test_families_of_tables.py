@@ -40,6 +40,7 @@ def problems(tmp_path):
         (SPLIT, "10:54", "2hb_colfma:ts"),
         ('template: {attributes: {"2hb_colfma:a": x}}', "10:49", "2hb_colfma:a"),
         ("json: {prefix: '2hb_colfma:'}", "10:24", "2hb_colfma:"),
+        ("json: {prefix: '2hb_colfam:', elements: {tags: '2hb_colfma:'}}", "10:56", "2hb_colfma:"),
         ("regex: {pattern: '(?P<a>.)', prefix: '2hb_colfma:'}", "10:9", "2hb_colfma:a"),
     ],
 )

@@ -135,7 +135,7 @@ def test_chain_that_sets_no_cells_is_a_warning(problems):
     assert problems(KEY, source=KAFKA) == []  # headers of records are attributes too
 
 
-@pytest.mark.parametrize("name", ["2hb_noqual", "2hb_a:", "2hb_:q"])
+@pytest.mark.parametrize("name", ["2hb_noqual", "2hb_:q"])
 def test_attribute_that_does_not_become_a_cell_is_a_warning(problems, name):
     decorator = f'value: {{attribute: "{name}", value: x}}'
     (found,) = problems(KEY, CELL, decorator)
@@ -168,6 +168,7 @@ def test_attribute_that_does_not_become_a_cell_is_a_warning(problems, name):
         ("json: {prefix: '2hb_web'}", "7:24"),
         ("kv: {prefix: 2hb_web}", "7:22"),
         ("prefix: {add: 2hb_web}", "7:9"),
+        ("json: {prefix: '2hb_x:', elements: {tags: 2hb_web}}", "7:51"),
     ],
 )
 def test_prefix_of_attributes_that_do_not_become_cells_is_a_warning(problems, source, decorator, place):

@@ -362,3 +362,22 @@ def test_any_event_is_mapped_dropped_or_an_error(attributes, body, options):
 @given(st.text(alphabet=st.characters(codec="utf-8"), min_size=1))
 def test_qualifier_follows_the_first_colon(qualifier):
     assert cells_of({f"2hb_f:{qualifier}": b"v"}) == {b"f:" + name_to_bytes(qualifier): b"v"}
+
+
+@pytest.mark.parametrize(
+    ("name", "without", "with_sys"),
+    [
+        ("2hb_f:q", b"f:q", b"f:q"),
+        ("2hb_f:", b"f:", b"s:f:"),
+        ("2hb_f", None, b"s:f"),
+        ("2hb_:q", None, b"s::q"),
+        ("2hb_:", None, b"s::"),
+    ],
+)
+def test_name_without_family_or_qualifier(name, without, with_sys):
+    event = Event(b"", {"2hb_": b"rk", "2hb_a:b": b"x", name: b"1"})
+    columns = [only(mapper(**sink).map(event, BATCH_MS))[1].columns for sink in ({}, {"sys_family": "s"})]
+    assert [{each for each, value in found.items() if value == b"1"} for found in columns] == [
+        set() if without is None else {without},
+        {with_sys},
+    ]
