@@ -15,15 +15,13 @@ from ingest.api import (
     SourceUnavailableError,
 )
 from ingest.dead_letters.envelope import DeadLetter
-from ingest.dead_letters.kafka import KafkaDeadLetters, cluster_of_reader
+from ingest.dead_letters.kafka import KafkaDeadLetters
 from ingest.kafka.admin import KafkaAdmin
 from ingest.kafka.offsets import GroupOffsets
 from ingest.kafka.producer import KafkaProducer
 from ingest.kafka.settings import KafkaConnection
 from ingest.kafka.stored import Stored, TopicSettings
 from ingest.kafka.tail import TopicTail
-from ingest.sources.files import FilesSourceSettings
-from ingest.sources.kafka import KafkaSourceSettings
 from tests.support.names import unique
 from tests.support.servers import Given, Kafka
 from tests.support.waiting import reached
@@ -495,14 +493,3 @@ def test_dead_letters_are_published_after_an_outage(kafka, queue, monkeypatch):
     kafka.start()
     queue.publish([_dead_letter(2).to_json()], 2, 77)
     assert {entry.dead_letter.record.offset for entry in queue.entries()} == {1, 2}
-
-
-@pytest.mark.parametrize("name", ["dead", "other"])
-def test_cluster_of_a_source_that_reads_the_topic(kafka, admin, name):
-    settings = KafkaSourceSettings.model_validate({"brokers": kafka.brokers, "topics": ["dead"]})
-    request = cluster_of_reader(settings, name)
-    assert (request and request()) == (admin.cluster_id() if name == "dead" else None)
-
-
-def test_source_that_is_not_kafka_has_no_cluster():
-    assert cluster_of_reader(FilesSourceSettings.model_validate({"path": "dead"}), "dead") is None

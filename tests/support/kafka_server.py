@@ -26,6 +26,7 @@ _SERVED = {
 }
 """Request -> its response, and the one version that is served."""
 _BY_KEY = {request.API_KEY: request for request in _SERVED}
+CLUSTER_ID = "c"
 _HEAD = struct.Struct(">hhi")
 _UNKNOWN_TOPIC = 3
 
@@ -158,7 +159,7 @@ class KafkaServer:
             )
             for name in names
         ]
-        return {"brokers": [broker], "cluster_id": "c", "controller_id": 0, "topics": topics}
+        return {"brokers": [broker], "cluster_id": CLUSTER_ID, "controller_id": 0, "topics": topics}
 
     def _produce(self, request: Any) -> dict[str, Any]:
         kind = ProduceResponse.TopicProduceResponse

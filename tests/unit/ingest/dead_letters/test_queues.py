@@ -10,9 +10,12 @@ import pytest
 from ingest.api import ConfigError, IntegrityError, NotFoundError, Record, SourceUnavailableError, StoreUnavailableError
 from ingest.dead_letters.bodies import DeadLetterBody
 from ingest.dead_letters.files import FileDeadLetters, folder_of
-from ingest.dead_letters.kafka import KafkaDeadLetters
+from ingest.dead_letters.kafka import KafkaDeadLetters, cluster_of_reader
 from ingest.dead_letters.queue import Mark, ReplayOutcome
 from ingest.observe.logs import set_up
+from ingest.sources.files import FilesSourceSettings
+from ingest.sources.kafka import KafkaSourceSettings
+from tests.support.kafka_server import CLUSTER_ID, KafkaServer
 
 DONE = Mark(ReplayOutcome.REPLAYED, 77)
 FAILED = Mark(ReplayOutcome.FAILED_AGAIN, 88, "mapping")
@@ -120,6 +123,13 @@ class TestEveryQueue:
         queue.mark({})
         assert [entry.mark for entry in reopened().entries()] == [FAILED, DONE, None]
         assert reopened().read(second).mark == DONE
+
+    def test_marks_have_the_sinks_that_have_counted_the_record(self, reopened, make_dead_letter):
+        publish(reopened(), [make_dead_letter()], 3, 1000)
+        (entry,) = reopened().entries()
+        mark = Mark(ReplayOutcome.REPLAYED, 77, "", {"first": 1_000, "second": 999})
+        reopened().mark({entry.position: mark})
+        assert reopened().read(entry.position).mark == mark
 
     def test_queue_can_be_closed_twice(self, reopened, make_dead_letter):
         queue = reopened()
@@ -410,6 +420,17 @@ class TestTopic:
 
     def test_topic_of_that_name_in_another_cluster_is_allowed(self, tmp_path, topic):
         in_topic(topic, tmp_path, cluster_of_reader=lambda: "another").prepare()
+
+    @pytest.mark.parametrize(("name", "cluster"), [("dead", CLUSTER_ID), ("other", None)])
+    def test_cluster_of_a_source_is_asked_for_if_it_reads_the_topic(self, name, cluster):
+        server = KafkaServer(lambda _batch: None, {})
+        settings = KafkaSourceSettings.model_validate({"brokers": f"127.0.0.1:{server.port}", "topics": ["dead"]})
+        request = cluster_of_reader(settings, name)
+        assert (request and request()) == cluster
+        server.close()
+
+    def test_source_that_is_not_kafka_has_no_cluster(self):
+        assert cluster_of_reader(FilesSourceSettings.model_validate({"path": "dead"}), "dead") is None
 
     def test_size_limit_is_requested_before_the_first_dead_letter_until_the_cluster_answers(
         self, tmp_path, topic, make_dead_letter

@@ -411,6 +411,16 @@ class TestByPlace:
             [(20, None, set())],
         ]
 
+    def test_place_that_was_not_read_runs_unless_a_later_dead_letter_has_it(self, tmp_path, place, pipeline):
+        queue = FileDeadLetters(tmp_path, "p")
+        for number, time_ms in enumerate((1000, 2000)):
+            letters = [place(10, 11, was_read=False, batch_time_ms=time_ms)]
+            letters.append(place(20 + number, 22, was_read=False, batch_time_ms=time_ms))
+            queue.publish([letter.to_json() for letter in letters], number, time_ms)
+        report = run(queue, pipeline)
+        assert report.skipped == Counter({SkipReason.SUPERSEDED: 1})
+        assert pipeline.calls == [([20], 999), ([10, 21], 1999)]
+
     def test_dead_letters_of_a_place_are_found_by_its_records(self, tmp_path, place):
         queue = FileDeadLetters(tmp_path, "p")
         queue.publish([place(10, 12, "sink").to_json(), place(20, 30).to_json()], 0, 1000)
