@@ -261,8 +261,6 @@ def _check_stores(partial_config: PartialConfig, binding: Binding) -> None:
             binding.problem(Kind.CONFLICT, store.place("path"), f'store "{first}" already uses this path')
     master = partial_config.spark.master
     is_cluster = master is not None and not master.startswith("local")
-    if not is_cluster and partial_config.state_place is None:
-        return
     sinks = (sink for pipeline in partial_config.pipelines.values() for sink in pipeline.sinks)
     names = (sink.settings.store_name for sink in sinks)
     written = {name or partial_config.only_store() for name in names if name is not None}
