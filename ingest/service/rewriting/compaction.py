@@ -16,7 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ingest.amounts import counted
-from ingest.api import IngestError, NotFoundError, Store, TableSpec, UpdatesDifferError
+from ingest.api import IngestError, Store, TableSpec
 from ingest.clock import now_ms
 from ingest.config.model import Configuration, Table
 from ingest.config.tables import CompactionOptions
@@ -33,7 +33,7 @@ from ingest.service.jobs.schedule import Every, ScheduledJob
 from ingest.service.jobs.step_job import Steps
 from ingest.service.rewriting.table_group import OldestMark, TableGroup
 from ingest.service.rewriting.table_lease import leased
-from ingest.service.rewriting.updates_job import UpdatesJob
+from ingest.service.rewriting.updates_job import UpdatesJob, rows_and_ranges
 from sinks.rewriting.compaction import (
     SLICE_S,
     CompactionCounts,
@@ -44,9 +44,6 @@ from sinks.rewriting.compaction import (
 )
 from sinks.rewriting.store_calls import StoreCalls
 from sinks.rewriting.table_lease import LeaseCheck, TableLease
-from sinks.rewriting.table_ranges import whole_row_ranges
-from sinks.rowkeys.distribution import Distribution
-from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.partitions import Range
 from sinks.updates.compaction import CompactionRules
 from sinks.updates.keys import time_of, update_id_of
@@ -236,19 +233,12 @@ def _prepared(
     declared: TableSpec, options: CompactionOptions, mark: OldestMark | None, store: Store[Any], *, is_dry_run: bool
 ) -> tuple[CompactionTarget, list[Range]] | None:
     """The target and its ranges; None if the table has no mark."""
-    spec = store.describe_table(declared.name)
-    if spec is None:
-        raise NotFoundError(f'there is no table "{declared.name}"')
-    row_format = RowFormat.recorded(store, declared.name)
-    # another processor would merge them into other values, for good
-    if row_format.updates != declared.updates:
-        raise UpdatesDifferError(declared.name, declared.updates, row_format.updates)
+    row_format, ranges = rows_and_ranges(declared, store)
     if mark is None:
         return None
     older_than_ms, window_ms = round(options.older_than * 1000), round(options.window * 1000)
     rules = CompactionRules(bound_of(mark.time_ms, older_than_ms), update_id_of(window_ms, 0))
-    target = CompactionTarget(declared.name, row_format, rules, is_dry_run)
-    return target, whole_row_ranges(spec.splits, Distribution.of(row_format.buckets))
+    return CompactionTarget(declared.name, row_format, rules, is_dry_run), ranges
 
 
 def _engine(

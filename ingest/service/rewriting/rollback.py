@@ -20,10 +20,8 @@ from ingest.api import (
     ConflictError,
     IngestError,
     Model,
-    NotFoundError,
     Store,
     TableSpec,
-    UpdatesDifferError,
 )
 from ingest.formats.times import moment, moment_of
 from ingest.service.jobs.command import JobCommand, Summary
@@ -32,14 +30,12 @@ from ingest.service.jobs.place import Place
 from ingest.service.jobs.step_job import Steps
 from ingest.service.rewriting.table_group import OldestMark, TableGroup
 from ingest.service.rewriting.table_lease import leased
-from ingest.service.rewriting.updates_job import UpdatesJob
+from ingest.service.rewriting.updates_job import UpdatesJob, rows_and_ranges
 from sinks.feed.stream import FEED
 from sinks.rewriting.rollback import RangeRollback, RollbackCounts
 from sinks.rewriting.rolled_back import Interval, add_rolled_back
 from sinks.rewriting.store_calls import StoreCalls
 from sinks.rewriting.table_lease import TableLease
-from sinks.rewriting.table_ranges import whole_row_ranges
-from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.partitions import Range
 
@@ -209,19 +205,14 @@ def _result(counts: RollbackCounts, rolled_back: list[Interval], seconds: float)
 
 
 def _prepared(store: Store[Any], *, declared: TableSpec) -> tuple[RowFormat, list[Range]]:
-    spec = store.describe_table(declared.name)
-    if spec is None:
-        raise NotFoundError(f'there is no table "{declared.name}"')
+    found = rows_and_ranges(declared, store)
     if FEED in store.properties(declared.name):
         raise ConflictError(
             f'table "{declared.name}" has a feed, and its readers would keep the updates that are rolled back',
             code="rollback_of_feed",
             hint="remove `feed` of the table and start its pipeline, which closes the feed; then roll back",
         )
-    row_format = RowFormat.recorded(store, declared.name)
-    if row_format.updates != declared.updates:
-        raise UpdatesDifferError(declared.name, declared.updates, row_format.updates)
-    return row_format, whole_row_ranges(spec.splits, Distribution.of(row_format.buckets))
+    return found
 
 
 def check_complete(mark: OldestMark | None, table: str, interval: Interval) -> None:

@@ -1,6 +1,8 @@
 """The base of jobs that work on one table with deferred updates."""
 
-from ingest.api import ConfigError
+from typing import Any
+
+from ingest.api import ConfigError, NotFoundError, Store, TableSpec, UpdatesDifferError
 from ingest.config.model import Configuration, Pipeline, Table
 from ingest.plan.plan import Plan
 from ingest.plan.tables import declared_table
@@ -8,6 +10,10 @@ from ingest.service.jobs.place import Place
 from ingest.service.jobs.step_job import O, StepJob
 from ingest.service.rewriting.table_group import TableGroup, table_group
 from sinks.rewriting.store_calls import StoreCalls
+from sinks.rewriting.table_ranges import whole_row_ranges
+from sinks.rowkeys.distribution import Distribution
+from sinks.rowkeys.row_format import RowFormat
+from sinks.scanning.partitions import Range
 
 
 class UpdatesJob(StepJob[O]):
@@ -53,3 +59,21 @@ class UpdatesJob(StepJob[O]):
         plan = place.plan_of(pipeline)
         stores = place.stores(plan, table.store, {each.store for each in place.configuration.updated_by(pipeline)})
         return table, plan, stores[table.store], table_group(place.configuration, pipeline, stores)
+
+
+def rows_and_ranges(declared: TableSpec, store: Store[Any]) -> tuple[RowFormat, list[Range]]:
+    """
+    The recorded format of a table's rows, and the ranges of its keys, none of which divides a row.
+
+    Raises:
+        NotFoundError: the store has no such table.
+        UpdatesDifferError: its rows were written with other deferred updates than the declared ones: another processor
+            would merge them into other values, for good.
+    """
+    spec = store.describe_table(declared.name)
+    if spec is None:
+        raise NotFoundError(f'there is no table "{declared.name}"')
+    row_format = RowFormat.recorded(store, declared.name)
+    if row_format.updates != declared.updates:
+        raise UpdatesDifferError(declared.name, declared.updates, row_format.updates)
+    return row_format, whole_row_ranges(spec.splits, Distribution.of(row_format.buckets))
