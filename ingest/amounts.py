@@ -1,5 +1,7 @@
 """Sizes and numbers as text."""
 
+from collections.abc import Mapping
+
 _UNITS = (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
 
 
@@ -19,3 +21,8 @@ def number(value: float) -> str:
 def counted(count: int, noun: str, plural: str = "") -> str:
     """A number with its noun, as in `1 table`, `2,000 tables`; `plural` if it is not the noun with an s."""
     return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
+
+
+def counts_of(counts: Mapping[str, int]) -> str:
+    """Numbers by name, as in `filter 3, no_row_key 1`."""
+    return ", ".join(f"{name} {number:,}" for name, number in sorted(counts.items()))

@@ -8,8 +8,6 @@ import typer
 from ingest import __version__
 from ingest.cli import (
     archive,
-    archive_cleanup,
-    archive_rerun,
     body,
     bootstrap,
     config,
@@ -175,13 +173,26 @@ _GROUPS: Mapping[str, _Group] = {
         "Store",
         "Write partitions of archives again, and select batches.",
         {
-            "rerun": archive_rerun.rerun,
-            "join": archive_rerun.join,
+            "rerun": _Job(
+                "ingest.service.archive.rerun",
+                "ArchiveRerun",
+                "Write a partition again: read the topics, run the pipeline as it is now, and make the new batch "
+                "current.",
+            ),
+            "join": _Job(
+                "ingest.service.archive.join",
+                "ArchiveJoin",
+                "Write the rows of a partition into few large files, and make this batch current.",
+            ),
             "history": archive.history,
             "point": archive.point,
             "keep": archive.keep,
             "unkeep": archive.unkeep,
-            "cleanup": archive_cleanup.cleanup,
+            "cleanup": _Job(
+                "ingest.service.archive.cleanup",
+                "ArchiveCleanup",
+                "Remove complete batches that stopped being current long ago.",
+            ),
             "register": archive.register,
         },
     ),

@@ -1,5 +1,7 @@
 """`ingest archive history`, `point`, `keep`, `unkeep` and `register`: batches of archived tables."""
 
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -9,9 +11,8 @@ from ingest.cli.command import FileArgument
 from ingest.cli.output import Output
 
 if TYPE_CHECKING:
-    from ingest.catalog import Catalog
-    from ingest.config.model import Configuration
     from ingest.service.archived_tables import ArchivedTable
+    from ingest.service.jobs.place import Place
 
 ArchiveTableArgument = Annotated[str, typer.Argument(metavar="TABLE", help="Name of the archived table.")]
 DtOption = Annotated[
@@ -35,8 +36,8 @@ def history(out: Output, file: FileArgument, table: ArchiveTableArgument, *, dt:
     from ingest.formats.times import moment
     from ingest.service.archive.history import history_of
 
-    configuration, _, archived = opened(out, file, table)
-    found = history_of(configuration, archived, dt, now_ms=now_ms())
+    with opened(out, file, table) as (place, archived):
+        found = history_of(place, archived, dt, now_ms=now_ms())
     rows: list[tuple[str, ...]] = []
     for partition in found:
         for batch in partition.batches:
@@ -106,8 +107,6 @@ def point(
     from ingest.service.archive import sql as archive_sql
     from ingest.service.archived_tables import batch_id_from
 
-    configuration, _, archived = opened(out, file, table)
-
     def warn(later: int) -> None:
         out.note(
             f"the batch before has {counted(later, 'file')} of later micro-batches, which readers do not see now; "
@@ -115,8 +114,9 @@ def point(
             "yellow",
         )
 
-    batch_id = None if batch is None else batch_id_from(batch, archived.rule.folder_of(dt))
-    found = archive_sql.point(configuration, archived, dt, batch_id, now_ms=now_ms(), on_later=warn)
+    with opened(out, file, table) as (place, archived):
+        batch_id = None if batch is None else batch_id_from(batch, archived.rule.folder_of(dt))
+        found = archive_sql.point(place, archived, dt, batch_id, now_ms=now_ms(), on_later=warn)
     changed = found.sql_changed
     if out.is_json:
         out.json({"partition": dt, "before": found.before, "current": found.current, "sql_changed": changed})
@@ -155,8 +155,8 @@ def register(out: Output, file: FileArgument, table: ArchiveTableArgument) -> No
     """
     from ingest.service.archive import sql as archive_sql
 
-    configuration, _, archived = opened(out, file, table)
-    done = archive_sql.register(configuration, archived)
+    with opened(out, file, table) as (place, archived):
+        done = archive_sql.register(place, archived)
     if done.unread:
         out.note(
             f"{counted(done.unread, 'partition')} without a current batch: 'ingest archive history' names them",
@@ -180,9 +180,8 @@ def _mark(out: Output, file: str, table: str, dt: str, batch: str, *, is_kept: b
     from ingest.service.archived_tables import batch_id_from
     from sinks.files.root import root_errors
 
-    _, _, archived = opened(out, file, table)
-    batch_id = batch_id_from(batch, archived.rule.folder_of(dt))
-    with root_errors(archived.root):
+    with opened(out, file, table) as (_, archived), root_errors(archived.root):
+        batch_id = batch_id_from(batch, archived.rule.folder_of(dt))
         partition = archived.partition(dt)
         (partition.keep if is_kept else partition.unkeep)(batch_id)
     if out.is_json:
@@ -190,11 +189,14 @@ def _mark(out: Output, file: str, table: str, dt: str, batch: str, *, is_kept: b
     out.done(f"batch {batch_id} is {'kept' if is_kept else 'not kept any more'}")
 
 
-def opened(out: Output, file: str, table: str) -> "tuple[Configuration, Catalog, ArchivedTable]":
-    """The checked pipeline file, its catalog and one of its archived tables; sets up the log."""
+@contextmanager
+def opened(out: Output, file: str, table: str) -> "Iterator[tuple[Place, ArchivedTable]]":
+    """This process with the checked pipeline file, and one of its archived tables; sets up the log."""
     from ingest.cli.loading import loaded, set_up_logs
     from ingest.service.archived_tables import archived_table
+    from ingest.service.jobs.place import OwnProcess
 
     configuration, catalog = loaded(out, file)
     set_up_logs(configuration, is_watched=True)
-    return configuration, catalog, archived_table(configuration, table)
+    with ExitStack() as used:
+        yield OwnProcess(configuration, catalog, used), archived_table(configuration, table)

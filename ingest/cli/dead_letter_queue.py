@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ingest.amounts import counted
-from ingest.cli.output import Output, counts_of
+from ingest.amounts import counted, counts_of
+from ingest.cli.output import Output
 
 if TYPE_CHECKING:
     from ingest.catalog import Catalog

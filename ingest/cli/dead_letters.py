@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ingest.amounts import counted
+from ingest.amounts import counted, counts_of
 from ingest.cli.command import FileArgument, PipelineOption
 from ingest.cli.dead_letter_queue import (
     CodesOption,
@@ -20,7 +20,7 @@ from ingest.cli.dead_letter_queue import (
     selection_of,
     target_of,
 )
-from ingest.cli.output import Output, counts_of
+from ingest.cli.output import Output
 
 if TYPE_CHECKING:
     from ingest.catalog import Catalog

@@ -34,7 +34,7 @@ _SUBJECTS: Mapping[str, tuple[Any, Any]] = {
     "root": (RootOption, None),
 }
 """What a job works on -> its parameter, and the default of that."""
-_METAVARS = {"date-time": "TIME", "id": "ID"}
+_METAVARS = {"date-time": "TIME", "id": "ID", "value": "VALUE"}
 """Format of text -> how the help page names it."""
 
 
@@ -74,7 +74,8 @@ def command_of(words: str, module: str, name: str) -> Callable[..., None]:
         of_subject = (
             [] if subject is None else [subject] if about.subject == "table" else [f"--{about.subject}", subject]
         )
-        again = shlex.join(["ingest", *words.split(), file, *of_subject])
+        arguments = ["ingest", *words.split(), file, *of_subject]
+        again = shlex.join(arguments)
         with private_files():
             if about.asks is not None and not dry_run and not yes:
                 planned = _in_this_process(out, job, configuration, catalog, again, is_dry_run=True)
@@ -86,7 +87,7 @@ def command_of(words: str, module: str, name: str) -> Callable[..., None]:
         summary = job.summary(found, is_dry_run=dry_run)
         _show(out, job, summary, is_dry_run=dry_run)
         if dry_run and summary.would_change:
-            out.next(again)
+            out.next(shlex.join([*arguments, *_written(given)]))
         if summary.exit_code:
             raise typer.Exit(summary.exit_code)
 
@@ -158,6 +159,14 @@ def _value(value: Any) -> Any:
     return [name for each in value for name in each.split(",") if name] if isinstance(value, list) else value
 
 
+def _written(given: Mapping[str, Any]) -> Iterator[str]:
+    """Options as they are written in a command."""
+    for name, value in given.items():
+        yield _option(name)
+        if value is not True:
+            yield ",".join(value) if isinstance(value, list) else str(value)
+
+
 def _option(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
@@ -179,15 +188,26 @@ def _progress(out: Output, about: "JobCommand", again: str) -> Iterator[Callable
         yield show
 
 
+@contextmanager
+def _interruptible(about: "JobCommand") -> Iterator[None]:
+    """Tell a user who presses Ctrl-C what the command leaves."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"interrupted; {about.resumes}") from None
+
+
 def _in_service(
     out: Output, job: "StepJob[Any]", configuration: "Configuration", given: Mapping[str, Any], again: str
 ) -> dict[str, Any] | None:
     """The result of the running service; None, with a note, if no service runs."""
     about = job.command
+    meant = job.fingerprints(configuration)
+    request = {about.subject: job.subject, **given, **({"fingerprints": meant} if meant else {})}
     followed = requested(
         out,
         configuration,
-        lambda client: client.submit(job.kind, {about.subject: job.subject, **given}),
+        lambda client: client.submit(job.kind, request),
         does=about.does,
         resumes=about.resumes,
     )
@@ -212,7 +232,7 @@ def _in_this_process(
     content: dict[str, Any] = {}
     details: dict[str, list[Any]] = {}
     blocked = ""
-    with _progress(out, job.command, again) as show, ExitStack() as opened:
+    with _progress(out, job.command, again) as show, _interruptible(job.command), ExitStack() as opened:
         place = OwnProcess(configuration, catalog, opened, is_dry_run=is_dry_run)
         with closing(job.steps(place)) as steps:
             for progress in steps:

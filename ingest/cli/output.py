@@ -11,7 +11,7 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol, TextIO, cast
 
@@ -299,11 +299,6 @@ class Output:
 
     def _styled(self, text: str, style: str, stream: TextIO) -> str:
         return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if style and text and self._colors(stream) else text
-
-
-def counts_of(counts: Mapping[str, int]) -> str:
-    """Numbers by name, as in `filter 3, no_row_key 1`."""
-    return ", ".join(f"{name} {number:,}" for name, number in sorted(counts.items()))
 
 
 def _safe(text: str) -> str:

@@ -5,7 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Self
 
-from ingest.cli.output import Output, counts_of
+from ingest.amounts import counts_of
+from ingest.cli.output import Output
 
 if TYPE_CHECKING:
     from ingest.service.observer import Totals

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ingest.amounts import counted
+from ingest.amounts import counted, counts_of
 from ingest.cli.by_service import OwnProcessOption, requested
 from ingest.cli.command import FileArgument, PipelineOption
-from ingest.cli.output import Output, counts_of
+from ingest.cli.output import Output
 
 if TYPE_CHECKING:
     from ingest.config.model import Configuration

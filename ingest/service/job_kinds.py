@@ -4,6 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ingest.api import ConfigError, NotFoundError
+from ingest.service.archive.cleanup import ArchiveCleanup
+from ingest.service.archive.join import ArchiveJoin
+from ingest.service.archive.rerun import ArchiveRerun
 from ingest.service.dumps.dump import Dump
 from ingest.service.jobs.job import Job
 from ingest.service.jobs.step_job import StepJob
@@ -13,7 +16,9 @@ from ingest.service.rewriting.compaction import Compaction
 from ingest.service.rewriting.rollback import Rollback
 from ingest.suggest import did_you_mean
 
-KINDS: Mapping[str, type[StepJob[Any]]] = {each.kind: each for each in (Compaction, Rollback, BodySweep, Dump)}
+KINDS: Mapping[str, type[StepJob[Any]]] = {
+    each.kind: each for each in (Compaction, Rollback, BodySweep, Dump, ArchiveRerun, ArchiveJoin, ArchiveCleanup)
+}
 SCHEDULED: Sequence[type[StepJob[Any]]] = (Compaction, BodySweep, Dump)
 """Those that a configuration declares at times."""
 
@@ -24,7 +29,8 @@ def job_of(kind: str, content: Mapping[str, Any]) -> Job:
 
     Args:
         kind: of the job.
-        content: the name of its `table`, or the `root` of a dump, and its options as they are written in YAML.
+        content: the name of its `table`, or the `root` of a dump, and its options as they are written in YAML; of a job
+            that runs pipelines optionally their `fingerprints`.
 
     Raises:
         NotFoundError: there is no such kind.
@@ -39,5 +45,11 @@ def job_of(kind: str, content: Mapping[str, Any]) -> Job:
     if not isinstance(subject, str) or not subject:
         example = {"table": "counts", "root": "/dumps"}[name]
         raise ConfigError(f"{name}: the {name} is missing", hint=f'send JSON as {{"{name}": "{example}"}}')
-    options = {each: value for each, value in content.items() if each != name}
-    return KINDS[kind](subject, options_of(KINDS[kind].options_model, options))
+    given = {name} | ({"fingerprints"} if KINDS[kind].runs_pipelines else set())
+    options = {each: value for each, value in content.items() if each not in given}
+    job = KINDS[kind](subject, options_of(KINDS[kind].options_model, options))
+    meant = content.get("fingerprints", {})
+    if not isinstance(meant, dict):
+        raise ConfigError("fingerprints: no JSON object", hint='send it as {"PIPELINE": FINGERPRINT}, or leave it out')
+    job.meant = meant
+    return job

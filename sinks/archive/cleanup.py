@@ -163,22 +163,18 @@ def plan_cleanup(
 
 def clean_up(
     plan: CleanupPlan, now_ms: int, on_removed: Callable[[str], object] = lambda _path: None
-) -> list[FoundBatch]:
+) -> Iterator[FoundBatch]:
     """
-    Remove what a plan says.
+    Remove what a plan says; yields each batch once it is removed. One that is in use since the plan was made stays.
 
     Args:
         plan: of `plan_cleanup`.
         now_ms: ms since the epoch.
         on_removed: called with the path of each file that was removed.
 
-    Returns:
-        The batches that were removed; one that is in use since the plan was made stays.
-
     Raises:
         OSError: of the file system; the next cleanup removes the rest.
     """
-    removed = []
     for partition, batch in plan.batches:
         folder, root = partition.path(batch.id), partition.root
         was_complete = root.exists(f"{folder}/{SUCCESS}")
@@ -195,8 +191,7 @@ def clean_up(
             root.remove_file(path)
             on_removed(path)
         root.remove_empty_folder(folder)
-        removed.append(batch)
-    return removed
+        yield batch
 
 
 def files_to_remove(plan: CleanupPlan) -> Iterator[str]:

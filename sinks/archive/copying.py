@@ -47,11 +47,10 @@ def copy_parts(
     parts: Iterable[tuple[PartName, Entry]],
     keeps: Keeps | None = None,
     *,
-    on_rows: Callable[[int], None] = lambda _rows: None,
     target_bytes: int = TARGET_BYTES,
-) -> Copied:
+) -> Iterator[Copied]:
     """
-    Copy rows of some files of a batch into files of another batch.
+    Copy rows of some files of a batch into files of another batch; yields what was copied so far after each file.
 
     Args:
         partition: of both.
@@ -59,7 +58,6 @@ def copy_parts(
         target: the batch that is written; not complete.
         parts: the files, sorted by name.
         keeps: which rows; None for all.
-        on_rows: called with the number of rows so far, after each file.
         target_bytes: files up to this size together become one.
 
     Raises:
@@ -69,14 +67,14 @@ def copy_parts(
     """
     digits = writer_digits("copy", str(target))
     files = rows = written = 0
+    yield Copied()
     for number, group in enumerate(_groups(parts, target_bytes)):
         last = group[-1][0]
         paths = [partition.path(source, entry.name) for _, entry in group]
         path = partition.path(target, str(PartName(last.time_ms, number, digits, last.suffix)))
         copied = copy_rows(partition.root, paths, path, keeps)
         files, rows, written = files + len(paths), rows + copied, written + bool(copied)
-        on_rows(rows)
-    return Copied(files, rows, written)
+        yield Copied(files, rows, written)
 
 
 def copy_rows(root: Root, paths: Sequence[str], path: str, keeps: Keeps | None = None) -> int:

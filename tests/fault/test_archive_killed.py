@@ -74,7 +74,8 @@ def killed_at(service: Service, archived: ArchivedTopic, point: str) -> None:
     folder = service.folder / point
     folder.mkdir()
     env = {"INGEST_FAILPOINT": f"{point}:1:kill", "INGEST_FAILPOINT_FOLDER": str(folder)}
-    done = service.ingest("archive rerun", TABLE, "--dt", archived.value(0), timeout_s=RERUN_S, env=env)
+    options = ("--dt", archived.value(0), "--own-process")
+    done = service.ingest("archive rerun", TABLE, *options, timeout_s=RERUN_S, env=env)
     assert done.returncode == -signal.SIGKILL, done.stderr
     assert (folder / point).exists()
 
@@ -83,7 +84,8 @@ def killed_while_it_writes(service: Service, archived: ArchivedTopic) -> None:
     """A re-run of the first day is killed when its batch has its first file."""
     partition = archived.partition(0)
     before = set(partition.batch_ids())
-    command = [sys.executable, "-m", "ingest", "archive", "rerun", str(service.file), TABLE, "--dt", archived.value(0)]
+    words = ["archive", "rerun", str(service.file), TABLE, "--dt", archived.value(0), "--own-process"]
+    command = [sys.executable, "-m", "ingest", *words]
     with subprocess.Popen(command, cwd=service.folder, env=environment(), stderr=subprocess.DEVNULL) as child:
         try:
 
@@ -123,7 +125,7 @@ def test_each_record_is_read_once_before_and_after_each_switch(kafka: Kafka, tmp
         service.wait_for_state("running", PIPELINE)
         service.write(archived.content("new"))
         for day in (0, 1):
-            done = rerun(service, archived.value(day))
+            done = rerun(service, archived.value(day), "--own-process")
             assert archived.partition(day).current() == done["batch"]
             assert archived.labels(day)["new"] >= done["rows"] > 0
         feeder.join()

@@ -1,5 +1,6 @@
 """Partitions of an archive written again, from a real broker, beside the service that writes them."""
 
+import json
 import threading
 from pathlib import Path
 from typing import Self
@@ -41,8 +42,9 @@ def test_3c8_partition_is_written_again_beside_the_stream(kafka: Kafka, tmp_path
         first = archived.partition(0).current()
         archived.delete_before(40)
         service.write(archived.content("new"))
+        assert "runs another version of pipeline" in rerun(service, FIRST_DAY, code=4)["error"]
         with Feeder(archived):
-            done = rerun(service, FIRST_DAY)
+            done = rerun(service, FIRST_DAY, "--own-process")
         assert (done["before"], archived.partition(0).current()) == (first, done["batch"])
         # records that the topic no longer has, and those that the stream has written with its older configuration
         assert done["copied"] == 40
@@ -52,6 +54,13 @@ def test_3c8_partition_is_written_again_beside_the_stream(kafka: Kafka, tmp_path
 
         joined = rerun(service, SECOND_DAY, "--keep", command="archive join")
         assert (joined["files_written"], joined["files_read"] > 1) == (1, True)
+        assert service.ingest("reload").returncode == 0
+        with Feeder(archived):
+            done = rerun(service, SECOND_DAY)
+        assert archived.partition(1).current() == done["batch"]
+        assert archived.labels(1)["new"] >= done["rows"] >= 160
+        ended = [(each["kind"], each["state"]) for each in json.loads(service.get("/jobs")[1])["jobs"]]
+        assert ended == [("archive-join", "done"), ("archive-rerun", "done")]
         service.wait_for_offsets(archived.ends(), PIPELINE, archived.topic)
         assert service.stop() == 0, service.last_lines()
     archived.assert_complete()

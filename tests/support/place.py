@@ -1,14 +1,18 @@
 """A place for jobs of unit tests, which are given their stores."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Generator, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import Any, TypeVar
 
+from ingest.config.model import Pipeline
 from ingest.plan.plan import Plan
 from ingest.service.jobs.cancellation import Cancellation
 from ingest.service.jobs.place import Place
+from ingest.service.jobs.step_job import StepJob
 from ingest.spark.streaming.reading import Session
 from sinks.rewriting.store_calls import Access, StoreCalls
+
+T = TypeVar("T")
 
 
 class Here(Place):
@@ -39,11 +43,27 @@ class Here(Place):
     def store(self, name: str, *, outlives_reload: bool = False) -> Access:
         raise AssertionError("the test has passed the store")
 
-    def session(self, activity: str) -> Session:
-        return self._session
+    def _opened_session(self, activity: str, reads: Pipeline | None) -> Session:
+        raise AssertionError("the test has passed the session")
 
-    def tasks(self, session: Session) -> int:
+    def max_tasks(self, session: Session) -> int | None:
         return 8
 
     def new_slice(self) -> AbstractContextManager[None]:
         return self._new_slice()
+
+
+def ended(job: StepJob[Any], place: Place) -> Mapping[str, Any]:
+    """The result of a job that has run at a place."""
+    *_, last = job.steps(place)
+    return last.result or {}
+
+
+def returned(generator: Generator[Any, None, T]) -> T:
+    """What a generator returns at its end."""
+    while True:
+        try:
+            next(generator)
+        except StopIteration as stop:
+            value: T = stop.value
+            return value

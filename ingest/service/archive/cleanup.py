@@ -1,87 +1,107 @@
 """Removes superseded batches of an archived table that neither readers nor SQL use."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from typing import Any, Self
 
-from ingest.config.model import Configuration
-from ingest.service.archive.sql import sql_paths
-from ingest.service.archived_tables import ArchivedTable
-from sinks.archive.cleanup import clean_up, files_to_remove, plan_cleanup
+from pydantic import model_validator
+from pydantic_core import PydanticCustomError
+
+from ingest.amounts import counted, size
+from ingest.api import Duration, Model, option
+from ingest.clock import now_ms
+from ingest.service.archive.archive_job import ArchiveJob
+from ingest.service.jobs.command import JobCommand, Summary
+from ingest.service.jobs.job import Progress
+from ingest.service.jobs.option_types import Value
+from ingest.service.jobs.place import Place
+from ingest.service.jobs.step_job import Steps
+from sinks.archive.cleanup import MIN_AGE_MS, clean_up, files_to_remove, plan_cleanup
 from sinks.files.root import root_errors
 
 
-@dataclass(frozen=True, slots=True)
-class CleanupRequest:
+class CleanupOptions(Model):
+    """Which batches are removed."""
+
+    dt: Value | None = option("Only the partition of this value, as 20151210.", default=None)
+    older_than: Duration = option("How long ago a batch must have stopped being current.", default="7d")
+    incomplete: bool = option("Also remove batches whose re-run has failed, unchanged for that time.", default=False)
+    force: bool = option("Allow less than 24h: a query may lose files.", default=False)
+
+    @model_validator(mode="after")
+    def _is_old(self) -> Self:
+        if self.older_than * 1000 < MIN_AGE_MS and not self.force:
+            raise PydanticCustomError(
+                "young",
+                "--older-than is less than 24h: a query that started before the switch may still read; add --force if "
+                "none does",
+            )
+        return self
+
+
+class ArchiveCleanup(ArchiveJob[CleanupOptions]):
     """
-    What is removed.
-
-    Attributes:
-        value: of the partition; None for all.
-        age_ms: how long a batch must have been superseded.
-        incomplete: also remove batches whose re-run has failed, if nothing in them has changed for that time.
-        is_dry_run: only tell what would be removed.
-    """
-
-    value: str | None
-    age_ms: int
-    incomplete: bool = False
-    is_dry_run: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class CleanupResult:
-    """
-    What a cleanup has removed, or would remove.
-
-    Attributes:
-        batches: their number.
-        size_bytes: of their files of rows.
-        kept: path -> why it stays although it is old enough.
-        foreign: paths that this product has not written.
-    """
-
-    batches: int
-    size_bytes: int
-    kept: Mapping[str, str]
-    foreign: tuple[str, ...]
-
-
-def clean_up_table(
-    configuration: Configuration,
-    table: ArchivedTable,
-    request: CleanupRequest,
-    *,
-    now_ms: int,
-    on_file: Callable[[str], object],
-) -> CleanupResult:
-    """
-    Remove the superseded batches of a table.
+    Removes superseded batches. It may be killed at any moment, and run again.
 
     Args:
-        configuration: that may name a metastore, whose locations stay.
-        table: that has the batches.
-        request: which ones.
-        now_ms: ms since the epoch.
-        on_file: called with the path of each file that was removed, or would be.
-
-    Raises:
-        NoArchiveBatchError: there is no such partition.
-        ConflictError: `metastore_in_use` or `sql_table_differs`.
-        IngestError: `archive_sql`: Spark refuses a statement.
+        subject: name of the table.
+        options: which batches.
     """
-    located = set(sql_paths(configuration, table).values())
-    with root_errors(table.root):
-        plan = plan_cleanup(
-            table.partitions(request.value).values(),
-            now_ms,
-            request.age_ms,
-            located=located,
-            incomplete=request.incomplete,
+
+    kind = "archive-cleanup"
+    needs_slots = False
+    options_model = CleanupOptions
+    command = JobCommand(
+        help="""
+        Remove complete batches that stopped being current long ago.
+
+        A batch stays if it is current, if the metastore of the file names it, if a re-run writes it, or if "ingest
+        archive keep" keeps it. Names that this product has not written are reported as foreign and never removed.
+
+        If the service runs, it removes them beside its pipelines, and the files are not printed (null with --output
+        json); interrupting the command (Ctrl-C) cancels it.
+
+        Example: ingest archive cleanup pipeline.yaml customer --older-than 7d --dry-run
+        """,
+        dry_run="Show what would be removed; remove nothing.",
+        advances=("batches", "batches"),
+        does="removes the batches",
+        resumes="run the same command again",
+        prints="paths",
+    )
+
+    def steps(self, place: Place) -> Steps:
+        """
+        Remove the batches, one in each slice; the details are the `paths` of the files that were removed.
+
+        Raises:
+            NoArchiveBatchError: there is no such partition.
+            ConflictError: `metastore_in_use` or `sql_table_differs`; or it was cancelled.
+            IngestError: `archive_sql`: Spark refuses a statement.
+        """
+        from ingest.service.archive.sql import sql_paths
+
+        table, options, at_ms = self.declared(place.configuration), self.options, now_ms()
+        located = set(sql_paths(place, table).values())
+        with root_errors(table.root):
+            partitions = table.partitions(options.dt).values()
+            age_ms = round(options.older_than * 1000)
+            plan = plan_cleanup(partitions, at_ms, age_ms, located=located, incomplete=options.incomplete)
+            result: dict[str, Any] = {"batches": 0, "bytes": 0, "kept": plan.kept, "foreign": [*plan.foreign]}
+            total, paths = len(plan.batches), [*files_to_remove(plan)] if place.is_dry_run else []
+            removed = (batch for _, batch in plan.batches) if place.is_dry_run else clean_up(plan, at_ms, paths.append)
+            for batch in place.paced(iter(removed), activity=self.kind):
+                result = result | {"batches": result["batches"] + 1, "bytes": result["bytes"] + batch.size_bytes}
+                yield Progress(result["batches"], total, result, details={"paths": [*paths]})
+                paths.clear()
+        yield Progress(total, total, result, details={"paths": []})
+
+    def summary(self, content: Mapping[str, Any], *, is_dry_run: bool) -> Summary:
+        """How many batches, what was left, and why."""
+        verb = "would be removed" if is_dry_run else "removed"
+        kept = (f"kept: {path}: {reason}" for path, reason in sorted(content["kept"].items()))
+        return Summary(
+            {"paths": None, **content},
+            notes=[*(f"foreign: {path}" for path in content["foreign"]), *kept],
+            done=f"{counted(content['batches'], 'batch', 'batches')} {verb}, {size(content['bytes'])}",
+            would_change=bool(content["batches"]),
         )
-        if request.is_dry_run:
-            for path in files_to_remove(plan):
-                on_file(path)
-            removed = [batch for _, batch in plan.batches]
-        else:
-            removed = clean_up(plan, now_ms, on_file)
-    return CleanupResult(len(removed), sum(batch.size_bytes for batch in removed), plan.kept, plan.foreign)

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from ingest.config.model import Configuration
 from ingest.service.archive.sql import sql_paths
 from ingest.service.archived_tables import ArchivedTable
+from ingest.service.jobs.place import Place
 from sinks.archive.cleanup import BatchState, FoundBatch, batches_of
 from sinks.archive.layout import batch_folder, batch_path
 from sinks.archive.partition import Partition
@@ -57,14 +57,12 @@ class PartitionHistory:
         return complete[-1] if complete and self.current is None else None
 
 
-def history_of(
-    configuration: Configuration, table: ArchivedTable, value: str | None, *, now_ms: int
-) -> list[PartitionHistory]:
+def history_of(place: Place, table: ArchivedTable, value: str | None, *, now_ms: int) -> list[PartitionHistory]:
     """
     The batches of one partition or of all.
 
     Args:
-        configuration: that may name a metastore.
+        place: whose configuration may name a metastore.
         table: that has the partitions.
         value: of the partition; None for all.
         now_ms: ms since the epoch.
@@ -74,7 +72,7 @@ def history_of(
         ConflictError: `metastore_in_use` or `sql_table_differs`.
         IngestError: `archive_sql`: Spark refuses a statement.
     """
-    located = sql_paths(configuration, table)
+    located = sql_paths(place, table)
     with root_errors(table.root):
         rewrites = list(leases(table.root, now_ms))
         return [

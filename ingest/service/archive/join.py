@@ -1,12 +1,14 @@
 """Joins the small files of an archive's partition: all rows into few files of a new batch."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Mapping
+from typing import Any
 
-from ingest.config.model import Configuration
-from ingest.service.archive.streams import copy_current, make_current, streams_of
-from ingest.service.archived_tables import ArchivedTable
-from sinks.archive.copying import Copied
+from ingest.amounts import counted
+from ingest.service.archive.archive_job import RESUMES, ArchiveJob, PartitionOptions, switched
+from ingest.service.jobs.command import JobCommand, Summary
+from ingest.service.jobs.job import Progress
+from ingest.service.jobs.place import Place
+from ingest.service.jobs.step_job import Steps
 from sinks.archive.errors import NoArchiveBatchError
 from sinks.archive.rewrite import Rewrite
 from sinks.files.root import root_errors
@@ -15,73 +17,80 @@ _FEWEST_FILES = 2
 """Of a batch that a join can write into fewer files."""
 
 
-@dataclass(frozen=True, slots=True)
-class JoinResult:
+class ArchiveJoin(ArchiveJob[PartitionOptions]):
     """
-    What a join has done.
-
-    Attributes:
-        batch_id: of the new batch; of the current one if there was nothing to join.
-        before: the batch that was current.
-        copied: the files and rows; of a partition that was left as it is, the number of its files.
-    """
-
-    batch_id: int
-    before: int | None
-    copied: Copied
-
-    @property
-    def has_joined(self) -> bool:
-        """Whether there was something to join."""
-        return self.batch_id != self.before
-
-
-def join(
-    configuration: Configuration,
-    table: ArchivedTable,
-    value: str,
-    *,
-    exclusive: bool = False,
-    is_kept: bool = False,
-    on_rows: Callable[[int], None] = lambda _rows: None,
-    on_wait: Callable[[str], None] = lambda _reason: None,
-) -> JoinResult:
-    """
-    Write the rows of a partition into few files, and make them current; micro-batches that are not acknowledged are
-    left to the streams, which write them to both batches. A partition of at most one file is left as it is.
+    Joins the files of a partition. It may be killed at any moment, and run again.
 
     Args:
-        configuration: that has the pipelines of the table.
-        table: that has the partition.
-        value: of the partition.
-        exclusive: refuse to run beside another process that writes a batch of the partition.
-        is_kept: no cleanup removes the new batch, or the current one if there is nothing to join.
-        on_rows: called with the number of rows so far.
-        on_wait: called with what the join waits for.
-
-    Raises:
-        NoArchiveBatchError: there is no such partition, or it has no current batch.
-        ConflictError: another process writes a batch, with `exclusive`; there is a newer re-run or join; a replay of a
-            pipeline runs; or a stream does not answer.
-        ArchiveCorruptError: the pointer or a file is damaged.
+        subject: name of the table.
+        options: which partition.
     """
-    with root_errors(table.root):
-        partition = table.partition(value)
-        current = partition.current()
-        if current is None:
-            raise NoArchiveBatchError(f'"{partition.folder}" of "{table.root}" has no current batch')
-        files = len(partition.parts(current))
-        if files < _FEWEST_FILES:
-            if is_kept:
-                partition.keep(current)
-            return JoinResult(current, current, Copied(files=files))
-    with (
-        streams_of(configuration, table) as streams,
-        Rewrite(partition, "archive join", exclusive=exclusive) as rewrite,
-    ):
-        for stream in streams:
-            stream.start_ms(rewrite, on_wait)
+
+    kind = "archive-join"
+    needs_slots = False
+    options_model = PartitionOptions
+    command = JobCommand(
+        help="""
+        Write the rows of a partition into few large files, and make this batch current.
+
+        The older batch stays until a cleanup. Readers see the rows in the old files or in the new ones, never both. A
+        partition that is one file already is left as it is.
+
+        If the service runs, it joins the files beside its pipelines; interrupting the command (Ctrl-C) cancels it.
+
+        Example: ingest archive join pipeline.yaml customer --dt 20151210
+        """,
+        advances=("rows", "rows"),
+        does="joins the files",
+        resumes=RESUMES,
+    )
+
+    def steps(self, place: Place) -> Steps:
+        """
+        Write the rows of the partition into few files, and make them current; micro-batches that are not acknowledged
+        are left to the streams, which write them to both batches. A partition of at most one file is left as it is.
+
+        Raises:
+            NoArchiveBatchError: there is no such partition, or it has no current batch.
+            ConflictError: another process writes a batch, and `exclusive` is set; there is a newer re-run or join; a
+                replay of a pipeline runs; a stream does not answer; or it was cancelled.
+            ArchiveCorruptError: the pointer or a file is damaged.
+        """
+        from ingest.service.archive.sql import follow_current
+        from ingest.service.archive.streams import copy_current, make_current, streams_of
+
+        table, options = self.declared(place.configuration), self.options
+        result: dict[str, Any] = {"partition": options.dt, "rows": 0, "files_read": 0, "files_written": 0}
         with root_errors(table.root):
-            copied = copy_current(rewrite, streams, on_rows=on_rows)
-        make_current(rewrite, streams, is_kept=is_kept)
-    return JoinResult(rewrite.batch_id, rewrite.before, copied)
+            partition = table.partition(options.dt)
+            current = partition.current()
+            if current is None:
+                raise NoArchiveBatchError(f'"{partition.folder}" of "{table.root}" has no current batch')
+            files = len(partition.parts(current))
+            if files < _FEWEST_FILES:
+                if options.keep:
+                    partition.keep(current)
+                yield Progress(result=result | {"batch": current, "before": current, "files_read": files})
+                return
+        with (
+            streams_of(place.configuration, table) as streams,
+            Rewrite(partition, "archive join", exclusive=options.exclusive) as rewrite,
+        ):
+            for stream in streams:
+                yield from stream.start_ms(rewrite, place, result)
+            with root_errors(table.root):
+                for copied in place.paced(copy_current(rewrite, streams), activity=self.kind):
+                    counts = {"rows": copied.rows, "files_read": copied.files, "files_written": copied.written}
+                    result = result | counts
+                    yield Progress(copied.files, files, result)
+            make_current(rewrite, streams, is_kept=options.keep)
+        follow_current(place, table, options.dt)
+        yield Progress(files, files, result | {"batch": rewrite.batch_id, "before": rewrite.before})
+
+    def summary(self, content: Mapping[str, Any], *, is_dry_run: bool) -> Summary:  # noqa: ARG002 - there is none
+        """How many files became how many."""
+        files = counted(content["files_read"], "file")
+        what = f"{counted(content['rows'], 'row')} of {files} in {counted(content['files_written'], 'file')}"
+        if content["batch"] == content["before"]:
+            what = f"{files} already; nothing to join"
+        return Summary(content, done=f"{what}; {switched(content)}")

@@ -5,24 +5,18 @@ With `spark: conf: spark.sql.catalogImplementation: hive` the file names a metas
 pointer change the location of its partition there too. Without it there is no catalog that outlives a session.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from ingest.config.model import Configuration
 from ingest.service.archived_tables import ArchivedTable
+from ingest.service.jobs.place import Place
 from ingest.spark.archive_tables import HIVE, SqlTable, Statements
-from ingest.spark.session import close_session, open_session
-from ingest.spark.state import session_options
 from sinks.archive.column_types import current_batches, refuse_other_types
 from sinks.archive.columns import ColumnType, columns_of
 from sinks.archive.layout import ArchiveFormat
 from sinks.archive.switching import later_files, switch
 from sinks.files.root import root_errors
-
-if TYPE_CHECKING:
-    from ingest.spark.streaming.reading import Session
 
 _TYPES = {
     ColumnType.UTF8: "string",
@@ -67,7 +61,7 @@ class RegisterResult:
     statements: tuple[str, ...]
 
 
-def register(configuration: Configuration, table: ArchivedTable) -> RegisterResult:
+def register(place: Place, table: ArchivedTable) -> RegisterResult:
     """
     Create the SQL table, or add the columns that it lacks, and point its partitions at their current batches.
 
@@ -83,9 +77,8 @@ def register(configuration: Configuration, table: ArchivedTable) -> RegisterResu
     current = {each.value: each.partition.path(each.id) for each in sorted(batches, key=lambda each: each.value)}
     unread = len(partitions) - len(current)
     sql = sql_table(table)
-    if has_metastore(configuration):
-        with _session(configuration) as session:
-            return RegisterResult(len(current), unread, Statements(session).register(sql, current), ())
+    if has_metastore(place.configuration):
+        return RegisterResult(len(current), unread, Statements(place.session("archive")).register(sql, current), ())
     moves = (statement for value, path in current.items() for statement in sql.point(value, path))
     return RegisterResult(len(current), unread, None, (sql.create(), *moves, sql.refresh()))
 
@@ -109,7 +102,7 @@ class PointResult:
 
 
 def point(
-    configuration: Configuration,
+    place: Place,
     table: ArchivedTable,
     value: str,
     batch_id: int | None,
@@ -121,7 +114,7 @@ def point(
     Make a complete batch of a partition the current one, and have its SQL location follow.
 
     Args:
-        configuration: that may name a metastore.
+        place: whose configuration may name a metastore.
         table: that has the partition.
         value: of the partition.
         batch_id: of the batch; None to have only the SQL location follow.
@@ -144,10 +137,10 @@ def point(
                 on_later(later)
         current = partition.current()
     path = None if current is None else partition.path(current)
-    return PointResult(before, current, path, _follow(configuration, table, value, path))
+    return PointResult(before, current, path, _follow(place, table, value, path))
 
 
-def follow_current(configuration: Configuration, table: ArchivedTable, value: str) -> None:
+def follow_current(place: Place, table: ArchivedTable, value: str) -> None:
     """
     Have the SQL location of a partition follow its pointer, which has moved.
 
@@ -160,18 +153,18 @@ def follow_current(configuration: Configuration, table: ArchivedTable, value: st
     with root_errors(table.root):
         partition = table.partition(value)
         current = partition.current()
-    _follow(configuration, table, value, None if current is None else partition.path(current))
+    _follow(place, table, value, None if current is None else partition.path(current))
 
 
-def _follow(configuration: Configuration, table: ArchivedTable, value: str, path: str | None) -> int | None:
-    if not has_metastore(configuration):
+def _follow(place: Place, table: ArchivedTable, value: str, path: str | None) -> int | None:
+    if not has_metastore(place.configuration):
         return None
     repeat = f"run 'ingest archive point FILE {table.name} --dt {value}': readers of SQL do not see the current batch"
-    with _session(configuration) as session:
-        return Statements(session, repeat).register(sql_table(table), {} if path is None else {value: path})
+    current = {} if path is None else {value: path}
+    return Statements(place.session("archive"), repeat).register(sql_table(table), current)
 
 
-def sql_paths(configuration: Configuration, table: ArchivedTable) -> dict[str, str]:
+def sql_paths(place: Place, table: ArchivedTable) -> dict[str, str]:
     """
     Value of a partition -> its location in SQL, below the folder of the table; none without a metastore.
 
@@ -179,19 +172,9 @@ def sql_paths(configuration: Configuration, table: ArchivedTable) -> dict[str, s
         ConflictError: `metastore_in_use` or `sql_table_differs`.
         IngestError: `archive_sql`: Spark refuses a statement.
     """
-    if not has_metastore(configuration):
+    if not has_metastore(place.configuration):
         return {}
-    with _session(configuration) as session:
-        return Statements(session).locations(sql_table(table))
-
-
-@contextmanager
-def _session(configuration: Configuration) -> "Iterator[Session]":
-    session = open_session("attr2hbase archive", **session_options(configuration))
-    try:
-        yield session
-    finally:
-        close_session(session)
+    return Statements(place.session("archive")).locations(sql_table(table))
 
 
 def _url(table: ArchivedTable) -> str:

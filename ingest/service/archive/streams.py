@@ -1,13 +1,15 @@
 """The pipelines that write an archived table, beside a process that writes a batch of it."""
 
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from typing import Any
 
 from ingest.api import ConflictError, SinkContext
 from ingest.config.model import Configuration
 from ingest.durable.lock import ProcessLock
 from ingest.service.archived_tables import ArchivedTable, ArchiveSink
+from ingest.service.jobs.job import Progress
+from ingest.service.jobs.place import Place
 from ingest.service.replay_lock import replay_lock
 from ingest.service.state_folders import checkpoint_folder
 from ingest.spark.streaming.batch_time import stored_name, stored_time
@@ -50,18 +52,21 @@ class ArchiveStream:
         acknowledged_ms = None if newest is None else stored_time(self.checkpoint.times_folder, newest)
         self._first_ms = 0 if acknowledged_ms is None else acknowledged_ms + 1
 
-    def start_ms(self, rewrite: Rewrite, on_wait: Callable[[str], None]) -> int | None:
+    def start_ms(
+        self, rewrite: Rewrite, place: Place, result: Mapping[str, Any]
+    ) -> Generator[Progress, None, int | None]:
         """
         Wait until all micro-batches are acknowledged that the stream does not write to the new batch, and return the
-        first batch time that it does; None if it does not run.
+        first batch time that it does; None if it does not run. Yields what it waits for.
 
         Args:
             rewrite: the new batch.
-            on_wait: called once with what this waits for.
+            place: of the job that waits.
+            result: of the job so far.
 
         Raises:
             ConflictError: `archive_no_answer`: it runs and does not answer, or it has answered and then ended within a
-                micro-batch.
+                micro-batch; or the job was cancelled.
         """
         waited_s = 0.0
         while True:
@@ -74,10 +79,11 @@ class ArchiveStream:
                 return max(answer.from_ms, self._first_ms)
             if waited_s > _ANSWER_TIMEOUT_S and (answer is None or not self._is_running()):
                 raise self._no_answer(has_answered=answer is not None)
-            if waited_s == 0:
-                on_wait("the running pipeline" if answer is None else _UNFINISHED)
+            what = "the running pipeline" if answer is None else _UNFINISHED
+            yield Progress(result=result, blocked=f"waits for {what}")
+            place.cancellation.wait(_POLL_S)
+            place.cancellation.check("wait for a pipeline")
             waited_s += _POLL_S
-            time.sleep(_POLL_S)
 
     def is_settled(self, rewrite: Rewrite) -> bool:
         """
@@ -185,17 +191,15 @@ def copy_current(
     rewrite: Rewrite,
     streams: Iterable[ArchiveStream],
     keeps: Keeps | None = None,
-    *,
-    on_rows: Callable[[int], None] = lambda _rows: None,
-) -> Copied:
+) -> Iterator[Copied]:
     """
-    Copy rows of the current batch into the new one, without the files that the streams have written to both.
+    Copy rows of the current batch into the new one, without the files that the streams have written to both; yields
+    what was copied so far.
 
     Args:
         rewrite: the new batch.
         streams: of the table; `start_ms` has returned for each.
         keeps: which rows; None for all.
-        on_rows: called with the number of rows so far.
 
     Raises:
         ArchiveCorruptError: the pointer or a file is damaged.
@@ -206,7 +210,8 @@ def copy_current(
     partition = rewrite.partition
     current = partition.current()
     if current is None:
-        return Copied()
+        yield Copied()
+        return
     rewrite.check_newest()
     rewrite.copied_from = current
     # before the files are listed: a file that appears later is of a micro-batch that is written to both batches
@@ -219,6 +224,5 @@ def copy_current(
     parts = partition.parts(current)
     written = partition.parts(rewrite.batch_id)
     chosen = [(name, entry) for name, entry in parts.items() if name not in written]
-    copied = copy_parts(partition, current, rewrite.batch_id, chosen, keeps, on_rows=on_rows)
+    yield from copy_parts(partition, current, rewrite.batch_id, chosen, keeps)
     refuse_mixed_types(partition, rewrite.batch_id)
-    return copied

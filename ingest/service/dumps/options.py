@@ -1,21 +1,20 @@
 """The options of one dump: of the command, a request over HTTP, and the daily dump."""
 
-from typing import Annotated, Self
+from typing import Self
 
-from pydantic import ValidationError, WithJsonSchema, model_validator
+from pydantic import ValidationError, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from ingest.api import option
 from ingest.config.options import DumpOptions, SharedDumpOptions
-
-DumpId = Annotated[str, WithJsonSchema({"type": "string", "format": "id"})]
+from ingest.service.jobs.option_types import Id
 
 
 class DumpRunOptions(SharedDumpOptions):
     """One dump. Options that are left out and that the section `dump` of the file has are as there."""
 
-    id: DumpId = option("Id of the dump, unique in its root; by default a new one.", default="")
-    resume: DumpId = option("Resume the interrupted dump of this id: its complete files are kept.", default="")
+    id: Id = option("Id of the dump, unique in its root; by default a new one.", default="")
+    resume: Id = option("Resume the interrupted dump of this id: its complete files are kept.", default="")
     # more than task slots, since the rows may be spread unevenly over the row keys
     min_ranges: int = option("Divide each table into at least so many ranges.", default=16, ge=1, le=10_000)
     ignore_space: bool = option("Start although the root may have too little free space.", default=False)

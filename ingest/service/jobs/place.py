@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from typing import TYPE_CHECKING, TypeVar
 
+from ingest.api import ConflictError
 from ingest.catalog import Catalog
 from ingest.config.model import Configuration, Pipeline
 from ingest.plan.assemble import plan_of, store_component
@@ -21,6 +22,8 @@ if TYPE_CHECKING:  # a command that asks the service starts without Spark and Ka
 
 _R = TypeVar("_R")
 _U = TypeVar("_U", bound=SliceResult)
+_T = TypeVar("_T")
+_END = object()
 
 
 class Place(ABC):
@@ -32,12 +35,15 @@ class Place(ABC):
         catalog: of the configuration.
         is_dry_run: nothing may be written.
         cancellation: requested when the job must end.
+        on_blocked: called by a step that retries, with the reason, and with "" when it goes on.
     """
 
     configuration: Configuration
     catalog: Catalog
     is_dry_run: bool
     cancellation: Cancellation
+    on_blocked: Callable[[str], None] = staticmethod(lambda _reason: None)
+    _session: "Session | None" = None
 
     def plan_of(self, pipeline: Pipeline) -> Plan:
         """The plan of a pipeline of the configuration."""
@@ -73,18 +79,32 @@ class Place(ABC):
             StoreError: the store is unavailable.
         """
 
-    @abstractmethod
-    def session(self, activity: str) -> "Session":
+    def session(self, activity: str, reads: Pipeline | None = None) -> "Session":
         """
-        A Spark session, whose jobs end if the job is cancelled.
+        The Spark session of the job, whose Spark jobs end if it is cancelled.
 
         Args:
             activity: of the job, for Spark's UI, as in "compaction of counts".
+            reads: the pipeline whose topics it reads, if it reads Kafka; at the first call.
+
+        Raises:
+            ConflictError: the session of the service cannot read Kafka.
         """
+        if self._session is None:
+            self._session = self._opened_session(activity, reads)
+        return self._session
 
     @abstractmethod
+    def _opened_session(self, activity: str, reads: Pipeline | None) -> "Session":
+        """The session, at its first use."""
+
+    @abstractmethod
+    def max_tasks(self, session: "Session") -> int | None:
+        """The maximum number of tasks of the job that run at a time; None if a cluster limits them."""
+
     def tasks(self, session: "Session") -> int:
-        """The maximum number of tasks of the job that run at a time."""
+        """The number of tasks of the job that run at a time."""
+        return self.max_tasks(session) or session.sparkContext.defaultParallelism
 
     @abstractmethod
     def new_slice(self) -> AbstractContextManager[None]:
@@ -100,6 +120,25 @@ class Place(ABC):
             activity: for messages, as in "compaction".
         """
         return slices(ranges, run, activity=activity, new_slice=self.new_slice, cancellation=self.cancellation)
+
+    def paced(self, made: Iterator[_T], *, activity: str) -> Iterator[_T]:
+        """
+        The items of an iterator, each made within a slice.
+
+        Args:
+            made: the iterator.
+            activity: for messages, as in "archive-join".
+
+        Raises:
+            ConflictError: the job was cancelled between two items.
+        """
+        while True:
+            self.cancellation.check(activity)
+            with self.new_slice():
+                item = next(made, _END)
+            if item is _END:
+                return
+            yield item  # type: ignore[misc] # it is no end
 
 
 class OwnProcess(Place):
@@ -143,18 +182,23 @@ class OwnProcess(Place):
                 pass  # to open it for writing would create it
         return one_at_a_time(self._opened.enter_context(owned_store(component, self.catalog)))
 
-    def session(self, activity: str) -> "Session":
+    def _opened_session(self, activity: str, reads: Pipeline | None) -> "Session":
         """A new session."""
-        from ingest.spark.session import close_session, open_session
+        from ingest.spark.jars import connector_jars
+        from ingest.spark.session import close_session, is_submitted, open_session
         from ingest.spark.state import session_options
 
-        session = open_session(f"attr2hbase {activity}", **session_options(self.configuration))
+        jars = [] if reads is None or is_submitted() else connector_jars()
+        properties = {} if reads is None else reads.source.settings.java_properties()
+        session = open_session(f"attr2hbase {activity}", **session_options(self.configuration, jars, properties))
         self._opened.callback(close_session, session)
         return session
 
-    def tasks(self, session: "Session") -> int:
+    def max_tasks(self, session: "Session") -> int | None:
         """All slots."""
-        return session.sparkContext.defaultParallelism
+        from ingest.spark.session import max_tasks
+
+        return max_tasks(session)
 
     def new_slice(self) -> AbstractContextManager[None]:
         """No rest: no pipeline waits."""
@@ -199,16 +243,23 @@ class InService(Place):
         stores = self._run.context.shared.stores.used_by(plan, self._opened, outlives_reload=outlives_reload)
         return stores[name].held
 
-    def session(self, activity: str) -> "Session":
+    def _opened_session(self, activity: str, reads: Pipeline | None) -> "Session":
         """The session of the service."""
-        from ingest.spark.session import JobGroup
+        from ingest.spark.jars import connector_jars
+        from ingest.spark.session import JobGroup, has_jars, is_submitted
 
         session = self._run.context.session
+        if reads is not None and not is_submitted() and not has_jars(session, connector_jars()):
+            raise ConflictError(
+                f'the service runs without the jars of Kafka, because pipeline "{reads.name}" could not be built',
+                code="no_jobs",
+                hint="correct the pipeline and restart the service, or add --own-process",
+            )
         jobs = self._opened.enter_context(JobGroup(session, activity))
         self._opened.enter_context(self._run.cancellation.calls(jobs.cancel))
         return session
 
-    def tasks(self, session: "Session") -> int:  # noqa: ARG002 - a job leaves slots to the pipelines
+    def max_tasks(self, session: "Session") -> int | None:  # noqa: ARG002 - a job leaves slots to the pipelines
         """As `service: jobs: tasks` says."""
         return self._run.tasks
 

@@ -3,9 +3,11 @@
 from abc import abstractmethod
 from collections.abc import Collection, Generator, Mapping
 from contextlib import ExitStack, closing
+from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 
-from ingest.api import Model
+from ingest.api import ConflictError, Model
 from ingest.config.model import Configuration
 from ingest.service.jobs.command import JobCommand, Summary
 from ingest.service.jobs.job import Job, JobRun, Progress
@@ -28,6 +30,8 @@ class StepJob(Job, Generic[O]):
     Attributes:
         options_model: class of its options: of the command, of the HTTP request and of a schedule.
         command: its command.
+        runs_pipelines: whether it runs its pipelines: those of the service must be those that the request means.
+        meant: name of a pipeline -> its fingerprint in the file of the sender; none to take any.
 
     Args:
         subject: name of the table that it works on; of a dump, its root.
@@ -36,6 +40,8 @@ class StepJob(Job, Generic[O]):
 
     options_model: ClassVar[type[Model]]
     command: ClassVar[JobCommand]
+    runs_pipelines: ClassVar[bool] = False
+    meant: Mapping[str, str] = MappingProxyType({})
 
     def __init__(self, subject: str, options: O) -> None:
         self.subject = subject
@@ -71,9 +77,22 @@ class StepJob(Job, Generic[O]):
             return False
         return (self.subject, self.options) == (other.subject, other.options)
 
+    def fingerprints(self, configuration: Configuration) -> dict[str, str]:
+        """`meant` for the request of a job that `checked` has accepted."""
+        names = self._pipelines if self.runs_pipelines else ()
+        return {name: configuration.pipelines[name].fingerprint for name in sorted(names)}
+
     def check(self, shared: "Shared") -> None:
-        """Refuse what `checked` refuses."""
+        """Refuse what `checked` refuses, and another version of a pipeline than the request means."""
         self.checked(shared.configuration)
+        for name, fingerprint in self.fingerprints(shared.configuration).items():
+            if self.meant.get(name, fingerprint) != fingerprint:
+                raise ConflictError(
+                    f'the service runs another version of pipeline "{name}" than the file has',
+                    code="other_version",
+                    hint=f"run 'ingest reload {shared.configuration.path}', then the command with that file; or add "
+                    "--own-process",
+                )
 
     @abstractmethod
     def checked(self, configuration: Configuration) -> None:
@@ -88,7 +107,10 @@ class StepJob(Job, Generic[O]):
     def run(self, run: JobRun) -> None:
         """Carry the steps out in the running service."""
         progress = Progress()
-        with ExitStack() as opened, closing(self.steps(InService(run, opened))) as steps:
+        with ExitStack() as opened:
+            place = InService(run, opened)
+            place.on_blocked = lambda reason: run.report(replace(progress, blocked=reason))
+            steps = opened.enter_context(closing(self.steps(place)))
             for progress in steps:
                 run.report(progress)
         self.record(progress.result or {}, run.context.shared.metrics)

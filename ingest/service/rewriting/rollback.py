@@ -9,23 +9,23 @@ import time
 from collections.abc import Mapping
 from contextlib import nullcontext
 from functools import partial
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
+from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from ingest.amounts import counted
 from ingest.api import (
-    ConfigError,
     ConflictError,
     IngestError,
     Model,
     Store,
     TableSpec,
 )
-from ingest.formats.times import moment, moment_of
+from ingest.formats.times import moment
 from ingest.service.jobs.command import JobCommand, Summary
 from ingest.service.jobs.job import Progress
+from ingest.service.jobs.option_types import Moment
 from ingest.service.jobs.place import Place
 from ingest.service.jobs.step_job import Steps
 from ingest.service.rewriting.table_group import OldestMark, TableGroup
@@ -53,19 +53,6 @@ class RowsStraddleError(IngestError):
             "nothing was deleted",
             hint="choose an interval of whole windows of the compaction, or leave out --strict",
         )
-
-
-def _moment(value: object) -> int:
-    try:
-        return moment_of(value if isinstance(value, str) else f"{value!r}")
-    except ConfigError as error:
-        raise PydanticCustomError(
-            "bad_time", "{problem}; {hint}", {"problem": error.message, "hint": error.hint}
-        ) from None
-
-
-Moment = Annotated[int, BeforeValidator(_moment), WithJsonSchema({"type": "string", "format": "date-time"})]
-"""Milliseconds since the epoch; written as a time in ISO 8601, in UTC if it has no zone."""
 
 
 class RollbackOptions(Model):

@@ -54,7 +54,10 @@ def test_light_commands_import_no_heavy_package(ingest, folder, template):
     ("words", "unused"),
     [
         *((words, {"ingest.service"}) for words in ("--help", "body --help", "dump -h", "dump")),
-        *((f"{words} --help", {"pyspark", "kafka"}) for words in ("compact", "rollback", "body sweep", "dump run")),
+        *(
+            (f"{words} --help", {"pyspark", "kafka"})
+            for words in ("compact", "rollback", "body sweep", "dump run", "archive rerun", "archive join")
+        ),
     ],
 )
 def test_help_imports_nothing_of_the_run(words: str, unused: set[str]):

@@ -48,7 +48,7 @@ def reported(plan: CleanupPlan) -> list[str]:
     announced = list(files_to_remove(plan))
     assert all(partition.root.exists(path) for path in announced for partition, _ in plan.batches)
     found: list[str] = []
-    assert clean_up(plan, NOW_MS, found.append) == [batch for _, batch in plan.batches]
+    assert list(clean_up(plan, NOW_MS, found.append)) == [batch for _, batch in plan.batches]
     assert found == announced
     return found
 
@@ -153,14 +153,14 @@ class TestCleanup:
         switch(partition, SECOND_S, NOW_MS)
         plan = plan_cleanup([partition], NOW_MS + WEEK_MS, WEEK_MS)
         switch(partition, FIRST_S, NOW_MS + WEEK_MS)
-        assert clean_up(plan, NOW_MS + WEEK_MS) == []
+        assert list(clean_up(plan, NOW_MS + WEEK_MS)) == []
         assert partition.current() == FIRST_S
 
     def test_batch_that_was_kept_since_stays(self, partition: Partition) -> None:
         switch(partition, SECOND_S, NOW_MS)
         plan = plan_cleanup([partition], NOW_MS + WEEK_MS, WEEK_MS)
         partition.keep(FIRST_S)
-        assert clean_up(plan, NOW_MS + WEEK_MS) == []
+        assert list(clean_up(plan, NOW_MS + WEEK_MS)) == []
         assert partition.batch(FIRST_S).is_complete
 
     def test_batch_that_a_killed_cleanup_has_hidden_is_removed(self, partition: Partition) -> None:
@@ -221,7 +221,7 @@ class TestCleanup:
         plan = plan_cleanup([partition], NOW_MS + WEEK_MS, WEEK_MS)
         foreign = [f"dt=20151210/{name}" for name in names]
         assert plan.foreign == (*foreign[:1], partition.path(FIRST_S, "mine.txt"), *foreign[1:])
-        clean_up(plan, NOW_MS + WEEK_MS)
+        list(clean_up(plan, NOW_MS + WEEK_MS))
         assert all(partition.root.exists(path) for path in plan.foreign)
         assert [batch.id for batch in batches_of(partition, ())] == [FIRST_S, SECOND_S]  # it has the file
 

@@ -325,7 +325,7 @@ class TestKills:
             partition = Partition(files, "dt=20151210")
             copied = [each for each in partition.parts(START_S).items() if is_known or each[0].time_ms == TIME_MS]
             joined = partition.create(START_S + 100, "a join")
-            copy_parts(partition, START_S, joined, sorted(copied))
+            list(copy_parts(partition, START_S, joined, sorted(copied)))
             partition.complete(joined)
             switching.switch(partition, joined, (START_S + 101) * 1000)
             replay = Stream(files, is_replay=True)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.api import ConflictError, Event
-from sinks.archive.copying import copy_parts, copy_rows
+from sinks.archive.copying import Copied, copy_parts, copy_rows
 from sinks.archive.errors import ArchiveCorruptError
 from sinks.archive.layout import ArchiveFormat, PartName
 from sinks.archive.partition import Partition
@@ -62,9 +62,8 @@ class TestParts:
     ) -> None:
         source = written(partition, settings, [event(2), event(1)], [event(3)], [event(4)])
         target = partition.create(START_S, "test")
-        seen: list[int] = []
-        copied = copy_parts(partition, source, target, partition.parts(source).items(), on_rows=seen.append)
-        assert (copied.files, copied.rows, copied.written, seen) == (3, 4, 1, [4])
+        steps = list(copy_parts(partition, source, target, partition.parts(source).items()))
+        assert steps == [Copied(), Copied(files=3, rows=4, written=1)]
         assert rows_in(partition.root, partition, target) == rows_in(partition.root, partition, source)
         ((name, _),) = partition.parts(target).items()
         assert (name.time_ms, name.suffix) == (DAY_MS + 2, settings.format.suffix)
@@ -72,26 +71,26 @@ class TestParts:
     def test_files_of_the_target_size_stay_files(self, partition: Partition, settings: ArchiveSettings) -> None:
         source = written(partition, settings, [event(1)], [event(2)])
         target = partition.create(START_S, "test")
-        copied = copy_parts(partition, source, target, partition.parts(source).items(), target_bytes=1)
+        *_, copied = copy_parts(partition, source, target, partition.parts(source).items(), target_bytes=1)
         assert (copied.written, offsets_in(partition.root, partition, target)) == (2, [1, 2])
 
     def test_rows_are_selected_by_their_origins(self, partition: Partition, settings: ArchiveSettings) -> None:
         source = written(partition, settings, [event(number) for number in range(10)], [event(10)])
         target = partition.create(START_S, "test")
         parts = partition.parts(source).items()
-        copied = copy_parts(partition, source, target, parts, lambda origin: origin.offset % 3 == 0)
+        *_, copied = copy_parts(partition, source, target, parts, lambda origin: origin.offset % 3 == 0)
         assert (copied.rows, offsets_in(partition.root, partition, target)) == (4, [0, 3, 6, 9])
 
     def test_no_row_leaves_no_file(self, partition: Partition, settings: ArchiveSettings) -> None:
         source = written(partition, settings, [event(1)])
         target = partition.create(START_S, "test")
-        copied = copy_parts(partition, source, target, partition.parts(source).items(), lambda _origin: False)
+        *_, copied = copy_parts(partition, source, target, partition.parts(source).items(), lambda _origin: False)
         assert (copied.rows, copied.written, partition.parts(target)) == (0, 0, {})
 
     def test_column_that_a_file_lacks_is_null(self, partition: Partition, tmp_path: Path) -> None:
         source = batch_of(partition, parquet_of(a=[1, 2]), parquet_of(a=[3], b=["x"]), parquet_of(a=[4]))
         target = partition.create(START_S, "test")
-        copy_parts(partition, source, target, partition.parts(source).items())
+        list(copy_parts(partition, source, target, partition.parts(source).items()))
         (name,) = partition.parts(target)
         table = pq.ParquetFile(tmp_path / partition.path(target, str(name))).read()
         assert table.to_pydict() == {"a": [1, 2, 3, 4], "b": [None, None, "x", None]}
@@ -100,7 +99,7 @@ class TestParts:
         source = batch_of(partition, parquet_of(a=[1]), parquet_of(a=["x"]))
         target = partition.create(START_S, "test")
         with pytest.raises(ConflictError) as caught:
-            copy_parts(partition, source, target, partition.parts(source).items())
+            list(copy_parts(partition, source, target, partition.parts(source).items()))
         assert (caught.value.code, partition.parts(target)) == ("archive_columns_differ", {})
 
     @pytest.mark.parametrize("damaged", [0, 1])
@@ -111,7 +110,7 @@ class TestParts:
         path = partition.path(source, str(list(parts)[damaged]))
         partition.root.write(path, partition.root.read(path)[:-9])
         with pytest.raises(ArchiveCorruptError, match="is damaged") as caught:
-            copy_parts(partition, source, target, parts.items())
+            list(copy_parts(partition, source, target, parts.items()))
         assert path in caught.value.message
 
 
@@ -137,7 +136,7 @@ def test_copy_in_place_keeps_the_selected_rows(offsets: list[int], kept: frozens
 def test_lines_are_compressed_once(partition: Partition) -> None:
     source = written(partition, JSON, [event(1)], [event(2)])
     target = partition.create(START_S, "test")
-    copy_parts(partition, source, target, partition.parts(source).items())
+    list(copy_parts(partition, source, target, partition.parts(source).items()))
     ((name, _),) = partition.parts(target).items()
     content = partition.root.read(partition.path(target, str(name)))
     assert gzip.decompress(content).count(b"\n") == 2

@@ -1,9 +1,10 @@
 """A batch written beside the stream: what is left to the stream, and what is copied."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,15 +14,18 @@ from ingest.config import load
 from ingest.config.model import Configuration
 from ingest.durable.lock import ProcessLock
 from ingest.service.archive import streams as archive_streams
-from ingest.service.archive.join import join
+from ingest.service.archive.join import ArchiveJoin, PartitionOptions
 from ingest.service.archive.records import RecordsRead
-from ingest.service.archive.rerun import ArchiveRerun, RerunRequest, _no_record, _RowsBefore
-from ingest.service.archive.streams import copy_current, make_current, streams_of
+from ingest.service.archive.rerun import ArchiveRerun, RerunOptions
+from ingest.service.archive.rerun_steps import _no_record, _RowsBefore
+from ingest.service.archive.streams import ArchiveStream, copy_current, make_current, streams_of
 from ingest.service.archived_tables import ArchivedTable, archived_table
+from ingest.service.jobs.place import OwnProcess
 from ingest.service.replay_lock import replay_lock
 from ingest.service.state_folders import checkpoint_folder
 from ingest.spark.streaming.batch_time import BatchTimes
 from ingest.spark.streaming.checkpoint import Checkpoint
+from sinks.archive.copying import Keeps
 from sinks.archive.partition import Partition
 from sinks.archive.rerun_sink import RerunCommitter
 from sinks.archive.rewrite import Rewrite
@@ -30,6 +34,7 @@ from sinks.archive.sink import ArchiveSettings
 from sinks.archive.switching import switch
 from tests.support.archives import DAY_MS, START_S, WRITER, Stream, event, visible
 from tests.support.checkpoint import acknowledge
+from tests.support.place import Here, ended, returned
 
 FILE = """
 version: 1
@@ -68,6 +73,24 @@ def folder(configuration: Configuration) -> Path:
     return found
 
 
+HERE = Here()
+
+
+def here(configuration: Configuration) -> OwnProcess:
+    return OwnProcess(configuration, Catalog(), ExitStack())
+
+
+def join(configuration: Configuration, *, keep: bool = False) -> Mapping[str, Any]:
+    """The result of a join of the partition."""
+    return ended(ArchiveJoin("customer", PartitionOptions(dt="20151210", keep=keep)), here(configuration))
+
+
+def copied(rewrite: Rewrite, streams: Sequence[ArchiveStream], keeps: Keeps | None = None) -> int:
+    """The number of rows of the current batch that were copied."""
+    *_, last = copy_current(rewrite, streams, keeps)
+    return last.rows
+
+
 def planned(folder: Path, number: int, time_ms: int) -> None:
     """A micro-batch has started."""
     for name, text in (("offsets", "v1\n{}\n{}"), ("times", str(time_ms))):
@@ -100,11 +123,11 @@ class TestJoin:
         stream.run(SECOND_MS, [event(2)])
         acknowledged(folder, 0, FIRST_MS)
         acknowledged(folder, 1, SECOND_MS)
-        joined = join(configuration, table, "20151210", is_kept=True)
-        assert (joined.copied.files, joined.copied.written, joined.before) == (2, 1, START_S)
-        assert partition.current() == joined.batch_id
+        joined = join(configuration, keep=True)
+        assert (joined["files_read"], joined["files_written"], joined["before"]) == (2, 1, START_S)
+        assert partition.current() == joined["batch"]
         assert visible(table.root) == {"20151210": [1, 2]}
-        assert partition.batch(joined.batch_id).is_kept
+        assert partition.batch(joined["batch"]).is_kept
         assert list(leases(table.root, START_S * 1000)) == []
 
     def test_batch_that_runs_again_comes_first(
@@ -116,10 +139,10 @@ class TestJoin:
         acknowledged(folder, 0, FIRST_MS)
         planned(folder, 1, SECOND_MS)
         with pytest.raises(ConflictError, match="ended within a micro-batch") as caught:
-            join(configuration, table, "20151210")
+            join(configuration)
         assert (caught.value.code, partition.current()) == ("archive_unacknowledged", START_S)
         acknowledged(folder, 1, SECOND_MS)
-        assert join(configuration, table, "20151210").copied.rows == 3
+        assert join(configuration)["rows"] == 3
 
     def test_micro_batch_that_has_moved_no_file_comes_first(
         self, configuration: Configuration, table: ArchivedTable, partition: Partition, folder: Path
@@ -129,7 +152,7 @@ class TestJoin:
         acknowledged(folder, 0, FIRST_MS)
         planned(folder, 1, SECOND_MS)
         with pytest.raises(ConflictError) as caught:
-            join(configuration, table, "20151210")
+            join(configuration)
         assert (caught.value.code, partition.current()) == ("archive_unacknowledged", START_S)
 
     def test_stream_that_starts_before_the_copy_is_awaited(
@@ -138,11 +161,11 @@ class TestJoin:
         Stream(table.root).run(FIRST_MS, [event(1)])
         acknowledged(folder, 0, FIRST_MS)
         with streams_of(configuration, table) as streams, Rewrite(partition, "test") as rerun:
-            assert streams[0].start_ms(rerun, lambda _reason: None) is None
+            assert returned(streams[0].start_ms(rerun, HERE, {})) is None
             planned(folder, 1, FIRST_MS)  # it ran before the service ended, and runs again
             Stream(table.root)
             with pytest.raises(ConflictError) as caught:
-                copy_current(rerun, streams)
+                copied(rerun, streams)
         assert caught.value.code == "archive_unacknowledged"
 
     def test_3c8_micro_batch_that_gets_a_later_time_is_awaited(
@@ -154,20 +177,16 @@ class TestJoin:
         Stream(table.root).run(SECOND_MS, [event(2)])
         planned(folder, 1, SECOND_MS)
         times = BatchTimes(folder / "times", lambda: 0)
-        waited: list[str] = []
-
-        def run_again(reason: str) -> None:
-            waited.append(reason)
-            time_ms = times.of(1)
-            again.committer.commit(*again.flush(time_ms, [event(2)], name=times.name_of(1)))
-            acknowledged(folder, 1, time_ms)
-
         with streams_of(configuration, table) as streams, Rewrite(partition, "test") as rerun:
             again = Stream(table.root)
             times.renew(1)
-            assert streams[0].start_ms(rerun, run_again) == SECOND_MS + 1 < times.of(1)
-            assert [reason.partition(";")[0] for reason in waited] == ["a micro-batch that is not acknowledged"]
-            assert copy_current(rerun, streams).rows == 1
+            waiting = streams[0].start_ms(rerun, HERE, {})
+            assert next(waiting).blocked.partition(";")[0] == "waits for a micro-batch that is not acknowledged"
+            time_ms = times.of(1)
+            again.committer.commit(*again.flush(time_ms, [event(2)], name=times.name_of(1)))
+            acknowledged(folder, 1, time_ms)
+            assert returned(waiting) == SECOND_MS + 1 < time_ms
+            assert copied(rerun, streams) == 1
             rerun.finish()
         assert visible(table.root) == {"20151210": [1, 2]}
 
@@ -176,7 +195,7 @@ class TestJoin:
     ) -> None:
         Stream(table.root).run(FIRST_MS, [event(1)], [event(2)])
         with pytest.raises(ConflictError, match="has no checkpoint") as caught:
-            join(configuration, table, "20151210")
+            join(configuration)
         assert caught.value.code == "archive_other_writer"
         acknowledged(folder, 0, FIRST_MS)
         table.root.write("_writers/q+archive.json", b"{}")
@@ -184,9 +203,9 @@ class TestJoin:
         table.root.write("_writers/q+replay.json", b"{}")  # a sink of this name
         for name in ("q+archive", "q+replay"):
             with pytest.raises(ConflictError, match="is not in the file"):
-                join(configuration, table, "20151210")
+                join(configuration)
             table.root.remove_file(f"_writers/{name}.json")
-        assert join(configuration, table, "20151210").copied.rows == 2
+        assert join(configuration)["rows"] == 2
 
     def test_batch_that_became_current_while_rows_were_copied_stays(
         self, configuration: Configuration, table: ArchivedTable, partition: Partition, folder: Path
@@ -196,7 +215,7 @@ class TestJoin:
         former = partition.create(START_S, "test")
         partition.complete(former)
         with streams_of(configuration, table) as streams, Rewrite(partition, "test") as rerun:
-            copy_current(rerun, streams)
+            copied(rerun, streams)
             switch(partition, former, 0)  # as `ingest archive point`
             with pytest.raises(ConflictError, match="another batch") as caught:
                 rerun.finish()
@@ -214,9 +233,9 @@ class TestJoin:
         Stream(table.root).run(FIRST_MS, [event(1)])
         acknowledged(folder, 0, FIRST_MS)
         with streams_of(configuration, table) as streams, Rewrite(partition, "test") as older:
-            copy_current(older, streams)
+            copied(older, streams)
             with Rewrite(partition, "test") as newer:
-                copy_current(newer, streams)
+                copied(newer, streams)
                 if ends_first == "newer":
                     newer.finish()
                 with pytest.raises(ConflictError, match=f"a newer re-run or join .* {newer.batch_id}") as caught:
@@ -235,12 +254,12 @@ class TestJoin:
             with Rewrite(partition, "test") as fast:
                 fast.finish()
             with pytest.raises(ConflictError, match="newer") as caught:
-                copy_current(slow, streams)
+                copied(slow, streams)
         assert (caught.value.code, partition.current()) == ("archive_moved", fast.batch_id)
 
     def test_partition_without_a_batch(self, configuration: Configuration, table: ArchivedTable) -> None:
         with pytest.raises(NotFoundError) as caught:
-            join(configuration, table, "20151210")
+            join(configuration)
         assert caught.value.code == "no_archive_batch"
 
     def test_replay_of_the_pipeline_is_refused_meanwhile(
@@ -248,7 +267,7 @@ class TestJoin:
     ) -> None:
         Stream(table.root).run(FIRST_MS, [event(1)], [event(2)])
         with replay_lock(configuration, configuration.pipelines["p"]), pytest.raises(ConflictError, match="replays"):
-            join(configuration, table, "20151210")
+            join(configuration)
 
     def test_lost_lock_of_the_replays_leaves_the_pointer(
         self, configuration: Configuration, table: ArchivedTable, partition: Partition, folder: Path
@@ -257,7 +276,7 @@ class TestJoin:
         Stream(table.root).run(FIRST_MS, [event(1)])
         acknowledged(folder, 0, FIRST_MS)
         with streams_of(configuration, table) as (stream,), Rewrite(partition, "test") as rerun:
-            copy_current(rerun, [stream])
+            copied(rerun, [stream])
             stream.replays = LostLock()
             with pytest.raises(ConflictError) as caught:
                 make_current(rerun, [stream], is_kept=False)
@@ -289,7 +308,7 @@ class TestStream:
             if from_ms is not None:
                 (lease,) = leases(table.root, 0)
                 put_answer(table.root, lease.id, Answer(WRITER, from_ms))
-            return stream.start_ms(rerun, lambda _reason: None)
+            return returned(stream.start_ms(rerun, HERE, {}))
 
     def test_stream_that_does_not_run_writes_nothing(
         self, configuration: Configuration, table: ArchivedTable, partition: Partition
@@ -356,18 +375,17 @@ class TestStream:
 
 
 def test_rerun_without_times_has_no_other_times_to_choose() -> None:
-    limited = _no_record("p", RerunRequest("20151210", end_ms=1))
+    limited = _no_record("p", RerunOptions(dt="20151210", to="2015-12-11"))
     assert ("of this range" in limited.message, "choose other times" in str(limited.hint)) == (True, True)
-    unlimited = _no_record("p", RerunRequest("20151210"))
+    unlimited = _no_record("p", RerunOptions(dt="20151210"))
     assert ("range" in unlimited.message, "run the pipeline first" in str(unlimited.hint)) == (False, True)
 
 
 def test_rerun_of_a_pipeline_without_a_checkpoint_leaves_no_partition(
     configuration: Configuration, table: ArchivedTable, partition: Partition
 ) -> None:
-    rerun = ArchiveRerun(configuration, Catalog(), table, RerunRequest("20151210"))
     with pytest.raises(NotFoundError, match="has no checkpoint"):
-        rerun.run()
+        ended(ArchiveRerun("customer", RerunOptions(dt="20151210")), here(configuration))
     assert not partition.root.exists(partition.folder)
 
 
@@ -380,7 +398,7 @@ def test_file_that_the_stream_has_written_to_both_batches_is_not_copied(
     with streams_of(configuration, table) as streams, Rewrite(partition, "test") as rerun:
         stream.run(SECOND_MS, [event(2)])
         assert len(partition.parts(rerun.batch_id)) == 1
-        assert copy_current(rerun, streams).rows == 1
+        assert copied(rerun, streams) == 1
         rerun.finish()
     assert visible(table.root) == {"20151210": [1, 2]}
 
@@ -402,7 +420,7 @@ def test_rows_with_another_type_than_those_that_are_copied_are_refused(
             writer.begin(TaskSpec(batch, task_id="0"), committer.prepare(batch, ()), WriteCounts())
             writer.write(event(2))
             committer.commit(batch, [writer.flush().payload])
-            return copy_current(rerun, streams, keeps).rows
+            return copied(rerun, streams, keeps)
 
     table.root.remove_tree("_writers")  # it has no checkpoint
     with pytest.raises(ConflictError, match=r'column "n" would be float64 in .* and int64') as caught:

@@ -16,12 +16,12 @@ from ingest.plan.plan import Plan
 from ingest.receipt import Counts
 from ingest.service.archived_tables import ArchiveSink
 from ingest.service.dead_letters.queues import error_budget
+from ingest.service.jobs.place import Place
 from ingest.service.kafka.positions import splits_of
 from ingest.service.kafka.quarantine import Quarantine
 from ingest.service.offsets import kafka_source_of
-from ingest.service.replay.host import OwnProcess
 from ingest.service.replay.plan import ReplayBatch
-from ingest.spark.session import JobGroup
+from ingest.spark.cancelled_tasks import CancelledTasks
 from ingest.spark.streaming.batch_runner import BatchRunner
 from ingest.spark.streaming.reading import read_kafka_ranges
 from sinks.archive.rerun_sink import RerunSettings, RerunSink
@@ -32,15 +32,16 @@ _MOST_FAILED = 1_000_000
 _log = logger(__name__)
 
 
-class RerunJob:
+class RerunRunner:
     """
-    The pipeline of a re-run, on a Spark session of this process.
+    The pipeline of a re-run, on the Spark session of its place.
 
     Args:
+        place: where it runs.
         sink: whose partition is written again.
         value: of the partition.
         rerun: the batch that it writes.
-        opened: closes the session.
+        opened: ends the use of the committers.
         check_owner: as in `BatchRunner`, for the lock of the replays.
 
     Attributes:
@@ -53,8 +54,7 @@ class RerunJob:
 
     def __init__(
         self,
-        configuration: Configuration,
-        catalog: Catalog,
+        place: Place,
         sink: ArchiveSink,
         value: str,
         rerun: Rewrite,
@@ -62,20 +62,21 @@ class RerunJob:
         *,
         check_owner: Callable[[], None],
     ) -> None:
-        pipeline = sink.pipeline
+        pipeline, configuration = sink.pipeline, place.configuration
         self.counts = Counts()
         self.failed: dict[RecordPlace, str] = {}
         self._name = pipeline.name
+        self._on_blocked = place.on_blocked
         self._source = kafka_source_of(pipeline)
-        plan = rerun_plan(configuration, catalog, sink, value, rerun.batch_id)
+        plan = rerun_plan(configuration, place.catalog, sink, value, rerun.batch_id)
         committers = sink_committers(plan, check_owner)
         for committer in committers.values():
             committer.recover()
             opened.callback(committer.close)
-        host = OwnProcess(configuration)
-        self._session = host.session(pipeline.name, self._source, {}, opened)
+        self._session = place.session(f"archive rerun {pipeline.name}", pipeline)
         self._quarantine = Quarantine(pipeline, self._source, self._session)
-        opened.enter_context(JobGroup(self._session, f"archive rerun {pipeline.name}"))
+        cancelled = CancelledTasks(self._session)
+        opened.callback(cancelled.wait)  # a reload may build the pipeline as soon as the re-run has ended
         self._runner = BatchRunner(
             pipeline=pipeline.name,
             task_name=f"{pipeline.name}+rerun",  # no pipeline has such a name
@@ -87,10 +88,12 @@ class RerunJob:
             publish=self._note_failed,
             observer=self,
             check_owner=check_owner,
-            max_tasks=host.max_tasks(self._session),
+            max_tasks=place.max_tasks(self._session),
+            watched=cancelled.watched,
             hide=configuration.masks.hide,
         )
         opened.callback(self._runner.close)
+        opened.enter_context(place.cancellation.calls(self._runner.stop))
 
     def run(self, batch: ReplayBatch) -> None:
         """
@@ -104,10 +107,12 @@ class RerunJob:
         self._runner.run_batch(frame, batch.number, batch.time_ms, batch.name, splits, guard)
 
     def running(self) -> None:
-        """Nothing: `durable` says so."""
+        """Tell that nothing blocks the re-run any more."""
+        self._on_blocked("")
 
     def blocked(self, code: str, message: str) -> None:
-        """Log what blocks the re-run."""
+        """Log and tell what blocks the re-run."""
+        self._on_blocked(message)
         _log.error("re-run is blocked", pipeline=self._name, code=code, reason=message)
 
     def attempted(self, counts: Counts) -> None:

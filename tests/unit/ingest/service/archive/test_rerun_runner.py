@@ -5,7 +5,7 @@ from pathlib import Path
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.plan.assemble import live_task
-from ingest.service.archive.rerun_job import rerun_plan
+from ingest.service.archive.rerun_runner import rerun_plan
 from ingest.service.archived_tables import archived_table
 from tests.support.archives import START_S
 

@@ -1,0 +1,103 @@
+"""Jobs in a process of their own, killed within a step and run again, without servers."""
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ingest import failpoint
+from ingest.api import FamilySpec, Put, Scan, TableSpec
+from sinks.archive.layout import SUCCESS
+from sinks.archive.partition import Partition
+from sinks.archive.rewrite import Rewrite
+from sinks.dumps.reader import DumpReader
+from sinks.files.local_root import LocalRoot
+from sinks.rewriting.rolled_back import Interval, rolled_back
+from sinks.rewriting.table_lease import LEASE
+from tests.support.archives import START_S, Stream, event, visible
+from tests.support.counters import HOUR, T, mark, opened, written
+from tests.support.service import environment
+
+ARCHIVE = """
+version: 1
+service: {http: {listen: "127.0.0.1:1"}}  # no service answers there
+pipelines:
+  p:
+    source: {kafka: {topics: [t], brokers: "localhost:1"}}
+    sinks: [archive: {root: ./archive, table: customer}]
+"""
+DUMP = """
+version: 1
+service: {http: {listen: "127.0.0.1:1"}}  # no service answers there
+spark: {master: "local[1]"}
+stores: {local: {rocksdb: {path: ./data}}}
+tables: {rows: {families: {f: {}}}}
+pipelines: {p: {source: {files: {path: "*.jsonl"}}, sinks: [attr2hbase: {table: rows}]}}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*words: str, kill_at: str = "") -> subprocess.CompletedProcess[str]:
+    """A command that is killed at a failpoint, or ends with exit code 0."""
+    points = {failpoint.VARIABLE: f"{kill_at}:1:kill", failpoint.FOLDER_VARIABLE: "."} if kill_at else {}
+    command = [sys.executable, "-m", "ingest", *words]
+    done = subprocess.run(command, env=environment() | points, capture_output=True, text=True, check=False)
+    assert done.returncode == (-signal.SIGKILL if kill_at else 0), done.stderr
+    return done
+
+
+def test_killed_rollback_deletes_the_rest_when_it_runs_again(folder: Path) -> None:
+    written(folder)
+    mark(T + 5 * HOUR // 2)
+    command = ("rollback", "p.yaml", "counters", "--yes", "--from", "2023-11-14T22:00", "--to", "2023-11-14T22:59")
+    run(*command, kill_at="rollback_deleted")
+    with opened() as store:
+        assert 8 <= len(list(store.scan("counters", Scan()))) < 12
+        assert rolled_back(store, "counters") == ()
+        # the lease of a killed process ends after some minutes
+        assert store.set_property("counters", LEASE, store.properties("counters")[LEASE], None)
+    run(*command)
+    with opened() as store:
+        assert len(list(store.scan("counters", Scan()))) == 8
+        assert rolled_back(store, "counters") == (Interval(T, T + 59 * 60_000),)
+
+
+def test_killed_cleanup_removes_the_batch_when_it_runs_again(folder: Path) -> None:
+    (folder / "p.yaml").write_text(ARCHIVE)
+    root = LocalRoot(folder / "archive" / "customer")
+    Stream(root).run(START_S * 1000, [event(1)], [event(2)])
+    partition = Partition(root, "dt=20151210")
+    with Rewrite(partition, "test") as rewrite:
+        Stream(root).run(START_S * 1000 + 1, [event(1)])
+        rewrite.finish()
+    command = ("archive", "cleanup", "p.yaml", "customer", "--older-than", "0s", "--force")
+    run(*command, kill_at="archive_hidden")
+    assert not root.exists(partition.path(START_S, SUCCESS))
+    assert (len(partition.parts(START_S)), visible(root)) == (3, {"20151210": [1]})
+    run(*command)
+    assert (partition.batch_ids(), visible(root)) == ([rewrite.batch_id], {"20151210": [1]})
+
+
+@pytest.mark.slow
+def test_killed_dump_is_seen_once_it_is_resumed(folder: Path) -> None:
+    (folder / "p.yaml").write_text(DUMP)
+    with opened() as store:
+        store.ensure_table(TableSpec("rows", (FamilySpec(b"f"),)))
+        store.apply("rows", [Put(b"r", {b"f:q": b"1"}, 5)])
+    command = ("dump", "run", "p.yaml", "--root", "dumps", "--output", "json")
+    run(*command, "--id", "killed", kill_at="dump_renamed")
+    (renamed,) = (path.name for path in Path("dumps").iterdir() if not path.name.startswith("_"))
+    assert DumpReader("dumps").dumps() == []
+    lock = Path("dumps", "_LOCK")
+    lock.write_text(json.dumps(json.loads(lock.read_text()) | {"heartbeat_ms": 0}))  # a minute later
+    done = json.loads(run(*command, "--resume", "killed").stdout)
+    assert (done["dump"], done["rows"]) == (renamed, 1)
+    assert [each.name for each in DumpReader("dumps").dumps()] == [renamed]
