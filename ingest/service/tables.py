@@ -112,6 +112,8 @@ class PipelineTables:
                 hint="restore the checkpoint, write to a new table, or run with --recount to count events again",
             )
         self._times.start_after(self._newest_ms())
+        if self._options.recount and mark is not None:
+            self._tables.letters.forget(self._times.start_after_now())
         if uncommitted is None and self._checkpoint.newest_commit() is None:
             if self._tables.have_updates:
                 self._check_topics(mark, source)
@@ -119,6 +121,9 @@ class PipelineTables:
             self._checkpoint.check_locked()
             # also after a reset of the offsets, which makes a new checkpoint
             self._tables.remove_after_marks(self._times.start_after)
+            if not self._options.recount and mark is not None:
+                # dead letters of the micro-batches that are removed, in a topic, are of records that run again
+                self._tables.note_run_again(self._times.start_after_now())
         elif uncommitted is not None:
             self._check_uncommitted(uncommitted, withdraw)
 

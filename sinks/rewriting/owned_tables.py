@@ -9,9 +9,10 @@ import orjson
 
 from ingest.api import ConflictError, Store, TableSpec
 from sinks.feed.stream import FEED
+from sinks.rewriting.counted_letters import change_counted
 from sinks.rewriting.incomplete_updates import remove_with_changes
 from sinks.rewriting.owned_feeds import OwnedFeeds
-from sinks.rewriting.rolled_back import remove_rolled_back
+from sinks.rewriting.owned_letters import OwnedLetters
 from sinks.rewriting.rolling_forward import newest_change_ms, recorded_stream, roll_forward
 from sinks.rowkeys.row_format import UPDATES
 from sinks.table_records import record_updates, refuse_other_updates
@@ -55,6 +56,7 @@ class OwnedTables:
 
     Attributes:
         feeds: of the tables.
+        letters: what the tables know of dead letters.
     """
 
     def __init__(
@@ -72,6 +74,7 @@ class OwnedTables:
         self._marks: dict[tuple[str, str], str | None] = {}
         self._taken: dict[str, _Taken] = {}
         self.feeds = OwnedFeeds(pipeline, stores, tables, others)
+        self.letters = OwnedLetters(stores, tables)
 
     @property
     def have_updates(self) -> bool:
@@ -235,9 +238,15 @@ class OwnedTables:
         known = self._known()
         for name, spec in self._declared():
             if spec.updates:
-                mark = known.get((name, spec.name))
+                marked_ms = known.get((name, spec.name), TableMark(-1, {})).time_ms
                 with self._stores[name].held() as store:
-                    remove_with_changes(store, spec, 0 if mark is None else mark.time_ms + 1, on_found=on_found)
+                    remove_with_changes(store, spec, marked_ms + 1, on_found=on_found)
+                self.letters.remove_after(spec.name, marked_ms)
+
+    def note_run_again(self, until_ms: int) -> None:
+        """Note that the records of micro-batches after the marks, up to a time, run again; errors as in `letters`."""
+        marks = self._known()
+        self.letters.note_run_again({table: mark.time_ms + 1 for (_, table), mark in marks.items()}, until_ms)
 
     def remove_batch(self, first_ms: int, last_ms: int) -> None:
         """
@@ -297,18 +306,6 @@ class OwnedTables:
             with self._stores[name].held() as store:
                 self._marks[name, spec.name] = self._moved(store, spec.name, self._marks[name, spec.name], mark)
 
-    def note_replayed(self, time_ms: int, tables: Collection[str]) -> None:
-        """
-        Note that the micro-batch of this time, which a rollback had rolled back from these tables, was replayed.
-
-        Raises:
-            StoreError: a store is unavailable.
-        """
-        for name, spec in self._declared():
-            if spec.name in tables:
-                with self._stores[name].held() as store:
-                    remove_rolled_back(store, spec.name, [time_ms])
-
     def _known(self) -> dict[tuple[str, str], TableMark]:
         return {key: TableMark.from_text(text, key[1]) for key, text in self._marks.items() if text is not None}
 
@@ -356,6 +353,7 @@ class OwnedTables:
             # before the owner changes: a claim that was killed does this again
             if spec.updates:
                 remove_with_changes(store, spec, marked_ms + 1, on_found=on_found)
+                change_counted(store, spec.name, lambda known: known.without_after(marked_ms))
             former[owner] = TableMark(-1, {}) if mark is None else TableMark.from_text(mark, spec.name)
             content = {name: each.to_json() for name, each in former.items()}
             text = orjson.dumps(content, option=orjson.OPT_SORT_KEYS).decode()

@@ -36,6 +36,7 @@ class Pipeline:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._offsets: dict[bytes, int] = {}
         self.checkpoint = folder / "state" / "checkpoints" / "p"
         configuration = self.load()
         acknowledge(self.checkpoint, 0, {"t": {0: 10}})
@@ -79,12 +80,16 @@ class Pipeline:
     def replay(self, *bodies: bytes, is_marked: bool = True, configuration: Configuration | None = None) -> list[bytes]:
         """Replay records with these bodies; returns the dead letters."""
         configuration = configuration or self.load()
-        records = [Record("t", 0, offset, None, body, 5) for offset, body in enumerate(bodies)]
+        records = [Record("t", 0, self._offset_of(body), None, body, 5) for body in bodies]
         with DeadLetterReplay(configuration, configuration.pipelines["p"], CATALOG, check_clock=no_clock) as replay:
             _, dead_letters = replay(records, BATCH_MS - 1, {})
             if is_marked:
                 replay.marked()
         return dead_letters
+
+    def _offset_of(self, body: bytes) -> int:
+        """The offset of the record with this body."""
+        return self._offsets.setdefault(body, len(self._offsets))
 
     def dead_letter(self, component: str, offset: int = 0) -> DeadLetter:
         """A dead letter of a record of the first micro-batch, with the body 2."""

@@ -10,9 +10,9 @@ from typing import Self
 from ingest.api import ConflictError, Record, RecordPlace, SourceError
 from ingest.catalog import Catalog
 from ingest.config.model import Configuration, Pipeline
-from ingest.dead_letters.envelope import DeadLetter, UnreadRange, dead_letters_of
+from ingest.dead_letters.envelope import DeadLetter, UnreadRange
 from ingest.dead_letters.queue import DeadLetterQueue, Entry
-from ingest.dead_letters.replay import BEFORE_BATCH_MS, Components
+from ingest.dead_letters.replay import Components
 from ingest.dead_letters.replay_batches import SkipReason, Values
 from ingest.kafka.settings import KafkaConnection, connection_of
 from ingest.pipeline.in_process import InProcessHost
@@ -28,8 +28,16 @@ from ingest.service.kafka.clock import check_clock
 from ingest.service.replay.interrupted import InterruptedDeadLetters
 from ingest.service.replay.later_runs import LaterRuns
 from ingest.service.replay.outcomes import Drops
-from ingest.service.replay.places import Cuts, Divided, Run, batch_name, parts, published, sinks_by_range
+from ingest.service.replay.places import (
+    Divided,
+    Run,
+    batch_name,
+    parts,
+    published,
+    sinks_by_range,
+)
 from ingest.service.replay.readable import ReadableRecords
+from ingest.service.replay.update_history import UpdateHistory
 from ingest.service.replay.update_replay import UpdateReplay
 from ingest.service.replay_lock import replay_lock
 from ingest.service.state_folders import batch_log_folder, checkpoint_folder
@@ -38,7 +46,9 @@ from ingest.service.tables import owned_tables
 from ingest.sources.kafka import KafkaSourceSettings
 from ingest.spark.streaming.batch_log import BatchLog
 from ingest.spark.streaming.checkpoint import Checkpoint
-from sinks.rewriting.rolled_back import Interval, is_in, rolled_back
+from sinks.rewriting.counted_letters import CountedLetters
+from sinks.rewriting.owned_tables import OwnedTables
+from sinks.rewriting.rolled_back import Interval, rolled_back
 from sinks.writing.driver_store import DriverStore
 
 
@@ -75,22 +85,13 @@ class DeadLetterReplay:
         self._check_clock = check_clock
         self._checkpoint = Checkpoint(checkpoint_folder(configuration, pipeline.name))
         self._run_again: tuple[int, bool] | None = None
-        self._runs: LaterRuns | None = None
-        self._rolled_back: dict[str, tuple[Interval, ...]] = {}  # of each table with deferred updates
-        self._read_ms: int | None = None
-        self._counted: dict[RecordPlace, dict[str, int]] = {}  # of the dead letters of the micro-batch that is read
-        self._source_ms: dict[RecordPlace, int] = {}  # of the same: `DeadLetter.source_ms`
-        self._begins: dict[RecordPlace, int] = {}  # of the same: `ReadableRecords.begin_of`
+        self._begins: dict[RecordPlace, int] = {}  # of the micro-batch that is read: `ReadableRecords.begin_of`
+        self._history = UpdateHistory()
         self._bodies = OpenDeadLetterBodies(configuration, catalog)
         self._values: Values = {}
         self._is_by_place = False
         self._drops = Drops()
         self._readable = ReadableRecords(configuration, pipeline)
-        self._tables = {  # of the sinks into deferred updates
-            sink.name: sink.settings.fixed_table or ""
-            for sink in self._plan.sinks
-            if sink.name in self._plan.sinks_of_updates
-        }
 
     def __enter__(self) -> Self:
         with ExitStack() as opened:
@@ -109,9 +110,8 @@ class DeadLetterReplay:
                 self._refuse_fan_out()
             if self._plan.updates or self._plan.feeds:
                 self._updates = UpdateReplay(self._configuration, self._pipeline, opened, tables)
-            if self._plan.updates:
-                self._rolled_back = self._intervals(stores)
-                self._runs = self._later_runs()
+            if self._plan.updates and self._updates is not None:
+                self._history = self._history_of(stores, tables, self._updates)
             observer = None if self._updates is None else self._drops
             self._task = live_task(self._plan, observer)
             opened.callback(self._task.close)
@@ -148,7 +148,7 @@ class DeadLetterReplay:
         """
         self._is_by_place = any(isinstance(value, UnreadRange) for value in values.values())
         names = self.components.sinks
-        divided = Divided.of(records, values, self._cuts, self._begins)
+        divided = Divided.of(records, values, self._history.cuts, self._begins)
         records, self._values = divided.records, divided.values
         for (topic, partition), gone in divided.gone.items():
             warn_of_gone(topic, partition, gone)
@@ -163,9 +163,8 @@ class DeadLetterReplay:
         for record in records:
             whole = divided.whole(record.place)
             selected = sinks_by_record.get(whole, names)
-            counted = self.counted(whole)
-            source_ms = self._source_ms.get(whole, batch_time_ms + BEFORE_BATCH_MS)
-            reasons = self._skip_reasons(record.place, selected, source_ms, counted)
+            source_ms = self._history.source_ms(whole, batch_time_ms)
+            reasons = self._history.skip_reasons(record.place, whole, selected, source_ms)
             into_updates[record.place] = frozenset(name for name, reason in reasons.items() if reason is None)
             into_feeds[record.place] = selected & self._plan.sinks_of_feeds
             others[record.place] = selected - reasons.keys() - into_feeds[record.place]
@@ -190,7 +189,7 @@ class DeadLetterReplay:
         def write(time_ms: int) -> None:
             some, failed = run(time_ms, into_updates)
             if some.cells:
-                self._note_counted(divided, into_updates, failed, time_ms)
+                self._history.note(divided, into_updates, failed, batch_time_ms, time_ms, is_by_place=self._is_by_place)
             run(batch_time_ms, into_feeds)
 
         run(batch_time_ms, others)
@@ -204,10 +203,6 @@ class DeadLetterReplay:
         if self._is_by_place:
             return published(runs, batch_time_ms, self.components)
         return [line for lines, _ in runs for line in lines]
-
-    @property
-    def _cuts(self) -> Cuts | None:
-        return None if self._runs is None else self._runs.cuts
 
     def runs_again(self, entry: Entry) -> bool:
         """
@@ -231,7 +226,7 @@ class DeadLetterReplay:
 
         Of records of the last micro-batch that was read or ran. A sink whose `when` drops the event counts as well.
         """
-        return self._counted.get(place, {})
+        return self._history.counted(place)
 
     def skip_reason(self, entry: Entry) -> SkipReason | None:
         """
@@ -247,19 +242,15 @@ class DeadLetterReplay:
             SourceUnavailableError: the cluster of its record batch does not answer.
         """
         dead_letter = entry.dead_letter
-        if self._read_ms != dead_letter.batch_time_ms:
-            self._read_ms = dead_letter.batch_time_ms
-            self._counted, self._source_ms, self._begins = {}, {}, {}
-        self._source_ms[dead_letter.record.place] = dead_letter.source_ms
-        if not (self._recount and entry.is_replayed):
-            self._counted.setdefault(dead_letter.record.place, {}).update(entry.counted)
+        if self._history.read(entry):
+            self._begins = {}
         components = self.components
         alone = dead_letter.component in components.alone
         sinks = frozenset([dead_letter.component]) if alone else components.sinks
         place = dead_letter.record.place
         found = [
-            self._skip_reasons(part, sinks, dead_letter.source_ms, self.counted(place))
-            for part in parts(place, dead_letter.unread, self._cuts)
+            self._history.skip_reasons(part, place, sinks, dead_letter.source_ms)
+            for part in parts(place, dead_letter.unread, self._history.cuts)
         ]
         if any(reasons.keys() != sinks or None in reasons.values() for reasons in found):
             if not self._bodies.keep(entry):
@@ -272,51 +263,28 @@ class DeadLetterReplay:
             return None
         return max(reason for reasons in found for reason in reasons.values() if reason is not None)
 
-    def _skip_reasons(
-        self, place: RecordPlace, sinks: frozenset[str], batch_time_ms: int, counted: Mapping[str, int]
-    ) -> dict[str, SkipReason | None]:
-        """For those of the sinks that write deferred updates, why they do not get a record; None if they do."""
-        found: dict[str, SkipReason | None] = {}
-        for name in sinks & self._tables.keys():
-            table, counted_ms = self._tables[name], counted.get(name)
-            if counted_ms is not None and not is_in(self._rolled_back[table], counted_ms):
-                found[name] = SkipReason.COUNTED
-            else:
-                found[name] = None if self._runs is None else self._runs.skip_reason(table, place, batch_time_ms)
-        return found
-
-    def _note_counted(
-        self,
-        divided: Divided,
-        sinks: Mapping[RecordPlace, frozenset[str]],
-        failed: Sequence[bytes],
-        time_ms: int,
-    ) -> None:
-        """Note the sinks that have stored records at a time: those in which they did not fail."""
-        failures: dict[RecordPlace, set[str]] = {}
-        for dead_letter in dead_letters_of(failed):
-            if self._is_by_place and not dead_letter.is_unread:
-                continue  # of one of the records at this place, which has a dead letter of its own
-            failures.setdefault(dead_letter.record.place, set()).add(dead_letter.component)
-        for place, names in sinks.items():
-            components = failures.get(place, set())
-            if components <= names:  # else it failed before the sinks
-                self._counted.setdefault(divided.whole(place), {}).update(dict.fromkeys(names - components, time_ms))
-
-    def _intervals(self, stores: Mapping[str, DriverStore]) -> dict[str, tuple[Interval, ...]]:
-        """Table with deferred updates -> the batch times that were rolled back from it and not replayed since."""
-        intervals = {}
-        for name, tables in self._plan.updates.items():
+    def _history_of(
+        self, stores: Mapping[str, DriverStore], tables: OwnedTables, updates: UpdateReplay
+    ) -> UpdateHistory:
+        intervals: dict[str, tuple[Interval, ...]] = {}
+        for name, updated in self._plan.updates.items():
             with stores[name].held() as store:
-                intervals.update({table: rolled_back(store, table) for table in tables})
-        return intervals
+                intervals.update({table: rolled_back(store, table) for table in updated})
 
-    def _later_runs(self) -> LaterRuns | None:
-        """The runs of the pipeline's records; None if its source has no batch log."""
-        if not isinstance(self._pipeline.source.settings, KafkaSourceSettings):
-            return None
-        log = BatchLog(batch_log_folder(self._configuration, self._pipeline.name))
-        return LaterRuns(log.batches(), self._rolled_back, recount=self._recount)
+        def read_letters() -> dict[str, CountedLetters]:
+            interrupted_ms = updates.unfinished_ms()  # its records run again, at this time
+            return {table: known.without(interrupted_ms) for table, known in tables.letters.read().items()}
+
+        letters, runs = read_letters(), None
+        if isinstance(self._pipeline.source.settings, KafkaSourceSettings):
+            log = BatchLog(batch_log_folder(self._configuration, self._pipeline.name))
+            runs = LaterRuns(log.batches(), intervals, letters, recount=self._recount)
+        sinks = {
+            sink.name: sink.settings.fixed_table or ""
+            for sink in self._plan.sinks
+            if sink.name in self._plan.sinks_of_updates
+        }
+        return UpdateHistory(sinks, intervals, letters, runs, tables.letters.count, read_letters, self._recount)
 
     def _compare_clocks(self) -> None:
         connection = connection_of(self._pipeline.source.settings)
@@ -338,7 +306,8 @@ class DeadLetterReplay:
     def settle(self, queue: DeadLetterQueue) -> None:
         """Finish an earlier replay that was killed when nothing was left to do but to note its end, or take it back."""
         if self._updates is not None:
-            self._updates.settle(InterruptedDeadLetters(queue, self._tables, self._can_read))
+            self._updates.settle(InterruptedDeadLetters(queue, self._history.tables, self._can_read))
+            self._history.refresh()
 
     def _can_read(self, entry: Entry) -> bool:
         """Whether all records of a dead letter can be read."""

@@ -1,5 +1,6 @@
 """Dead letters by place in a replay: their parts, their sinks, and the dead letters of records that fail again."""
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,6 +17,8 @@ from ingest.service.dead_letters.unread import SinksByRange
 
 Run = tuple[Sequence[bytes], Mapping[RecordPlace, frozenset[str]]]
 """The dead letters of a run of records, and the sinks into which the records at each place ran."""
+
+_MAX_OFFSET = 2**63 - 1  # the end of records of which the last one is not known
 
 Cuts = Callable[[RecordPlace, int], Sequence[int]]
 """As `ingest.service.replay.later_runs.LaterRuns.cuts`."""
@@ -130,6 +133,47 @@ def _end_of(letter: DeadLetter) -> float:
     if letter.unread is None:
         return letter.record.offset + 1
     return inf if letter.unread.end is None else letter.unread.end
+
+
+def stored_by_sink(
+    divided: Divided, sinks: Mapping[RecordPlace, frozenset[str]], failed: Sequence[bytes]
+) -> Mapping[str, Sequence[tuple[RecordPlace, tuple[RecordPlace, int]]]]:
+    """
+    The records that sinks have stored, or that their `when` has kept from them: all that did not fail.
+
+    Args:
+        divided: the records that ran.
+        sinks: place of a record or a part -> the sinks into which it ran.
+        failed: the dead letters of the run.
+
+    Returns:
+        Sink -> the place of the dead letter, and a range from the place of its first record up to an end.
+    """
+    failures: dict[tuple[str, int], list[tuple[int, int, str]]] = {}
+    for letter in dead_letters_of(failed):
+        topic, partition, begin = letter.record.place
+        end = _MAX_OFFSET if letter.unread is not None and letter.unread.end is None else int(_end_of(letter))
+        failures.setdefault((topic, partition), []).append((begin, end, letter.component))
+    for each in failures.values():
+        each.sort()
+    found: dict[str, list[tuple[RecordPlace, tuple[RecordPlace, int]]]] = {}
+    for record in divided.records:
+        place, value = record.place, divided.values.get(record.place)
+        end = place[2] + 1
+        if isinstance(value, UnreadRange):
+            end = _MAX_OFFSET if value.end is None else value.end
+        of_partition = failures.get(place[:2], [])
+        within = of_partition[bisect_left(of_partition, (place[2],)) : bisect_left(of_partition, (end,))]
+        for name in sinks[place]:
+            begin = place[2]
+            for first, after, component in within:
+                if component == name or component not in sinks[place]:
+                    if begin < first:
+                        found.setdefault(name, []).append((divided.whole(place), ((*place[:2], begin), first)))
+                    begin = max(begin, after)
+            if begin < end:
+                found.setdefault(name, []).append((divided.whole(place), ((*place[:2], begin), end)))
+    return found
 
 
 def batch_name(

@@ -178,6 +178,11 @@ class UpdateReplay:
             letters.note_counted(places, stored["time"])
         self._forget()
 
+    def unfinished_ms(self) -> int | None:
+        """The time of a replay that was interrupted, or that runs; None without one."""
+        stored = unfinished(self._path)
+        return None if stored is None else int(stored["time"])
+
     def finish(self) -> None:
         """End the micro-batch of the last `run`, if there is one: its outcome is durable elsewhere."""
         if self._is_running:
@@ -209,7 +214,7 @@ class UpdateReplay:
         batch = LoggedBatch(replay_batch.number, time_ms, replay_batch.ranges, self._topic_ids, tuple(sorted(tables)))
         with closing(BatchLog(self._log_folder, self._keep_ms)) as log:
             log.append(batch)
-        self._tables.note_replayed(replay_batch.time_ms, tables)
+        self._tables.letters.note_replayed(replay_batch.time_ms, tables)
 
     def interrupted_ms(self, content: object) -> int | None:
         """

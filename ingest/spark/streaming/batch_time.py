@@ -130,6 +130,18 @@ class BatchTimes:
             if time_ms > (self._read(_FLOOR) or 0):
                 write_durably(self._folder / _FLOOR, str(time_ms).encode())
 
+    def start_after_now(self) -> int:
+        """
+        Make the first batch later than the present time, too; returns the time that it is later than.
+
+        Raises:
+            StoreUnavailableError: the time cannot be stored now.
+            IntegrityError: the disk failed.
+        """
+        now_ms = self._now_ms()
+        self.start_after(now_ms)
+        return self._read(_FLOOR) or now_ms
+
     def _of(self, batch_id: int) -> int:
         known = self._read(str(batch_id))
         if known is not None:

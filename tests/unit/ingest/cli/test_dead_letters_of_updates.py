@@ -2,14 +2,18 @@
 
 import json
 import shutil
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
 
+from ingest.clock import now_ms
 from ingest.dead_letters.envelope import DeadLetter
 from ingest.formats.times import moment
 from ingest.service.dead_letters.queues import dead_letter_queue
 from ingest.service.state_folders import batch_log_folder
+from ingest.spark.streaming.batch_time import BatchTimes
+from tests.support.checkpoint import acknowledge
 from tests.support.update_pipeline import BATCH_MS, Pipeline
 
 
@@ -174,6 +178,55 @@ def test_record_that_ran_again_is_skipped(ingest, updated: Pipeline):
     assert (result.code, result.json["replayed"], result.json["skipped"]) == (0, 0, {"ran_again": 1})
     assert replay(ingest).json["selected"] == 0
     assert updated.updates() == []
+
+
+def lose_state(updated: Pipeline) -> None:
+    """Lose the state of the pipeline, but not the dead letters, as in a topic; a new checkpoint starts at the marks."""
+    with closing(dead_letter_queue(updated.load(), updated.load().pipelines["p"])) as queue:
+        lines = [entry.dead_letter.to_json() for entry in queue.entries()]
+    shutil.rmtree(updated.folder / "state")
+    acknowledge(updated.checkpoint, 0, {"t": {0: 10}})
+    BatchTimes(updated.checkpoint / "times", now_ms).of(0)
+    with closing(dead_letter_queue(updated.load(), updated.load().pipelines["p"])) as queue:
+        queue.publish(lines, 0, BATCH_MS)
+
+
+def test_dead_letters_are_counted_once_though_the_state_is_lost(ingest, updated: Pipeline):
+    queue = dead_letter_queue(updated.load(), updated.load().pipelines["p"])
+    queue.publish([updated.dead_letter("counts", offset).to_json() for offset in range(4)], 0, BATCH_MS)
+    positions = [entry.position for entry in queue.entries()]
+    assert replay(ingest, *positions[:2]).json["replayed"] == 2
+    lose_state(updated)
+    refused = replay(ingest)
+    assert (refused.code, "add --recount" in refused.err, len(updated.updates())) == (4, True, 2)
+    third = next(entry.dead_letter.id for entry in queue.entries() if entry.dead_letter.record.offset == 2)
+    assert replay(ingest, "--recount", third).json["replayed"] == 1
+    lose_state(updated)
+    result = replay(ingest, "--recount").json
+    assert (result["replayed"], result["skipped"]) == (1, {"counted": 3})
+    lose_state(updated)
+    assert replay(ingest, "--all", "--recount").json["skipped"] == {"counted": 4}
+    assert [value for _, value in updated.updates()] == [b"2"] * 4
+
+
+def test_replay_that_was_rolled_back_before_the_state_was_lost_is_counted(ingest, updated: Pipeline):
+    assert replay(ingest).json["replayed"] == 1
+    [(time_ms, _)] = updated.updates()
+    roll_back(ingest, time_ms)
+    lose_state(updated)
+    assert replay(ingest, "--recount").json["replayed"] == 1
+    lose_state(updated)
+    assert replay(ingest, "--recount").json["skipped"] == {"counted": 1}
+    assert [value for _, value in updated.updates()] == [b"2"]
+
+
+def test_renamed_sink_counts_no_dead_letter_a_second_time(ingest, updated: Pipeline):
+    assert replay(ingest).json["replayed"] == 1
+    content = json.loads((updated.folder / "p.yaml").read_text())
+    content["pipelines"]["p"]["sinks"][0]["attr2hbase"]["label"] = "renamed"
+    (updated.folder / "p.yaml").write_text(json.dumps(content))
+    replay(ingest, "--all")
+    assert [value for _, value in updated.updates()] == [b"2"]
 
 
 def test_micro_batch_that_is_no_longer_logged_needs_recount(ingest, updated: Pipeline):

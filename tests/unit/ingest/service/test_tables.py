@@ -26,6 +26,7 @@ from ingest.spark.streaming.batch_time import BatchTimes
 from ingest.spark.streaming.checkpoint import Checkpoint
 from ingest.testing.tables import scanned
 from sinks.memory import MemoryStore
+from sinks.rewriting.counted_letters import change_counted, counted_letters
 from sinks.rewriting.owned_tables import OwnedTables
 from sinks.updates.keys import UpdateKey, update_id_of
 from sinks.updates.marks import FORMER, MARK, OWNER, TableMark
@@ -245,6 +246,32 @@ def test_recount_starts_elsewhere_after_the_times_of_the_marks(service: Service,
     assert tables.resume_at() is None
     assert service.times_in("hits") == [1_000]
     assert not tables.is_complete(0, service.plan(0, 5))
+
+
+def test_new_checkpoint_tells_that_records_after_the_mark_run_again(service: Service, tmp_path: Path) -> None:
+    """A topic may have dead letters of a micro-batch whose updates are removed."""
+    service.start().complete(0, service.plan(0, 10))
+    for text, lasts in (("new", 5_000), ("newer", 7_000)):
+        service.folder = tmp_path / text
+        service.start(now_ms=lasts)
+        known = counted_letters(service.store, "hits")
+        assert [known.did_run_again(at_ms) for at_ms in (1_000, 1_001, lasts)] == [False, True, True]
+        assert service.plan(0, 10) > lasts
+    known = known.with_run(999, 500, "hits", [(("t", 0, 1), 2)]).with_run(1_001, 500, "hits", [(("t", 0, 2), 3)])
+    change_counted(service.store, "hits", lambda _known: known)
+    service.folder = tmp_path / "newest"
+    service.start(now_ms=9_000)
+    counted = counted_letters(service.store, "hits")
+    assert [counted.times_of(("t", 0, at), 500, "hits", {"hits"}) for at in (1, 2)] == [[999], []]
+
+
+def test_recount_forgets_what_the_tables_know_of_dead_letters(service: Service, tmp_path: Path) -> None:
+    service.start().complete(0, service.plan(0, 10))
+    service.folder = tmp_path / "new"
+    service.start(now_ms=5_000, options=OwnerOptions(recount=True))
+    known = counted_letters(service.store, "hits")
+    assert (known.is_unknown(5_000), known.is_unknown(5_001)) == (True, False)
+    assert service.plan(0, 10) > 5_000
 
 
 def test_merged_updates_from_both_sides_of_the_mark_are_not_rolled_back(service: Service, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from ingest.api import ConflictError
 from ingest.dead_letters.replay_batches import SkipReason
 from ingest.service.replay.later_runs import LaterRuns
 from ingest.spark.streaming.batch_log import LoggedBatch
+from sinks.rewriting.counted_letters import CountedLetters
 from sinks.rewriting.rolled_back import Interval
 
 PLACE = ("t", 0, 5)
@@ -52,6 +53,19 @@ def test_places_are_cut_where_a_run_begins_or_ends():
     assert runs.cuts(("t", 0, 4), 12) == [10]
     assert runs.cuts(("t", 0, 5), 10) == []
     assert runs.cuts(("t", 1, 0), 20) == []
+
+
+def test_table_tells_of_micro_batches_that_are_not_logged():
+    known = {"hits": CountedLetters(unknown_ms=800).with_run_again([Interval(900, 910)])}
+    runs = LaterRuns([logged(2_000, 10, 20)], {}, known)
+    assert runs.skip_reason("hits", PLACE, 905) is SkipReason.RAN_AGAIN
+    for batch_ms, is_hinted in ((800, False), (1_000, True)):
+        with pytest.raises(ConflictError) as refused:
+            runs.skip_reason("hits", PLACE, batch_ms)
+        assert ("--recount" in str(refused.value.hint)) == is_hinted
+    again = LaterRuns([logged(2_000, 10, 20)], {}, known, recount=True)
+    assert again.skip_reason("hits", PLACE, 905) is SkipReason.RAN_AGAIN
+    assert again.skip_reason("hits", PLACE, 800) is None
 
 
 def test_interrupted_batch_that_got_a_later_time_need_not_be_logged():

@@ -5,8 +5,9 @@ import pytest
 from ingest.api import Record, RecordPlace
 from ingest.dead_letters.envelope import DeadLetter, UnreadRange, dead_letters_of
 from ingest.dead_letters.replay import Components
-from ingest.service.replay.places import Divided, batch_name, parts, published, sinks_by_range
+from ingest.service.replay.places import Divided, batch_name, parts, published, sinks_by_range, stored_by_sink
 
+TO_THE_END = 2**63 - 1
 COMPONENTS = Components(sinks=frozenset({"a", "b"}), decorators=frozenset({"json"}))
 
 
@@ -32,6 +33,29 @@ def letter(offset: int, component: str, end: int | None = None, **fields) -> byt
         "unread": None if end is None else UnreadRange(end, was_read=True),
     }
     return DeadLetter(**(values | fields)).to_json()
+
+
+def test_records_that_failed_are_not_stored():
+    values = {("t", 0, 3): UnreadRange(9, was_read=True), ("t", 0, 20): UnreadRange(None)}
+    divided = Divided.of([place(1), place(3), place(20)], values, cuts, {})
+    sinks = {record.place: frozenset({"a", "b"}) for record in divided.records}
+    failed = [letter(1, "a"), letter(4, "json"), letter(6, "b"), letter(20, "b", 22)]
+    stored = stored_by_sink(divided, sinks, failed)
+    whole, last = ("t", 0, 3), ("t", 0, 20)
+    assert stored["a"] == [
+        (whole, (("t", 0, 3), 4)),
+        (whole, (("t", 0, 5), 8)),
+        (whole, (("t", 0, 8), 9)),
+        (last, (("t", 0, 20), TO_THE_END)),
+    ]
+    assert stored["b"] == [
+        (("t", 0, 1), (("t", 0, 1), 2)),
+        (whole, (("t", 0, 3), 4)),
+        (whole, (("t", 0, 5), 6)),
+        (whole, (("t", 0, 7), 8)),
+        (whole, (("t", 0, 8), 9)),
+        (last, (("t", 0, 22), TO_THE_END)),
+    ]
 
 
 def test_places_are_divided_where_their_records_ran_in_other_micro_batches():
