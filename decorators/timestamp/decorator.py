@@ -43,6 +43,11 @@ class TimestampSettings(Settings):
     other_names: ClassVar[None] = None
 
     source: str | None = option("Attribute to read; the body if left out.", default=None, example="time")
+    attribute: str | None = option(
+        "Attribute that receives the time, in milliseconds since 1970; when left out, it becomes the event's time.",
+        default=None,
+        example="2hb_app:started_ms",
+    )
     formats: Annotated[
         list[Annotated[str, AfterValidator(_known_format)]],
         BeforeValidator(_as_list, json_schema_input_type=str | list[str]),
@@ -64,14 +69,18 @@ class TimestampSettings(Settings):
     )
     on_invalid: OnInvalid = option(
         "Text that is not a time, or whose zone is unknown, or an absent attribute: the event fails (`error`) or keeps "
-        "its time (`keep`).",
+        "its time, or the `attribute` is not set (`keep`).",
         default="error",
         strict=False,
     )
 
+    def sets(self) -> frozenset[str]:
+        """The attribute, if one is named."""
+        return frozenset(() if self.attribute is None else [self.attribute])
+
     def sets_core(self) -> frozenset[str]:
-        """The event's time."""
-        return frozenset(["timestamp"])
+        """The event's time, unless an attribute receives it."""
+        return frozenset(["timestamp"] if self.attribute is None else ())
 
     def time_may_be_coarse(self) -> bool:
         """False if all formats have milliseconds."""
@@ -89,13 +98,14 @@ class TimestampSettings(Settings):
 
 class Timestamp(Decorator[TimestampSettings]):
     """
-    Parse the event's time from the body or an attribute.
+    Parse the event's time from the body or an attribute, or put such a time into another attribute.
 
     The time has milliseconds; further digits are cut off. White space of a format stands for white space of the text,
     also Unicode's, such as the narrow no-break space before AM and PM. Names of months and days are English, whatever
     the locale, and in any case; %B and %A also accept the short names. A leap second (second 60) is the start of the
-    next minute; second 61 is invalid. The event's `nanos` stay. To put the parts of a time into attributes, use
-    `date_parts`; for Flume's lenient parsing, `ex_date`.
+    next minute; second 61 is invalid. The event's `nanos` stay. An epoch may have a fraction and an exponent, as in
+    `1.663830962276e12`. To put the parts of a time into attributes, use `date_parts`; for Flume's lenient parsing,
+    `ex_date`.
 
     A time without a year, as of klog and logcat, is in the year that brings it nearest to the event's time, which is
     that of the record unless a decorator has set it: December 31 read on January 1 is in the year before. February 29
@@ -128,6 +138,12 @@ class Timestamp(Decorator[TimestampSettings]):
             body="26.07.2010 11:48",
             timestamp_ms_after=1280137680000,
         ),
+        Example(
+            "a second time, into an attribute",
+            settings="{source: started, attribute: '2hb_job:started_ms'}",
+            attributes={"started": "2013-09-04T10:00:00Z"},
+            after={"2hb_job:started_ms": "1378288800000"},
+        ),
         Example("seconds with a fraction", settings="{formats: epoch_s}", body="1.5", timestamp_ms_after=1500),
         Example(
             "a pattern of Joda-Time",
@@ -157,6 +173,7 @@ class Timestamp(Decorator[TimestampSettings]):
         formats = [time_format(text) for text in settings.formats]
         zone = settings.zone or Template.parse("UTC")
         self._source = settings.source
+        self._attribute = settings.attribute
         self._zone = zone.renderer(OnMissing.UNSET)
         is_fixed = zone.constant is not None
         self._parsers = [each.parser(zone_of(zone.text)) for each in formats] if is_fixed else []
@@ -168,7 +185,7 @@ class Timestamp(Decorator[TimestampSettings]):
         self._longest = _MAX_TEXT_BYTES if is_cached else -1
 
     def decorate(self, event: Event) -> bool:
-        """Set the event's time."""
+        """Set the event's time, or the attribute."""
         text = event.body if self._source is None else event.attributes.get(self._source)
         if text is not None:
             try:
@@ -176,7 +193,10 @@ class Timestamp(Decorator[TimestampSettings]):
             except KeyError:
                 time = self._times[text] if len(text) <= self._longest else self._time(text, event)
             if time is not None:
-                event.timestamp_ms = time
+                if self._attribute is None:
+                    event.timestamp_ms = time
+                else:
+                    event.set(self._attribute, b"%d" % time)
                 return True
         if self.settings.on_invalid is OnInvalid.KEEP:
             return True

@@ -25,7 +25,7 @@ JODA = "joda:"
 _FINE = frozenset({"epoch_ms", "epoch_us", "epoch_ns"})
 _NOON = 12
 _EPOCHS = {"epoch_s": (1_000, 1), "epoch_ms": (1, 1), "epoch_us": (1, 1_000), "epoch_ns": (1, 1_000_000)}
-_EPOCH = re.compile(rb"(-?\d{1,20})(?:\.(\d{1,18}))?")
+_EPOCH = re.compile(rb"(-?\d{1,20})(?:\.(\d{1,18}))?(?:[eE]([+-]?\d{1,2}))?")  # JSON may have an exponent
 _ISO_NAMES = frozenset({"iso8601", "rfc3339"})
 _APACHE = "%d/%b/%Y:%H:%M:%S %z"
 _FIRST_SHORT_YEAR = 69  # POSIX: 69 to 99 mean 1969 to 1999
@@ -226,8 +226,9 @@ def _epoch_parser(factor: int, divisor: int) -> Parse:
         if match is None:
             return None
         fraction = match[2] or b""
-        digits = int(match[1] + fraction)  # exact, where a float would round
-        time = digits * factor // (divisor * 10 ** len(fraction))
+        digits = int(match[1] + fraction) * factor  # exact, where a float would round
+        places = len(fraction) - int(match[3] or 0)
+        time = digits // (divisor * 10**places) if places >= 0 else digits * 10**-places // divisor
         return time if FIRST_MS <= time <= LAST_MS else None
 
     return parse

@@ -40,6 +40,13 @@ def ms(*parts):
         ("epoch_s", "1308748686", 1308748686000),
         ("epoch_s", "1308748686.3349", 1308748686334),
         ("epoch_s", "-1", -1000),
+        ("epoch_s", "1.3087486863349e+9", 1308748686334),
+        ("epoch_s", "13087486860E-1", 1308748686000),
+        ("epoch_s", "-1.5e0", -1500),
+        ("epoch_ms", "1.308748686334e+12", 1308748686334),
+        ("epoch_ns", "1.3087486863349e18", 1308748686334),
+        ("epoch_us", "1e-7", 0),
+        ("epoch_us", "-1e-7", -1),
         ("epoch_ms", "1308748686334", 1308748686334),
         ("epoch_us", "1308748686334999", 1308748686334),
         ("epoch_ns", "1308748686334999999", 1308748686334),
@@ -85,6 +92,9 @@ def test_time_is_parsed_in_the_format(format, text, expected):  # noqa: A002 - t
         ("%Y.%j", "2011.000"),
         ("epoch_s", "12x"),
         ("epoch_s", "99999999999999999999"),
+        ("epoch_s", "1e99"),
+        ("epoch_s", "1e100"),
+        ("epoch_s", "1e"),
         ("epoch_ms", ""),
     ],
 )
@@ -123,6 +133,31 @@ def test_reads_an_attribute_and_keeps_nanos():
     event = event_of("x", {"time": "5"}, nanos=7)
     Timestamp(settings_of(Timestamp.settings_class(), "{source: time, formats: epoch_ms}")).decorate(event)
     assert event == event_of("x", {"time": "5"}, nanos=7, timestamp_ms=5)
+
+
+def test_attribute_receives_the_time(attributes_after):
+    settings = "{source: a, attribute: b, formats: [iso8601, '%b %d %H:%M'], zone: Europe/Berlin}"
+    event = event_of("", {"a": "2010-07-26T11:48:05.25"}, timestamp_ms=7)
+    Timestamp(settings_of(Timestamp.settings_class(), settings)).decorate(event)
+    assert event == event_of(
+        "", {"a": "2010-07-26T11:48:05.25", "b": str(ms(2010, 7, 26, 9, 48, 5) + 250)}, timestamp_ms=7
+    )
+    assert attributes_after(Timestamp, settings, attributes={"a": "Jan 01 01:00"})["b"] == b"0"
+
+
+def test_attribute_is_not_set_without_a_time(attributes_after, refusal_of):
+    assert refusal_of(Timestamp, "{attribute: b}", "yesterday") == "bad_time"
+    assert attributes_after(Timestamp, "{attribute: b, on_invalid: keep}", "yesterday") == {}
+    assert refusal_of(Timestamp, "{attribute: b}", "1970-01-01", {"b": ""}, write_once=True) == "attribute_exists"
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "core"),
+    [("{}", set(), {"timestamp"}), ("{attribute: b}", {"b"}, set()), ("{source: a}", set(), {"timestamp"})],
+)
+def test_what_it_sets_is_known(text, names, core):
+    settings = settings_of(Timestamp.settings_class(), text)
+    assert (settings.sets(), settings.sets_core()) == (names, core)
 
 
 @pytest.mark.parametrize("zone", ["CET", "PST", "CEST", "Europe/Berlin"])
