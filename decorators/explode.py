@@ -14,6 +14,7 @@ from ingest.api.notation import name_to_bytes
 from ingest.decorating.choices import FailureAction
 from ingest.formats.json_text import refuse_constant
 
+_OPENING, _CLOSING = '{["', '}]"'  # of values that need no white space beside them
 _BLANKS = re.compile(r"[ \t\n\r]*")  # JSON's white space
 
 
@@ -21,6 +22,7 @@ class Form(StrEnum):
     """The format of the text."""
 
     JSON = "json"
+    VALUES = "values"
     LINES = "lines"
     SEPARATED = "separated"
 
@@ -31,7 +33,8 @@ class ExplodeSettings(Settings):
     other_names: ClassVar[None] = None
 
     form: Form = option(
-        "The parts are the elements of a `json` array, `lines`, or pieces `separated` by `separator`.",
+        "The parts are the elements of a `json` array, JSON `values` one after another, `lines`, or pieces `separated` "
+        "by `separator`.",
         default="json",
         strict=False,
     )
@@ -54,8 +57,8 @@ class ExplodeSettings(Settings):
         strict=False,
     )
     on_invalid: FailureAction = option(
-        "Text that is not a JSON array, or is nested too deep: the event fails (`error`), passes unchanged (`keep`), "
-        "or is dropped (`drop`).",
+        "Text that is not a JSON array, or not JSON values, or is nested too deep: the event fails (`error`), passes "
+        "unchanged (`keep`), or is dropped (`drop`).",
         default="error",
         strict=False,
     )
@@ -86,11 +89,13 @@ class ExplodeSettings(Settings):
 
 class Explode(FanOut[ExplodeSettings]):
     """
-    Emit an event for each element of a JSON array, each line, or each part between separators.
+    Emit an event for each element of a JSON array, each of several JSON values, each line, or each part.
 
     The events differ in the part only. Each has its own origin, so `%{origin()}` and the decorator `uuid` distinguish
-    them. An element that is a string becomes its text, any other element its JSON as written. A line ends with LF or
-    CRLF. To put the parts into one event, use `split` or `csv`; for Flume's batches, use `unbatch`.
+    them. An element or a value that is a string becomes its text, any other its JSON as written. Values may have white
+    space between them, or none, as Amazon Data Firehose concatenates objects; for one object in each line, `lines` is
+    faster. A line ends with LF or CRLF. To put the parts into one event, use `split` or `csv`; for Flume's batches, use
+    `unbatch`.
 
     Each event has a copy of all attributes, though not of their values. An event whose parts and attributes together
     would take more than 64 MiB of memory (or four times `max_event_bytes`) fails with `too_large`: set few attributes
@@ -118,6 +123,12 @@ class Explode(FanOut[ExplodeSettings]):
             body="b",
             attributes={"tags": "x;y"},
             made=(("b", {"tags": "x;y", "tag": "x"}), ("b", {"tags": "x;y", "tag": "y"})),
+        ),
+        Example(
+            "objects one after another",
+            settings="{form: values}",
+            body='{"id": 1}{"id": 2}\n{"id": 3}',
+            made=(('{"id": 1}', {}), ('{"id": 2}', {}), ('{"id": 3}', {})),
         ),
         Example("an empty array", body="[]", dropped=True),
         Example("an empty array, with `on_empty: error`", settings="{on_empty: error}", body="[]", error="no_parts"),
@@ -168,6 +179,8 @@ class Explode(FanOut[ExplodeSettings]):
         settings = self.settings
         if settings.form is Form.JSON:
             return self._elements
+        if settings.form is Form.VALUES:
+            return self._values
         separator = b"\n" if settings.separator is None else name_to_bytes(settings.separator)
         skips = settings.skip_empty
         if settings.form is Form.SEPARATED:
@@ -195,9 +208,7 @@ class Explode(FanOut[ExplodeSettings]):
             is_end = text[at : at + 1] == "]"
             while not is_end:
                 element, end = _decoder.raw_decode(text, at)
-                parts.append((element if isinstance(element, str) else text[at:end]).encode())
-                if len(parts) > self._max_events:
-                    raise _too_many(self._max_events)
+                self._add(parts, element, text[at:end])
                 at = _after_blanks(text, end)
                 mark = text[at : at + 1]
                 if mark not in {",", "]"}:
@@ -212,6 +223,29 @@ class Explode(FanOut[ExplodeSettings]):
         if _after_blanks(text, at + 1) != len(text):
             raise _json_error(f"unexpected text after the array at character {at + 1}")
         return parts
+
+    def _values(self, data: bytes) -> list[bytes]:
+        """The JSON values of a text, cut out in the same way."""
+        parts: list[bytes] = []
+        try:
+            text = data.decode()
+            at = _after_blanks(text, 0)
+            while at < len(text):
+                value, end = _decoder.raw_decode(text, at)
+                self._add(parts, value, text[at:end])
+                at = _after_blanks(text, end)
+                if at == end < len(text) and text[end - 1] not in _CLOSING and text[end] not in _OPENING:
+                    raise _json_error(f"expected white space at character {end}")
+        except ValueError as error:  # from the decoder, or not UTF-8
+            raise _json_error(f"the text is not a sequence of JSON values: {error}") from error
+        except RecursionError as error:
+            raise DecorateError("nested too deep", code="too_deep") from error
+        return parts
+
+    def _add(self, parts: list[bytes], value: object, written: str) -> None:
+        parts.append((value if isinstance(value, str) else written).encode())
+        if len(parts) > self._max_events:
+            raise _too_many(self._max_events)
 
 
 def _ignored(_number: str) -> int:

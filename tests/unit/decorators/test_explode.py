@@ -37,6 +37,21 @@ def bodies(settings, body):
         ),
         ("{}", b'[ {"a" : 1} ,\r\n[1, 2] , true,null ]', [b'{"a" : 1}', b"[1, 2]", b"true", b"null"]),
         ("{}", rb'["\u00e9\n", ""]', ["é\n".encode(), b""]),
+        ("{form: values}", b" \n", []),
+        (
+            "{form: values}",
+            b'{"a":"}{"}{"a" : 2}\r\n[3, 4]"x\\n"null 1.50 -0',
+            [
+                b'{"a":"}{"}',
+                b'{"a" : 2}',
+                b"[3, 4]",
+                b"x\n",
+                b"null",
+                b"1.50",
+                b"-0",
+            ],
+        ),
+        ("{form: values}", b'1"a"2[3]true{}false', [b"1", b"a", b"2", b"[3]", b"true", b"{}", b"false"]),
         ("{form: lines}", b"", []),
         ("{form: lines}", b"a", [b"a"]),
         ("{form: lines}", b"a\nb\n", [b"a", b"b"]),
@@ -63,6 +78,33 @@ def test_emits_the_elements_of_an_array(elements, comma):
     body = "[" + comma.join(map(json.dumps, elements)) + "]"
     expected = [element if isinstance(element, str) else json.dumps(element) for element in elements]
     assert bodies("{}", body) == [text.encode() for text in expected]
+
+
+@given(st.lists(VALUES, max_size=6), st.sampled_from([" ", "\n", "\r\n\t"]))
+def test_emits_values_one_after_another(values, space):
+    body = space.join(map(json.dumps, values)).encode()
+    assert bodies("{form: values, on_empty: drop}", body) == bodies("{}", json.dumps(values).encode())
+
+
+@given(st.lists(st.dictionaries(TEXTS, VALUES, max_size=3) | st.lists(VALUES, max_size=3) | TEXTS, max_size=6))
+def test_objects_arrays_and_texts_need_no_white_space(values):
+    body = "".join(map(json.dumps, values)).encode()
+    assert bodies("{form: values}", body) == bodies("{}", json.dumps(values).encode())
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b'{"a":1},{"a":2}', b'{"a":1}{"a":', b"truefalse", b"1-2", b'{"a":1}NaN', b'{"a":1}\xff', b"x", rb'"\ud83e"'],
+)
+@pytest.mark.parametrize("on_invalid", ["error", "keep", "drop"])
+def test_not_values(body, on_invalid):
+    settings = f"{{form: values, on_invalid: {on_invalid}}}"
+    if on_invalid == "error":
+        with pytest.raises(DecorateError) as caught:
+            bodies(settings, body)
+        assert caught.value.code == "bad_json"
+    else:
+        assert bodies(settings, body) == ([body] if on_invalid == "keep" else [])
 
 
 @given(st.lists(st.binary(min_size=1, max_size=5).filter(lambda line: b"\n" not in line and not line.endswith(b"\r"))))
@@ -116,7 +158,7 @@ def test_absent_attribute_follows_on_missing(on_missing, on_invalid):
     assert became(event_of("", {"a": "{"})) == counts.get(on_invalid, "bad_json")
 
 
-@pytest.mark.parametrize("form", ["json", "lines"])
+@pytest.mark.parametrize("form", ["json", "values", "lines"])
 def test_absent_attribute_follows_on_invalid(form):
     event = event_of("[1]")
     assert make(f"{{source: a, form: {form}, on_invalid: keep}}").decorate(event) == [event]
@@ -133,6 +175,9 @@ def test_array_nested_too_deep_follows_on_invalid(on_invalid, count):
     ("settings", "body", "code"),
     [
         ("{}", b"[" + b"[" * 100_000 + b"]" * 100_001, "too_deep"),
+        ("{form: values}", b"[" * 100_000 + b"]" * 100_000, "too_deep"),
+        ("{form: values, max_events: 2}", b"1 2 3", "too_many_parts"),
+        ("{form: values, on_empty: error}", b"", "no_parts"),
         ("{max_events: 2}", b"[1,2,3]", "too_many_parts"),
         ("{max_events: 2, form: lines}", b"1\n2\n3", "too_many_parts"),
         ("{on_empty: error}", b"[]", "no_parts"),
