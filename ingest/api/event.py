@@ -86,7 +86,7 @@ class Event:
         timestamp_ms: event time, epoch UTC; the source's time until a decorator sets it.
         nanos: Flume's nanos; unique within a topic for up to 10,000 records of a partition and millisecond.
         key: the record's key, b"" without one.
-        tombstone: the record had a null value.
+        tombstone: the record had a null value, which deletes its row.
     """
 
     body: bytes

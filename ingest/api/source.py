@@ -47,6 +47,7 @@ class Tombstones(StrEnum):
     DROP = "drop"
     ERROR = "error"
     DELETE = "delete"
+    KEEP = "keep"
 
 
 class Encoding(StrEnum):

@@ -52,6 +52,7 @@ class Existing(StrEnum):
 
 
 _PLAIN = Decoding()
+_WITHOUT_VALUE = frozenset({Tombstones.DELETE, Tombstones.KEEP})  # records without a value are events
 _new = tuple.__new__
 """Creates a named tuple without its call of Python code."""
 _Content = Callable[[bytes], tuple[bytes, Mapping[str, bytes]]]
@@ -106,11 +107,11 @@ class Decoder:
             UnreadError: it stands for records that could not be read.
         """
         topic, partition, offset, key, value, timestamp_ms, headers = record
-        tombstone = value is None
+        has_value = value is not None
         if value is None:
             if headers and self._has_unread:
                 raise unread_error(record)
-            if self._tombstones is not Tombstones.DELETE:
+            if self._tombstones not in _WITHOUT_VALUE:
                 return self._refused_tombstone()
             value = b""
         elif len(value) > self._max_event_bytes:
@@ -130,7 +131,7 @@ class Decoder:
             Priority.INFO,
             key or b"",
             _new(Origin, (topic, partition, offset, 0)),
-            tombstone,
+            not has_value and self._tombstones is Tombstones.DELETE,
         )
         beside = len(event.key)
         if headers:
@@ -145,7 +146,7 @@ class Decoder:
                 code="too_large",
                 hint="raise the source's `max_event_bytes`",
             )
-        if self._content is not None and not tombstone:
+        if self._content is not None and has_value:
             event.body, inner = self._content(value)
             event.attributes.update(inner)
         if event.attributes:

@@ -184,7 +184,10 @@ class KafkaSourceSettings(KafkaConnection, SourceSettings):
     )
     header_separator: str = option("Separator between joined values of headers.", default=",", example="; ")
     tombstones: Tombstones = option(
-        "Records without a value: drop, error, or delete the row their key names.", default="drop", strict=False
+        "Records without a value: drop, error, delete the row their key names, or keep them as events with an empty "
+        "body, so that a decorator can mark the row.",
+        default="drop",
+        strict=False,
     )
 
     @field_validator("topics_pattern")

@@ -306,6 +306,12 @@ class TestRecords:
         (line,) = lines(one, {"record": {"value": None, "key": "k"}})
         assert (line["outcome"], line["puts"][0]["delete"], line["puts"][0]["row"]) == ("kept", "row", "k")
 
+    def test_kept_tombstone_marks_its_row(self):
+        chain = (Value, "{attribute: 2hb_, value: '%{key}'}"), (Value, "{attribute: '2hb_f:deleted', value: 'true'}")
+        (line,) = lines(dry_run(*chain, tombstones=Tombstones.KEEP), {"record": {"value": None, "key": "k"}})
+        (put,) = line["puts"]
+        assert (line["outcome"], put["row"], put["cells"]) == ("kept", "k", [["f", "deleted", "true"]])
+
     def test_record_that_cannot_be_decoded_fails(self):
         (line,) = lines(dry_run(format=RecordFormat.JSON), {"record": {"value": "{"}})
         assert (line["outcome"], line["error"]["code"], line["error"]["decorator"]) == ("failed", "bad_json", None)
@@ -333,7 +339,7 @@ _records = st.fixed_dictionaries(
 @given(
     st.lists(_records, max_size=3),
     st.sampled_from(["raw", "json", "flume_avro"]),
-    st.sampled_from(["drop", "error", "delete"]),
+    st.sampled_from(["drop", "error", "delete", "keep"]),
     st.sampled_from(["replace", "error"]),
 )
 def test_any_record_has_a_line_of_json(records, form, tombstones, existing):

@@ -204,6 +204,11 @@ class TestTombstones:
         event = decoder(tombstones="delete", format=name).decode(record(None, headers=[("x", b"1")]))
         assert (event.body, event.tombstone, event.attributes) == (b"", True, {"x": b"1"})
 
+    @pytest.mark.parametrize("name", ["raw", "json", "flume_avro"])
+    def test_keep_gives_an_event_that_deletes_nothing(self, name):
+        event = decoder(tombstones="keep", format=name).decode(record(None, headers=[("x", b"1")]))
+        assert (event.body, event.tombstone, event.attributes) == (b"", False, {"x": b"1"})
+
     def test_empty_value_is_not_a_tombstone(self):
         event = decoder(tombstones="delete").decode(record(b""))
         assert (event.body, event.tombstone) == (b"", False)
