@@ -8,7 +8,7 @@ from ingest.api import DecorateError, Decorator, Event, Example, Settings, attri
 from ingest.decorating.choices import FailureAction
 from ingest.decorating.names import BoundedMemo
 from ingest.formats.json_text import attributes_of, read_json
-from ingest.formats.nested import Arrays, Flattening, NestedSettings, OnNull
+from ingest.formats.nested import MAX_LEVELS, Arrays, Flattening, NestedSettings, OnNull
 from ingest.formats.number_types import Numbers, json_writer
 
 _BRACKETS = (b"{", b"[")
@@ -31,6 +31,14 @@ class FlattenSettings(Settings):
         "ignored (`unset`).",
         default="index",
         strict=False,
+    )
+    max_levels: int | None = option(
+        "Levels of objects and arrays whose members become attributes: with 1 an inner object or array becomes one "
+        "attribute with its JSON. All levels when left out.",
+        default=None,
+        example=1,
+        ge=1,
+        le=MAX_LEVELS,
     )
     numbers: Numbers = option(
         "How numbers are written: as `text`; in binary form (`auto`), an integer as int64 and any other number as "
@@ -164,5 +172,7 @@ class Flatten(Decorator[FlattenSettings]):
     def _flattening(self, name: str) -> Flattening:
         settings = self.settings
         prefix = settings.members_of(name) or ""
-        nested = NestedSettings(prefix=prefix, separator=settings.separator, arrays=settings.arrays)
+        nested = NestedSettings(
+            prefix=prefix, separator=settings.separator, arrays=settings.arrays, max_levels=settings.max_levels
+        )
         return Flattening(nested, self._write, settings.on_null)

@@ -42,8 +42,9 @@ class Json(Decorator[JsonSettings]):
     """
     Set an attribute for each member of a JSON object; nested objects get dotted names.
 
-    Text is UTF-8, booleans are `true` and `false`, numbers keep their digits as written, even -0 and 1e400. If a name
-    repeats, the last value wins. Empty objects set nothing.
+    Text is UTF-8, booleans are `true` and `false`, numbers keep their digits as written, even -0 and 1e400. If a
+    member repeats in an object, its last value wins. Two members with different values that get one name, as in
+    `{"a.b": 1, "a": {"b": 2}}`, fail the event: set another `separator`. Empty objects set nothing.
 
     With `numbers: auto` a number without fraction and exponent is an int64, so a member that is 1 in one event and 1.5
     in another gets two types, and no reader can tell them apart. Use `numbers: float64` for such members.
@@ -68,6 +69,12 @@ class Json(Decorator[JsonSettings]):
                 "2hb_app:user.id": "7",
                 "2hb_app:user.admin": "false",
             },
+        ),
+        Example(
+            "inner objects are JSON text, with `max_levels`",
+            settings="{max_levels: 1}",
+            body='{"level": "warn", "user": {"id": 7, "tags": ["x"]}}',
+            after={"level": "warn", "user": '{"id":7,"tags":["x"]}'},
         ),
         Example("nulls set nothing", body='{"a": null, "b": ""}', after={"b": ""}),
         Example(
@@ -124,6 +131,7 @@ class Json(Decorator[JsonSettings]):
             error="bad_elements",
         ),
         Example("arrays are JSON text", body='{"tags": ["x", {"y": 1.0}]}', after={"tags": '["x",{"y":1.0}]'}),
+        Example("one name for two members", body='{"a.b": 1, "a": {"b": 2}}', error="repeated_name"),
         Example("not an object", body="[1]", error="bad_json"),
         Example("not an object, with `on_invalid: keep`", settings="{on_invalid: keep}", body="started"),
         Example("an absent attribute", settings="{source: payload}", error="no_attribute"),

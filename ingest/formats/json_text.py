@@ -58,7 +58,7 @@ def attributes_of(
 
 
 def write_json(value: object) -> bytes:
-    """The bytes of a number, a boolean or an array; only for use in `attributes_of`."""
+    """The bytes of a number, a boolean, an array or an object; only for use in `attributes_of`."""
     # by exact types, which a decoder returns: several isinstance take longer
     if type(value) is int:
         return b"%d" % value
@@ -66,7 +66,7 @@ def write_json(value: object) -> bytes:
         return value.encode()
     if type(value) is bool:
         return b"true" if value else b"false"
-    if type(value) is list:
+    if type(value) is list or type(value) is dict:
         return _text(value)
     raise AmbiguousNumberError
 
@@ -121,13 +121,13 @@ def _with_large_numbers(text: bytes) -> object:
     return content
 
 
-def _text(array: list[object]) -> bytes:
-    if _has_float(array):
+def _text(content: list[object] | dict[str, object]) -> bytes:
+    if _has_float(content):
         raise AmbiguousNumberError
     try:
-        return orjson.dumps(array, default=_as_written, option=orjson.OPT_PASSTHROUGH_SUBCLASS)
+        return orjson.dumps(content, default=_as_written, option=orjson.OPT_PASSTHROUGH_SUBCLASS)
     except orjson.JSONEncodeError as error:
-        raise DecorateError(f"an array is nested too deep: {error}", code="too_deep") from error
+        raise DecorateError(f"an array or object is nested too deep: {error}", code="too_deep") from error
 
 
 def _as_written(number: object) -> object:

@@ -12,7 +12,8 @@ from ingest.api.settings import Settings, option
 from ingest.formats.number_types import Numbers, Write
 from ingest.formats.numbers import number_text
 
-_MAX_LEVELS = 100  # orjson allows 1024, a decoder in Python less
+MAX_LEVELS = 100
+"""Levels of nested objects and arrays; orjson allows 1024, a decoder in Python less."""
 _MAX_REPEATED = 16 << 20  # characters; names contain those of all outer objects, so they grow quadratically
 
 
@@ -51,6 +52,14 @@ class NestedSettings(Settings):
         default="text",
         strict=False,
     )
+    max_levels: int | None = option(
+        "Levels of objects, and of arrays with `arrays: index`, whose members become attributes: with 1 an inner "
+        "object or array becomes one attribute with its JSON. All levels when left out.",
+        default=None,
+        example=1,
+        ge=1,
+        le=MAX_LEVELS,
+    )
     numbers: Numbers = option(
         "How numbers are written: as `text`; in binary form (`auto`), an integer as int64 and any other number as "
         "float64; or all as `float64`. Both have 8 bytes, as HBase's `Bytes.toBytes` writes them. An integer that "
@@ -83,7 +92,7 @@ class Flattening:
     represent (PEP 383).
 
     Args:
-        write: encodes values other than text, null and objects, and with `arrays: text` also arrays. A subclass of str
+        write: encodes values other than text and null; of arrays and objects those that become JSON. A subclass of str
             is not text.
     """
 
@@ -95,24 +104,30 @@ class Flattening:
         self._arrays = settings.arrays
         self._write = write
         self._on_null = on_null
+        self._deepest = 0 if settings.max_levels is None else MAX_LEVELS + 1 - settings.max_levels
         self._repeated = 0
+        self._leaves = 0
 
     def attributes(self, content: dict[str, object]) -> dict[str, bytes]:
         """
         The attributes of an object.
 
         Raises:
-            DecorateError: it is nested too deep, its names are too long in total, or a member is null with `on_null:
-                error`.
+            DecorateError: it is nested too deep, its names are too long in total, two members with different values get
+                one name, as in `{"a.b": 1, "a": {"b": 2}}`, or a member is null with `on_null: error`.
         """
         found: dict[str, bytes] = {}
-        self._repeated = 0
-        self._flatten(content.items(), "", found, _MAX_LEVELS, self._only)
+        self._repeated = self._leaves = 0
+        self._flatten(content.items(), "", found, MAX_LEVELS, self._only)
+        if self._leaves != len(found):  # rare, so only now it costs time to find out which
+            found = _EachOnce()
+            self._repeated = 0
+            self._flatten(content.items(), "", found, MAX_LEVELS, self._only)
         return found
 
     def _flatten(
         self,
-        members: Iterable[tuple[str, object]],
+        members: Collection[tuple[str, object]],
         path: str,
         found: dict[str, bytes],
         levels: int,
@@ -120,25 +135,42 @@ class Flattening:
     ) -> None:
         """Add the leaves of members below a path to `found`, for at most so many more levels."""
         if not levels:
-            raise DecorateError(f"nested deeper than {_MAX_LEVELS} levels", code="too_deep")
+            raise DecorateError(f"nested deeper than {MAX_LEVELS} levels", code="too_deep")
+        leaves = len(members)
+        is_deepest = levels == self._deepest
         for member, value in members:
             name = path + member
             if type(value) is str:
                 if only is None or name in only:
                     found[self._prefix + name] = value.encode("utf-8", "surrogateescape")
-            elif isinstance(value, dict):
+                else:
+                    leaves -= 1
+            elif isinstance(value, dict) and not is_deepest:
+                leaves -= 1
                 self._flatten_inner(value.items(), name, found, levels - 1, only)
-            elif isinstance(value, list) and self._arrays is not Arrays.TEXT:
+            elif (
+                isinstance(value, list)
+                and self._arrays is not Arrays.TEXT
+                and not (is_deepest and self._arrays is Arrays.INDEX)
+            ):
+                leaves -= 1
                 if self._arrays is Arrays.INDEX:
                     elements = [(str(index), element) for index, element in enumerate(value)]
                     self._flatten_inner(elements, name, found, levels - 1, only)
-            elif only is None or name in only:
-                if value is not None:
-                    found[self._prefix + name] = self._write(value)
-                elif self._on_null is OnNull.EMPTY:
-                    found[self._prefix + name] = b""
-                elif self._on_null is OnNull.ERROR:
-                    raise DecorateError(f'"{name}" is null', code="null_value")
+            elif only is not None and name not in only:
+                leaves -= 1
+            else:
+                leaf = self._of_null(name) if value is None else self._write(value)
+                if leaf is None:
+                    leaves -= 1
+                else:
+                    found[self._prefix + name] = leaf
+        self._leaves += leaves
+
+    def _of_null(self, name: str) -> bytes | None:
+        if self._on_null is OnNull.ERROR:
+            raise DecorateError(f'"{name}" is null', code="null_value")
+        return None if self._on_null is OnNull.UNSET else b""
 
     def _flatten_inner(
         self,
@@ -161,6 +193,19 @@ class Flattening:
         self._flatten(members, name + self._separator, found, levels, only)
 
 
+class _EachOnce(dict[str, bytes]):
+    """Values by name; a second value of a name is refused."""
+
+    def __setitem__(self, name: str, value: bytes) -> None:
+        if self.get(name, value) != value:
+            raise DecorateError(
+                f'two members with different values become "{name}"',
+                code="repeated_name",
+                hint="set a `separator` that no name contains",
+            )
+        super().__setitem__(name, value)
+
+
 class ElementsAsNames(Flattening):
     """
     The same; the elements of some arrays become names of attributes, whose value is the number 1.
@@ -180,19 +225,21 @@ class ElementsAsNames(Flattening):
 
     def _flatten(
         self,
-        members: Iterable[tuple[str, object]],
+        members: Collection[tuple[str, object]],
         path: str,
         found: dict[str, bytes],
         levels: int,
         only: frozenset[str] | None,
     ) -> None:
         others = []
+        before = len(found)
         for member, value in members:
             prefix = self._elements.get(path + member)
             if prefix is None:
                 others.append((member, value))
             else:
                 self._add_names(path + member, prefix, value, found)
+        self._leaves += len(found) - before
         super()._flatten(others, path, found, levels, only)
 
     def _add_names(self, name: str, prefix: str, array: object, found: dict[str, bytes]) -> None:
@@ -240,13 +287,13 @@ def _above(names: Iterable[str], separator: str) -> Iterator[str]:
 
 def written(value: object) -> bytes:
     """
-    A number, boolean, bytes or an array as the value of an attribute.
+    A number, boolean, bytes, an array or an object as the value of an attribute.
 
-    Bytes are kept. In the JSON of an array, bytes and text with lone surrogates are text if they are UTF-8, else
-    `{"b64": …}`; numbers that are not finite are null.
+    Bytes are kept. In the JSON of an array or object, bytes and text with lone surrogates are text if they are UTF-8,
+    else `{"b64": …}`; numbers that are not finite are null.
 
     Raises:
-        DecorateError: an array is nested too deep, or contains a name that is not UTF-8.
+        DecorateError: an array or object is nested too deep, or contains a name that is not UTF-8.
     """
     match value:
         case bytes():
@@ -255,8 +302,8 @@ def written(value: object) -> bytes:
             return b"true" if value else b"false"
         case int():
             return b"%d" % value
-        case list():
-            return _array_text(value)
+        case list() | dict():
+            return _json_text(value)
         case float():
             return number_text(value)
         case Decimal():
@@ -264,14 +311,14 @@ def written(value: object) -> bytes:
     raise TypeError(f"{type(value).__name__} cannot be the value of an attribute")
 
 
-def _array_text(array: list[object]) -> bytes:
+def _json_text(content: list[object] | dict[str, object]) -> bytes:
     try:
-        return orjson.dumps(array, default=_in_json)
+        return orjson.dumps(content, default=_in_json)
     except orjson.JSONEncodeError as error:
         try:
-            return orjson.dumps(_writable(array), default=_in_json)
+            return orjson.dumps(_writable(content), default=_in_json)
         except (orjson.JSONEncodeError, RecursionError):
-            raise DecorateError(f"an array is nested too deep: {error}", code="too_deep") from error
+            raise DecorateError(f"an array or object is nested too deep: {error}", code="too_deep") from error
 
 
 def _writable(value: object) -> object:

@@ -15,7 +15,7 @@ from ingest.formats.cell_types import FLOAT64, INT64
 from ingest.formats.json_text import AmbiguousNumberError, NumberAsWritten, write_json
 
 Write = Callable[[object], bytes]
-"""A function from a value other than text, null and objects to the value of an attribute."""
+"""A function from a value other than text and null to the value of an attribute."""
 
 _MAX_DIGITS = 1_000  # bounds the work for text that is not a sensible number
 _SURE_DIGITS = 18  # any integer of so many digits fits into 64 bits

@@ -302,6 +302,10 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         ReferenceFileError,
         "A reference file of a decorator is missing or damaged. No event is lost.",
     ),
+    "repeated_name": (
+        api.DecorateError,
+        "Two members of nested content with different values get one name, as `a.b` in `{a.b: 1, a: {b: 2}}`.",
+    ),
     "replay_stopped": (IngestError, "A replay stopped early; its progress is saved."),
     "separator_in_key": (
         api.DecorateError,
