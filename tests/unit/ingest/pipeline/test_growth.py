@@ -8,7 +8,6 @@ import pytest
 
 from decorators.unbatch import Unbatch
 from ingest.api import DecorateError, Event, FanOut, Settings
-from ingest.api.growth import check_grown, max_grown
 from ingest.catalog import Catalog
 from ingest.pipeline import chain as chain_module
 from ingest.pipeline import growth as growth_of
@@ -338,12 +337,3 @@ class TestGrowth:
         with pytest.raises(DecorateError, match="this record would take more than 3 MiB of memory") as caught:
             Growth(3 << 20).measure(Event(bytes(4 << 20)))
         assert caught.value.code == "too_large"
-
-
-def test_text_may_become_four_times_as_long_or_64_mib(monkeypatch):
-    monkeypatch.setattr("ingest.api.growth.MAX_GROWN_BYTES", 8 << 20)
-    assert [max_grown(size) for size in (0, 2 << 20, (2 << 20) + 1)] == [8 << 20, 8 << 20, (8 << 20) + 4]
-    check_grown(8 << 20, 5)
-    with pytest.raises(DecorateError, match="a text of 5 bytes would become one of more than 8 MiB") as caught:
-        check_grown((8 << 20) + 1, 5)
-    assert caught.value.code == "too_large"

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from ingest.spark.streaming.spark_files import checksum_file, has_checksums, sync_files
+from tests.support.remote_files import MemoryFiles
 
 CONTENT = bytes(range(200)) * 6
 HEADER = b"crc\0" + struct.pack(">i", 512)
@@ -47,3 +48,15 @@ def test_files_are_synced_with_their_checksums_and_names(tmp_path: Path, monkeyp
     synced.clear()
     sync_files([tmp_path / "c" / "1"])
     assert synced == set()
+
+
+def test_files_of_a_cluster_are_not_looked_for_on_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    remote = MemoryFiles().root() / "offsets" / "1"
+    local = Path(str(remote))
+    local.parent.mkdir(parents=True)
+    local.write_bytes(CONTENT)
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fsync", synced.append)
+    sync_files([remote])
+    assert synced == []
