@@ -20,7 +20,7 @@ from ingest.api import (
 )
 from ingest.api.event import MAX_EVENTS_OF_A_RECORD as MAX_EVENTS
 from ingest.pipeline.chain import Chain, SplitStartFailedError
-from ingest.pipeline.outcomes import BoundDecorator, Dropped, Failed, StillBuffered
+from ingest.pipeline.outcomes import BoundDecorator, Dropped, Failed, StillBuffered, failed
 from ingest.pipeline.time_limit import TimeLimit
 from ingest.plugins.guard import OutOfMemoryError
 
@@ -168,6 +168,12 @@ class TestOutcomes:
         expected = (Origin("t", 1, 2), "refused", "refuse-1", OnError.DEAD_LETTER, b"ab")
         found = (outcome.origin, outcome.error.code, outcome.component, outcome.on_error, outcome.event.body)
         assert found == expected
+
+    def test_error_before_the_first_decorator_is_no_failure_of_the_event(self):
+        """As an interrupt, which may come between any two lines."""
+        one = event()
+        with pytest.raises(KeyboardInterrupt):
+            failed(KeyboardInterrupt(), None, one, one.origin)
 
     def test_on_error_is_that_of_the_decorator(self, watcher):
         (outcome,) = Chain([BoundDecorator(Refuse(), "r", on_error=OnError.STOP)], watcher=watcher).run(event())
