@@ -168,6 +168,7 @@ class TestOutcomes:
         expected = (Origin("t", 1, 2), "refused", "refuse-1", OnError.DEAD_LETTER, b"ab")
         found = (outcome.origin, outcome.error.code, outcome.component, outcome.on_error, outcome.event.body)
         assert found == expected
+        assert outcome.error.__traceback__ is None  # its frames would keep the event
 
     def test_error_before_the_first_decorator_is_no_failure_of_the_event(self):
         """As an interrupt, which may come between any two lines."""
