@@ -183,6 +183,16 @@ class Catalog:
         """
         return issubclass(self.load("decorators", name), FanOut) and not self.holds_events(name)
 
+    def value_type(self, name: str, settings: Model) -> str | None:
+        """
+        The type of the values that a processor with these options returns; None if it has none.
+
+        Raises:
+            CatalogError: the processor is unknown or cannot be imported.
+        """
+        found: str | None = self.load("processors", name).value_type(settings)
+        return found
+
     def settings(self, component_type: str, name: str) -> type[Model]:
         """
         The options of a component; for a built-in store or source, its client library is not imported.

@@ -60,6 +60,16 @@ class Processor(ComponentBase[S]):
     merge_examples: ClassVar[tuple[ProcessorExample, ...]] = ()
     merges_all: ClassVar[bool] = False
 
+    @classmethod
+    def value_type(cls, settings: S) -> str | None:  # noqa: ARG003 - for processors that write one type
+        """
+        The type of the values that a read returns: one of the types of the option `columns` of a table.
+
+        Commands show the columns that the processor merges with it. None if it is the type of the values that events
+        have.
+        """
+        return None
+
     @abstractmethod
     def update(self, value: bytes) -> bytes:
         """

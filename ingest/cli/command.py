@@ -33,7 +33,15 @@ CellsFromOption = Annotated[
 CellsToOption = Annotated[str | None, typer.Option("--to", metavar="TIME", help="Only cells before this timestamp.")]
 
 RawOption = Annotated[
-    bool, typer.Option("--raw", help="Of a table with deferred updates, show the update rows instead of merging them.")
+    bool,
+    typer.Option(
+        "--raw",
+        help="Show what is stored: bytes instead of values of the declared types, and the update rows of a table with "
+        "deferred updates instead of merged ones.",
+    ),
+]
+BytesOption = Annotated[
+    bool, typer.Option("--raw", help="Show bytes instead of values of the types that `tables` declares.")
 ]
 
 BodiesOption = Annotated[

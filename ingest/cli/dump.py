@@ -144,7 +144,7 @@ def splits(out: Output, root: RootArgument, table: TableOfDumpArgument, *, at: A
     out.done(f'{counted(len(shown), "file")} in the dump "{reader.latest().name}"')
 
 
-def cat(
+def cat(  # noqa: PLR0913 - the options of the command
     out: Output,
     root: RootArgument,
     table: Annotated[str | None, typer.Argument(metavar="[TABLE]", help="Name of the table; not with --split.")] = None,
@@ -157,9 +157,14 @@ def cat(
     skip_bad: Annotated[
         bool, typer.Option("--skip-bad", help="Skip damaged lines, and report their number at the end.")
     ] = False,
+    raw: Annotated[
+        bool, typer.Option("--raw", help="The lines as they are in the files, without the types of columns.")
+    ] = False,
 ) -> None:
     """
     Print the rows of a table in a dump, one JSON object a line, whatever the format of its files.
+
+    Values have the types that the pipeline file declared for their columns when the dump was made.
 
     The dump does not expire meanwhile: the command writes a pin, if it may write below the root.
 
@@ -169,6 +174,8 @@ def cat(
     from itertools import islice
 
     from ingest.api import ConfigError
+    from ingest.formats.column_types import AS_BYTES
+    from sinks.dumps.rows import with_types
     from sinks.dumps.splits import Split
 
     if (table is None) == (split is None):
@@ -179,9 +186,10 @@ def cat(
     count = 0
     with _pinned(out, root, at if named is None else named.dump) as reader:
         chosen = reader.splits(table or "") if named is None else [named]
+        types = AS_BYTES if raw else reader.column_types(chosen[0].table, chosen[0].dump)
         with reader.documents(*chosen, skip_bad=skip_bad) as documents:
             for document in islice(documents, limit):
-                out.json(document)
+                out.json(with_types(document, types))
                 count += 1
             if documents.skipped:
                 out.note(f"{counted(documents.skipped, 'damaged line')} skipped", "yellow")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ingest.cli.command import FileArgument, PipelineOption
+from ingest.cli.command import BytesOption, FileArgument, PipelineOption
 from ingest.cli.given import LinesOption
 from ingest.cli.output import Output
 
@@ -40,6 +40,7 @@ def explain(
     ] = None,
     lines: LinesOption = None,
     until: Annotated[Until | None, typer.Option(help="Stop before the sinks.")] = None,
+    raw: BytesOption = False,
 ) -> None:
     """
     Show what each decorator of a pipeline does to events, and the resulting cells; nothing is read or written.
@@ -54,6 +55,7 @@ def explain(
     from ingest.cli.given import given_by
     from ingest.cli.loading import loaded, pipeline_of, print_plugins
     from ingest.dry_run import DryRun
+    from ingest.dry_run.shown import with_types
     from ingest.plan.assemble import plan_of
 
     configuration, catalog = loaded(out, file)
@@ -71,11 +73,12 @@ def explain(
         outcomes[outcome] = outcomes.get(outcome, 0) + 1
         stops = stops or _stops(output.line)
         reasons |= dict.fromkeys(_reasons(output.line))
+        line = output.line if raw else with_types(output.line, configuration.column_types)
         if out.is_json:
-            out.json(output.line)
+            out.json(line)
         else:
-            _show(out, output.line, before)
-        before = output.line
+            _show(out, line, before)
+        before = line
     if not out.is_json:
         out.done(", ".join(f"{number:,} {outcome}" for outcome, number in outcomes.items()) or "no events")
     if "kept" in outcomes and not stops:
@@ -185,5 +188,7 @@ def _text(notation: object) -> str:
             return f"column {_text(name)}"
         case str() | {"b64": _}:
             return readable(from_notation(notation))
+        case bool():
+            return "true" if notation else "false"
         case _:
             return str(notation)

@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ingest.amounts import counted
-from ingest.cli.command import FileArgument, TableArgument
+from ingest.cli.command import BytesOption, FileArgument, TableArgument
 from ingest.cli.output import Output
 
 if TYPE_CHECKING:
+    from ingest.formats.column_types import ColumnTypes
     from ingest.service.feed_shards import ShardRequest
     from sinks.feed.client import FeedRecord
     from sinks.feed.lag import ShardLag
@@ -159,6 +160,7 @@ def records(
     *,
     iterator: Annotated[str, typer.Option(metavar="I", help="Where to start; of `iterator` or an earlier page.")],
     limit: Annotated[int, typer.Option(metavar="N", help="Maximum number of changes, 1 to 5,000.")] = 1_000,
+    raw: BytesOption = False,
 ) -> None:
     """
     Show the next changes of a shard, at most 4 MiB but at least one, and the iterator of the page after them.
@@ -169,15 +171,18 @@ def records(
     Example: ingest feed records pipeline.yaml orders --iterator 1.9f…0 --limit 100
     """
     from ingest.cli.loading import loaded
+    from ingest.formats.column_types import AS_BYTES
     from ingest.plan.open_feeds import open_feed
     from sinks.feed.envelope import record_content
 
-    with open_feed(*loaded(out, file, shows_records=True), table) as feed:
+    configuration, catalog = loaded(out, file, shows_records=True)
+    types = AS_BYTES if raw else configuration.column_types(table)
+    with open_feed(configuration, catalog, table) as feed:
         page = feed.client.records(iterator, limit)
     if out.is_json:
         out.json(
             {
-                "records": [record_content(table, record) for record in page.records],
+                "records": [record_content(table, record, types) for record in page.records],
                 "next_iterator": page.next_iterator,
                 "behind_ms": page.behind_ms,
                 "child_shards": page.child_shards,
@@ -185,7 +190,7 @@ def records(
         )
         return
     for record in page.records:
-        _show(out, record)
+        _show(out, record, types)
     if page.next_iterator is None:
         children = ", ".join(map(str, page.child_shards)) or "none"
         out.done(f"{counted(len(page.records), 'change')}; the shard is closed, shards that continue it: {children}")
@@ -322,7 +327,7 @@ def _request(out: Output, file: str, table: str, request: "ShardRequest") -> Non
     out.next(f"ingest feed describe {file} {table}")
 
 
-def _show(out: Output, record: "FeedRecord") -> None:
+def _show(out: Output, record: "FeedRecord", types: "ColumnTypes") -> None:
     from ingest.formats.times import moment
     from ingest.reference.readable import readable
 
@@ -331,9 +336,16 @@ def _show(out: Output, record: "FeedRecord") -> None:
     out.parts((readable(change.row), "bold"), (about, "dim"))
     for column in change.columns:
         name = readable(column.family) + ("" if column.qualifier is None else f":{readable(column.qualifier)}")
-        value = "" if column.value is None else readable(column.value)
+        value = misfit = ""
+        if column.value is not None:
+            value, _, misfit = types.shown(column.family + b":" + (column.qualifier or b""), column.value)
         what = "" if column.value is not None else f"{column.type.value} up to "
-        out.parts((f"  {name or '(row)'}  ", "cyan"), (f"{what}{moment(column.timestamp_ms)}  ", "dim"), (value, ""))
+        out.parts(
+            (f"  {name or '(row)'}  ", "cyan"),
+            (f"{what}{moment(column.timestamp_ms)}  ", "dim"),
+            (value, ""),
+            (f"  ({misfit})" if misfit else "", "yellow"),
+        )
 
 
 def _plain_state(table: str, state: "FeedState") -> dict[str, object]:

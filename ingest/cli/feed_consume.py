@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ingest.amounts import counted
-from ingest.cli.command import FileArgument, TableArgument
+from ingest.cli.command import BytesOption, FileArgument, TableArgument
 from ingest.cli.dump import note_unpinned
 from ingest.cli.output import Output, OutputClosedError
 
@@ -87,6 +87,7 @@ def consume(  # noqa: PLR0913 - the options of the command
             "over after 20 seconds; shards of other workers are left to them.",
         ),
     ] = False,
+    raw: BytesOption = False,
 ) -> None:
     """
     Copy the changes of a table to standard output or a topic, as one worker of a consumer group.
@@ -101,6 +102,7 @@ def consume(  # noqa: PLR0913 - the options of the command
     """
     from ingest.cli.loading import loaded, set_up_logs
     from ingest.durable import private_files
+    from ingest.formats.column_types import AS_BYTES
     from ingest.plan.open_feeds import open_feed
     from ingest.service.lifecycle import Stop
     from sinks.feed.consuming import FeedConsumer
@@ -112,7 +114,9 @@ def consume(  # noqa: PLR0913 - the options of the command
     set_up_logs(configuration, is_watched=out.is_live)
     heartbeat_s = _heartbeat(configuration, table, heartbeat, envelope)
     options = GroupOptions(group, worker or _worker(), start.value, limit, heartbeat_s=heartbeat_s)
-    form = DebeziumEnvelope(table) if envelope is EnvelopeName.DEBEZIUM else OwnEnvelope(table)
+    types = AS_BYTES if raw else configuration.column_types(table)
+    form_of = DebeziumEnvelope if envelope is EnvelopeName.DEBEZIUM else OwnEnvelope
+    form = form_of(table, types=types)
     stop = Stop(reloads=False)
     lost: ParentUnknownError | None = None
     with (

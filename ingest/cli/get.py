@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from ingest.api import NotFoundError, Scan, ScanCounts, TimeRange
+    from ingest.cli.rows import RowPrinter
+    from sinks.scanning.raw_rows import RawRows
+    from sinks.scanning.table_reader import TableReader
 
 RowArgument = Annotated[
     str, typer.Argument(metavar="ROW", help=r"Row key: text, with \xNN for other bytes; a leading - is \x2d.")
@@ -53,48 +56,47 @@ def get(  # noqa: PLR0913 - the options of the command
     Example: ingest get pipeline.yaml counters /cart --stats
     """
     from ingest.api import Scan, ScanCounts, next_key
-    from ingest.api.notation import from_readable, readable
+    from ingest.api.notation import from_readable
     from ingest.cli.loading import reading
-    from ingest.cli.rows import columns_of, merged_of, show, show_counts, show_merged, times_of
+    from ingest.cli.rows import RowPrinter, columns_of, merged_of, show_counts, times_of
     from sinks.scanning.families import check_families
+    from sinks.scanning.raw_rows import RawRows
 
     wanted = columns_of(columns)
     key = from_readable(row)
-    times, counts = times_of(from_, to), ScanCounts()
-    if raw:
-        scan = Scan(key, next_key(key), columns=wanted, versions=versions, times=times)
-        _show_raw(out, file, table, row, scan, counts)
-        if stats:
-            show_counts(out, counts, None)
-        return
-    with reading(out, file, table, with_bodies=bodies) as (store, reader):
+    scan = Scan(key, next_key(key), columns=wanted, versions=versions, times=times_of(from_, to))
+    counts = ScanCounts()
+    with reading(out, file, table, with_bodies=bodies, is_raw=raw) as (store, reader, types):
         check_families(store, table, wanted)
-        if reader.merged is None:
+        printer = RowPrinter(out, types, wanted)
+        merge_counts = None
+        if isinstance(reader, RawRows):
+            count = _show_updates(printer, reader, scan, counts)
+            done, following = counted(count, "update row"), ""
+        elif reader.merged is None:
             _refuse_stats(table, is_refused=stats)
-            found = reader.get(key, columns=wanted, versions=versions, times=times)
-            merged = None
+            found = reader.get(key, columns=wanted, versions=versions, times=scan.times)
+            count = 0 if found is None else 1
+            if found is not None:
+                printer.row(found)
+            done, following = "", f"ingest scan {file} {table} --prefix KEY"
         else:
-            merged = reader.merged.get(key, wanted, versions=versions, times=times, counts=counts)
-            found = None
-        logical = reader.logical_of(key)
-    if found is not None:
-        show(out, found)
-        out.next(f"ingest scan {file} {table} --prefix KEY")
-    elif merged is not None:
-        show_merged(out, merged)
-        if stats and reader.merged is not None:
-            show_counts(out, counts, reader.merged.merge_counts)
-        out.done(merged_of(merged))
-        out.next(shlex.join(["ingest", "history", file, table, row]))
-    elif logical is None:
-        raise missing_row(row, table, times, f"'ingest scan {file} {table}' lists the rows", wanted)
-    else:
-        what = (
-            "the key of an update row; write the logical row key"
-            if reader.merged is not None
-            else "a physical key of a salted table; write the row key without the bucket"
-        )
-        raise missing_row(row, table, times, f"this is {what}: {readable(logical)}")
+            merge_counts = reader.merged.merge_counts
+            merged = reader.merged.get(key, wanted, versions=versions, times=scan.times, counts=counts)
+            count = 0 if merged is None else 1
+            if merged is not None:
+                printer.merged(merged)
+            done = "" if merged is None else merged_of(merged)
+            following = shlex.join(["ingest", "history", file, table, row])
+        if not count:
+            raise _missing(row, table, scan, reader, file)
+    printer.finish(count)
+    if stats:
+        show_counts(out, counts, merge_counts)
+    if done:
+        out.done(done)
+    if following:
+        out.next(following)
 
 
 def missing_row(
@@ -118,17 +120,27 @@ def _refuse_stats(table: str, *, is_refused: bool) -> None:
         )
 
 
-def _show_raw(out: Output, file: str, table: str, row: str, scan: "Scan", counts: "ScanCounts") -> None:
-    from ingest.cli.loading import reading_updates
-    from ingest.cli.rows import show_update
-    from sinks.scanning.families import check_families
-
+def _show_updates(printer: "RowPrinter", updates: "RawRows", scan: "Scan", counts: "ScanCounts") -> int:
+    """The number of update rows, each of which is shown."""
     count = 0
-    with reading_updates(out, file, table) as (store, reader):
-        check_families(store, table, scan.columns)
-        with closing(reader.scan(scan, counts)) as updates:
-            for count, update in enumerate(updates, start=1):  # noqa: B007 - the last number is shown
-                show_update(out, update)
-    if not count:
-        raise missing_row(row, table, scan.times, f"'ingest scan {file} {table}' lists the rows", scan.columns)
-    out.done(counted(count, "update row"))
+    with closing(updates.scan(scan, counts)) as found:
+        for update in found:
+            count += 1
+            printer.update(update)
+    return count
+
+
+def _missing(row: str, table: str, scan: "Scan", reader: "TableReader | RawRows", file: str) -> "NotFoundError":
+    """The error for a row that a scan of it has not found; the reader knows physical keys."""
+    from ingest.api.notation import readable
+    from sinks.scanning.raw_rows import RawRows
+
+    logical = None if isinstance(reader, RawRows) else reader.logical_of(scan.start)
+    if isinstance(reader, RawRows) or logical is None:
+        return missing_row(row, table, scan.times, f"'ingest scan {file} {table}' lists the rows", scan.columns)
+    what = (
+        "the key of an update row; write the logical row key"
+        if reader.merged is not None
+        else "a physical key of a salted table; write the row key without the bucket"
+    )
+    return missing_row(row, table, scan.times, f"this is {what}: {readable(logical)}")

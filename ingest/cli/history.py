@@ -3,13 +3,19 @@
 import shlex
 
 from ingest.amounts import counted
-from ingest.cli.command import ColumnsOption, FileArgument, TableArgument
+from ingest.cli.command import BytesOption, ColumnsOption, FileArgument, TableArgument
 from ingest.cli.get import RowArgument, missing_row
 from ingest.cli.output import Output
 
 
 def history(
-    out: Output, file: FileArgument, table: TableArgument, row: RowArgument, *, columns: ColumnsOption = None
+    out: Output,
+    file: FileArgument,
+    table: TableArgument,
+    row: RowArgument,
+    *,
+    columns: ColumnsOption = None,
+    raw: BytesOption = False,
 ) -> None:
     """
     Show the update rows of one row of a table with deferred updates, oldest first, and its values after each.
@@ -24,18 +30,22 @@ def history(
     from ingest.api import ConfigError
     from ingest.api.notation import from_readable
     from ingest.cli.loading import reading
-    from ingest.cli.rows import columns_of, show_history
+    from ingest.cli.rows import RowPrinter, columns_of
+    from ingest.formats.column_types import AS_BYTES
     from sinks.scanning.families import check_families
+    from sinks.scanning.raw_rows import RawRows
 
     wanted = columns_of(columns)
-    with reading(out, file, table) as (store, reader):
+    with reading(out, file, table) as (store, reader, types):
         check_families(store, table, wanted)
-        if reader.merged is None:
+        if isinstance(reader, RawRows) or reader.merged is None:
             raise ConfigError(f'table "{table}" has no deferred updates', hint=f"'ingest get {file} {table} {row}'")
         found = reader.merged.history(from_readable(row), wanted)
     if not found:
         raise missing_row(row, table, None, f"'ingest scan {file} {table}' lists the rows", wanted)
+    printer = RowPrinter(out, AS_BYTES if raw else types, wanted)
     for entry in found:
-        show_history(out, entry)
+        printer.history(entry)
+    printer.finish(len(found))
     out.done(counted(len(found), "update row"))
     out.next(shlex.join(["ingest", "get", file, table, row]))

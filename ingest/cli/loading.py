@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ingest.api import ConfigError, NotFoundError, Store
 from ingest.api.notation import shown_start
@@ -15,6 +15,7 @@ from ingest.config import load
 if TYPE_CHECKING:
     from ingest.api import Row
     from ingest.config.model import Configuration, Pipeline
+    from ingest.formats.column_types import ColumnTypes
     from sinks.rowkeys.distribution import Distribution
     from sinks.scanning.raw_rows import RawRows
     from sinks.scanning.table_reader import TableReader
@@ -103,33 +104,57 @@ def with_pipeline(file: str, configuration: "Configuration", pipeline: str) -> s
     return file if len(configuration.pipelines) == 1 else f"{file} --pipeline {pipeline}"
 
 
+class OpenTable(NamedTuple):
+    """
+    A table that is open for reading.
+
+    Attributes:
+        store: of the table.
+        reader: of its rows, or of the update rows that are not merged.
+        types: with which its values are shown.
+    """
+
+    store: Store[Any]
+    reader: "TableReader | RawRows"
+    types: "ColumnTypes"
+
+
 @contextmanager
 def reading(
-    out: Output, file: str, table: str, *, with_bodies: bool = False
-) -> "Iterator[tuple[Store[Any], TableReader]]":
+    out: Output, file: str, table: str, *, with_bodies: bool = False, is_raw: bool = False
+) -> Iterator[OpenTable]:
     """
-    The store of a table, open for reading, and a reader of the table; a service may write to it meanwhile.
+    A table, open for reading; a service may write to it meanwhile.
 
     Args:
         out: of the command.
         file: of the pipeline.
         table: its name.
         with_bodies: the reader returns large values in place of pointers to their bodies.
+        is_raw: what is stored is read and shown: update rows are not merged, and values are bytes.
 
     Raises:
         ConfigError: large values are requested, and the table has no body store.
         NotFoundError: there is no such table.
         UpdatesDifferError: the table has deferred updates, and the file declares none, or others.
     """
+    from ingest.formats.column_types import AS_BYTES
     from ingest.plan.updates import declared_updates, recorded_merging
+    from sinks.rowkeys.distribution import Distribution
+    from sinks.rowkeys.row_format import RowFormat
+    from sinks.scanning.raw_rows import RawRows
     from sinks.scanning.table_reader import TableReader
 
     with _opened(out, file, table) as (configuration, catalog, store):
+        if is_raw and (rows := RowFormat.recorded(store, table)).updates:
+            _warn_of_rows_outside(out, file, table, store, Distribution.of(rows.buckets))
+            yield OpenTable(store, RawRows(store, table, rows), AS_BYTES)
+            return
         declared = declared_updates(configuration, configuration.store_of_table(table), table, catalog)
         resolve = _resolving(configuration, store, table) if with_bodies else None
         reader = TableReader(store, table, recorded_merging(store, table, declared), resolve)
         _warn_of_rows_outside(out, file, table, store, reader.distribution)
-        yield store, reader
+        yield OpenTable(store, reader, AS_BYTES if is_raw else configuration.column_types(table))
 
 
 def _resolving(configuration: "Configuration", store: "Store[Any]", table: str) -> "Callable[[Row], Row]":
@@ -140,27 +165,6 @@ def _resolving(configuration: "Configuration", store: "Store[Any]", table: str) 
     if table not in configuration.tables:
         raise no_body_store(table)
     return partial(resolved, bodies_in(store, table_with_bodies(configuration, table)))
-
-
-@contextmanager
-def reading_updates(out: Output, file: str, table: str) -> "Iterator[tuple[Store[Any], RawRows]]":
-    """
-    The same with a reader of the update rows of the table, for the option `--raw`.
-
-    Raises:
-        ConfigError: the table has no deferred updates.
-        NotFoundError: there is no such table.
-    """
-    from sinks.rowkeys.distribution import Distribution
-    from sinks.rowkeys.row_format import RowFormat
-    from sinks.scanning.raw_rows import RawRows
-
-    with _opened(out, file, table) as (_, _, store):
-        rows = RowFormat.recorded(store, table)
-        if not rows.updates:
-            raise ConfigError(f'table "{table}" has no deferred updates', hint="leave --raw out")
-        _warn_of_rows_outside(out, file, table, store, Distribution.of(rows.buckets))
-        yield store, RawRows(store, table, rows)
 
 
 @contextmanager

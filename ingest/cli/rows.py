@@ -1,6 +1,6 @@
 """Rows of a table as `scan`, `get` and `history` print them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ from ingest.formats.times import moment, moment_of
 from ingest.reference.readable import readable
 
 if TYPE_CHECKING:
+    from ingest.formats.column_types import ColumnTypes, ShownValue
     from sinks.scanning.merged_rows import MergeCounts
     from sinks.scanning.raw_rows import StoredUpdate
     from sinks.updates.groups import HistoryEntry, MergedRow
@@ -19,73 +20,140 @@ if TYPE_CHECKING:
     from sinks.updates.merging import Unmerged
 
 
-def show(out: Output, row: Row) -> None:
-    """One row: as a line of JSON, or its key and a line for each cell."""
-    if out.is_json:
-        out.json({"row": to_notation(row.key), "cells": [_plain(cell) for cell in row.cells]})
-        return
-    out.line(readable(row.key), "bold")
-    _show_cells(out, row.cells)
+class RowPrinter:
+    """
+    Prints rows of a table, each as a line of JSON, or as its key and a line for each cell.
 
+    Args:
+        out: of the command.
+        types: of the columns, with which values are shown.
+        columns: the only ones that are read; None for all.
+    """
 
-def show_merged(out: Output, merged: "MergedRow") -> None:
-    """A row merged of deferred updates, as `show`; with a warning for each column that cannot be merged."""
-    from sinks.scanning.merged_rows import row_of
+    def __init__(self, out: Output, types: "ColumnTypes", columns: Collection[bytes] | None = None) -> None:
+        self._out = out
+        self._types = types
+        self._unseen = dict.fromkeys(columns or ())
+        self._misfits = 0
+        self._first_misfit = ""
 
-    row = row_of(merged)
-    if out.is_json:
-        out.json(
-            {
-                "row": to_notation(row.key),
-                "cells": [_plain(cell) for cell in row.cells],
-                "update_rows": merged.update_rows,
-                "orphaned": merged.orphaned,
-                "unmerged": _plain_unmerged(merged.unmerged),
-            }
-        )
-    else:
-        show(out, row)
-    for each in merged.unmerged:
-        out.note(
-            f'warning: row "{readable(row.key)}": {readable(each.column)} has its newest update, because its updates '
-            f"cannot be merged: {each.reason}",
-            "yellow",
-        )
+    def row(self, row: Row) -> None:
+        """One row."""
+        if self._out.is_json:
+            self._out.json({"row": to_notation(row.key), "cells": self._plain_cells(row.key, row.cells)})
+            return
+        self._out.line(readable(row.key), "bold")
+        self._cells(row.key, row.cells)
 
+    def merged(self, merged: "MergedRow") -> None:
+        """A row merged of deferred updates; with a warning for each column that cannot be merged."""
+        from sinks.scanning.merged_rows import row_of
 
-def show_update(out: Output, update: "StoredUpdate") -> None:
-    """An update row: its logical row key, what it covers, and its cells."""
-    key, cells = update.row
-    if out.is_json:
-        about = {"row": to_notation(key.row), **_plain_interval(key), "is_orphaned": update.is_orphaned}
-        out.json({**about, "cells": [_plain(cell) for cell in cells]})
-        return
-    out.parts((readable(key.row), "bold"), (f"  {_interval(key, is_orphaned=update.is_orphaned)}", ""))
-    _show_cells(out, cells)
+        row = row_of(merged)
+        if self._out.is_json:
+            self._out.json(
+                {
+                    "row": to_notation(row.key),
+                    "cells": self._plain_cells(row.key, row.cells),
+                    "update_rows": merged.update_rows,
+                    "orphaned": merged.orphaned,
+                    "unmerged": _plain_unmerged(merged.unmerged),
+                }
+            )
+        else:
+            self.row(row)
+        for each in merged.unmerged:
+            self._out.note(
+                f'warning: row "{readable(row.key)}": {readable(each.column)} has its newest update, because its '
+                f"updates cannot be merged: {each.reason}",
+                "yellow",
+            )
 
+    def update(self, update: "StoredUpdate") -> None:
+        """An update row: its logical row key, what it covers, and its cells."""
+        key, cells = update.row
+        if self._out.is_json:
+            about = {"row": to_notation(key.row), **_plain_interval(key), "is_orphaned": update.is_orphaned}
+            self._out.json({**about, "cells": self._plain_cells(key.row, cells)})
+            return
+        interval = _interval(key, is_orphaned=update.is_orphaned)
+        self._out.parts((readable(key.row), "bold"), (f"  {interval}", ""))
+        self._cells(key.row, cells)
 
-def show_history(out: Output, entry: "HistoryEntry") -> None:
-    """An update row of a history: when it was written, its updates, and the values of the row after it."""
-    row, is_orphaned, merged = entry
-    if out.is_json:
-        out.json(
-            {
-                **_plain_interval(row.key),
-                "is_orphaned": is_orphaned,
-                "updates": _plain_columns(row.columns),
-                "merged": _plain_columns(merged.columns),
-                "unmerged": _plain_unmerged(merged.unmerged),
-            }
-        )
-        return
-    out.line(_interval(row.key, is_orphaned=is_orphaned), "bold")
-    reasons = dict(merged.unmerged)
-    names = {column: readable(column) for column in sorted(row.columns, key=split_column)}
-    width = max(map(len, names.values()), default=0)
-    for column, name in names.items():
-        update, value = readable(row.columns[column]), readable(merged.columns.get(column, b""))
-        after = f"cannot be merged: {reasons[column]}" if column in reasons else f"-> {value}"
-        out.parts((f"  {name:<{width}}  ", "cyan"), (update, ""), ("" if is_orphaned else f"  {after}", "dim"))
+    def history(self, entry: "HistoryEntry") -> None:
+        """An update row of a history: when it was written, its updates, and the values of the row after it."""
+        row, is_orphaned, merged = entry
+        key = row.key.row
+        if self._out.is_json:
+            self._out.json(
+                {
+                    **_plain_interval(row.key),
+                    "is_orphaned": is_orphaned,
+                    "updates": self._plain_columns(key, row.columns),
+                    "merged": self._plain_columns(key, merged.columns),
+                    "unmerged": _plain_unmerged(merged.unmerged),
+                }
+            )
+            return
+        self._out.line(_interval(row.key, is_orphaned=is_orphaned), "bold")
+        reasons = dict(merged.unmerged)
+        names = {column: readable(column) for column in sorted(row.columns, key=split_column)}
+        width = max(map(len, names.values()), default=0)
+        for column, name in names.items():
+            update, value = (self._shown(key, column, each.get(column, b"")) for each in (row.columns, merged.columns))
+            after = f"cannot be merged: {reasons[column]}" if column in reasons else f"-> {value.text}"
+            self._out.parts(
+                (f"  {name:<{width}}  ", "cyan"), (update.text, ""), ("" if is_orphaned else f"  {after}", "dim")
+            )
+
+    def finish(self, count: int) -> None:
+        """Say which of the columns no row of so many has, and how many values are not of the type of their column."""
+        from ingest.suggest import did_you_mean
+
+        names = [readable(column) for column in self._types.types]
+        for column in map(readable, self._unseen):
+            hint = did_you_mean(column, names)
+            text = f"no row{' that is shown' if count else ''} has the column {column}"
+            self._out.note(f"{text}; {hint}" if hint else text, "yellow")
+        if self._misfits:
+            what = counted(self._misfits, "value")
+            self._out.note(
+                f"{what} not of the type of the column, shown as bytes, first {self._first_misfit}", "yellow"
+            )
+
+    def _shown(self, row: bytes, column: bytes, value: bytes) -> "ShownValue":
+        if self._unseen:
+            self._unseen.pop(column, None)
+            self._unseen.pop(column.partition(b":")[0], None)
+        shown = self._types.shown(column, value)
+        if shown.misfit:
+            self._misfits += 1
+            self._first_misfit = self._first_misfit or f'{readable(column)} of row "{readable(row)}": {shown.misfit}'
+        return shown
+
+    def _cells(self, row: bytes, cells: Sequence[Cell]) -> None:
+        names = [f"{readable(cell.family)}:{readable(cell.qualifier)}" for cell in cells]
+        width = max(map(len, names), default=0)
+        for name, cell in zip(names, cells, strict=True):
+            shown = self._shown(row, cell.family + b":" + cell.qualifier, cell.value)
+            time = moment(cell.timestamp_ms)
+            misfit = (f"  ({shown.misfit})" if shown.misfit else "", "yellow")
+            self._out.parts((f"  {name:<{width}}  ", "cyan"), (f"{time}  ", "dim"), (shown.text, ""), misfit)
+
+    def _plain_cells(self, row: bytes, cells: Iterable[Cell]) -> list[list[object]]:
+        found: list[list[object]] = []
+        for family, qualifier, time_ms, value in cells:
+            shown = self._shown(row, family + b":" + qualifier, value)
+            found.append([to_notation(family), to_notation(qualifier), time_ms, shown.plain])
+        return found
+
+    def _plain_columns(self, row: bytes, columns: Mapping[bytes, bytes]) -> list[list[object]]:
+        found: list[list[object]] = []
+        for column in sorted(columns, key=split_column):
+            family, name = split_column(column)
+            shown = self._shown(row, column, columns[column])
+            found.append([to_notation(family), to_notation(name or b""), shown.plain])
+        return found
 
 
 def merged_of(merged: "MergedRow") -> str:
@@ -121,15 +189,6 @@ def warn_of_lossy_filters(out: Output, counts: ScanCounts) -> None:
         )
 
 
-def _show_cells(out: Output, cells: Sequence[Cell]) -> None:
-    names = [f"{readable(cell.family)}:{readable(cell.qualifier)}" for cell in cells]
-    width = max(map(len, names), default=0)
-    for name, cell in zip(names, cells, strict=True):
-        out.parts(
-            (f"  {name:<{width}}  ", "cyan"), (f"{moment(cell.timestamp_ms)}  ", "dim"), (readable(cell.value), "")
-        )
-
-
 def _interval(key: "UpdateKey", *, is_orphaned: bool) -> str:
     from sinks.updates.keys import split_of, time_of
 
@@ -145,11 +204,6 @@ def _plain_interval(key: "UpdateKey") -> dict[str, object]:
     return {name: {"time": time_of(end), "split": split_of(end)} for name, end in ends.items()} | {
         "is_merged": key.is_merged
     }
-
-
-def _plain_columns(columns: Mapping[bytes, bytes]) -> list[list[object]]:
-    parts = sorted((*split_column(column), value) for column, value in columns.items())
-    return [[to_notation(family), to_notation(name or b""), to_notation(value)] for family, name, value in parts]
 
 
 def _plain_unmerged(unmerged: "Sequence[Unmerged]") -> list[list[object]]:
@@ -176,7 +230,3 @@ def times_of(from_: str | None, to: str | None) -> TimeRange:
         start = "1970, and no timestamp of a cell is earlier" if from_ is None else f'--from "{from_}"'
         raise ConfigError(f'--to "{to}" is not later than {start}', hint="the range includes --from and excludes --to")
     return TimeRange(from_ms, to_ms)
-
-
-def _plain(cell: Cell) -> list[object]:
-    return [to_notation(cell.family), to_notation(cell.qualifier), cell.timestamp_ms, to_notation(cell.value)]

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -22,9 +22,8 @@ from ingest.cli.output import Output
 
 if TYPE_CHECKING:
     from ingest.api import Scan, ScanCounts
+    from ingest.cli.rows import RowPrinter
     from sinks.scanning.merged_rows import MergeCounts
-
-    Shown = tuple[Iterator[Callable[[], None]], MergeCounts | None]
 
 _EMPTY = "--prefix, --start, --stop and --after"
 _KEY = r"text, with \xNN for other bytes"
@@ -89,53 +88,62 @@ def scan(  # noqa: PLR0913 - the options of the command
     if after is not None:
         wanted = wanted.after(from_readable(after))
     count, has_more, counts = 0, False, ScanCounts()
-    shows = _updates if raw else partial(_rows, with_bodies=bodies)
-    with shows(out, file, table, wanted, counts) as (shown, merge_counts):
-        for show in shown:
+    with _rows(out, file, table, wanted, counts, with_bodies=bodies, is_raw=raw) as shown:
+        for show in shown.rows:
             if count == limit:
                 has_more = True
                 break
             show()
             count += 1
+    shown.printer.finish(count)
     if stats:
-        show_counts(out, counts, merge_counts)
+        show_counts(out, counts, shown.merge_counts)
     warn_of_lossy_filters(out, counts)
     if not count and not wanted.is_of_all_rows:
         first, end = wanted.bounds()
         is_empty = end is not None and first >= end
         out.done("no row matches" + (f": no row key is within all of {_EMPTY}" if is_empty else ""))
         return
-    out.done(counted(count, "update row" if raw else "row") + (" shown; more exist" if has_more else ""))
+    out.done(counted(count, shown.what) + (" shown; more exist" if has_more else ""))
     out.next(f"ingest get {file} {table} ROW" if count else f"ingest run --once {file}")
+
+
+class _Shown(NamedTuple):
+    """
+    The rows of a scan.
+
+    Attributes:
+        rows: for each of them, what prints it.
+        printer: prints them.
+        merge_counts: the work of merging deferred updates; None for rows that are not merged.
+        what: they are.
+    """
+
+    rows: Iterator[Callable[[], None]]
+    printer: "RowPrinter"
+    merge_counts: "MergeCounts | None" = None
+    what: str = "row"
 
 
 @contextmanager
 def _rows(
-    out: Output, file: str, table: str, scan: "Scan", counts: "ScanCounts", *, with_bodies: bool
-) -> Iterator["Shown"]:
-    """For each row, what shows it; the rows of a table with deferred updates are merged, with the work of that."""
+    out: Output, file: str, table: str, scan: "Scan", counts: "ScanCounts", *, with_bodies: bool, is_raw: bool
+) -> Iterator[_Shown]:
+    """The rows of a table; those of a table with deferred updates are merged, unless its update rows are requested."""
     from ingest.cli.loading import reading
-    from ingest.cli.rows import show, show_merged
+    from ingest.cli.rows import RowPrinter
     from sinks.scanning.families import check_families
+    from sinks.scanning.raw_rows import RawRows
 
-    with reading(out, file, table, with_bodies=with_bodies) as (store, reader):
+    with reading(out, file, table, with_bodies=with_bodies, is_raw=is_raw) as (store, reader, types):
         check_families(store, table, scan.columns)
-        if reader.merged is None:
+        printer = RowPrinter(out, types, scan.columns)
+        if isinstance(reader, RawRows):
+            with closing(reader.scan(scan, counts)) as stored:
+                yield _Shown((partial(printer.update, row) for row in stored), printer, what="update row")
+        elif reader.merged is None:
             with closing(reader.scan(scan, counts)) as rows:
-                yield (partial(show, out, row) for row in rows), None
+                yield _Shown((partial(printer.row, row) for row in rows), printer)
         else:
             with closing(reader.merged.scan(scan, counts)) as merged:
-                yield (partial(show_merged, out, row) for row in merged), reader.merged.merge_counts
-
-
-@contextmanager
-def _updates(out: Output, file: str, table: str, scan: "Scan", counts: "ScanCounts") -> Iterator["Shown"]:
-    """The same for the update rows of a table with deferred updates."""
-    from ingest.cli.loading import reading_updates
-    from ingest.cli.rows import show_update
-    from sinks.scanning.families import check_families
-
-    with reading_updates(out, file, table) as (store, reader):
-        check_families(store, table, scan.columns)
-        with closing(reader.scan(scan, counts)) as updates:
-            yield (partial(show_update, out, update) for update in updates), None
+                yield _Shown((partial(printer.merged, row) for row in merged), printer, reader.merged.merge_counts)

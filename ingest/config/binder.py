@@ -331,7 +331,10 @@ class _Binder:
                 self._partial_config.store_uses.append(store)
             options = self._binding.options(TableOptions, _with_family_options(node), f"table {name}", location)
             if isinstance(options, TableOptions):
-                self._partial_config.tables[name] = PartialTable(options, node, location, self._processor(node))
+                processor = self._processor(node)
+                lookup = self._binding.lookup
+                value_type = None if processor is None else lookup.value_type(processor.kind, processor.settings)
+                self._partial_config.tables[name] = PartialTable(options, node, location, processor, value_type)
 
     def _processor(self, table: Node) -> Component[Model] | None:
         """The processor of a table's deferred updates."""

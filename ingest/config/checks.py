@@ -11,6 +11,7 @@ from pathlib import Path
 from ingest.api import Settings, SinkSettings, StoreSettings
 from ingest.api.buckets import buckets_warning
 from ingest.config.body_tables import check_bodies
+from ingest.config.column_types import check_column_types
 from ingest.config.components import Binding
 from ingest.config.conversions import check_conversions
 from ingest.config.dump import check_dump
@@ -43,6 +44,7 @@ def check(partial_config: PartialConfig, binding: Binding) -> None:
         _check_store(table.options.store, f"table {name}", table.location, partial_config, binding)
         _check_buckets(table, binding)
     check_updates(partial_config, binding)
+    check_column_types(partial_config, binding)
     check_bodies(partial_config, binding)
     check_dump(partial_config, binding)
     check_feeds(partial_config, binding)

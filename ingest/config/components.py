@@ -46,6 +46,9 @@ class Lookup(Protocol):
     def makes_events(self, name: str) -> bool:
         """Whether a decorator may turn one event into several."""
 
+    def value_type(self, name: str, settings: Model) -> str | None:
+        """The type of the values that a processor with these options returns; None if it has none."""
+
     def with_plugins(self, plugins: Sequence[Plugin]) -> "Lookup":
         """A lookup that also has the components of these modules; CatalogError if one cannot be imported."""
 

@@ -14,6 +14,7 @@ from ingest.config.options import DumpOptions, ErrorBudgetOptions, ReplayOptions
 from ingest.config.problems import Place, Report
 from ingest.config.tables import TableOptions
 from ingest.config.test_cases import Expect
+from ingest.formats.column_types import AS_BYTES, ColumnTypes
 from ingest.masks import Masks
 from ingest.plugins.loader import Plugin
 
@@ -93,6 +94,7 @@ class Table:
 
     Attributes:
         updates: its deferred updates; None if a row replaces an earlier one.
+        column_types: with which values are shown: those of its options, and the type of its processor.
     """
 
     name: str
@@ -100,6 +102,7 @@ class Table:
     options: TableOptions
     location: Place
     updates: TableUpdates | None = None
+    column_types: ColumnTypes = AS_BYTES
 
     def spec(self) -> TableSpec:
         """The definition with which a store creates the table."""
@@ -209,6 +212,17 @@ class Configuration:
         targets = pipeline.targets
         tables = (self.tables[name] for name in sorted(self.tables))
         return [table for table in tables if table.updates is not None and (table.store, table.name) in targets]
+
+    def column_types(self, table: str, store: str | None = None) -> ColumnTypes:
+        """
+        The types with which the values of a table are shown.
+
+        Args:
+            table: its name.
+            store: name of its store; by default the declared one. A table of another store has no types.
+        """
+        declared = self.tables.get(table)
+        return AS_BYTES if declared is None or store not in {None, declared.store} else declared.column_types
 
     def store_of_table(self, table: str) -> str:
         """

@@ -38,12 +38,14 @@ class PartialTable:
 
     Attributes:
         processor: of its deferred updates; None without them, or if it is invalid.
+        value_type: of the values that the processor returns; None if it has none.
     """
 
     options: TableOptions
     node: Node
     location: Place
     processor: Component[Model] | None = None
+    value_type: str | None = None
 
 
 @dataclass(slots=True)

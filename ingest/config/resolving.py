@@ -2,12 +2,14 @@
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from ingest.api import Model, SinkSettings, SourceSettings
 from ingest.api.notation import name_to_bytes
 from ingest.config.body_tables import tables_of_bodies
+from ingest.config.column_types import column_types_of
 from ingest.config.model import Component, Pipeline, Table, TableUpdates, TestCase
 from ingest.config.nodes import Node, locations, plain
 from ingest.config.options import DeadLetterTopic
@@ -35,6 +37,7 @@ def resolve(partial_config: PartialConfig) -> Resolved:
             table.options,
             table.location,
             _updates(table),
+            column_types_of(table),
         )
         for name, table in partial_config.tables.items()
     }
@@ -136,9 +139,14 @@ def _fingerprint(
             if name in partial_config.store_names
         },
         "tables": {
-            name: plain(partial_config.tables[name].node, masked=True)
+            name: _without_types(plain(partial_config.tables[name].node, masked=True))
             for name, table in tables.items()
             if not targets.isdisjoint({(table.store, name), (table.store, None)})
         },
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def _without_types(table: Mapping[str, object]) -> dict[str, object]:
+    """The options of a table without the types with which its values are shown."""
+    return {name: value for name, value in table.items() if name != "columns"}

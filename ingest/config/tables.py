@@ -1,15 +1,17 @@
 """The options of `tables`: families, split points, and how rows are stored."""
 
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, ValidationError, WithJsonSchema, field_validator
+from pydantic import BeforeValidator, Field, ValidationError, WithJsonSchema, field_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from ingest.api import DecodeError, Duration, FamilySpec, FeedSpec, Model, TableSpec, family_rejection, option
 from ingest.api.buckets import MAX_BUCKETS, buckets_rejection, splits_of
 from ingest.api.notation import Notation, from_notation, name_to_bytes, shown
 from ingest.config.bodies import BodiesOptions
+from ingest.formats.cell_types import CellType
 
 
 def _notation(value: object) -> object:
@@ -74,6 +76,9 @@ class DistributeOptions(Model):
         return buckets
 
 
+ColumnType = Annotated[CellType, Field(strict=False)]
+"""A type of cells, by its name."""
+
 ComponentText = Annotated[str | dict[str, object], WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "object"}]})]
 """A component as it is written: its name, or `name: {options}`; the binder checks it."""
 
@@ -102,6 +107,28 @@ class CompactOptions(CompactionOptions):
     every: Duration = option("Time between the starts of two compactions.", example="10m", ge=1)
 
 
+def _refuse_without_family(columns: Iterable[tuple[int | str, str]]) -> None:
+    """
+    Refuse names of columns, each with its place in the option `columns`, that begin with no possible family.
+
+    Raises:
+        ValidationError: of all of them.
+    """
+    refused = [
+        InitErrorDetails(
+            type=PydanticCustomError(
+                "wrong_type", "{column} names no family", {"column": column, "hint": "write FAMILY:QUALIFIER"}
+            ),
+            loc=(place,),
+            input=None,
+        )
+        for place, column in columns
+        if family_rejection(name_to_bytes(column.partition(":")[0])) is not None
+    ]
+    if refused:
+        raise ValidationError.from_exception_data("columns", refused)
+
+
 class UpdatesOptions(Model):
     """How the updates of a row are merged: rows are appended, and merged when they are read."""
 
@@ -123,19 +150,7 @@ class UpdatesOptions(Model):
     @field_validator("columns")
     @classmethod
     def _families_can_exist(cls, columns: list[str]) -> list[str]:
-        refused = [
-            InitErrorDetails(
-                type=PydanticCustomError(
-                    "wrong_type", "{column} names no family", {"column": column, "hint": "write FAMILY:QUALIFIER"}
-                ),
-                loc=(index,),
-                input=None,
-            )
-            for index, column in enumerate(columns)
-            if family_rejection(name_to_bytes(column.partition(":")[0])) is not None
-        ]
-        if refused:
-            raise ValidationError.from_exception_data("columns", refused)
+        _refuse_without_family(enumerate(columns))
         return columns
 
 
@@ -192,6 +207,14 @@ class TableOptions(Model):
         default=None,
         example={"processor": "sum", "columns": ["c:hits"]},
     )
+    columns: dict[str, ColumnType] = option(
+        "Types with which commands and Spark show the values of columns (`FAMILY:QUALIFIER`), or of all other columns "
+        "of a family: text (`utf8`, `json`), a big-endian number (`int16`, `int32`, `int64`, `float32`, `float64`), or "
+        "a boolean of one byte (`bool8`). Columns that the processor of `updates` merges have its type. Nothing that "
+        "is stored depends on it.",
+        default={},
+        example={"e:ms": "int64"},
+    )
     bodies: BodiesOptions | None = option(
         "A body store for large values of this table; see `ingest body`.",
         default=None,
@@ -224,6 +247,12 @@ class TableOptions(Model):
         if refused:
             raise ValidationError.from_exception_data("families", refused)
         return families
+
+    @field_validator("columns")
+    @classmethod
+    def _columns_have_families(cls, columns: dict[str, CellType]) -> dict[str, CellType]:
+        _refuse_without_family((column, column) for column in columns)
+        return columns
 
     @field_validator("splits")
     @classmethod

@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 
 from ingest.api import Durability, SinkSettings, Tombstones
+from ingest.config.column_types import check_family
 from ingest.config.components import Binding
 from ingest.config.model import Component
 from ingest.config.nodes import locations
 from ingest.config.partial import PartialConfig, PartialPipeline, PartialTable
 from ingest.config.problems import Kind, Place
 from ingest.config.tables import UpdatesOptions
-from ingest.suggest import did_you_mean
 
 _LOSSY = (Durability.SKIP, Durability.ASYNC)
 
@@ -23,7 +23,7 @@ def check_updates(partial_config: PartialConfig, binding: Binding) -> None:
     """
     for name, table in partial_config.tables.items():
         if table.options.updates is not None:
-            _check_columns(name, table, table.options.updates, binding)
+            _check_columns(name, table, table.options.updates, partial_config, binding)
             _check_compact(name, table, table.options.updates, partial_config, binding)
     writers: dict[str, str] = {}
     for pipeline in partial_config.pipelines.values():
@@ -43,16 +43,15 @@ def writes_updates(sink: Component[SinkSettings], partial_config: PartialConfig)
     return (sink.settings.store_name or only) == (declared.options.store or only)
 
 
-def _check_columns(name: str, table: PartialTable, updates: UpdatesOptions, binding: Binding) -> None:
-    families, places = sorted(table.options.families), locations(table.node)
+def _check_columns(
+    name: str, table: PartialTable, updates: UpdatesOptions, partial_config: PartialConfig, binding: Binding
+) -> None:
+    places = locations(table.node)
     if not updates.columns and (place := places.get(("updates", "columns"))) is not None:
         binding.warning(Kind.DOUBTFUL, place, "no column is listed, so the processor merges all", "leave `columns` out")
     for index, column in enumerate(updates.columns):
-        family = column.partition(":")[0]
-        if family not in families:
-            place = places.get(("updates", "columns", index), table.location)
-            hint = did_you_mean(family, families) or "declare it under `families`"
-            binding.warning(Kind.DOUBTFUL, place, f'table "{name}" declares no family "{family}"', hint)
+        place = places.get(("updates", "columns", index), table.location)
+        check_family(column, name, table, place, partial_config, binding)
 
 
 def _check_compact(

@@ -1,13 +1,14 @@
 """The outputs of a dry run, as plain data for JSON."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import orjson
 
 from ingest.api import Delete, Durability, Event, EventError, Put, split_column
-from ingest.api.notation import name_to_bytes, to_notation
+from ingest.api.notation import from_notation, name_to_bytes, to_notation
+from ingest.formats.column_types import ColumnTypes
 
 Line = dict[str, object]
 """One line of `explain --output json`, as plain data."""
@@ -126,6 +127,31 @@ def shown_mutation(sink: str, store: str, table: str, mutation: Put | Delete, ph
     else:
         line["delete"] = {"column": to_notation(mutation.family + b":" + mutation.qualifier)}
     return line
+
+
+def with_types(line: Line, types_of: Callable[[str, str], ColumnTypes]) -> Line:
+    """
+    A line whose cells are shown with the types of their columns.
+
+    Args:
+        line: of an `Output`.
+        types_of: table and store -> the types of its columns.
+    """
+    puts = line.get("puts")
+    if not isinstance(puts, list):
+        return line
+    return {**line, "puts": [_put_with_types(put, types_of(put["table"], put["store"])) for put in puts]}
+
+
+def _put_with_types(put: Line, types: ColumnTypes) -> Line:
+    cells = put["cells"]
+    if not types or not isinstance(cells, list):
+        return put
+    shown = [
+        [family, qualifier, types.plain(from_notation(family) + b":" + from_notation(qualifier), from_notation(value))]
+        for family, qualifier, value in cells
+    ]
+    return {**put, "cells": shown}
 
 
 def _shown_name(name: str) -> str:

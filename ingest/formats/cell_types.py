@@ -1,7 +1,8 @@
 """
 The types of cells: how a value becomes the bytes of a cell, and how those bytes become the value again.
 
-Numbers have a fixed width and are big-endian: integers in two's complement, floats in IEEE 754. Infinity and NaN are no
+Numbers have a fixed width and are big-endian: integers in two's complement, floats in IEEE 754. A boolean is one byte,
+0 for false. Infinity and NaN are no
 values of a cell, neither written nor read: as text they are no numbers.
 
 Source: org.apache.hadoop.hbase.util.Bytes.
@@ -39,8 +40,11 @@ class CellType(StrEnum):
     """The type of all cells of a column."""
 
     UTF8 = "utf8"
+    BOOL8 = "bool8"
+    INT16 = "int16"
     INT32 = "int32"
     INT64 = "int64"
+    FLOAT32 = "float32"
     FLOAT64 = "float64"
     JSON = "json"
 
@@ -103,6 +107,16 @@ def _float(layout: Struct, name: str) -> Codec[Any]:
     return Codec(encode, decode)
 
 
+def _encode_bool(value: bool) -> bytes:  # noqa: FBT001 - the value
+    return b"\xff" if value else b"\0"
+
+
+def _decode_bool(value: bytes) -> bool:
+    if len(value) != 1:
+        raise _wrong_size(value, 1, "bool8")
+    return value != b"\0"
+
+
 def _wrong_size(value: bytes, size: int, name: str) -> ValueError:
     return ValueError(f"{shown_start(value)} has {len(value)} bytes, not {size}, so it is not {name}")
 
@@ -150,10 +164,13 @@ NUMBERS: Mapping[str, Codec[Any]] = MappingProxyType(
 CODECS: Mapping[CellType, Codec[Any]] = MappingProxyType(
     {
         CellType.UTF8: Codec(_encode_text, _decode_text),
+        CellType.BOOL8: Codec(_encode_bool, _decode_bool),
+        CellType.INT16: NUMBERS["int16"],
         CellType.INT32: NUMBERS["int32"],
         CellType.INT64: NUMBERS["int64"],
+        CellType.FLOAT32: NUMBERS["float32"],
         CellType.FLOAT64: NUMBERS["float64"],
         CellType.JSON: Codec(_encode_json, _decode_json),
     }
 )
-"""Type -> its codec; values are int, float, and for `utf8` and `json` text, which for `json` must be valid JSON."""
+"""Type -> its codec; values are int, float, bool, and for `utf8` and `json` text, for `json` valid JSON."""

@@ -11,6 +11,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from ingest.api import MappingError, NotMergeableError, ProcessorExample
+from ingest.formats.cell_types import CODECS, CellType
 from ingest.plugins.contract import check_component
 from ingest.testing.events import settings_of
 from ingest.testing.merges import AnyProcessor, bytes_of, processor_of, read_of, values_of
@@ -74,6 +75,13 @@ class ProcessorContract:
             for value in example.refused:
                 with pytest.raises(MappingError):
                     processor.update(bytes_of(value))
+
+    def test_results_are_of_the_declared_type(self, kind_of_processor: type[AnyProcessor]) -> None:
+        """Commands show what a read returns with `value_type`."""
+        for example in kind_of_processor.merge_examples:
+            value_type = kind_of_processor.value_type(processor_of(kind_of_processor, example).settings)
+            if value_type is not None:
+                CODECS[CellType(value_type)].decode(bytes_of(example.merged))
 
     def test_every_value_is_refused_or_can_be_merged(self, kind_of_processor: type[AnyProcessor]) -> None:
         """A refused value raises a MappingError with a code of its own; any other can be merged and read."""

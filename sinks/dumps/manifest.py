@@ -8,6 +8,7 @@ import orjson
 
 from ingest.api import FamilySpec, IngestError
 from ingest.api.notation import from_notation, to_notation
+from ingest.formats.column_types import AS_BYTES, ColumnTypes
 from ingest.formats.times import iso_milliseconds, moment
 from sinks.dumps.errors import DumpCorruptError
 from sinks.dumps.layout import MANIFEST, SUCCESS, FileFormat, second_of
@@ -66,6 +67,7 @@ class DumpedTable:
         families: as they were at the start.
         columns: of a Parquet file with declared columns: name -> type; None if it has all cells.
         has_values: large values are in place of the pointers to their bodies.
+        types: of the columns, with which commands show the values; nothing in the files depends on them.
     """
 
     files: tuple[TableFile, ...]
@@ -73,6 +75,7 @@ class DumpedTable:
     families: tuple[FamilySpec, ...] = ()
     columns: Mapping[str, str] | None = None
     has_values: bool = False
+    types: ColumnTypes = AS_BYTES
 
     @property
     def rows(self) -> int:
@@ -227,6 +230,8 @@ def _about(table: DumpedTable) -> dict[str, object]:
         about["columns"] = dict(table.columns)
     if table.has_values:
         about["bodies"] = True
+    if table.types:
+        about["types"] = table.types.to_json()
     return about
 
 
@@ -247,4 +252,5 @@ def _table(files: list[Mapping[str, Any]], about: Mapping[str, Any]) -> DumpedTa
         families,
         about.get("columns"),
         about.get("bodies") is True,
+        ColumnTypes.from_json(about.get("types", {})),
     )

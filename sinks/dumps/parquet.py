@@ -36,8 +36,11 @@ _CELLS = pa.list_(pa.field("element", _CELL, nullable=False))
 _ALL_CELLS = pa.schema([_KEY, pa.field(CELLS, _CELLS, nullable=False)])
 _TYPES = {
     CellType.UTF8: pa.string(),
+    CellType.BOOL8: pa.bool_(),
+    CellType.INT16: pa.int16(),
     CellType.INT32: pa.int32(),
     CellType.INT64: pa.int64(),
+    CellType.FLOAT32: pa.float32(),
     CellType.FLOAT64: pa.float64(),
     CellType.JSON: pa.string(),
 }

@@ -8,6 +8,7 @@ from typing import Self, TypeVar
 
 from ingest.api import StoreUnavailableError
 from ingest.clock import now_ms
+from ingest.formats.column_types import AS_BYTES, ColumnTypes
 from ingest.formats.times import moment_of
 from sinks.dumps.errors import DumpNotAvailableError
 from sinks.dumps.layout import dump_name, dump_time
@@ -209,6 +210,22 @@ class DumpReader:
             IngestError: as `splits` and `read`.
         """
         return self._read(self.splits(table), rows_of, skip_bad=skip_bad)
+
+    def column_types(self, table: str, dump: str | None = None) -> ColumnTypes:
+        """
+        The types of the columns of a table, as the pipeline file declared them when the dump was made.
+
+        Args:
+            table: its name; a table that the dump does not know has no types.
+            dump: name of a dump; by default the one that is read.
+
+        Raises:
+            DumpNotAvailableError: there is no complete dump.
+        """
+        with root_errors(self._root):
+            found = self.latest() if dump is None else self._complete(dump)
+        dumped = None if found.manifest is None else found.manifest.tables.get(table)
+        return AS_BYTES if dumped is None else dumped.types
 
     def documents(self, *splits: Split | str, skip_bad: bool = False) -> DumpIterator[Document]:
         """The JSON objects of splits or their tokens as they are; also those of EmoDB. Errors as in `read`."""

@@ -24,6 +24,7 @@ import orjson
 
 from ingest.api import Cell, DecodeError, IngestError, Row
 from ingest.api.notation import from_notation, from_readable, to_notation
+from ingest.formats.column_types import ColumnTypes
 from ingest.formats.times import moment
 
 _ID, _TABLE, _VERSION, _TIMES = "~id", "~table", "~version", "~ts"
@@ -122,6 +123,21 @@ def document_of(line: bytes) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise DecodeError("the line is JSON, but not an object", code="bad_json")
     return document
+
+
+def with_types(document: Mapping[str, Any], types: ColumnTypes) -> Mapping[str, Any]:
+    """The JSON object of a line with the values of its columns as they are shown with these types."""
+    if not types:
+        return document
+    return {
+        name: types.plain(column_of(name), from_notation(value)) if _is_cell(name, value) else value
+        for name, value in document.items()
+    }
+
+
+def _is_cell(name: str, value: object) -> bool:
+    """Whether it is a cell as `to_line` writes it; what EmoDB wrote stays as it is."""
+    return ":" in name and (type(value) is str or (isinstance(value, dict) and value.keys() == {"b64"}))
 
 
 def newest(cells: tuple[Cell, ...]) -> tuple[Cell, ...]:

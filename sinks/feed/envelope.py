@@ -1,8 +1,9 @@
 r"""
 The messages of a feed for other systems: its own JSON, or the envelope of Debezium.
 
-Each field is described in docs/guides/reading-changes.md. Bytes are strings if they are UTF-8, else `{"b64": …}`; a
-column is `family:qualifier`, with `\xNN` for bytes that are not printable.
+Each field is described in docs/guides/reading-changes.md. Bytes are strings if they are UTF-8, else `{"b64": …}`;
+values of columns with a type are numbers, true or false. A column is `family:qualifier`, with `\xNN` for bytes that are
+not printable.
 
 Source of the envelope: the chapter "Data change events" of the connectors in Debezium's reference, version 2.
 """
@@ -17,6 +18,7 @@ from ingest import __version__
 from ingest.api import Cell, Row
 from ingest.api.notation import readable, to_notation
 from ingest.clock import now_ms
+from ingest.formats.column_types import AS_BYTES, ColumnTypes
 from sinks.feed.changes import SCHEMA_VERSION, Change, ChangedColumn, ColumnChange, Op
 from sinks.feed.client import FeedRecord
 from sinks.feed.gaps import Gap
@@ -47,10 +49,12 @@ class Envelope(ABC):
 
     Args:
         table: name of the table.
+        types: of its columns, with which values are shown.
     """
 
-    def __init__(self, table: str) -> None:
+    def __init__(self, table: str, *, types: ColumnTypes = AS_BYTES) -> None:
         self._table = table
+        self._types = types
 
     @abstractmethod
     def of(self, record: FeedRecord) -> Iterator[Message]:
@@ -74,7 +78,7 @@ class OwnEnvelope(Envelope):
 
     def of(self, record: FeedRecord) -> Iterator[Message]:
         """The change."""
-        content = record_content(self._table, record)
+        content = record_content(self._table, record, self._types)
         yield Message(record.change.row, orjson.dumps(content), record.change.time_ms)
 
     def of_row(self, stream: str, shard: int, row: Row) -> Iterator[Message]:
@@ -84,7 +88,7 @@ class OwnEnvelope(Envelope):
                 "type": "PUT",
                 "ts": cell.timestamp_ms,
                 "column": _name(cell.family, cell.qualifier),
-                "value": to_notation(cell.value),
+                "value": self._types.plain(cell.family + b":" + cell.qualifier, cell.value),
             }
             for cell in row.cells
         ]
@@ -113,10 +117,11 @@ class DebeziumEnvelope(Envelope):
     Args:
         table: name of the table.
         clock_ms: time at which a change is processed.
+        types: of its columns, with which values are shown.
     """
 
-    def __init__(self, table: str, clock_ms: Callable[[], int] = now_ms) -> None:
-        super().__init__(table)
+    def __init__(self, table: str, clock_ms: Callable[[], int] = now_ms, *, types: ColumnTypes = AS_BYTES) -> None:
+        super().__init__(table, types=types)
         self._clock_ms = clock_ms
 
     def of(self, record: FeedRecord) -> Iterator[Message]:
@@ -127,8 +132,8 @@ class DebeziumEnvelope(Envelope):
         before = None if change.before is None else _newest(change.before)
         source = self._source(record.stream, record.shard, change.time_ms, change.op.value)
         content = {
-            "before": _image(change.row, before) if before else None,
-            "after": None if op == "d" else _image(change.row, _after(before, change.columns)),
+            "before": self._image(change.row, before) if before else None,
+            "after": None if op == "d" else self._image(change.row, _after(before, change.columns)),
             "source": source | {"snapshot": "false", "sequence": record.sequence},
             "op": op,
             "ts_ms": self._clock_ms(),
@@ -143,7 +148,7 @@ class DebeziumEnvelope(Envelope):
         time_ms = max((cell.timestamp_ms for cell in row.cells), default=0)
         content = {
             "before": None,
-            "after": _image(row.key, _newest(row.cells)),
+            "after": self._image(row.key, _newest(row.cells)),
             "source": self._source(stream, shard, time_ms, "READ") | {"snapshot": "true", "sequence": ""},
             "op": "r",
             "ts_ms": self._clock_ms(),
@@ -161,6 +166,14 @@ class DebeziumEnvelope(Envelope):
         del stream, shard, time_ms
         return iter(())
 
+    def _image(self, row: bytes, columns: Columns | dict[bytes, tuple[int, bytes] | None]) -> dict[str, object]:
+        """A row as Debezium has it: a field for the row key, and one for each column."""
+        found: dict[str, object] = {_KEY: to_notation(row)}
+        for column in sorted(columns):
+            version = columns[column]
+            found[readable(column)] = None if version is None else self._types.plain(column, version[1])
+        return found
+
     def _source(self, stream: str, shard: int, time_ms: int, op: str) -> dict[str, object]:
         return {
             "version": __version__,
@@ -174,8 +187,8 @@ class DebeziumEnvelope(Envelope):
         }
 
 
-def record_content(table: str, record: FeedRecord) -> dict[str, object]:
-    """A change as plain data, in the form of `OwnEnvelope`."""
+def record_content(table: str, record: FeedRecord, types: ColumnTypes = AS_BYTES) -> dict[str, object]:
+    """A change as plain data, in the form of `OwnEnvelope`, with values of these types."""
     change = record.change
     content: dict[str, object] = {
         "v": SCHEMA_VERSION,
@@ -186,24 +199,28 @@ def record_content(table: str, record: FeedRecord) -> dict[str, object]:
         "row": to_notation(change.row),
         "op": change.op.value,
         "time": change.time_ms,
-        "columns": [_column_content(column) for column in change.columns],
+        "columns": [_column_content(column, types) for column in change.columns],
     }
     if change.before is not None:
         content["before"] = [
-            {"column": _name(cell.family, cell.qualifier), "value": to_notation(cell.value), "ts": cell.timestamp_ms}
+            {
+                "column": _name(cell.family, cell.qualifier),
+                "value": types.plain(cell.family + b":" + cell.qualifier, cell.value),
+                "ts": cell.timestamp_ms,
+            }
             for cell in change.before
         ]
     return content
 
 
-def _column_content(column: ChangedColumn) -> dict[str, object]:
+def _column_content(column: ChangedColumn, types: ColumnTypes) -> dict[str, object]:
     content: dict[str, object] = {"type": column.type.value, "ts": column.timestamp_ms}
     if column.type is ColumnChange.DELETE_FAMILY:
         content["family"] = readable(column.family)
     elif column.type is not ColumnChange.DELETE_ROW:
         content["column"] = _name(column.family, column.qualifier)
     if column.value is not None:
-        content["value"] = to_notation(column.value)
+        content["value"] = types.plain(column.family + b":" + (column.qualifier or b""), column.value)
     return content
 
 
@@ -268,15 +285,6 @@ def _hides(deleted: ChangedColumn, version: tuple[int, bytes] | None) -> bool:
     if deleted.type is ColumnChange.DELETE_ONE_VERSION:
         return version[0] == deleted.timestamp_ms
     return version[0] <= deleted.timestamp_ms
-
-
-def _image(row: bytes, columns: Columns | dict[bytes, tuple[int, bytes] | None]) -> dict[str, object]:
-    """A row as Debezium has it: a field for the row key, and one for each column."""
-    found: dict[str, object] = {_KEY: to_notation(row)}
-    for column in sorted(columns):
-        version = columns[column]
-        found[readable(column)] = None if version is None else to_notation(version[1])
-    return found
 
 
 def _name(family: bytes, qualifier: bytes | None) -> str:

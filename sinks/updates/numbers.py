@@ -13,7 +13,7 @@ from typing import Any
 
 from ingest.api import MappingError, Model, NotMergeableError, Processor, option
 from ingest.api.notation import shown_start
-from ingest.formats.cell_types import NUMBERS
+from ingest.formats.cell_types import NUMBERS, CellType
 
 _DECIMAL = re.compile(rb"[+-]?(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,2})?")
 _MAX_DECIMAL_BYTES = 400  # far beyond all sensible numbers; bounds the work for others
@@ -118,6 +118,11 @@ NUMBER_FORMS: Mapping[NumberType, NumberForm] = MappingProxyType(
 )
 """Type -> its form. Infinity and NaN are no numbers in any of them."""
 
+CELL_TYPES: Mapping[NumberType, CellType] = MappingProxyType(
+    {NumberType.DECIMAL: CellType.UTF8, NumberType.INT64: CellType.INT64, NumberType.FLOAT64: CellType.FLOAT64}
+)
+"""Type -> that of its cells."""
+
 
 class NumberProcessor(Processor[NumberSettings]):
     """A processor whose updates are numbers of one form."""
@@ -125,6 +130,11 @@ class NumberProcessor(Processor[NumberSettings]):
     def __init__(self, settings: NumberSettings) -> None:
         super().__init__(settings)
         self._form = NUMBER_FORMS[settings.type]
+
+    @classmethod
+    def value_type(cls, settings: NumberSettings) -> str:
+        """The option `type`."""
+        return CELL_TYPES[settings.type]
 
     def update(self, value: bytes) -> bytes:
         """The number."""

@@ -4,6 +4,7 @@ import errno
 from collections.abc import Callable, Iterable, Mapping
 
 from ingest.api import Cell, FamilySpec, Row
+from ingest.formats.column_types import AS_BYTES, ColumnTypes
 from sinks.dumps.layout import FileFormat
 from sinks.dumps.manifest import DumpedTable, Manifest
 from sinks.dumps.run import DumpRun
@@ -38,6 +39,7 @@ def make_dump(
     file_format: FileFormat = FileFormat.GZIP,
     clock_ms: Callable[[], int] | None = None,
     columns: Mapping[str, str] | None = None,
+    types: ColumnTypes = AS_BYTES,
 ) -> Manifest:
     """
     A complete dump.
@@ -50,6 +52,7 @@ def make_dump(
         file_format: of its files.
         clock_ms: instead of `at_ms`.
         columns: of Parquet files; None for all cells.
+        types: of the columns of all tables.
     """
     with DumpRun(root, run_id, clock_ms=clock_ms or (lambda: at_ms)) as run:
         run.start(list(tables), file_format)
@@ -57,7 +60,8 @@ def make_dump(
             for part, rows in enumerate(parts):
                 file = write_table_file(root, run.folder, table, part, rows, file_format, columns=columns)
                 run.add(table, part, file)
-        return run.finish({table: DumpedTable((), families=FAMILIES, columns=columns) for table in tables})
+        about = DumpedTable((), families=FAMILIES, columns=columns, types=types)
+        return run.finish(dict.fromkeys(tables, about))
 
 
 class ReadOnlyRoot(LocalRoot):

@@ -8,6 +8,7 @@ from typing import Any
 from ingest.api import ConfigError, FamilySpec, FrozenView, Scan, Store, StoreSettings
 from ingest.catalog import Catalog
 from ingest.config.model import Component, Configuration
+from ingest.formats.column_types import AS_BYTES, ColumnTypes
 from ingest.plan.assemble import store_component
 from ingest.plan.bodies import BodiesOfTable, bodies_of
 from ingest.plan.plan import Plan
@@ -47,6 +48,7 @@ class PlannedTable:
             table has no feed.
         columns: of a Parquet file with declared columns, as `write_table_file` takes them; None for all cells.
         bodies: its body store, whose values replace the pointers; None to dump the pointers.
+        types: of its columns, with which commands show the values of the dump.
     """
 
     store: str
@@ -58,6 +60,7 @@ class PlannedTable:
     feed: Mapping[str, str] = field(default_factory=dict)
     columns: Mapping[str, str] | None = None
     bodies: BodiesOfTable | None = None
+    types: ColumnTypes = AS_BYTES
 
     @property
     def name(self) -> str:
@@ -67,7 +70,9 @@ class PlannedTable:
     @property
     def dumped(self) -> DumpedTable:
         """What the manifest says about it, besides its files."""
-        return DumpedTable((), self.is_exact, self.families, self.columns, has_values=self.bodies is not None)
+        return DumpedTable(
+            (), self.is_exact, self.families, self.columns, has_values=self.bodies is not None, types=self.types
+        )
 
     def to_json(self) -> dict[str, Any]:
         """What a later process needs to resume, as plain data."""
@@ -195,6 +200,7 @@ class DumpSources:
             stored_bytes=_stored_bytes(store, read),
             feed=feed,
             bodies=bodies,
+            types=self._configuration.column_types(table, name),
         )
 
 

@@ -1,7 +1,7 @@
 """The columns that the option `columns` declares."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from ingest.api import ConfigError
@@ -11,6 +11,9 @@ from ingest.suggest import did_you_mean
 
 ROW = "row"
 """Name of the row key, in the option and, by default, in SQL."""
+TypeOf = Callable[[bytes], CellType | None]
+"""A column, `family:qualifier` -> its type; None if it has none."""
+
 _PART = re.compile(r"(?P<source>\S+)(?:\s+as\s+(?P<name>\S+))?(?:\s+(?P<type>\S+))?")
 _NAME = re.compile(r"\w+")
 _EXAMPLE = 'write "web:status as status int32, web:agent as agent utf8"'
@@ -52,12 +55,16 @@ class DeclaredColumns:
     columns: tuple[DeclaredColumn, ...] = ()
 
     @classmethod
-    def parse(cls, text: str) -> "DeclaredColumns":
+    def parse(cls, text: str, type_of: TypeOf = lambda _column: None) -> "DeclaredColumns":
         r"""
         The columns of `SOURCE [as NAME] [TYPE], …`.
 
         SOURCE is `family:qualifier`, or `row` for the row key, where `\xNN` is a byte, as for a comma or a space. NAME
-        is by default the qualifier, TYPE is by default utf8, and binary for the row key.
+        is by default the qualifier, TYPE is by default that of the table, or else utf8, and binary for the row key.
+
+        Args:
+            text: of the option.
+            type_of: a column -> its type in the table; None if it has none. Called for columns without TYPE.
 
         Raises:
             ConfigError: the text does not declare columns.
@@ -71,7 +78,7 @@ class DeclaredColumns:
             if match["source"] == ROW:
                 row = RowKey(match["name"] or ROW, is_text=_is_text(match["type"]))
             else:
-                columns.append(_column(match["source"], match["name"], match["type"]))
+                columns.append(_column(match["source"], match["name"], match["type"], type_of))
         names = [row.name.lower(), *(column.name.lower() for column in columns)]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
@@ -89,7 +96,7 @@ class DeclaredColumns:
         return iter(self.columns)
 
 
-def _column(source: str, name: str | None, type_name: str | None) -> DeclaredColumn:
+def _column(source: str, name: str | None, type_name: str | None, type_of: TypeOf) -> DeclaredColumn:
     column = from_readable(source)
     family, colon, qualifier = column.partition(b":")
     if not family or not colon:
@@ -98,7 +105,8 @@ def _column(source: str, name: str | None, type_name: str | None) -> DeclaredCol
         name = qualifier.decode("utf-8", "replace")
         if not _NAME.fullmatch(name):
             raise ConfigError(f'the qualifier of "{source}" is no name for SQL', hint=f'write "{source} as NAME"')
-    return DeclaredColumn(name, column, _cell_type(type_name or CellType.UTF8))
+    cell_type = (type_of(column) or CellType.UTF8) if type_name is None else _cell_type(type_name)
+    return DeclaredColumn(name, column, cell_type)
 
 
 def _cell_type(name: str) -> CellType:

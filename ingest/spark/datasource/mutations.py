@@ -21,8 +21,11 @@ _TEXTS = (types.StringType,)
 _INTEGERS = (types.ByteType, types.ShortType, types.IntegerType, types.LongType)
 _WRITABLE: dict[CellType, tuple[type[types.DataType], ...]] = {
     CellType.UTF8: _TEXTS,
+    CellType.BOOL8: (types.BooleanType,),
+    CellType.INT16: _INTEGERS,
     CellType.INT32: _INTEGERS,
     CellType.INT64: _INTEGERS,
+    CellType.FLOAT32: (types.FloatType,),
     CellType.FLOAT64: (types.FloatType, types.DoubleType),
     CellType.JSON: _TEXTS,
 }

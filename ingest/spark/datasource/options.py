@@ -7,7 +7,7 @@ from ingest.api import ALL_TIMES, ConfigError, FuzzyPattern, Scan, TimeRange, al
 from ingest.api.cells import MAX_TIME_MS
 from ingest.api.notation import from_readable
 from ingest.formats.times import iso_milliseconds
-from ingest.spark.datasource.columns import DeclaredColumns
+from ingest.spark.datasource.columns import DeclaredColumns, TypeOf
 from ingest.suggest import did_you_mean
 
 _TABLE_OPTIONS = frozenset({"config", "store", "table", "columns"})
@@ -162,15 +162,19 @@ def dump_options(options: Mapping[str, str]) -> DumpReadOptions:
     )
 
 
-def read_options(options: Mapping[str, str]) -> ReadOptions:
+def read_options(options: Mapping[str, str], type_of: TypeOf = lambda _column: None) -> ReadOptions:
     """
     The options of a read.
+
+    Args:
+        options: of a DataFrameReader, whose names are in lower case.
+        type_of: see `DeclaredColumns.parse`.
 
     Raises:
         ConfigError: an option is not valid, or has no effect on a read.
     """
     _refuse(options, _WRITE_OPTIONS, "write")
-    columns = _columns(options)
+    columns = _columns(options, type_of)
     versions = _positive(options, "versions")
     if versions is not None and columns.columns:
         raise ConfigError(
@@ -199,15 +203,22 @@ def read_options(options: Mapping[str, str]) -> ReadOptions:
     return ReadOptions(columns, scan, versions is not None, partitions, is_raw=is_raw, **flags)
 
 
-def write_options(options: Mapping[str, str], *, is_streaming: bool) -> WriteOptions:
+def write_options(
+    options: Mapping[str, str], type_of: TypeOf = lambda _column: None, *, is_streaming: bool
+) -> WriteOptions:
     """
     The options of a write.
+
+    Args:
+        options: of a DataFrameWriter, whose names are in lower case.
+        type_of: see `DeclaredColumns.parse`.
+        is_streaming: whether it is a streaming write.
 
     Raises:
         ConfigError: an option is not valid, has no effect on a write, or a streaming write has no time.
     """
     _refuse(options, _READ_OPTIONS, "read")
-    found = WriteOptions(_columns(options), time_column=options.get("time_column"))
+    found = WriteOptions(_columns(options, type_of), time_column=options.get("time_column"))
     if "time" in options:
         if found.time_column is not None:
             raise ConfigError('the options "time" and "time_column" exclude each other', hint="choose one of them")
@@ -221,8 +232,8 @@ def write_options(options: Mapping[str, str], *, is_streaming: bool) -> WriteOpt
     return found
 
 
-def _columns(options: Mapping[str, str]) -> DeclaredColumns:
-    return DeclaredColumns.parse(options["columns"]) if "columns" in options else DeclaredColumns()
+def _columns(options: Mapping[str, str], type_of: TypeOf) -> DeclaredColumns:
+    return DeclaredColumns.parse(options["columns"], type_of) if "columns" in options else DeclaredColumns()
 
 
 def _refuse(options: Mapping[str, str], names: frozenset[str], what: str) -> None:

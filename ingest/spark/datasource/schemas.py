@@ -11,8 +11,11 @@ CELLS = "cells"
 
 TYPES: dict[CellType, types.DataType] = {
     CellType.UTF8: types.StringType(),
+    CellType.BOOL8: types.BooleanType(),
+    CellType.INT16: types.ShortType(),
     CellType.INT32: types.IntegerType(),
     CellType.INT64: types.LongType(),
+    CellType.FLOAT32: types.FloatType(),
     CellType.FLOAT64: types.DoubleType(),
     CellType.JSON: types.StringType(),
 }

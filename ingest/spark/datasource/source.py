@@ -30,7 +30,7 @@ class TableDataSource(DataSource):
         return FORMAT
 
     def schema(self) -> StructType:
-        """The schema of a read, by the options alone."""
+        """The schema of a read, by the options, and the types that the table has for columns without TYPE."""
         options = self._read_options()
         return schema_of(options.columns, has_versions=options.has_versions, is_raw=options.is_raw)
 
@@ -69,6 +69,7 @@ class TableDataSource(DataSource):
         return StreamWriter(self._write_plan(schema, overwrite=overwrite, is_streaming=True))
 
     def _write_plan(self, schema: StructType, *, overwrite: bool, is_streaming: bool) -> "WritePlan":
+        from ingest.spark.datasource.declared_types import DeclaredTypes
         from ingest.spark.datasource.mutations import row_mapper
         from ingest.spark.datasource.options import write_options
         from ingest.spark.datasource.tables import source_table
@@ -81,13 +82,14 @@ class TableDataSource(DataSource):
                 if is_streaming
                 else 'use mode("append"): rows with the same key and column get the new value',
             )
-        options = write_options(self._options(), is_streaming=is_streaming)
+        options = write_options(self._options(), DeclaredTypes(self._options()).of, is_streaming=is_streaming)
         return write_plan(source_table(self._options()), row_mapper(schema, options))
 
     def _read_options(self) -> "ReadOptions":
+        from ingest.spark.datasource.declared_types import DeclaredTypes
         from ingest.spark.datasource.options import read_options
 
-        return read_options(self._options())
+        return read_options(self._options(), DeclaredTypes(self._options()).of)
 
     def _options(self) -> Mapping[str, str]:
         return {name.lower(): value for name, value in self.options.items()}

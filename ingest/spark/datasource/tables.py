@@ -98,10 +98,9 @@ def source_table(options: Mapping[str, str]) -> SourceTable:
         )
         component = replace(catalog.located("stores", component), name=component.kind)
         return SourceTable(wanted.table, _packed(component, {}, folder, catalog, masks))
-    with chdir(folder):
-        configuration = load(wanted.config, env=os.environ, lookup=Catalog())
+    configuration = configuration_of(wanted.config)
     catalog = Catalog(configuration.plugins)
-    name = _store_name(configuration, wanted)
+    name = store_name_of(configuration, wanted)
     component = store_component(configuration, name, catalog)
     declared = declared_in(name, configuration.tables.values()).get(wanted.table)
     updates = declared_updates(configuration, name, wanted.table, catalog)
@@ -110,7 +109,25 @@ def source_table(options: Mapping[str, str]) -> SourceTable:
     return SourceTable(wanted.table, _packed(component, tables, folder, catalog, configuration.masks), declared, bodies)
 
 
-def _store_name(configuration: Configuration, wanted: TableOptions) -> str:
+def configuration_of(path: str) -> Configuration:
+    """
+    The configuration of a pipeline file, whose relative path starts at the folder of the driver.
+
+    Raises:
+        ConfigError: it is not valid; secrets are masked.
+        NotFoundError: there is no such file.
+    """
+    with chdir(driver_folder()):
+        return load(path, env=os.environ, lookup=Catalog())
+
+
+def store_name_of(configuration: Configuration, wanted: TableOptions) -> str:
+    """
+    The store of the table that the options name.
+
+    Raises:
+        NotFoundError: the file has no store of the name in the options.
+    """
     if wanted.store is None:
         return configuration.store_of_table(wanted.table)
     if wanted.store not in configuration.stores:

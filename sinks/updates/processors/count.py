@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 from ingest.api import Model, Processor, ProcessorExample, option
-from sinks.updates.numbers import NUMBER_FORMS, NumberType
+from sinks.updates.numbers import CELL_TYPES, NUMBER_FORMS, NumberType
 
 
 class CountType(StrEnum):
@@ -48,6 +48,11 @@ class Count(Processor[CountSettings]):
         super().__init__(settings)
         self._form = NUMBER_FORMS[NumberType(settings.type)]
         self._one = self._form.write(1)
+
+    @classmethod
+    def value_type(cls, settings: CountSettings) -> str:
+        """The option `type`."""
+        return CELL_TYPES[NumberType(settings.type)]
 
     def update(self, value: bytes) -> bytes:  # noqa: ARG002 - every value counts
         """One."""

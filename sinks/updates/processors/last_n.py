@@ -7,6 +7,7 @@ import orjson
 
 from ingest.api import DecodeError, Model, NotMergeableError, Processor, ProcessorExample, option
 from ingest.api.notation import from_notation, shown_start, to_notation
+from ingest.formats.cell_types import CellType
 
 
 class LastNSettings(Model):
@@ -41,6 +42,11 @@ class LastN(Processor[LastNSettings]):
             settings="{n: 10}",
         ),
     )
+
+    @classmethod
+    def value_type(cls, settings: LastNSettings) -> str:  # noqa: ARG003 - the same for all
+        """JSON."""
+        return CellType.JSON
 
     def update(self, value: bytes) -> bytes:
         """An array with the value."""

@@ -9,6 +9,7 @@ import orjson
 
 from ingest.api import MappingError, Model, NotMergeableError, Processor, ProcessorExample
 from ingest.api.notation import shown_start
+from ingest.formats.cell_types import CellType
 from ingest.formats.json_text import NumberAsWritten, refuse_constant
 
 _OPTIONS = orjson.OPT_SORT_KEYS | orjson.OPT_PASSTHROUGH_SUBCLASS
@@ -49,6 +50,11 @@ class MergeJson(Processor[Model]):
         ),
         ProcessorExample("only objects", values=("{}", '{"a":1}'), merged='{"a":1}', refused=("[1]", "7", "{", "")),
     )
+
+    @classmethod
+    def value_type(cls, settings: Model) -> str:  # noqa: ARG003 - the same for all
+        """JSON."""
+        return CellType.JSON
 
     def update(self, value: bytes) -> bytes:
         """The patch."""

@@ -12,6 +12,8 @@ import pytest
 from ingest import cli
 from ingest.api import NotFoundError
 from ingest.clock import now_ms
+from ingest.formats.cell_types import CellType
+from ingest.formats.column_types import ColumnTypes
 from sinks.dumps.expiry import DAY_MS
 from sinks.dumps.layout import FileFormat
 from sinks.dumps.lock import RootLock
@@ -213,3 +215,18 @@ def test_expiry_that_is_killed_is_completed_by_the_next_one(ingest, root, folder
     (folder / "dumps" / "_LOCK").unlink()  # as after the minute for which it is valid
     assert ingest("dump", "expire", "dumps").code == 0
     assert not (folder / "dumps" / DUMP).exists()
+
+
+@pytest.mark.parametrize("file_format", [FileFormat.GZIP, FileFormat.PARQUET])
+def test_cat_shows_values_of_the_declared_types(ingest, folder, file_format):
+    types = ColumnTypes({b"f:n": CellType.INT64, b"f:ok": CellType.BOOL8})
+    rows = [row_of(b"a", n=b"\0\0\0\0\0\0\5\xd8", ok=b"\xff", x=b"\0"), row_of(b"b", n=b"\xff", ok=b"\0")]
+    root = LocalRoot(folder / "dumps")
+    make_dump(root, {"t": [rows]}, file_format=file_format, types=types)
+    lines = ingest("dump", "cat", "dumps", "t").lines
+    assert [(line["f:n"], line["f:ok"]) for line in lines] == [(1496, True), ({"b64": "/w=="}, False)]
+    token = ingest("dump", "splits", "dumps", "t", "--output", "json").json["token"]
+    assert ingest("dump", "cat", "dumps", "--split", token).lines == lines
+    raw = ingest("dump", "cat", "dumps", "t", "--raw").lines
+    assert (raw[0]["f:n"], raw[0]["f:ok"], raw[1]["f:ok"]) == ({"b64": "AAAAAAAABdg="}, {"b64": "/w=="}, "\0")
+    assert (lines[0]["~id"], lines[0]["f:x"]) == ("a", "\0")

@@ -503,3 +503,21 @@ pipelines:
         (folder / "p.yaml").write_text(self.TWO)
         result = ingest("explain", "p.yaml", "--events", "e.jsonl", "--pipeline", "three")
         assert (result.code, result.err.splitlines()[0]) == (3, 'error: there is no pipeline "three"')
+
+
+@pytest.mark.parametrize(
+    ("options", "text", "plain"),
+    [((), "1496", 1496), (("--raw",), "\\x00" * 6 + "\\x05\\xD8", {"b64": "AAAAAAAABdg="})],
+)
+def test_cells_have_the_types_of_their_columns(ingest, folder, options, text, plain):
+    (folder / "p.yaml").write_text(
+        "version: 1\nstores: {logs: {memory: {}}}\ntables: {t: {families: {f: {}}, columns: {'f:ms': int64}}}\n"
+        "pipelines:\n  p:\n    source: {files: {path: ./in}}\n    decorators:\n"
+        "      - value: {attribute: '2hb_', value: '%{topic}-%{offset}'}\n"
+        "      - convert: {attributes: {ms: '2hb_f:ms'}, encode: int64}\n"
+        "    sinks: [{attr2hbase: {table: t}}]\n"
+    )
+    (folder / "e.jsonl").write_text('{"body": "", "attributes": {"ms": "1496"}}')
+    assert f"    f:ms = {text}\n" in ingest("explain", "p.yaml", "--events", "e.jsonl", *options).out
+    (line,) = ingest("explain", "p.yaml", "--events", "e.jsonl", *options, "--output", "json").lines
+    assert line["puts"][0]["cells"] == [["f", "ms", plain]]

@@ -41,6 +41,10 @@ def test_every_type_has_a_codec():
         ("int64", 7, "0000000000000007"),
         ("int64", -2, "fffffffffffffffe"),
         ("int64", 2**63 - 1, "7fffffffffffffff"),
+        ("int16", -2, "fffe"),
+        ("bool8", True, "ff"),
+        ("bool8", False, "00"),
+        ("float32", 2.5, "40200000"),
         ("float64", 2.5, "4004000000000000"),
         ("float64", -0.1, "bfb999999999999a"),
         ("float64", -0.0, "8000000000000000"),
@@ -56,6 +60,7 @@ def test_bytes_of_a_value(kind, value, expected):
     ("kind", "value", "message"),
     [
         ("int32", b"\0\0\7", '"\\x00\\x00\\x07" has 3 bytes, not 4, so it is not int32'),
+        ("bool8", b"", '"" has 0 bytes, not 1, so it is not bool8'),
         ("int64", b"17", '"17" has 2 bytes, not 8, so it is not int64'),
         ("int64", b"", '"" has 0 bytes, not 8, so it is not int64'),
         ("float64", b"123456789", '"123456789" has 9 bytes, not 8, so it is not float64'),

@@ -65,7 +65,7 @@ def test_value_of_another_type_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "text"), [("a", "f:n"), ("a", "n int32"), ("a", "f:n int16"), ("row", "f:n int32"), ("", "f:n int32")]
+    ("name", "text"), [("a", "f:n"), ("a", "n int32"), ("a", "f:n int128"), ("row", "f:n int32"), ("", "f:n int32")]
 )
 def test_wrong_declaration_is_refused(name, text):
     with pytest.raises(ConfigError):

@@ -6,10 +6,12 @@ from typing import Any
 import orjson
 import pytest
 
-from ingest.api import Cell, Delete, Mutation, Put
+from ingest.api import Cell, Delete, Mutation, Put, Row
+from ingest.formats.cell_types import CellType
+from ingest.formats.column_types import ColumnTypes
 from sinks.feed.changes import Change, Op, encoded_change, op_of
 from sinks.feed.client import FeedRecord
-from sinks.feed.envelope import DebeziumEnvelope, OwnEnvelope
+from sinks.feed.envelope import DebeziumEnvelope, OwnEnvelope, record_content
 from sinks.feed.gaps import Gap
 from sinks.feed.keys import FeedKey, FeedSequence
 from sinks.updates.keys import UpdateKey, update_id_of
@@ -148,3 +150,25 @@ def test_deferred_updates():
     content = debezium(found)
     assert (content["op"], content["source"]["op"]) == ("u", "UPDATE")
     assert content["after"] == {"~id": {"b64": "a/8="}, "d:hits": "2"}
+
+
+def test_values_have_the_types_of_their_columns():
+    types = ColumnTypes({b"d:n": CellType.INT64, b"d:ok": CellType.BOOL8})
+    seven = b"\0\0\0\0\0\0\0\7"
+    before = (Cell(b"d", b"n", T - 9, b"\0" * 8), Cell(b"d", b"ok", T - 9, b"\0"))
+    found = record([Put(ROW, {b"d:n": seven, b"d:ok": b"many"}, T)], before)
+    content: Any = record_content("orders", found, types)
+    assert [column["value"] for column in content["columns"]] == [7, "many"]
+    assert [column["value"] for column in content["before"]] == [0, False]
+    (message,) = DebeziumEnvelope("orders", types=types).of(found)
+    after = orjson.loads(message.value or b"")
+    assert (after["before"]["d:n"], after["after"]["d:n"], after["after"]["d:ok"]) == (0, 7, "many")
+
+
+def test_rows_of_a_dump_have_the_types_of_their_columns():
+    types = ColumnTypes({b"d": CellType.INT16})
+    row = Row(ROW, (Cell(b"d", b"n", T, b"\0\7"),))
+    (message,) = OwnEnvelope("orders", types=types).of_row("s1", 4, row)
+    assert orjson.loads(message.value or b"")["columns"][0]["value"] == 7
+    (message,) = DebeziumEnvelope("orders", types=types).of_row("s1", 4, row)
+    assert orjson.loads(message.value or b"")["after"]["d:n"] == 7

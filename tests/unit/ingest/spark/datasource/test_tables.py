@@ -7,7 +7,12 @@ from typing import Any
 import pytest
 
 from ingest.api import ConfigError, NotFoundError
+from ingest.formats.cell_types import CellType
+from ingest.formats.column_types import ColumnTypes
+from ingest.spark.datasource.source import TableDataSource
 from ingest.spark.datasource.tables import source_table
+from sinks.files.local_root import LocalRoot
+from tests.support.dumps import DUMP, make_dump, row_of
 
 
 @pytest.fixture
@@ -15,7 +20,14 @@ def pipeline_file(tmp_path: Path) -> Path:
     content: dict[str, Any] = {
         "version": 1,
         "stores": {"here": {"rocksdb": {"path": str(tmp_path / "data")}}, "other": {"memory": {}}},
-        "tables": {"t": {"store": "here", "families": {"m": {"versions": 3}}, "distribute": {"hash": 16}}},
+        "tables": {
+            "t": {
+                "store": "here",
+                "families": {"m": {"versions": 3}},
+                "distribute": {"hash": 16},
+                "columns": {"m:rx": "int64", "m:ok": "bool8"},
+            }
+        },
         "pipelines": {
             "p": {
                 "source": {"files": {"path": "./in"}},
@@ -87,3 +99,29 @@ def test_relative_paths_start_at_the_folder_of_the_driver(
     settings: Any = source_table({"store": "rocksdb", "path": "data", "table": "t"}).store().settings
     assert settings.path == str(tmp_path / "data")
     assert Path.cwd() == elsewhere
+
+
+def schema_of_read(**options: str) -> dict[str, str]:
+    schema = TableDataSource(options).schema()
+    return {field.name: field.dataType.simpleString() for field in schema}
+
+
+def test_columns_without_a_type_have_that_of_the_table(pipeline_file: Path):
+    config = {"config": str(pipeline_file), "table": "t"}
+    columns = "m:rx, m:ok, m:unit, m:rx as text utf8"
+    assert schema_of_read(**config, columns=columns) == {
+        "row": "binary",
+        "rx": "bigint",
+        "ok": "boolean",
+        "unit": "string",
+        "text": "string",
+    }
+    assert schema_of_read(**config, columns=columns, store="other")["rx"] == "string"
+    assert schema_of_read(store="hbase", table="t", host="localhost", columns=columns)["rx"] == "string"
+
+
+def test_columns_of_a_dump_have_the_types_of_its_manifest(tmp_path: Path):
+    root = LocalRoot(tmp_path / "dumps")
+    make_dump(root, {"t": [[row_of(b"a", n=b"\0\7")]]}, types=ColumnTypes({b"f:n": CellType.INT16}))
+    options = {"dump_root": str(tmp_path / "dumps"), "table": "t", "columns": "f:n"}
+    assert schema_of_read(**options) == schema_of_read(**options, dump=DUMP) == {"row": "binary", "n": "smallint"}
