@@ -12,7 +12,7 @@ from ingest.api.notation import name_to_bytes
 from ingest.decorating.edits import Change, EditSettings, edit, edit_found
 from ingest.expressions import Pattern
 from ingest.expressions.encodings import READ, WRITE
-from ingest.formats import big_integers, booleans
+from ingest.formats import big_integers, booleans, quantities
 from ingest.formats.charsets import recoder
 from ingest.formats.number_notation import number_reader
 from ingest.formats.number_types import number_or_text
@@ -30,6 +30,8 @@ class Form(StrEnum):
     FLOAT32 = "float32"
     FLOAT64 = "float64"
     BIGINT = "bigint"
+    DURATION = "duration"
+    SIZE = "size"
     AUTO = "auto"
     HEX = "hex"
     BASE64 = "base64"
@@ -64,6 +66,7 @@ class Form(StrEnum):
 
 _CHARSETS = frozenset(list(Form)[list(Form).index(Form.UTF8) :])
 _BINARY_NUMBERS = frozenset({Form.INT16, Form.INT32, Form.INT64, Form.FLOAT32, Form.FLOAT64, Form.BIGINT})
+_READ_ONLY = frozenset({Form.DURATION, Form.SIZE})
 _BINARY = _BINARY_NUMBERS | {Form.BOOL8, Form.AUTO}
 
 _AUTO_FOR_A_NAME = (
@@ -96,8 +99,8 @@ class ConvertSettings(EditSettings):
         "The type of the value that is read: a big-endian number (`int64`, `float32` …, or `bigint` of any length), "
         "HBase's single byte for a boolean (`bool8`), `hex`, `base64`, `base64url`, percent-encoded text (`percent`; "
         "`form` also reads + as a space), text in a character set, or text to normalise: a `number` loses surrounding "
-        "white space, plus sign, needless zeros and exponent, a `bool` becomes `true` or `false`. Left out: UTF-8 text "
-        "or raw bytes.",
+        "white space, plus sign, needless zeros and exponent, a `bool` becomes `true` or `false`, a `duration` such as "
+        "`1h2m3.5s` or `5.4 ms` seconds, a `size` such as `2.5 MB` or `1GiB` bytes. Left out: UTF-8 text or raw bytes.",
         default=None,
         example="int64",
         strict=False,
@@ -136,6 +139,8 @@ class ConvertSettings(EditSettings):
             raise PydanticCustomError(
                 "conflict", "`auto` is for `encode`: bytes do not contain their type", {"option": "decode"}
             )
+        if self.encode in _READ_ONLY:
+            raise PydanticCustomError("conflict", "`{form}` is for `decode`", {"form": self.encode, "option": "encode"})
         if self.decode is not Form.NUMBER and (self.decimal != "." or self.grouping):
             raise PydanticCustomError("conflict", "`decimal` and `grouping` go with `decode: number`")
         if self.scale and Form.BIGINT not in {self.decode, self.encode}:
@@ -214,8 +219,12 @@ class Convert(Decorator[ConvertSettings]):
     must not match the row key, nor attributes that are already converted; it works on the characters of names
     (docs/reference/expressions.md).
 
-    Source: own design; org.apache.hadoop.hbase.util.Bytes, RFC 4648, RFC 3986, the HTML standard for forms, and for
-    `bigint` java.math.BigInteger; base64 without padding is read as by java.util.Base64.
+    The units of a `duration` are ns, us, µs, ms, s, m, h, d and w, those of a `size` B, kB, MB … (1,000) and KiB, MiB …
+    (1,024); a unit with two meanings, such as K, M and Mb, is invalid.
+
+    Source: own design; org.apache.hadoop.hbase.util.Bytes, RFC 4648, RFC 3986, the HTML standard for forms, for
+    `bigint` java.math.BigInteger, for `duration` Go's time.ParseDuration with d and w, for `size` IEC 80000-13; base64
+    without padding is read as by java.util.Base64.
     """
 
     kind = "convert"
@@ -243,6 +252,12 @@ class Convert(Decorator[ConvertSettings]):
             settings="{source: ok, decode: bool}",
             attributes={"ok": "Yes"},
             after={"ok": "true"},
+        ),
+        Example(
+            "a duration in seconds",
+            settings="{source: took, decode: duration, encode: float64}",
+            attributes={"took": "1h15m30.5s"},
+            after={"took": "@\xb1\xb2\x80\0\0\0\0"},
         ),
         Example(
             "a switch as a number",
@@ -350,16 +365,12 @@ def _reader(settings: ConvertSettings, form: Form, *, replaces: bool) -> Callabl
     match form:
         case Form.NUMBER:
             return number_reader(settings.decimal, settings.grouping)
-        case Form.BOOL:
-            return booleans.word
-        case Form.BOOL8:
-            return booleans.of_byte
         case Form.BIGINT:
             return big_integers.reader(settings.scale)
         case _ if form in _CHARSETS:
             return recoder(form, Form.UTF8, replaces=replaces)
         case _:
-            return READ[form]
+            return _READ[form] if form in _READ else READ[form]
 
 
 def _writer(settings: ConvertSettings, form: Form, *, replaces: bool) -> Callable[[bytes], bytes]:
@@ -372,6 +383,12 @@ def _writer(settings: ConvertSettings, form: Form, *, replaces: bool) -> Callabl
             return _WRITE[form] if form in _WRITE else WRITE[form]
 
 
+_READ: Mapping[str, Callable[[bytes], bytes]] = {
+    Form.BOOL: booleans.word,
+    Form.BOOL8: booleans.of_byte,
+    Form.DURATION: quantities.seconds_of,
+    Form.SIZE: quantities.bytes_of,
+}
 _WRITE: Mapping[str, Callable[[bytes], bytes]] = {
     Form.NUMBER: number_reader(".", ""),
     Form.BOOL: booleans.word,

@@ -38,11 +38,15 @@ def number_reader(decimal: str, grouping: str) -> Callable[[bytes], bytes]:
             if hexadecimal is None:
                 raise _number_error(value)
             return b"%d" % int(hexadecimal[1] + hexadecimal[2], 16)
-        number = Decimal(text.decode("ascii"))
-        plain = f"{number:f}" if number else "0"
-        return (plain.rstrip("0").rstrip(".") if "." in plain else plain).encode("ascii")
+        return plain_digits(Decimal(text.decode("ascii")))
 
     return read
+
+
+def plain_digits(number: Decimal) -> bytes:
+    """The digits of a number, without an exponent and needless zeros."""
+    plain = f"{number:f}" if number else "0"
+    return (plain.rstrip("0").rstrip(".") if "." in plain else plain).encode("ascii")
 
 
 def _number_error(value: bytes) -> DecorateError:
