@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -48,7 +49,7 @@ class BatchTasks:
         if max_tasks is not None:
             frame = frame.coalesce(max_tasks)
         if spec.max_dead_letter_bytes is None:
-            tasks = max_tasks or frame.rdd.getNumPartitions()
+            tasks = max_tasks or partitions_of(frame)
             spec = replace(spec, max_dead_letter_bytes=buffer.MAX_DEAD_LETTER_BYTES // max(1, tasks))
         task = partial(process, self._name, self._plan.content(), current_level().value, spec)
         with shipped(self._session, task) as function:
@@ -58,3 +59,16 @@ class BatchTasks:
     def close(self) -> None:
         """Remove the plan from the executors; no task runs any more. May be called twice."""
         self._plan.close()
+
+
+def partitions_of(frame: DataFrame) -> int:
+    """
+    The number of partitions of a frame.
+
+    Spark makes the frame of a micro-batch from an RDD (`ForeachBatchSink`, Spark 4.2), which knows the number.
+    `frame.rdd` plans a frame once more.
+    """
+    plan: Any = frame._jdf.logicalPlan()  # noqa: SLF001 - PySpark has no public way to the RDD of a frame
+    if plan.getClass().getSimpleName() == "LogicalRDD":
+        return int(plan.rdd().getNumPartitions())
+    return frame.rdd.getNumPartitions()

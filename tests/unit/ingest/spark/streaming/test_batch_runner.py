@@ -85,6 +85,28 @@ class Row(NamedTuple):
 
 
 @dataclass
+class JavaFrame:
+    """Stands for the Java object of a frame, its plan and the RDD in it, which its query has made of the offsets."""
+
+    partitions: int
+
+    def logicalPlan(self):  # noqa: N802 - Java's name
+        return self
+
+    def getClass(self):  # noqa: N802 - Java's name
+        return self
+
+    def getSimpleName(self) -> str:  # noqa: N802 - Java's name
+        return "LogicalRDD"
+
+    def rdd(self):
+        return self
+
+    def getNumPartitions(self) -> int:  # noqa: N802 - Java's name
+        return self.partitions
+
+
+@dataclass
 class Frame:
     """Stands for Spark's frame of a micro-batch: applies a function to its partitions."""
 
@@ -98,11 +120,8 @@ class Frame:
         return self
 
     @property
-    def rdd(self):
-        return self
-
-    def getNumPartitions(self) -> int:  # noqa: N802 - Spark's name
-        return len(self.partitions)
+    def _jdf(self):
+        return JavaFrame(len(self.partitions))
 
     def coalesce(self, count: int):
         merged = [[record for part in self.partitions[at::count] for record in part] for at in range(count)]
@@ -558,7 +577,7 @@ def by_place(dead_letters: Sequence[bytes]) -> list[tuple[int, int, int | None]]
     """Partition, first offset and end of each dead letter, the end if it is by place; without one it has its bytes."""
     letters = [DeadLetter.from_json(line) for line in dead_letters]
     return sorted(
-        (each.record.partition, each.record.offset, each.unread.end if each.unread else None) for each in letters
+        (each.record.partition, each.record.offset, each.by_place.end if each.by_place else None) for each in letters
     )
 
 

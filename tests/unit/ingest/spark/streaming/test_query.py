@@ -47,8 +47,11 @@ class Frame:
         return self
 
     @property
-    def rdd(self) -> "Frame":
+    def _jdf(self) -> "Frame":
         return self
+
+    def getSimpleName(self) -> str:  # noqa: N802 - Java's name
+        return "LogicalRDD"
 
     def getNumPartitions(self) -> int:  # noqa: N802 - Spark's name
         return 0
