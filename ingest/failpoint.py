@@ -33,6 +33,7 @@ POINTS = {
     "after_last_send": "all rows of a partition are stored, or staged for the driver, and the task has not ended",
     "before_commit": "a micro-batch and its dead letters are durable and not yet acknowledged",
     "dead_letters_sent": "dead letters were sent and are not yet acknowledged",
+    "replay_published": "replay of a place: dead letters of its records are durable, and it has no mark yet",
     "before_exchange": "offsets reset: the new checkpoint is complete, and the old one is still in its place",
     "after_exchange": "offsets reset: the new checkpoint is in its place, and the group has the old offsets",
     "dump_renamed": "dump: the folder has its final name, and no _SUCCESS",

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from ingest import failpoint
 from ingest.api import ConflictError, IngestError, NotFoundError, Record, RecordPlace
 from ingest.dead_letters.envelope import DeadLetter, dead_letters_of
 from ingest.dead_letters.queue import DeadLetterQueue, Entry, Mark, ReplayOutcome
@@ -22,7 +23,7 @@ RunRecords = Callable[[Sequence[Record], int, Mapping[RecordPlace, frozenset[str
 """
 Runs records, with a batch time, through the pipeline until all are durable; returns the counts and the dead letters.
 The first mapping gives the sinks of a record by its place; a record that is not in it is written to all sinks. The
-values are read when their record runs, since all of a micro-batch may not fit in memory; a record with an `UnreadRange`
+values are read when their record runs, since all of a micro-batch may not fit in memory; a record with a `PlaceRange`
 stands for all records that the source now reads there. Those that fail have dead letters of the sinks into which they
 ran, if those are not all. Raises an IngestError if the records cannot be made durable now, and an
 `InterruptedReplayError` if others must be written first.
@@ -276,6 +277,7 @@ class _Replay:
         if batch.is_by_place:
             self.published_ms.add(batch.batch_time_ms - BEFORE_BATCH_MS)
             self.on_released(_publish(self.queue, batch, dead_letters, sinks, report.published))
+            failpoint.point("replay_published")()
         marks = _marks(batch, dead_letters, self.components.alone, self.now_ms(), self.counted)
         self.queue.mark(marks)
         self.on_marked()
