@@ -121,7 +121,7 @@ def show(
             out.note(f"the value is in the body store; '{whole}' has it, as 'ingest explain' needs it", "yellow")
         return
     record = dead_letter.record
-    unread = dead_letter.unread
+    span = dead_letter.by_place
     facts = [
         ("id", dead_letter.id),
         ("pipeline", dead_letter.pipeline),
@@ -129,7 +129,7 @@ def show(
         ("error", f"{dead_letter.code}: {dead_letter.message}"),
         ("batch", moment(dead_letter.batch_time_ms)),
         ("record", f"{record.topic}, partition {record.partition}, offset {record.offset}"),
-        ("without bytes" if unread is not None and unread.was_read else "not read", _range(dead_letter)),
+        ("without bytes" if span is not None and span.was_read else "not read", _range(dead_letter)),
         ("events", _alike(dead_letter)),
         ("time", moment(record.timestamp_ms)),
         ("key", "" if record.key is None else readable(record.key)),
@@ -147,7 +147,7 @@ def show(
     kept, whole = entry.dead_letter.body, "" if entry.dead_letter.body is None else " --body"
     if kept is not None:
         out.next(f"ingest body get {file} {kept.table} {kept.id} --to PATH")
-    if unread is None:
+    if span is None:
         out.next(
             f"ingest dead-letters show {target} {position}{whole} --output json | ingest explain {target} --events -"
         )
@@ -288,11 +288,11 @@ def _row(entry: "Entry") -> tuple[str, ...]:
     dead_letter = entry.dead_letter
     event = f"{dead_letter.record.topic}/{dead_letter.record.partition}/{dead_letter.record.offset}"
     if dead_letter.events > 1:
-        event += f" ({counted(dead_letter.events, 'event' if dead_letter.unread is None else 'record')})"
+        event += f" ({counted(dead_letter.events, 'event' if dead_letter.by_place is None else 'record')})"
     if dead_letter.body is not None:
         event += f" ({dead_letter.body.length:,} bytes, body {dead_letter.body.id})"
-    if dead_letter.unread is not None:
-        event += f" {_up_to(dead_letter.unread.end)}"
+    if dead_letter.by_place is not None:
+        event += f" {_up_to(dead_letter.by_place.end)}"
     return (
         entry.position,
         moment(dead_letter.batch_time_ms),
@@ -308,15 +308,15 @@ def _alike(dead_letter: "DeadLetter") -> str:
     """How many events or records the dead letter stands for, if it is not one."""
     if dead_letter.events == 1:
         return ""
-    if dead_letter.unread is not None:
+    if dead_letter.by_place is not None:
         return counted(dead_letter.events, "record")
     return f"{dead_letter.events:,} failed alike; this is the first"
 
 
 def _range(dead_letter: "DeadLetter") -> str:
     """The records of a dead letter by place."""
-    unread = dead_letter.unread
-    return "" if unread is None else f"from offset {dead_letter.record.offset:,} {_up_to(unread.end)}"
+    span = dead_letter.by_place
+    return "" if span is None else f"from offset {dead_letter.record.offset:,} {_up_to(span.end)}"
 
 
 def _up_to(end: int | None) -> str:
@@ -328,7 +328,7 @@ def _value(dead_letter: "DeadLetter") -> str:
     from ingest.reference.readable import readable
 
     body, value = dead_letter.body, dead_letter.record.value
-    if dead_letter.unread is not None:
+    if dead_letter.by_place is not None:
         return ""
     if body is not None:
         return f'{counted(body.length, "byte")}: body {body.id} of table "{body.table}"'

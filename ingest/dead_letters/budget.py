@@ -95,7 +95,7 @@ def _most_frequent(dead_letters: Iterable[bytes]) -> str:
     first: dict[tuple[str, str], str] = {}
     for each in map(DeadLetter.from_json, dead_letters):
         failure = each.code, each.component
-        counts[failure] += 1 if each.unread is None else each.events
+        counts[failure] += 1 if each.by_place is None else each.events
         first.setdefault(failure, "/".join(map(str, each.record.place)))
     if not counts:
         return ""

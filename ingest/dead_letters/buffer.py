@@ -136,7 +136,7 @@ class DeadLetterBuffer:
             if self._is_published:
                 topic, partition, offset = dead_letter.record.place
                 check_size(self._bytes, f"the last one is of {topic}/{partition}/{offset}: {dead_letter.message}")
-        elif dead_letter.unread is not None:
+        elif dead_letter.by_place is not None:
             self._keep(group, dead_letter.to_json())  # it has no bytes, and its place is not that of one record
         elif (line := self._fitting(dead_letter, may_keep=not places.has(number))) is not None:
             self._keep(group, line)

@@ -44,12 +44,12 @@ from ingest.dead_letters.bodies import DeadLetterBody, reference_of
 FORMAT = 1
 BODY_FORMAT = 2
 """Of dead letters with a body: an earlier version would replay them with an empty value."""
-UNREAD_FORMAT = 3
+PLACE_FORMAT = 3
 """Of dead letters by place: an earlier version would replay them as a record without a value."""
 MAX_MESSAGE_CHARS = 4_000  # an error that quotes a body must not double the size of the dead letter
 
 
-class UnreadRange(NamedTuple):
+class PlaceRange(NamedTuple):
     """
     Records of which a dead letter has no bytes: those from the place of its record.
 
@@ -67,12 +67,12 @@ class UnreadRange(NamedTuple):
 class DeadLetter:
     """
     A failed event, or all events of a record that failed in one component with one code; or a place by itself: of
-    records that the source could not read, or of consecutive ones that failed (`UnreadRange.was_read`).
+    records that the source could not read, or of consecutive ones that failed (`PlaceRange.was_read`).
 
     For several events it describes the failure of the first one.
 
     Attributes:
-        record: as the source read it; without key, value and headers if there is a `pointer` or `unread`, without the
+        record: as the source read it; without key, value and headers if there is a `pointer` or `by_place`, without the
             value if there is a `body`.
         fan_out: number among the events made of the record, 0 without a fan-out.
         attributes: of the event when it failed; empty if the record could not be decoded.
@@ -81,8 +81,9 @@ class DeadLetter:
         source_batch_ms: of the micro-batch for which the source read the record; None if that is the same.
         pointer: place of the complete dead letter; None if this is the complete one.
         body: where the value of the record is; None if the record has it.
-        unread: the records from the place of `record`, whose bytes it does not have; None if it has those of `record`.
-        events: number of events; of records if there is `unread`.
+        by_place: the records from the place of `record`, if it does not have their bytes; None if it has those of
+            `record`. `unread` in JSON.
+        events: number of events; of records if there is `by_place`.
         product: version that wrote it.
     """
 
@@ -97,7 +98,7 @@ class DeadLetter:
     fingerprint: str
     pointer: str | None = None
     body: DeadLetterBody | None = None
-    unread: UnreadRange | None = None
+    by_place: PlaceRange | None = None
     events: int = 1
     source_batch_ms: int | None = None
     product: str = __version__
@@ -122,7 +123,7 @@ class DeadLetter:
     @property
     def is_unread(self) -> bool:
         """Whether it is of records that the source could not read."""
-        return self.unread is not None and not self.unread.was_read
+        return self.by_place is not None and not self.by_place.was_read
 
     @property
     def id(self) -> str:
@@ -151,11 +152,11 @@ class DeadLetter:
         """One line, without the line feed."""
         record = self.record
         body = {} if self.body is None else {"body": self.body._asdict() | {"table": _plain(self.body.table)}}
-        unread = {} if self.unread is None else {"unread": _plain_range(self.unread)}
+        span = {} if self.by_place is None else {"unread": _plain_range(self.by_place)}
         source = {} if self.source_batch_ms is None else {"source_batch_ms": self.source_batch_ms}
         return orjson.dumps(
             {
-                "format": UNREAD_FORMAT if unread else BODY_FORMAT if body else FORMAT,
+                "format": PLACE_FORMAT if span else BODY_FORMAT if body else FORMAT,
                 "product": self.product,
                 "id": self.id,
                 "pipeline": _plain(self.pipeline),
@@ -170,7 +171,7 @@ class DeadLetter:
                 "attributes": [[_name(name), to_notation(value)] for name, value in self.attributes.items()],
                 "pointer": None if self.pointer is None else _plain(self.pointer),
                 **body,
-                **unread,
+                **span,
                 "record": {
                     "topic": _name(record.topic),
                     "partition": record.partition,
@@ -193,9 +194,9 @@ class DeadLetter:
         """
         try:
             content = orjson.loads(line)
-            if content["format"] not in {FORMAT, BODY_FORMAT, UNREAD_FORMAT}:
+            if content["format"] not in {FORMAT, BODY_FORMAT, PLACE_FORMAT}:
                 raise IntegrityError(
-                    f"dead letter has format {content['format']!r}, this version reads {FORMAT} to {UNREAD_FORMAT}",
+                    f"dead letter has format {content['format']!r}, this version reads {FORMAT} to {PLACE_FORMAT}",
                     hint="read it with the version that wrote it or a later one",
                 )
             return cls(
@@ -214,7 +215,7 @@ class DeadLetter:
                 fingerprint=_text(content["fingerprint"]),
                 pointer=None if content["pointer"] is None else _text(content["pointer"]),
                 body=_body_of(content) if content["format"] == BODY_FORMAT else None,
-                unread=_unread_of(content) if content["format"] == UNREAD_FORMAT else None,
+                by_place=_place_of(content) if content["format"] == PLACE_FORMAT else None,
                 product=_text(content["product"]),
             )
         except (ValueError, TypeError, KeyError, DecodeError) as error:
@@ -248,16 +249,16 @@ def _body_of(content: Mapping[str, Any]) -> DeadLetterBody:
     return body
 
 
-def _unread_of(content: Mapping[str, Any]) -> UnreadRange:
+def _place_of(content: Mapping[str, Any]) -> PlaceRange:
     end, was_read = content["unread"]["end"], content["unread"].get("was_read", False)
-    unread = UnreadRange(None if end is None else _integer(end), was_read is True)
+    span = PlaceRange(None if end is None else _integer(end), was_read is True)
     if content["record"]["value"] is not None:
-        raise ValueError(f"{unread} has a value")
-    return unread
+        raise ValueError(f"{span} has a value")
+    return span
 
 
-def _plain_range(unread: UnreadRange) -> dict[str, object]:
-    return {"end": unread.end, "was_read": True} if unread.was_read else {"end": unread.end}
+def _plain_range(span: PlaceRange) -> dict[str, object]:
+    return {"end": span.end, "was_read": True} if span.was_read else {"end": span.end}
 
 
 def _plain(text: str, limit: int | None = None) -> str:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from ingest.amounts import counted, number
 from ingest.api import OffsetUnit, Record
-from ingest.dead_letters.envelope import DeadLetter, UnreadRange
+from ingest.dead_letters.envelope import DeadLetter, PlaceRange
 
 MAX_PLACE_MESSAGE_CHARS = 120  # of the first error: a micro-batch may have 100,000 places, and a producer this text
 _LINE_END_BYTES = 2  # of the longest end of a line
@@ -118,7 +118,7 @@ class Places:
         run, self._run = self._run, None
         if run is None:
             return
-        unread = UnreadRange(run.last.offset + 1, was_read=True)
+        span = PlaceRange(run.last.offset + 1, was_read=True)
         others = f"; and {counted(run.records - 1, 'record')} after it" if run.records > 1 else ""
         without = "without their bytes" if others else "without its bytes"
         for first in run.firsts.values():
@@ -129,7 +129,7 @@ class Places:
                 first,
                 record=first.record._replace(key=None, value=None, headers=()),
                 attributes={},
-                unread=unread,
+                by_place=span,
                 events=run.records,
                 message=f"{message}{others}; {without}, {self._reason}",
             )

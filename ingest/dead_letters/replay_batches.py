@@ -11,10 +11,10 @@ from operator import itemgetter
 
 from ingest.api import Record, RecordPlace
 from ingest.dead_letters.bodies import DeadLetterBody
-from ingest.dead_letters.envelope import DeadLetter, UnreadRange
+from ingest.dead_letters.envelope import DeadLetter, PlaceRange
 from ingest.dead_letters.queue import DeadLetterQueue, Entry, with_unneeded_bodies
 
-Values = Mapping[RecordPlace, DeadLetterBody | UnreadRange]
+Values = Mapping[RecordPlace, DeadLetterBody | PlaceRange]
 """
 Where the values of records are that their dead letters do not have: in a body store, or still in the source. The ranges
 of one micro-batch do not overlap.
@@ -22,7 +22,7 @@ of one micro-batch do not overlap.
 
 
 class SkipReason(StrEnum):
-    """Why a dead letter is not run again; of several sinks with different reasons, the last in this order counts."""
+    """Why a dead letter is not run again."""
 
     COUNTED = "counted"
     """A replay has stored its event in deferred updates; a dead letter that is not marked as replayed is marked."""
@@ -40,6 +40,15 @@ class SkipReason(StrEnum):
     """The value of its record is not in the body store any more; it stays selectable."""
     UNREAD = "unread"
     """Its records can still not be read; it stays selectable."""
+
+    @classmethod
+    def of_sinks(cls, reasons: Iterable["SkipReason"]) -> "SkipReason":
+        """
+        The reason for a dead letter of several sinks, each of which has one: the last of these in the order above.
+
+        So one that stays selectable for a sink stays so, and `counted` marks only those that all sinks have counted.
+        """
+        return max(reasons, key=list(cls).index)
 
 
 @dataclass(frozen=True)
@@ -130,7 +139,7 @@ def batches_of(
                 ):
                     settled.append(entry)
                 continue
-            if entry.dead_letter.unread is None:
+            if entry.dead_letter.by_place is None:
                 by_record.setdefault(entry.dead_letter.record.place, []).append(entry)
             else:
                 by_place.append(entry)
@@ -161,7 +170,7 @@ def _layers(entries: Iterable[Entry]) -> Iterator[dict[RecordPlace, list[Entry]]
 
 def _end_of(letter: DeadLetter) -> float:
     """The offset after the last record of a dead letter by place."""
-    return inf if letter.unread is None or letter.unread.end is None else letter.unread.end
+    return inf if letter.by_place is None or letter.by_place.end is None else letter.by_place.end
 
 
 def _batch(
@@ -175,7 +184,7 @@ def _batch(
         records=tuple(letter.record for _, letter in firsts),
         sinks_by_record={place: names for place, names in components.items() if names <= sinks},
         entries=tuple(entry for _, group in groups for entry in group),
-        values={place: value for place, letter in firsts if (value := letter.body or letter.unread) is not None},
+        values={place: value for place, letter in firsts if (value := letter.body or letter.by_place) is not None},
     )
 
 

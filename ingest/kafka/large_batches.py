@@ -40,7 +40,7 @@ class LargeBatch(NamedTuple):
 
 
 @dataclass(slots=True)
-class Examined:
+class Examination:
     """
     What a client would have to decompress to read some ranges of offsets.
 
@@ -53,14 +53,14 @@ class Examined:
     is_heavy: bool = False
 
 
-def examined(
+def examine(
     connection: KafkaConnection,
     ranges: Mapping[TopicPartition, OffsetRange],
     *,
     max_bytes: int,
     fetch_bytes: int,
     max_fetched_bytes: int,
-) -> Examined:
+) -> Examination:
     """
     Examine all record batches that a client would decompress if it read ranges of offsets.
 
@@ -81,20 +81,34 @@ def examined(
     """
     batches = record_batches(connection, ranges, beyond_bytes=fetch_bytes)
     with closing(batches):
-        return examined_of(batches, max_bytes=max_bytes, fetch_bytes=fetch_bytes, max_fetched_bytes=max_fetched_bytes)
+        return examine_batches(
+            batches, max_bytes=max_bytes, fetch_bytes=fetch_bytes, max_fetched_bytes=max_fetched_bytes
+        )
 
 
-def examined_of(
+def examine_batches(
     batches: Iterable[RecordBatch], *, max_bytes: int, fetch_bytes: int, max_fetched_bytes: int
-) -> Examined:
-    """As `examined`, for record batches that were read; those of a partition by their offsets."""
-    found = Examined()
+) -> Examination:
+    """As `examine`, for record batches that were read; those of a partition by their offsets."""
+    found = Examination()
     fetches: dict[TopicPartition, _Fetch] = {}
     for batch in batches:
         size = decompressed_size(batch, max_bytes)
         if size > max_bytes and batch.codec != Codec.NONE:
             codec = Codec(batch.codec).name.lower()
-            found.large.append(LargeBatch(*batch[:6], codec, batch.size, max_bytes))
+            found.large.append(
+                LargeBatch(
+                    topic=batch.topic,
+                    partition=batch.partition,
+                    first=batch.first,
+                    last=batch.last,
+                    records=batch.records,
+                    timestamp_ms=batch.timestamp_ms,
+                    codec=codec,
+                    size=batch.size,
+                    max_bytes=max_bytes,
+                )
+            )
         fetch = fetches.setdefault((batch.topic, batch.partition), _Fetch(fetch_bytes))
         fetch.add(batch.size, size)
         found.is_heavy = found.is_heavy or fetch.decompressed > max_fetched_bytes

@@ -1,8 +1,38 @@
-"""The errors of events and tasks that a task makes of other errors."""
+"""The failures of events, and the errors of events and tasks that a task makes of other errors."""
 
-from ingest.api import DecorateBugError, IngestError, Origin, PositionLostError, UnreadError
+from dataclasses import dataclass
+
+from ingest.api import (
+    DecorateBugError,
+    Event,
+    EventError,
+    IngestError,
+    OnError,
+    Origin,
+    PositionLostError,
+    UnreadError,
+)
 from ingest.plugins.guard import describe_exception, reraise_fatal
 from ingest.receipt import Receipt, TaskStatus
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """
+    Why an event failed, or a record that has none.
+
+    Attributes:
+        event: None if the record has none.
+        fan_out: number of the event among those of its record.
+        sinks: into which a replay runs the record; empty for all of its sinks, since the event has failed before them.
+    """
+
+    error: EventError
+    component: str
+    on_error: OnError
+    event: Event | None = None
+    fan_out: int = 0
+    sinks: frozenset[str] = frozenset()
 
 
 def bug_of(

@@ -23,10 +23,10 @@ from ingest.api import (
     UnreadError,
 )
 from ingest.dead_letters.buffer import DeadLetterBuffer
-from ingest.dead_letters.envelope import DeadLetter, UnreadRange
+from ingest.dead_letters.envelope import DeadLetter, PlaceRange
 from ingest.expressions import Condition
 from ingest.pipeline.chain import Chain
-from ingest.pipeline.failures import bug_of, ended, lost_positions
+from ingest.pipeline.failures import Failure, bug_of, ended, lost_positions
 from ingest.pipeline.outcomes import Dropped, Failed, Outcome, StillBuffered
 from ingest.pipeline.splits import Split, by_rank, by_split
 from ingest.pipeline.task_observer import TaskObserver
@@ -236,7 +236,7 @@ class Task:
         counts.failed += 1
         if self._observer is not None:
             self._observer.undecoded(record, error)
-        self._fail(record, None, error, "source", self._on_error)
+        self._fail(record, Failure(error, "source", self._on_error))
 
     def _with_selected_sinks(self, records: Iterable[Record]) -> Iterator[Record]:
         for record in records:
@@ -270,8 +270,8 @@ class Task:
                 case Failed():
                     counts.read += 1
                     failed += 1
-                    fan_out = outcome.origin.fan_out
-                    self._fail(record, outcome.event, outcome.error, outcome.component, outcome.on_error, fan_out)
+                    origin, error, component, on_error, at_failure = outcome
+                    self._fail(record, Failure(error, component, on_error, at_failure, origin.fan_out))
         if failed or buffered is not None:
             events = len(outcomes) - settled_before
             counts.failed += part * failed / events
@@ -325,22 +325,11 @@ class Task:
         counted = next(dead_lettered, 0)
         for number, (error, binding) in enumerate(failures):
             sinks = frozenset({binding.name})
-            fan_out = event.origin.fan_out
-            self._fail(record, event, error, binding.name, binding.on_error, fan_out, sinks, counted=number == counted)
+            failure = Failure(error, binding.name, binding.on_error, event, event.origin.fan_out, sinks)
+            self._fail(record, failure, counted=number == counted)
 
-    def _fail(  # noqa: PLR0913 - a failure, each part of it used once
-        self,
-        record: Record,
-        event: Event | None,
-        error: EventError,
-        component: str,
-        on_error: OnError,
-        fan_out: int = 0,
-        sinks: frozenset[str] = frozenset(),
-        *,
-        counted: bool = True,
-    ) -> None:
-        counts = self._receipt.counts
+    def _fail(self, record: Record, failure: Failure, *, counted: bool = True) -> None:
+        error, component, counts = failure.error, failure.component, self._receipt.counts
         if self._spec.max_failures is not None and counts.failed > self._spec.max_failures:
             raise ErrorBudgetSpentError(
                 f'{int(counts.failed)} records failed in one task, the last one in "{component}": {error}; nothing of '
@@ -349,7 +338,7 @@ class Task:
             ) from error
         self._report_bug(component, error)
         self._time_limit.check(component)
-        match on_error:
+        match failure.on_error:
             case OnError.STOP:
                 place = f"{record.topic}/{record.partition}/{record.offset}"
                 raise StoppedByEventError(
@@ -363,9 +352,9 @@ class Task:
                 self._dead_letters.add(
                     DeadLetter(
                         record=record._replace(headers=()) if isinstance(error, UnreadError) else record,
-                        unread=UnreadRange(error.end) if isinstance(error, UnreadError) else None,
-                        fan_out=fan_out,
-                        attributes={} if event is None else event.attributes,
+                        by_place=PlaceRange(error.end) if isinstance(error, UnreadError) else None,
+                        fan_out=failure.fan_out,
+                        attributes={} if failure.event is None else failure.event.attributes,
                         pipeline=self._pipeline,
                         component=component,
                         code=error.code,
@@ -374,7 +363,7 @@ class Task:
                         fingerprint=self._fingerprint,
                     ),
                     self._number,
-                    sinks or frozenset(binding.name for binding in self._selected),
+                    failure.sinks or frozenset(binding.name for binding in self._selected),
                 )
         error.without_frames()
 

@@ -17,7 +17,7 @@ FORMATS = {
     "dead letters, in files and in a topic": [
         str(envelope.FORMAT),
         str(envelope.BODY_FORMAT),
-        str(envelope.UNREAD_FORMAT),
+        str(envelope.PLACE_FORMAT),
     ],
     "RocksDB store": [one.decode() for one in tables.FORMATS],
 }

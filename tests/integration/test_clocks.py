@@ -9,7 +9,7 @@ from ingest.api import ConflictError
 from ingest.clock import now_ms
 from ingest.kafka.admin import KafkaAdmin
 from ingest.kafka.settings import KafkaConnection
-from ingest.service.kafka.clock import MAX_AHEAD_MS, refuse_early_clock
+from ingest.service.kafka.clock import MAX_AHEAD_MS, refuse_clock_ahead
 from tests.support.by_key import content_of
 from tests.support.clock import JumpingClock
 from tests.support.servers import Given, Kafka
@@ -25,9 +25,9 @@ def test_controller_reports_its_present_clock(kafka: Kafka) -> None:
         after_ms = now_ms()
         first_ms, second_ms = (each for each in found if each is not None)
         assert before_ms - 1 <= first_ms < second_ms <= after_ms + 1
-        refuse_early_clock(admin, now_ms)
+        refuse_clock_ahead(admin, now_ms)
         with pytest.raises(ConflictError, match="more than a day ahead"):
-            refuse_early_clock(admin, lambda: now_ms() + MAX_AHEAD_MS + 60_000)
+            refuse_clock_ahead(admin, lambda: now_ms() + MAX_AHEAD_MS + 60_000)
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ from ingest.api import Scan
 from ingest.catalog import Catalog
 from ingest.cli import main
 from ingest.config import load
-from ingest.dead_letters.envelope import DeadLetter, UnreadRange
+from ingest.dead_letters.envelope import DeadLetter, PlaceRange
 from ingest.dead_letters.files import FileDeadLetters
 from ingest.plan.stores import owned_store
 from ingest.spark.streaming.batch_runner import WITHOUT_BYTES
@@ -107,7 +107,7 @@ def places_of(lines: list[str]) -> Iterator[tuple[int, str]]:
 def offsets_of(letter: DeadLetter) -> Iterator[int]:
     """The offsets of the lines of a dead letter; all lines are equally long."""
     begin = letter.record.offset
-    unread = letter.unread or UnreadRange(begin + 1)
+    unread = letter.by_place or PlaceRange(begin + 1)
     return (at for at, _ in places_of(["bad! 000"] * COUNT) if begin <= at < (unread.end or 0))
 
 
@@ -131,7 +131,7 @@ def test_dead_letters_beyond_the_limit_are_by_place_and_replayed(
         service.start("--once", env=environment)
         assert service.wait_for_exit(300) == 0, service.last_lines()
         letters = [entry.dead_letter for entry in FileDeadLetters(service.state, "p").entries()]
-        whole = [letter for letter in letters if letter.unread is None]
+        whole = [letter for letter in letters if letter.by_place is None]
         assert sum(len(letter.to_json()) for letter in whole) <= 4_000
         assert whole
         failed = {

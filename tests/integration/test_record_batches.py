@@ -5,7 +5,7 @@ from kafka import KafkaProducer
 
 from ingest.api import PositionLostError
 from ingest.kafka.codecs import Codec
-from ingest.kafka.large_batches import examined
+from ingest.kafka.large_batches import examine
 from ingest.kafka.record_batches import record_batches
 from ingest.kafka.settings import KafkaConnection
 from tests.support.names import unique
@@ -29,7 +29,7 @@ def test_large_batch_is_found_in_a_range_and_in_a_fetch_that_reaches_beyond_it(k
     def found(begin: int, end: int, fetch_bytes: int) -> list[tuple[int, int, int]]:
         ranges = {(topic, 0): (begin, end), (topic, 1): (0, 3)}
         limits = {"max_bytes": 400 * KIB, "fetch_bytes": fetch_bytes, "max_fetched_bytes": 1 << 30}
-        return [(each.partition, each.first, each.last) for each in examined(connection(kafka), ranges, **limits).large]
+        return [(each.partition, each.first, each.last) for each in examine(connection(kafka), ranges, **limits).large]
 
     large = [(0, 6, 7)]
     assert found(0, 11, 1) == found(7, 8, 1) == large

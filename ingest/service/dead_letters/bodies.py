@@ -11,7 +11,7 @@ from ingest.api import ConfigError, ConflictError, NotFoundError, Record
 from ingest.catalog import Catalog
 from ingest.config.model import Configuration
 from ingest.dead_letters.bodies import DeadLetterBody
-from ingest.dead_letters.envelope import DeadLetter, UnreadRange
+from ingest.dead_letters.envelope import DeadLetter, PlaceRange
 from ingest.dead_letters.queue import DeadLetterQueue, Entry, Keeps, keeps_none
 from ingest.dead_letters.replay_batches import Values
 from ingest.durable import private_files
@@ -158,13 +158,13 @@ class RecordsWithValues:
 
     def __iter__(self) -> Iterator[Record]:
         for (topic, partition), records in groupby(self._records, itemgetter(0, 1)):
-            places: list[tuple[Record, UnreadRange]] = []
+            places: list[tuple[Record, PlaceRange]] = []
             for record in records:
                 match self._values.get(record.place):
                     case None:
                         yield record
-                    case UnreadRange() as unread:
-                        places.append((record, unread))
+                    case PlaceRange() as span:
+                        places.append((record, span))
                     case body:
                         yield record._replace(value=self._bodies.read(body))
             if places:

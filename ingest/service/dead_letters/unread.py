@@ -18,7 +18,7 @@ from ingest.api import (
     TopicPartition,
     UnreadError,
 )
-from ingest.dead_letters.envelope import UnreadRange
+from ingest.dead_letters.envelope import PlaceRange
 from ingest.kafka.admin import KafkaAdmin
 from ingest.kafka.large_batches import decompressed_size
 from ingest.kafka.record_batches import RecordBatch, record_batches
@@ -38,7 +38,7 @@ from ingest.sources.unread import unread_record
 
 _log = logger(__name__)
 
-PlaceOfRecords = tuple[Record, UnreadRange]
+PlaceOfRecords = tuple[Record, PlaceRange]
 """A record with the place of the first one of a dead letter, and its timestamp; and which records these are."""
 
 ReadAgain = Callable[[str, int, Sequence[PlaceOfRecords]], Iterator[Record]]
@@ -58,7 +58,7 @@ def read_again_from(source: SourceSettings) -> ReadAgain:
     return _refuse
 
 
-def can_read_again(source: SourceSettings, record: Record, unread: UnreadRange, memory_bytes: int) -> bool:
+def can_read_again(source: SourceSettings, record: Record, span: PlaceRange, memory_bytes: int) -> bool:
     """
     Whether the record batches of a dead letter are in the topic, and not too large for a JVM with this memory.
 
@@ -71,7 +71,7 @@ def can_read_again(source: SourceSettings, record: Record, unread: UnreadRange, 
         return True
     limit = max_decompressed_bytes(source, memory_bytes)
     try:
-        with closing(_batches(source, record, unread)) as batches:
+        with closing(_batches(source, record, span)) as batches:
             return all(decompressed_size(batch, limit) <= limit for batch in batches)
     except (PositionLostError, NotFoundError):
         return False
@@ -211,11 +211,11 @@ class FileLines:
         except UnreadableFileError as error:
             if path in self._found:
                 raise _changing(error) from error
-            for record, unread in places:
-                missing = UnreadError(error.message, end=unread.end, code=error.code)
+            for record, span in places:
+                missing = UnreadError(error.message, end=span.end, code=error.code)
                 yield unread_record(record.place, record.timestamp_ms, missing)
             return
-        ends = [_end_of_lines(path, unread) for _, unread in places]
+        ends = [_end_of_lines(path, span) for _, span in places]
         ranges = _Ranges([(record.offset, end) for (record, _), end in zip(places, ends, strict=True)])
         begin, end = places[0][0].offset, ends[-1]
         try:
@@ -233,7 +233,7 @@ class FileLines:
         if found is None:
             raise UnreadableFileError(f'"{path}" is not there, or no file of the source', code="removed_file")
         check_readable(path, self._encoding)
-        if any(unread.was_read and record.timestamp_ms != found["mtime_ms"] for record, unread in places):
+        if any(span.was_read and record.timestamp_ms != found["mtime_ms"] for record, span in places):
             # the offsets are of other lines
             raise UnreadableFileError(f'"{path}" has changed since its lines failed', code="changed_file")
         self._found.add(path)
@@ -245,19 +245,19 @@ def _changing(error: UnreadableFileError) -> SourceUnavailableError:
     )
 
 
-def _end_of_lines(path: str, unread: UnreadRange) -> float:
+def _end_of_lines(path: str, span: PlaceRange) -> float:
     """The end of a place in a file; of a gzip file that could not be read, `end` is not an offset of its lines."""
-    return inf if unread.end is None or (is_gzip(path) and not unread.was_read) else unread.end
+    return inf if span.end is None or (is_gzip(path) and not span.was_read) else span.end
 
 
 def _batch_records(
     source: KafkaSourceSettings, topic: str, partition: int, places: Sequence[PlaceOfRecords]
 ) -> Iterator[Record]:
     """The records of record batches, those of one at a time in memory; logs how many are not there any more."""
-    spans = [(record.offset, _end_of_records(record, unread)) for record, unread in places]
+    spans = [(record.offset, _end_of_records(record, span)) for record, span in places]
     ranges = _Ranges(spans)
     # a place of records that were read has one at each offset
-    missing = sum(end - begin for (begin, end), (_, unread) in zip(spans, places, strict=True) if unread.was_read)
+    missing = sum(end - begin for (begin, end), (_, span) in zip(spans, places, strict=True) if span.was_read)
     with closing(record_batches(source, {(topic, partition): (spans[0][0], spans[-1][1])})) as batches:
         for batch in batches:
             if ranges.find(batch.first, batch.last) is None:
@@ -271,13 +271,13 @@ def _batch_records(
         warn_of_gone(topic, partition, missing)
 
 
-def _end_of_records(record: Record, unread: UnreadRange) -> int:
-    return record.offset + 1 if unread.end is None else unread.end
+def _end_of_records(record: Record, span: PlaceRange) -> int:
+    return record.offset + 1 if span.end is None else span.end
 
 
-def _batches(source: KafkaSourceSettings, record: Record, unread: UnreadRange) -> Generator[RecordBatch]:
+def _batches(source: KafkaSourceSettings, record: Record, span: PlaceRange) -> Generator[RecordBatch]:
     place = record.topic, record.partition
-    return record_batches(source, {place: (record.offset, _end_of_records(record, unread))})
+    return record_batches(source, {place: (record.offset, _end_of_records(record, span))})
 
 
 def _refuse(topic: str, partition: int, places: Sequence[PlaceOfRecords]) -> Iterator[Record]:

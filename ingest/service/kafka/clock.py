@@ -19,7 +19,7 @@ CHECK_S = 600.0
 _log = logger(__name__)
 
 
-def refuse_early_clock(admin: KafkaAdmin, now_ms: Callable[[], int]) -> None:
+def refuse_clock_ahead(admin: KafkaAdmin, now_ms: Callable[[], int]) -> None:
     """
     Refuse a clock that is more than a day ahead of the cluster; one that the cluster does not report is not compared.
 
@@ -44,14 +44,14 @@ def _is_ahead(here_ms: int, cluster_ms: int) -> bool:
 
 def check_clock(connection: KafkaConnection) -> None:
     """
-    As `refuse_early_clock`, with the clock of this machine, before it gives a micro-batch its time.
+    As `refuse_clock_ahead`, with the clock of this machine, before it gives a micro-batch its time.
 
     Raises:
         ConflictError: it is more than a day ahead.
         SourceUnavailableError: no broker answers.
     """
     with KafkaAdmin(connection) as admin:
-        refuse_early_clock(admin, now_ms)
+        refuse_clock_ahead(admin, now_ms)
 
 
 class ClockWatch:

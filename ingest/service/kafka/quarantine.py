@@ -5,14 +5,14 @@ A record batch is compressed, and a producer can make one that is small in the l
 Its JVM, or an executor, dies when Kafka's client decompresses it. Nothing limits that client (ADR 0052).
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ingest.amounts import counted, size
 from ingest.api import IngestError, OnError, Record, TopicPartition
 from ingest.config.model import Pipeline
-from ingest.dead_letters.envelope import DeadLetter, UnreadRange
-from ingest.kafka.large_batches import Examined, LargeBatch, examined
+from ingest.dead_letters.envelope import DeadLetter, PlaceRange
+from ingest.kafka.large_batches import Examination, LargeBatch, examine
 from ingest.kafka.record_batches import OffsetRange
 from ingest.observe.logs import logger
 from ingest.receipt import Counts
@@ -23,8 +23,8 @@ from ingest.spark.streaming.kafka_reader import read_kafka_apart
 from ingest.spark.streaming.reading import Session
 
 CODE = "record_batch_too_large"
-FETCHES_OF_MEMORY = 4
-"""Part of the memory of a JVM that the fetches of all its tasks may take together when they are decompressed."""
+FETCH_MEMORY_DIVISOR = 4
+"""Decompressed, the fetches of all tasks of a JVM may together take its memory divided by this."""
 MIN_FETCHED_BYTES = 32 << 20  # ordinary records are compressed to a twentieth
 CLUSTER_TASKS = 4  # of an executor, of which the driver does not know the number of cores
 FETCH_BYTES = 1 << 20  # Kafka's default of `max.partition.fetch.bytes`
@@ -50,17 +50,17 @@ class Quarantine:
         self._session = session
         memory_bytes, tasks = task_memory_bytes(session), max_tasks(session) or CLUSTER_TASKS
         self.max_bytes = max_decompressed_bytes(settings, memory_bytes)
-        self.max_fetched_bytes = max(MIN_FETCHED_BYTES, memory_bytes // (FETCHES_OF_MEMORY * tasks))
+        self.max_fetched_bytes = max(MIN_FETCHED_BYTES, memory_bytes // (FETCH_MEMORY_DIVISOR * tasks))
 
-    def examined(self, ranges: Ranges) -> Examined:
+    def examine(self, ranges: Ranges) -> Examination:
         """
         What Spark would have to decompress to read ranges of offsets; calls no JVM.
 
         Raises:
-            IngestError: as `ingest.kafka.large_batches.examined`.
+            IngestError: as `ingest.kafka.large_batches.examine`.
         """
         fetch_bytes = int(self._settings.options.get("max.partition.fetch.bytes", FETCH_BYTES))
-        return examined(
+        return examine(
             self._settings,
             ranges,
             max_bytes=self.max_bytes,
@@ -68,7 +68,7 @@ class Quarantine:
             max_fetched_bytes=self.max_fetched_bytes,
         )
 
-    def guarded(self, ranges: Ranges, batch_time_ms: int, found: Examined) -> Guarded | None:
+    def guarded(self, ranges: Ranges, batch_time_ms: int, found: Examination) -> Guarded | None:
         """
         What to run in place of ranges of offsets that were examined; None if Spark can hold them.
 
@@ -78,36 +78,45 @@ class Quarantine:
         if not found.large and not found.is_heavy:
             return None
         dead_letters = list(self._dead_letters(ranges, batch_time_ms, found.large))
-        records = sum(each.events for each in dead_letters)
         _log.warning(
             "a micro-batch is read by one task, since Spark's memory may not hold it",
             pipeline=self._pipeline.name,
             batches_left_out=len(found.large),
-            records_left_out=records,
+            records_left_out=sum(each.events for each in dead_letters),
             first=dead_letters[0].id if dead_letters else "",
         )
-        if dead_letters and self._pipeline.on_error is OnError.STOP:
-            first = dead_letters[0]
-            raise IngestError(
-                f"{first.record.topic}/{first.record.partition}/{first.record.offset}: {first.message}",
-                code=CODE,
-                hint="on_error is stop; raise max_decompressed_bytes of the source, or set on_error: dead_letter",
-            )
-        counts = Counts(records=records, read=records)
-        if self._pipeline.on_error is OnError.DROP:
-            counts.dropped["on_error"] += records
-            dead_letters = []
-        else:
-            counts.dead_lettered_by[CODE, "source"] += records
-        lines = tuple(each.to_json() for each in dead_letters)
+        counts, published = self._failed(dead_letters)
         frame = read_kafka_apart(self._session, self._settings, ranges, found.large)
-        return Guarded(frame, lines, counts)
+        return Guarded(frame, tuple(each.to_json() for each in published), counts)
+
+    def _failed(self, dead_letters: Sequence[DeadLetter]) -> tuple[Counts, Sequence[DeadLetter]]:
+        """
+        The counts of records that are left out, and their dead letters if the failure action of the pipeline wants any.
+
+        Raises:
+            IngestError: it is `stop`, and there are some.
+        """
+        records = sum(each.events for each in dead_letters)
+        counts = Counts(records=records, read=records)
+        match self._pipeline.on_error:
+            case OnError.STOP if dead_letters:
+                first = dead_letters[0]
+                raise IngestError(
+                    f"{first.record.topic}/{first.record.partition}/{first.record.offset}: {first.message}",
+                    code=CODE,
+                    hint="on_error is stop; raise max_decompressed_bytes of the source, or set on_error: dead_letter",
+                )
+            case OnError.DROP:
+                counts.dropped["on_error"] += records
+                return counts, ()
+        counts.dead_lettered_by[CODE, "source"] += records
+        return counts, dead_letters
 
     def guard(self, ranges: Ranges) -> Guard:
         """The guard of a micro-batch that is no query's, and examined in any case."""
 
         def guarded(batch_time_ms: int, _has_failed: bool) -> Guarded | None:  # noqa: FBT001 - as `Guard`
-            return self.guarded(ranges, batch_time_ms, self.examined(ranges))
+            return self.guarded(ranges, batch_time_ms, self.examine(ranges))
 
         return guarded
 
@@ -133,7 +142,7 @@ class Quarantine:
             batch_time_ms=batch_time_ms,
             fingerprint=self._pipeline.fingerprint,
             events=min(batch.records, last - first + 1),
-            unread=UnreadRange(last + 1),
+            by_place=PlaceRange(last + 1),
         )
 
 

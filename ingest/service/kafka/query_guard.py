@@ -8,7 +8,7 @@ from pathlib import Path
 from ingest.api import TopicPartition
 from ingest.clock import now_ms
 from ingest.durable import file_errors, write_durably
-from ingest.kafka.large_batches import Examined, LargeBatch
+from ingest.kafka.large_batches import Examination, LargeBatch
 from ingest.observe.logs import logger
 from ingest.service.kafka.positions import offset_ranges
 from ingest.service.kafka.quarantine import Quarantine, Ranges
@@ -43,7 +43,7 @@ class _Findings:
         ahead = (each for each in self.batches if _part(each) not in ranges or each.last >= ranges[_part(each)][0])
         return replace(self, batches=tuple(ahead))
 
-    def with_found(self, found: Examined, at_ms: int) -> "_Findings":
+    def with_found(self, found: Examination, at_ms: int) -> "_Findings":
         """These and what was found."""
         return _Findings(at_ms, tuple(sorted({*self.batches, *found.large})))
 
@@ -96,7 +96,7 @@ class QueryGuard:
         self._findings = self._findings.ahead_of(ranges)
         if not is_suspect and not self._findings.is_near(ranges):
             return None
-        found = self._examined(quarantine, ranges)
+        found = self._examine(quarantine, ranges)
         guarded = quarantine.guarded(ranges, batch_time_ms, found)
         self._guarded = None if guarded is None else batch_id
         return guarded
@@ -113,11 +113,11 @@ class QueryGuard:
         batch_id = self._checkpoint.uncommitted() if isinstance(self._checkpoint.folder, Path) else None
         if self._quarantine is None or batch_id is None or batch_id == self._guarded:
             return None
-        found = self._examined(self._quarantine, offset_ranges(self._checkpoint, batch_id))
+        found = self._examine(self._quarantine, offset_ranges(self._checkpoint, batch_id))
         return batch_id if found.large or found.is_heavy else None
 
-    def _examined(self, quarantine: Quarantine, ranges: Ranges) -> Examined:
-        found = quarantine.examined(ranges)
+    def _examine(self, quarantine: Quarantine, ranges: Ranges) -> Examination:
+        found = quarantine.examine(ranges)
         if found.large or found.is_heavy:
             findings = self._findings.ahead_of(ranges).with_found(found, self._clock_ms())
             self._checkpoint.check_locked()

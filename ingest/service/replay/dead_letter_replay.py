@@ -10,7 +10,7 @@ from typing import Self
 from ingest.api import ConflictError, Record, RecordPlace, SourceError
 from ingest.catalog import Catalog
 from ingest.config.model import Configuration, Pipeline
-from ingest.dead_letters.envelope import DeadLetter, UnreadRange
+from ingest.dead_letters.envelope import DeadLetter, PlaceRange
 from ingest.dead_letters.queue import DeadLetterQueue, Entry
 from ingest.dead_letters.replay import Components
 from ingest.dead_letters.replay_batches import SkipReason, Values
@@ -146,7 +146,7 @@ class DeadLetterReplay:
         Sinks of tables with deferred updates run as a micro-batch of their own, at a new time. Sinks of tables with a
         feed do so too, but only their changes have that time: readers of the feed may have read further already.
         """
-        self._is_by_place = any(isinstance(value, UnreadRange) for value in values.values())
+        self._is_by_place = any(isinstance(value, PlaceRange) for value in values.values())
         names = self.components.sinks
         divided = Divided.of(records, values, self._history.cuts, self._begins)
         records, self._values = divided.records, divided.values
@@ -250,7 +250,7 @@ class DeadLetterReplay:
         place = dead_letter.record.place
         found = [
             self._history.skip_reasons(part, place, sinks, dead_letter.source_ms)
-            for part in parts(place, dead_letter.unread, self._history.cuts)
+            for part in parts(place, dead_letter.by_place, self._history.cuts)
         ]
         if any(reasons.keys() != sinks or None in reasons.values() for reasons in found):
             if not self._bodies.keep(entry):
@@ -258,10 +258,10 @@ class DeadLetterReplay:
             begin = self._readable.begin_of(dead_letter)
             if begin is None:
                 return SkipReason.UNREAD
-            if dead_letter.unread is not None:
+            if dead_letter.by_place is not None:
                 self._begins[place] = begin
             return None
-        return max(reason for reasons in found for reason in reasons.values() if reason is not None)
+        return SkipReason.of_sinks(reason for reasons in found for reason in reasons.values() if reason is not None)
 
     def _history_of(
         self, stores: Mapping[str, DriverStore], tables: OwnedTables, updates: UpdateReplay
@@ -306,7 +306,7 @@ class DeadLetterReplay:
     def settle(self, queue: DeadLetterQueue) -> None:
         """Finish an earlier replay that was killed when nothing was left to do but to note its end, or take it back."""
         if self._updates is not None:
-            self._updates.settle(InterruptedDeadLetters(queue, self._history.tables, self._can_read))
+            self._updates.settle(InterruptedDeadLetters(queue, self._can_read))
             self._history.refresh()
 
     def _can_read(self, entry: Entry) -> bool:
@@ -339,7 +339,7 @@ class DeadLetterReplay:
             batch_time_ms,
             f"{time.monotonic_ns()}",
             sinks_by_record=sinks_by_range(records, sinks_by_record) if self._is_by_place else sinks_by_record,
-            split_per_record=not any(isinstance(value, UnreadRange) and not value.was_read for value in values),
+            split_per_record=not any(isinstance(value, PlaceRange) and not value.was_read for value in values),
             splits=ranked(record.place for record in records) if self._plan.needs_splits else (),
         )
         self._check_locked()

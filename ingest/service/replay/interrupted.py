@@ -1,14 +1,9 @@
 """The dead letters of a replay into deferred updates or feeds that was interrupted."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 
 from ingest.api import RecordPlace
-from ingest.clock import now_ms
-from ingest.dead_letters.queue import DeadLetterQueue, Entry, Mark, ReplayOutcome
-from ingest.dead_letters.replay import ReplayStoppedError
-from ingest.observe.logs import logger
-
-_log = logger(__name__)
+from ingest.dead_letters.queue import DeadLetterQueue, Entry
 
 
 class InterruptedDeadLetters:
@@ -17,13 +12,11 @@ class InterruptedDeadLetters:
 
     Args:
         queue: of the pipeline.
-        updates: its sinks into deferred updates.
         can_read: whether all records of a dead letter can be read.
     """
 
-    def __init__(self, queue: DeadLetterQueue, updates: Collection[str], can_read: Callable[[Entry], bool]) -> None:
+    def __init__(self, queue: DeadLetterQueue, can_read: Callable[[Entry], bool]) -> None:
         self._queue = queue
-        self._updates = updates
         self._can_read = can_read
 
     def have_outcome(self, places: Collection[RecordPlace], begun_ms: int) -> bool | None:
@@ -42,27 +35,6 @@ class InterruptedDeadLetters:
         entries = self._at(places)
         found = {entry.dead_letter.record.place for entry in entries}
         return len(found) == len(places) and all(map(self._can_read, entries))
-
-    def note_counted(self, sinks: Mapping[RecordPlace, Collection[str]], time_ms: int) -> None:
-        """
-        Mark them as counted, since it is not known which records have failed.
-
-        Args:
-            sinks: of the records.
-            time_ms: of their updates.
-        """
-        marks = {}
-        for entry in self._at(sinks):
-            names = sinks[entry.dead_letter.record.place]
-            counted = {**entry.counted, **{name: time_ms for name in names if name in self._updates}}
-            marks[entry.position] = Mark(ReplayOutcome.FAILED_AGAIN, now_ms(), ReplayStoppedError.code, counted)
-        self._queue.mark(marks)
-        _log.warning(
-            "a replay of dead letters was interrupted and cannot run again; what it has written stays",
-            dead_letters=len(marks),
-            hint="if some have failed in it, restore their records, and run 'ingest dead-letters replay --all "
-            "--recount' with the positions of these",
-        )
 
     def _at(self, places: Collection[RecordPlace]) -> list[Entry]:
         return [entry for entry in self._queue.entries() if entry.dead_letter.record.place in places]

@@ -10,7 +10,7 @@ from typing import Self
 
 from ingest.api import Record, RecordPlace, TopicPartition
 from ingest.dead_letters.bodies import DeadLetterBody
-from ingest.dead_letters.envelope import DeadLetter, UnreadRange, dead_letters_of
+from ingest.dead_letters.envelope import DeadLetter, PlaceRange, dead_letters_of
 from ingest.dead_letters.replay import Components
 from ingest.dead_letters.replay_batches import Values
 from ingest.service.dead_letters.unread import SinksByRange
@@ -60,7 +60,7 @@ class Divided:
         gone: Counter[TopicPartition] = Counter()
         for record in records:
             value = values.get(record.place)
-            if not isinstance(value, UnreadRange):
+            if not isinstance(value, PlaceRange):
                 found.append(record)
                 continue
             places = parts(record.place, value, cuts)
@@ -81,12 +81,12 @@ class Divided:
         return self.wholes.get(place, place)
 
 
-def parts(place: RecordPlace, unread: UnreadRange | None, cuts: Cuts | None) -> list[RecordPlace]:
+def parts(place: RecordPlace, span: PlaceRange | None, cuts: Cuts | None) -> list[RecordPlace]:
     """The places of the parts of a place, the first one of which it has itself."""
-    if unread is None or unread.end is None or cuts is None:
+    if span is None or span.end is None or cuts is None:
         return [place]
     topic, partition, _ = place
-    return [place, *((topic, partition, offset) for offset in cuts(place, unread.end))]
+    return [place, *((topic, partition, offset) for offset in cuts(place, span.end))]
 
 
 def sinks_by_range(
@@ -111,7 +111,7 @@ def published(runs: Sequence[Run], time_ms: int, components: Components) -> list
         components: of the pipeline.
     """
     parsed = [(dead_letters_of(lines), sinks) for lines, sinks in runs]
-    has_places = any(each.unread is not None and not each.is_unread for letters, _ in parsed for each in letters)
+    has_places = any(each.by_place is not None and not each.is_unread for letters, _ in parsed for each in letters)
     together: dict[RecordPlace, frozenset[str]] = {}
     for _, sinks in parsed:
         together |= {place: names | together.get(place, frozenset()) for place, names in sinks.items()}
@@ -130,9 +130,9 @@ def published(runs: Sequence[Run], time_ms: int, components: Components) -> list
 
 def _end_of(letter: DeadLetter) -> float:
     """The offset after the last record of a dead letter."""
-    if letter.unread is None:
+    if letter.by_place is None:
         return letter.record.offset + 1
-    return inf if letter.unread.end is None else letter.unread.end
+    return inf if letter.by_place.end is None else letter.by_place.end
 
 
 def stored_by_sink(
@@ -152,7 +152,7 @@ def stored_by_sink(
     failures: dict[tuple[str, int], list[tuple[int, int, str]]] = {}
     for letter in dead_letters_of(failed):
         topic, partition, begin = letter.record.place
-        end = _MAX_OFFSET if letter.unread is not None and letter.unread.end is None else int(_end_of(letter))
+        end = _MAX_OFFSET if letter.by_place is not None and letter.by_place.end is None else int(_end_of(letter))
         failures.setdefault((topic, partition), []).append((begin, end, letter.component))
     for each in failures.values():
         each.sort()
@@ -160,7 +160,7 @@ def stored_by_sink(
     for record in divided.records:
         place, value = record.place, divided.values.get(record.place)
         end = place[2] + 1
-        if isinstance(value, UnreadRange):
+        if isinstance(value, PlaceRange):
             end = _MAX_OFFSET if value.end is None else value.end
         of_partition = failures.get(place[:2], [])
         within = of_partition[bisect_left(of_partition, (place[2],)) : bisect_left(of_partition, (end,))]
@@ -177,7 +177,7 @@ def stored_by_sink(
 
 
 def batch_name(
-    records: Iterable[tuple[Record, DeadLetterBody | UnreadRange | None]],
+    records: Iterable[tuple[Record, DeadLetterBody | PlaceRange | None]],
     batch_time_ms: int,
     sinks_by_record: Mapping[RecordPlace, frozenset[str]],
 ) -> str:
@@ -194,7 +194,7 @@ def batch_name(
     """
     parts = [
         (record.place, sorted(sinks_by_record.get(record.place, ())))
-        + ((value.end,) if isinstance(value, UnreadRange) else ())
+        + ((value.end,) if isinstance(value, PlaceRange) else ())
         for record, value in records
     ]
     return f"{batch_time_ms}-{sha256(repr(parts).encode()).hexdigest()[:16]}"

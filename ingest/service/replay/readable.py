@@ -37,14 +37,14 @@ class ReadableRecords:
             StoreUnavailableError: the batch log cannot be read now.
             SourceUnavailableError: the cluster does not answer.
         """
-        unread, record = letter.unread, letter.record
-        if unread is None:
+        span, record = letter.by_place, letter.record
+        if span is None:
             return record.offset
-        begin = self._retention.begin_of(record.place, unread.end, self._topics.id_at(record.topic, letter.source_ms))
-        if begin is None or unread.was_read:
+        begin = self._retention.begin_of(record.place, span.end, self._topics.id_at(record.topic, letter.source_ms))
+        if begin is None or span.was_read:
             return begin
         rest = record._replace(offset=begin)
-        return begin if can_read_again(self._source, rest, unread, self._memory_bytes) else None
+        return begin if can_read_again(self._source, rest, span, self._memory_bytes) else None
 
     def has_all(self, letter: DeadLetter) -> bool:
         """
@@ -53,8 +53,8 @@ class ReadableRecords:
         Raises:
             IngestError: as `begin_of`; or a file cannot be read now.
         """
-        if letter.unread is not None and isinstance(self.read_again, FileLines):
-            return self.read_again.can_read(letter.record.topic, [(letter.record, letter.unread)])
+        if letter.by_place is not None and isinstance(self.read_again, FileLines):
+            return self.read_again.can_read(letter.record.topic, [(letter.record, letter.by_place)])
         return self.begin_of(letter) == letter.record.offset
 
     @cached_property

@@ -16,11 +16,12 @@ from typing import Any
 
 import orjson
 
-from ingest.api import ConflictError, IntegrityError, RecordPlace
+from ingest.api import ConflictError, IntegrityError
 from ingest.clock import now_ms
 from ingest.config.model import Configuration, Pipeline
 from ingest.dead_letters.replay import InterruptedReplayError
 from ingest.durable import StatePath, file_errors, make_folder, sync_folder, write_durably
+from ingest.observe.logs import logger
 from ingest.service.kafka.topics import TopicIds
 from ingest.service.replay.interrupted import InterruptedDeadLetters
 from ingest.service.replay.plan import ReplayBatch
@@ -31,6 +32,8 @@ from ingest.spark.streaming.batch_time import MIN_GAP_MS, BatchTimes, newest_tim
 from ingest.spark.streaming.checkpoint import Checkpoint
 from sinks.rewriting.owned_tables import OwnedTables
 from sinks.updates.marks import TableMark
+
+_log = logger(__name__)
 
 Write = Callable[[int], None]
 """Writes the records at a batch time, until they are durable."""
@@ -155,7 +158,7 @@ class UpdateReplay:
         Finish a replay of dead letters that was killed after their outcome was durable, or that cannot run again.
 
         One that cannot run again is taken back if the marks are not at its time yet. Else a feed or a compaction may
-        have read what it has written, so that stays.
+        have read what it has written, so that stays, and the tables know which of its records they have counted.
 
         Raises:
             IngestError: as `InterruptedDeadLetters.can_run`; or a store is unavailable.
@@ -163,9 +166,7 @@ class UpdateReplay:
         stored = unfinished(self._path)
         if stored is None or UnfinishedBatch.from_plain(stored["content"]) is not None:
             return
-        places: dict[RecordPlace, set[str]] = {}
-        for topic, partition, offset, sinks in stored["content"]:
-            places.setdefault((topic, partition, offset), set()).update(sinks)
+        places = {(topic, partition, offset) for topic, partition, offset, _ in stored["content"]}
         outcome = letters.have_outcome(places, stored["begun"])
         is_counted = self._mark.time_ms >= stored["time"]
         has_ended = is_counted and outcome is not False
@@ -175,7 +176,11 @@ class UpdateReplay:
             self._tables.remove_after_marks(BatchTimes(self._times, self._clock).start_after)
             self._tables.roll_forward()
         elif not has_ended:
-            letters.note_counted(places, stored["time"])
+            _log.warning(
+                "a replay of dead letters was interrupted and cannot run again; what it has written stays",
+                records=len(places),
+                hint="those that it has not counted run when they can be read",
+            )
         self._forget()
 
     def unfinished_ms(self) -> int | None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from ingest.api import Record
-from ingest.dead_letters.envelope import DeadLetter, UnreadRange
+from ingest.dead_letters.envelope import DeadLetter, PlaceRange
 from ingest.dead_letters.files import FileDeadLetters
 from ingest.dead_letters.queue import Mark, ReplayOutcome
 from ingest.dead_letters.replay_batches import SkipReason
@@ -185,7 +185,7 @@ class TestUnread:
         letter = dead_letter(4_000, None, "damaged_file", 1000)
         record = letter.record._replace(key=None, headers=())
         queue = FileDeadLetters(pipeline / "data" / "state", "ticks")
-        queue.publish([replace(letter, record=record, attributes={}, unread=UnreadRange(end)).to_json()], 0, 1000)
+        queue.publish([replace(letter, record=record, attributes={}, by_place=PlaceRange(end)).to_json()], 0, 1000)
         return next(queue.entries()).position
 
     def test_list_shows_how_far_they_go(self, ingest, position, end):

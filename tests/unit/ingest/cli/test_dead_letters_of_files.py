@@ -10,7 +10,7 @@ import pytest
 
 from ingest.api import Record
 from ingest.dead_letters import buffer
-from ingest.dead_letters.envelope import DeadLetter, UnreadRange
+from ingest.dead_letters.envelope import DeadLetter, PlaceRange
 from ingest.dead_letters.files import FileDeadLetters
 from sinks.rewriting.owned_tables import OwnedTables
 from tests.support.update_pipeline import BATCH_MS, Pipeline
@@ -21,7 +21,7 @@ WHOLE = gzip.compress(b"1:2\n3:4\n# note\n5:6\n", mtime=0)
 def letter(path: Path, first: int = 0, end: int | None = None, batch_time_ms: int = 5_000, **fields) -> bytes:
     values = {
         "record": Record(str(path), 0, first, b"", None, 500, ()),
-        "unread": UnreadRange(end),
+        "by_place": PlaceRange(end),
         "fan_out": 0,
         "attributes": {},
         "pipeline": "ticks",
@@ -198,7 +198,7 @@ class TestLinesThatWereRead:
         return path
 
     def failed(self, path: Path, first: int, end: int, **fields) -> bytes:
-        return letter(path, first, end, unread=UnreadRange(end, was_read=True), **fields)
+        return letter(path, first, end, by_place=PlaceRange(end, was_read=True), **fields)
 
     def test_lines_of_the_places_are_read(self, ingest, queue, path):
         queue.publish([self.failed(path, 4, 9), self.failed(path, 16, 17)], 3, 5_000)
@@ -224,9 +224,9 @@ class TestLinesThatWereRead:
         report = replay(ingest)
         assert (report.code, report.json["replayed"], report.json["published"]) == (1, 1, {"no_match": 2})
         found = [entry.dead_letter for entry in queue.entries() if not entry.is_replayed]
-        assert [(each.record.offset, each.unread, each.events, each.batch_time_ms) for each in found] == [
-            (4, UnreadRange(9, was_read=True), 2, 4_999),
-            (16, UnreadRange(17, was_read=True), 1, 4_999),
+        assert [(each.record.offset, each.by_place, each.events, each.batch_time_ms) for each in found] == [
+            (4, PlaceRange(9, was_read=True), 2, 4_999),
+            (16, PlaceRange(17, was_read=True), 1, 4_999),
         ]
         path.write_bytes(
             gzip.compress(content.replace(b"bad", b"3:4")) if path.suffix else content.replace(b"bad", b"3:4")
@@ -280,9 +280,9 @@ class TestSinks:
     @pytest.fixture
     def publish(self, queue: FileDeadLetters, folder: Path):
         def publish(first: int, end: int, component: str) -> bytes:
-            unread = UnreadRange(end, was_read=True)
+            unread = PlaceRange(end, was_read=True)
             path = folder / "in" / "a"
-            return letter(path, first, end, BATCH_MS, unread=unread, component=component, pipeline="p", code="no")
+            return letter(path, first, end, BATCH_MS, by_place=unread, component=component, pipeline="p", code="no")
 
         return lambda *letters: queue.publish([publish(*each) for each in letters], 0, BATCH_MS)
 

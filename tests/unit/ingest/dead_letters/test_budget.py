@@ -6,7 +6,7 @@ import pytest
 
 from ingest.api import Disposition, ErrorBudgetSpentError
 from ingest.dead_letters.budget import ErrorBudget
-from ingest.dead_letters.envelope import UnreadRange
+from ingest.dead_letters.envelope import PlaceRange
 
 
 def budget(share=0.05, min_events=1000, window_s=300.0) -> ErrorBudget:
@@ -85,7 +85,7 @@ def test_error_names_the_most_frequent_failure(make_dead_letter):
 
 def test_dead_letter_by_place_counts_its_records(make_dead_letter):
     record = make_dead_letter(7).record._replace(value=None)
-    place = make_dead_letter(record=record, code="no_match", unread=UnreadRange(10, was_read=True), events=3)
+    place = make_dead_letter(record=record, code="no_match", by_place=PlaceRange(10, was_read=True), events=3)
     with pytest.raises(ErrorBudgetSpentError, match=r"most often with no_match in .split. \(first ticks/0/7\)"):
         budget().check(0, 2000, 1900, [each.to_json() for each in (make_dead_letter(3), make_dead_letter(4), place)])
 

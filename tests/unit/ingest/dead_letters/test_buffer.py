@@ -9,7 +9,7 @@ from ingest.api import OffsetUnit
 from ingest.dead_letters import buffer as buffer_module
 from ingest.dead_letters.bodies import DeadLetterBody
 from ingest.dead_letters.buffer import MAX_DEAD_LETTER_BYTES, DeadLetterBuffer, DeadLettersTooLargeError
-from ingest.dead_letters.envelope import UnreadRange, dead_letters_of
+from ingest.dead_letters.envelope import PlaceRange, dead_letters_of
 from ingest.masks import Masks
 
 
@@ -173,7 +173,7 @@ class TestByPlace:
     def ranges(self, buffer: DeadLetterBuffer) -> list[tuple[int, int | None]]:
         """First offset of each dead letter, and its end if it is by place."""
         letters = dead_letters_of(buffer.lines())
-        return [(each.record.offset, each.unread.end if each.unread else None) for each in letters]
+        return [(each.record.offset, each.by_place.end if each.by_place else None) for each in letters]
 
     def components(self, buffer: DeadLetterBuffer) -> list[tuple[int, int | None, str]]:
         """As `ranges`, with the component."""
@@ -259,11 +259,11 @@ class TestByPlace:
         buffer.start(length)
         for _ in range(3):
             buffer.add(make_dead_letter(7), 1)
-        assert [(each.unread, each.events) for each in dead_letters_of(buffer.lines())] == [(None, 3)]
+        assert [(each.by_place, each.events) for each in dead_letters_of(buffer.lines())] == [(None, 3)]
 
     def test_those_of_records_that_could_not_be_read_stay_as_they_are(self, buffer, make_dead_letter):
         buffer.start(0)
-        letter = make_dead_letter(7, value=None, unread=UnreadRange(90))
+        letter = make_dead_letter(7, value=None, by_place=PlaceRange(90))
         buffer.add(letter, 1)
         assert buffer.lines() == [letter.to_json()]
 

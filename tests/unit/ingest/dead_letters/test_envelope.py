@@ -11,7 +11,7 @@ from ingest import __version__
 from ingest.api import IntegrityError, Record
 from ingest.api.notation import name_from_bytes
 from ingest.dead_letters.bodies import DeadLetterBody, pipeline_of
-from ingest.dead_letters.envelope import MAX_MESSAGE_CHARS, DeadLetter, UnreadRange
+from ingest.dead_letters.envelope import MAX_MESSAGE_CHARS, DeadLetter, PlaceRange
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 NAMES = st.binary(max_size=20).map(name_from_bytes)
@@ -47,10 +47,10 @@ WHOLE_LETTERS = st.builds(
 )
 UNREAD_LETTERS = st.builds(
     lambda letter, unread: replace(
-        letter, record=letter.record._replace(key=None, value=None, headers=()), attributes={}, unread=unread
+        letter, record=letter.record._replace(key=None, value=None, headers=()), attributes={}, by_place=unread
     ),
     WHOLE_LETTERS,
-    st.builds(UnreadRange, st.none() | st.integers(0, 2**63 - 1)),
+    st.builds(PlaceRange, st.none() | st.integers(0, 2**63 - 1)),
 )
 LETTERS = WHOLE_LETTERS | st.builds(DeadLetter.with_body, WHOLE_LETTERS, BODIES) | UNREAD_LETTERS
 BODY = DeadLetterBody("events", "ab" * 32, 70_000_000)
@@ -125,7 +125,7 @@ def test_line_with_a_body_has_keys_in_the_documented_order():
 @given(UNREAD_LETTERS)
 def test_only_a_dead_letter_by_place_has_format_3(each):
     content = json.loads(each.to_json())
-    unread = {"end": each.unread.end} | ({"was_read": True} if each.unread.was_read else {})
+    unread = {"end": each.by_place.end} | ({"was_read": True} if each.by_place.was_read else {})
     assert (content["format"], content["unread"], content["record"]["value"]) == (3, unread, None)
     assert list(content)[-4:] == ["attributes", "pointer", "unread", "record"]
 
@@ -142,7 +142,7 @@ def test_only_a_dead_letter_by_place_has_format_3(each):
 )
 def test_damaged_dead_letter_by_place_is_refused(change):
     record = dead_letter().record._replace(key=None, value=None, headers=())
-    content = json.loads(dead_letter(record=record, unread=UnreadRange(20)).to_json())
+    content = json.loads(dead_letter(record=record, by_place=PlaceRange(20)).to_json())
     with pytest.raises(IntegrityError):
         DeadLetter.from_json(json.dumps(content | change).encode())
 

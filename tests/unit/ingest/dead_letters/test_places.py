@@ -3,7 +3,7 @@
 import pytest
 
 from ingest.api import OffsetUnit, Record
-from ingest.dead_letters.envelope import UnreadRange, dead_letters_of
+from ingest.dead_letters.envelope import PlaceRange, dead_letters_of
 from ingest.dead_letters.places import Places
 
 MIB = 1 << 20
@@ -26,8 +26,8 @@ def add(places, make_dead_letter):
 def found(places: Places) -> list[tuple[int, int | None, str, int]]:
     """First offset, end, component and number of records of each dead letter."""
     letters = dead_letters_of(places.lines())
-    assert all(each.unread is not None and each.unread.was_read for each in letters)
-    return [(each.record.offset, each.unread.end, each.component, each.events) for each in letters]
+    assert all(each.by_place is not None and each.by_place.was_read for each in letters)
+    return [(each.record.offset, each.by_place.end, each.component, each.events) for each in letters]
 
 
 def test_consecutive_records_that_failed_before_the_sinks_have_one_whatever_their_errors(places, add):
@@ -35,7 +35,7 @@ def test_consecutive_records_that_failed_before_the_sinks_have_one_whatever_thei
     add(8, code="no_match", component="regex")
     add(9, code="bad_json", component="json")
     (letter,) = dead_letters_of(places.lines())
-    assert (letter.unread, letter.events) == (UnreadRange(10, was_read=True), 3)
+    assert (letter.by_place, letter.events) == (PlaceRange(10, was_read=True), 3)
     assert (letter.id, letter.code) == ("ticks/0/7/0/json", "bad_json")
     assert letter.message == (
         "no; and 2 records after it; without their bytes, since the micro-batch has more than 64 MiB of dead letters"
@@ -47,7 +47,7 @@ def test_consecutive_records_that_failed_before_the_sinks_have_one_whatever_thei
 def test_one_record_has_one(places, add):
     add(7, message="x" * 500)
     (letter,) = dead_letters_of(places.lines())
-    assert (letter.unread, letter.events) == (UnreadRange(8, was_read=True), 1)
+    assert (letter.by_place, letter.events) == (PlaceRange(8, was_read=True), 1)
     assert letter.message == (
         "x" * 119 + "…; without its bytes, since the micro-batch has more than 64 MiB of dead letters"
     )

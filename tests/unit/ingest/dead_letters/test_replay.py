@@ -7,7 +7,7 @@ import pytest
 
 from ingest.api import Record, RecordPlace, StoreUnavailableError
 from ingest.dead_letters.bodies import DeadLetterBody
-from ingest.dead_letters.envelope import DeadLetter, UnreadRange
+from ingest.dead_letters.envelope import DeadLetter, PlaceRange
 from ingest.dead_letters.files import FileDeadLetters
 from ingest.dead_letters.queue import Entry, Mark, ReplayOutcome
 from ingest.dead_letters.replay import (
@@ -19,6 +19,18 @@ from ingest.dead_letters.replay import (
 )
 from ingest.dead_letters.replay_batches import SkipReason, batches_of
 from ingest.receipt import Counts
+
+
+@pytest.mark.parametrize(
+    ("reasons", "expected"),
+    [
+        ((SkipReason.COUNTED, SkipReason.ROLLED_BACK), SkipReason.ROLLED_BACK),
+        ((SkipReason.RAN_AGAIN, SkipReason.COUNTED, SkipReason.NOT_IN_BATCH), SkipReason.RAN_AGAIN),
+        ((SkipReason.NO_BODY, SkipReason.RAN_AGAIN), SkipReason.NO_BODY),  # by their order, not that of their texts
+    ],
+)
+def test_reason_of_several_sinks_is_the_last_one(reasons, expected):
+    assert SkipReason.of_sinks(reasons) is expected
 
 
 class Pipeline:
@@ -33,7 +45,7 @@ class Pipeline:
         self.interrupted: list[int] = []
         self.calls: list[tuple[list[int], int]] = []
         self.records: list[Record] = []
-        self.values: dict[RecordPlace, DeadLetterBody | UnreadRange] = {}
+        self.values: dict[RecordPlace, DeadLetterBody | PlaceRange] = {}
 
     def __call__(self, records, batch_time_ms, only, values):
         if self.interrupted and self.interrupted != [record.offset for record in records]:
@@ -366,8 +378,8 @@ class TestByPlace:
     def place(self, make_dead_letter):
         def place(offset: int, end: int | None, component: str = "split", *, was_read: bool = True, **fields):
             record = make_dead_letter(offset).record._replace(key=None, value=None)
-            unread = UnreadRange(end, was_read=was_read)
-            return make_dead_letter(record=record, component=component, unread=unread, **fields)
+            unread = PlaceRange(end, was_read=was_read)
+            return make_dead_letter(record=record, component=component, by_place=unread, **fields)
 
         return place
 
@@ -458,7 +470,7 @@ class TestByPlace:
             return Counts(), [letter.to_json() for letter in again]
 
         report = replay(queue, Selection(), fails, components=COMPONENTS, now_ms=lambda: 99)
-        assert pipeline.values == {("ticks", 0, 10): UnreadRange(20, was_read=True)}
+        assert pipeline.values == {("ticks", 0, 10): PlaceRange(20, was_read=True)}
         assert pipeline.calls == [([10], 999)]
         assert (report.replayed, report.failed_again, report.published) == (1, Counter(), Counter(one=1, other=1))
         remaining = [entry.dead_letter for entry in queue.entries() if not entry.is_replayed]
@@ -473,7 +485,7 @@ class TestByPlace:
 
         def fails(records, batch_time_ms, only, values):
             assert (records, only) == ((place(10, 20).record,), {})
-            assert values == {("ticks", 0, 10): UnreadRange(20, was_read=True)}
+            assert values == {("ticks", 0, 10): PlaceRange(20, was_read=True)}
             return Counts(), [place(10, 20, batch_time_ms=batch_time_ms).to_json()]
 
         for _ in range(3):

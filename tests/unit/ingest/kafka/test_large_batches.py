@@ -10,7 +10,7 @@ from kafka import TopicPartition
 from kafka.record.memory_records import MemoryRecords
 
 from ingest.kafka.codecs import Codec
-from ingest.kafka.large_batches import Examined, LargeBatch, decompressed_size, examined_of
+from ingest.kafka.large_batches import Examination, LargeBatch, decompressed_size, examine_batches
 from ingest.kafka.record_batches import RecordBatch, _Batches
 from tests.support.record_batches import AT_MS, batch_of
 
@@ -53,19 +53,19 @@ def test_large_batches_are_named_with_their_offsets(codec):
     found = batches(zeros(KIB, codec), large, zeros(KIB, codec, first=3))
     name = codec.name.lower()
     expected = LargeBatch("t", 3, 1, 2, 2, AT_MS + 1, name, len(large), 60 * KIB)
-    assert examined_of(found, max_bytes=60 * KIB, fetch_bytes=1, max_fetched_bytes=MIB).large == [expected]
-    assert examined_of(found, max_bytes=200 * KIB, fetch_bytes=1, max_fetched_bytes=MIB).large == []
+    assert examine_batches(found, max_bytes=60 * KIB, fetch_bytes=1, max_fetched_bytes=MIB).large == [expected]
+    assert examine_batches(found, max_bytes=200 * KIB, fetch_bytes=1, max_fetched_bytes=MIB).large == []
 
 
 def test_what_is_not_compressed_is_never_large():
     found = batches(zeros(50 * KIB, Codec.NONE))
-    assert examined_of(found, max_bytes=60 * KIB, fetch_bytes=1, max_fetched_bytes=MIB).large == []
+    assert examine_batches(found, max_bytes=60 * KIB, fetch_bytes=1, max_fetched_bytes=MIB).large == []
 
 
 def test_damaged_records_are_for_the_client_that_reads_them():
     content = bytearray(zeros(50 * KIB, Codec.GZIP))
     content[70:] = b"x" * len(content[70:])
-    assert examined_of(batches(bytes(content)), max_bytes=KIB, fetch_bytes=1, max_fetched_bytes=MIB) == Examined(
+    assert examine_batches(batches(bytes(content)), max_bytes=KIB, fetch_bytes=1, max_fetched_bytes=MIB) == Examination(
         [], is_heavy=False
     )
 
@@ -83,12 +83,14 @@ def test_damaged_records_are_for_the_client_that_reads_them():
 def test_a_fetch_of_many_batches_is_heavy(sizes, fetched, is_heavy):
     contents = [zeros(size * KIB, Codec.ZSTD, first=number) for number, size in enumerate(sizes)]
     fetch_bytes = (fetched - 1) * max(map(len, contents)) + 1
-    examined = examined_of(batches(*contents), max_bytes=80 * KIB, fetch_bytes=fetch_bytes, max_fetched_bytes=10 * KIB)
-    assert examined == Examined([], is_heavy)
+    examined = examine_batches(
+        batches(*contents), max_bytes=80 * KIB, fetch_bytes=fetch_bytes, max_fetched_bytes=10 * KIB
+    )
+    assert examined == Examination([], is_heavy)
 
 
 def test_batches_of_different_partitions_are_not_in_one_fetch():
     first, second = batches(zeros(6 * KIB, Codec.ZSTD), zeros(6 * KIB, Codec.ZSTD, first=1))
-    assert not examined_of(
+    assert not examine_batches(
         [first, second._replace(partition=4)], max_bytes=80 * KIB, fetch_bytes=KIB, max_fetched_bytes=10 * KIB
     ).is_heavy

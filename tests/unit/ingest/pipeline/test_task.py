@@ -41,7 +41,7 @@ from ingest.api import (
 )
 from ingest.config.model import Component
 from ingest.dead_letters.budget import ErrorBudget
-from ingest.dead_letters.envelope import DeadLetter, UnreadRange
+from ingest.dead_letters.envelope import DeadLetter, PlaceRange
 from ingest.observe.logs import set_up
 from ingest.pipeline.in_process import InProcessHost
 from ingest.pipeline.loop import MicroBatch, StoppedError, run_until_durable
@@ -197,7 +197,7 @@ def test_records_that_could_not_be_read_are_a_dead_letter_by_place(spec):
     (line,) = receipt.dead_letters
     letter = DeadLetter.from_json(line)
     assert letter.record == Record("/b.gz", 0, 20, b"", None, 500, ())
-    assert (letter.unread, letter.code, letter.message) == (UnreadRange(90), "damaged_file", "it is truncated")
+    assert (letter.by_place, letter.code, letter.message) == (PlaceRange(90), "damaged_file", "it is truncated")
     assert (letter.component, letter.attributes) == ("source", {})
     assert (receipt.counts.records, receipt.counts.failed, receipt.counts.stored) == (2, 1, 1)
     assert receipt.counts.dead_lettered == Counter(damaged_file=1)
@@ -568,7 +568,9 @@ class TestDeadLettersByPlace:
         receipt = task.run(given, replace(spec, max_dead_letter_bytes=0))
         assert receipt.counts.dead_lettered.total() + receipt.counts.stored == len(keys)
         letters = [DeadLetter.from_json(line) for line in receipt.dead_letters]
-        return [(each.record.offset, each.unread and each.unread.end, each.component, each.events) for each in letters]
+        return [
+            (each.record.offset, each.by_place and each.by_place.end, each.component, each.events) for each in letters
+        ]
 
     def test_into_the_only_sink_a_replay_runs_all_that_failed(self, spec):
         assert self.ranges(spec=spec, keys=["", "bad", "", "a", "bad"]) == [
@@ -600,7 +602,7 @@ class TestDeadLettersByPlace:
         given = [record("", "1:2", offset) for offset in range(4)]
         receipt = task.run(given, replace(spec, max_dead_letter_bytes=0))
         letters = [DeadLetter.from_json(line) for line in receipt.dead_letters]
-        assert [(each.record.offset, each.unread) for each in letters] == [(2, UnreadRange(4, was_read=True))]
+        assert [(each.record.offset, each.by_place) for each in letters] == [(2, PlaceRange(4, was_read=True))]
 
     def test_counts_are_those_of_all_records(self, spec):
         task = live_task(replace(plan(decorators=CHECKED), read_again_by=OffsetUnit.RECORDS))

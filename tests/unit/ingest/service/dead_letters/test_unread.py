@@ -16,7 +16,7 @@ from ingest.api import (
     SourceSettings,
     SourceUnavailableError,
 )
-from ingest.dead_letters.envelope import UnreadRange
+from ingest.dead_letters.envelope import PlaceRange
 from ingest.kafka.codecs import Codec
 from ingest.kafka.record_batches import RecordBatch, _Batches
 from ingest.service.dead_letters import unread as unread_module
@@ -29,7 +29,7 @@ from tests.support.record_batches import batch_of
 KIB = 1 << 10
 PLACE = Record("t", 0, 7, None, None, 1, ())
 """The first record of a dead letter that ends at offset 9."""
-END = UnreadRange(9)
+END = PlaceRange(9)
 
 
 def settings(limit: str) -> KafkaSourceSettings:
@@ -58,7 +58,7 @@ def test_records_of_the_place_are_read_from_the_topic(asked):
 
 
 def test_records_of_several_places_are_read_in_one_pass(asked):
-    places = [(PLACE._replace(offset=first), UnreadRange(end, was_read=True)) for first, end in ((6, 7), (8, 10))]
+    places = [(PLACE._replace(offset=first), PlaceRange(end, was_read=True)) for first, end in ((6, 7), (8, 10))]
     found = list(read_again_from(settings("1MiB"))("t", 0, places))
     assert [each.offset for each in found] == [6, 8, 9]
     assert asked == [{("t", 0): (6, 10)}]
@@ -68,7 +68,7 @@ def test_records_of_several_places_are_read_in_one_pass(asked):
 @pytest.mark.parametrize("was_read", [True, False])
 def test_records_that_the_topic_has_deleted_between_others_are_reported(asked, first, end, gone, was_read):
     """Of records that were not read it is not known how many there were."""
-    place = PLACE._replace(offset=first), UnreadRange(end, was_read=was_read)
+    place = PLACE._replace(offset=first), PlaceRange(end, was_read=was_read)
     with capture_logs() as lines:
         found = list(read_again_from(settings("1MiB"))("t", 0, [place]))
     assert [each.offset for each in found] == list(range(first, 10))
@@ -79,7 +79,7 @@ def test_records_that_the_topic_has_deleted_between_others_are_reported(asked, f
 @pytest.mark.parametrize(("first", "end"), [(2, 6), (10, 12)])
 def test_record_batch_beside_the_places_is_not_decompressed(monkeypatch, asked, first, end):
     monkeypatch.setattr(RecordBatch, "decompressed", lambda _batch: pytest.fail("it is decompressed"))
-    place = PLACE._replace(offset=first), UnreadRange(end, was_read=True)
+    place = PLACE._replace(offset=first), PlaceRange(end, was_read=True)
     assert list(read_again_from(settings("1MiB"))("t", 0, [place])) == []
 
 
@@ -135,7 +135,7 @@ def test_file_that_was_readable_is_not_a_dead_letter_when_it_is_removed(tmp_path
     """An earlier attempt may have written a part of its lines."""
     path = tmp_path / "a"
     path.write_bytes(b"1\n2\n")
-    place = Record(str(path), 0, 0, b"", None, 5), UnreadRange(None)
+    place = Record(str(path), 0, 0, b"", None, 5), PlaceRange(None)
     reader = read_again_from(FilesSourceSettings.model_validate({"path": str(tmp_path)}))
     assert isinstance(reader, FileLines)
     assert [record.value for record in reader(str(path), 0, [place])] == [b"1", b"2"]

@@ -8,7 +8,7 @@ from structlog.testing import capture_logs
 from ingest.api import ConflictError
 from ingest.clock import MAX_AHEAD_MS
 from ingest.kafka.admin import KafkaAdmin
-from ingest.service.kafka.clock import CHECK_S, ClockWatch, refuse_early_clock
+from ingest.service.kafka.clock import CHECK_S, ClockWatch, refuse_clock_ahead
 
 
 class Cluster:
@@ -29,7 +29,7 @@ def admin(cluster: Cluster) -> KafkaAdmin:
 
 def test_clock_that_is_more_than_a_day_ahead_is_refused_with_both_times() -> None:
     with pytest.raises(ConflictError) as caught:
-        refuse_early_clock(admin(Cluster(1_000)), lambda: 1_001 + MAX_AHEAD_MS)
+        refuse_clock_ahead(admin(Cluster(1_000)), lambda: 1_001 + MAX_AHEAD_MS)
     assert caught.value.code == "clock_ahead"
     for text in ("1970-01-01T00:00:01.000Z", "1970-01-02T00:00:01.001Z", "NTP"):
         assert text in str(caught.value)
@@ -37,7 +37,7 @@ def test_clock_that_is_more_than_a_day_ahead_is_refused_with_both_times() -> Non
 
 @pytest.mark.parametrize("cluster_ms", [1_000, 10 * MAX_AHEAD_MS, None])
 def test_other_clocks_are_accepted(cluster_ms: int | None) -> None:
-    refuse_early_clock(admin(Cluster(cluster_ms)), lambda: 1_000 + MAX_AHEAD_MS)
+    refuse_clock_ahead(admin(Cluster(cluster_ms)), lambda: 1_000 + MAX_AHEAD_MS)
 
 
 def test_running_pipeline_warns_once_each_time() -> None:

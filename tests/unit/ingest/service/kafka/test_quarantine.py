@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from ingest.api import IngestError, OnError, RecordPlace
-from ingest.dead_letters.envelope import DeadLetter, UnreadRange
+from ingest.dead_letters.envelope import DeadLetter, PlaceRange
 from ingest.kafka.codecs import MAX_BATCH_BYTES
-from ingest.kafka.large_batches import Examined, LargeBatch
+from ingest.kafka.large_batches import Examination, LargeBatch
 from ingest.receipt import Counts
 from ingest.service.kafka import quarantine as quarantine_module
 from ingest.service.kafka.quarantine import Quarantine, Ranges
@@ -52,14 +52,14 @@ def make(monkeypatch: pytest.MonkeyPatch):
 def places(dead_letters: tuple[bytes, ...]) -> list[tuple[RecordPlace, int | None, int]]:
     """Place, end and number of records of each dead letter."""
     found = [DeadLetter.from_json(line) for line in dead_letters]
-    return [(each.record.place, each.unread and each.unread.end, each.events) for each in found]
+    return [(each.record.place, each.by_place and each.by_place.end, each.events) for each in found]
 
 
 def test_dead_letter_has_the_place_of_the_batch_and_the_reason(make):
-    guarded = make().guarded(RANGES, 1_000, Examined([batch(110, 119)]))
+    guarded = make().guarded(RANGES, 1_000, Examination([batch(110, 119)]))
     (line,) = guarded.dead_letters
     found = DeadLetter.from_json(line)
-    assert (found.record.place, found.unread, found.events) == (("t", 0, 110), UnreadRange(120), 10)
+    assert (found.record.place, found.by_place, found.events) == (("t", 0, 110), PlaceRange(120), 10)
     assert (found.component, found.code, found.batch_time_ms) == ("source", "record_batch_too_large", 1_000)
     assert (found.record.value, found.record.timestamp_ms) == (None, 1_308_748_686_334)
     assert found.message == (
@@ -82,30 +82,30 @@ def test_dead_letter_has_the_place_of_the_batch_and_the_reason(make):
     ],
 )
 def test_each_micro_batch_has_a_dead_letter_of_its_own_offsets(make, found, expected):
-    guarded = make().guarded(RANGES, 1_000, Examined([found]))
+    guarded = make().guarded(RANGES, 1_000, Examination([found]))
     assert places(guarded.dead_letters) == expected
     assert guarded.counts.read == sum(count for _, _, count in expected)
     assert [(RANGES, [("t", 0, found.first)])] == READ  # it is not decompressed in any case
 
 
 def test_micro_batch_that_spark_can_hold_runs_as_it_is(make):
-    assert make().guarded(RANGES, 1_000, Examined()) is None
+    assert make().guarded(RANGES, 1_000, Examination()) is None
 
 
 def test_heavy_micro_batch_is_read_apart_as_a_whole(make):
-    assert make().guarded(RANGES, 1_000, Examined([], is_heavy=True)) == ("frame", (), Counts())
+    assert make().guarded(RANGES, 1_000, Examination([], is_heavy=True)) == ("frame", (), Counts())
     assert READ == [(RANGES, [])]
 
 
 def test_failure_action_drop_counts_and_publishes_nothing(make):
-    guarded = make(OnError.DROP).guarded(RANGES, 1_000, Examined([batch(110, 119)]))
+    guarded = make(OnError.DROP).guarded(RANGES, 1_000, Examination([batch(110, 119)]))
     assert guarded.dead_letters == ()
     assert guarded.counts == Counts(records=10, read=10, dropped={"on_error": 10})
 
 
 def test_failure_action_stop_stops(make):
     with pytest.raises(IngestError, match=r"t/0/110: record batch of .* on_error is stop") as caught:
-        make(OnError.STOP).guarded(RANGES, 1_000, Examined([batch(110, 119)]))
+        make(OnError.STOP).guarded(RANGES, 1_000, Examination([batch(110, 119)]))
     assert caught.value.code == "record_batch_too_large"
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ingest.api import CheckpointError
-from ingest.kafka.large_batches import Examined, LargeBatch
+from ingest.kafka.large_batches import Examination, LargeBatch
 from ingest.receipt import Counts
 from ingest.service.kafka.quarantine import Quarantine, Ranges
 from ingest.service.kafka.query_guard import ALERT_MS, QueryGuard
@@ -17,7 +17,7 @@ from ingest.spark.streaming.guard import Guarded
 from tests.support.checkpoint import acknowledge
 
 LARGE = LargeBatch("t", 0, 25, 27, 3, 1, "zstd", 100, 1_000)
-HEAVY = Examined([], is_heavy=True)
+HEAVY = Examination([], is_heavy=True)
 
 
 class Topics(Quarantine):
@@ -28,12 +28,12 @@ class Topics(Quarantine):
         self.is_heavy = is_heavy
         self.seen: list[Ranges] = []
 
-    def examined(self, ranges: Ranges) -> Examined:
+    def examine(self, ranges: Ranges) -> Examination:
         self.seen.append(ranges)
         near = [each for each in self.large if ranges[each.topic, each.partition][0] <= each.last < 30]
-        return Examined(near, self.is_heavy)
+        return Examination(near, self.is_heavy)
 
-    def guarded(self, ranges: Ranges, batch_time_ms: int, found: Examined) -> Guarded | None:
+    def guarded(self, ranges: Ranges, batch_time_ms: int, found: Examination) -> Guarded | None:
         frame: Any = (ranges, batch_time_ms)
         return Guarded(frame, (), Counts()) if found.large or found.is_heavy else None
 
@@ -138,7 +138,7 @@ def test_batches_that_were_read_past_are_forgotten(bench: Bench):
     acknowledge(bench.folder, 3, {"t": {0: 40}})
     later = LARGE._replace(first=45, last=46)
     guard._quarantine = topics = Topics(later)
-    topics.examined = lambda _ranges: Examined([later])  # type: ignore[method-assign]
+    topics.examine = lambda _ranges: Examination([later])  # type: ignore[method-assign]
     guard(4, 1_000, False)
     assert json.loads((bench.folder / "quarantine").read_bytes()) == {"at_ms": 10**12, "batches": [list(later)]}
 

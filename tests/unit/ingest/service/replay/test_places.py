@@ -3,7 +3,7 @@
 import pytest
 
 from ingest.api import Record, RecordPlace
-from ingest.dead_letters.envelope import DeadLetter, UnreadRange, dead_letters_of
+from ingest.dead_letters.envelope import DeadLetter, PlaceRange, dead_letters_of
 from ingest.dead_letters.replay import Components
 from ingest.service.replay.places import Divided, batch_name, parts, published, sinks_by_range, stored_by_sink
 
@@ -30,13 +30,13 @@ def letter(offset: int, component: str, end: int | None = None, **fields) -> byt
         "message": "no",
         "batch_time_ms": 7_000,
         "fingerprint": "f",
-        "unread": None if end is None else UnreadRange(end, was_read=True),
+        "by_place": None if end is None else PlaceRange(end, was_read=True),
     }
     return DeadLetter(**(values | fields)).to_json()
 
 
 def test_records_that_failed_are_not_stored():
-    values = {("t", 0, 3): UnreadRange(9, was_read=True), ("t", 0, 20): UnreadRange(None)}
+    values = {("t", 0, 3): PlaceRange(9, was_read=True), ("t", 0, 20): PlaceRange(None)}
     divided = Divided.of([place(1), place(3), place(20)], values, cuts, {})
     sinks = {record.place: frozenset({"a", "b"}) for record in divided.records}
     failed = [letter(1, "a"), letter(4, "json"), letter(6, "b"), letter(20, "b", 22)]
@@ -59,14 +59,14 @@ def test_records_that_failed_are_not_stored():
 
 
 def test_places_are_divided_where_their_records_ran_in_other_micro_batches():
-    values = {("t", 0, 3): UnreadRange(9, was_read=True), ("t", 0, 20): UnreadRange(30)}
+    values = {("t", 0, 3): PlaceRange(9, was_read=True), ("t", 0, 20): PlaceRange(30)}
     divided = Divided.of([place(3), place(20)], values, cuts, {})
     assert [record.offset for record in divided.records] == [3, 5, 8, 20]
     assert [divided.values[record.place] for record in divided.records] == [
-        UnreadRange(5, was_read=True),
-        UnreadRange(8, was_read=True),
-        UnreadRange(9, was_read=True),
-        UnreadRange(30),
+        PlaceRange(5, was_read=True),
+        PlaceRange(8, was_read=True),
+        PlaceRange(9, was_read=True),
+        PlaceRange(30),
     ]
     assert [divided.whole(record.place)[2] for record in divided.records] == [3, 3, 3, 20]
 
@@ -76,7 +76,7 @@ def test_places_are_divided_where_their_records_ran_in_other_micro_batches():
     [(3, [(3, 5), (5, 8), (8, 9)]), (4, [(4, 5), (5, 8), (8, 9)]), (5, [(5, 8), (8, 9)]), (8, [(8, 9)])],
 )
 def test_records_that_the_topic_does_not_have_any_more_are_left_out(first, expected):
-    divided = Divided.of([place(3)], {("t", 0, 3): UnreadRange(9, was_read=True)}, cuts, {("t", 0, 3): first})
+    divided = Divided.of([place(3)], {("t", 0, 3): PlaceRange(9, was_read=True)}, cuts, {("t", 0, 3): first})
     ends = [divided.values[record.place].end for record in divided.records]
     assert list(zip([record.offset for record in divided.records], ends, strict=True)) == expected
     assert {divided.whole(record.place) for record in divided.records} == {("t", 0, 3)}
@@ -90,7 +90,7 @@ def test_records_are_not_divided():
 
 @pytest.mark.parametrize(
     ("unread", "cut", "expected"),
-    [(None, cuts, [3]), (UnreadRange(None), cuts, [3]), (UnreadRange(9), None, [3]), (UnreadRange(8), cuts, [3, 5])],
+    [(None, cuts, [3]), (PlaceRange(None), cuts, [3]), (PlaceRange(9), None, [3]), (PlaceRange(8), cuts, [3, 5])],
 )
 def test_parts_of_a_place(unread, cut, expected):
     assert [offset for _, _, offset in parts(("t", 0, 3), unread, cut)] == expected
@@ -106,7 +106,7 @@ def of(*runs: tuple[list[bytes], dict[int, str]]) -> list[tuple[int, str, int | 
     by_place = [(lines, {("t", 0, at): frozenset(names) for at, names in written.items()}) for lines, written in runs]
     letters = dead_letters_of(published(by_place, 6_999, COMPONENTS))
     assert {each.batch_time_ms for each in letters} == {6_999}
-    return [(each.record.offset, each.component, each.unread and each.unread.end) for each in letters]
+    return [(each.record.offset, each.component, each.by_place and each.by_place.end) for each in letters]
 
 
 def test_dead_letter_before_the_sinks_is_of_the_sinks_into_which_the_record_ran():
@@ -130,12 +130,12 @@ def test_place_of_all_records_remains_of_those_with_one_id():
 
 
 def test_records_that_could_still_not_be_read_are_of_no_sink():
-    assert of(([letter(3, "source", unread=UnreadRange(9))], {3: "a"})) == [(3, "source", 9)]
+    assert of(([letter(3, "source", by_place=PlaceRange(9))], {3: "a"})) == [(3, "source", 9)]
 
 
 def test_other_parts_of_a_place_are_another_batch():
     """A sink without a store replaces a batch of the same name, so it would lose the records between two ends."""
-    ends = (UnreadRange(10, was_read=True), UnreadRange(5, was_read=True), None)
+    ends = (PlaceRange(10, was_read=True), PlaceRange(5, was_read=True), None)
     names = {batch_name([(place(0), end)], 6_999, {}) for end in ends}
     assert len(names) == len(ends)
     again = [batch_name([(place(0), ends[0])], 6_999, {("t", 0, 0): frozenset({name})}) for name in ("a", "a", "b")]

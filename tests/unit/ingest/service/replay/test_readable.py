@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import pytest
 
-from ingest.dead_letters.envelope import DeadLetter, UnreadRange
+from ingest.dead_letters.envelope import DeadLetter, PlaceRange
 from ingest.service.dead_letters import unread as unread_module
 from ingest.service.replay.readable import ReadableRecords
 from ingest.service.state_folders import batch_log_folder
@@ -50,10 +50,10 @@ def pipeline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pipeline:
     return pipeline
 
 
-def has(pipeline: Pipeline, time_ms: int, unread: UnreadRange | None, source_ms: int | None = None) -> bool:
+def has(pipeline: Pipeline, time_ms: int, unread: PlaceRange | None, source_ms: int | None = None) -> bool:
     configuration = pipeline.load()
     letter: DeadLetter = replace(
-        pipeline.dead_letter("counts"), batch_time_ms=time_ms, unread=unread, source_batch_ms=source_ms
+        pipeline.dead_letter("counts"), batch_time_ms=time_ms, by_place=unread, source_batch_ms=source_ms
     )
     readable = ReadableRecords(configuration, configuration.pipelines["p"])
     begin = readable.begin_of(letter)
@@ -75,7 +75,7 @@ def has(pipeline: Pipeline, time_ms: int, unread: UnreadRange | None, source_ms:
 def test_records_of_a_recreated_topic_are_others(
     pipeline: Pipeline, time_ms: int, source_ms: int | None, expected: bool
 ) -> None:
-    assert has(pipeline, time_ms, UnreadRange(5, was_read=True), source_ms) is expected
+    assert has(pipeline, time_ms, PlaceRange(5, was_read=True), source_ms) is expected
 
 
 @pytest.mark.parametrize(("earliest", "begin"), [(0, 0), (3, 3), (4, 4), (5, None)])
@@ -93,14 +93,14 @@ def test_records_that_remain_can_be_read(
     monkeypatch.setattr(unread_module, "record_batches", read)
     configuration = pipeline.load()
     readable = ReadableRecords(configuration, configuration.pipelines["p"])
-    letter = replace(pipeline.dead_letter("counts"), unread=UnreadRange(5, was_read=was_read))
+    letter = replace(pipeline.dead_letter("counts"), by_place=PlaceRange(5, was_read=was_read))
     assert readable.begin_of(letter) == begin
     assert asked == ([] if was_read or begin is None else [{("t", 0): (begin, 5)}])
     assert readable.has_all(letter) is (begin == 0)
 
 
 def test_record_batch_of_a_recreated_topic_is_another(pipeline: Pipeline) -> None:
-    assert not has(pipeline, BATCH_MS + 1_000, UnreadRange(5))
+    assert not has(pipeline, BATCH_MS + 1_000, PlaceRange(5))
 
 
 def test_dead_letter_with_its_bytes_needs_no_topic(pipeline: Pipeline) -> None:

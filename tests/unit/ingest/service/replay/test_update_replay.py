@@ -16,7 +16,7 @@ from structlog.testing import capture_logs
 from ingest.api import ConflictError, Record
 from ingest.clock import now_ms
 from ingest.dead_letters.bodies import DeadLetterBody
-from ingest.dead_letters.envelope import UnreadRange
+from ingest.dead_letters.envelope import PlaceRange
 from ingest.dead_letters.queue import Entry, Mark, ReplayOutcome
 from ingest.dead_letters.replay_batches import SkipReason
 from ingest.kafka.codecs import Codec
@@ -165,8 +165,8 @@ def test_replay_that_was_killed_is_taken_back_if_its_records_are_gone(
     configuration = pipeline.load()
     queue = dead_letter_queue(configuration, configuration.pipelines["p"])
     letter = pipeline.dead_letter("counts")
-    unread = UnreadRange(1, was_read=True)
-    queue.publish([replace(letter, record=letter.record._replace(value=None), unread=unread).to_json()], 0, BATCH_MS)
+    unread = PlaceRange(1, was_read=True)
+    queue.publish([replace(letter, record=letter.record._replace(value=None), by_place=unread).to_json()], 0, BATCH_MS)
     monkeypatch.setattr(Retention, "begin_of", lambda _retention, _place, _end, _topic_id: 0 if is_there else None)
     with DeadLetterReplay(configuration, configuration.pipelines["p"], CATALOG, check_clock=no_clock) as replay:
         replay.settle(queue)
@@ -182,27 +182,35 @@ def test_replay_that_was_killed_is_taken_back_if_its_records_are_gone(
 def test_replay_that_was_killed_before_its_marks_ends_if_its_records_are_gone(
     pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch, begin: int | None
 ) -> None:
-    """Its updates can be read already, so they stay, and its dead letters are not counted again."""
+    """Its updates can be read already, so they stay, and the table knows that it has counted them."""
+    content = batch_of([(None, b"2", []), (None, b"3", [])], Codec.GZIP, first=0)
+
+    def read(_connection: object, _wanted: object) -> Iterator[Any]:
+        yield from _Batches(0, TopicPartition("t", 0), MemoryRecords(content)).record_iterator
+
+    def replaying() -> DeadLetterReplay:
+        return DeadLetterReplay(configuration, configuration.pipelines["p"], CATALOG, check_clock=no_clock)
+
     configuration = pipeline.load()
     queue = dead_letter_queue(configuration, configuration.pipelines["p"])
     letter = pipeline.dead_letter("counts")
-    unread = UnreadRange(2, was_read=True)
-    place = replace(letter, record=letter.record._replace(value=None), unread=unread)
-    queue.publish([place.to_json()], 0, BATCH_MS)
-    pipeline.replay(b"2", is_marked=False)  # stands for that of the place
-    before = pipeline.updates()
+    record, span = letter.record._replace(value=None), PlaceRange(2, was_read=True)
+    queue.publish([replace(letter, record=record, by_place=span).to_json()], 0, BATCH_MS)
+    monkeypatch.setattr(unread_module, "record_batches", read)
+    with replaying() as replay:
+        replay([record], BATCH_MS - 1, {record.place: frozenset({"counts"})}, {record.place: span})
+    assert [value for _, value in pipeline.updates()] == [b"5"]
     monkeypatch.setattr(Retention, "begin_of", lambda _retention, _place, _end, _topic_id: begin)
+    warned = []
     for _ in range(2):
-        with DeadLetterReplay(configuration, configuration.pipelines["p"], CATALOG, check_clock=no_clock) as replay:
-            with capture_logs() as lines:
-                replay.settle(queue)
+        with replaying() as replay, capture_logs() as lines:
+            replay.settle(queue)
             (entry,) = queue.entries()
-            assert entry.counted == {"counts": before[0][0]}
-            assert not entry.is_replayed
-            assert replay.skip_reason(entry) is SkipReason.COUNTED
-    assert lines == [], "of the second time"
-    pipeline.replay(b"3")
-    assert [value for _, value in pipeline.updates()] == [b"2", b"3"]
+            assert (entry.mark, replay.skip_reason(entry)) == (None, SkipReason.COUNTED)
+        warned.append([line["records"] for line in lines])
+    assert warned == [[1], []]
+    pipeline.replay(b"2", b"3", b"4")  # the first two records are those of the place
+    assert [value for _, value in pipeline.updates()] == [b"5", b"4"]
 
 
 def test_replay_of_dead_letters_of_which_some_are_gone_ends(pipeline: Pipeline) -> None:
@@ -214,7 +222,7 @@ def test_replay_of_dead_letters_of_which_some_are_gone_ends(pipeline: Pipeline) 
     replay = DeadLetterReplay(configuration, configuration.pipelines["p"], CATALOG, check_clock=no_clock)
     with replay, capture_logs() as lines:
         replay.settle(queue)
-    assert [line["dead_letters"] for line in lines] == [1]
+    assert [line["records"] for line in lines] == [2]
     pipeline.replay(b"4")
     assert [value for _, value in pipeline.updates()] == [b"2", b"3", b"4"]
 
@@ -339,14 +347,14 @@ def test_only_that_part_of_a_place_is_counted_which_did_not_run_again(
     def entry(begin: int, end: int) -> Entry:
         letter = pipeline.dead_letter("counts", begin)
         return Entry(
-            "1", replace(letter, record=letter.record._replace(value=None), unread=UnreadRange(end, was_read=True))
+            "1", replace(letter, record=letter.record._replace(value=None), by_place=PlaceRange(end, was_read=True))
         )
 
     with DeadLetterReplay(configuration, configuration.pipelines["p"], CATALOG, check_clock=no_clock) as replay:
         assert replay.skip_reason(entry(6, 10)) is SkipReason.RAN_AGAIN
         whole = entry(6, 12)
         assert replay.skip_reason(whole) is None
-        record, unread = whole.dead_letter.record, whole.dead_letter.unread
+        record, unread = whole.dead_letter.record, whole.dead_letter.by_place
         assert unread is not None
         found = replay([record], BATCH_MS - 1, {record.place: frozenset({"counts"})}, {record.place: unread})
         assert (found[1], list(replay.counted(record.place))) == ([], ["counts"])
