@@ -88,6 +88,8 @@ class Difference:
             return Remedy.NEW_TABLE if has_rows(store, self.table) else Remedy.EMPTY_ONLY
         if self.aspect is Aspect.MISPLACED:
             return Remedy.NEW_TABLE
+        if self.loses_data:
+            return Remedy.DATA_LOSS  # also by hand: a command is shown only with the consent
         needs_alter = self.aspect is not Aspect.TABLE or (
             isinstance(self.declared, TableSpec) and bool(self.declared.splits)
         )
@@ -95,7 +97,7 @@ class Difference:
             return Remedy.BY_HAND
         if self.aspect in {Aspect.TABLE, Aspect.FAMILY}:
             return Remedy.MAKE
-        return Remedy.DATA_LOSS if self.loses_data else Remedy.CHANGE
+        return Remedy.CHANGE
 
 
 @dataclass(frozen=True, slots=True)

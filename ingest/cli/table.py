@@ -87,7 +87,11 @@ def apply(
     *,
     allow_data_loss: Annotated[
         bool,
-        typer.Option("--allow-data-loss", help="Also reduce versions or ttl, which deletes cells."),
+        typer.Option(
+            "--allow-data-loss",
+            help="Also reduce versions or ttl, which deletes cells; or show the command for it, where the Thrift server "
+            "cannot.",
+        ),
     ] = False,
     adopt: Annotated[
         list[str] | None,
@@ -131,7 +135,7 @@ def apply(
         for command in commands:
             out.line(command)
     if applied.left:
-        if any(change.remedy is Remedy.DATA_LOSS for change in applied.left):
+        if not allow_data_loss and any(change.remedy is Remedy.DATA_LOSS for change in applied.left):
             out.next(f"ingest table apply {file} --allow-data-loss")
         raise typer.Exit(DIFFERS)
     if applied.done:

@@ -32,7 +32,7 @@ class Tables:
         self._hbase = hbase
         self._protocol = protocol
         self._capfd = capfd
-        self._file = folder / "pipeline.yaml"
+        self.file = folder / "pipeline.yaml"
 
     def declare(self, families: dict[str, Any], *, thrift2: bool = True, splits: tuple[str, ...] = ()) -> None:
         content = {
@@ -47,15 +47,20 @@ class Tables:
                 }
             },
         }
-        self._file.write_text(json.dumps(content))
+        self.file.write_text(json.dumps(content))
 
     def run(self, command: str, *options: str) -> tuple[int, dict[str, Any]]:
         """Run a command in this process, which is faster than a new one."""
-        return self._main("table", command, str(self._file), *options)
+        return self._main("table", command, str(self.file), *options)
+
+    def text(self, command: str, *options: str) -> tuple[int, str]:
+        """The exit code, and both streams, of a command with text as its output."""
+        self._capfd.readouterr()
+        return main(["table", command, str(self.file), *options]), "".join(self._capfd.readouterr())
 
     def regions(self, events: Path, *options: str) -> dict[str, Any]:
         """The table's regions, as `keys analyse` shows them."""
-        code, found = self._main("keys", "analyse", str(self._file), "--events", str(events), *options)
+        code, found = self._main("keys", "analyse", str(self.file), "--events", str(events), *options)
         assert code == 0
         regions: dict[str, Any] = found["tables"][0]["current"]
         return regions
@@ -160,6 +165,20 @@ def test_without_thrift2_the_commands_for_the_hbase_shell_are_printed(tables: Ta
         f"alter '{table}', {{NAME => 'a', VERSIONS => 2, TTL => 'FOREVER', {plain}}}",
     ]
     assert tables.apply() == (4, [], left, alters)
+
+
+@thrift_only("HBase's native RPC alters tables itself")
+def test_without_thrift2_a_command_that_deletes_cells_is_printed_on_request(tables: Tables) -> None:
+    tables.declare({"a": {}}, thrift2=False)
+    assert tables.apply() == (0, [(None, "table")], [], [])
+    tables.declare({"a": {"ttl": "30d"}}, thrift2=False)
+    assert tables.plan() == (4, [("a", "ttl", "data_loss")])
+    suggested = f"next: ingest table apply {tables.file} --allow-data-loss\n"
+    alter = f"alter '{tables.table}', {{NAME => 'a', VERSIONS => 1, TTL => 2592000, "
+    code, text = tables.text("apply")
+    assert (code, suggested in text, alter in text) == (4, True, False)
+    code, text = tables.text("apply", "--allow-data-loss")
+    assert (code, suggested in text, alter in text) == (4, False, True)
 
 
 class Descriptors:

@@ -90,8 +90,10 @@ def test_remedies_depend_on_the_store(store: MemoryStore):
     declared = TableSpec("t", (FamilySpec(b"f", versions=2, ttl_s=60), FamilySpec(b"g")))
     found = TableSpec("t", (PLAIN,))
     remedies = [one.remedy(store) for one in differences(declared, found)]
-    able = [Remedy.CHANGE, Remedy.DATA_LOSS, Remedy.MAKE]
-    assert remedies == (able if is_able else [Remedy.BY_HAND] * 3)
+    # also where a command changes it: one that deletes cells is shown only with the consent
+    able, by_hand = (Remedy.CHANGE, Remedy.MAKE), (Remedy.BY_HAND, Remedy.BY_HAND)
+    change, make = able if is_able else by_hand
+    assert remedies == [change, Remedy.DATA_LOSS, make]
     for splits, remedy in (((), Remedy.MAKE), ((b"m",), Remedy.MAKE if is_able else Remedy.BY_HAND)):
         (missing,) = differences(TableSpec("t", (PLAIN,), splits), None)
         assert missing.remedy(store) is remedy
@@ -106,6 +108,17 @@ def test_impossible_changes_are_returned_with_commands():
     assert [error.command for error in result.refused] == ["create t", "alter t f"]
     assert [one.aspect for one in result.left] == [Aspect.VERSIONS, Aspect.FAMILY]
     assert result.done == ()
+
+
+def test_a_command_that_deletes_cells_is_returned_only_if_allowed():
+    store = WithoutAlter()
+    store.open()
+    reconcile(store, TableSpec("t", (PLAIN,)), allow_data_loss=False)
+    declared = TableSpec("t", (FamilySpec(b"f", ttl_s=DAY_S),))
+    for is_allowed, commands in ((False, []), (True, ["alter t f"])):
+        result = reconcile(store, declared, allow_data_loss=is_allowed)
+        assert [error.command for error in result.refused] == commands
+        assert [(one.aspect, one.remedy(store)) for one in result.left] == [(Aspect.TTL, Remedy.DATA_LOSS)]
 
 
 def test_cells_are_deleted_only_if_allowed():
