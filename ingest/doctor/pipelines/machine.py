@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ingest.amounts import size
-from ingest.api import NotFoundError
+from ingest.api import ConflictError, NotFoundError
 from ingest.api.source import DEFAULT_EVENT_BYTES
 from ingest.doctor.examination import Finding, Found, Severity
 from ingest.doctor.pipelines.guide import docs_of
@@ -180,6 +180,11 @@ def disk(folder: Path, *, stored: int = 0) -> Found:
         stored: bytes that it contains, if compactions may need as much again.
     """
     existing = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
+    if not existing.is_dir():
+        raise ConflictError(
+            f'"{existing}" is a file, so the folder "{folder}" cannot be created',
+            hint="choose another folder, or move the file away",
+        )
     if not os.access(existing, os.W_OK):
         raise NotFoundError(f'no permission to write to "{existing}"', hint="the service creates files there")
     free = shutil.disk_usage(existing).free

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ingest.amounts import size
-from ingest.api import NotFoundError
+from ingest.api import ConflictError, NotFoundError
 from ingest.doctor.examination import Severity
 from ingest.doctor.pipelines import machine
 from ingest.doctor.pipelines.machine import OpenFiles
@@ -159,6 +159,12 @@ class TestDisk:
         monkeypatch.setattr(os, "access", lambda _path, _mode: False)
         with pytest.raises(NotFoundError, match="no permission to write"):
             machine.disk(tmp_path / "a")
+
+    @pytest.mark.parametrize("folder", ["file", "file/below", "file/below/it"])
+    def test_a_folder_at_or_below_a_file_is_refused(self, tmp_path, folder):
+        (tmp_path / "file").touch()
+        with pytest.raises(ConflictError, match=r'file" is a file, so the folder ".*" cannot be created'):
+            machine.disk(tmp_path / folder)
 
     def test_size_of_a_store_is_that_of_its_files(self, tmp_path):
         (tmp_path / "a").mkdir()
