@@ -334,15 +334,19 @@ def _show(out: Output, record: "FeedRecord", types: "ColumnTypes") -> None:
     change = record.change
     about = f"  {change.op.value}  {moment(change.time_ms)}  {record.sequence}"
     out.parts((readable(change.row), "bold"), (about, "dim"))
+    # a time that all columns share is that of the change, unless the pipeline writes times of events
+    has_times = any(column.timestamp_ms != change.time_ms for column in change.columns)
     for column in change.columns:
         name = readable(column.family) + ("" if column.qualifier is None else f":{readable(column.qualifier)}")
         value = misfit = ""
         if column.value is not None:
             value, _, misfit = types.shown(column.family + b":" + (column.qualifier or b""), column.value)
-        what = "" if column.value is not None else f"{column.type.value} up to "
+        what = f"{moment(column.timestamp_ms)}  " if has_times else ""
+        if column.value is None:
+            what = f"{column.type.value} up to {moment(column.timestamp_ms)}"
         out.parts(
             (f"  {name or '(row)'}  ", "cyan"),
-            (f"{what}{moment(column.timestamp_ms)}  ", "dim"),
+            (what, "dim"),
             (value, ""),
             (f"  ({misfit})" if misfit else "", "yellow"),
         )

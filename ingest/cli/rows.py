@@ -42,8 +42,7 @@ class RowPrinter:
         if self._out.is_json:
             self._out.json({"row": to_notation(row.key), "cells": self._plain_cells(row.key, row.cells)})
             return
-        self._out.line(readable(row.key), "bold")
-        self._cells(row.key, row.cells)
+        self._text(row.key, row.cells)
 
     def merged(self, merged: "MergedRow") -> None:
         """A row merged of deferred updates; with a warning for each column that cannot be merged."""
@@ -76,9 +75,7 @@ class RowPrinter:
             about = {"row": to_notation(key.row), **_plain_interval(key), "is_orphaned": update.is_orphaned}
             self._out.json({**about, "cells": self._plain_cells(key.row, cells)})
             return
-        interval = _interval(key, is_orphaned=update.is_orphaned)
-        self._out.parts((readable(key.row), "bold"), (f"  {interval}", ""))
-        self._cells(key.row, cells)
+        self._text(key.row, cells, about=_interval(key, is_orphaned=update.is_orphaned))
 
     def history(self, entry: "HistoryEntry") -> None:
         """An update row of a history: when it was written, its updates, and the values of the row after it."""
@@ -131,14 +128,19 @@ class RowPrinter:
             self._first_misfit = self._first_misfit or f'{readable(column)} of row "{readable(row)}": {shown.misfit}'
         return shown
 
-    def _cells(self, row: bytes, cells: Sequence[Cell]) -> None:
+    def _text(self, row: bytes, cells: Sequence[Cell], about: str = "") -> None:
+        """The row key and what is known about the row, then a line for each cell; a time that all share stands once."""
+        times = {cell.timestamp_ms for cell in cells}
+        shared = moment(times.pop()) if len(times) == 1 else ""
+        head = [text for text in (about, "" if shared in about else shared) if text]
+        self._out.parts((readable(row), "bold"), ("".join(f"  {text}" for text in head), "" if about else "dim"))
         names = [f"{readable(cell.family)}:{readable(cell.qualifier)}" for cell in cells]
         width = max(map(len, names), default=0)
         for name, cell in zip(names, cells, strict=True):
             shown = self._shown(row, cell.family + b":" + cell.qualifier, cell.value)
-            time = moment(cell.timestamp_ms)
+            time = "" if shared else f"{moment(cell.timestamp_ms)}  "
             misfit = (f"  ({shown.misfit})" if shown.misfit else "", "yellow")
-            self._out.parts((f"  {name:<{width}}  ", "cyan"), (f"{time}  ", "dim"), (shown.text, ""), misfit)
+            self._out.parts((f"  {name:<{width}}  ", "cyan"), (time, "dim"), (shown.text, ""), misfit)
 
     def _plain_cells(self, row: bytes, cells: Iterable[Cell]) -> list[list[object]]:
         found: list[list[object]] = []

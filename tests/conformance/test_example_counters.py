@@ -49,11 +49,11 @@ def test_readme_shows_the_counts_of_the_log(counted: CountedLog) -> None:
     stored, dropped, failed = (counted.lines[name] for name in ("stored", "dropped", "failed"))
     assert f"three days, {counted.lines.total():,} lines: {stored:,} are counted, {dropped} are requests" in README
     assert f"dropped, {failed} are cut off" in README
-    shown = dict(re.findall(r"^  (\w+:\S+) +\S+Z  (\d+)$", README.partition("pages --limit 1\n")[2], re.MULTILINE)[:5])
+    shown = dict(re.findall(r"^  (\w+:\S+) +(\d+)$", README.partition("pages --limit 1\n")[2], re.MULTILINE)[:5])
     assert shown == {name: str(number) for name, number in counted.pages["/"].items()}
-    sites = dict(re.findall(r"^(\S+)\n  to:/cart  \S+Z  (\d+)$", README, re.MULTILINE))
+    sites = dict(re.findall(r"^(\S+)  \S+Z\n  to:/cart  (\d+)$", README, re.MULTILINE))
     assert sites == {site: str(columns["to:/cart"]) for site, columns in counted.referers.items()}
-    assert f"last:statuses  2026-11-23T15:05:54.723Z  {_array(counted.statuses['192.0.2.10'])}\n" in README
+    assert f"last:statuses  {_array(counted.statuses['192.0.2.10'])}\n" in README
 
 
 def test_readme_shows_the_number_of_puts(counted: CountedLog) -> None:

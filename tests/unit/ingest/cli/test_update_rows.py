@@ -69,7 +69,7 @@ def test_row_is_merged(ingest, store):
     result = ingest(*GET, "monday")
     assert result.code == 0, result.err
     assert result.out == (
-        "monday\n  cf:hits   1970-01-01T02:00:00.000Z  15\n  cf:state  1970-01-01T02:00:00.000Z  up\n"
+        "monday  1970-01-01T02:00:00.000Z\n  cf:hits   15\n  cf:state  up\n"
     )
     assert result.err == "merged of 3 update rows\nnext: ingest history p.yaml counters monday\n"
 
@@ -122,11 +122,11 @@ def test_raw_shows_update_rows(ingest, store):
     write(store, b"monday", 1, 0, b"5", end=update_id_of(HOUR, 2))
     result = ingest(*GET, "monday", "--raw", "--columns", "cf:hits")
     assert result.out == (
-        "monday  1970-01-01T01:00:00.000Z split 0, orphaned\n  cf:hits  1970-01-01T01:00:00.000Z  1\n"
+        "monday  1970-01-01T01:00:00.000Z split 0, orphaned\n  cf:hits  1\n"
         "monday  1970-01-01T01:00:00.000Z split 0 to 1970-01-01T01:00:00.000Z split 2, merged\n"
-        "  cf:hits  1970-01-01T01:00:00.000Z  5\n"
-        "monday  1970-01-01T01:00:00.000Z split 2, orphaned\n  cf:hits  1970-01-01T01:00:00.000Z  4\n"
-        "monday  1970-01-01T02:00:00.000Z split 0\n  cf:hits  1970-01-01T02:00:00.000Z  10\n"
+        "  cf:hits  5\n"
+        "monday  1970-01-01T01:00:00.000Z split 2, orphaned\n  cf:hits  4\n"
+        "monday  1970-01-01T02:00:00.000Z split 0\n  cf:hits  10\n"
     )
     assert result.err == "4 update rows\n"
     assert ingest(*GET, "sunday", "--raw").code == 3
