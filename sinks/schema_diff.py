@@ -84,10 +84,9 @@ class Difference:
         """How it can be reconciled in this store, which is open."""
         if not self.is_drift:
             return Remedy.NOTHING
-        if self.aspect in {Aspect.DISTRIBUTE, Aspect.UPDATES}:
-            return Remedy.NEW_TABLE if has_rows(store, self.table) else Remedy.EMPTY_ONLY
-        if self.aspect is Aspect.MISPLACED:
-            return Remedy.NEW_TABLE
+        if self.aspect in {Aspect.DISTRIBUTE, Aspect.UPDATES, Aspect.MISPLACED}:
+            is_empty = self.aspect is not Aspect.MISPLACED and not has_rows(store, self.table)
+            return Remedy.EMPTY_ONLY if is_empty else Remedy.NEW_TABLE
         if self.loses_data:
             return Remedy.DATA_LOSS  # also by hand: a command is shown only with the consent
         needs_alter = self.aspect is not Aspect.TABLE or (

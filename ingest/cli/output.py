@@ -1,18 +1,18 @@
 """
 Output of commands: data on stdout, everything else on stderr, as text or as JSON.
 
-Only tables and progress bars import rich, because the import takes longer than checking a configuration; other lines
-are coloured here.
+Only progress bars import rich as a whole, because that takes longer than checking a configuration; other lines are
+coloured here.
 """
 
 import contextlib
-import io
 import os
 import re
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Protocol, TextIO, cast
 
 from ingest import __version__
@@ -155,34 +155,13 @@ class Output:
         self._write(orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode())
 
     def table(self, columns: Sequence[str], rows: Iterable[Sequence[str]], width: int = _UNLIMITED) -> None:
-        """Rows under a header, as wide as the terminal or else `width`; `#` before a column name marks numbers."""
-        from rich import box
-        from rich.console import Console
-        from rich.table import Table
-        from rich.text import Text
+        """Rows under a header, as `laid_out`, as wide as the terminal or else `width`."""
+        from ingest.cli.text_table import laid_out
 
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-        for number, column in enumerate(columns):
-            table.add_column(
-                column.lstrip("#"),
-                justify="right" if column.startswith("#") else "left",
-                overflow="fold",
-                no_wrap=number == 0,  # the first column is the row's name, which users copy
-            )
-        for row in rows:
-            table.add_row(*(Text(_safe(cell)) for cell in row))
+        safe = [[_safe(cell).expandtabs() for cell in row] for row in rows]
         is_terminal = self._stdout.isatty()
-        shown = io.StringIO()  # rich would flush stdout, and exit by itself if its reader has closed it
-        console = Console(
-            file=shown,
-            width=None if is_terminal else width,
-            force_terminal=is_terminal,
-            no_color=not self._colors(self._stdout),
-            highlight=False,
-        )
-        console.print(table)
-        lines = (line.rstrip() for line in shown.getvalue().splitlines())
-        self._write("\n".join(line for line in lines if line))
+        for line in laid_out(columns, safe, get_terminal_size().columns if is_terminal else width):
+            self._write(self._styled(line.head, "bold", self._stdout) + line.rest)
 
     def note(self, text: str, style: str = "") -> None:
         """One line on stderr."""

@@ -89,7 +89,7 @@ def apply(
         bool,
         typer.Option(
             "--allow-data-loss",
-            help="Also reduce versions or ttl, which deletes cells; or show the command for it, where the Thrift server "
+            help="Also reduce versions or ttl, which deletes cells; or show the command for it, if the Thrift server "
             "cannot.",
         ),
     ] = False,

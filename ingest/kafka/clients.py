@@ -5,6 +5,7 @@ import socket
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Literal
 
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
@@ -18,6 +19,7 @@ from ingest.kafka.errors import TIMED_OUT, translating, unreachable
 from ingest.kafka.settings import KafkaConnection, Mechanism
 from ingest.kafka.tls import CompleteSocket, tls_context
 from ingest.kafka.tokens import ClientCredentials
+from ingest.server_kinds import KAFKA, server_instead
 
 ANSWER_MS = 5_000  # timeout of a request; a working broker needs milliseconds, a frozen one must not block a service
 _TIMEOUT_MS = 3_600_000
@@ -150,10 +152,15 @@ def _connecting(
             # a timeout of kafka-python says nothing: the reason is that of the last attempt
             is_timeout = isinstance(error.__cause__, TIMED_OUT)
             message = f'no broker at "{connection.brokers}" accepts connections' if is_timeout else error.message
-            raise unreachable(message, last_failure.error) from error
+            raise unreachable(message, last_failure.error, partial(_server_instead, connection)) from error
         raise
     finally:
         _log_of_connections.removeHandler(last_failure)
+
+
+def _server_instead(connection: KafkaConnection) -> str | None:
+    addresses = (broker.rpartition(":") for broker in connection.broker_list)
+    return server_instead(KAFKA, [(host.strip("[]"), int(port)) for host, _, port in addresses])
 
 
 class _LastFailure(logging.Handler):

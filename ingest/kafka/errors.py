@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import kafka.errors as kafka
@@ -123,16 +123,19 @@ def _of_a_record(error: KafkaError, message: str) -> IngestError:
             )
 
 
-def unreachable(message: str, reason: BaseException | None) -> SourceUnavailableError:
+def unreachable(
+    message: str, reason: BaseException | None, instead: Callable[[], str | None] = lambda: None
+) -> SourceUnavailableError:
     """
     The error if no broker of the list accepts the client; the cause may be temporary, so a pipeline retries.
 
     Args:
         message: what failed.
         reason: why the last attempt failed, if it is known.
+        instead: what another server is that answers at one of the addresses.
     """
     if reason is None:
-        return SourceUnavailableError(message, hint=_IS_IT_THERE)
+        return _not_kafka(message, instead())
     text = str(reason)
     message = f"{message}: {_in_words(reason)}"
     if isinstance(reason, _LOGIN_FAILED):
@@ -151,7 +154,12 @@ def unreachable(message: str, reason: BaseException | None) -> SourceUnavailable
             code="tls_failed",
             hint="the broker refuses the client's certificate: check key_file under security: {tls: …}",
         )
-    return SourceUnavailableError(message, hint=_IS_IT_THERE)
+    return _not_kafka(message, instead())
+
+
+def _not_kafka(message: str, instead: str | None) -> SourceUnavailableError:
+    hint = _IS_IT_THERE if instead is None else f"{instead}; write addresses of Kafka brokers into `brokers`"
+    return SourceUnavailableError(message, hint=hint)
 
 
 def _in_words(reason: BaseException) -> str:

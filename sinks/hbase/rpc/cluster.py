@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 
 from ingest.api import LifecycleError, StoreRefusedError
 from ingest.formats.addresses import is_this_machine
+from ingest.server_kinds import HBASE, server_instead
 from sinks.hbase.errors import unavailable_because
 from sinks.hbase.rpc.connection import Answer, Connection
 from sinks.hbase.rpc.errors import ConnectionLostError, CredentialsError, LoginError, RemoteError
@@ -217,6 +218,8 @@ class Cluster:
         if refusal is not None:
             raise LoginError(message, hint=refusal.hint) from refusal
         hint = hints.pop() if len(hints) == 1 else None
+        if hint is None and (instead := server_instead(HBASE, self._bootstrap)) is not None:
+            hint = f"{instead}; write addresses of masters or region servers into `bootstrap_servers`"
         unavailable = unavailable_because(message, reasons, hint=hint or _OLD_SERVER)
         unavailable.is_starting |= has_none  # a server answers before it knows them
         raise unavailable

@@ -10,6 +10,7 @@ from thriftpy2.thrift import TClient
 from thriftpy2.transport import TBufferedTransport, TFramedTransport
 
 from ingest.api import MAX_ROW_KEY_BYTES, IngestError, LifecycleError
+from ingest.server_kinds import THRIFT, server_instead
 from sinks.hbase.errors import read_error
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.thrift.errors import CONNECTION_ERRORS, DRIVER_ERRORS, UNREADABLE_ANSWERS, translated
@@ -111,7 +112,9 @@ class Connection:
             raise translated(error, table=table, where=self.where) from error
         except (*CONNECTION_ERRORS, *UNREADABLE_ANSWERS) as error:
             self._abort()
-            raise translated(error, table=table, where=self.where, has_answered=self._has_answered) from error
+            raise translated(
+                error, table=table, where=self.where, has_answered=self._has_answered, instead=self._server_instead
+            ) from error
         except BaseException:
             self._abort()  # interrupted: the next call would read the answer to this one
             raise
@@ -157,6 +160,9 @@ class Connection:
         longest = MAX_ROW_KEY_BYTES - len(name) - 16
         if any(len(row) > longest for row in rows):
             self.read(table, "getTableRegions", name)
+
+    def _server_instead(self) -> str | None:
+        return server_instead(THRIFT, [(self._settings.host, self._settings.port)])
 
     def _answered(self) -> None:
         self._used_s = self._clock()

@@ -14,6 +14,7 @@ The unit tests have a text for each rule, captured from a live HBase unless the 
 
 import re
 import struct
+from collections.abc import Callable
 from typing import NamedTuple
 
 from thriftpy2.protocol.cybin.cybin import ProtocolError as CythonProtocolError
@@ -123,7 +124,12 @@ _TWICE = re.compile(r"^(\S+: )\1")
 
 
 def translated(
-    error: Exception, *, table: str | None = None, where: str = "the Thrift server", has_answered: bool = True
+    error: Exception,
+    *,
+    table: str | None = None,
+    where: str = "the Thrift server",
+    has_answered: bool = True,
+    instead: Callable[[], str | None] = lambda: None,
 ) -> IngestError:
     """
     Our error for one of the driver's; to be raised `from` it.
@@ -134,6 +140,7 @@ def translated(
         where: host and port, for messages about the connection.
         has_answered: whether the server has ever answered a call; if not, it may not be a Thrift server, or it may use
             another protocol.
+        instead: what another server is that answers there, for a connection that has never had an answer.
     """
     if isinstance(error, TApplicationException):
         if error.type != TApplicationException.INTERNAL_ERROR:
@@ -147,7 +154,7 @@ def translated(
         return TableExistsError(f'table "{table}" exists')
     if isinstance(error, IllegalArgument | HBaseIOError):
         return error_of(text_of(error), table or "")
-    return _connection_error(error, where, None if has_answered else _DO_THEY_MATCH)
+    return _connection_error(error, where, None if has_answered else _DO_THEY_MATCH, instead)
 
 
 def error_of(text: str, table: str) -> IngestError:
@@ -178,16 +185,21 @@ def text_of(error: Exception) -> str:
     return message.decode("utf-8", "replace") if isinstance(message, bytes) else str(message)
 
 
-def _connection_error(error: Exception, where: str, hint: str | None) -> StoreUnavailableError:
+def _connection_error(
+    error: Exception, where: str, hint: str | None, instead: Callable[[], str | None]
+) -> StoreUnavailableError:
     if isinstance(error, TTransportException) and error.type == TTransportException.NOT_OPEN:
         return StoreUnavailableError(
             f"no server can be reached at {where}", hint="is the HBase Thrift server running there?"
         )
+    if hint is not None and (found := instead()) is not None:
+        hint = f"{found}; write host and port of HBase's Thrift server"
     if isinstance(error, TimeoutError):
         return StoreUnavailableError(f"no answer from {where} in time; the call may still execute", hint=hint)
     if isinstance(error, (TProtocolException, CythonProtocolError, *UNREADABLE_ANSWERS)):
         return StoreUnavailableError(
-            f"{where} does not answer as a Thrift server: {text_of(error) or type(error).__name__}", hint=_DO_THEY_MATCH
+            f"{where} does not answer as a Thrift server: {text_of(error) or type(error).__name__}",
+            hint=hint or _DO_THEY_MATCH,
         )
     return StoreUnavailableError(
         f"the connection to {where} broke: {text_of(error) or type(error).__name__}", hint=hint

@@ -68,9 +68,7 @@ def write(store, row: bytes, hour: int, split: int, hits: bytes, *, end=0, **oth
 def test_row_is_merged(ingest, store):
     result = ingest(*GET, "monday")
     assert result.code == 0, result.err
-    assert result.out == (
-        "monday  1970-01-01T02:00:00.000Z\n  cf:hits   15\n  cf:state  up\n"
-    )
+    assert result.out == ("monday  1970-01-01T02:00:00.000Z\n  cf:hits   15\n  cf:state  up\n")
     assert result.err == "merged of 3 update rows\nnext: ingest history p.yaml counters monday\n"
 
 

@@ -1,0 +1,111 @@
+"""
+Which kind of server answers at an address, for the hint about an address that is in the wrong option.
+
+A server closes a connection at a request of another protocol, without a word. So a server that has been reached and has
+not answered is asked in each of the other protocols, with a request that changes nothing.
+"""
+
+import socket
+import struct
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+
+_ANSWER_S = 0.5  # a server needs milliseconds, and the user waits
+_ANSWER_BYTES = 512
+_CALL_ID = 0x41324842
+
+KAFKA, ZOOKEEPER, THRIFT, HBASE, WEB = "kafka", "zookeeper", "thrift", "hbase", "web"
+
+
+@dataclass(frozen=True, slots=True)
+class _Probe:
+    """
+    A request that only one kind of server answers.
+
+    Attributes:
+        words: what the server is, and where its address belongs.
+        is_its: whether an answer is one of such a server.
+    """
+
+    kind: str
+    words: str
+    request: bytes
+    is_its: Callable[[bytes], bool]
+
+
+def _thrift_call(framed: bool) -> bytes:  # noqa: FBT001 - a private function
+    # strict binary protocol: a call of a method that no service has, without arguments
+    call = struct.pack(">II", 0x80010001, 10) + b"attr2hbase" + struct.pack(">IB", 0, 0)
+    return struct.pack(">I", len(call)) + call if framed else call
+
+
+_OF_A_STORE = "belongs into `host` and `port` of a store"
+_PROBES = (
+    # ApiVersions, version 0, without the name of a client; Kafka's protocol guide
+    _Probe(
+        KAFKA,
+        "a Kafka broker, whose address belongs into `brokers` of a source",
+        struct.pack(">IHHIh", 10, 18, 0, _CALL_ID, -1),
+        lambda answer: answer[4:8] == struct.pack(">I", _CALL_ID),
+    ),
+    # a four-letter word, which a server executes by default, or says why not (ZooKeeper 3.5.3)
+    _Probe(
+        ZOOKEEPER,
+        "a ZooKeeper server, which no pipeline needs",
+        b"srvr",
+        lambda answer: answer.startswith((b"Zookeeper version", b"srvr is not", b"This ZooKeeper")),
+    ),
+    # an exception is the answer to an unknown method
+    _Probe(
+        THRIFT,
+        f"a Thrift server, whose address {_OF_A_STORE}",
+        _thrift_call(framed=False),
+        lambda answer: answer.startswith(b"\x80\x01\x00"),
+    ),
+    _Probe(
+        THRIFT,
+        f"a Thrift server with `transport: framed`, whose address {_OF_A_STORE}",
+        _thrift_call(framed=True),
+        lambda answer: answer[4:7] == b"\x80\x01\x00",
+    ),
+    # a preamble of an unknown version; the answer names the Java class of an exception (RPC.proto)
+    _Probe(
+        HBASE,
+        "a master or region server of HBase, whose address belongs into `bootstrap_servers` of a store",
+        b"HBas\xff\x50",
+        lambda answer: b"hadoop.hbase" in answer,
+    ),
+    _Probe(
+        WEB, "a web server, as for pages of metrics", b"GET / HTTP/1.0\r\n\r\n", lambda answer: answer[:5] == b"HTTP/"
+    ),
+)
+
+
+def server_instead(wanted: str, addresses: Iterable[tuple[str, int]]) -> str | None:
+    """
+    What the first server is that answers as one of another kind, as in `localhost:9092 is a Kafka broker, …`.
+
+    Args:
+        wanted: the kind that the addresses should be of, such as `KAFKA`.
+        addresses: hosts and ports that have been reached.
+    """
+    for host, port in addresses:
+        found = _kind_at(wanted, host, port)
+        if found is not None:
+            return f"{host}:{port} is {found}"
+    return None
+
+
+@lru_cache(maxsize=64)  # a blocked pipeline asks again and again
+def _kind_at(wanted: str, host: str, port: int) -> str | None:
+    others = (probe for probe in _PROBES if probe.kind != wanted)
+    return next((probe.words for probe in others if probe.is_its(_answer(probe.request, host, port))), None)
+
+
+def _answer(request: bytes, host: str, port: int) -> bytes:
+    with suppress(OSError), socket.create_connection((host, port), _ANSWER_S) as connection:
+        connection.sendall(request)
+        return connection.recv(_ANSWER_BYTES)
+    return b""
