@@ -13,6 +13,7 @@ from ingest.cli import (
     config,
     control,
     dead_letter_purge,
+    dead_letter_topic,
     dead_letters,
     describe,
     doctor,
@@ -123,6 +124,7 @@ _GROUPS: Mapping[str, _Group] = {
             "show": dead_letters.show,
             "replay": dead_letters.replay,
             "purge": dead_letter_purge.purge,
+            "create-topic": dead_letter_topic.create_topic,
         },
     ),
     "offsets": _Group(

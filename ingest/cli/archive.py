@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ingest.amounts import counted, size
+from ingest.cli import completion
 from ingest.cli.command import FileArgument
 from ingest.cli.output import Output
 
@@ -14,7 +15,10 @@ if TYPE_CHECKING:
     from ingest.service.archived_tables import ArchivedTable
     from ingest.service.jobs.place import Place
 
-ArchiveTableArgument = Annotated[str, typer.Argument(metavar="TABLE", help="Name of the archived table.")]
+ArchiveTableArgument = Annotated[
+    str,
+    typer.Argument(metavar="TABLE", help="Name of the archived table.", autocompletion=completion.archived_tables),
+]
 DtOption = Annotated[
     str | None, typer.Option("--dt", metavar="VALUE", help="Only the partition of this value, as 20151210.")
 ]

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ingest.cli import completion
 from ingest.cli.output import Format, Output
 
 FormatOption = Annotated[
@@ -18,9 +19,17 @@ FormatOption = Annotated[
 PlainOption = Annotated[bool, typer.Option("--no-color", help="No colours; NO_COLOR does the same.")]
 FileArgument = Annotated[str, typer.Argument(metavar="FILE", help="The pipeline file; - is stdin.")]
 PipelineOption = Annotated[
-    str | None, typer.Option("--pipeline", metavar="NAME", help="Pipeline; optional if the file has one.")
+    str | None,
+    typer.Option(
+        "--pipeline",
+        metavar="NAME",
+        help="Pipeline; optional if the file has one.",
+        autocompletion=completion.pipelines,
+    ),
 ]
-TableArgument = Annotated[str, typer.Argument(metavar="TABLE", help="Name of the table.")]
+TableArgument = Annotated[
+    str, typer.Argument(metavar="TABLE", help="Name of the table.", autocompletion=completion.tables)
+]
 ColumnsOption = Annotated[
     list[str] | None,
     typer.Option(metavar="FAMILY[:QUALIFIER]", help="Only these columns; repeat it, or separate them with commas."),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ingest.amounts import counted
+from ingest.cli import completion
 from ingest.cli.command import FileArgument
 from ingest.cli.output import Output
 from ingest.observe.log_level import LogLevel
@@ -19,7 +20,12 @@ if TYPE_CHECKING:
     from ingest.service.pauses import Pauses
 
 NameArgument = Annotated[
-    str | None, typer.Argument(metavar="[PIPELINE]", help="Name of the pipeline; optional if the file has one.")
+    str | None,
+    typer.Argument(
+        metavar="[PIPELINE]",
+        help="Name of the pipeline; optional if the file has one.",
+        autocompletion=completion.pipelines,
+    ),
 ]
 WAIT_S = 60.0
 """How long a command waits for its effect; it is carried out later too."""
@@ -30,7 +36,10 @@ _STARTED = ("running", "blocked", "backing_off")
 def status(
     out: Output,
     file: FileArgument,
-    pipeline: Annotated[str | None, typer.Argument(metavar="[PIPELINE]", help="Only this pipeline.")] = None,
+    pipeline: Annotated[
+        str | None,
+        typer.Argument(metavar="[PIPELINE]", help="Only this pipeline.", autocompletion=completion.pipelines),
+    ] = None,
 ) -> None:
     """
     Show the state, rates and lag of the pipelines of a running service, and the jobs that wait or run.
@@ -216,7 +225,7 @@ def _send_or_record(
 
 def _refuse_other_machine(configuration: "Configuration", pipeline: str, command: str) -> None:
     from ingest.api import ConflictError
-    from ingest.service.state_folders import checkpoint_folder
+    from ingest.spark.state import checkpoint_folder
     from ingest.spark.streaming.checkpoint import Checkpoint
 
     if Checkpoint(checkpoint_folder(configuration, pipeline)).is_locked():

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ingest.amounts import counted, counts_of
+from ingest.cli import completion
 from ingest.cli.output import Output
 
 if TYPE_CHECKING:
@@ -17,7 +18,13 @@ if TYPE_CHECKING:
     from ingest.dead_letters.replay import Selection
 
 CodesOption = Annotated[
-    list[str] | None, typer.Option("--code", metavar="CODE", help="Only dead letters with this error; may be repeated.")
+    list[str] | None,
+    typer.Option(
+        "--code",
+        metavar="CODE",
+        help="Only dead letters with this error; may be repeated.",
+        autocompletion=completion.codes,
+    ),
 ]
 ComponentsOption = Annotated[
     list[str] | None,

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ingest.cli import completion
 from ingest.cli.output import Output
 
 if TYPE_CHECKING:
@@ -23,10 +24,16 @@ def describe(
             metavar="NAME",
             help='A component, a function, a key of the file such as "tables", "expressions" or "error"; default: a '
             "list of components.",
+            autocompletion=completion.pages,
         ),
     ] = None,
     code: Annotated[
-        str | None, typer.Argument(metavar="CODE", help='After "error": its code, as messages show it.')
+        str | None,
+        typer.Argument(
+            metavar="CODE",
+            help='After "error": its code, as messages show it.',
+            autocompletion=completion.codes_of_page,
+        ),
     ] = None,
 ) -> None:
     """

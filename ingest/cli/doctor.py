@@ -118,7 +118,11 @@ def doctor(  # noqa: PLR0913 - the options of the command
     )
     if target == HBASE:
         if file is None and sources in (Sources(), Sources(interval_s=sources.interval_s, servers=servers)):
-            raise ConfigError("nothing to check", hint="give FILE, --site hbase-site.xml, --jmx URL, or --heap SIZE")
+            raise ConfigError(
+                "ingest doctor hbase needs a region server, or what is known about one",
+                hint="give its address, as in 'ingest doctor hbase --jmx http://HOST:16030/jmx'; or FILE, "
+                "--site hbase-site.xml or --heap SIZE",
+            )
         outcomes, about = _of_hbase(out, file, sources)
     else:
         if file is not None or sources != Sources():

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ingest.amounts import counted
+from ingest.cli import completion
 from ingest.cli.command import BytesOption, FileArgument, TableArgument
 from ingest.cli.dump import note_unpinned
 from ingest.cli.output import Output, OutputClosedError
@@ -56,7 +57,12 @@ def consume(  # noqa: PLR0913 - the options of the command
     to: Annotated[str, typer.Option(metavar="DEST", help="stdout, or kafka:TOPIC.")] = "stdout",
     pipeline: Annotated[
         str | None,
-        typer.Option("--pipeline", metavar="NAME", help="The topic is in the cluster that this pipeline reads."),
+        typer.Option(
+            "--pipeline",
+            metavar="NAME",
+            help="The topic is in the cluster that this pipeline reads.",
+            autocompletion=completion.pipelines,
+        ),
     ] = None,
     envelope: Annotated[EnvelopeName, typer.Option(help="Form of the messages.")] = EnvelopeName.OWN,
     start: Annotated[StartName, typer.Option(help="Where a new group begins.")] = StartName.OLDEST,

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from ingest.cli import completion
 from ingest.cli.command import FileArgument
 from ingest.cli.output import Output
 
@@ -24,7 +25,12 @@ def graph(
         Language, typer.Option("--format", help="mermaid for Markdown pages, dot for Graphviz.")
     ] = Language.MERMAID,
     pipeline: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Only this pipeline; default: all of the file.")
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Only this pipeline; default: all of the file.",
+            autocompletion=completion.pipelines,
+        ),
     ] = None,
 ) -> None:
     """

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ingest.api import Row
     from ingest.config.model import Configuration, Pipeline
     from ingest.formats.column_types import ColumnTypes
+    from ingest.observe.log_level import LogLevel
     from sinks.rowkeys.distribution import Distribution
     from sinks.scanning.raw_rows import RawRows
     from sinks.scanning.table_reader import TableReader
@@ -39,16 +40,23 @@ def loaded(out: Output, file: str, *, shows_records: bool = False) -> "tuple[Con
     return configuration, Catalog(configuration.plugins)
 
 
-def set_up_logs(configuration: "Configuration", *, is_watched: bool) -> None:
-    """Set up the log as configured, with secrets masked; on a terminal only warnings and errors."""
+def set_up_logs(configuration: "Configuration", *, is_watched: bool, level: "LogLevel | None" = None) -> None:
+    """
+    Set up the log as configured, with secrets masked; on a terminal only warnings and errors.
+
+    Args:
+        configuration: has the format and the level.
+        is_watched: a user sees the log on a terminal.
+        level: of an option of the command, in place of these levels.
+    """
     from ingest.observe.log_level import LogLevel
     from ingest.observe.logs import LogFormat, set_up
 
     log = configuration.service.log
-    level = LogLevel(log.level)
-    if is_watched and level.number < LogLevel.WARNING.number:
-        level = LogLevel.WARNING
-    set_up(level=level, log_format=LogFormat(log.format), mask=configuration.masks.hide)
+    usual = LogLevel(log.level)
+    if is_watched and usual.number < LogLevel.WARNING.number:
+        usual = LogLevel.WARNING
+    set_up(level=level or usual, log_format=LogFormat(log.format), mask=configuration.masks.hide)
 
 
 def used_plugins(configuration: "Configuration", catalog: Catalog) -> list[dict[str, str]]:

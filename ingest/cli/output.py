@@ -167,6 +167,13 @@ class Output:
         """One line on stderr."""
         self._write_stderr(self._styled(_safe(text), style, self._stderr))
 
+    def to_terminal(self, text: str) -> None:
+        """One line for a user who waits, on the stream that is a terminal; none if neither is, nor with JSON."""
+        streams = [] if self.is_json else [self._stderr, self._stdout]
+        if terminal := next((stream for stream in streams if stream.isatty()), None):
+            terminal.write(self._styled(text, "dim", terminal) + "\n")
+            terminal.flush()
+
     def state(self, state: str, reason: str) -> None:
         """The state of a background job that a service runs, if there is a reason for it."""
         if reason:

@@ -6,6 +6,7 @@ import typer
 
 from ingest.cli.command import FileArgument
 from ingest.cli.output import Output
+from ingest.observe.log_level import LogLevel
 
 if TYPE_CHECKING:
     from ingest.config.model import Configuration
@@ -31,6 +32,13 @@ TakeOverOption = Annotated[
     bool,
     typer.Option("--take-over", help="Take tables with deferred updates that another pipeline owns, which has ended."),
 ]
+LogLevelOption = Annotated[
+    LogLevel | None,
+    typer.Option(
+        help="Lowest level of the log, in place of `service: {log: {level}}`; until a reload, as `ingest log-level`.",
+        show_default=False,
+    ),
+]
 RecountOption = Annotated[
     bool,
     typer.Option(
@@ -49,6 +57,7 @@ def run(
     start_from: StartOption = None,
     take_over: TakeOverOption = False,
     recount: RecountOption = False,
+    log_level: LogLevelOption = None,
 ) -> None:
     """
     Run the pipelines of a file until SIGTERM or Ctrl-C.
@@ -56,6 +65,11 @@ def run(
     Example: ingest run --once pipeline.yaml
     """
     from ingest.cli.loading import loaded, set_up_logs
+
+    configuration, catalog = loaded(out, file)
+    out.problems(configuration.report)
+    set_up_logs(configuration, is_watched=once and out.is_live, level=log_level)
+    _announce(out)  # before the imports, which take longer than all above
     from ingest.cli.progress import RunProgress, show_totals
     from ingest.durable import private_files
     from ingest.service.lifecycle import Stop
@@ -63,9 +77,6 @@ def run(
     from ingest.service.run import run as run_service
     from ingest.service.tables import OwnerOptions
 
-    configuration, catalog = loaded(out, file)
-    out.problems(configuration.report)
-    set_up_logs(configuration, is_watched=once and out.is_live)
     stop = Stop()
     dropped_lines = out.write_without_blocking(_log_dropped, with_data=not once)
     with (
@@ -84,6 +95,14 @@ def run(
             out.note(f'pipeline "{name}" is paused and reads nothing', "yellow")
     _suggest(out, file, configuration, outcome)
     raise typer.Exit(outcome.exit_code)
+
+
+def _announce(out: Output) -> None:
+    """Say what takes the time until the first event: in the log, and on the terminal."""
+    from ingest.observe.logs import logger
+
+    logger(__name__).info("Spark is starting")
+    out.to_terminal("Spark is starting, which takes some seconds")
 
 
 def _log_dropped(lines: int) -> None:

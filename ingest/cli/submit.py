@@ -10,7 +10,7 @@ import typer
 from ingest.amounts import counted
 from ingest.cli.command import FileArgument
 from ingest.cli.output import Output
-from ingest.cli.run import OnceOption, RecountOption, StartOption, TakeOverOption
+from ingest.cli.run import LogLevelOption, OnceOption, RecountOption, StartOption, TakeOverOption
 
 if TYPE_CHECKING:
     from ingest.catalog import Catalog
@@ -34,6 +34,7 @@ def submit(  # noqa: PLR0913 - its options
     start_from: StartOption = None,
     take_over: TakeOverOption = False,
     recount: RecountOption = False,
+    log_level: LogLevelOption = None,
 ) -> None:
     """
     Run the pipelines of a file with spark-submit, on the master the file names.
@@ -50,6 +51,7 @@ def submit(  # noqa: PLR0913 - its options
     configuration, catalog = loaded(out, file)
     arguments = ["--once"] if once else []
     arguments += ["--start-from", start_from] if start_from is not None else []
+    arguments += ["--log-level", log_level.value] if log_level is not None else []
     arguments += [name for name, is_set in (("--take-over", take_over), ("--recount", recount)) if is_set]
     command = submit_command(configuration, catalog, Submission(file, arguments, archive), os.environ)
     if archive is not None and "://" not in archive:

@@ -56,7 +56,7 @@ def validate(
         found = list(checks(configuration, catalog))
     failures = [check.error for check in found if check.error is not None]
     report = _with_this_machine(configuration)
-    warnings = len(report.warnings) + sum(check.loss is not None for check in found)
+    warnings = len(report.warnings) + sum(check.caution is not None for check in found)
     is_refused = strict and warnings > 0
     if out.is_json:
         about: dict[str, object] = {"connections": [_plain(check) for check in found]} if connect else {}
@@ -102,17 +102,17 @@ def _show(out: Output, check: "Check") -> None:
         out.parts(("fine     ", "green"), (f"{check.what}: {check.found}", ""))
     else:
         out.parts(("PROBLEM  ", "red"), (f"{check.what} ({check.location}): {check.error.message}", ""))
-    if check.loss is not None:
-        out.parts(("WARNING  ", "yellow"), (f"{check.what} ({check.location}): {check.loss.message}", ""))
-    advice = check.error or check.loss
+    if check.caution is not None:
+        out.parts(("WARNING  ", "yellow"), (f"{check.what} ({check.location}): {check.caution.message}", ""))
+    advice = check.error or check.caution
     if advice is not None and advice.hint:
         out.line(f"         {advice.hint}", "dim")
 
 
 def _plain(check: "Check") -> dict[str, object]:
-    error, loss = check.error, check.loss
+    error, caution = check.error, check.caution
     about = None if error is None else {"code": error.code, "message": error.message, "hint": error.hint}
-    warning = None if loss is None else loss._asdict()
+    warning = None if caution is None else {"message": caution.message, "hint": caution.hint}
     return {
         "where": check.location,
         "what": check.what,

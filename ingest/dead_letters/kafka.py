@@ -15,8 +15,10 @@ from ingest.kafka.settings import connection_of
 from ingest.kafka.stored import Stored, TopicSettings
 from ingest.observe.logs import logger
 
-CREATE_WITH = " --config retention.ms=-1"
-"""Options of `kafka-topics.sh` for a topic of dead letters."""
+CREATED_BY = "ingest dead-letters create-topic FILE"
+"""The command that creates the topic of a pipeline."""
+TOPIC_SETTINGS = {"retention.ms": "-1", "retention.bytes": "-1", "cleanup.policy": "delete"}
+"""Settings with which a topic keeps its dead letters, which are the only copies of their events."""
 
 OVERHEAD_BYTES = 512  # of a record batch with one record: 61 for the batch, about 20 for the record, rounded up
 _TOPICS = "topics"
@@ -326,7 +328,7 @@ class KafkaDeadLetters(DeadLetterQueue):
     def _limit(self) -> int:
         if self._max_value_bytes is None:
             with self._make_admin() as admin:
-                settings = admin.settings(self._topic, create_with=CREATE_WITH)
+                settings = admin.settings(self._topic, created_by=CREATED_BY)
                 self._incarnation = admin.incarnation(self._topic)
                 refuse_topic_of_source(self._topic, admin, self._cluster_of_reader)
             self._max_value_bytes = settings.max_message_bytes - OVERHEAD_BYTES

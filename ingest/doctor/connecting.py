@@ -4,30 +4,48 @@ Connections to the stores, sources, sinks and dead-letter topics of a configurat
 For `validate --connect` and `doctor`.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ingest.amounts import counted
-from ingest.api import IngestError, NoTableError, NotFoundError, Source, SourceSettings, Store, TableSpec
+from ingest.api import IngestError, NoTableError, NotFoundError, Source, SourceError, SourceSettings, Store, TableSpec
 from ingest.api.notation import name_from_bytes
 from ingest.config.model import declared_in
 from ingest.config.options import DeadLetterTopic
+from ingest.kafka.admin import KafkaAdmin
 from ingest.plan.assemble import plan_of, sink_checks
 from ingest.plan.bodies import bodies_in
 from ingest.plan.stores import reading_store_if_exists
+from ingest.sources.kafka import KafkaSourceSettings, topics_of
+from sinks.rewriting.owner import refuse_other_owner
 
 if TYPE_CHECKING:
     from ingest.api import SinkSettings
     from ingest.catalog import Catalog
-    from ingest.config.model import Component, Configuration
-    from ingest.dead_letters.kafka import Loss
+    from ingest.config.model import Component, Configuration, Pipeline
 
 CONNECT_TIMEOUT_S = 10.0  # shorter than a service's: a user waits
 ANY_KEY = b"\x00"
 """A row key that may or may not exist: reading it shows the right to read, and that the servers with rows answer."""
+
+
+class Caution(NamedTuple):
+    """
+    A warning about something that can be connected to.
+
+    Attributes:
+        message: what is wrong.
+        hint: what to do.
+        why: what happens otherwise.
+    """
+
+    message: str
+    hint: str
+    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +57,14 @@ class Check:
         location: of the component in the file.
         what: the component, for messages.
         found: what it contains, if there is no error.
-        loss: warning that the topic's settings will delete dead letters.
+        caution: a warning about it.
     """
 
     location: str
     what: str
     found: str = ""
     error: IngestError | None = None
-    loss: "Loss | None" = None
+    caution: Caution | None = None
 
 
 class Kind(StrEnum):
@@ -66,14 +84,14 @@ class Connection:
     Attributes:
         name: of the store, or of the pipeline of a source, a sink or a topic.
         what: the component, for messages.
-        connect: connects, and returns what it found, with a warning that the topic deletes dead letters.
+        connect: connects, and returns what it found, with a warning or None.
     """
 
     kind: Kind
     name: str
     what: str
     component: "Component[Any]"
-    connect: "Callable[[], str | tuple[str, Loss | None]]"
+    connect: Callable[[], str | tuple[str, Caution | None]]
 
     def check(self) -> Check:
         """Connect."""
@@ -82,8 +100,8 @@ class Connection:
             outcome = self.connect()
         except IngestError as error:
             return Check(location, self.what, error=error)
-        found, loss = (outcome, None) if isinstance(outcome, str) else outcome
-        return Check(location, self.what, found, loss=loss)
+        found, caution = (outcome, None) if isinstance(outcome, str) else outcome
+        return Check(location, self.what, found, caution=caution)
 
 
 def connections(configuration: "Configuration", catalog: "Catalog") -> Iterator[Connection]:
@@ -92,7 +110,7 @@ def connections(configuration: "Configuration", catalog: "Catalog") -> Iterator[
         connect = partial(_connect_store, configuration, catalog, name, store)
         yield Connection(Kind.STORE, name, f'store "{name}"', store, connect)
     for name, pipeline in configuration.pipelines.items():
-        source = partial(_connect_source, catalog, pipeline.source)
+        source = partial(_connect_source, configuration, catalog, pipeline)
         yield Connection(Kind.SOURCE, name, f'source of pipeline "{name}"', pipeline.source, source)
         for sink, check in sink_checks(plan_of(configuration, pipeline, catalog)):
             yield Connection(Kind.SINK, name, f'sink "{sink.name}" of pipeline "{name}"', sink, check)
@@ -126,6 +144,7 @@ def _connect_store(configuration: "Configuration", catalog: "Catalog", name: str
         absent = [table for table in written if table not in declared and store.families(table) is None]
         if absent:
             raise NotFoundError(f'table "{absent[0]}" does not exist', hint=NoTableError.REMEDY)
+        _check_owners(configuration, name, declared, store)
         # HBase's master knows the tables, and region servers have their rows: a get needs both
         for spec in declared.values():
             if store.families(spec.name) is not None:
@@ -153,6 +172,17 @@ def _check_durabilities(configuration: "Configuration", name: str, store: Store[
                     raise error
 
 
+def _check_owners(
+    configuration: "Configuration", name: str, declared: "Mapping[str, TableSpec]", store: Store[Any]
+) -> None:
+    """Raise the error of a start of a pipeline that writes a table which another pipeline owns."""
+    for pipeline in configuration.pipelines.values():
+        written = {sink.settings.fixed_table for sink in pipeline.sinks if sink.settings.store_name == name}
+        for spec in declared.values():
+            if spec.name in written and store.families(spec.name) is not None:
+                refuse_other_owner(store.properties(spec.name), spec, pipeline.name)
+
+
 def _may_write(settings: "SinkSettings", family: bytes) -> bool:
     """Whether the options of a sink name a family, or events may name it."""
     word = name_from_bytes(family)
@@ -173,17 +203,48 @@ def _has(store: Store[Any], spec: TableSpec) -> bool:
     return families is not None and families >= {family.name for family in spec.families}
 
 
-def _connect_source(catalog: "Catalog", component: "Component[Any]") -> str:
-    source: type[Source[Any]] = catalog.load("sources", component.kind)
-    return source.check(component.settings)
+def _connect_source(
+    configuration: "Configuration", catalog: "Catalog", pipeline: "Pipeline"
+) -> tuple[str, Caution | None]:
+    source: type[Source[Any]] = catalog.load("sources", pipeline.source.kind)
+    return source.check(pipeline.source.settings), _start_refused(configuration, pipeline)
 
 
-def _connect_dead_letter_topic(topic: DeadLetterTopic, source: SourceSettings) -> "tuple[str, Loss | None]":
+def _start_refused(configuration: "Configuration", pipeline: "Pipeline") -> Caution | None:
+    """Whether a start without options is refused, since only the consumer group has a position."""
+    from ingest.kafka.offsets import GroupOffsets, NoCheckpointError
+    from ingest.spark.state import checkpoint_folder
+    from ingest.spark.streaming.checkpoint import Checkpoint
+
+    settings = pipeline.source.settings
+    # a state in HDFS needs Spark's JVM
+    if not isinstance(settings, KafkaSourceSettings) or configuration.state_url is not None:
+        return None
+    checkpoint = Checkpoint(checkpoint_folder(configuration, pipeline.name))
+    if checkpoint.exists:
+        return None
+    group = settings.group_of(pipeline.name)
+    try:
+        with KafkaAdmin(settings) as admin, closing(GroupOffsets(settings, group)) as offsets:
+            committed = offsets.committed(topics_of(settings, admin))
+    except SourceError as error:
+        if error.code != "access_denied":
+            raise
+        return None  # the check of the group says so
+    if not committed:
+        return None
+    refusal = NoCheckpointError(group, checkpoint.folder)
+    why = "a start without --start-from is refused, since it would lose or repeat records"
+    return Caution(refusal.message, refusal.hint or "", why)
+
+
+def _connect_dead_letter_topic(topic: DeadLetterTopic, source: SourceSettings) -> tuple[str, Caution | None]:
     """The same check as at the start of a pipeline."""
-    from ingest.dead_letters.kafka import CREATE_WITH, cluster_of_reader, loss_of_dead_letters, refuse_topic_of_source
-    from ingest.kafka.admin import KafkaAdmin
+    from ingest.dead_letters.kafka import CREATED_BY, cluster_of_reader, loss_of_dead_letters, refuse_topic_of_source
 
     with KafkaAdmin(topic.connection()) as admin:
-        settings = admin.settings(topic.topic, create_with=CREATE_WITH)
+        settings = admin.settings(topic.topic, created_by=CREATED_BY)
         refuse_topic_of_source(topic.topic, admin, cluster_of_reader(source, topic.topic))
-    return f"records of at most {settings.max_message_bytes} bytes", loss_of_dead_letters(topic.topic, settings)
+    loss = loss_of_dead_letters(topic.topic, settings)
+    why = "dead letters that are deleted cannot be replayed"
+    return f"records of at most {settings.max_message_bytes} bytes", None if loss is None else Caution(*loss, why)

@@ -23,6 +23,7 @@ from ingest.kafka.settings import KafkaConnection
 from ingest.kafka.stored import TopicSettings
 from ingest.kafka.versions import FEATURE, BrokerVersion, broker_version
 
+_PRODUCE = "ingest produce FILE --events EVENTS"
 _NO_ID = "00000000-0000-0000-0000-000000000000"
 _MISSING = (UnknownTopicOrPartitionError, InvalidTopicError)
 
@@ -111,13 +112,13 @@ class KafkaAdmin:
         found = {topic["name"]: topic.get("authorized_operations") for topic in self._described(topics)}
         return {name: frozenset(operations) for name, operations in found.items() if operations}
 
-    def partitions(self, topics: Sequence[str], *, create_with: str = "") -> dict[str, int]:
+    def partitions(self, topics: Sequence[str], *, created_by: str = _PRODUCE) -> dict[str, int]:
         """
         The number of partitions of topics.
 
         Args:
             topics: their names.
-            create_with: options for `kafka-topics.sh` in the hint about a missing topic.
+            created_by: the command that creates a missing topic, for the hint.
 
         Raises:
             NotFoundError: one of them does not exist.
@@ -130,9 +131,7 @@ class KafkaAdmin:
             if issubclass(problem, _MISSING):
                 raise NotFoundError(
                     f'no topic "{name}" in the cluster',
-                    hint="check the name, or create it: 'kafka-topics.sh --bootstrap-server "
-                    f"{self._brokers} --create --topic {name}{create_with}'"
-                    + ("" if create_with else "; 'ingest produce' creates it, too"),
+                    hint=f"check the name, and the cluster at {self._brokers}; '{created_by}' creates the topic",
                 )
             if problem is not NoError:
                 raise translated(problem(), f'reading topic "{name}"')
@@ -183,12 +182,12 @@ class KafkaAdmin:
             if not topic["is_internal"] and expression.fullmatch(topic["name"])
         )
 
-    def ensure_topic(self, name: str) -> bool:
-        """Create a topic with the cluster's defaults if it is missing; returns whether it was."""
+    def ensure_topic(self, name: str, config: Mapping[str, str] | None = None) -> bool:
+        """Create a topic as `create_topic`, with the cluster's partitions, if it is missing; returns whether it was."""
         if self.existing([name]):
             return False
         try:
-            self.create_topic(name)
+            self.create_topic(name, config=config)
         except ConflictError:  # another process creates it at this moment
             with translating(f'creating topic "{name}"'):
                 self._client.wait_for_topics([name], timeout_ms=ANSWER_MS)
@@ -214,19 +213,19 @@ class KafkaAdmin:
                 raise ConflictError(f'topic "{name}" already exists') from error
             self._client.wait_for_topics([name], timeout_ms=ANSWER_MS)
 
-    def settings(self, topic: str, *, create_with: str = "") -> TopicSettings:
+    def settings(self, topic: str, *, created_by: str = _PRODUCE) -> TopicSettings:
         """
         Settings of a topic; the size limit is that of the topic or of our producer, the smaller one.
 
         Args:
             topic: its name.
-            create_with: as in `partitions`.
+            created_by: as in `partitions`.
 
         Raises:
             NotFoundError: there is no such topic.
         """
         # brokers return settings for topics that do not exist, too
-        self.partitions([topic], create_with=create_with)
+        self.partitions([topic], created_by=created_by)
         resource = ConfigResource(ConfigResourceType.TOPIC, topic)
         with translating(f'reading settings of topic "{topic}"'):
             answer = self._client.describe_configs([resource], config_filter=ConfigFilterType.ALL)

@@ -90,7 +90,7 @@ def translated(error: KafkaError, what: str) -> IngestError:
                 message, code="access_denied", hint="check user, password and the user's permissions in the cluster"
             )
         case _ if isinstance(error, _MISSING):
-            return NotFoundError(message, hint="check the name; 'kafka-topics.sh --list' lists the topics")
+            return NotFoundError(message, hint="check the name of the topic")
         case _ if isinstance(error, OF_A_RECORD):
             return _of_a_record(error, message)
         case _ if isinstance(error, _BUSY_GROUP):

@@ -12,7 +12,7 @@ from kafka import KafkaAdminClient
 from kafka.errors import CoordinatorLoadInProgressError, CoordinatorNotAvailableError, NoError, NotCoordinatorError
 from kafka.structs import OffsetAndMetadata
 
-from ingest.api import IngestError, TopicPartition
+from ingest.api import IngestError, NotFoundError, TopicPartition
 from ingest.kafka.clients import ANSWER_MS, admin_client, partition
 from ingest.kafka.errors import translating
 from ingest.kafka.settings import KafkaConnection
@@ -34,6 +34,24 @@ class GroupOffset(NamedTuple):
 
     offset: int
     note: str
+
+
+class NoCheckpointError(NotFoundError):
+    """
+    A group has acknowledged offsets, but its pipeline has no checkpoint: where it starts must be chosen.
+
+    Args:
+        group: its name.
+        folder: where the checkpoint would be.
+    """
+
+    def __init__(self, group: str, folder: object) -> None:
+        super().__init__(
+            f'group "{group}" has acknowledged offsets, but there is no checkpoint in "{folder}"',
+            hint="restore the folder, or choose where to resume: "
+            "'ingest run --start-from group|earliest|latest|TIME'; if another pipeline uses the group, choose another "
+            "`group` in the source",
+        )
 
 
 class GroupOffsets:

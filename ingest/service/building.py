@@ -18,8 +18,9 @@ from ingest.service.kafka.query_guard import QueryGuard
 from ingest.service.pipeline import LivePipeline
 from ingest.service.shared import Shared
 from ingest.service.sources import identity_of, open_source, restart_of
-from ingest.service.state_folders import batch_times_folder, checkpoint_folder, update_replay_file
+from ingest.service.state_folders import batch_times_folder, update_replay_file
 from ingest.service.tables import PipelineTables, owned_tables
+from ingest.spark.state import checkpoint_folder
 from ingest.spark.streaming.batch_time import BatchTimes
 from ingest.spark.streaming.checkpoint import Checkpoint
 

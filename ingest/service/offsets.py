@@ -10,8 +10,9 @@ from ingest.kafka.admin import KafkaAdmin
 from ingest.kafka.offsets import GroupOffsets
 from ingest.service.kafka.positions import acknowledged_offsets
 from ingest.service.kafka.topics import TopicIds, recreated
-from ingest.service.state_folders import batch_log_folder, checkpoint_folder
+from ingest.service.state_folders import batch_log_folder
 from ingest.sources.kafka import KafkaSourceSettings, topics_of
+from ingest.spark.state import checkpoint_folder
 from ingest.spark.streaming.batch_log import BatchLog
 from ingest.spark.streaming.batch_time import stored_time
 from ingest.spark.streaming.checkpoint import Checkpoint

@@ -26,8 +26,9 @@ from ingest.service.kafka.group import set_group_offsets
 from ingest.service.kafka.positions import acknowledged_offsets, write_first_offsets
 from ingest.service.kafka.topics import TopicIds, recreated
 from ingest.service.offsets import kafka_source_of
-from ingest.service.state_folders import checkpoint_folder, update_replay_file
+from ingest.service.state_folders import update_replay_file
 from ingest.sources.kafka import Start, required_topics_of
+from ingest.spark.state import checkpoint_folder
 from ingest.spark.streaming.batch_time import BatchTimes, newest_time
 from ingest.spark.streaming.checkpoint import Checkpoint
 from sinks.archive.sink import ArchiveSettings

@@ -39,7 +39,6 @@ from ingest.service.pipeline import LivePipeline
 from ingest.service.reload import Reloader
 from ingest.service.shared import Shared
 from ingest.service.startup import build_pipelines
-from ingest.service.state_folders import checkpoint_folder
 from ingest.service.state_wait import StartStoppedError, StateWait
 from ingest.service.stores import SharedStores, refuse_cluster
 from ingest.service.supervisor import JVM_LOST, Supervisor
@@ -47,7 +46,7 @@ from ingest.service.systemd import ServiceManager
 from ingest.service.tables import OwnerOptions
 from ingest.spark.session import close_session, forget_java, is_alive, is_submitted, max_tasks, open_session
 from ingest.spark.signals import forward_signals
-from ingest.spark.state import java_properties, session_options, state_of
+from ingest.spark.state import checkpoint_folder, java_properties, session_options, state_of
 from ingest.spark.streaming.checkpoint import Checkpoint
 from ingest.spark.streaming.reading import Session
 from ingest.spark.streaming.timed_caller import TimedCaller

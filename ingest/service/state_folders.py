@@ -7,11 +7,6 @@ from ingest.durable import StatePath
 from ingest.spark.state import state_of
 
 
-def checkpoint_folder(configuration: Configuration, pipeline: str) -> StatePath:
-    """The folder of a pipeline's checkpoint."""
-    return state_of(configuration) / "checkpoints" / pipeline
-
-
 def batch_times_folder(configuration: Configuration, pipeline: str) -> StatePath:
     """The folder with the newest batch time of a pipeline whose source does not keep it."""
     return state_of(configuration) / "batch-times" / pipeline

@@ -42,6 +42,11 @@ def state_of(configuration: Configuration) -> StatePath:
     return hadoop_path(configuration.state_url, settings)
 
 
+def checkpoint_folder(configuration: Configuration, pipeline: str) -> StatePath:
+    """The folder of a pipeline's checkpoint; raises as `state_of`."""
+    return state_of(configuration) / "checkpoints" / pipeline
+
+
 def java_properties(configuration: Configuration) -> dict[str, str]:
     """The system properties that the sources of all pipelines need; several values of one are joined with commas."""
     values: dict[str, dict[str, None]] = {}

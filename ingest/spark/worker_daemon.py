@@ -10,11 +10,12 @@ import gc
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from importlib import import_module
 from importlib.machinery import PathFinder
 from pathlib import Path
+from typing import Any
 
 WORKER = "pyspark.worker"
 """Spark's module of tasks with data; others list, create and plan data sources."""
@@ -41,7 +42,28 @@ def main() -> None:
     daemon = import_module("pyspark.daemon")  # only now, else it would be that of an archive
     if sys.argv[1:2] == [WORKER]:
         preload()
+    daemon.worker = ending_quietly(daemon.worker)
     daemon.manager()
+
+
+def ending_quietly(worker: Callable[[Any, bool], int]) -> Callable[[Any, bool], int]:
+    """
+    The function that serves the connection of a worker, without a traceback if the JVM closes it.
+
+    The JVM does so when it ends or gives a task up, and knows about it. Spark's daemon prints the traceback of the
+    failed flush, and the JVM, which copies it to the log, may have ended after its first line.
+
+    Args:
+        worker: serves a connection; returns 0 if it can serve another task, else the exit code.
+    """
+
+    def serve(connection: Any, authenticated: bool) -> int:  # noqa: FBT001 - as Spark's daemon calls it
+        try:
+            return worker(connection, authenticated)
+        except (BrokenPipeError, ConnectionResetError):
+            return 1
+
+    return serve
 
 
 def without_archives(paths: Iterable[str]) -> list[str]:

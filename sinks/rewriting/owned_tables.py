@@ -13,6 +13,7 @@ from sinks.rewriting.counted_letters import change_counted
 from sinks.rewriting.incomplete_updates import remove_with_changes
 from sinks.rewriting.owned_feeds import OwnedFeeds
 from sinks.rewriting.owned_letters import OwnedLetters
+from sinks.rewriting.owner import refuse_other_owner
 from sinks.rewriting.rolling_forward import newest_change_ms, recorded_stream, roll_forward
 from sinks.rowkeys.row_format import UPDATES
 from sinks.table_records import record_updates, refuse_other_updates
@@ -329,14 +330,8 @@ class OwnedTables:
     def _check(self, store: Store[Any], spec: TableSpec, *, take_over: bool) -> Mapping[str, str]:
         """Check that the pipeline may write a table; returns its properties."""
         found = store.properties(spec.name)
-        owner = found.get(OWNER)
-        needs_owner = spec.updates or spec.feed or UPDATES in found or FEED in found
-        if needs_owner and owner not in (None, self._pipeline) and not take_over:
-            raise ConflictError(
-                f'pipeline "{owner}" owns table "{spec.name}" with its {_what(found)}',
-                code="other_owner",
-                hint=f'if "{owner}" has ended for good, run with --take-over; else use another table',
-            )
+        if not take_over:
+            refuse_other_owner(found, spec, self._pipeline)
         refuse_other_updates(store, spec)
         return found
 
@@ -386,10 +381,6 @@ class OwnedTables:
             code="other_owner",
             hint="end one of the two pipelines; run the other with --take-over",
         )
-
-
-def _what(found: Mapping[str, str]) -> str:
-    return "deferred updates" if UPDATES in found else "feed"
 
 
 def _named(tables: Mapping[str, Sequence[TableSpec]]) -> Iterator[tuple[str, TableSpec]]:

@@ -34,6 +34,7 @@ def test_files_to_rows(tmp_path: Path) -> None:
 
     ran = ingest("run", "--once", "pipeline.yaml")
     assert ran.stdout.splitlines()[2].split()[:7] == ["ticks", "14", "10", "3", "1", "10", "20"]
+    assert "Traceback" not in ran.stderr
     assert "ticks: dropped: comment 3\nticks: dead-lettered: no_match 1\n" in ran.stdout
     assert "next: ingest scan pipeline.yaml mytable\n      ingest dead-letters list pipeline.yaml\n" in ran.stderr
 

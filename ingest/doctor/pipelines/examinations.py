@@ -158,18 +158,11 @@ def _connected(connection: Connection, needs: tuple[Key, ...] = ()) -> Examinati
         outcome = connection.check()
         if outcome.error is not None:
             raise outcome.error
-        if outcome.loss is None:
+        if outcome.caution is None:
             return Found(outcome.found)
-        loss = Finding(
-            check,
-            Severity.WARNING,
-            outcome.loss.message,
-            connection.what,
-            hint=outcome.loss.hint,
-            why="dead letters that are deleted cannot be replayed",
-            docs=docs_of(check),
-        )
-        return Found(outcome.found, (loss,))
+        message, hint, why = outcome.caution
+        finding = Finding(check, Severity.WARNING, message, connection.what, hint=hint, why=why, docs=docs_of(check))
+        return Found(outcome.found, (finding,))
 
     return Examination(check, connection.what, run, needs, docs_of(check))
 

@@ -11,7 +11,7 @@ from ingest.service.archived_tables import ArchivedTable, ArchiveSink
 from ingest.service.jobs.job import Progress
 from ingest.service.jobs.place import Place
 from ingest.service.replay_lock import replay_lock
-from ingest.service.state_folders import checkpoint_folder
+from ingest.spark.state import checkpoint_folder
 from ingest.spark.streaming.batch_time import stored_name, stored_time
 from ingest.spark.streaming.checkpoint import Checkpoint
 from sinks.archive.column_types import refuse_mixed_types

@@ -7,7 +7,7 @@ from ingest.config.model import Configuration, Pipeline
 from ingest.dead_letters.queue import DeadLetterQueue, Entry, with_unneeded_bodies
 from ingest.service.dead_letters.bodies import OpenDeadLetterBodies
 from ingest.service.replay_lock import replay_lock
-from ingest.service.state_folders import checkpoint_folder
+from ingest.spark.state import checkpoint_folder
 from ingest.spark.streaming.checkpoint import Checkpoint
 
 

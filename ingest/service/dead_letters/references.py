@@ -12,8 +12,8 @@ from ingest.dead_letters.files import FileDeadLetters
 from ingest.dead_letters.kafka import noted_topics
 from ingest.service.dead_letters.queues import dead_letter_queue
 from ingest.service.replay_lock import replay_lock
-from ingest.service.state_folders import batch_log_folder, checkpoint_folder
-from ingest.spark.state import state_of
+from ingest.service.state_folders import batch_log_folder
+from ingest.spark.state import checkpoint_folder, state_of
 from ingest.spark.streaming.batch_log import BatchLog
 from ingest.spark.streaming.batch_time import stored_times
 from ingest.spark.streaming.checkpoint import Checkpoint

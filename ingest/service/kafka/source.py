@@ -19,7 +19,7 @@ from ingest.api import (
 )
 from ingest.clock import now_ms
 from ingest.kafka.admin import KafkaAdmin
-from ingest.kafka.offsets import GroupOffsets
+from ingest.kafka.offsets import GroupOffsets, NoCheckpointError
 from ingest.observe.logs import logger
 from ingest.service.kafka.group import OffsetCommitter, leave_topics, set_group_offsets
 from ingest.service.kafka.positions import acknowledged_offsets, by_topic, kafka_offsets, offset_ranges, splits_of
@@ -233,12 +233,7 @@ class KafkaSource(Source[KafkaSourceSettings]):
                     "'ingest run --start-from group'",
                 )
             if committed:
-                raise NotFoundError(
-                    f'group "{self.group}" has acknowledged offsets, but there is no checkpoint '
-                    f'in "{self._checkpoint.folder}"',
-                    hint="restore the folder, or choose where to resume: "
-                    "'ingest run --start-from group|earliest|latest|TIME'",
-                )
+                raise NoCheckpointError(self.group, self._checkpoint.folder)
             return self.settings.start
         self._times.start_after(newest_noted(entry.note for entry in entries.values()))
         if self.context.start_from == "group":

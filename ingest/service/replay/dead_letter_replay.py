@@ -40,10 +40,11 @@ from ingest.service.replay.readable import ReadableRecords
 from ingest.service.replay.update_history import UpdateHistory
 from ingest.service.replay.update_replay import UpdateReplay
 from ingest.service.replay_lock import replay_lock
-from ingest.service.state_folders import batch_log_folder, checkpoint_folder
+from ingest.service.state_folders import batch_log_folder
 from ingest.service.stores import driver_stores
 from ingest.service.tables import owned_tables
 from ingest.sources.kafka import KafkaSourceSettings
+from ingest.spark.state import checkpoint_folder
 from ingest.spark.streaming.batch_log import BatchLog
 from ingest.spark.streaming.checkpoint import Checkpoint
 from sinks.rewriting.counted_letters import CountedLetters

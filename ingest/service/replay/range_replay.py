@@ -48,8 +48,9 @@ from ingest.service.replay.selection import compacted_topics, cut_at, durable_en
 from ingest.service.replay.state import ReplayState, ReplayTotals
 from ingest.service.replay.update_replay import unfinished
 from ingest.service.replay_lock import replay_lock
-from ingest.service.state_folders import batch_log_folder, checkpoint_folder, replay_folder, update_replay_file
+from ingest.service.state_folders import batch_log_folder, replay_folder, update_replay_file
 from ingest.sources.kafka import required_topics_of
+from ingest.spark.state import checkpoint_folder
 from ingest.spark.streaming.batch_log import BatchLog, LoggedBatch, offsets_in
 from ingest.spark.streaming.checkpoint import Checkpoint
 

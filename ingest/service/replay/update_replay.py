@@ -26,7 +26,8 @@ from ingest.service.kafka.topics import TopicIds
 from ingest.service.replay.interrupted import InterruptedDeadLetters
 from ingest.service.replay.plan import ReplayBatch
 from ingest.service.replay.rolled_back_batches import UnfinishedBatch
-from ingest.service.state_folders import batch_log_folder, checkpoint_folder, update_replay_file
+from ingest.service.state_folders import batch_log_folder, update_replay_file
+from ingest.spark.state import checkpoint_folder
 from ingest.spark.streaming.batch_log import BatchLog, LoggedBatch
 from ingest.spark.streaming.batch_time import MIN_GAP_MS, BatchTimes, newest_time
 from ingest.spark.streaming.checkpoint import Checkpoint

@@ -118,7 +118,10 @@ class HashableParts(dict):
 
 @pytest.fixture
 def examined(ingest, folder, port, monkeypatch):
-    """The result of `doctor` for a file that reads from a fake cluster with these attributes."""
+    """The result of `doctor` for a file, with a checkpoint, that reads from a fake cluster with these attributes."""
+    planned = folder / "data" / "state" / "checkpoints" / "p" / "offsets" / "0"
+    planned.parent.mkdir(parents=True)
+    planned.touch()
 
     def run(*arguments, options="", **attributes):
         fake = type("Fake", (Cluster,), attributes)
@@ -227,6 +230,22 @@ def test_settings_that_may_not_be_read_are_skipped(examined):
     skipped = {each["check"]: each["reason"] for each in examined(settings={}).json["skipped"]}
     reason = 'no permission to read the settings of topic "ticks"'
     assert skipped == dict.fromkeys(("retention", "record_size", "decompressed_size"), reason)
+
+
+def test_offsets_of_a_group_without_a_checkpoint_are_a_warning(examined, folder):
+    """As after another pipeline of the same name: a start without options would be refused."""
+    (folder / "data" / "state").rename(folder / "moved")
+    result = examined()
+    severity, message = of_kafka(result)["source"]
+    assert (severity, message.startswith('group "attr2hbase-p" has acknowledged offsets, but there is no')) == (
+        "warning",
+        True,
+    )
+    (finding,) = (each for each in result.json["findings"] if each["check"] == "source")
+    assert ("--start-from group" in finding["hint"], result.code) == (True, 1)
+    # what depends on the topic is examined all the same
+    assert {"group", "retention"} <= {each["check"] for each in result.json["passed"]}
+    assert "source" not in of_kafka(examined(list_group_offsets=lambda _self, group: {group: {}}))
 
 
 def test_old_cluster_is_a_warning(examined):

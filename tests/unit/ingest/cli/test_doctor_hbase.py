@@ -152,8 +152,8 @@ class TestSite:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["hbase"], "nothing to check"),
-        (["hbase", "--interval", "5s", "--servers", "3"], "nothing to check"),
+        (["hbase"], "needs a region server, or what is known about one"),
+        (["hbase", "--interval", "5s", "--servers", "3"], "needs a region server, or what is known about one"),
         (["hbsae", "--heap", "16GiB"], 'did you mean "hbase"?'),
         (["p.yaml", "--jmx", "http://rs1:16030"], "a second file and options such as --site are for a region server"),
         (["p.yaml", "q.yaml"], "a second file and options such as --site are for a region server"),

@@ -1,3 +1,5 @@
+import re
+
 import pytest
 
 from ingest.cli.init import Template
@@ -11,6 +13,15 @@ def test_every_template_is_a_pipeline_that_passes_its_tests(ingest, folder, temp
     assert ingest("validate", "--strict", "here/pipeline.yaml").code == 0
     assert ingest("test", "here/pipeline.yaml").code == 0
     assert ingest("explain", "here/pipeline.yaml", "--events", "here/events.jsonl").code == 0
+
+
+def test_templates_that_read_kafka_share_neither_group_nor_topic(ingest, folder):
+    used = []
+    for template in ("kafka", "hbase"):
+        ingest("init", template, "--template", template)
+        text = (folder / template / "pipeline.yaml").read_text()
+        used += re.findall(r"^pipelines:\n  (\S+):$|topics: \[(\S+)\]", text, re.MULTILINE)
+    assert len(set(used)) == len(used) == 4
 
 
 def test_existing_files_are_never_overwritten(ingest, folder):

@@ -21,7 +21,7 @@ from ingest.service.dead_letters.bodies import OpenDeadLetterBodies
 from ingest.service.dead_letters.queues import dead_letter_queue
 from ingest.service.dead_letters.references import DeadLetterReferences
 from ingest.service.replay_lock import replay_lock
-from ingest.service.state_folders import checkpoint_folder
+from ingest.spark.state import checkpoint_folder
 from ingest.spark.streaming.checkpoint import Checkpoint
 from sinks.bodies.body_store import BodyStore
 from tests.support.dead_letter_topic import Topic

@@ -27,10 +27,11 @@ def command(ingest, pipeline, monkeypatch):
 
 
 def test_script_file_and_options_come_last(command):
-    found = command("", "--once", "--start-from", "earliest", "--take-over", "--recount")
+    found = command("", "--once", "--start-from", "earliest", "--take-over", "--recount", "--log-level", "debug")
     assert found[0].endswith("/bin/spark-submit")
-    assert found[-7].endswith("/attr2hbase_submit.py")
-    assert found[-6:] == ["p.yaml", "--once", "--start-from", "earliest", "--take-over", "--recount"]
+    assert found[-9].endswith("/attr2hbase_submit.py")
+    options = ["--once", "--start-from", "earliest", "--log-level", "debug", "--take-over", "--recount"]
+    assert found[-8:] == ["p.yaml", *options]
 
 
 def settings_of(found):

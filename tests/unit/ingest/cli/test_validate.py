@@ -5,14 +5,20 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from ingest import cli
+from ingest.api import FamilySpec, TableSpec
 from ingest.doctor import connecting
-from ingest.kafka import admin
+from ingest.kafka import admin, offsets
 from ingest.kafka.settings import KafkaConnection
+from sinks.rocksdb.settings import RocksDBSettings
+from sinks.rocksdb.store import RocksDBStore
+from sinks.rowkeys.row_format import UPDATES
+from sinks.updates.marks import OWNER
 
 TEN_MISTAKES = """\
 version: 1
@@ -126,8 +132,11 @@ class TestConnect:
         done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=False)
         found = json.loads(done.stdout)
         assert (done.returncode, found["valid"]) == (3, False)
-        answers = {answer["what"]: answer["error"]["code"] for answer in found["connections"]}
-        assert answers == {'store "hbase"': "store_unavailable", 'source of pipeline "ticks"': "source_unavailable"}
+        codes = {answer["what"]: answer["error"]["code"] for answer in found["connections"]}
+        assert codes == {
+            'store "hbase"': "store_unavailable",
+            'source of pipeline "hbase-ticks"': "source_unavailable",
+        }
 
     def test_unresponsive_server_is_reported_after_the_timeout(self, ingest, pipeline, monkeypatch):
         """A service waits three minutes."""
@@ -163,6 +172,10 @@ class Cluster:
         }
         return {"topic": {each.name: known.get(each.name, {}) for each in resources}}
 
+    def list_group_offsets(self, group: str) -> dict[str, Any]:
+        part, committed = SimpleNamespace(topic="there-read", partition=0), SimpleNamespace(offset=7, metadata="")
+        return {group: SimpleNamespace(items=lambda: [(part, committed)])}
+
     def close(self) -> None:
         """Nothing to close."""
 
@@ -183,6 +196,7 @@ pipelines:
     @pytest.fixture
     def validated(self, ingest, folder, monkeypatch):
         monkeypatch.setattr(admin, "admin_client", Cluster)
+        monkeypatch.setattr(offsets, "admin_client", Cluster)
 
         def validate(topic, dead_letter_topic, *more):
             (folder / "p.yaml").write_text(self.TEXT % (topic, dead_letter_topic))
@@ -214,18 +228,62 @@ pipelines:
         assert dead_letters["warning"]["message"].endswith("retention.ms is 604800000")
         assert dead_letters["warning"]["hint"].endswith("--add-config retention.ms=-1'")
 
+    def test_offsets_of_a_group_without_a_checkpoint_are_a_warning(self, validated, folder):
+        """As after another pipeline of the same name: a start without options would be refused."""
+        result = validated("there-read", "there-dead")
+        assert result.code == 0
+        warning = (
+            'WARNING  source of pipeline "p" (p.yaml:5:14): group "attr2hbase-p" has acknowledged offsets, but there '
+        )
+        assert warning in result.out
+        assert "         restore the folder, or choose where to resume: 'ingest run --start-from group|" in result.out
+        assert validated("there-read", "there-dead", "--strict").code == 2
+        planned = folder / "data" / "state" / "checkpoints" / "p" / "offsets" / "0"
+        planned.parent.mkdir(parents=True)
+        planned.touch()
+        assert "WARNING" not in validated("there-read", "there-dead").out
+
     def test_missing_topics_are_reported(self, validated):
         result = validated("ticks", "ticks-dead")
         assert result.code == 3
-        for location, what, topic, options in (
-            ("5:14", "source", "ticks", "'; 'ingest produce' creates it, too"),
-            ("7:20", "dead-letter topic", "ticks-dead", " --config retention.ms=-1'"),
+        for location, what, topic, command in (
+            ("5:14", "source", "ticks", "produce FILE --events EVENTS"),
+            ("7:20", "dead-letter topic", "ticks-dead", "dead-letters create-topic FILE"),
         ):
             assert (
                 f'PROBLEM  {what} of pipeline "p" (p.yaml:{location}): no topic "{topic}" in the cluster\n'
-                "         check the name, or create it: 'kafka-topics.sh --bootstrap-server localhost:1 --create "
-                f"--topic {topic}{options}\n"
+                f"         check the name, and the cluster at localhost:1; 'ingest {command}' creates the topic\n"
             ) in result.out
+
+
+OWNED = """\
+version: 1
+stores: {local: {rocksdb: {path: ./rows}}}
+tables: {counters: {families: {c: {}}, updates: {processor: sum}}}
+pipelines:
+  counting:
+    source: {files: {path: ./in}}
+    decorators: [value: {attribute: "2hb_", value: "%{body}"}, value: {attribute: "2hb_c:hits", value: "1"}]
+    sinks: [attr2hbase: {table: counters}]
+"""
+
+
+@pytest.mark.parametrize(("owner", "code"), [("counting", 0), ("another", 4)])
+def test_table_that_another_pipeline_owns_is_a_problem(ingest, folder, owner, code):
+    (folder / "p.yaml").write_text(OWNED)
+    (folder / "in").mkdir()
+    store = RocksDBStore(RocksDBSettings(path="./rows"))
+    store.open()
+    store.ensure_table(TableSpec("counters", (FamilySpec(b"c"),)))
+    store.set_property("counters", UPDATES, None, '{"processor":"sum"}')
+    store.set_property("counters", OWNER, None, owner)
+    store.close()
+    for command in (("validate", "p.yaml", "--connect"), ("doctor", "p.yaml", "--fail-on", "critical")):
+        result = ingest(*command)
+        problem = f'pipeline "{owner}" owns table "counters" with its deferred updates'
+        assert (problem in result.out) == (code != 0)
+        assert ("run with --take-over" in result.out) == (code != 0)
+        assert result.code == (code if command[0] == "validate" else 0)
 
 
 def test_file_may_be_stdin(ingest, pipeline, monkeypatch):

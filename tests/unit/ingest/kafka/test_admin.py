@@ -10,7 +10,7 @@ from kafka.protocol.broker_version_data import BrokerVersionData
 from kafka.structs import OffsetAndTimestamp
 
 from ingest.api import NotFoundError, SourceError
-from ingest.dead_letters.kafka import CREATE_WITH
+from ingest.dead_letters.kafka import CREATED_BY
 from ingest.kafka import admin
 from ingest.kafka.settings import KafkaConnection
 from ingest.kafka.stored import TopicSettings
@@ -80,13 +80,13 @@ def test_topic_settings_without_permission_are_an_error(client, cluster):
         cluster.settings("dead")
 
 
-def test_hint_for_a_missing_dead_letter_topic_sets_unlimited_retention(client, cluster):
+def test_hint_for_a_missing_topic_names_the_command_that_creates_it(client, cluster):
     with pytest.raises(NotFoundError) as caught:
-        cluster.settings("nowhere", create_with=CREATE_WITH)
-    assert "--create --topic nowhere --config retention.ms=-1'" in caught.value.hint
+        cluster.settings("nowhere", created_by=CREATED_BY)
+    assert "'ingest dead-letters create-topic FILE' creates the topic" in caught.value.hint
     with pytest.raises(NotFoundError) as caught:
         cluster.partitions(["nowhere"])
-    assert "--create --topic nowhere'" in caught.value.hint
+    assert "'ingest produce FILE --events EVENTS' creates the topic" in caught.value.hint
 
 
 def test_partitions_without_a_leader_are_named(client, cluster, monkeypatch):

@@ -38,8 +38,9 @@ from ingest.service.replay.rolled_back_batches import UnfinishedBatch
 from ingest.service.replay.update_replay import UpdateReplay
 from ingest.service.rewriting.rollback import RollbackOptions, rollback_steps
 from ingest.service.rewriting.table_group import TableGroup
-from ingest.service.state_folders import checkpoint_folder, update_replay_file
+from ingest.service.state_folders import update_replay_file
 from ingest.service.tables import OwnerOptions, PipelineTables
+from ingest.spark.state import checkpoint_folder
 from ingest.spark.streaming.batch_time import BatchTimes
 from ingest.spark.streaming.checkpoint import Checkpoint
 from sinks.memory import MemoryStore

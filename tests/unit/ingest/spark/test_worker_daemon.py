@@ -1,6 +1,9 @@
 """What Spark's Python workers inherit from the process that forks them."""
 
 import json
+import os
+import socket
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -30,6 +33,47 @@ def test_modules_of_tasks_are_preloaded_without_a_thread(set_by_user: dict[str, 
     assert threads == 1
     assert is_environment_kept
     assert {"pyarrow", "numpy", *PRELOADED} <= set(modules)
+
+
+DAEMON = """\
+import os, socket, sys
+from pyspark import daemon
+from ingest.spark import worker_daemon
+
+def worker(sock, authenticated):
+    raise {error}
+
+daemon.worker = worker
+sys.argv = ["daemon", "none"]
+worker_daemon.main()
+"""
+
+
+@pytest.mark.parametrize(("error", "is_shown"), [("BrokenPipeError(32, 'x')", False), ("ValueError('x')", True)])
+def test_a_connection_that_the_jvm_closes_leaves_no_traceback(error: str, is_shown: bool, tmp_path: Path):
+    """The JVM copies what the daemon writes to the log, and may have ended after the first line."""
+    program = DAEMON.replace("{error}", error)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHON_UNIX_DOMAIN_ENABLED": "true"}
+    environment |= {"PYTHON_WORKER_FACTORY_SOCK_DIR": str(tmp_path), "PYTHON_WORKER_FACTORY_SECRET": "s"}
+    with subprocess.Popen(
+        [sys.executable, "-c", program],
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        # the daemon writes the length of its address, and the address
+        (size,) = struct.unpack(">i", process.stdout.read(4))
+        with socket.socket(socket.AF_UNIX) as jvm:
+            jvm.connect(process.stdout.read(size).decode())
+            assert len(jvm.recv(4)) == 4  # the process id of the worker
+            jvm.shutdown(socket.SHUT_WR)
+            assert jvm.recv(1) == b""  # it has ended
+        process.stdin.close()  # as the JVM does when it ends
+        assert process.stderr is not None
+        assert ("Traceback" in process.stderr.read().decode()) is is_shown
 
 
 def with_spark(folder: Path) -> Path:

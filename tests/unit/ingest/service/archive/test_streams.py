@@ -22,7 +22,7 @@ from ingest.service.archive.streams import ArchiveStream, copy_current, make_cur
 from ingest.service.archived_tables import ArchivedTable, archived_table
 from ingest.service.jobs.place import OwnProcess
 from ingest.service.replay_lock import replay_lock
-from ingest.service.state_folders import checkpoint_folder
+from ingest.spark.state import checkpoint_folder
 from ingest.spark.streaming.batch_time import BatchTimes
 from ingest.spark.streaming.checkpoint import Checkpoint
 from sinks.archive.copying import Keeps

@@ -13,7 +13,8 @@ from ingest.dead_letters.envelope import DeadLetter
 from ingest.dead_letters.files import FileDeadLetters
 from ingest.dead_letters.queue import Entry, Mark, ReplayOutcome
 from ingest.service.dead_letters.references import DeadLetterReferences
-from ingest.service.state_folders import batch_log_folder, checkpoint_folder
+from ingest.service.state_folders import batch_log_folder
+from ingest.spark.state import checkpoint_folder
 from ingest.spark.streaming.batch_log import BatchLog, LoggedBatch
 from tests.support.large_dead_letters import publish, written
 
