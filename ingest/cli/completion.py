@@ -74,7 +74,9 @@ def _configuration(context: typer.Context) -> "Configuration | None":
     from ingest.catalog import Catalog
     from ingest.config import load
 
-    file = context.params.get("file")
+    # where the word is the value of an option, typer has not assigned the arguments
+    words = [word for word in context.args if not word.startswith("--")]
+    file = context.params.get("file") or next(iter(words), None)
     if not file or file == "-":  # the shell waits, and stdin is the terminal
         return None
     try:
