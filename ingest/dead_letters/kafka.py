@@ -71,7 +71,7 @@ class TopicReader(Protocol):
 class TopicAdmin(Protocol):
     """Reads the settings of the topic."""
 
-    def settings(self, topic: str, *, create_with: str = "") -> TopicSettings:
+    def settings(self, topic: str, *, created_by: str = "") -> TopicSettings:
         """Its size limit and retention."""
 
     def incarnation(self, topic: str) -> str:

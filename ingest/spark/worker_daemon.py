@@ -39,7 +39,7 @@ _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "JE_ARROW_MALLOC_CONF": "background_
 def main() -> None:
     """Fork a worker for each connection of the JVM until it closes this process's standard input."""
     sys.path[:] = without_archives(sys.path)
-    daemon = import_module("pyspark.daemon")  # only now, else it would be that of an archive
+    daemon: Any = import_module("pyspark.daemon")  # only now, else it would be that of an archive
     if sys.argv[1:2] == [WORKER]:
         preload()
     daemon.worker = ending_quietly(daemon.worker)

@@ -68,7 +68,7 @@ class Topic:
     def __exit__(self, *_):
         """Nothing to close."""
 
-    def settings(self, topic, *, create_with=""):
+    def settings(self, topic, *, created_by=""):
         assert topic == self.name
         if self.failing_requests:
             self.failing_requests -= 1
