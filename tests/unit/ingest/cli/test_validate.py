@@ -272,6 +272,7 @@ pipelines:
 def test_table_that_another_pipeline_owns_is_a_problem(ingest, folder, owner, code):
     (folder / "p.yaml").write_text(OWNED)
     (folder / "in").mkdir()
+    (folder / "in" / "a.log").write_text("k\n")
     store = RocksDBStore(RocksDBSettings(path="./rows"))
     store.open()
     store.ensure_table(TableSpec("counters", (FamilySpec(b"c"),)))
