@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ingest.kafka.settings import KafkaConnection
     from ingest.plan.open_feeds import OpenFeed
     from sinks.feed.consuming import Consumed
+    from sinks.feed.envelope import DebeziumEnvelope, OwnEnvelope
     from sinks.feed.gaps import GapPolicy
     from sinks.feed.outputs import ChangeOutput
 
@@ -65,6 +66,14 @@ def consume(  # noqa: PLR0913 - the options of the command
         ),
     ] = None,
     envelope: Annotated[EnvelopeName, typer.Option(help="Form of the messages.")] = EnvelopeName.OWN,
+    schemas: Annotated[
+        bool,
+        typer.Option(
+            "--schemas",
+            help="With --envelope debezium: each message as {schema, payload} of Kafka Connect's JsonConverter, as the "
+            "transformations of Debezium need it.",
+        ),
+    ] = False,
     start: Annotated[StartName, typer.Option(help="Where a new group begins.")] = StartName.OLDEST,
     on_trimmed: Annotated[
         TrimmedPolicy,
@@ -112,7 +121,6 @@ def consume(  # noqa: PLR0913 - the options of the command
     from ingest.plan.open_feeds import open_feed
     from ingest.service.lifecycle import Stop
     from sinks.feed.consuming import FeedConsumer
-    from sinks.feed.envelope import DebeziumEnvelope, OwnEnvelope
     from sinks.feed.errors import ParentUnknownError
     from sinks.feed.group import GroupMember, GroupOptions
 
@@ -121,8 +129,7 @@ def consume(  # noqa: PLR0913 - the options of the command
     heartbeat_s = _heartbeat(configuration, table, heartbeat, envelope)
     options = GroupOptions(group, worker or _worker(), start.value, limit, heartbeat_s=heartbeat_s)
     types = AS_BYTES if raw else configuration.column_types(table)
-    form_of = DebeziumEnvelope if envelope is EnvelopeName.DEBEZIUM else OwnEnvelope
-    form = form_of(table, types=types)
+    form = _form(envelope, has_schemas=schemas)(table, types=types)
     stop = Stop(reloads=False)
     lost: ParentUnknownError | None = None
     with (
@@ -160,6 +167,18 @@ def consume(  # noqa: PLR0913 - the options of the command
         raise lost
     if stop.exit_code:
         raise typer.Exit(stop.exit_code)
+
+
+def _form(envelope: EnvelopeName, *, has_schemas: bool) -> "type[DebeziumEnvelope | OwnEnvelope]":
+    from ingest.api import ConfigError
+    from sinks.feed.connect_schema import DebeziumSchemaEnvelope
+    from sinks.feed.envelope import DebeziumEnvelope, OwnEnvelope
+
+    if envelope is EnvelopeName.DEBEZIUM:
+        return DebeziumSchemaEnvelope if has_schemas else DebeziumEnvelope
+    if has_schemas:
+        raise ConfigError("the own envelope has no schemas", hint="add --envelope debezium, or leave --schemas out")
+    return OwnEnvelope
 
 
 class _Retries:

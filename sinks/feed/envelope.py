@@ -9,7 +9,7 @@ Source of the envelope: the chapter "Data change events" of the connectors in De
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import orjson
@@ -23,7 +23,8 @@ from sinks.feed.changes import SCHEMA_VERSION, Change, ChangedColumn, ColumnChan
 from sinks.feed.client import FeedRecord
 from sinks.feed.gaps import Gap
 
-_KEY = "~id"
+ROW_KEY = "~id"
+"""Field of a row in the envelope of Debezium: its key."""
 Columns = dict[bytes, tuple[int, bytes]]
 """Column -> time and value of its newest version."""
 
@@ -127,34 +128,23 @@ class DebeziumEnvelope(Envelope):
     def of(self, record: FeedRecord) -> Iterator[Message]:
         """The change, and a tombstone if it deletes the row."""
         change = record.change
-        key = orjson.dumps({_KEY: to_notation(change.row)})
+        key = self._key(change.row)
         op = _debezium_op(change)
         before = None if change.before is None else _newest(change.before)
         source = self._source(record.stream, record.shard, change.time_ms, change.op.value)
-        content = {
-            "before": self._image(change.row, before) if before else None,
-            "after": None if op == "d" else self._image(change.row, _after(before, change.columns)),
-            "source": source | {"snapshot": "false", "sequence": record.sequence},
-            "op": op,
-            "ts_ms": self._clock_ms(),
-            "transaction": None,
-        }
-        yield Message(key, orjson.dumps(content), change.time_ms)
+        source |= {"snapshot": "false", "sequence": record.sequence}
+        after = None if op == "d" else _values(_after(before, change.columns))
+        value = self._value(change.row, _values(before) if before else None, after, self._about_change(source, op))
+        yield Message(key, value, change.time_ms)
         if op == "d":
             yield Message(key, None, change.time_ms)
 
     def of_row(self, stream: str, shard: int, row: Row) -> Iterator[Message]:
         """The operation r, with a snapshot."""
         time_ms = max((cell.timestamp_ms for cell in row.cells), default=0)
-        content = {
-            "before": None,
-            "after": self._image(row.key, _newest(row.cells)),
-            "source": self._source(stream, shard, time_ms, "READ") | {"snapshot": "true", "sequence": ""},
-            "op": "r",
-            "ts_ms": self._clock_ms(),
-            "transaction": None,
-        }
-        yield Message(orjson.dumps({_KEY: to_notation(row.key)}), orjson.dumps(content), time_ms)
+        source = self._source(stream, shard, time_ms, "READ") | {"snapshot": "true", "sequence": ""}
+        value = self._value(row.key, None, _values(_newest(row.cells)), self._about_change(source, "r"))
+        yield Message(self._key(row.key), value, time_ms)
 
     def of_gap(self, stream: str, shard: int, gap: Gap) -> Iterator[Message]:
         """Nothing: Debezium has no such message."""
@@ -166,12 +156,30 @@ class DebeziumEnvelope(Envelope):
         del stream, shard, time_ms
         return iter(())
 
-    def _image(self, row: bytes, columns: Columns | dict[bytes, tuple[int, bytes] | None]) -> dict[str, object]:
+    def _key(self, row: bytes) -> bytes:
+        return orjson.dumps({ROW_KEY: to_notation(row)})
+
+    def _value(
+        self,
+        row: bytes,
+        before: Mapping[bytes, bytes | None] | None,
+        after: Mapping[bytes, bytes | None] | None,
+        about: Mapping[str, object],
+    ) -> bytes:
+        """A message: the values of a row by column, before and after the change; None if there is no such row."""
+        images = {"before": before, "after": after}
+        rows = {name: None if image is None else self._image(row, image) for name, image in images.items()}
+        return orjson.dumps({**rows, **about})
+
+    def _about_change(self, source: dict[str, object], op: str) -> dict[str, object]:
+        return {"source": source, "op": op, "ts_ms": self._clock_ms(), "transaction": None}
+
+    def _image(self, row: bytes, values: Mapping[bytes, bytes | None]) -> dict[str, object]:
         """A row as Debezium has it: a field for the row key, and one for each column."""
-        found: dict[str, object] = {_KEY: to_notation(row)}
-        for column in sorted(columns):
-            version = columns[column]
-            found[readable(column)] = None if version is None else self._types.plain(column, version[1])
+        found: dict[str, object] = {ROW_KEY: to_notation(row)}
+        for column in sorted(values):
+            value = values[column]
+            found[readable(column)] = None if value is None else self._types.plain(column, value)
         return found
 
     def _source(self, stream: str, shard: int, time_ms: int, op: str) -> dict[str, object]:
@@ -285,6 +293,10 @@ def _hides(deleted: ChangedColumn, version: tuple[int, bytes] | None) -> bool:
     if deleted.type is ColumnChange.DELETE_ONE_VERSION:
         return version[0] == deleted.timestamp_ms
     return version[0] <= deleted.timestamp_ms
+
+
+def _values(columns: Mapping[bytes, tuple[int, bytes] | None]) -> dict[bytes, bytes | None]:
+    return {column: None if version is None else version[1] for column, version in columns.items()}
 
 
 def _name(family: bytes, qualifier: bytes | None) -> str:

@@ -117,6 +117,7 @@ def test_records_page_by_page(ingest, file: str):
         (["consume", "p.yaml", "orders", "--group", "g", "--to", "kafka:t", "--pipeline", "q"], 3, 'no pipeline "q"'),
         (["consume", "p.yaml", "orders", "--group", "g", "--heartbeat", "1"], 2, "--heartbeat: "),
         (["consume", "p.yaml", "orders", "--group", "g", "--dump", "x"], 2, "leave --dump out"),
+        (["consume", "p.yaml", "orders", "--group", "g", "--schemas"], 2, "the own envelope has no schemas"),
         (["groups", "p.yaml", "orders", "--remove", "g"], 3, 'has no group "g"\n  hint: there is none'),
     ],
 )
@@ -198,6 +199,9 @@ def test_consume_once(ingest, file: str):
         writer.put(b"a")
     again = ingest("feed", "consume", file, "orders", "--group", "g", "--once", "--envelope", "debezium").lines
     assert [(record["op"], record["after"]) for record in again] == [("d", None), ("u", {"~id": "a", "d:a": "v"})]
+    with_schema = ("--envelope", "debezium", "--schemas")
+    *_, last = ingest("feed", "consume", file, "orders", "--group", "s", "--once", *with_schema).lines
+    assert (last["schema"]["name"], last["payload"]["after"]) == ("attr2hbase.orders.Envelope", again[-1]["after"])
     latest = ingest("feed", "consume", file, "orders", "--group", "h", "--once", "--start", "latest")
     assert latest.lines == []
 
