@@ -64,6 +64,7 @@ class WriteCounts:
         busy: calls that the store refused because it is overloaded (`StoreBusyError`); the pipeline then writes less.
         busy_waits: the waits after these calls.
         bodies: table -> its large values that were moved into its body store.
+        joined_puts: puts of rows that got other columns from another event of the task.
     """
 
     rows_sent: int = 0
@@ -75,6 +76,7 @@ class WriteCounts:
     busy: int = 0
     busy_waits: list[BusyWait] = field(default_factory=list)
     bodies: dict[str, BodyCounts] = field(default_factory=dict)
+    joined_puts: int = 0
 
     def add_bodies(self, table: str, counts: BodyCounts) -> None:
         """Add large values of a table."""
@@ -92,6 +94,7 @@ class WriteCounts:
         self.busy_waits.extend(other.busy_waits)
         for table, counts in other.bodies.items():
             self.add_bodies(table, counts)
+        self.joined_puts += other.joined_puts
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,13 @@ METRICS = (
         "rows",
         "Rows sent to stores by all attempts, acknowledged or not.",
     ),
+    Metric(
+        "attr2hbase_joined_puts_total",
+        Kind.COUNTER,
+        "puts",
+        "Puts of acknowledged batches to rows that got other columns from another event of the same task: these rows "
+        "have columns of several events. Not counted in RocksDB without deletes and feed.",
+    ),
     Metric("attr2hbase_cells_total", Kind.COUNTER, "cells", "Cells of acknowledged batches."),
     Metric(
         "attr2hbase_bytes_total",

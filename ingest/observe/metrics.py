@@ -155,6 +155,7 @@ class Metrics:
             )
             self._add_tally("attr2hbase_events_dead_lettered_total", pipeline, counts.dead_lettered_by.items())
             self._add("attr2hbase_cells_total", pipeline, counts.cells)
+            self._add("attr2hbase_joined_puts_total", pipeline, counts.joined_puts)
             self._add("attr2hbase_bytes_total", pipeline, counts.bytes)
             self._add("attr2hbase_write_calls_total", pipeline, counts.write_calls)
             self._add("attr2hbase_retries_total", pipeline, counts.retries)

@@ -73,12 +73,12 @@ class FeedRows:
 
     Args:
         feeds: table -> its feed.
-        max_put_bytes: as in `Fold`.
+        max_put_bytes: as in `Fold`; `on_joined` likewise.
     """
 
-    def __init__(self, feeds: Mapping[str, FeedSpec], max_put_bytes: int | None) -> None:
+    def __init__(self, feeds: Mapping[str, FeedSpec], max_put_bytes: int | None, on_joined: Callable[[], None]) -> None:
         self.feeds = feeds
-        self._fold = Fold(max_put_bytes)
+        self._fold = Fold(max_put_bytes, on_joined)
         self._batches: Mapping[str, FeedBatch] = {}
         self._stored: dict[str, Callable[[bytes], bytes] | None] = {}
         self._rank = 0

@@ -8,7 +8,7 @@ their original order, in whatever order they are sent, and after a replay.
 An exact delete keeps its timestamp: a later put of the same version replaces it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from ingest.api import Delete, Durability, MappingError, Mutation, Put, stronger
@@ -49,10 +49,13 @@ class Fold:
     Args:
         max_put_bytes: bound on a put with the cells of several events, except for a single larger cell; None for no
             bound. The server limits the size of a call, and each event alone may be small enough.
+        on_joined: called for each put of a row that has an earlier one with other columns: the row then has columns of
+            several events, which no event has.
     """
 
-    def __init__(self, max_put_bytes: int | None = None) -> None:
+    def __init__(self, max_put_bytes: int | None = None, on_joined: Callable[[], None] = lambda: None) -> None:
         self._max_put_bytes = max_put_bytes
+        self._on_joined = on_joined
         # most rows have a single put, which is not copied
         self._tables: dict[str, dict[bytes, Put | _Pending]] = {}
 
@@ -74,6 +77,10 @@ class Fold:
                 return
             if isinstance(pending, Put):
                 pending = rows[row] = _of(pending)
+            # the first put has the columns of all with its time, so that of a row with many puts is enough
+            earlier = next(iter(pending.puts.values()), None)
+            if earlier is not None and earlier.keys() != mutation.columns.keys():
+                self._on_joined()
             _add_put(pending, mutation)
             return
         if mutation.timestamp_ms < 1 and not mutation.exact:

@@ -109,7 +109,7 @@ class BufferedMutator:
             limit, max_rows, mixed = max(1, buffer_bytes // len(self._senders)), MAX_ROWS, False
         self._buffers = tuple(WriteBuffer(limit, send, max_rows=max_rows, mixed=mixed) for send in self._sends)
         self._deletes = deletes
-        self._fold = Fold(max_put_bytes) if deletes or not capabilities.written_by_driver else None
+        self._fold = Fold(max_put_bytes, self._joined) if deletes or not capabilities.written_by_driver else None
         self._max_folded_bytes = folded_bytes
         self._folded_bytes = 0
         self._split_tables = SplitTables(
@@ -123,6 +123,7 @@ class BufferedMutator:
             wait=self._wait,
             refused=lambda: self.refused,
             reader=reader or SenderReader(self._senders[0]),
+            on_joined=self._joined,
         )
         # decided once, not for each mutation
         self._by_split = self._split_tables.names
@@ -163,6 +164,9 @@ class BufferedMutator:
         self.families.begin(prepared.families, prepared.at_limit)
         for sender in self._senders:
             sender.begin(spec.call_timeout_s, prepared.declared, prepared.feeds, self.batch_time_ms)
+
+    def _joined(self) -> None:
+        self._counts.joined_puts += 1
 
     def mutate(self, table: str, mutation: Mutation) -> None:
         """

@@ -32,6 +32,7 @@ class SplitTables:
         wait: returns when all that was sent is durable or refused.
         refused: returns the rejected rows of the flush cycle.
         reader: reads rows before they are changed.
+        on_joined: as in `Fold`.
     """
 
     def __init__(  # noqa: PLR0913 - the parts of the mutator that it uses
@@ -47,6 +48,7 @@ class SplitTables:
         wait: Callable[[], None],
         refused: Callable[[], RejectedRows],
         reader: RowReader,
+        on_joined: Callable[[], None],
     ) -> None:
         self._store_name = store_name
         self._withdraws = withdraws
@@ -54,7 +56,7 @@ class SplitTables:
         self._reader = reader
         self._updates = UpdateFold(updates)
         self._feeds = feeds
-        self._feed_rows = FeedRows(feeds, max_put_bytes)
+        self._feed_rows = FeedRows(feeds, max_put_bytes, on_joined)
         self._feed_writer = FeedWriter(
             self._feed_rows, buffer=buffer, send=send, wait=wait, refused=refused, reader=reader
         )

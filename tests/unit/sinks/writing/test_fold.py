@@ -191,6 +191,31 @@ def test_delete_at_time_zero_is_refused():
     assert caught.value.code == "delete_at_zero"
 
 
+@pytest.mark.parametrize(
+    ("second", "joined"),
+    [
+        (Put(b"r", {b"a:x": b"2"}, 5), 0),
+        (Put(b"r", {b"a:y": b"2"}, 5), 1),
+        (Put(b"r", {b"a:x": b"2", b"a:y": b"2"}, 5), 1),
+        (Put(b"r", {b"a:y": b"2"}, 6), 1),
+        (Put(b"s", {b"a:y": b"2"}, 5), 0),
+    ],
+)
+def test_puts_that_leave_columns_of_several_events_are_told(second: Put, joined: int):
+    calls: list[None] = []
+    fold = Fold(on_joined=lambda: calls.append(None))
+    fold.add(TABLE, Put(b"r", {b"a:x": b"1"}, 5))
+    fold.add(TABLE, second)
+    assert len(calls) == joined
+
+
+def test_put_after_a_delete_of_its_row_is_that_of_one_event():
+    fold = Fold(on_joined=pytest.fail)
+    fold.add(TABLE, Put(b"r", {b"a:x": b"1"}, 5))
+    fold.add(TABLE, Delete(b"r", 5))
+    fold.add(TABLE, Put(b"r", {b"a:y": b"2"}, 5))
+
+
 def test_clear_discards_all_operations():
     fold = Fold()
     fold.add(TABLE, Put(b"r", {b"a:x": b"1"}, 5))

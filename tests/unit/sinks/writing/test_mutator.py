@@ -178,6 +178,17 @@ def test_writes_are_counted(make):
     assert counts.bytes == 4 * (48 + 2 + 2 * 32 + 2 * 3 + 2)
 
 
+def test_rows_with_columns_of_several_events_are_counted(make):
+    writer = make(capabilities=hbase_like())
+    counts = WriteCounts()
+    writer.begin(spec_of(BATCH_MS), Prepared(), counts)
+    for row, columns in ((b"a", {"f_a": b"1"}), (b"a", {"f_a": b"2"}), (b"b", {"f_a": b"3"}), (b"a", {"f_b": b"4"})):
+        writer.write(event(row, **columns))
+    writer.flush()
+    # the second event replaces the first one; the last one leaves a row that no event has
+    assert (counts.joined_puts, counts.rows_sent, counts.cells) == (1, 2, 3)
+
+
 @given(
     written=st.lists(st.tuples(st.sampled_from([b"a", b"b", b"c", b"d"]), st.booleans()), max_size=60),
     senders=st.integers(1, 3),
