@@ -13,7 +13,7 @@ from ingest.observe.metrics import Metrics
 from ingest.service.archive.rerun import ArchiveRerun, RerunOptions
 from ingest.service.job_kinds import job_of
 from ingest.service.jobs.scheduler import Jobs
-from ingest.service.state_folders import checkpoint_folder
+from ingest.spark.state import checkpoint_folder
 from ingest.spark.streaming.checkpoint import Checkpoint
 from sinks.archive.partition import Partition
 from sinks.archive.rewrites import leases
