@@ -154,11 +154,8 @@ class Metrics:
                 "attr2hbase_events_dropped_total", pipeline, (((why,), n) for why, n in counts.dropped.items())
             )
             self._add_tally("attr2hbase_events_dead_lettered_total", pipeline, counts.dead_lettered_by.items())
-            self._add("attr2hbase_cells_total", pipeline, counts.cells)
-            self._add("attr2hbase_joined_puts_total", pipeline, counts.joined_puts)
-            self._add("attr2hbase_bytes_total", pipeline, counts.bytes)
-            self._add("attr2hbase_write_calls_total", pipeline, counts.write_calls)
-            self._add("attr2hbase_retries_total", pipeline, counts.retries)
+            for each in ("cells", "joined_puts", "bytes", "write_calls", "retries"):
+                self._add(f"attr2hbase_{each}_total", pipeline, getattr(counts, each))
             flushes = self._histograms["attr2hbase_flush_seconds"].labels(pipeline)
             for flush_s in counts.flush_s:
                 flushes.observe(flush_s)
