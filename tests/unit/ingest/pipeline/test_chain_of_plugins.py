@@ -265,7 +265,7 @@ class TestInvalidEvents:
         decorators = [BoundDecorator(Decorates(set_fields(origin=origin)), "mine", provider=PROVIDER)]
         (outcome,) = Chain(decorators).run(Event(b"a", origin=ORIGIN))
         assert "the decorator changed the event's origin" in outcome.error.message
-        assert isinstance(outcome.origin, Origin)
+        assert outcome.origin == (origin or Origin("", 0, 0))
 
     def test_dead_letter_has_no_invalid_attributes(self, failure):
         def action(event):
