@@ -141,17 +141,35 @@ _GROUPS: Mapping[str, _Group] = {
         "Store",
         "Store and read large bodies of a table; delete those that nothing refers to.",
         {
-            "put": body.put,
+            "put": _Job(
+                "ingest.service.rewriting.body_put",
+                "BodyPut",
+                "Store a body, and print its id; bytes that are stored already are not stored again.",
+            ),
             "get": body.get,
             "stat": body.stat,
-            "mark": body.mark,
-            "unmark": body.unmark,
+            "mark": _Job(
+                "ingest.service.rewriting.body_put",
+                "BodyMark",
+                "Add a reference to a body, so that no sweep deletes it; exit code 3 if the body does not exist.",
+            ),
+            "unmark": _Job(
+                "ingest.service.rewriting.body_put",
+                "BodyUnmark",
+                "Remove a reference from a body; after the last one a sweep deletes the body once `sweep_after` has "
+                "passed.",
+            ),
             "sweep": _Job(
                 "ingest.service.rewriting.body_sweep",
                 "BodySweep",
                 "Delete the bodies that nothing has referred to for `sweep_after`, and print their ids.",
             ),
-            "fsck": body.fsck,
+            "fsck": _Job(
+                "ingest.service.rewriting.body_check",
+                "BodyCheck",
+                "Read all bodies and compare them with their ids; list damaged and orphaned blocks, and references to "
+                "remove.",
+            ),
         },
     ),
     "dump": _Group(

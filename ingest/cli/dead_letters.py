@@ -343,7 +343,7 @@ def _with_value(dead_letter: "DeadLetter", configuration: "Configuration", catal
     if body is None:
         return dead_letter
     with (
-        body_store(configuration, catalog, body.table, is_written=False) as bodies,
+        body_store(configuration, catalog, body.table) as bodies,
         bodies.open(bytes.fromhex(body.id)) as reader,
     ):
         return dead_letter.with_value(reader.readall())

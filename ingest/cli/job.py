@@ -2,9 +2,10 @@
 
 import inspect
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -34,7 +35,7 @@ _SUBJECTS: Mapping[str, tuple[Any, Any]] = {
     "root": (RootOption, None),
 }
 """What a job works on -> its parameter, and the default of that."""
-_METAVARS = {"date-time": "TIME", "id": "ID", "value": "VALUE"}
+_METAVARS = {"date-time": "TIME", "id": "ID", "path": "PATH", "value": "VALUE"}
 """Format of text -> how the help page names it."""
 
 
@@ -67,7 +68,8 @@ def command_of(words: str, module: str, name: str) -> Callable[..., None]:
 
         configuration, catalog = loaded(out, file)
         set_up_logs(configuration, is_watched=True)
-        given = {fields[each].alias or each: _value(value) for each, value in options.items() if _is_given(value)}
+        named = {fields[each].alias or each: value for each, value in options.items() if _is_given(value)}
+        given = {each: _value(value, schemas[each]) for each, value in named.items()}
         options_given = options_of(job_class.options_model, given, naming=_option)
         job = job_class(job_class.subject_of(subject, configuration), options_given)
         job.checked(configuration)
@@ -81,7 +83,8 @@ def command_of(words: str, module: str, name: str) -> Callable[..., None]:
                 planned = _in_this_process(out, job, configuration, catalog, again, is_dry_run=True)
                 if (question := about.asks(planned)) is not None:
                     confirm_deletion(question)
-            found = None if dry_run or own_process else _in_service(out, job, configuration, given, again)
+            is_here = dry_run or own_process or job.is_of_this_process
+            found = None if is_here else _in_service(out, job, configuration, given, again)
             if found is None:
                 found = _in_this_process(out, job, configuration, catalog, again, is_dry_run=dry_run)
         summary = job.summary(found, is_dry_run=dry_run)
@@ -117,11 +120,15 @@ def _parameter(name: str, field: Any, schema: Mapping[str, Any], about: "JobComm
     option = _option(field.alias or name)
     section, shared = about.section
     help_text = str(field.description)
-    kind = next(each for each in schema.get("anyOf", [schema]) if each["type"] != "null")
+    kind = _kind(schema)
+    if name in about.arguments:
+        argument = typer.Argument(metavar=name.upper(), help=help_text)
+        return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=Annotated[str, argument])
     if kind["type"] == "boolean":
         return _flag(name, Annotated[bool, typer.Option(option, help=help_text)])
     if kind["type"] == "array":
-        help_text += " Repeat it, or separate them with commas."
+        is_one = "format" in kind["items"]  # it may have commas
+        help_text += " Repeat it for several." if is_one else " Repeat it, or separate them with commas."
     if name in shared.model_fields:
         help_text += f" By default as in `{section}` of the file."
     elif not field.is_required() and field.default:
@@ -154,9 +161,19 @@ def _is_given(value: object) -> bool:
     return value is not None and value is not False
 
 
-def _value(value: Any) -> Any:
-    """The value of an option; a list also from text with commas."""
-    return [name for each in value for name in each.split(",") if name] if isinstance(value, list) else value
+def _kind(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The schema of an option that is given."""
+    kind: Mapping[str, Any] = next(each for each in schema.get("anyOf", [schema]) if each["type"] != "null")
+    return kind
+
+
+def _value(value: Any, schema: Mapping[str, Any]) -> Any:
+    """The value of an option as a service reads it, which may run in another folder."""
+    kind = _kind(schema)
+    if kind["type"] == "array" and "format" not in kind["items"]:
+        return [name for each in value for name in each.split(",") if name]
+    is_path = kind.get("format") == "path" and value != "-" and "://" not in value
+    return str(Path(value).absolute()) if is_path else value
 
 
 def _written(given: Mapping[str, Any]) -> Iterator[str]:
@@ -201,6 +218,8 @@ def _in_service(
     out: Output, job: "StepJob[Any]", configuration: "Configuration", given: Mapping[str, Any], again: str
 ) -> dict[str, Any] | None:
     """The result of the running service; None, with a note, if no service runs."""
+    from ingest.service.jobs.job import MAX_DETAILS
+
     about = job.command
     meant = job.fingerprints(configuration)
     request = {about.subject: job.subject, **given, **({"fingerprints": meant} if meant else {})}
@@ -214,7 +233,18 @@ def _in_service(
     if followed is None:
         return None
     with _progress(out, about, again) as show:
-        return followed.follow(lambda content, _done, _total: show(content), out.state)
+        content = followed.follow(lambda content, _done, _total: show(content), out.state)
+    kept = content.get(about.prints, ())
+    if not out.is_json:
+        _print_details(out, about, kept)
+    if len(kept) == MAX_DETAILS:
+        out.note(f"a service keeps the first {MAX_DETAILS:,}; with --own-process all are shown", "yellow")
+    return content
+
+
+def _print_details(out: Output, about: "JobCommand", found: Sequence[Any]) -> None:
+    for each in found:
+        out.line(about.shows(each))
 
 
 def _in_this_process(
@@ -245,8 +275,7 @@ def _in_this_process(
                     if out.is_json:
                         details.setdefault(name, []).extend(found)
                     elif name == job.command.prints:
-                        for each in found:
-                            out.line(each)
+                        _print_details(out, job.command, found)
     return content | details
 
 

@@ -10,7 +10,7 @@ from ingest.catalog import Catalog
 from ingest.config.bodies import BodiesOptions
 from ingest.config.body_tables import tables_of_bodies
 from ingest.config.model import Component, Configuration, Pipeline, Table
-from ingest.plan.stores import owned_store, reading_store
+from ingest.plan.stores import reading_store
 from ingest.suggest import did_you_mean
 from sinks.bodies.body_store import BodyStore
 from sinks.bodies.large_values import DeadLetterPlace, LargeValues
@@ -62,39 +62,23 @@ def bodies_of(configuration: Configuration, table: str) -> BodiesOfTable | None:
 
 
 @contextmanager
-def body_store(
-    configuration: Configuration, catalog: Catalog, table: str, *, is_written: bool, creates: bool = False
-) -> Iterator[BodyStore]:
+def body_store(configuration: Configuration, catalog: Catalog, table: str) -> Iterator[BodyStore]:
     """
-    The body store of a table, in its open store.
+    The body store of a table, open for reading.
 
     Args:
         configuration: declares the table.
         catalog: of the configuration.
         table: its name.
-        is_written: open the store for writing; one that only one process may write is refused while a service runs.
-        creates: create the store and the tables of the body store, if the first write creates them.
 
     Raises:
-        NotFoundError: the file declares no such table, or no body was stored yet.
+        NotFoundError: the file declares no such table.
         ConfigError: the table has no body store.
-        ConflictError: another process writes a store that only one process may write.
-        BodiesDifferError: it is opened for writing, and bodies were stored with other options.
-        BodiesOfOtherTableError: it is opened for writing, and belongs to another table.
-        BodiesElsewhereError: it is opened for writing, and the table has another body store.
         StoreError: the store is unavailable.
     """
     declared = table_with_bodies(configuration, table)
-    component = configuration.stores[declared.store]
-    if is_written and not creates:
-        with reading_store(component, catalog) as store:
-            require_bodies(store, declared)
-    open_store = owned_store if is_written else reading_store
-    with open_store(component, catalog) as store:
-        found = bodies_in(store, declared)
-        if is_written:
-            found.prepare()
-        yield found
+    with reading_store(configuration.stores[declared.store], catalog) as store:
+        yield bodies_in(store, declared)
 
 
 def require_bodies(store: Store[Any], table: Table) -> None:

@@ -11,13 +11,28 @@ from ingest.service.dumps.dump import Dump
 from ingest.service.jobs.job import Job
 from ingest.service.jobs.step_job import StepJob
 from ingest.service.request import options_of
+from ingest.service.rewriting.body_check import BodyCheck
+from ingest.service.rewriting.body_put import BodyMark, BodyPut, BodyUnmark
 from ingest.service.rewriting.body_sweep import BodySweep
 from ingest.service.rewriting.compaction import Compaction
 from ingest.service.rewriting.rollback import Rollback
 from ingest.suggest import did_you_mean
 
 KINDS: Mapping[str, type[StepJob[Any]]] = {
-    each.kind: each for each in (Compaction, Rollback, BodySweep, Dump, ArchiveRerun, ArchiveJoin, ArchiveCleanup)
+    each.kind: each
+    for each in (
+        Compaction,
+        Rollback,
+        BodySweep,
+        BodyCheck,
+        BodyPut,
+        BodyMark,
+        BodyUnmark,
+        Dump,
+        ArchiveRerun,
+        ArchiveJoin,
+        ArchiveCleanup,
+    )
 }
 SCHEDULED: Sequence[type[StepJob[Any]]] = (Compaction, BodySweep, Dump)
 """Those that a configuration declares at times."""

@@ -10,7 +10,7 @@ import orjson
 from ingest.api import ConfigError, NoTableError, NotFoundError, Store
 from ingest.api.notation import shown
 from ingest.clock import now_ms
-from sinks.bodies.checking import DeadLetters, Finding, findings
+from sinks.bodies.checking import DeadLetters, Finding, checked
 from sinks.bodies.errors import BodiesDifferError, BodiesElsewhereError, BodiesOfOtherTableError
 from sinks.bodies.open_tables import OpenTables
 from sinks.bodies.options import BodyOptions
@@ -279,15 +279,15 @@ class BodyStore:
             on_named=on_named,
         )
 
-    def findings(
-        self,
-        dead_letters: DeadLetters | None = None,
-        *,
-        is_repair: bool = False,
-        on_read: Callable[[int], None] = lambda _blocks: None,
-    ) -> Iterator[Finding]:
+    def findings(self, dead_letters: DeadLetters | None = None, *, is_repair: bool = False) -> Iterator[Finding]:
+        """What is damaged, orphaned, dangling or unneeded; raises as `checked`."""
+        return (each for each in self.checked(dead_letters, is_repair=is_repair) if isinstance(each, Finding))
+
+    def checked(
+        self, dead_letters: DeadLetters | None = None, *, is_repair: bool = False
+    ) -> Iterator[Finding | int | None]:
         """
-        What is damaged, orphaned, dangling or unneeded; as `sinks.bodies.checking.findings`.
+        What is damaged, orphaned, dangling or unneeded, and how far the check is; as `sinks.bodies.checking.checked`.
 
         Raises:
             BodiesOfOtherTableError: as `claim`.
@@ -295,9 +295,7 @@ class BodyStore:
         """
         self.check_owner()
         after_ms = self._options.sweep_after_ms
-        return findings(
-            self._tables, self._cells, dead_letters, sweep_after_ms=after_ms, is_repair=is_repair, on_read=on_read
-        )
+        return checked(self._tables, self._cells, dead_letters, sweep_after_ms=after_ms, is_repair=is_repair)
 
     @contextmanager
     def _explained(self) -> Iterator[None]:

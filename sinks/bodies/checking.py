@@ -1,7 +1,7 @@
 """Compares what a body store has with what its statuses say."""
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from enum import StrEnum
 from itertools import groupby
@@ -69,17 +69,17 @@ class DeadLetters(Protocol):
         """Whether such a dead letter cannot be published any more, so that a repair may remove its reference."""
 
 
-def findings(
+def checked(
     tables: OpenTables,
     cells: CellReferences | None = None,
     dead_letters: DeadLetters | None = None,
     *,
     sweep_after_ms: int = 0,
     is_repair: bool = False,
-    on_read: Callable[[int], None] = lambda _blocks: None,
-) -> Iterator[Finding]:
+) -> Iterator[Finding | int | None]:
     """
-    Read every body, and compare blocks and references with the statuses.
+    Read every body, and compare blocks and references with the statuses; yields what is wrong, the number of blocks of
+    each body that was read, and None after each other row.
 
     Other processes may store and sweep meanwhile: what is not found is looked for again under the newest status.
 
@@ -90,7 +90,6 @@ def findings(
         sweep_after_ms: references of dead letters that are younger are not reported, as some may be published now.
         is_repair: after they are reported, delete orphaned blocks, dangling references of cells without a pointer, and
             unneeded references.
-        on_read: called for each body that was read, with the number of its blocks that were there.
 
     Raises:
         IntegrityError: a status cannot be read.
@@ -98,9 +97,10 @@ def findings(
     """
     for body, status, _ in tables.statuses.all():
         if status.is_readable:
-            yield from _of_body(tables, body, status, on_read)
+            yield from _of_body(tables, body, status)
     yield from _orphans(tables, is_repair=is_repair)
     for body, found in tables.references.all():
+        yield None
         present = tables.statuses.read(body)
         if present is None or not present.is_readable:
             yield Finding(FindingKind.DANGLING_REFERENCE, body, None, f"reference {shown(found.reference)}")
@@ -119,7 +119,7 @@ def findings(
             yield Finding(FindingKind.UNKNOWN_REFERENCE, body, None, f"reference {shown(found.reference)}")
 
 
-def _of_body(tables: OpenTables, body: bytes, status: BodyStatus, on_read: Callable[[int], None]) -> Iterator[Finding]:
+def _of_body(tables: OpenTables, body: bytes, status: BodyStatus) -> Iterator[Finding | int]:
     digest = hashlib.sha256()
     is_whole = True
     present_blocks = 0
@@ -138,14 +138,15 @@ def _of_body(tables: OpenTables, body: bytes, status: BodyStatus, on_read: Calla
         except ValueError as error:
             is_whole = False
             yield Finding(FindingKind.DAMAGED_BLOCK, body, block, str(error))
-    on_read(present_blocks)
+    yield present_blocks
     if is_whole and digest.digest() != body:
         yield Finding(FindingKind.WRONG_HASH, body, None, f"the SHA-256 is {digest.hexdigest()}")
 
 
-def _orphans(tables: OpenTables, *, is_repair: bool) -> Iterator[Finding]:
+def _orphans(tables: OpenTables, *, is_repair: bool) -> Iterator[Finding | None]:
     """Blocks of generations that no status names; a sweep deletes those that a status says are left over."""
     for (body, generation), keys in groupby(tables.blocks.present(), key=lambda key: (key.body, key.generation)):
+        yield None
         blocks = sum(1 for _ in keys)
         status = tables.statuses.read(body)
         is_pending = status is not None and (

@@ -1,9 +1,10 @@
 """Calls to a store that other threads use as well."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any, TypeVar, cast
 
 from ingest.api import Store
 from sinks.writing.retry import Retry
@@ -53,3 +54,25 @@ def one_at_a_time(store: Store[Any]) -> Access:
             yield store
 
     return held
+
+
+def each_call(access: Access) -> Store[Any]:
+    """A store that other threads use as well: each call has access for itself; a scan, with a limit, is read whole."""
+    return cast("Store[Any]", _EachCall(access))
+
+
+class _EachCall:
+    """As `each_call`."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    def __getattr__(self, name: str) -> Any:
+        with self._access() as store:
+            found = getattr(store, name)
+        return partial(self._call, name) if callable(found) else found
+
+    def _call(self, name: str, *arguments: Any, **named: Any) -> Any:
+        with self._access() as store:
+            result = getattr(store, name)(*arguments, **named)
+            return (row for row in list(result)) if isinstance(result, Generator) else result

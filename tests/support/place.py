@@ -40,7 +40,9 @@ class Here(Place):
     def stores(self, plan: Plan, written: str, read: Collection[str] = ()) -> Mapping[str, StoreCalls]:
         raise AssertionError("the test has passed the stores")
 
-    def store(self, name: str, *, outlives_reload: bool = False) -> Access:
+    def store(
+        self, name: str, *, is_written: bool = True, creates: bool = False, outlives_reload: bool = False
+    ) -> Access:
         raise AssertionError("the test has passed the store")
 
     def _opened_session(self, activity: str, reads: Pipeline | None) -> Session:

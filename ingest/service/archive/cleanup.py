@@ -57,8 +57,7 @@ class ArchiveCleanup(ArchiveJob[CleanupOptions]):
         A batch stays if it is current, if the metastore of the file names it, if a re-run writes it, or if "ingest
         archive keep" keeps it. Names that this product has not written are reported as foreign and never removed.
 
-        If the service runs, it removes them beside its pipelines, and the files are not printed (null with --output
-        json); interrupting the command (Ctrl-C) cancels it.
+        If the service runs, it removes them beside its pipelines; interrupting the command (Ctrl-C) cancels it.
 
         Example: ingest archive cleanup pipeline.yaml customer --older-than 7d --dry-run
         """,
@@ -100,7 +99,7 @@ class ArchiveCleanup(ArchiveJob[CleanupOptions]):
         verb = "would be removed" if is_dry_run else "removed"
         kept = (f"kept: {path}: {reason}" for path, reason in sorted(content["kept"].items()))
         return Summary(
-            {"paths": None, **content},
+            content,
             notes=[*(f"foreign: {path}" for path in content["foreign"]), *kept],
             done=f"{counted(content['batches'], 'batch', 'batches')} {verb}, {size(content['bytes'])}",
             would_change=bool(content["batches"]),

@@ -21,6 +21,8 @@ class JobCommand(NamedTuple):
         dry_run: help of `--dry-run`; "" without that option.
         asks: the question before the work, from the result of a dry run; None if nothing is deleted. `--yes` answers.
         prints: name of the details that are printed as they are found, each on a line; "" for none.
+        shows: such a detail as text.
+        arguments: names of options that are arguments of the command, in this order after the subject.
         resumed_by: the option with which a command continues the job, from the result so far; None if the same command
             does.
     """
@@ -34,6 +36,8 @@ class JobCommand(NamedTuple):
     dry_run: str = ""
     asks: Callable[[Mapping[str, Any]], str | None] | None = None
     prints: str = ""
+    shows: Callable[[Any], str] = str
+    arguments: Sequence[str] = ()
     resumed_by: Callable[[Mapping[str, Any]], str] | None = None
 
 

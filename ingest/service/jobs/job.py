@@ -15,6 +15,8 @@ if TYPE_CHECKING:  # a command that asks the service starts without Spark and Ka
     from ingest.service.shared import Shared
     from ingest.spark.streaming.reading import Session
 
+MAX_DETAILS = 1_000
+"""Of one name, which a service keeps of a job that has ended."""
 MAX_WAIT_S = 60.0
 """Of the wait after a slice, which may have waited for a store for hours."""
 Report = Callable[["Progress"], None]
@@ -52,8 +54,8 @@ class Progress:
         total: number of all slices; 0 if it is not known yet.
         result: what is finished, as plain data.
         blocked: why the job retries the slice that runs; "" if it does not.
-        details: lists of the result that may be long, by name: what was added since the progress before. The command
-            shows those of its own process; a service does not keep them.
+        details: lists of the result that may be long, by name: what was added since the progress before. A service
+            keeps the first ones, `MAX_DETAILS`, for the complete result.
     """
 
     done: int = 0

@@ -24,5 +24,8 @@ Moment = Annotated[int, BeforeValidator(_moment), WithJsonSchema({"type": "strin
 Id = Annotated[str, WithJsonSchema({"type": "string", "format": "id"})]
 """An id; the help of a command names it ID."""
 
+LocalPath = Annotated[str, WithJsonSchema({"type": "string", "format": "path"})]
+"""A path, or a URL; a command makes a relative path absolute, since the service may run in another folder."""
+
 Value = Annotated[str, WithJsonSchema({"type": "string", "format": "value"})]
 """Any other text; the help of a command names it VALUE."""

@@ -65,12 +65,16 @@ class Place(ABC):
         """
 
     @abstractmethod
-    def store(self, name: str, *, outlives_reload: bool = False) -> Access:
+    def store(
+        self, name: str, *, is_written: bool = True, creates: bool = False, outlives_reload: bool = False
+    ) -> Access:
         """
-        A store that the job writes, also if no pipeline does; a dry run only reads it.
+        A store of the job, also if no pipeline writes it.
 
         Args:
             name: of the store.
+            is_written: whether the job writes it; a dry run only reads it.
+            creates: create an embedded store that does not exist.
             outlives_reload: a reload does not end the job, so it cannot change the options of the store.
 
         Raises:
@@ -172,12 +176,19 @@ class OwnProcess(Place):
                 found[name] = store
         return {name: StoreCalls(one_at_a_time(store)) for name, store in found.items()}
 
-    def store(self, name: str, *, outlives_reload: bool = False) -> Access:  # noqa: ARG002 - nothing is reloaded
-        """A store of this process, which must exist."""
+    def store(
+        self,
+        name: str,
+        *,
+        is_written: bool = True,
+        creates: bool = False,
+        outlives_reload: bool = False,  # noqa: ARG002 - nothing is reloaded
+    ) -> Access:
+        """A store of this process."""
         component = self.configuration.stores[name]
-        if self.is_dry_run:
+        if self.is_dry_run or not is_written:
             return one_at_a_time(self._opened.enter_context(reading_store(component, self.catalog)))
-        if component.settings.own_folder is not None:
+        if component.settings.own_folder is not None and not creates:
             with reading_store(component, self.catalog):
                 pass  # to open it for writing would create it
         return one_at_a_time(self._opened.enter_context(owned_store(component, self.catalog)))
@@ -233,7 +244,14 @@ class InService(Place):
         stores = self._run.context.shared.stores.used_by(plan, self._opened)
         return {name: StoreCalls(store.held) for name, store in stores.items()}
 
-    def store(self, name: str, *, outlives_reload: bool = False) -> Access:
+    def store(
+        self,
+        name: str,
+        *,
+        is_written: bool = True,  # noqa: ARG002 - all are open for writing
+        creates: bool = False,  # noqa: ARG002
+        outlives_reload: bool = False,
+    ) -> Access:
         """The store of the service, if only one process may write it."""
         component = self.configuration.stores[name]
         if component.settings.own_folder is None:

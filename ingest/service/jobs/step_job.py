@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 from ingest.api import ConflictError, Model
 from ingest.config.model import Configuration
 from ingest.service.jobs.command import JobCommand, Summary
-from ingest.service.jobs.job import Job, JobRun, Progress
+from ingest.service.jobs.job import MAX_DETAILS, Job, JobRun, Progress
 from ingest.service.jobs.place import InService, Place
 from ingest.service.jobs.schedule import ScheduledJob
 
@@ -77,6 +77,11 @@ class StepJob(Job, Generic[O]):
             return False
         return (self.subject, self.options) == (other.subject, other.options)
 
+    @property
+    def is_of_this_process(self) -> bool:
+        """Whether only the process of the command can do it, as what reads stdin."""
+        return False
+
     def fingerprints(self, configuration: Configuration) -> dict[str, str]:
         """`meant` for the request of a job that `checked` has accepted."""
         names = self._pipelines if self.runs_pipelines else ()
@@ -106,13 +111,18 @@ class StepJob(Job, Generic[O]):
 
     def run(self, run: JobRun) -> None:
         """Carry the steps out in the running service."""
-        progress = Progress()
+        progress, kept = Progress(), dict[str, list[Any]]()
         with ExitStack() as opened:
             place = InService(run, opened)
             place.on_blocked = lambda reason: run.report(replace(progress, blocked=reason))
             steps = opened.enter_context(closing(self.steps(place)))
             for progress in steps:
                 run.report(progress)
+                for name, found in progress.details.items():
+                    known = kept.setdefault(name, [])
+                    known += found[: MAX_DETAILS - len(known)]
+        if kept:
+            run.report(replace(progress, result={**(progress.result or {}), **kept}))
         self.record(progress.result or {}, run.context.shared.metrics)
 
     @abstractmethod

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ingest.amounts import counted
 from ingest.api import Model
 from ingest.clock import now_ms
-from ingest.config.model import Configuration, Table
+from ingest.config.model import Configuration
 from ingest.observe.results import Swept
-from ingest.plan.bodies import bodies_in, dumps_of, require_bodies, table_with_bodies
+from ingest.plan.bodies import bodies_in, dumps_of, require_bodies
 from ingest.service.jobs.command import JobCommand, Summary
 from ingest.service.jobs.job import Progress
 from ingest.service.jobs.place import Place
 from ingest.service.jobs.schedule import DAY_S, Daily, ScheduledJob
-from ingest.service.jobs.step_job import StepJob, Steps
+from ingest.service.jobs.step_job import Steps
+from ingest.service.rewriting.bodies_job import BodiesJob
 from sinks.bodies.body_store import BodyStore
 from sinks.bodies.retention_horizon import RetentionHorizon
 from sinks.bodies.sweep import SweepCounts
@@ -31,7 +32,7 @@ class BodySweepOptions(Model):
     """A sweep has no options: those of `bodies` of the table say what it deletes."""
 
 
-class BodySweep(StepJob[BodySweepOptions]):
+class BodySweep(BodiesJob[BodySweepOptions]):
     """
     Sweeps the body store of a table. It may be killed at any moment, and run again.
 
@@ -41,7 +42,6 @@ class BodySweep(StepJob[BodySweepOptions]):
     """
 
     kind = "sweep"
-    needs_slots = False
     options_model = BodySweepOptions
     command = JobCommand(
         help="""
@@ -51,8 +51,7 @@ class BodySweep(StepJob[BodySweepOptions]):
         pointers. It also deletes what killed writers have left. It can be interrupted and run again, and run beside
         writers and other sweeps.
 
-        If the service runs, it sweeps beside its pipelines, and the ids are not printed (null with --output json);
-        interrupting the command (Ctrl-C) cancels it.
+        If the service runs, it sweeps beside its pipelines; interrupting the command (Ctrl-C) cancels it.
 
         Example: ingest body sweep pipeline.yaml events --dry-run
         """,
@@ -77,10 +76,6 @@ class BodySweep(StepJob[BodySweepOptions]):
         """Set the interval of the tables, a day."""
         metrics.sweeps_scheduled({each.job.subject: DAY_S for each in scheduled}, now_s)
 
-    def checked(self, configuration: Configuration) -> None:
-        """Refuse a table without a body store."""
-        self._declared(configuration)
-
     def steps(self, place: Place) -> Steps:
         """
         Sweep the body store, some bodies at a time; the details are the `ids` that were deleted, and the `named_ids`
@@ -94,7 +89,7 @@ class BodySweep(StepJob[BodySweepOptions]):
             BodiesElsewhereError: the table has another body store.
             StoreError: the store or the root of the dumps is unavailable.
         """
-        table = self._declared(place.configuration)
+        table = self.declared(place.configuration)
         access = place.store(table.store)
         if not place.is_dry_run:
             with access() as store:
@@ -129,7 +124,7 @@ class BodySweep(StepJob[BodySweepOptions]):
         """How many bodies are deleted, and which dumps and feeds keep others."""
         verb = "would be deleted" if is_dry_run else "deleted"
         return Summary(
-            {"ids": None, "named_ids": None, **content},
+            content,
             notes=[
                 f"{counted(number, 'body stays', 'bodies stay')}: the {name} may have pointers"
                 for name, number in content["named_by"].items()
@@ -137,16 +132,6 @@ class BodySweep(StepJob[BodySweepOptions]):
             done=f"{content['purged']:,} of {counted(content['bodies'], 'body', 'bodies')} {verb}",
             would_change=bool(content["purged"]),
         )
-
-    def _declared(self, configuration: Configuration) -> Table:
-        """The table; `uses` answers for the pipelines that write to its store."""
-        table = table_with_bodies(configuration, self.subject)
-        self._pipelines = frozenset(
-            pipeline.name
-            for pipeline in configuration.pipelines.values()
-            if any(sink.settings.store_name == table.store for sink in pipeline.sinks)
-        )
-        return table
 
 
 class _Page(NamedTuple):

@@ -269,9 +269,9 @@ class TestFsck:
     def found(self, ingest, *options: str) -> list[tuple[str, str]]:
         result = ingest("body", "fsck", FILE, "events", "--output", "json", *options)
         assert result.code == 0, result.err
-        *lines, stats = result.lines
-        assert (stats["stats"]["damaged"], stats["stats"]["others"]) == (0, len(lines))
-        return [(line["kind"], line["detail"]) for line in lines]
+        found = result.json["findings"]
+        assert (result.json["damaged"], result.json["others"]) == (0, len(found))
+        return [(each["kind"], each["detail"]) for each in found]
 
     UNNEEDED = ("unneeded_reference", 'reference "dead-letter/p/1000/in/a.log/0/2/0/json"')
 
@@ -334,9 +334,9 @@ class TestFsck:
         there = checkpoint_folder(load("other.yaml", env={}, lookup=Catalog()), "p")
         shutil.copytree(checkpoint.folder, there)
         result = ingest("body", "fsck", "other.yaml", "events", "--repair", "--output", "json")
-        *lines, stats = result.lines
-        assert {line["kind"] for line in lines} == {"unknown_reference"}
-        assert stats == {"stats": {"bodies": 2, "blocks": 2, "damaged": 0, "others": 2}}
+        assert {each["kind"] for each in result.json["findings"]} == {"unknown_reference"}
+        counts = {name: result.json[name] for name in ("bodies", "blocks", "damaged", "others")}
+        assert counts == {"bodies": 2, "blocks": 2, "damaged": 0, "others": 2}
         assert references(configuration) == {letters[0].body_reference, letters[2].body_reference}
 
     def test_without_the_state_of_the_pipeline_all_references_stay(self, ingest, configuration, old):
@@ -350,5 +350,5 @@ def test_young_reference_is_not_reported(ingest, configuration, letters):
     (folder / "offsets" / "0").write_text("v1")
     publish(configuration, 1_000, [])
     shown = ingest("body", "fsck", FILE, "events", "--repair", "--output", "json")
-    assert (shown.json["stats"]["damaged"], shown.json["stats"]["others"]) == (0, 0)
+    assert (shown.json["damaged"], shown.json["others"]) == (0, 0)
     assert len(references(configuration)) == 2

@@ -90,7 +90,7 @@ def test_service_sweeps_some_bodies_at_a_time(shared: SimpleNamespace, monkeypat
     result = reports[-1].result or {}
     assert (result["bodies"], result["purged"], result["referenced"]) == (BODIES, BODIES - 1, 1)
     assert (reports[-1].done, reports[-1].total) == (BODIES, BODIES)
-    assert len(reports) == BODIES // page + 1
+    assert len(reports) == BODIES // page + 2
     text = shared.metrics.render()[1].decode()
     for line in (
         'attr2hbase_bodies_swept_total{table="events"} 6.0',
@@ -138,13 +138,11 @@ def test_command_lets_the_service_sweep(
     configuration: Configuration, shared: SimpleNamespace, capfd: pytest.CaptureFixture[str]
 ):
     with serving_jobs(shared):
-        assert main(["body", "put", configuration.path, "events", configuration.path]) == 4
-        capfd.readouterr()
         assert main(["body", "sweep", configuration.path, "events", "--output", "json"]) == 0
         out, err = capfd.readouterr()
         result = json.loads(out.splitlines()[-1])  # the log of the service comes before it
         assert (result["bodies"], result["purged"], result["dry_run"]) == (BODIES, BODIES - 1, False)
-        assert (result["ids"], result["named_ids"]) == (None, None)
+        assert (len(result["ids"]), result["named_ids"]) == (BODIES - 1, [])
         assert "the running service sweeps the bodies" in err
         assert main(["body", "sweep", configuration.path, "events", "--own-process"]) == 4
         assert main(["body", "sweep", configuration.path, "plain"]) == 2

@@ -1,0 +1,170 @@
+"""Stores a body, and adds and removes the references of one: small jobs, which the holder of the store carries out."""
+
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from ingest.amounts import counted
+from ingest.api import ConfigError, Model, NotFoundError, option
+from ingest.api.notation import from_readable
+from ingest.service.jobs.command import JobCommand, Summary
+from ingest.service.jobs.job import Progress
+from ingest.service.jobs.option_types import Id, LocalPath, Value
+from ingest.service.jobs.place import Place
+from ingest.service.jobs.step_job import Steps
+from ingest.service.rewriting.bodies_job import BodiesJob
+from sinks.bodies.tables import id_of
+
+if TYPE_CHECKING:  # a command that asks the service starts without Spark and Kafka
+    from ingest.service.shared import Shared
+
+STDIN = "-"
+
+
+class BodyPutOptions(Model):
+    """What is stored."""
+
+    path: LocalPath = option("File with the body; - is stdin.")
+    reference: list[Value] = option("Also mark the body with this reference.", default=[])
+    sha256: Id = option("Store nothing if the body has another SHA-256.", default="")
+
+
+class BodyPut(BodiesJob[BodyPutOptions]):
+    """
+    Stores a body in the body store of a table.
+
+    Args:
+        subject: name of the table.
+        options: which file.
+    """
+
+    kind = "body-put"
+    options_model = BodyPutOptions
+    command = JobCommand(
+        help="""
+        Store a body, and print its id; bytes that are stored already are not stored again.
+
+        Without a reference the body is deleted by a sweep after the time `sweep_after` of the table's `bodies`.
+
+        If the service runs, it reads the file and stores the body; the bytes of stdin are stored by the command.
+
+        Example: ingest body put pipeline.yaml events report.pdf --reference report-2026-01
+        """,
+        arguments=("path",),
+        advances=("bytes", "length"),
+        does="stores the body",
+        resumes="run the same command again",
+    )
+
+    @property
+    def is_of_this_process(self) -> bool:
+        """Whether stdin has the body."""
+        return self.options.path == STDIN
+
+    def check(self, shared: "Shared") -> None:
+        """Refuse the stdin of the service, too."""
+        super().check(shared)
+        if self.is_of_this_process:
+            raise ConfigError("path: a service has no stdin", hint="name a file, by its absolute path")
+
+    def steps(self, place: Place) -> Steps:
+        """
+        Store the body.
+
+        Raises:
+            NotFoundError: there is no such file, or it cannot be read.
+            ConfigError: a reference or the expected id is none.
+            IngestError: as `BodiesJob.bodies` and `BodyStore.put`.
+        """
+        references = [from_readable(text) for text in self.options.reference]
+        expected = id_of(self.options.sha256) if self.options.sha256 else None
+        bodies = self.bodies(place, creates=True)
+        with _source(self.options.path) as source, place.new_slice():
+            stored = bodies.put(source, expected=expected, references=references)
+        yield Progress(1, 1, {"id": stored.id.hex(), "length": stored.length, "is_new": stored.is_new})
+
+    def summary(self, content: Mapping[str, Any], *, is_dry_run: bool) -> Summary:  # noqa: ARG002 - there is none
+        """The id."""
+        what = "stored" if content["is_new"] else "were stored already"
+        return Summary(content, lines=[content["id"]], done=f"{counted(content['length'], 'byte')} {what}")
+
+
+class ReferenceOptions(Model):
+    """A reference to a body."""
+
+    id: Id = option("Id of the body: its SHA-256, 64 hex digits.")
+    reference: Value = option(r"Any text that says what refers to it, with \xNN for other bytes.")
+
+
+class BodyMark(BodiesJob[ReferenceOptions]):
+    """
+    Adds a reference to a body.
+
+    Args:
+        subject: name of the table.
+        options: the body and the reference.
+    """
+
+    kind = "body-mark"
+    options_model = ReferenceOptions
+    command = JobCommand(
+        help="""
+        Add a reference to a body, so that no sweep deletes it; exit code 3 if the body does not exist.
+
+        Example: ingest body mark pipeline.yaml events ID report-2026-01
+        """,
+        arguments=("id", "reference"),
+        advances=("references", "references"),
+        does="adds the reference",
+        resumes="run the same command again",
+    )
+    is_added = True
+
+    def steps(self, place: Place) -> Steps:
+        """
+        Add, or remove, the reference.
+
+        Raises:
+            NotFoundError: there is no such body, or no such reference to be removed.
+            ConfigError: it is no id, or no reference.
+            IngestError: as `BodiesJob.bodies`.
+        """
+        body, reference = id_of(self.options.id), from_readable(self.options.reference)
+        bodies = self.bodies(place)
+        (bodies.mark if self.is_added else bodies.unmark)(body, reference)
+        yield Progress(1, 1, {"id": body.hex(), "reference": self.options.reference, "references": 1})
+
+    def summary(self, content: Mapping[str, Any], *, is_dry_run: bool) -> Summary:  # noqa: ARG002 - there is none
+        """That it is done."""
+        plain = {name: content[name] for name in ("id", "reference")}
+        return Summary(plain, done=f"reference {'added' if self.is_added else 'removed'}")
+
+
+class BodyUnmark(BodyMark):
+    """Removes a reference from a body; as `BodyMark`."""
+
+    kind = "body-unmark"
+    command = BodyMark.command._replace(
+        help="""
+        Remove a reference from a body; after the last one a sweep deletes the body once `sweep_after` has passed.
+
+        Exit code 3 if there is no such reference.
+
+        Example: ingest body unmark pipeline.yaml events ID report-2026-01
+        """,
+        does="removes the reference",
+    )
+    is_added = False
+
+
+@contextmanager
+def _source(path: str) -> Iterator[BinaryIO]:
+    """A file, or stdin."""
+    with ExitStack() as opened:
+        try:
+            source = sys.stdin.buffer if path == STDIN else opened.enter_context(Path(path).open("rb"))
+        except OSError as error:
+            raise NotFoundError(f'cannot read "{path}": {error.strerror}') from error
+        yield source
