@@ -264,3 +264,21 @@ def test_gap_is_refused_or_skipped(ingest, folder: Path):
 def test_iterator_as_json(ingest, file: str):
     done = ingest("feed", "iterator", file, "orders", "--shard", 1, "--output", "json")
     assert json.loads(done.out) == {"iterator": oldest(ingest, file)}
+
+
+@pytest.mark.parametrize(("options", "text", "plain"), [((), "true", True), (("--raw",), "v", "v")])
+def test_values_have_the_types_of_their_columns(ingest, file: str, folder: Path, options: tuple[str, ...], text, plain):
+    (folder / file).write_text(FILE.replace("feed: {", 'columns: {"d:a": bool8}, feed: {'))
+    first = ("feed", "records", file, "orders", "--iterator", oldest(ingest, file), *options)
+    assert ingest(*first).out.splitlines()[1].endswith(f"Z  {text}")
+    assert ingest(*first, "--output", "json").json["records"][0]["columns"][0]["value"] == plain
+    for envelope in ("own", "debezium"):
+        group = ("--group", envelope, "--once", "--envelope", envelope)
+        shown = ingest("feed", "consume", file, "orders", *group, *options).lines[0]
+        assert (shown["columns"][0]["value"] if envelope == "own" else shown["after"]["d:a"]) == plain
+
+
+def test_value_of_another_type_is_shown_as_bytes_with_a_word(ingest, file: str, folder: Path):
+    (folder / file).write_text(FILE.replace("families: {d: {}}, feed", "families: {d: {}}, columns: {d: int64}, feed"))
+    shown = ingest("feed", "records", file, "orders", "--iterator", oldest(ingest, file))
+    assert shown.out.splitlines()[1].endswith("Z  v  (not int64, 1 byte)")

@@ -121,7 +121,6 @@ class TestScan:
     @pytest.mark.parametrize(
         "options",
         [
-            ["--columns", "cf:absent"],
             ["--prefix", "zz"],
             ["--start", "\\xff\\xff"],
             ["--fuzzy", "?9"],
@@ -133,6 +132,10 @@ class TestScan:
     def test_no_matching_row(self, ingest, store, options):
         result = ingest("scan", "pipeline.yaml", "mytable", *options)
         assert (result.code, result.out, result.err) == (0, "", "no row matches\n")
+
+    def test_column_that_no_row_has(self, ingest, store):
+        result = ingest("scan", "pipeline.yaml", "mytable", "--columns", "cf:absent")
+        assert result.err == "no row has the column cf:absent\nno row matches\n"
 
     @pytest.mark.parametrize("options", [("--start", "b", "--stop", "a"), ("--prefix", "a", "--start", "b")])
     def test_options_that_exclude_each_other_are_named(self, ingest, store, options: tuple[str, ...]):

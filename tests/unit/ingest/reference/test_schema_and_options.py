@@ -83,6 +83,7 @@ class TestPages:
             ("updates.compact.older_than", "duration", "1h"),
             ("updates.compact.window", "duration", "1h"),
             ("updates.compact.every", "duration", "required"),
+            ("columns", "mapping to utf8, bool8, int16, int32, int64, float32, float64, json", "{}"),
             ("bodies", "mapping", "none"),
             ("bodies.name", "text", "none"),
             ("bodies.threshold", "size", "none"),
