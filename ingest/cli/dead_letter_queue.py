@@ -119,6 +119,7 @@ def selection_of(
     until: str | None,
     *,
     has_replayed: bool,
+    has_kept: bool = True,
 ) -> "Selection":
     """The selection by the options of a command."""
     from ingest.dead_letters.replay import Selection
@@ -131,4 +132,5 @@ def selection_of(
         since_ms=None if since is None else moment_of(since),
         until_ms=None if until is None else moment_of(until),
         has_replayed=has_replayed,
+        has_kept=has_kept,
     )

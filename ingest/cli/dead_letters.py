@@ -45,7 +45,9 @@ _SKIPPED = {
     "rolled_back": "their micro-batches were rolled back; 'ingest replay' runs these as a whole",
 }
 _KEPT = {"no_body", "unread"}  # reasons for which a dead letter could not run, and still should
-AllOption = Annotated[bool, typer.Option("--all", help="Include those that a replay has stored or dropped.")]
+AllOption = Annotated[
+    bool, typer.Option("--all", help="Include those that a replay has stored or dropped, or that are kept.")
+]
 
 
 def list_(  # noqa: PLR0913 - the options of the command
@@ -199,7 +201,7 @@ def replay(  # noqa: PLR0913 - the options of the command
     from ingest.durable import private_files
     from ingest.service.replay.dead_letter_replay import DeadLetterReplay
 
-    selection = selection_of(positions or (), code, component, since, until, has_replayed=all_)
+    selection = selection_of(positions or (), code, component, since, until, has_replayed=all_, has_kept=all_)
     with opened_queue(out, file, pipeline, shows_records=False) as (configuration, catalog, queue):
         require(queue, selection.ids)
         with (
@@ -226,7 +228,7 @@ def replay(  # noqa: PLR0913 - the options of the command
         if not report.selected:
             seen = Counter(entry.dead_letter.code for entry in queue.entries())
             if seen:
-                advice = "" if all_ else "; --all includes those that were replayed"
+                advice = "" if all_ else "; --all includes those that were replayed or are kept"
                 given = filters(code, component, since=since, until=until, positions=positions)
                 note_none_selected(out, seen, given, advice)
     if out.is_json:

@@ -10,6 +10,7 @@ from ingest.cli.output import Output
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ingest.reference.error_pages import ErrorPage
     from ingest.reference.options import ConfigurationSection, OptionRow
     from ingest.reference.pages import Page
 
@@ -215,20 +216,30 @@ def _error(out: Output, code: str | None) -> None:
         every = error_pages()
         if out.is_json:
             for each in every:
-                out.json({"code": each.code, "meaning": each.meaning})
+                out.json({"code": each.code, "meaning": _meaning(each)})
             return
-        out.table(("code", "meaning"), [(page.code, page.meaning) for page in every])
+        out.table(("code", "meaning"), [(page.code, _meaning(page)) for page in every])
         out.next("ingest describe error CODE")
         return
     page = error_page(code)
     if out.is_json:
-        about = {"code": page.code, "meaning": page.meaning, "reaction": page.reaction}
+        about = {"code": page.code, "meaning": _meaning(page), "reaction": page.reaction}
         out.json(about | {"exit_code": page.exit_code, "remedy": page.remedy})
         return
     out.line(page.code, "bold")
-    out.line(page.meaning)
+    if page.meaning:
+        out.line(page.meaning)
     if page.reaction:
         out.line(page.reaction)
     if page.exit_code is not None:
         out.line(f"Exit code of a command that fails with it: {page.exit_code}.")
+    drop, skip = page.reasons
+    for heading, reason in (("reason of a drop", drop), ("reason for which a replay skips a dead letter", skip)):
+        if reason:
+            out.line(f"As the {heading}: {reason}")
     out.line(f"What to do: {page.remedy}")
+
+
+def _meaning(page: "ErrorPage") -> str:
+    """Of the code; of the reason if it is no error code."""
+    return page.meaning or next(filter(None, page.reasons))

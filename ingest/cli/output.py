@@ -223,7 +223,9 @@ class Output:
         elif report is not None and has_problems:
             self.problems(report)
         else:
-            self._write_stderr(self._styled("error: ", "red", self._stderr) + _safe(error.message))
+            self._write_stderr(
+                self._styled(f"error[{_safe(error.code)}]: ", "red", self._stderr) + _safe(error.message)
+            )
         if error.hint and not self.is_json:
             self._write_stderr(self._styled("  hint: ", "cyan", self._stderr) + _safe(error.hint))
 

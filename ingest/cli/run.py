@@ -62,6 +62,8 @@ def run(
     """
     Run the pipelines of a file until SIGTERM or Ctrl-C.
 
+    Exit code 1 with --once if events of a pipeline became dead letters, and none was stored.
+
     Example: ingest run --once pipeline.yaml
     """
     from ingest.cli.loading import loaded, set_up_logs
@@ -93,8 +95,17 @@ def run(
     if once:
         for name in outcome.paused:
             out.note(f'pipeline "{name}" is paused and reads nothing', "yellow")
+    failed = _all_failed(outcome) if once else []
+    for name in failed:
+        out.note(f'pipeline "{name}" has stored nothing: its events became dead letters', "red")
     _suggest(out, file, configuration, outcome)
-    raise typer.Exit(outcome.exit_code)
+    raise typer.Exit(outcome.exit_code or (1 if failed else 0))
+
+
+def _all_failed(outcome: "Outcome") -> list[str]:
+    """The pipelines of which events became dead letters, and none was stored."""
+    counts = {name: totals.counts for name, totals in outcome.totals.items()}
+    return [name for name, each in counts.items() if each.dead_lettered.total() and not each.stored]
 
 
 def _announce(out: Output) -> None:

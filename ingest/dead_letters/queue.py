@@ -13,6 +13,8 @@ class ReplayOutcome(StrEnum):
 
     REPLAYED = "replayed"
     FAILED_AGAIN = "failed_again"
+    KEPT = "kept"
+    """No replay: it is kept on purpose."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,11 @@ class Entry:
     def is_replayed(self) -> bool:
         """Whether it needs no replay any more."""
         return self.mark is not None and self.mark.outcome is ReplayOutcome.REPLAYED
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether it is kept on purpose, and only a replay that names it runs it."""
+        return self.mark is not None and self.mark.outcome is ReplayOutcome.KEPT
 
     @property
     def counted(self) -> Mapping[str, int]:

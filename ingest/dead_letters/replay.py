@@ -54,6 +54,7 @@ class Selection:
         since_ms: earliest batch time, inclusive.
         until_ms: latest batch time, exclusive.
         has_replayed: also select dead letters that were replayed successfully before.
+        has_kept: also select dead letters that are kept on purpose; those of `ids` are selected in any case.
     """
 
     ids: frozenset[str] = frozenset()
@@ -62,12 +63,14 @@ class Selection:
     since_ms: int | None = None
     until_ms: int | None = None
     has_replayed: bool = False
+    has_kept: bool = True
 
     def matches(self, entry: Entry) -> bool:
         """Whether an entry is selected."""
         dead_letter = entry.dead_letter
         return (
             (self.has_replayed or not entry.is_replayed)
+            and (self.has_kept or bool(self.ids) or not entry.is_kept)
             and (not self.ids or entry.position in self.ids or dead_letter.id in self.ids)
             and (not self.codes or dead_letter.code in self.codes)
             and (not self.components or dead_letter.component in self.components)

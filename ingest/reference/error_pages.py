@@ -1,13 +1,15 @@
 """Pages of error codes: meaning, effect and remedy."""
 
 import inspect
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import decorators
 from ingest import api
 from ingest.api import Disposition, IngestError, NotFoundError
 from ingest.config.problems import EXPLANATIONS
 from ingest.reference.error_codes import CODES
 from ingest.reference.feed_codes import FEED_CODES
+from ingest.reference.reasons import DROPS, REMEDIES_OF_REASONS, SKIPS
 from ingest.reference.remedies import REMEDIES
 from ingest.suggest import did_you_mean
 
@@ -27,6 +29,7 @@ class ErrorPage:
     Attributes:
         reaction: its effect; "" for problems of a configuration.
         exit_code: exit code of a command that fails with it; None if no command does.
+        reasons: what it means as the reason of a drop, or of a dead letter that a replay skips; often both are "".
     """
 
     code: str
@@ -34,11 +37,12 @@ class ErrorPage:
     reaction: str = ""
     exit_code: int | None = None
     disposition: Disposition | None = None
+    reasons: tuple[str, str] = ("", "")
 
     @property
     def remedy(self) -> str:
         """What to do about it."""
-        return REMEDIES[self.code]
+        return REMEDIES.get(self.code) or REMEDIES_OF_REASONS.get(self.code) or f"`ingest describe {self.code}`."
 
 
 def error_pages() -> list[ErrorPage]:
@@ -48,6 +52,9 @@ def error_pages() -> list[ErrorPage]:
         pages[error.code] = _page(error.code, error, (inspect.getdoc(error) or "").partition("\n")[0])
     for code, (raised, meaning) in (CODES | FEED_CODES).items():
         pages[code] = _page(code, raised, meaning)
+    for code in DROPS.keys() | SKIPS.keys():
+        reasons = DROPS.get(code, ""), SKIPS.get(code, "")
+        pages[code] = replace(pages.get(code) or ErrorPage(code, ""), reasons=reasons)
     return [pages[code] for code in sorted(pages)]
 
 
@@ -87,6 +94,20 @@ def errors_page() -> str:
             "|---|---|---|---|---|",
             *errors,
             "",
+            "## Reasons of drops",
+            "",
+            "A `filter` has a reason of its own (`reason`), other decorators that drop an event their name.",
+            "",
+            "| reason | meaning |",
+            "|---|---|",
+            *(f"| `{code}` | {_cell(text)} |" for code, text in DROPS.items()),
+            "",
+            "## Reasons for which a replay of dead letters skips one",
+            "",
+            "| reason | meaning |",
+            "|---|---|",
+            *(f"| `{code}` | {_cell(text)} |" for code, text in SKIPS.items()),
+            "",
         ]
     )
 
@@ -103,6 +124,8 @@ def error_page(code: str) -> ErrorPage:
         NotFoundError: the code is unknown.
     """
     pages = {page.code: page for page in error_pages()}
+    if code not in pages and code in decorators.BUILTIN:
+        return ErrorPage(code, "", reasons=(f'The decorator "{code}" has dropped the event.', ""))
     if code not in pages:
         of_user = "a code in capital letters is one of a decorator `fail` of your file" if code.isupper() else ""
         hint = of_user or did_you_mean(code, pages) or "'ingest describe error' lists them"

@@ -275,7 +275,7 @@ class TestReplay:
     def test_unknown_position_is_an_error_and_nothing_is_replayed(self, ingest, positions):
         result = ingest("dead-letters", "replay", FILE, positions[0], "9")
         assert (result.code, result.out) == (3, "")
-        assert result.err.startswith('error: no dead letter "9" in ')
+        assert result.err.startswith('error[not_found]: no dead letter "9" in ')
         assert ingest("dead-letters", "replay", FILE, positions[0], "--output", "json").json["replayed"] == 1
 
     def test_dead_letter_is_replayed_by_id(self, ingest, positions):
@@ -295,6 +295,37 @@ class TestReplay:
     def test_repeated_failure_is_reported(self, ingest, positions):
         result = ingest("dead-letters", "replay", FILE, positions[1])
         assert (result.code, "failed again: no_match 1" in result.err) == (1, True)
+
+
+class TestKeep:
+    def test_dead_letter_that_is_kept_is_not_retried(self, ingest, positions):
+        assert ingest("dead-letters", "keep", FILE, positions[1], "--output", "json").json == {"selected": 1, "kept": 1}
+        assert [line["replay"] and line["replay"]["outcome"] for line in _listed(ingest)] == [None, "kept", None]
+        result = ingest("dead-letters", "replay", FILE, "--output", "json")
+        assert (result.code, result.json["selected"], result.json["failed_again"]) == (0, 2, {})
+        none = ingest("dead-letters", "replay", FILE)
+        assert "--all includes those that were replayed or are kept" in none.err
+
+    @pytest.mark.parametrize("by_position", [True, False])
+    def test_replay_that_names_it_runs_it(self, ingest, positions, by_position):
+        assert ingest("dead-letters", "keep", FILE, "--component", "regex").code == 0
+        result = ingest("dead-letters", "replay", FILE, positions[0] if by_position else "--all", "--output", "json")
+        assert result.json["replayed"] == (1 if by_position else 2)
+
+    def test_nothing_is_kept_without_a_selection(self, ingest, positions):
+        result = ingest("dead-letters", "keep", FILE)
+        assert (result.code, "give positions" in result.err) == (2, True)
+        assert "is selected by --code x" in ingest("dead-letters", "keep", FILE, "--code", "x").err
+
+    def test_kept_one_is_deleted_by_its_time_only(self, ingest, positions):
+        ingest("dead-letters", "keep", FILE, positions[0])
+        assert ingest("dead-letters", "purge", FILE, "--replayed", "--yes", "--output", "json").json["deleted"] == 0
+        purged = ingest("dead-letters", "purge", FILE, "--before", "1970-01-02", "--yes", "--output", "json")
+        assert purged.json["deleted"] == 2
+
+
+def _listed(ingest):
+    return ingest("dead-letters", "list", FILE, "--output", "json").lines
 
 
 class TestReplayOfSinks:

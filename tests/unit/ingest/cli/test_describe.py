@@ -149,7 +149,10 @@ def test_page_starts_with_own_and_required_options(ingest):
 
 def test_unknown_component_has_a_suggestion(ingest):
     result = ingest("describe", "spilt")
-    assert (result.code, result.err) == (3, 'error: there is no component "spilt"\n  hint: did you mean "split"?\n')
+    assert (result.code, result.err) == (
+        3,
+        'error[not_found]: there is no component "spilt"\n  hint: did you mean "split"?\n',
+    )
 
 
 def test_hint_of_an_error_code_names_its_page(ingest):

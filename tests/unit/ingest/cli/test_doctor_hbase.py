@@ -140,7 +140,7 @@ class TestSite:
         (folder / "s.xml").write_text("<configuration>\n<property>\n")
         result = ingest("doctor", "hbase", "--site", "s.xml")
         assert result.code == 2
-        assert result.err.startswith("error: s.xml:3:1: not XML: no element found\n")
+        assert result.err.startswith("error[config]: s.xml:3:1: not XML: no element found\n")
         assert "--site takes the path of hbase-site.xml" in result.err
 
     def test_configuration_is_by_default_that_of_hbase(self, ingest):

@@ -217,7 +217,7 @@ pipelines:
     def test_damaged_gzip_file_is_an_error(self, ingest, folder):
         (folder / "a.log.gz").write_bytes(gzip.compress(b"one\n" * 1_000)[:-12])
         result = ingest("explain", "p.yaml", "--lines", "a.log.gz")
-        assert "error: " in result.err
+        assert "error[" in result.err
         assert f'"{folder}/a.log.gz" cannot be decompressed' in result.err
 
     def test_lines_are_read_from_a_pipe(self, ingest):
@@ -276,7 +276,7 @@ def test_nothing_to_explain(ingest, pipeline):
     text = (pipeline / "pipeline.yaml").read_text()
     (pipeline / "p.yaml").write_text(text[: text.index("tests:")].replace("./ticks", "./none"))
     result = ingest("explain", "p.yaml")
-    assert (result.code, result.err.splitlines()[0]) == (2, "error: there are no events to explain")
+    assert (result.code, result.err.splitlines()[0]) == (2, "error[config]: there are no events to explain")
 
 
 PARTS = """
@@ -385,7 +385,7 @@ def test_event_of_an_undeclared_family_follows_on_unknown(ingest, folder, store,
 
 def test_missing_events_exit_with_3(ingest, pipeline):
     result = ingest("explain", "pipeline.yaml", "--events", "absent.jsonl")
-    assert (result.code, result.err.splitlines()[0]) == (3, 'error: there is no file "absent.jsonl"')
+    assert (result.code, result.err.splitlines()[0]) == (3, 'error[not_found]: there is no file "absent.jsonl"')
 
 
 def test_missing_events_suggest_a_file_with_a_similar_name(ingest, pipeline):
@@ -409,7 +409,7 @@ def test_truncated_json_has_no_hint_at_raw_logs(ingest, pipeline):
 @pytest.mark.parametrize("option", ["--events", "--lines"])
 def test_folder_instead_of_a_file(ingest, pipeline, option):
     result = ingest("explain", "pipeline.yaml", option, "ticks")
-    assert (result.code, result.err) == (3, 'error: "ticks" is a folder\n  hint: give one of its files\n')
+    assert (result.code, result.err) == (3, 'error[not_found]: "ticks" is a folder\n  hint: give one of its files\n')
 
 
 def test_labels_removals_and_deletes_are_shown(ingest, folder):
@@ -502,7 +502,7 @@ pipelines:
     def test_unknown_name_is_an_error(self, ingest, folder):
         (folder / "p.yaml").write_text(self.TWO)
         result = ingest("explain", "p.yaml", "--events", "e.jsonl", "--pipeline", "three")
-        assert (result.code, result.err.splitlines()[0]) == (3, 'error: there is no pipeline "three"')
+        assert (result.code, result.err.splitlines()[0]) == (3, 'error[not_found]: there is no pipeline "three"')
 
 
 @pytest.mark.parametrize(

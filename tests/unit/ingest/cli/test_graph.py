@@ -127,7 +127,7 @@ def test_boxes_and_arrows_as_json(ingest, file):
 
 def test_unknown_pipeline_is_an_error(ingest, file):
     result = ingest("graph", file, "--pipeline", "wep")
-    assert (result.code, result.err.splitlines()[0]) == (3, 'error: there is no pipeline "wep"')
+    assert (result.code, result.err.splitlines()[0]) == (3, 'error[not_found]: there is no pipeline "wep"')
 
 
 def test_secrets_are_masked(ingest, folder):

@@ -40,4 +40,4 @@ def test_other_content_is_an_error(ingest, one_jar):
     one_jar.write_bytes(b"evil")
     done = ingest("jars", "fetch", "--from", "mirror")
     assert done.code == 5
-    assert 'error: "one-1.0.jar" from "mirror" has SHA-256' in done.err
+    assert 'error[integrity]: "one-1.0.jar" from "mirror" has SHA-256' in done.err

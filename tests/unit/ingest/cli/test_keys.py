@@ -169,7 +169,7 @@ def test_events_must_come_from_one_place(ingest, folder, options, message):
     (folder / "p.yaml").write_text(KAFKA)
     result = ingest(*ANALYSE, *options)
     assert (result.code, result.out) == (2, "")
-    assert result.err.startswith(f"error: {message}\n")
+    assert result.err.startswith(f"error[config]: {message}\n")
 
 
 def test_source_without_topics(ingest, write):

@@ -58,7 +58,7 @@ class TestErrors:
     def test_message_and_hint_on_stderr(self, ingest, folder):
         result = ingest("validate", "absent.yaml")
         assert (result.code, result.out) == (3, "")
-        assert result.err.startswith("error: ")
+        assert result.err.startswith("error[")
         assert "absent.yaml" in result.err
 
     def test_error_is_written_as_json(self, ingest, folder):
@@ -83,22 +83,22 @@ class TestErrors:
             lambda *_words, **_options: _failing(IntegrityError("row 7 is damaged", hint="restore it")),
         )
         result = ingest("--version")
-        assert (result.code, result.err) == (5, "error: row 7 is damaged\n  hint: restore it\n")
+        assert (result.code, result.err) == (5, "error[integrity]: row 7 is damaged\n  hint: restore it\n")
 
     def test_control_characters_are_escaped(self, ingest, monkeypatch):
         monkeypatch.setattr(app, "application", lambda *_words, **_options: _failing(IntegrityError("a\x1b[2Jb")))
-        assert ingest("--version").err == "error: a\\x1b[2Jb\n"
+        assert ingest("--version").err == "error[integrity]: a\\x1b[2Jb\n"
 
     def test_system_errors_name_the_file(self, ingest, pipeline):
         result = ingest("test", "pipeline.yaml", "--junit", "absent/report.xml")
-        assert (result.code, result.err) == (1, 'error: no such file or directory "absent/report.xml"\n')
+        assert (result.code, result.err) == (1, 'error[os]: no such file or directory "absent/report.xml"\n')
 
     def test_denied_permission_has_a_hint(self, ingest, monkeypatch):
         denied = PermissionError(errno.EACCES, "Permission denied", "state/dead-letters")
         monkeypatch.setattr(app, "application", lambda *_words, **_options: _failing(denied))
         result = ingest("--version")
         message, hint = result.err.splitlines()
-        assert (result.code, message) == (1, 'error: permission denied "state/dead-letters"')
+        assert (result.code, message) == (1, 'error[os]: permission denied "state/dead-letters"')
         assert hint == "  hint: check its owner and its permissions; state belongs to the user of the service"
 
     def test_bug_asks_for_a_report(self, ingest, monkeypatch):
@@ -161,4 +161,4 @@ def test_windows_is_refused_by_name(ingest, monkeypatch):
     monkeypatch.setattr("sys.platform", "win32")
     done = ingest("--version")
     assert done.code == 2
-    assert "error: attr2hbase does not run on Windows" in done.err
+    assert "error[config]: attr2hbase does not run on Windows" in done.err

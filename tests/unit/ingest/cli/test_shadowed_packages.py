@@ -28,7 +28,7 @@ def test_module_that_shadows_a_package_is_named(tmp_path, name, file):
         check=False,
     )
     assert done.returncode == 2
-    assert f'error: "{path}" shadows the package "{ROOT / name}"\n  hint: rename it' in done.stderr
+    assert f'error[config]: "{path}" shadows the package "{ROOT / name}"\n  hint: rename it' in done.stderr
 
 
 def test_folder_without_code_shadows_nothing(tmp_path):

@@ -170,7 +170,7 @@ class TestScan:
     def test_unknown_family_is_reported_with_a_hint(self, ingest, store, command, columns, message):
         name, *row = command
         result = ingest(name, "pipeline.yaml", "mytable", *row, "--columns", columns)
-        assert (result.code, result.out, result.err) == (3, "", f"error: {message}")
+        assert (result.code, result.out, result.err) == (3, "", f"error[not_found]: {message}")
 
     def test_escaped_column_is_selected(self, ingest, store):
         assert len(ingest(*SCAN, "--limit", 1, "--columns", "cf:\\xff").json["cells"]) == 1

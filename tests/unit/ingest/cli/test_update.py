@@ -266,7 +266,7 @@ def test_stdin_is_refused(ingest, monkeypatch, folder):
     with (folder / "p.yaml").open() as file:
         monkeypatch.setattr(sys, "stdin", file)
         result = ingest("test", "-", "--update")
-    assert (result.code, result.err.splitlines()[0]) == (2, "error: tests of stdin cannot be updated")
+    assert (result.code, result.err.splitlines()[0]) == (2, "error[config]: tests of stdin cannot be updated")
 
 
 def test_tests_of_an_included_file_are_changed_there(ingest, folder):
@@ -329,7 +329,7 @@ def test_file_that_cannot_be_written_is_unchanged(ingest, folder, monkeypatch):
     before = (folder / "p.yaml").read_bytes()
     (folder / f".p.yaml.{os.getpid()}.tmp").mkdir()  # blocks the path of the temporary file
     result = ingest("test", "p.yaml", "--update")
-    assert (result.code, result.err.splitlines()[0]) == (3, 'error: cannot write "p.yaml": Is a directory')
+    assert (result.code, result.err.splitlines()[0]) == (3, 'error[not_found]: cannot write "p.yaml": Is a directory')
     assert (folder / "p.yaml").read_bytes() == before
 
 

@@ -93,7 +93,7 @@ class TestWarnings:
     def test_strict_refuses_warnings(self, ingest, warned):
         result = ingest("validate", "p.yaml", "--strict")
         assert (result.code, "can run" in result.err) == (2, False)
-        assert result.err.endswith("error: 1 warning in p.yaml\n  hint: correct them, or omit --strict\n")
+        assert result.err.endswith("error[config]: 1 warning in p.yaml\n  hint: correct them, or omit --strict\n")
 
     def test_strict_as_json(self, ingest, warned):
         assert ingest("validate", "p.yaml", "--output", "json").json["valid"]

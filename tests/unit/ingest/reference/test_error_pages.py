@@ -12,9 +12,13 @@ import sinks
 from ingest import api
 from ingest.api import Disposition, EventError, IngestError
 from ingest.config import Kind
+from ingest.dead_letters.replay_batches import SkipReason
 from ingest.reference import error_pages as pages
 from ingest.reference import remedies
 from ingest.reference.error_pages import error_page, error_pages, errors_page
+from ingest.reference.reasons import DROPS, REMEDIES_OF_REASONS, SKIPS
+from sinks.archive.rerun_sink import OTHER_PARTITION
+from sinks.writing.mutator import UNKNOWN_FAMILY
 
 
 @cache
@@ -109,9 +113,40 @@ def test_page_covers_all_causes(code, said):
 
 
 def test_every_page_has_a_remedy():
-    assert {page.code for page in error_pages()} == remedies.REMEDIES.keys()
+    of_reasons = REMEDIES_OF_REASONS.keys()
+    assert {page.code for page in error_pages()} - of_reasons == remedies.REMEDIES.keys()
+    assert of_reasons == (DROPS.keys() | SKIPS.keys()) - remedies.REMEDIES.keys()
     assert [page.code for page in error_pages() if not page.remedy.endswith(".")] == []
     assert f"| {error_page('no_match').remedy} |\n" in errors_page()
+
+
+def drop_reasons():
+    """The reasons of drops in the code: of decorators, of sinks, of the decoder and of tasks."""
+    for tree in trees():
+        for node in ast.walk(tree):
+            match node:
+                case ast.FunctionDef(name="drop_reason"):
+                    yield from (
+                        word for each in ast.walk(node) if isinstance(each, ast.Return) for word in words(each.value)
+                    )
+                case ast.Call(func=ast.Name("Skipped"), args=[argument]):
+                    yield from (word for word in words(argument) if " " not in word)
+                case ast.Subscript(value=ast.Attribute(attr="dropped"), slice=index):
+                    yield from words(index)
+                case ast.Assign(targets=[ast.Name("skipped")], value=value):
+                    yield from words(value)
+    yield from (OTHER_PARTITION, UNKNOWN_FAMILY)
+    yield "tombstone"  # `Decoder.decode` returns it
+
+
+def test_every_reason_of_a_drop_has_a_page():
+    assert {code for code in drop_reasons() if not error_page(code).reasons[0]} == set()
+    assert set(drop_reasons()) == DROPS.keys()
+    assert error_page("filter").reasons[0] == 'The decorator "filter" has dropped the event.'
+
+
+def test_every_reason_of_a_skip_has_a_page():
+    assert {reason.value for reason in SkipReason} == SKIPS.keys()
 
 
 def test_reason_of_a_blocked_pipeline_has_no_exit_code():

@@ -1,0 +1,77 @@
+"""`ingest dead-letters keep`: dead letters that no replay retries."""
+
+from collections import Counter
+from typing import Annotated
+
+import typer
+
+from ingest.amounts import counted
+from ingest.cli.command import FileArgument, PipelineOption
+from ingest.cli.dead_letter_queue import (
+    CodesOption,
+    ComponentsOption,
+    chosen_pipeline,
+    counting,
+    filters,
+    note_none_selected,
+    opened_queue,
+    selection_of,
+    target_of,
+)
+from ingest.cli.output import Output
+
+
+def keep(  # noqa: PLR0913 - the options of the command
+    out: Output,
+    file: FileArgument,
+    positions: Annotated[
+        list[str] | None, typer.Argument(metavar="[POSITION]...", help="Only these; default: all selected ones.")
+    ] = None,
+    *,
+    pipeline: PipelineOption = None,
+    code: CodesOption = None,
+    component: ComponentsOption = None,
+    since: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Only dead letters of micro-batches from this time on.")
+    ] = None,
+    until: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Only dead letters of micro-batches before this time.")
+    ] = None,
+) -> None:
+    """
+    Keep dead letters that are not worth a correction: a replay leaves them, and "list" shows them as kept.
+
+    A replay with their positions, or with --all, runs them again. "purge" deletes them with --before. Refused while a
+    replay of the pipeline runs.
+
+    Example: ingest dead-letters keep pipeline.yaml --code bad_json --until 2026-01-31
+    """
+    from ingest.api import ConfigError
+    from ingest.clock import now_ms
+    from ingest.dead_letters.replay import require
+    from ingest.service.dead_letters.keep import keep as mark
+    from ingest.service.dead_letters.purge import acknowledged
+
+    given = filters(code, component, since=since, until=until, positions=positions)
+    if not given:
+        raise ConfigError(
+            "keep marks only what is selected", hint="give positions, --code, --component, --since or --until"
+        )
+    selection = selection_of(positions or (), code, component, since, until, has_replayed=False)
+    seen: Counter[str] = Counter()
+    with opened_queue(out, file, pipeline, shows_records=False) as (configuration, _, queue):
+        require(queue, selection.ids)
+        selected = list(filter(selection.matches, counting(queue.entries(), seen)))
+        if seen and not selected:
+            note_none_selected(out, seen, given, "; those that were replayed need no mark")
+        chosen = chosen_pipeline(configuration, pipeline)
+        found = acknowledged(configuration, chosen, selected)
+        marked = mark(configuration, chosen, queue, found, now_ms) if found else 0
+        if marked < len(selected):
+            rest = counted(len(selected) - marked, "dead letter")
+            out.note(f"not kept, because their micro-batch runs again or a replay has changed them: {rest}", "yellow")
+    if out.is_json:
+        out.json({"selected": len(selected), "kept": marked})
+    else:
+        out.done(f"{counted(marked, 'dead letter')} kept")
+    out.next(f"ingest dead-letters list {target_of(file, configuration, pipeline)}")

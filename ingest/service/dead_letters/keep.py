@@ -1,0 +1,28 @@
+"""Marks dead letters that are kept on purpose, so that replays leave them."""
+
+from collections.abc import Callable, Collection
+
+from ingest.config.model import Configuration, Pipeline
+from ingest.dead_letters.queue import DeadLetterQueue, Entry, Mark, ReplayOutcome
+from ingest.service.replay_lock import replay_lock
+
+
+def keep(
+    configuration: Configuration,
+    pipeline: Pipeline,
+    queue: DeadLetterQueue,
+    chosen: Collection[Entry],
+    now_ms: Callable[[], int],
+) -> int:
+    """
+    Mark dead letters that are as they were when they were chosen, and return their number.
+
+    Raises:
+        ConflictError: a replay of the pipeline runs.
+    """
+    with replay_lock(configuration, pipeline):
+        known = {entry.position: entry for entry in chosen}
+        found = [entry for entry in queue.entries() if known.get(entry.position) == entry]
+        at_ms = now_ms()
+        queue.mark({entry.position: Mark(ReplayOutcome.KEPT, at_ms, "", entry.counted) for entry in found})
+    return len(found)
