@@ -153,7 +153,7 @@ def register(out: Output, file: FileArgument, table: ArchiveTableArgument) -> No
     Create the table in the metastore of the file, or add new columns, and point its partitions at the current batches.
 
     It is safe to repeat. Without "spark.sql.catalogImplementation: hive" under "spark: conf", print the statements, for
-    a session of your own. Never run MSCK REPAIR TABLE: it registers all batches of a partition.
+    a session of your own. Never run MSCK REPAIR TABLE: it registers folders in which Spark finds no row.
 
     Example: ingest archive register pipeline.yaml customer
     """

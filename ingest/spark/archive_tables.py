@@ -4,8 +4,8 @@ Archived tables in Spark's SQL: a table with an explicit schema, whose partition
 The pointers of the archive are the truth, and the table follows them. With `spark.sql.catalogImplementation: hive` the
 table is in a Hive metastore, such as Derby's; else it is gone with the session, and `register` makes it again.
 
-`MSCK REPAIR TABLE` and `RECOVER PARTITIONS` must not be run: they register the folder of a partition itself, and a
-query then counts the rows of all its batches.
+`MSCK REPAIR TABLE` and `RECOVER PARTITIONS` must not be run: for a partition that the table lacks they register its
+folder itself. Spark reads the files of a location, and not those of folders below it, so it finds none of its rows.
 
 Source: Spark SQL guide, ALTER TABLE; SPARK-19128 and SPARK-34262 (cached tables after SET LOCATION).
 """
@@ -159,10 +159,20 @@ class Statements:
             ConflictError: as `register`.
             IngestError: as `register`.
         """
-        if not self._run(f"SHOW TABLES LIKE {_text(table.sql_name.strip('`').lower())}"):
+        if not self.has(table):
             return {}
         self._own(table)
         return self._locations(table)
+
+    def has(self, table: SqlTable) -> bool:
+        """
+        Whether there is a table of this name.
+
+        Raises:
+            ConflictError: `metastore_in_use`, as `register`.
+            IngestError: as `register`.
+        """
+        return bool(self._run(f"SHOW TABLES LIKE {_text(table.sql_name.strip('`').lower())}"))
 
     def _own(self, table: SqlTable) -> _Described:
         """The description of a table, if it is of the archive's folder."""

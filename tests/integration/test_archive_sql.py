@@ -279,3 +279,18 @@ def test_3c7_3c16_metastore_of_derby(partition: Partition, tmp_path: Path) -> No
     assert json.loads(pointed.stdout)["sql_changed"] == 1
     with HiveSession(tmp_path, conf) as hive:
         assert hive.sql(COUNTS) == [["20151210", 2, 100], ["20151211", 5, 10]]
+        # the folder of a partition has no files, and Spark reads none below it
+        hive.sql("ALTER TABLE customer DROP PARTITION (dt = '20151211')")
+        hive.sql("MSCK REPAIR TABLE customer")
+        assert hive.sql("SHOW PARTITIONS customer") == [["dt=20151210"], ["dt=20151211"]]
+        assert hive.sql(COUNTS) == [["20151210", 2, 100]]
+    repaired = service.ingest("archive register", "customer", "--output", "json")
+    assert json.loads(repaired.stdout)["changed"] == 1, repaired.stderr
+    with HiveSession(tmp_path, conf) as hive:
+        assert hive.sql(COUNTS) == [["20151210", 2, 100], ["20151211", 5, 10]]
+        hive.sql("DROP TABLE customer")
+    # a table that is made again has all partitions, not only the one of the command
+    pointed = service.ingest("archive point", "customer", "--dt", "20151210", "--output", "json")
+    assert json.loads(pointed.stdout)["sql_changed"] == 2, pointed.stderr
+    with HiveSession(tmp_path, conf) as hive:
+        assert hive.sql(COUNTS) == [["20151210", 2, 100], ["20151211", 5, 10]]

@@ -5,14 +5,14 @@ With `spark: conf: spark.sql.catalogImplementation: hive` the file names a metas
 pointer change the location of its partition there too. Without it there is no catalog that outlives a session.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from ingest.config.model import Configuration
 from ingest.service.archived_tables import ArchivedTable
 from ingest.service.jobs.place import Place
 from ingest.spark.archive_tables import HIVE, SqlTable, Statements
-from sinks.archive.column_types import current_batches, refuse_other_types
+from sinks.archive.column_types import CurrentBatch, current_batches, refuse_other_types
 from sinks.archive.columns import ColumnType, columns_of
 from sinks.archive.layout import ArchiveFormat
 from sinks.archive.switching import later_files, switch
@@ -74,7 +74,7 @@ def register(place: Place, table: ArchivedTable) -> RegisterResult:
         partitions = table.partitions(None)
         batches = list(current_batches(partitions))
         refuse_other_types(batches, table.settings.typed_columns, every=True)
-    current = {each.value: each.partition.path(each.id) for each in sorted(batches, key=lambda each: each.value)}
+    current = _paths_of(batches)
     unread = len(partitions) - len(current)
     sql = sql_table(table)
     if has_metastore(place.configuration):
@@ -161,7 +161,16 @@ def _follow(place: Place, table: ArchivedTable, value: str, path: str | None) ->
         return None
     repeat = f"run 'ingest archive point FILE {table.name} --dt {value}': readers of SQL do not see the current batch"
     current = {} if path is None else {value: path}
-    return Statements(place.session("archive"), repeat).register(sql_table(table), current)
+    statements, sql = Statements(place.session("archive"), repeat), sql_table(table)
+    if not statements.has(sql):  # new, or dropped: with this partition alone its queries would lack rows
+        with root_errors(table.root):
+            current = _paths_of(current_batches(table.partitions(None)))
+    return statements.register(sql, current)
+
+
+def _paths_of(batches: Iterable[CurrentBatch]) -> dict[str, str]:
+    """Value of a partition -> path of its batch, below the folder of the table."""
+    return {each.value: each.partition.path(each.id) for each in sorted(batches, key=lambda each: each.value)}
 
 
 def sql_paths(place: Place, table: ArchivedTable) -> dict[str, str]:
