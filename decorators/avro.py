@@ -86,8 +86,10 @@ class Avro(Decorator[AvroSettings]):
     A float is written with the fewest digits that identify it; values that are not finite are `nan`, `inf` or `-inf`,
     and null in an array. In the JSON of an array, bytes and text that are not UTF-8 are `{"b64": …}`.
 
-    The given schema must be the one that the values were written with; `header` detects values of another schema. Avro
-    container files, which include their schema, are not supported.
+    The given schema must be the one that the values were written with; `header` detects values of another schema. If a
+    topic has several versions, use a decorator for each, with a condition on the ID: `when: "%{substring(encode(body,
+    'hex'), 2, 8)} == '0000002a'"` holds for values with the ID 42. Avro container files, which include their schema,
+    are not supported.
 
     With `numbers: auto` the types int and long are an int64, float and double a float64; a decimal stays text.
 

@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 
 from ingest.cli import main
+from ingest.decorating.choices import OnMissing
+from ingest.expressions import Template
+from ingest.testing.events import event_of
 from sinks.rowkeys.distribution import Distribution
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -32,3 +35,12 @@ def test_guide_shows_the_spread_of_decimal_row_keys() -> None:
     (least, most), (least_of_16, most_of_16) = sizes.values()
     assert f"in 32 buckets, the smallest has {least} and the largest {most}." in GUIDE
     assert f"In 16 buckets these are {least_of_16} and {most_of_16}." in GUIDE
+
+
+def test_template_of_the_guide_sorts_negative_numbers() -> None:
+    [template] = re.findall(r"`(%\{decode\(pad_left\(hex\(add\(n, .*?)`", GUIDE)
+    render = Template.parse(template).renderer(OnMissing.ERROR)
+    numbers = [-(2**63), -2, -1, 0, 3, 2**63 - 1]
+    keys = [render(event_of("", {"n": str(number)})) for number in numbers]
+    assert keys == sorted(keys)
+    assert [int.from_bytes(key, "big") - 2**63 for key in keys if key is not None] == numbers

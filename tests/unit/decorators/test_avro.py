@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from decorators.avro import Avro
 from ingest.api import DecorateError
 from ingest.api.notation import from_notation
+from ingest.expressions import Condition
 from ingest.testing.events import event_of, settings_of
 
 NODE = {
@@ -391,3 +392,11 @@ def test_what_is_repeated_has_at_most_16_fields_without_bytes(errors_of, repeate
 def test_a_record_that_is_not_repeated_may_have_many_fields_without_bytes(attributes_after):
     settings = settings_with(record(*nulls(99), ("x", inner(*nulls(99), ("b", "boolean")))))
     assert attributes_after(Avro, settings, b"\1") == {"x.b": b"true"}
+
+
+def test_condition_on_the_id_of_the_schema():
+    condition = Condition.parse("%{substring(encode(body, 'hex'), 2, 8)} == '0000002a'")
+    assert " ".join((Avro.__doc__ or "").split()).count("%{substring(encode(body, 'hex'), 2, 8)} == '0000002a'") == 1
+    assert condition.holds(event_of(b"\0\0\0\0\x2a\6ann"))
+    assert not condition.holds(event_of(b"\0\0\0\0\x2b\6ann"))
+    assert not condition.holds(event_of(b""))
