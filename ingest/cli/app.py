@@ -9,7 +9,6 @@ from ingest import __version__
 from ingest.cli import (
     archive,
     body,
-    bootstrap,
     config,
     control,
     dead_letter_keep,
@@ -179,7 +178,12 @@ _GROUPS: Mapping[str, _Group] = {
         "Dump tables into files, read dumps, and load them.",
         {
             "run": _Job("ingest.service.dumps.dump", "Dump", "Dump tables into files, as lines of JSON or Parquet."),
-            "bootstrap": bootstrap.bootstrap,
+            "bootstrap": _Job(
+                "ingest.service.dumps.bootstrap_job",
+                "BootstrapJob",
+                "Load a table from a dump into a table of any store, with the times of all cells, and then the changes "
+                "since.",
+            ),
             "ls": dump.ls,
             "tables": dump.tables,
             "splits": dump.splits,

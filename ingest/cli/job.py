@@ -30,9 +30,13 @@ RootOption = Annotated[
         "default as in `dump` of the file.",
     ),
 ]
+ToOption = Annotated[
+    str, typer.Option("--to", metavar="STORE:TABLE", help="Store of FILE, and the table that is written there.")
+]
 _SUBJECTS: Mapping[str, tuple[Any, Any]] = {
     "table": (TableArgument, inspect.Parameter.empty),
     "root": (RootOption, None),
+    "to": (ToOption, inspect.Parameter.empty),
 }
 """What a job works on -> its parameter, and the default of that."""
 _METAVARS = {"date-time": "TIME", "id": "ID", "path": "PATH", "value": "VALUE"}

@@ -7,6 +7,7 @@ from ingest.api import ConfigError, NotFoundError
 from ingest.service.archive.cleanup import ArchiveCleanup
 from ingest.service.archive.join import ArchiveJoin
 from ingest.service.archive.rerun import ArchiveRerun
+from ingest.service.dumps.bootstrap_job import BootstrapJob
 from ingest.service.dumps.dump import Dump
 from ingest.service.jobs.job import Job
 from ingest.service.jobs.step_job import StepJob
@@ -29,6 +30,7 @@ KINDS: Mapping[str, type[StepJob[Any]]] = {
         BodyMark,
         BodyUnmark,
         Dump,
+        BootstrapJob,
         ArchiveRerun,
         ArchiveJoin,
         ArchiveCleanup,
@@ -44,8 +46,8 @@ def job_of(kind: str, content: Mapping[str, Any]) -> Job:
 
     Args:
         kind: of the job.
-        content: the name of its `table`, or the `root` of a dump, and its options as they are written in YAML; of a job
-            that runs pipelines optionally their `fingerprints`.
+        content: the name of its `table`, the `root` of a dump, or where a bootstrap writes `to`, and its options as
+            they are written in YAML; of a job that runs pipelines optionally their `fingerprints`.
 
     Raises:
         NotFoundError: there is no such kind.
@@ -58,7 +60,7 @@ def job_of(kind: str, content: Mapping[str, Any]) -> Job:
     name = KINDS[kind].command.subject
     subject = content.get(name)
     if not isinstance(subject, str) or not subject:
-        example = {"table": "counts", "root": "/dumps"}[name]
+        example = {"table": "counts", "root": "/dumps", "to": "STORE:TABLE"}[name]
         raise ConfigError(f"{name}: the {name} is missing", hint=f'send JSON as {{"{name}": "{example}"}}')
     given = {name} | ({"fingerprints"} if KINDS[kind].runs_pipelines else set())
     options = {each: value for each, value in content.items() if each not in given}

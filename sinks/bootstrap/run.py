@@ -7,7 +7,7 @@ point.
 """
 
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -127,8 +127,13 @@ class Bootstrap:
         self._touched = TouchedRows(is_full=True)
 
     def load(self) -> None:
+        """Load the rows that are not loaded yet; as `loading`."""
+        for _ in self.loading():
+            pass
+
+    def loading(self) -> Iterator[None]:
         """
-        Load the rows that are not loaded yet; nothing if all are.
+        Load the rows that are not loaded yet; nothing if all are. Yields after each file.
 
         Raises:
             ConflictError: the table has rows, or another bootstrap writes it.
@@ -142,6 +147,7 @@ class Bootstrap:
         if self.progress.stage is Stage.LOADING:
             for file in range(self.progress.files, self._dumped.files):
                 self._load_file(file)
+                yield
             self._save(stage=Stage.DELETING if self.progress.is_concurrent else Stage.FOLLOWING)
         if self.progress.stage is Stage.DELETING and self._deletes is not None:
             self._target.add(self._deletes.deletes(self.progress.deletes))
@@ -150,8 +156,14 @@ class Bootstrap:
             self._deletes.remove()
 
     def follow(self) -> None:
+        """Apply the changes of the feed; as `following`."""
+        for _ in self.following():
+            pass
+
+    def following(self) -> Iterator[None]:
         """
-        Apply the changes of the feed up to the newest complete micro-batch; nothing without a feed.
+        Apply the changes of the feed up to the newest complete micro-batch; nothing without a feed. Yields after a page
+        of each shard.
 
         Raises:
             TrimmedError: changes after a position have expired.
@@ -159,6 +171,7 @@ class Bootstrap:
         """
         while self._feed is not None:
             self._apply(self._feed)
+            yield
             if not self._feed.behind_ms:
                 return
 

@@ -2,14 +2,17 @@
 
 import threading
 from collections.abc import Callable, Generator, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from functools import partial
+from itertools import islice
 from typing import Any, TypeVar, cast
 
 from ingest.api import Store
 from sinks.writing.retry import Retry
 
 T = TypeVar("T")
+_ROWS_TOGETHER = 100
+"""Of a scan, which may have large values."""
 Access = Callable[[], AbstractContextManager[Store[Any]]]
 """Returns the open store, for the block; as `DriverStore.held`."""
 
@@ -57,7 +60,11 @@ def one_at_a_time(store: Store[Any]) -> Access:
 
 
 def each_call(access: Access) -> Store[Any]:
-    """A store that other threads use as well: each call has access for itself; a scan, with a limit, is read whole."""
+    """
+    A store that other threads use as well: each call has access for itself, and each part of a scan.
+
+    Its holder opens and closes it.
+    """
     return cast("Store[Any]", _EachCall(access))
 
 
@@ -67,6 +74,12 @@ class _EachCall:
     def __init__(self, access: Access) -> None:
         self._access = access
 
+    def open(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
     def __getattr__(self, name: str) -> Any:
         with self._access() as store:
             found = getattr(store, name)
@@ -75,4 +88,13 @@ class _EachCall:
     def _call(self, name: str, *arguments: Any, **named: Any) -> Any:
         with self._access() as store:
             result = getattr(store, name)(*arguments, **named)
-            return (row for row in list(result)) if isinstance(result, Generator) else result
+        return self._parts(result) if isinstance(result, Generator) else result
+
+    def _parts(self, rows: Generator[T]) -> Generator[T]:
+        with closing(rows):
+            while True:
+                with self._access():
+                    part = list(islice(rows, _ROWS_TOGETHER))
+                if not part:
+                    return
+                yield from part

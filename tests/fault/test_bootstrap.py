@@ -41,6 +41,8 @@ ROWS = int(os.environ.get("BOOTSTRAP_ROWS", "20000"))
 RATE = int(os.environ.get("BOOTSTRAP_RATE", "500"))
 DUMP_S = 20.0
 RECOVERY_S = 300.0
+NO_SERVICE = {"service": {"http": {"listen": "127.0.0.1:1"}}}
+"""Of a file for commands alone: no service answers there."""
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +89,7 @@ def copies(folder: Path, store: dict[str, Any]) -> Folder:
     """A folder with a pipeline file that has the store of the copies."""
     folder.mkdir()
     pipeline = {"source": {"files": {"path": "./in"}}, "sinks": [{"attr2hbase": {"table": "unused"}}]}
-    plain = {"version": 1, "stores": {"copies": store}, "pipelines": {"unused": pipeline}}
+    plain = {"version": 1, **NO_SERVICE, "stores": {"copies": store}, "pipelines": {"unused": pipeline}}
     (folder / "pipeline.yaml").write_text(json.dumps(plain))
     return Folder(folder)
 
@@ -141,7 +143,7 @@ def test_killed_bootstrap_resumes(tmp_path: Path) -> None:
         "sinks": [{"attr2hbase": {"store": "source", "table": "orders"}}],
     }
     stores = {name: {"rocksdb": {"path": str(tmp_path / name)}} for name in ("source", "copies")}
-    plain = {"version": 1, "stores": stores, "pipelines": {"orders": pipeline}}
+    plain = {"version": 1, **NO_SERVICE, "stores": stores, "pipelines": {"orders": pipeline}}
     (tmp_path / "pipeline.yaml").write_text(json.dumps(plain))
     command = ["dump", "bootstrap", "pipeline.yaml", "--dump", "dumps", "--to", "copies:copy"]
     command += ["--feed", "pipeline.yaml:orders", "--concurrent", "--output", "json"]

@@ -8,9 +8,9 @@ from typing import NamedTuple
 from ingest.api import ConfigError, ConflictError, NotFoundError
 from ingest.catalog import Catalog
 from ingest.config.model import Configuration
-from ingest.durable import private_files
 from ingest.plan.bodies import bodies_of
-from ingest.plan.stores import unopened_reader, unopened_store
+from ingest.plan.stores import unopened_reader
+from ingest.service.jobs.place import Place
 from ingest.suggest import did_you_mean
 from sinks.bodies.copying import CopiedPointers
 from sinks.bodies.options import BodyOptions
@@ -110,8 +110,7 @@ class OpenedBootstrap(NamedTuple):
 
 @contextmanager
 def opened_bootstrap(
-    configuration: Configuration,
-    catalog: Catalog,
+    place: Place,
     request: BootstrapRequest,
     source: SourceTable | None = None,
     *,
@@ -121,8 +120,7 @@ def opened_bootstrap(
     A bootstrap of one table; the dump is pinned until the block ends.
 
     Args:
-        configuration: declares the store of the target.
-        catalog: of the configuration.
+        place: where it runs; its configuration declares the store of the target.
         request: what to load.
         source: the table with the feed; None to load the dump alone.
         on_unpinned: called with the reason if the dump cannot be pinned, so that it may expire meanwhile.
@@ -136,9 +134,9 @@ def opened_bootstrap(
         TrimmedError: changes since the dump have expired.
         StoreError: a store is unavailable.
     """
+    configuration = place.configuration
     with ExitStack() as opened:
-        opened.enter_context(private_files())
-        store = unopened_store(configuration.stores[request.target.store], catalog)
+        store = place.unopened_store(request.target.store)
         bodies = bodies_of(configuration, request.target.table)
         name, options = (None, BodyOptions()) if bodies is None else bodies
         pointers = CopiedPointers(request.target.table, name, options)
@@ -178,7 +176,11 @@ def opened_bootstrap(
         def forget_bodies() -> None:
             target.store.call(lambda opened_store: forget_store_id(opened_store, target.table))
 
-        run = Bootstrap(dumped, target, progress, following, before_first=forget_bodies)
+        def sleep(seconds: float) -> None:
+            place.cancellation.wait(seconds)
+            place.cancellation.check("bootstrap")
+
+        run = Bootstrap(dumped, target, progress, following, before_first=forget_bodies, sleep=sleep)
         yield OpenedBootstrap(run, dumped.dump, dumped.rows_total)
 
 

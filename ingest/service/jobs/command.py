@@ -16,7 +16,8 @@ class JobCommand(NamedTuple):
         advances: what the progress bar counts, and the name of that number in the result.
         does: what is done, as in "compacts the table".
         resumes: the hint if the job has not finished, as in "run the same command again".
-        subject: what the job works on, as a request names it: a table is an argument of the command, a root an option.
+        subject: what the job works on, as a request names it: a table is an argument of the command, a root an option,
+            and so is the target of a copy.
         section: the section of the file that has the options of a model for those that are left out; "" without one.
         dry_run: help of `--dry-run`; "" without that option.
         asks: the question before the work, from the result of a dry run; None if nothing is deleted. `--yes` answers.
@@ -31,7 +32,7 @@ class JobCommand(NamedTuple):
     advances: tuple[str, str]
     does: str
     resumes: str
-    subject: Literal["table", "root"] = "table"
+    subject: Literal["table", "root", "to"] = "table"
     section: tuple[str, type[Model]] = ("", Model)
     dry_run: str = ""
     asks: Callable[[Mapping[str, Any]], str | None] | None = None

@@ -3,19 +3,19 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from ingest.api import ConflictError
+from ingest.api import ConflictError, Store
 from ingest.catalog import Catalog
 from ingest.config.model import Configuration, Pipeline
 from ingest.plan.assemble import plan_of, store_component
 from ingest.plan.plan import Plan
 from ingest.plan.reading import reading_plan
-from ingest.plan.stores import owned_store, reading_store, reading_store_if_exists
+from ingest.plan.stores import owned_store, reading_store, reading_store_if_exists, unopened_store
 from ingest.service.jobs.cancellation import Cancellation
 from ingest.service.jobs.job import JobRun
 from ingest.service.jobs.slices import SliceResult, slices
-from sinks.rewriting.store_calls import Access, StoreCalls, one_at_a_time
+from sinks.rewriting.store_calls import Access, StoreCalls, each_call, one_at_a_time
 
 if TYPE_CHECKING:  # a command that asks the service starts without Spark and Kafka
     from ingest.spark.streaming.reading import Session
@@ -34,6 +34,7 @@ class Place(ABC):
         configuration: names the tables, stores and pipelines.
         catalog: of the configuration.
         is_dry_run: nothing may be written.
+        is_service: whether it is the running service.
         cancellation: requested when the job must end.
         on_blocked: called by a step that retries, with the reason, and with "" when it goes on.
     """
@@ -41,6 +42,7 @@ class Place(ABC):
     configuration: Configuration
     catalog: Catalog
     is_dry_run: bool
+    is_service: bool = False
     cancellation: Cancellation
     on_blocked: Callable[[str], None] = staticmethod(lambda _reason: None)
     _session: "Session | None" = None
@@ -82,6 +84,15 @@ class Place(ABC):
             ConflictError: another process has locked a store that only one process may write.
             StoreError: the store is unavailable.
         """
+
+    def unopened_store(self, name: str) -> Store[Any]:
+        """
+        A store that the job writes, and opens and closes itself, also again after it was unavailable.
+
+        Args:
+            name: of the store.
+        """
+        return unopened_store(self.configuration.stores[name], self.catalog)
 
     def session(self, activity: str, reads: Pipeline | None = None) -> "Session":
         """
@@ -226,6 +237,7 @@ class InService(Place):
     """
 
     is_dry_run = False
+    is_service = True
 
     def __init__(self, run: JobRun, opened: ExitStack) -> None:
         self.configuration = run.context.shared.configuration
@@ -260,6 +272,12 @@ class InService(Place):
         plan = reading_plan([located], {}, self.catalog.files, self.configuration.masks)
         stores = self._run.context.shared.stores.used_by(plan, self._opened, outlives_reload=outlives_reload)
         return stores[name].held
+
+    def unopened_store(self, name: str) -> Store[Any]:
+        """The store of the service, if only one process may write it."""
+        if self.configuration.stores[name].settings.own_folder is None:
+            return super().unopened_store(name)
+        return each_call(self.store(name))
 
     def _opened_session(self, activity: str, reads: Pipeline | None) -> "Session":
         """The session of the service."""

@@ -1,19 +1,30 @@
 """`ingest dump bootstrap`, between two embedded stores."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from types import SimpleNamespace
 
 import pytest
 
-from ingest.api import Put
+from ingest.api import ConfigError, Put
+from ingest.catalog import Catalog
 from ingest.clock import now_ms
+from ingest.config import load
+from ingest.observe.metrics import Metrics
+from ingest.plan.assemble import plan_of
+from ingest.service.job_kinds import job_of
+from ingest.service.jobs.place import OwnProcess
+from ingest.service.stores import SharedStores
 from sinks.bootstrap.progress import BOOTSTRAP
 from sinks.feed.client import FeedClient
 from sinks.feed.stream import FEED
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 from tests.support.bootstraps import dump_files, rows_of
+from tests.support.endpoint import serving_jobs
 from tests.support.feeds import FeedFixture
+from tests.support.place import ended
+from tests.support.waiting import reached
 
 START_MS = now_ms() - 60_000
 FILE = """
@@ -164,3 +175,46 @@ def test_dump_without_positions_of_the_feed(ingest, file, folder):
 def test_pin_is_removed_at_the_end(ingest, file, folder):
     assert ingest(*bootstrapped(file, "--table", "orders")).code == 0
     assert not list((folder / "dumps" / "_pins").iterdir())
+
+
+def test_service_loads_a_table_into_the_store_that_it_holds(ingest, file):
+    catalog = Catalog()
+    configuration = load(file, env={}, lookup=catalog)
+    plan = plan_of(configuration, configuration.pipelines["orders"], catalog)
+    stores = SharedStores(configuration, [plan])
+    metrics = Metrics(["orders"], process=False)
+    shared = SimpleNamespace(configuration=configuration, catalog=catalog, stores=stores, metrics=metrics)
+    with ExitStack() as used:
+        held = stores.used_by(plan, used)["local"]
+        held.open()
+        with serving_jobs(shared) as jobs:
+            command = bootstrapped(file, "--feed", f"{file}:orders", to="local:copy")
+            found = ingest(*command, "--output", "json")
+            assert found.code == 0, found.err
+            assert (found.json["to"], found.json["rows"], found.json["changes"]) == ("local:copy", 5, 3)
+            assert found.json["verified"]["equal"]
+            with held.held() as store:
+                assert rows_of(store, "copy") == rows_of(store, "orders")
+            of_dump = bootstrapped(file, "--table", "orders", to="local:plain")
+            assert ingest(*of_dump).code == 0
+            with held.held() as store:
+                store.apply("plain", [Put(b"0", {b"d:a": b"wrong"}, now_ms())])
+            differing = ingest(*of_dump)
+            assert (differing.code, "the tables differ" in differing.err) == (5, True)
+            assert ingest(*command, "--own-process").code == 4
+            assert [(each.kind, each.state.value) for each in jobs.statuses()] == [("bootstrap", "done")] * 3
+            with held.held():
+                status = jobs.submit(job_of("bootstrap", {"to": "local:other", "dump": "dumps", "table": "orders"}))
+                assert reached(lambda: jobs.status(status.id).state.value == "running", 60.0)
+                jobs.cancel(status.id)
+            assert reached(lambda: jobs.status(status.id).state.value == "cancelled", 60.0)
+
+
+def test_service_loads_no_plugins_of_another_file(file, folder):
+    (folder / "other.yaml").write_text(f"plugins: [loaded]\n{FILE}")
+    (folder / "loaded.py").write_text("raise SystemExit")
+    job = job_of("bootstrap", {"to": "copies:copy", "dump": "dumps", "feed": "other.yaml:orders"})
+    place = OwnProcess(load(file, env={}, lookup=Catalog()), Catalog(), ExitStack())
+    place.is_service = True
+    with pytest.raises(ConfigError, match="does not load the plugin"):
+        ended(job, place)

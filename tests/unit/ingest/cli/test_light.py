@@ -56,7 +56,7 @@ def test_light_commands_import_no_heavy_package(ingest, folder, template):
         *((words, {"ingest.service"}) for words in ("--help", "body --help", "dump -h", "dump")),
         *(
             (f"{words} --help", {"pyspark", "kafka"})
-            for words in ("compact", "rollback", "body sweep", "dump run", "archive rerun", "archive join")
+            for words in ("compact", "rollback", "body sweep", "dump run", "archive rerun", "archive join", "body fsck")
         ),
     ],
 )

@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from random import Random
 
@@ -11,10 +12,12 @@ from ingest.api import ConflictError, FamilySpec, Put, TableSpec
 from ingest.catalog import Catalog
 from ingest.clock import now_ms
 from ingest.config import load
+from ingest.config.model import Configuration
 from ingest.service.dumps.bootstrap import BootstrapRequest, SourceTable, TableOfStore, opened_bootstrap
 from ingest.service.dumps.options import DumpRunOptions
 from ingest.service.dumps.plan import DumpSources
 from ingest.service.dumps.steps import dump_steps
+from ingest.service.jobs.place import OwnProcess
 from sinks.bodies.status import STORE_ID
 from sinks.dumps.errors import DumpNotAvailableError
 from sinks.dumps.reader import DumpReader
@@ -48,6 +51,10 @@ def configuration(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "p.yaml").write_text(FILE)
     return load("p.yaml", env={}, lookup=Catalog())
+
+
+def here(configuration: Configuration) -> OwnProcess:
+    return OwnProcess(configuration, Catalog(), ExitStack())
 
 
 class Service:
@@ -99,7 +106,7 @@ def test_1c_14_copy_beside_a_writer_equals_the_source(configuration, tmp_path, e
     dump_of(configuration, service, store, exact=exact)
     request = BootstrapRequest("./dumps", None, "orders", TableOfStore("copies", "copy"), is_concurrent=is_concurrent)
     source = SourceTable(configuration, Catalog(), "orders")
-    with opened_bootstrap(configuration, Catalog(), request, source) as opened:
+    with opened_bootstrap(here(configuration), request, source) as opened:
         opened.run.on_progress = lambda _progress: service.write() if service.random.random() < 0.5 else None
         opened.run.load()
         opened.run.follow()
@@ -143,7 +150,7 @@ def test_same_command_continues_with_its_dump_after_a_newer_one_and_after_its_ex
 
     def copied(asked: BootstrapRequest) -> str:
         service.write(5)
-        with opened_bootstrap(configuration, Catalog(), asked, source) as opened:
+        with opened_bootstrap(here(configuration), asked, source) as opened:
             opened.run.load()
             opened.run.follow()
             found = opened.run.verify()
@@ -158,7 +165,7 @@ def test_same_command_continues_with_its_dump_after_a_newer_one_and_after_its_ex
     assert copied(request) == dump
     assert copied(replace(request, at=dump)) == dump
     with (
-        opened_bootstrap(configuration, Catalog(), replace(request, dumped="other"), source) as opened,
+        opened_bootstrap(here(configuration), replace(request, dumped="other"), source) as opened,
         pytest.raises(ConflictError, match='is loaded from table "orders"'),
     ):
         opened.run.load()
@@ -170,17 +177,17 @@ def test_loaded_table_without_a_feed_is_no_copy_of_a_newer_dump(configuration, t
     make_dump(dumps, {"orders": [[row_of(b"x", q=b"1")]]})
     request = BootstrapRequest("./dumps", None, "orders", TableOfStore("copies", "copy"))
     for _ in range(2):
-        with opened_bootstrap(configuration, Catalog(), request) as opened:
+        with opened_bootstrap(here(configuration), request) as opened:
             opened.run.load()
             assert opened.run.progress.checksum.rows == 1
     make_dump(dumps, {"orders": [[row_of(b"x", q=b"2")]]}, at_ms=now_ms(), run_id="newer")
     with (
-        opened_bootstrap(configuration, Catalog(), request) as opened,
+        opened_bootstrap(here(configuration), request) as opened,
         pytest.raises(ConflictError, match=r"is loaded from table .* of dump 2015-02-24"),
     ):
         opened.run.load()
     missing = replace(request, root="./none")
-    with pytest.raises(DumpNotAvailableError), opened_bootstrap(configuration, Catalog(), missing):
+    with pytest.raises(DumpNotAvailableError), opened_bootstrap(here(configuration), missing):
         pass
 
 
@@ -194,7 +201,7 @@ def test_refused_bootstrap_leaves_the_id_of_a_body_store(configuration, tmp_path
     copies.close()
     request = BootstrapRequest("./dumps", None, "orders", TableOfStore("copies", "copy"))
     with (
-        opened_bootstrap(configuration, Catalog(), request) as opened,
+        opened_bootstrap(here(configuration), request) as opened,
         pytest.raises(ConflictError, match="has rows"),
     ):
         opened.run.load()
