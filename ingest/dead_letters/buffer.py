@@ -176,29 +176,31 @@ class DeadLetterBuffer:
         room = self._max_bytes - self._bytes
         if self.size > MAX_DEAD_LETTER_BYTES and _least_bytes(dead_letter, self._bodies) > room:
             return None  # how much more is left out does not matter, so no JSON is made of it
-        value, bodies = self._value_of_body(dead_letter), self._bodies
-        if value is None or bodies is None:
+        kept = self._kept_elsewhere(dead_letter)
+        if kept is None:
             line = dead_letter.to_json()
         else:
+            value, bodies = kept
             line = dead_letter.with_body(DeadLetterBody(bodies.table, _ANY_ID, len(value))).to_json()
         if len(line) > room or not may_keep:
             self._bytes_left_out += len(line)
             return None
-        return line if value is None else self._cut(dead_letter).to_json()
+        return line if kept is None else self._cut(dead_letter).to_json()
 
-    def _value_of_body(self, dead_letter: DeadLetter) -> bytes | None:
-        """The value of the record if it is to be kept elsewhere."""
+    def _kept_elsewhere(self, dead_letter: DeadLetter) -> tuple[bytes, DeadLetterBodies] | None:
+        """The value of the record, and where it is kept; None if the dead letter has it."""
         value, bodies = dead_letter.record.value, self._bodies
-        return None if bodies is None or value is None or len(value) <= bodies.threshold else value
+        return None if bodies is None or value is None or len(value) <= bodies.threshold else (value, bodies)
 
     def _cut(self, dead_letter: DeadLetter) -> DeadLetter:
         """The dead letter, without a value that is kept elsewhere."""
         if not self._is_published:
             stub = dead_letter.record._replace(key=None, value=None, headers=())
             return replace(dead_letter, record=stub, attributes={})
-        value, bodies = self._value_of_body(dead_letter), self._bodies
-        if value is None or bodies is None:
+        kept = self._kept_elsewhere(dead_letter)
+        if kept is None:
             return dead_letter
+        value, bodies = kept
         body = bodies.keep(value, dead_letter.body_reference)
         return dead_letter.with_body(DeadLetterBody(bodies.table, body, len(value)))
 
