@@ -417,6 +417,12 @@ class TestByPlace:
             [(15, 18, {"other"})],
         ]
 
+    @pytest.mark.parametrize("changed", [{"partition": 1}, {"topic": "tocks"}])
+    def test_places_of_different_partitions_run_together(self, batches, place, changed):
+        other = place(12, 14)
+        other = dataclasses.replace(other, record=other.record._replace(**changed))
+        assert batches(place(10, 20), other) == [[(10, 20, set()), (12, 14, set())]]
+
     def test_records_that_were_not_read_are_apart(self, batches, place):
         assert batches(place(10, 20), place(20, None, was_read=False)) == [
             [(10, 20, set())],
