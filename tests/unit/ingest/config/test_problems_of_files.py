@@ -830,6 +830,16 @@ def test_file_has_these_problems(tmp_path, name):
     assert problems(tmp_path / "p.yaml", text) == [line.replace("{folder}", str(tmp_path)) for line in expected]
 
 
+@pytest.mark.parametrize(("store", "count"), [("logs", 1), ("other", 0)])
+def test_only_a_store_that_a_sink_writes_is_refused_with_a_cluster(tmp_path, store, count):
+    text = GOOD.replace('"local[2,4]"', "spark://h:7077").replace("stores:\n", "stores:\n  other: {memory: {}}\n")
+    text = text.replace("mytable: {", f"mytable: {{store: {store}, ").replace(
+        "table: mytable", f"store: {store}, table: mytable"
+    )
+    found = [problem for problem in problems(tmp_path / "p.yaml", text) if "is embedded" in problem]
+    assert len(found) == count
+
+
 def test_dead_letters_of_another_cluster_may_match_the_pattern(tmp_path):
     text = GOOD.replace("topics: [ticks]", 'topics_pattern: "ticks.*"')
     assert len(problems(tmp_path / "p.yaml", text)) == 1

@@ -423,6 +423,12 @@ class TestByPlace:
         other = dataclasses.replace(other, record=other.record._replace(**changed))
         assert batches(place(10, 20), other) == [[(10, 20, set()), (12, 14, set())]]
 
+    def test_place_without_an_end_overlaps_all_that_begin_later(self, batches, place):
+        assert batches(place(20, None, was_read=False), place(30, 40, was_read=False)) == [
+            [(20, None, set())],
+            [(30, 40, set())],
+        ]
+
     def test_records_that_were_not_read_are_apart(self, batches, place):
         assert batches(place(10, 20), place(20, None, was_read=False)) == [
             [(10, 20, set())],
