@@ -24,35 +24,39 @@ def request_of(model: type[_M], content: bytes, hint: str) -> _M:
     Raises:
         ConfigError: it is no such request.
     """
-    try:
-        return model.model_validate_json(content or b"{}")
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"])) or "the request"
-        message = first["msg"].removeprefix("Value error, ")  # pydantic's, of an error in a validator
-        raise ConfigError(f"{place}: {message}", hint=hint) from error
+    return options_of(model, content or b"{}", whole="the request", hint=hint)
 
 
-def options_of(model: type[_M], given: Mapping[str, Any], *, naming: Callable[[str], str] = str) -> _M:
+def options_of(
+    model: type[_M],
+    given: Mapping[str, Any] | bytes,
+    *,
+    naming: Callable[[str], str] = str,
+    whole: str = "",
+    hint: str | None = None,
+) -> _M:
     """
     Options of a job from what was given.
 
     Args:
         model: of the options.
-        given: values as they are written in YAML.
+        given: values as they are written in YAML, or an object of them as JSON.
         naming: the name of an option, for the error.
+        whole: the name of what was given, for an error that is about no option.
+        hint: for the error.
 
     Raises:
         ConfigError: an option is missing, unknown, or has a wrong value.
     """
     try:
-        return model.model_validate(given)
+        return model.model_validate_json(given) if isinstance(given, bytes) else model.model_validate(given)
     except ValidationError as error:
         first = error.errors()[0]
-        name = str(first["loc"][0]) if first["loc"] else ""
-        place = f"{naming(name)}: " if name else ""
-        message = limit_message(first, str(given.get(name, ""))) or first["msg"].removeprefix("Value error, ")
-        raise ConfigError(f"{place}{message}") from error
+        name, *rest = [*map(str, first["loc"]), ""]
+        place = ".".join([naming(name), *rest[:-1]]) if name else whole
+        text = "" if isinstance(given, bytes) else str(given.get(name, ""))
+        message = limit_message(first, text) or first["msg"].removeprefix("Value error, ")  # pydantic's
+        raise ConfigError(f"{place}: {message}" if place else message, hint=hint) from error
 
 
 def json_object(content: bytes) -> dict[str, Any]:

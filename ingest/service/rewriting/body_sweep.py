@@ -3,29 +3,26 @@
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ingest.amounts import counted
 from ingest.api import Model
 from ingest.clock import now_ms
 from ingest.config.model import Configuration
 from ingest.observe.results import Swept
-from ingest.plan.bodies import bodies_in, dumps_of, require_bodies
+from ingest.plan.bodies import dumps_of
 from ingest.service.jobs.command import JobCommand, Summary
 from ingest.service.jobs.job import Progress
 from ingest.service.jobs.place import Place
 from ingest.service.jobs.schedule import DAY_S, Daily, ScheduledJob
 from ingest.service.jobs.step_job import Steps
 from ingest.service.rewriting.bodies_job import BodiesJob
-from sinks.bodies.body_store import BodyStore
-from sinks.bodies.retention_horizon import RetentionHorizon
-from sinks.bodies.sweep import SweepCounts
 
 if TYPE_CHECKING:  # a command that asks the service starts without Spark and Kafka
     from ingest.observe.metrics import Metrics
 
 PAGE_BODIES = 50
-"""Bodies of a slice: the pipelines write to an embedded store between two."""
+"""Bodies of a slice."""
 
 
 class BodySweepOptions(Model):
@@ -89,31 +86,33 @@ class BodySweep(BodiesJob[BodySweepOptions]):
             BodiesElsewhereError: the table has another body store.
             StoreError: the store or the root of the dumps is unavailable.
         """
-        table = self.declared(place.configuration)
-        access = place.store(table.store)
-        if not place.is_dry_run:
-            with access() as store:
-                require_bodies(store, table)
-                bodies_in(store, table).prepare()
-        horizon = dumps_of(place.configuration, self.subject)
-        total, named_by = SweepCounts(), Counter[str]()
+        bodies = self.bodies(place, is_written=not place.is_dry_run)
+        ids: list[str] = []
+        named_ids: list[dict[str, str]] = []
+        sweep = bodies.new_sweep(
+            dumps_of(place.configuration, self.subject),
+            is_dry_run=place.is_dry_run,
+            on_purge=lambda body: ids.append(body.hex()),
+            on_named=lambda body, copy: named_ids.append({"id": body.hex(), "by": copy.name}),
+        )
+        named_by = Counter[str]()
         start: bytes | None = b""
         while start is not None:
             place.cancellation.check(self.kind)
-            with place.new_slice(), access() as store:
-                page = _page(bodies_in(store, table), horizon, start, is_dry_run=place.is_dry_run)
-            start = page.rest
-            total.add(page.counts)
-            named_by.update(each["by"] for each in page.named_ids)
+            with place.new_slice():
+                start = sweep.run(start, PAGE_BODIES)
+            named_by.update(each["by"] for each in named_ids)
+            bodies_seen = sweep.counts.bodies
             yield Progress(
-                total.bodies,
-                0 if start is not None else total.bodies,
-                asdict(total) | {"named_by": dict(named_by)},
-                details={"ids": page.ids, "named_ids": page.named_ids},
+                bodies_seen,
+                0 if start is not None else bodies_seen,
+                asdict(sweep.counts) | {"named_by": dict(named_by)},
+                details={"ids": [*ids], "named_ids": [*named_ids]},
             )
-        if total.purged and not place.is_dry_run:
-            with access() as store:
-                bodies_in(store, table).flush_removed()
+            ids.clear()
+            named_ids.clear()
+        if sweep.counts.purged and not place.is_dry_run:
+            bodies.flush_removed()
 
     def record(self, content: Mapping[str, Any], metrics: "Metrics") -> None:
         """Set the metrics of the table."""
@@ -132,25 +131,3 @@ class BodySweep(BodiesJob[BodySweepOptions]):
             done=f"{content['purged']:,} of {counted(content['bodies'], 'body', 'bodies')} {verb}",
             would_change=bool(content["purged"]),
         )
-
-
-class _Page(NamedTuple):
-    """Some bodies that were looked at, and the first id of the rest; None at the end."""
-
-    counts: SweepCounts
-    ids: list[str]
-    named_ids: list[dict[str, str]]
-    rest: bytes | None
-
-
-def _page(bodies: BodyStore, horizon: RetentionHorizon, start: bytes, *, is_dry_run: bool) -> _Page:
-    ids: list[str] = []
-    named_ids: list[dict[str, str]] = []
-    sweep = bodies.new_sweep(
-        horizon,
-        is_dry_run=is_dry_run,
-        on_purge=lambda body: ids.append(body.hex()),
-        on_named=lambda body, copy: named_ids.append({"id": body.hex(), "by": copy.name}),
-    )
-    rest = sweep.run(start, PAGE_BODIES)
-    return _Page(sweep.counts, ids, named_ids, rest)
