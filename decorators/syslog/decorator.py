@@ -3,7 +3,17 @@
 import re
 from enum import StrEnum
 
-from decorators.syslog.messages import FILE, PLAIN, RFC3164, RFC5424, TEXT, data_of, missing_of_rfc5424
+from decorators.syslog.messages import (
+    FILE,
+    PLAIN,
+    RFC3164,
+    RFC5424,
+    RFC5424_BARE,
+    TEXT,
+    UNTIMED,
+    data_of,
+    missing_of_rfc5424,
+)
 from decorators.syslog.times import epoch_milliseconds, milliseconds_of, plain_milliseconds_of
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
 from ingest.api.notation import name_from_bytes, name_to_bytes, shown_start
@@ -17,6 +27,7 @@ _FACILITIES = (
     b"local7",
 )  # fmt: skip
 _SEVERITIES = (b"emerg", b"alert", b"crit", b"err", b"warning", b"notice", b"info", b"debug")
+_ALIASES = {b"panic": b"emerg", b"error": b"err", b"warn": b"warning"}
 _NIL = (b"-", b"")
 _COUNTER, _SYNCED = b"meta.sequenceId", b"timeQuality.isSynced"
 _ENDS = (b"\n", b"\0")
@@ -77,29 +88,31 @@ class Syslog(Decorator[SyslogSettings]):
 
     A header of RFC 5424 is `<PRI>1` and five words. Without structured data, or with data that RFC 5424 does not allow,
     as in messages of Heroku and Check Point, the rest is the message; blanks before `]` and a `]` in quotes are
-    accepted. A `<PRI>` with neither this header nor a time is followed by the message alone (RFC 3164, 4.3.2). A length
-    before `<PRI>` (RFC 6587, 3.4.1) is skipped and not checked, as is an LF, CR LF or NUL at the end.
+    accepted. Where no structured data follow, a word with `=`, `"`, `{` or `|` is of the message, and so is all that
+    follows the host. A `<PRI>` with neither this header nor a time is followed by the message alone (RFC 3164, 4.3.2).
+    A length before `<PRI>` (RFC 6587, 3.4.1) is skipped and not checked, as is an LF, CR LF or NUL at the end.
 
-    In other headers the time is that of RFC 3164, with a year, a fraction and a zone if they are there, or that of RFC
-    3339, also with a blank in place of the T. Without a year, it is in the year nearest to the event's time; February
-    29 is in the nearest leap year. An offset, UTC, GMT or Z after the time is its zone. Other abbreviations are
-    skipped, since they are ambiguous: `zone` says which zone they mean. A leap second (second 60) is the start of the
-    next minute, also in RFC 5424, which does not allow it.
+    In other headers the time is that of RFC 3164, with a year, a fraction, AM or PM and a zone if they are there, or
+    that of RFC 3339, also with a blank in place of the T. Without a year, it is in the year nearest to the event's
+    time; February 29 is in the nearest leap year. An offset after the time (`+01:00`, `UTC+1`), UTC, GMT or Z is its
+    zone. Other abbreviations are skipped, since they are ambiguous: `zone` says which zone they mean. A leap second
+    (second 60) is the start of the next minute, also in RFC 5424, which does not allow it.
 
-    The first word after the time is the host, unless it ends with a colon (`kernel:`, `su[42]:`), begins with `%`, or
-    has a character of pairs or JSON: then there is no host. A word before a colon is the app, unless it begins with `%`
-    or is a number.
+    The first word after the time is the host, unless it ends with a colon (`kernel:`, `su[42]:`), begins with `%` or
+    `#`, or has a bracket or a character of pairs or JSON: then there is no host. A word before a colon is the app,
+    unless it begins with `%` or is a number, `CEF` or `LEEF`, which `cef` and `leef` read in the message.
 
     Devices put words before the time: a counter of messages (`data.meta.sequenceId`), a host, and `*` or `.` if the
     clock is not synchronized (`data.timeQuality.isSynced` is `0`), by the names of RFC 5424, 7. A time since the start
-    of the device (`2y10w`) is no time: all of the text is the message.
+    of the device (`2y10w`) is no time, and the message begins with it.
 
-    A line of a file has no facility and severity, and begins with the time.
+    A line of a file begins with the time. It has no facility and severity, unless it names them (`daemon.info`), as
+    lines of BusyBox and OpenWrt do.
 
     Source: own design; RFC 3164, RFC 5424, RFC 6587, and the names of facilities and severities in syslog.h. Headers of
     devices: Cisco's `service timestamps`, `service sequence-numbers` and `logging origin-id` (IOS, IOS XR, NX-OS),
-    `logging timestamp`, `logging device-id` and EMBLEM (ASA, FTD), the syslogs of ISE and Meraki; Huawei's `info-center
-    timestamp`; Junos' `time-format`; rsyslog's RSYSLOG_ForwardFormat; the forwarding of AIX.
+    `logging timestamp`, `logging device-id` and EMBLEM (ASA, FTD), the syslogs of ISE, UCM and Meraki; Huawei's
+    `info-center timestamp`; Junos' `time-format`; rsyslog's RSYSLOG_ForwardFormat; the forwarding of AIX; Sophos UTM.
     """
 
     kind = "syslog"
@@ -183,8 +196,10 @@ class Syslog(Decorator[SyslogSettings]):
         super().__init__(settings)
         self._source = settings.source
         self._zone = zone_of(settings.zone or "UTC")
-        forms = {Form.RFC5424: (RFC5424,), Form.RFC3164: (PLAIN, RFC3164, TEXT), Form.FILE: (FILE,)}
-        self._matches = tuple(form.fullmatch for form in forms.get(settings.form, (RFC5424, PLAIN, RFC3164, TEXT)))
+        rest = (RFC3164, UNTIMED, TEXT)
+        forms = {Form.RFC5424: (RFC5424, RFC5424_BARE), Form.RFC3164: (PLAIN, *rest), Form.FILE: (FILE,)}
+        chosen = forms.get(settings.form, (RFC5424, PLAIN, RFC5424_BARE, *rest))
+        self._matches = tuple(form.fullmatch for form in chosen)
         prefix = settings.prefix
         self._facility, self._severity = f"{prefix}facility", f"{prefix}severity"
         self._time, self._message = f"{prefix}time", f"{prefix}message"
@@ -209,8 +224,10 @@ class Syslog(Decorator[SyslogSettings]):
                 )
             attributes = {self._facility: _FACILITIES[facility], self._severity: _SEVERITIES[severity]}
         timestamp_ms: int | None = None
-        if found.re is RFC5424:
+        if found.re in {RFC5424, RFC5424_BARE}:
             timestamp_ms = self._of_rfc5424(found, attributes)
+        elif found.re is UNTIMED:
+            self._of_untimed(found, attributes)
         elif found.re is TEXT:
             attributes[self._message] = found["message"]
         else:
@@ -222,7 +239,7 @@ class Syslog(Decorator[SyslogSettings]):
 
     def _of_rfc5424(self, found: re.Match[bytes], attributes: dict[str, bytes]) -> int | None:
         _pri, time, host, app, pid, msgid, rest = found.groups()
-        timestamp_ms = None
+        timestamp_ms: int | None = None
         if time != b"-":
             attributes[self._time] = time
             try:
@@ -255,6 +272,9 @@ class Syslog(Decorator[SyslogSettings]):
         attributes[self._time] = time
         if not is_plain:
             host = host or found["relayed"]
+            if found.re is FILE and (named := found["first_pri"] or found["second_pri"]) is not None:
+                attributes[self._facility], _, severity = named.partition(b".")
+                attributes[self._severity] = _ALIASES.get(severity, severity)
         if found.re is RFC3164 and found["device"]:
             host = host or found["origin"] or found["router"]
             if found["counter"]:
@@ -265,6 +285,14 @@ class Syslog(Decorator[SyslogSettings]):
         attributes.update({name: word for name, word in words if word is not None and word not in _NIL})
         attributes[self._message] = message.removeprefix(byte_order_marks.UTF8)
         return timestamp_ms
+
+    def _of_untimed(self, found: re.Match[bytes], attributes: dict[str, bytes]) -> None:
+        counter, host, message = found.group("counter", "origin", "message")
+        if counter is not None:
+            self._set_data(_COUNTER, counter, attributes)
+        if host is not None:
+            attributes[self._host] = host
+        attributes[self._message] = message
 
     def _set_data(self, key: bytes, value: bytes, attributes: dict[str, bytes]) -> None:
         attributes[name_from_bytes(self._data + key)] = value
@@ -278,7 +306,7 @@ class Syslog(Decorator[SyslogSettings]):
             hint = "for messages without this header, leave `form` out" if column > 1 else None
         elif form is Form.FILE:
             reason = "it has no time at column 1"
-        elif RFC5424.fullmatch(line):
+        elif RFC5424.fullmatch(line) or RFC5424_BARE.fullmatch(line):
             reason, hint = "it is one of RFC 5424", "for both forms, leave `form` out"
         if form is not Form.FILE and FILE.fullmatch(line):
             hint = "for lines of a file, set `form: file`"

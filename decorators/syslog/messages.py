@@ -6,17 +6,23 @@ Each form is one regular expression, which reads as much of a header as there is
 
 import re
 
-from decorators.syslog.times import ISO, NAMED, ZONE, ZONES
+from decorators.syslog.times import TIME, ZONES
 
 _COUNT = rb"(?:\d{1,10} )?"  # octets of a frame, RFC 6587, 3.4.1
 _PRI = _COUNT + rb"<(?P<pri>\d{1,3})>"
 _EPOCH = rb"\d{9,11}\.\d+"
+_PAYLOAD = rb"(?:CEF|LEEF):"  # formats whose name looks like a tag, and is a part of the message
+_CLEAN = rb"[^\s={}\"|,;]*+"  # a word that is no pair, JSON, list or CEF
 
-RFC5424 = re.compile(
-    _PRI + rb"1 (?P<time>(?!%b )\S+) (?P<host>\S*) (?P<app>\S*) (?P<pid>\S*) (?P<msgid>\S*)(?: (?P<rest>.*))?" % _EPOCH,
-    re.DOTALL,
-)
+_HEADER = rb"(?P<time>(?!%b )%%b(?: \d\d:\d\d:\d\d\S*)?) (?P<host>\S*) " % _EPOCH
+_EXACT = rb"(?P<app>(?!%b)\S*) (?P<pid>\S*) (?P<msgid>\S*) (?P<rest>(?:-(?: |\Z)|\[).*)" % _PAYLOAD
+_BARE = rb"(?P<app>(?!%b)%b(?<!:)) (?P<pid>%b) (?P<msgid>%b)(?: (?P<rest>.*)|\Z)" % (_PAYLOAD, *[_CLEAN] * 3)
+
+RFC5424 = re.compile(_PRI + rb"1 " + _HEADER % rb"\S+" + _EXACT, re.DOTALL)
 """A header of RFC 5424; `rest` is structured data and message. A second blank is an empty field, as for rsyslog."""
+
+RFC5424_BARE = re.compile(_PRI + rb"1 " + _HEADER % rb"\S+" + _BARE, re.DOTALL)
+"""A header of RFC 5424 without structured data: words that can only be of a message are not of the header."""
 
 _STEPS = (
     ("<PRI>", _PRI),
@@ -27,47 +33,64 @@ _STEPS = (
     ("PROCID", rb"\S* "),
 )
 
-_WORD = rb"(?![%*])[^\s={}\"<>(),;]+?"  # of a host: not a pair, JSON, a list or the code of a Cisco message
+_WORD = rb"(?![%*#])[^\s={}\"<>(),;|\[\]]+?"  # of a host: not a pair, JSON, a list or the code of a message
 _TAG = rb"[^\s:\[\]]++(?:\[[^\]]*+\]:(?!\S)|:(?!\S)(?! +%))"
-_APP = rb"(?!\d+:|%)[^\s:\[\]={}\",;]+"
-_TIME = rb"(?P<time>(?:%b|%b)%b)" % (NAMED, ISO, ZONE)
+_CODE = rb"[%%#][A-Z][\w-]*-\d-\w+ ?:"  # of Cisco's message
+_APP = rb"(?!\d+:|%%|%b|%b)[^\s:\[\]={}\",;]+" % (_CODE, _PAYLOAD)
+_NAMED_PRI = (
+    rb"(?:kern|user|mail|daemon|auth(?:priv)?|syslog|lpr|news|uucp|cron|ftp|ntp|local[0-7])\."
+    rb"(?:emerg|panic|alert|crit|err(?:or)?|warn(?:ing)?|notice|info|debug)"
+)
+_CARD = rb"[A-Z]+ \d+/\d+: *"  # a line card of a uBR
 _CISCO = (
     rb" *(?P<device>(?:(?P<counter>\d*) ?: *)?(?:\d+: +)?"  # a counter of messages, a sequence number
     rb"(?:(?P<origin>(?!\d+ ?: )%(word)b) ?: +(?:\*\S+: +)?)?(?:\d*: +)?"  # logging origin-id, a task of a controller
-    rb"(?:(?:(?P<router>%(word)b) +)?(?:\w+/)+\w+:)?(?P<unsynced>[*.])?)"  # a node of IOS XR, the mark of the clock
-) % {b"word": _WORD}
+    rb"(?:%(card)b|(?:(?P<router>%(word)b) +)?(?:\w+/)+\w+:)?(?P<unsynced>[*.])?)"  # a node of IOS XR, the clock's mark
+) % {b"word": _WORD, b"card": _CARD}
 _ZONE_OF_DEVICE = (  # of `clock timezone`: any word before the code of a message, if this is the header of a device
-    rb"(?(counter)%(zone)b|(?(origin)%(zone)b|(?(unsynced)%(zone)b)))" % {b"zone": rb"(?: [A-Za-z]\w*(?=: %))?"}
+    rb"(?(counter)%(zone)b|(?(origin)%(zone)b|(?(unsynced)%(zone)b)))" % {b"zone": rb"(?: [A-Za-z][\w+-]*(?=: %))?"}
 )
 _AFTER_TIME = (
     rb"(?: *:(?: +|\Z)| +Message forwarded from (?P<relayed>[^\s:]+): +"
-    rb"| +(?=%%|%(tag)b|last message repeated )"
-    rb"| +(?P<host>%(word)b)(?: : ?|:? +(?=%%)| |(?=\t))| +|\Z)"
+    rb"| +(?:(?P<first_pri>%(pri)b) +)?(?:(?=%%|%(tag)b|last message repeated )"
+    rb"|(?P<host>%(word)b)(?: : ?|:? +(?=%%)| |(?=\t)))| +|\Z)"
+    rb"(?:(?P<second_pri>%(pri)b) +)?"
     rb"(?:(?P<app>%(app)b)(?:\[(?P<pid>[^\]]*)\])?: ?)?(?P<message>.*)"
-) % {b"word": _WORD, b"tag": _TAG, b"app": _APP}
+) % {b"word": _WORD, b"tag": _TAG, b"app": _APP, b"pri": _NAMED_PRI}
 
-_NOT_RFC5424 = rb"(?!1 (?:-|\d{4}-\S+) \S+ \S+ \S+ \S)"
+_NOT_RFC5424 = rb"(?!1 %b(?:%b|%b))" % tuple(
+    re.sub(rb"\?P<\w+>", b"?:", part) for part in (_HEADER % rb"(?:-|\d{4}-\S+)", _EXACT, _BARE)
+)
 
 RFC3164 = re.compile(
     _PRI
     + _NOT_RFC5424
-    + rb"(?:%b%b%b|1 (?P<epoch>%b))%b" % (_CISCO + rb"(?:1 (?=\d{4}-))?", _TIME, _ZONE_OF_DEVICE, _EPOCH, _AFTER_TIME),
+    + rb"(?:%b%b%b|1 (?P<epoch>%b))%b" % (_CISCO + rb"(?:1 (?=\d{4}-))?", TIME, _ZONE_OF_DEVICE, _EPOCH, _AFTER_TIME),
     re.DOTALL,
 )
 """A header of RFC 3164, or of a device."""
 
 PLAIN = re.compile(
     rb"<(?P<pri>\d{1,3})>(?P<time>(?P<month>[A-Z][a-z]{2}) (?P<day>[ \d]\d) (?P<clock>\d\d:\d\d:\d\d)) "
-    rb"(?!(?:%b|(?:19|20)\d\d) )(?P<host>[A-Za-z\d][\w.-]*+) "
-    rb"(?P<app>[A-Za-z][\w./-]*+)(?:\[(?P<pid>[^\]]*)\])?: ?(?P<message>.*)" % ZONES,
+    rb"(?!(?:%b|(?:19|20)\d\d|[AP]M|%b) )(?P<host>[A-Za-z\d][\w.-]*+) "
+    rb"(?P<app>(?!%b)[A-Za-z][\w./-]*+)(?:\[(?P<pid>[^\]]*)\])?: ?(?P<message>.*)" % (ZONES, _NAMED_PRI, _PAYLOAD),
     re.DOTALL,
 )
 """What most daemons write: it gives the same as `RFC3164`, in half the time."""
 
+_UP = rb"(?:\d+:\d\d:\d\d|(?:\d+[ywdhms])+): +"
+
+UNTIMED = re.compile(
+    _PRI + rb" *(?:(?P<counter>\d+) ?: +)?(?:(?P<origin>(?!%(up)b|\d+ ?: )%(word)b) ?: +)?(?:\d+: +)?"
+    rb"(?(counter)|(?(origin)|(?!)))(?P<message>(?:%(up)b)?%(code)b.*)" % {b"up": _UP, b"word": _WORD, b"code": _CODE},
+    re.DOTALL,
+)
+"""A message of Cisco's with a counter or a host and no time, or the time since the start of the device."""
+
 TEXT = re.compile(_PRI + _NOT_RFC5424 + rb"(?P<message>.*)", re.DOTALL)
 """A priority, and text without a time (RFC 3164, 4.3.2)."""
 
-FILE = re.compile(_TIME + _AFTER_TIME, re.DOTALL)
+FILE = re.compile(TIME + _AFTER_TIME, re.DOTALL)
 """A line that a daemon wrote to a file."""
 
 _VALUE = rb'"([^"\\]*+(?:\\.[^"\\]*+)*+)"'

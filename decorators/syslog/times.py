@@ -12,35 +12,43 @@ from ingest.formats.times import (
 )
 
 _CLOCK = rb"\d{1,2}:\d\d:\d\d"
-_FRACTION = rb"[.,]\d+"
+_FRACTION = rb"(?:[.,]\d+|:\d{3}(?!\d))"  # H3C writes a colon
 _YEAR = rb"(?:19|20)\d\d"
 _END = rb"(?=[ :]|\Z)"
 ZONES = (
     rb"UTC|GMT|Z|CES?T|EES?T|WES?T|MES?T|MSK|BST|IST|IDT|SAST|[CEW]AT|"  # Europe, Africa, the Middle East
     rb"[ECMPAN][SD]T|AK[SD]T|H[SD]T|"  # America
-    rb"PKT|SGT|HKT|JST|KST|WIB|WITA?|AW[SD]T|AC[SD]T|AE[SD]T|NZ[SD]T|DST"  # Asia, Australia; DST as Huawei writes it
+    rb"PKT|SGT|HKT|JST|KST|WIB|WITA?|AW[SD]T|AC[SD]T|AE[SD]T|NZ[SD]T|DST|"  # Asia, Australia; DST as Huawei writes it
+    rb"(?:UTC|GMT|TZ)[+-]\d{1,2}(?::?\d\d)?"  # an offset; TZ is the example of RFC 3164, 5.4, of no known sign
 )
-"""Abbreviations of the tz database, of one word."""
+"""Abbreviations of the tz database, of one word, and names of offsets."""
 
-NAMED = (
+_NAMED = (
     rb"(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? )?(?:(?P<first>%(year)b) )?(?P<month>[A-Za-z]{3}) +(?P<day>\d{1,2}) "
-    rb"(?:(?P<second>%(year)b) )?(?P<clock>%(clock)b)(?P<fraction>%(fraction)b)?"
-    rb"(?(first)|(?(second)|(?: (?P<last>%(year)b)%(end)b)?))"
+    rb"(?:(?P<second>%(year)b) )?(?P<clock>%(clock)b)(?: (?P<half>[AP]M)(?=[ .]))?(?P<fraction>%(fraction)b)?"
+    rb"(?(first)|(?(second)|(?: (?P<third>%(year)b)%(end)b)?))"
 ) % {b"year": _YEAR, b"clock": _CLOCK, b"fraction": _FRACTION, b"end": _END}
-"""A date with the name of its month: the year is absent, or before the month, before the clock or after it."""
+_ISO = rb"(?P<iso>(?:\d{4}-\d\d-\d\d[T ]|\d{4}:\d\d:\d\d-)\d\d:\d\d:\d\d(?:%b)?)" % _FRACTION
+_ZONE = rb"(?:(?P<zone> ?[+-]\d\d(?::?\d\d)?(?: DST)?| ?Z| (?:%b))%b)?" % (ZONES, _END)
+_LAST_YEAR = rb"(?(iso)|(?(first)|(?(second)|(?(third)|(?: (?P<last>%b)%b)?))))" % (_YEAR, _END)
 
-ISO = rb"(?P<iso>\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:%b)?)" % _FRACTION
-"""A date of ISO 8601 or RFC 3339, with a blank or a T before the clock."""
+TIME = rb"(?P<time>(?:%b|%b)%b%b)" % (_NAMED, _ISO, _ZONE, _LAST_YEAR)
+"""
+A date and a clock, with a zone or without.
 
-ZONE = rb"(?:(?P<zone> ?[+-]\d\d(?::?\d\d)?| ?Z| (?:%b))%b)?" % (ZONES, _END)
-"""What may follow both: an offset, or an abbreviation."""
+Either the month has a name, and the year is absent, before the month, before the clock, after it or after the zone; or
+it is a date of ISO 8601 or RFC 3339, with a blank or a T before the clock, or that of a Sophos UTM
+(`2026:11:20-08:15:01`).
+"""
 
+_NOON = 12
 _UTC_NAMES = (b"UTC", b"GMT", b"Z")
+_OFFSET = re.compile(rb"(?:UTC|GMT)?([+-])(\d\d?):?(\d\d)?(?: DST)?")
 
 
 def milliseconds_of(found: re.Match[bytes], near_ms: int, zone: tzinfo) -> int:
     """
-    The time of a match of `NAMED` or `ISO`, with `ZONE`; without a year, in the year nearest to `near_ms`.
+    The time of a match of `TIME`; without a year, in the year nearest to `near_ms`.
 
     Abbreviations other than UTC, GMT and Z are ambiguous (CST is a zone of America and of China): `zone` is used.
 
@@ -48,13 +56,14 @@ def milliseconds_of(found: re.Match[bytes], near_ms: int, zone: tzinfo) -> int:
         ValueError: there is no such time.
     """
     zone = _zone_of(found["zone"], zone)
-    if found["iso"] is not None:
-        return iso_milliseconds(found["iso"], zone)
-    year = found["first"] or found["second"] or found["last"]
+    iso = found["iso"]
+    if iso is not None:
+        return iso_milliseconds(iso[:10].replace(b":", b"-") + b"T" + iso[11:], zone)
+    year = found["first"] or found["second"] or found["third"] or found["last"]
+    minute, second = _minute(found, found["half"])
     if year is None:
-        time_ms = plain_milliseconds_of(found, near_ms, zone)
+        time_ms = in_nearest_year(minute, second, zone, near_ms)
     else:
-        minute, second = _minute(found)
         time_ms = milliseconds_at(datetime(int(year), *minute, tzinfo=zone), second)
     fraction = found["fraction"]
     return in_calendar(time_ms if fraction is None else time_ms + int(fraction[1:4].ljust(3, b"0")))
@@ -71,13 +80,17 @@ def plain_milliseconds_of(found: re.Match[bytes], near_ms: int, zone: tzinfo) ->
     return in_nearest_year(minute, second, zone, near_ms)
 
 
-def _minute(found: re.Match[bytes]) -> tuple[tuple[int, int, int, int], int]:
+def _minute(found: re.Match[bytes], half: bytes | None = None) -> tuple[tuple[int, int, int, int], int]:
     name, day, clock = found.group("month", "day", "clock")
     month = MONTH_NUMBERS.get(name.title())
     if month is None:
         raise ValueError("no such month")
-    hour, minute, second = clock.split(b":")
-    return (month, int(day), int(hour), int(minute)), int(second)
+    hour, minute, second = map(int, clock.split(b":"))
+    if half is not None:
+        if hour > _NOON:
+            raise ValueError("no such hour before or after noon")
+        hour = hour % _NOON + (_NOON if half == b"PM" else 0)
+    return (month, int(day), hour, minute), second
 
 
 def epoch_milliseconds(found: re.Match[bytes]) -> int:
@@ -92,8 +105,9 @@ def _zone_of(text: bytes | None, zone: tzinfo) -> tzinfo:
     text = text.lstrip()
     if text in _UTC_NAMES:
         return UTC
-    if text[:1] not in b"+-":
+    offset = _OFFSET.fullmatch(text)
+    if offset is None:
         return zone
-    digits = text[1:].replace(b":", b"")
-    offset = timedelta(hours=int(digits[:2]), minutes=int(digits[2:] or 0))
-    return timezone(-offset if text[:1] == b"-" else offset)
+    sign, hours, minutes = offset.groups()
+    value = timedelta(hours=int(hours), minutes=int(minutes or 0))
+    return timezone(-value if sign == b"-" else value)

@@ -6,7 +6,7 @@ A pattern works on characters if the value is UTF-8, and the pattern could tell 
 - A dot and a set such as `[éè]`, `\w` or `[^a]` match one character, and an empty match is never inside of one.
 - `\w`, `\d`, `\s` and `\b` know the letters, digits and white space of all scripts, and `(?i)` ignores their case.
   With `(?a)` at its start, a pattern knows ASCII only.
-- `\xe9` is the character é, as `\u00e9` is.
+- `\xe9` is the character é, as `\u00e9` is. The bytes of one character, as in `\xc3\xa9`, are that character.
 
 If the value is not UTF-8, the pattern works on its bytes: a dot is a byte, `\xe9` is the byte E9, and `\w`, `\d`, `\s`,
 `\b` and `(?i)` know ASCII only. But a pattern with characters beyond ASCII, `\u` or `\N` works on characters in any
@@ -94,7 +94,10 @@ class Pattern:
         """
         try:
             expression = expression_of(text)
-            searching = expression_of(tried_once_a_line(text))
+            whole = _with_whole_characters(text)
+            if whole != text:
+                expression = expression_of(whole)
+            searching = expression_of(tried_once_a_line(whole))
         except re.error as error:
             hint = next((f"; {hint}" for begin, hint in _HINTS.items() if error.msg.startswith(begin)), "")
             message = "the flag L depends on the machine's locale" if "'L' flag" in error.msg else error.msg + hint
@@ -105,7 +108,7 @@ class Pattern:
             raise ExpressionSyntaxError(
                 "bad pattern: a number is too large, or flags exclude each other", 1, text
             ) from error
-        _refuse_other_meanings(text)
+        _refuse_other_meanings(text, whole)
         search = searching.choosing(lambda found: found.search, lambda found: searched(found.search))
         return cls(
             text=text,
@@ -115,7 +118,7 @@ class Pattern:
             search=search,
             search_ascii=search if searching.in_ascii is None else searching.in_ascii.search,
             fullmatch=expression.choosing(lambda found: found.fullmatch, lambda found: searched(found.fullmatch)),
-            split=_splitter(text, expression),
+            split=_splitter(whole, expression),
         )
 
     @property
@@ -246,24 +249,40 @@ def check_replacement(pattern: Pattern, replacement: str) -> None:
         ) from error
 
 
-def _refuse_other_meanings(text: str) -> None:
+def _with_whole_characters(text: str) -> str:
+    r"""An expression whose escapes for the bytes of one character, such as `\xc3\xa9`, are that character."""
+
+    def whole(found: re.Match[str]) -> str:
+        try:
+            return bytes.fromhex(found[2].replace(r"\x", "")).decode() if found[2] else found[0]
+        except UnicodeDecodeError:
+            return found[0]
+
+    return _BYTES_OF_A_CHARACTER.sub(whole, text) if r"\x" in text else text
+
+
+def _refuse_other_meanings(text: str, whole: str) -> None:
     r"""
     Reject what means something else here than its writer had in mind.
 
+    Args:
+        text: an expression.
+        whole: the same with whole characters.
+
     Raises:
-        ExpressionSyntaxError: it has a POSIX set, which Python would read as a set of its characters, or the bytes of a
-            character, such as `\xc3\xa9`, which are two characters.
+        ExpressionSyntaxError: it has a POSIX set, which Python would read as a set of its characters, or bytes of part
+            of a character, such as `[\x80-\xbf]`, which are characters.
     """
     posix = next((found for found in _POSIX_CLASS.finditer(text) if found[1]), None)
     if posix is not None:
         message = f"bad pattern: POSIX classes such as {posix[1]} are not supported; write \\d, \\s, \\w or A-Za-z"
         raise ExpressionSyntaxError(message, posix.start() + 1, text)
-    escapes = next((found for found in _BYTES_OF_A_CHARACTER.finditer(text) if found[1] or found[2]), None)
+    escapes = next((found for found in _BYTES_OF_A_CHARACTER.finditer(whole) if found[1] or found[2]), None)
     if escapes is not None:
         message = (
             f"bad pattern: {escapes[0]} are characters, not the bytes of one; write the character, or a dot for any"
         )
-        raise ExpressionSyntaxError(message, escapes.start() + 1, text)
+        raise ExpressionSyntaxError(message, text.index(escapes[0]) + 1, text)
 
 
 def _filled(pieces: Sequence[AnyStr | int], empty: AnyStr) -> Callable[[re.Match[AnyStr]], AnyStr]:

@@ -67,6 +67,7 @@ _TOKEN = re.compile(
     |(?P<halves>\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})
     |\\u(?P<utf16>[0-9a-fA-F]{4})
     |\\x\{(?P<code>[0-9a-fA-F]{1,6})\}
+    |\\x(?P<latin>[89a-fA-F][0-9a-fA-F])
     |(?P<byte>\\x[0-9a-fA-F]{2})
     |\\0(?P<octal>[0-3]?[0-7]{1,2})
     |\\c(?P<control>.)
@@ -359,7 +360,7 @@ def _either(token: re.Match[str]) -> str:
     """The translation of a token that is the same inside and outside of a class."""
     if token["quoted"] is not None:
         return re.escape(token["quoted"])
-    for name, base in (("utf16", 16), ("code", 16), ("octal", 8)):
+    for name, base in (("utf16", 16), ("code", 16), ("latin", 16), ("octal", 8)):
         if token[name]:
             return re.escape(_character(token, int(token[name], base)))
     if token["halves"]:

@@ -21,6 +21,7 @@ def ms(*parts):
 
 AT = ms(2026, 11, 20, 8, 15, 1)
 AT_115 = AT + 115
+IN_1987 = ms(1987, 8, 24, 5, 34)
 
 
 def read(body, settings="{}", near_ms=NEAR):
@@ -102,6 +103,28 @@ def read(body, settings="{}", near_ms=NEAR):
         ("<13>Nov 20 08:15:01 %LINK-I-Up: x", {}, AT),
         ("<13>Nov 20 08:15:01 Message forwarded from aix1: su[9]: x", {"host": "aix1", "app": "su", "pid": "9"}, AT),
         ("<13>Nov 20 08:15:01", {}, AT),
+        # the examples of RFC 3164, 5.4; the order of date(1)
+        ("<165>Aug 24 05:34:00 CST 1987 m myproc[10]: x", {"host": "m", "app": "myproc", "pid": "10"}, IN_1987),
+        ("<0>1990 Oct 22 10:52:01 TZ-6 a.example.org x", {"host": "a.example.org"}, ms(1990, 10, 22, 10, 52, 1)),
+        ("<13>Fri Nov 20 08:15:01 UTC 2026 web1 x", {"host": "web1"}, AT),
+        # names of offsets (Cisco's `clock timezone GMT+1 1`), a summer time, H3C's fraction
+        ("<13>Nov 20 16:15:01 UTC+8 web1 app[1]: x", {"host": "web1", "app": "app", "pid": "1"}, AT),
+        ("<189>99: Nov 20 09:15:01.115 GMT+1: %A-5-B: x", {COUNTER: "99"}, AT_115),
+        ("<189>99: Nov 20 08:15:01.115 MET-DST: %A-5-B: x", {COUNTER: "99"}, AT_115),
+        ("<188>Nov 20 2026 09:15:01+01:00 DST AR1 %%01X: x", {"host": "AR1"}, AT),
+        ("<188>Nov 20 08:15:01:115 2026 H3C %%10IFNET/3/PHY_UPDOWN: x", {"host": "H3C"}, AT_115),
+        # Cisco UCM: a clock of 12 hours; a line card of a uBR; the codes of a wireless controller; Viptela
+        ("<189>8103: Nov 20 2026 08:15:01 AM.115 UTC :  %UC-5-E: x", {COUNTER: "8103"}, AT_115),
+        ("<189>8103: Nov 20 2026 08:15:01 PM.115 UTC : %UC-5-E: x", {COUNTER: "8103"}, AT_115 + 12 * 3_600_000),
+        ("<187>34: CLC 6/0: Nov 20 08:15:01.115 EST: %PKI-3-X: x", {COUNTER: "34"}, AT_115),
+        ("<188>wlc1: *apfTask: Nov 20 08:15:01.115: #DTL-3-OSARP_DEL: x", {"host": "wlc1"}, AT_115),
+        ("<190>Nov 20 08:15:01 SYSMGR[919]: %Viptela-v1-6-X: x", {"app": "SYSMGR", "pid": "919"}, AT),
+        # Cisco Meeting Server: facility and severity by name; a Sophos UTM
+        ("<13>Nov 20 08:15:01 user.info cms1 authp: x", {"host": "cms1", "app": "authp"}, AT),
+        ("<30>2026:11:20-08:15:01 utm1 ulogd[77]: x", {"host": "utm1", "app": "ulogd", "pid": "77"}, AT),
+        # NetScaler and NetApp: brackets in place of the host
+        ("<14>Nov 20 08:15:01 [289]: AAA Message : x", {}, AT),
+        ("<14>Nov 20 08:15:01 [c1:secd.conn.auth.failure:error]: x", {}, AT),
         # a header of RFC 5424 that ends after the host
         ("<14>1 2026-11-20T08:15:01Z web1 x", {"host": "web1"}, AT),
     ],
@@ -111,7 +134,7 @@ def test_header_of_a_sender(body, expected, time):
     message = found.pop("message")
     assert (found, timestamp_ms) == (expected, time)
     assert body.endswith(message)
-    assert message == "x" or message[:1] in {"%", "l", "v", "{", "u", ""}
+    assert message == "x" or message[:1] in {"%", "l", "v", "{", "u", "", "1", "#", "["}
 
 
 @pytest.mark.parametrize(
@@ -122,6 +145,10 @@ def test_header_of_a_sender(body, expected, time):
         ("<189>Nov 20 08:15:01 r1 82: Nov 20 08:15:00.872: %SYS-5-X: y", "82: Nov 20 08:15:00.872: %SYS-5-X: y"),
         ('<13>Nov 20 08:15:01 web1 {"a":1}', '{"a":1}'),
         ("<13>Nov 20 08:15:01 web1 -- MARK --", "-- MARK --"),
+        ("<134>Nov 20 08:15:01 CEF:0|V|P P|1|600|User|3|src=192.0.2.1", "CEF:0|V|P P|1|600|User|3|src=192.0.2.1"),
+        ("<134>Nov 20 08:15:01 dsm1 CEF:0|V|P P|1|6|User|3|a=b", "CEF:0|V|P P|1|6|User|3|a=b"),
+        ("<189>Nov 20 08:15:01 fg1 CEF: 0|Fortinet|Fortigate|v6.0|x|y|3|", "CEF: 0|Fortinet|Fortigate|v6.0|x|y|3|"),
+        ("<134>Nov 20 08:15:01.115 h1 LEEF:2.0|V|P|1|E|^|src=192.0.2.0^x", "LEEF:2.0|V|P|1|E|^|src=192.0.2.0^x"),
         ("<14>Nov 20 08:15:01 pa 1,2026/11/20 08:15:01,00", "1,2026/11/20 08:15:01,00"),
     ],
 )
@@ -136,8 +163,8 @@ def test_text_that_is_no_app_stays_in_the_message(body, message):
         ("<38>User logged into the appliance. User: bob.", "User logged into the appliance. User: bob."),
         ('<189>date=2026-11-20 time=08:15:01 devname="FG"', 'date=2026-11-20 time=08:15:01 devname="FG"'),
         ('<134>{"count": 1}', '{"count": 1}'),
-        ("<189>82: 00:20:10: %SYS-5-CONFIG_I: by vty0", "82: 00:20:10: %SYS-5-CONFIG_I: by vty0"),
-        ("<165>74: ASR920: 0074: 2y10w: %A-5-B: x", "74: ASR920: 0074: 2y10w: %A-5-B: x"),
+        ("<166>%ASA-6-302013: Built outbound", "%ASA-6-302013: Built outbound"),
+        ("<14>disk1: 5% used", "disk1: 5% used"),
         ("<13>2 disks failed", "2 disks failed"),
         ("<13>", ""),
         ("30 <13>it works\n", "it works"),
@@ -145,6 +172,20 @@ def test_text_that_is_no_app_stays_in_the_message(body, message):
 )
 def test_priority_and_text_only(body, message):
     assert read(body) == ({"message": message}, NEAR)
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("<189>82: 00:20:10: %SYS-5-CONFIG_I: x", {COUNTER: "82", "message": "00:20:10: %SYS-5-CONFIG_I: x"}),
+        ("<165>74: R1: 0074: 2y10w: %A-5-B: x", {COUNTER: "74", "host": "R1", "message": "2y10w: %A-5-B: x"}),
+        ("<190>12: some-host: %SYS-5-RESTART: x", {COUNTER: "12", "host": "some-host", "message": "%SYS-5-RESTART: x"}),
+        ("<166>fw1 : %ASA-6-302013: x", {"host": "fw1", "message": "%ASA-6-302013: x"}),
+    ],
+)
+def test_cisco_without_a_time(body, expected):
+    """IOS with `no service timestamps` or `service timestamps uptime`; syslog-ng 4.8's cisco-parser reads the host."""
+    assert read(body) == (expected, NEAR)
 
 
 HEAD = "<134>1 2026-11-20T08:15:01Z h a 7 -"
@@ -173,6 +214,27 @@ HEAD = "<134>1 2026-11-20T08:15:01Z h a 7 -"
 def test_structured_data_that_is_not_exact(rest, expected):
     for form in ("auto", "rfc5424"):
         assert read(HEAD + rest, f"{{form: {form}}}") == ({"host": "h", "app": "a", "pid": "7"} | expected, AT)
+
+
+@pytest.mark.parametrize(
+    ("rest", "expected"),
+    [
+        # CyberArk, QRadar's LEEF, Prisma SD-WAN, Symantec DLP, JSON of applications: the header ends after the host
+        ('CEF:0|C-A|Vault|9.20|7|Logon|5|act="Logon" suser=ann fname= dvc=', {}),
+        ("LEEF:1.0|Palo Alto Networks|PAN-OS Syslog Integration|8.1.8|allow|cat=TRAFFIC", {}),
+        ('Name="N/A" User="N/A" File="x y" Blocked="Passed"', {}),
+        ('app {"a": 1, "b": 2, "c": 3}', {}),
+        ("a=1 b=2 c=3", {}),
+        ('log: HOST="ion7" TIME="10:44" MSG="x y"', {"app": "log", "message": 'HOST="ion7" TIME="10:44" MSG="x y"'}),
+        # with structured data each word is of the header, as RFC 5424, 6 says
+        ('KES|11.0 - X=1 [e@1 p="x"] y', {"app": "KES|11.0", "msgid": "X=1", "data.e@1.p": "x", "message": "y"}),
+        ("PulseSecure: - - - ive | x", {"app": "PulseSecure:", "message": "ive | x"}),
+    ],
+)
+def test_words_of_a_message_are_not_of_the_header_of_rfc5424(rest, expected):
+    expected = {"host": "h", "message": rest} | expected
+    for time in ("2026-11-20T08:15:01Z", "2026-11-20 08:15:01"):
+        assert read(f"<5>1 {time} h {rest}") == (expected, AT)
 
 
 def test_empty_fields_of_rfc5424_are_absent():
@@ -230,6 +292,25 @@ def test_only_lines_of_a_file_have_no_priority():
 
 
 @pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        # BusyBox 1.36's syslogd (Alpine), OpenWrt's logread
+        ("Nov 20 08:15:01 alpine daemon.warn dnsmasq[77]: x", ("daemon", "warning", "alpine", "dnsmasq")),
+        ("Nov 20 08:15:01 alpine authpriv.info sshd[77]: x", ("authpriv", "info", "alpine", "sshd")),
+        ("Fri Nov 20 08:15:01 2026 daemon.err dnsmasq[77]: x", ("daemon", "err", None, "dnsmasq")),
+        ("Fri Nov 20 08:15:01 2026 user.panic root: x", ("user", "emerg", None, "root")),
+        ("Nov 20 08:15:01 mail.info.example su: x", (None, None, "mail.info.example", "su")),
+    ],
+)
+def test_a_line_of_a_file_may_name_facility_and_severity(line, expected):
+    event = event_of(line, timestamp_ms=NEAR)
+    Syslog(settings_of(Syslog.settings_class(), "{form: file}")).decorate(event)
+    found = [event.attributes.get(name) for name in ("facility", "severity", "host", "app")]
+    assert tuple(value and value.decode() for value in found) == expected
+    assert event.attributes["message"] == b"x"
+
+
+@pytest.mark.parametrize(
     ("near", "expected"),
     [
         ((2025, 3, 1), (2024, 2, 29)),
@@ -246,11 +327,11 @@ def test_29_february_is_in_the_nearest_leap_year(near, expected):
     assert read("<13>Feb 29 00:00:00 h x", near_ms=ms(*near))[1] == ms(*expected)
 
 
-WORDS = st.text(st.sampled_from("abzAZ019._-/:[]% \tUTC"), max_size=12)
+WORDS = st.text(st.sampled_from("abzAZ019._-/:[]% \tUTC"), max_size=12) | st.sampled_from(["CEF", "user.info b"])
 
 
 @given(
-    st.sampled_from(["web1 ", "UTC ", "2026 ", "last ", "a.b-c ", ""]),
+    st.sampled_from(["web1 ", "UTC ", "2026 ", "last ", "a.b-c ", "user.info ", "GMT-3 ", "AM ", ""]),
     WORDS,
     st.sampled_from([": ", "[7]: ", " ", ":"]),
 )

@@ -174,15 +174,36 @@ def test_a_value_that_is_not_utf8(text, value, found):
 @pytest.mark.parametrize(
     ("text", "column"),
     [
-        (r"^\xef\xbb\xbf", 2),
-        (r"x\xC3\xA9+", 2),
+        (r"^\xe9\xa0", 2),
+        (r"x\xef\xbb\xbf\xC3\xA9\xa9", 14),
         (r"(?:[\x00-\x7f]|[\xc2-\xf4][\x80-\xbf]+)", 27),
     ],
 )
-def test_bytes_of_a_character_are_refused(text, column):
+def test_bytes_of_a_part_of_a_character_are_refused(text, column):
     with pytest.raises(ExpressionSyntaxError, match="are characters, not the bytes of one; write the char") as caught:
         Pattern.parse(text)
     assert caught.value.column == column
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "found"),
+    [
+        (r"^\xef\xbb\xbf", "\ufeffa", "\ufeff"),
+        (r"x\xC3\xA9+", "xééa", "xéé"),
+        (r"\xe2\x82\xac\d", "€1", "€1"),
+        (r"(?:\xf0\x9f\x98\x80|b)\xc2\xa0", "a😀\xa0", "😀\xa0"),
+        (r"\xc3\xa9\xc3\xa8", "éè", "éè"),
+    ],
+)
+def test_the_bytes_of_a_character_are_that_character(text, value, found):
+    assert Pattern.parse(text).search(value.encode())[0] == found.encode()
+    assert Pattern.parse(text).text == text
+
+
+def test_an_error_beside_the_bytes_of_a_character_has_its_column():
+    with pytest.raises(ExpressionSyntaxError) as caught:
+        Pattern.parse(r"\xc3\xa9(")
+    assert caught.value.column == 9
 
 
 @pytest.mark.parametrize("text", [r"[\xe0-\xff]", r"\xff\xd8", r"\\xc3\\xa9", r"[\xe9\xa0]", r"[^\x00-\x7f]"])
