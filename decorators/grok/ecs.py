@@ -7,9 +7,12 @@ A field of objects, `[source][ip]` in Logstash, has a dotted name, `source.ip`, 
 import re
 from collections.abc import Mapping
 
+from decorators.grok.applications import APPLICATIONS_FIELDS, OF_PAM
+from decorators.grok.filters import FILTERS_FIELDS
 from decorators.grok.library import LIBRARY
+from decorators.grok.monitoring import MONITORING_FIELDS
 
-_CAPTURE = re.compile(r"(%\{\w+:|\(\?<)(\w+)(?=[}>])")
+_CAPTURE = re.compile(r"(%\{\w+:|\(\?<)(\w[\w-]*)(?=[}>])")
 
 _SYSLOG = {
     "program": "process.name", "pid": "process.pid", "logsource": "host.hostname", "timestamp8601": "timestamp",
@@ -147,9 +150,10 @@ _CISCO = {
     "drop_total_count": "cisco.asa.burst.cumulative_count",
 }  # fmt: skip
 _FAMILIES = {
-    "SYSLOG": _SYSLOG, "CRON": _SYSLOG, "HTTPD": _HTTPD, "COMMONAPACHE": _HTTPD, "COMBINEDAPACHE": _HTTPD,
+    "SYSLOG": _SYSLOG | OF_PAM, "CRON": _SYSLOG, "HTTPD": _HTTPD, "COMMONAPACHE": _HTTPD, "COMBINEDAPACHE": _HTTPD,
     "JAVA": _JAVA, "HAPROXY": _HAPROXY, "S3": _S3, "ELB": _ELB, "CLOUDFRONT": _CLOUDFRONT, "BIND9": _BIND,
     "MONGO": _MONGO, "REDIS": _REDIS, "POSTGRESQL": _PROGRAMS, "RUBY": _PROGRAMS, "SQUID3": _SQUID, "CISCO": _CISCO,
+    **FILTERS_FIELDS, **APPLICATIONS_FIELDS, **MONITORING_FIELDS,
 }  # fmt: skip
 """Start of the names of patterns -> name of a capture in the library -> field."""
 

@@ -7,7 +7,10 @@ most, and `searching` linear time. Patterns of a word, an address or a time capt
 SYSLOGPROG and SYSLOGFACILITY capture their parts under the usual names. A part that is `-` in the line is not captured.
 """
 
+from decorators.grok.applications import APPLICATIONS
 from decorators.grok.cisco import CISCO
+from decorators.grok.filters import FILTERS
+from decorators.grok.monitoring import MONITORING
 from decorators.grok.servers import SERVERS
 
 # sets of characters that leave others of ASCII out are a table for `re`, which is faster than \w
@@ -158,5 +161,7 @@ _JAVA = {
     "JAVASTACKTRACEPART": r"%{SPACE}at %{JAVACLASS:class}\.%{JAVAMETHOD:method}\(%{JAVAFILE:file}(?::%{INT:line})?\)",
 }
 
-LIBRARY = {**_WORDS, **_ADDRESSES, **_TIMES, **_SYSLOG, **_WEB, **_JAVA, **SERVERS, **CISCO}
+OF_PROGRAMS = {**SERVERS, **CISCO, **FILTERS, **APPLICATIONS, **MONITORING}
+"""Name -> pattern of what one program writes, or several of a family."""
+LIBRARY = {**_WORDS, **_ADDRESSES, **_TIMES, **_SYSLOG, **_WEB, **_JAVA, **OF_PROGRAMS}
 """Name -> pattern."""

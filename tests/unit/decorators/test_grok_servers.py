@@ -1,16 +1,17 @@
-"""Known patterns of servers and of Cisco's firewalls, and the names of ECS."""
+"""Known patterns of servers, firewalls, monitoring and applications, and the names of ECS."""
 
 import pytest
 
 from decorators.grok import Grok
-from decorators.grok.cisco import CISCO
 from decorators.grok.ecs import ECS_LIBRARY
 from decorators.grok.expansion import expanded
-from decorators.grok.library import LIBRARY
-from decorators.grok.servers import SERVERS
+from decorators.grok.library import LIBRARY, OF_PROGRAMS
 from ingest.api import DecorateError
 from ingest.testing.events import event_of, settings_of
-from tests.support.grok_lines import LINES, PARTS
+from tests.support import grok_families, grok_lines
+
+LINES = [*grok_lines.LINES, *grok_families.LINES]
+PARTS = {**grok_lines.PARTS, **grok_families.PARTS}
 
 
 def grok(pattern, text, settings=""):
@@ -33,7 +34,7 @@ def test_part_of_each_pattern(name, text):
 
 
 def test_every_pattern_has_a_text():
-    assert {name for name, *_ in LINES} | PARTS.keys() == {**SERVERS, **CISCO}.keys()
+    assert {name for name, *_ in LINES} | PARTS.keys() == OF_PROGRAMS.keys()
 
 
 @pytest.mark.parametrize(("name", "line"), [(name, line) for name, line, _ in LINES])
@@ -110,7 +111,7 @@ def test_mapped_addresses_and_hosts_with_underscores(pattern, text, expected):
     assert grok(pattern, text) == expected
 
 
-@pytest.mark.parametrize("name", [*SERVERS, *CISCO])
+@pytest.mark.parametrize("name", OF_PROGRAMS)
 def test_long_text_takes_linear_time(name):
     """The square of it would take minutes."""
     settings = f"{{patterns: ['%{{{name}}}\\x00'], on_no_match: keep}}"
@@ -124,8 +125,8 @@ def test_long_text_takes_linear_time(name):
 
 
 def test_pattern_that_is_not_known_has_a_way_out():
-    with pytest.raises(ValueError, match='there is no pattern "ZEEK_CONN"; define it in `definitions`'):
-        grok("%{ZEEK_CONN}", "x")
+    with pytest.raises(ValueError, match='there is no pattern "ENVOYLOG"; define it in `definitions`'):
+        grok("%{ENVOYLOG}", "x")
 
 
 def test_text_of_another_server_has_no_match():
