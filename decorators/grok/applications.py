@@ -51,7 +51,8 @@ _RAILS = {
     "RPROCESSING": r"(?<!\W)\W*Processing by %{RCONTROLLER} as (?<format>\S*)"
     r"(?:\W*Parameters: \{(?<params>[^\n]*)\}\W*)?",
     "RAILS3PROFILE": r"(?:\((?:Views: %{NUMBER:viewms}ms \| )?ActiveRecord: %{NUMBER:activerecordms}ms)?",
-    "RAILS3FOOT": r"Completed %{POSINT:response}[^\n]*? in %{NUMBER:totalms}ms ?%{RAILS3PROFILE}%{GREEDYDATA}",
+    "RAILS3FOOT": r"Completed %{POSINT:response}(?:(?! in [0-9])[^\n])*+ in %{NUMBER:totalms}ms ?%{RAILS3PROFILE}"
+    r"%{GREEDYDATA}",
     "RAILS3": r"%{RAILS3HEAD}(?:%{RPROCESSING})?(?<context>(?:(?!Completed )[^\n]*\n)*+)(?:%{RAILS3FOOT})?",
 }
 _RAILS_FIELDS = {

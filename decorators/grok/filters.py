@@ -13,7 +13,7 @@ _POLICY = r"(?<policy-name>\S+) (?<from-zone>\S+) (?<to-zone>\S+)"
 _JUNOS = {
     "RT_FLOW_TAG": r"RT_FLOW_SESSION_(?:CREATE|CLOSE|DENY)",
     "RT_FLOW_EVENT": r"%{RT_FLOW_TAG}",
-    "RT_FLOW1": rf"%{{RT_FLOW_EVENT:event}}: (?<close-reason>.*?): {_TRANSLATED} {_POLICY} %{{INT:session-id}} "
+    "RT_FLOW1": rf"%{{RT_FLOW_EVENT:event}}: (?<close-reason>[^/>]*?): {_TRANSLATED} {_POLICY} %{{INT:session-id}} "
     r"[0-9]+\((?<sent>[0-9]+)\) [0-9]+\((?<received>[0-9]+)\) %{INT:elapsed-time}(?: .*)?",
     "RT_FLOW2": rf"%{{RT_FLOW_EVENT:event}}: session created {_TRANSLATED} {_POLICY} %{{INT:session-id}}(?: .*)?",
     "RT_FLOW3": rf"%{{RT_FLOW_EVENT:event}}: session denied {_FLOW} %{{INT:protocol-id}}\([0-9]+\) {_POLICY}(?: .*)?",
@@ -31,8 +31,8 @@ _JUNOS_FIELDS = {
 
 _NETSCREEN = (
     r"%{SYSLOGTIMESTAMP:date} %{IPORHOST:device} (?<name>[^\s:]+): NetScreen device_id=(?<device_id>\S+)"
-    r'(?:.*?-(?<code>[0-9]+)\((?<type>\w+)\))?.*?: start_time="(?<start_time>[^"]*)" duration=%{INT:duration} '
-    r"policy_id=%{INT:policy_id} service=(?<service>.*?) proto=%{INT:proto} src zone=(?<src_zone>\S+) "
+    r'(?:[^=]*?-(?<code>[0-9]+)\((?<type>\w+)\))?[^=]*?: start_time="(?<start_time>[^"]*)" duration=%{INT:duration} '
+    r"policy_id=%{INT:policy_id} service=(?<service>[^=]*?) proto=%{INT:proto} src zone=(?<src_zone>\S+) "
     r"dst zone=(?<dst_zone>\S+) action=%{WORD:action} sent=%{INT:sent} rcvd=%{INT:rcvd} src=%{IPORHOST:src_ip} "
     r"dst=%{IPORHOST:dst_ip}(?: src_port=%{INT:src_port} dst_port=%{INT:dst_port})?"
     r"(?: src-xlated ip=%{IP:src_xlated_ip} port=%{INT:src_xlated_port} dst-xlated ip=%{IP:dst_xlated_ip} "
@@ -58,9 +58,9 @@ _NETFILTER = {
     r"(?:\s+FLOWLBL=(?<nf_flow_label>[0-9]+)?)?(?<nf_fragment>(?:\s+(?:CE|DF|MF))++)?(?:\s+FRAG:\s?[0-9]+)?"
     r"(?:\s+OPT \([0-9A-Fa-f]*\))?(?:\s+PROTO=(?<nf_protocol>\w+)?)?"
     r"(?:\s+SPT=(?<nf_src_port>[0-9]+)?\s+DPT=(?<nf_dst_port>[0-9]+)?)?",
-    "SHOREWALL": r"%{SYSLOGTIMESTAMP:timestamp} (?<nf_host>\S+) .*?Shorewall:(?<nf_action1>[^\s:]+)?:"
-    r"(?<nf_action2>[^\s:]+)?:?.*?%{IPTABLES}",
-    "SFW2": r"(?:%{SYSLOGTIMESTAMP:timestamp}|%{TIMESTAMP_ISO8601:timestamp})\s+%{HOSTNAME:nf_host}\s.*?"
+    "SHOREWALL": r"%{SYSLOGTIMESTAMP:timestamp} (?<nf_host>\S+) [^=]*?Shorewall:(?<nf_action1>[^\s:]+)?:"
+    r"(?<nf_action2>[^\s:]+)?:?[^=]*?%{IPTABLES}",
+    "SFW2": r"(?:%{SYSLOGTIMESTAMP:timestamp}|%{TIMESTAMP_ISO8601:timestamp})\s+%{HOSTNAME:nf_host}\s[^=]*?"
     r"SFW2-INext-(?<nf_action>\S+)\s+%{IPTABLES}",
 }
 _NETFILTER_FIELDS = {

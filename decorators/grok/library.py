@@ -48,6 +48,7 @@ _WORDS = {
     r"|emerg(?:ency)?)",
 }
 
+_OCTET = "(?>25[0-5]|2[0-4][0-9]|[01]?[0-9]?[0-9])"  # two digits could match in two ways, in each octet of a line
 _HEX = "[0-9A-Fa-f]{1,4}"
 _V4_TAILS = "|".join(
     [f"(?:{_HEX}:){{6}}%{{IPV4}}"]
@@ -66,8 +67,7 @@ _ADDRESSES = {
     "WINDOWSMAC": r"(?:[0-9A-Fa-f]{2}-){5}[0-9A-Fa-f]{2}",
     "COMMONMAC": r"(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}",
     "MAC": r"%{CISCOMAC}|%{WINDOWSMAC}|%{COMMONMAC}",
-    "IPV4": r"(?<![0-9])(?:(?:25[0-5]|2[0-4][0-9]|[01]?[0-9]?[0-9])\.){3}(?:25[0-5]|2[0-4][0-9]|[01]?[0-9]?[0-9])"
-    r"(?![0-9])",
+    "IPV4": rf"(?<![0-9])(?:{_OCTET}\.){{3}}{_OCTET}(?![0-9])",
     "IPV6": r"(?<![0-9A-Fa-f])(?=[0-9A-Fa-f]{0,4}:)"
     rf"(?:{_V4_TAILS}|(?:{_GROUPS})(?![0-9A-Fa-f]))(?:%[0-9A-Za-z_.-]+)?",
     "IP": r"%{IPV4}|%{IPV6}",

@@ -81,6 +81,7 @@ _NAGIOS_FIELDS = {
 }  # fmt: skip
 
 _ON_DEVICE = r' on (?:file )?device "%{BACULA_DEVICE:device}" \(%{BACULA_DEVICEPATH:devicepath}\)'
+_FAILED = r'(?<path>(?:(?!"?: ERR=)[^\n])*+)"?: ERR=%{GREEDYDATA:berror}'
 _VOLUME = 'Volume[ =]"?%{BACULA_VOLUME:volume}"?'
 _CLIENT = r"(?:Client: %{BACULA_HOST:client}|Storage daemon) on %{IPORHOST:client_address}:%{POSINT:client_port}\. "
 _BACULA = {
@@ -91,9 +92,9 @@ _BACULA = {
     "NEW_LABEL": rf"Labeled new {_VOLUME}{_ON_DEVICE}\.",
     "WROTE_LABEL": rf"Wrote label to prelabeled {_VOLUME}{_ON_DEVICE}",
     "NEW_MOUNT": rf'New volume "%{{BACULA_VOLUME:volume}}" mounted{_ON_DEVICE} at %{{BACULA_TIMESTAMP:volume_time}}\.',
-    "NOOPEN": r"Cannot open (?<path>.*?): ERR=%{GREEDYDATA:berror}",
-    "NOOPENDIR": r'Could not open directory "?(?<path>.*?)"?: ERR=%{GREEDYDATA:berror}',
-    "NOSTAT": r'Could not stat "?(?<path>.*?)"?: ERR=%{GREEDYDATA:berror}',
+    "NOOPEN": rf'Cannot open "?{_FAILED}',
+    "NOOPENDIR": rf'Could not open directory "?{_FAILED}',
+    "NOSTAT": rf'Could not stat "?{_FAILED}',
     "NOJOBS": rf"There are no more Jobs associated with {_VOLUME}\. Marking it purged\.",
     "ALL_RECORDS_PRUNED": rf'All records pruned from {_VOLUME}; marking it "Purged"',
     "BEGIN_PRUNE_JOBS": r"Begin pruning Jobs older than [0-9]+ months? [0-9]+ days? \.",
