@@ -9,6 +9,7 @@ import typer
 
 from ingest.amounts import counted, counts_of
 from ingest.cli.command import FileArgument, PipelineOption
+from ingest.cli.dead_letter_preview import show_preview
 from ingest.cli.dead_letter_queue import (
     CodesOption,
     ComponentsOption,
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from ingest.catalog import Catalog
     from ingest.config.model import Configuration
     from ingest.dead_letters.envelope import DeadLetter
-    from ingest.dead_letters.queue import Entry
+    from ingest.dead_letters.queue import DeadLetterQueue, Entry
 
 SinceOption = Annotated[
     str | None, typer.Option(metavar="TIME", help="Only dead letters of micro-batches from this time on.")
@@ -169,6 +170,9 @@ def replay(  # noqa: PLR0913 - the options of the command
     since: SinceOption = None,
     until: UntilOption = None,
     all_: AllOption = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Count what would be stored, dropped, or fail again; write nothing.")
+    ] = False,
     recount: Annotated[
         bool,
         typer.Option(
@@ -193,6 +197,8 @@ def replay(  # noqa: PLR0913 - the options of the command
     record has run again in a later micro-batch, or if their micro-batch was rolled back: 'ingest replay' runs it as a
     whole.
 
+    With --dry-run the records run as in "explain": tables and what earlier replays have counted are not looked at.
+
     Example: ingest dead-letters replay pipeline.yaml --code no_match
     """
     from ingest.clock import now_ms
@@ -204,11 +210,15 @@ def replay(  # noqa: PLR0913 - the options of the command
     selection = selection_of(positions or (), code, component, since, until, has_replayed=all_, has_kept=all_)
     with opened_queue(out, file, pipeline, shows_records=False) as (configuration, catalog, queue):
         require(queue, selection.ids)
+        chosen = chosen_pipeline(configuration, pipeline)
+        given = filters(code, component, since=since, until=until, positions=positions)
+        if dry_run:
+            if not show_preview(out, configuration, catalog, chosen, queue, selection):
+                _note_none(out, queue, given, all_=all_)
+            return
         with (
             private_files(),
-            DeadLetterReplay(
-                configuration, chosen_pipeline(configuration, pipeline), catalog, recount=recount
-            ) as replayer,
+            DeadLetterReplay(configuration, chosen, catalog, recount=recount) as replayer,
             out.progress("dead letters") as advance,
         ):
             replayer.settle(queue)
@@ -226,11 +236,7 @@ def replay(  # noqa: PLR0913 - the options of the command
                 on_released=replayer.release,
             )
         if not report.selected:
-            seen = Counter(entry.dead_letter.code for entry in queue.entries())
-            if seen:
-                advice = "" if all_ else "; --all includes those that were replayed or are kept"
-                given = filters(code, component, since=since, until=until, positions=positions)
-                note_none_selected(out, seen, given, advice)
+            _note_none(out, queue, given, all_=all_)
     if out.is_json:
         out.json(
             {
@@ -270,6 +276,14 @@ def replay(  # noqa: PLR0913 - the options of the command
     out.next(f"ingest dead-letters list {target_of(file, configuration, pipeline)}")
     if report.failed_again or report.published or report.cut or report.skipped.keys() & _KEPT:
         raise typer.Exit(1)
+
+
+def _note_none(out: Output, queue: "DeadLetterQueue", given: list[str], *, all_: bool) -> None:
+    """Say that none is selected, if there are any."""
+    seen = Counter(entry.dead_letter.code for entry in queue.entries())
+    if seen:
+        advice = "" if all_ else "; --all includes those that were replayed or are kept"
+        note_none_selected(out, seen, given, advice)
 
 
 class _Sum:

@@ -49,6 +49,10 @@ def replay(  # noqa: PLR0913 - the options of the command
         bool,
         typer.Option("--overwrite", help="Write records that are in no logged batch at the present time."),
     ] = False,
+    sink: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Only into this sink, by its label or kind; may be repeated."),
+    ] = None,
     own_process: OwnProcessOption = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would run; write nothing.")] = False,
 ) -> None:
@@ -61,6 +65,8 @@ def replay(  # noqa: PLR0913 - the options of the command
 
     With `timestamp: event` a replay hides values that later micro-batches outside of the range wrote at the same event
     time; a warning says if there are such micro-batches.
+
+    With --sink a table that was dropped is refilled alone. A record that fails has a dead letter of this sink then.
 
     Refused with a sink `archive`, which would add the rows again. Dead letters can be replayed into one.
 
@@ -78,7 +84,8 @@ def replay(  # noqa: PLR0913 - the options of the command
     set_up_logs(configuration, is_watched=True)
     chosen = pipeline_of(configuration, pipeline)
     options = {"from": from_, "to": to, "at": at, "overwrite": overwrite, "rate": rate}
-    request = ReplayRequest.model_validate(options | {"fingerprint": chosen.fingerprint})
+    more = {"fingerprint": chosen.fingerprint, "sinks": tuple(sink) if sink else None}
+    request = ReplayRequest.model_validate(options | more)
     note_missing_state(out, configuration)
     run = RangeReplay(configuration, chosen, catalog, request)
     if dry_run:

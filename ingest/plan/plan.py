@@ -84,9 +84,13 @@ class Plan:
 
     def with_tables(self, tables: Collection[str]) -> "Plan":
         """The plan with only the sinks that write these tables with deferred updates."""
-        sinks = tuple(
-            sink for sink in self.sinks if sink.name in self.sinks_of_updates and sink.settings.fixed_table in tables
-        )
+        updated = (sink for sink in self.sinks if sink.name in self.sinks_of_updates)
+        return self.with_sinks({sink.name for sink in updated if sink.settings.fixed_table in tables})
+
+    def with_sinks(self, chosen: Collection[str]) -> "Plan":
+        """The plan with only the sinks of these names."""
+        sinks = tuple(sink for sink in self.sinks if sink.name in chosen)
+        tables = {sink.settings.fixed_table for sink in sinks}
         names = {sink.settings.store_name for sink in sinks}
         stores = {name: store for name, store in self.stores.items() if name in names}
         updates = {

@@ -1,5 +1,6 @@
 """The archived tables of a configuration, and the pipelines that write them."""
 
+from collections.abc import Collection
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -110,18 +111,18 @@ def archived_tables(configuration: Configuration) -> list[ArchivedTable]:
     return [archived_table(configuration, name) for name in sorted(names)]
 
 
-def refuse_archives(pipeline: Pipeline) -> None:
+def refuse_archives(pipeline: Pipeline, names: Collection[str]) -> None:
     """
-    Check that records of a pipeline may run a second time through all its sinks.
+    Check that records of a pipeline may run a second time through the sinks of these names.
 
     Raises:
         ConfigError: a sink archives them: it would add their rows again.
     """
-    for sink in pipeline.sinks:
-        if isinstance(sink.settings, ArchiveSettings):
+    for name, sink in zip(names_of(pipeline.sinks), pipeline.sinks, strict=True):
+        if name in names and isinstance(sink.settings, ArchiveSettings):
             raise ConfigError(
                 f"{sink.location}: a replay of a time range would add the rows to the archive a second time",
-                hint="for the other sinks, replay with --own-process and a copy of the file without this sink",
+                hint="give the other sinks with --sink",
             )
 
 

@@ -97,6 +97,35 @@ def test_logged_batches_are_written_at_their_times(kafka: Kafka, tmp_path: Path)
     assert list((tmp_path / "data" / "state" / "replays" / PIPELINE).iterdir()) == []
 
 
+def test_dropped_table_is_refilled_alone(kafka: Kafka, tmp_path: Path) -> None:
+    made = Ticks.produced(kafka, 300, partitions=1)
+    content = content_with_ticks(kafka, made, tmp_path / "store")
+    pipeline = content["pipelines"][PIPELINE]
+    content["tables"]["copy"] = {**content["tables"]["t"]}
+    (sink,) = pipeline["sinks"]
+    ((kind, options),) = sink.items()
+    pipeline["sinks"] = [{kind: {**options, "label": "first"}}, {kind: {**options, "table": "copy", "label": "second"}}]
+    service = Service(tmp_path, content)
+    log = BatchLog(tmp_path / "data" / "state" / "batches" / PIPELINE)
+    folder = service.checkpoint(PIPELINE).folder
+    (folder / "times").mkdir(parents=True)
+    acknowledge(folder, 0, {made.topic: {0: 300}})
+    (folder / "times" / "0").write_text(str(NOON_MS))
+    log.append(LoggedBatch(0, NOON_MS, {(made.topic, 0): (0, 300)}))
+    log.close()
+    queue = FileDeadLetters(tmp_path / "data" / "state", PIPELINE)
+    letters = [dead_letter(made.topic, component) for component in ("first", "second", "source")]
+    queue.publish([each.to_json() for each in letters], 0, NOON_MS)
+
+    totals = replayed(service, ticks.FIRST_MS, ticks.FIRST_MS + HOUR_MS, "--sink", "second")
+    assert (totals["read"], totals["stored"]) == (300, 300)
+    expected = made.expected(service.checkpoint(PIPELINE), "copy")
+    assert_same_table(table_of(expected, "copy", versions=10), rocksdb_table(tmp_path / "store", "copy"))
+    assert rocksdb_table(tmp_path / "store", "t") == {}
+    assert [entry.dead_letter for entry in queue.entries()] == [letters[0], letters[2]]
+    assert "has no sink" in replayed(service, 0, HOUR_MS, "--sink", "third", code=3)["error"]
+
+
 def test_interrupted_replay_does_not_read_a_topic_that_was_recreated(kafka: Kafka, tmp_path: Path) -> None:
     made = Ticks.produced(kafka, 20)
     service = Service(tmp_path, content_with_ticks(kafka, made, tmp_path / "store"))

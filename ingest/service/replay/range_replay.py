@@ -45,6 +45,7 @@ from ingest.service.replay.rolled_back_batches import (
 )
 from ingest.service.replay.runner import ReplayRunner
 from ingest.service.replay.selection import compacted_topics, cut_at, durable_ends, offsets_between
+from ingest.service.replay.sinks import only_sinks
 from ingest.service.replay.state import ReplayState, ReplayTotals
 from ingest.service.replay.update_replay import unfinished
 from ingest.service.replay_lock import replay_lock
@@ -106,6 +107,7 @@ class RangeReplay:
             writer is refused while the service runs.
 
     Raises:
+        NotFoundError: the pipeline has no such sink.
         ConfigError: the source is not Kafka, a sink would add rows to an archive again, or the time for records that
             are in no logged batch is in the future.
     """
@@ -124,9 +126,9 @@ class RangeReplay:
                 "--at is later than now: its cells would hide what the pipeline writes until then",
                 hint="choose a time before the values that must stay visible",
             )
-        self._pipeline_plan = plan_of(configuration, pipeline, catalog)
+        self._pipeline_plan = only_sinks(plan_of(configuration, pipeline, catalog), request.sinks)
         if not self._pipeline_plan.updates:  # with them, only the sinks of updates run
-            refuse_archives(pipeline)
+            refuse_archives(pipeline, {sink.name for sink in self._pipeline_plan.sinks})
         self._configuration = configuration
         self._pipeline = pipeline
         self._catalog = catalog
@@ -140,13 +142,13 @@ class RangeReplay:
         return (
             self._request.overwrite
             or self._request.at_ms is not None
-            or all(sink.settings.has_event_time for sink in self._pipeline.sinks)
+            or all(sink.settings.has_event_time for sink in self._pipeline_plan.sinks)
         )
 
     @property
     def has_event_time(self) -> bool:
         """Whether cells of a sink have event times."""
-        return any(sink.settings.has_event_time for sink in self._pipeline.sinks)
+        return any(sink.settings.has_event_time for sink in self._pipeline_plan.sinks)
 
     def may_hide_values(self, plan: RangePlan) -> bool:
         """
@@ -274,6 +276,7 @@ class RangeReplay:
                     RateLimiter(self._request.rate),
                     opened,
                     tables=self._tables(left, interrupted) if self._pipeline_plan.updates else None,
+                    sinks=self._request.sinks,
                     done=done,
                     on_blocked=on_blocked,
                     check_owner=lock.check,

@@ -42,6 +42,7 @@ class ReplayRequest(Model):
         overwrite: `--overwrite`: give those records the present time.
         rate: `--rate`: maximum average of records per second; each micro-batch runs at full speed, and the next one
             waits. None for no limit.
+        sinks: `--sink`: names of the only sinks that get the records; None for all.
         fingerprint: of the pipeline that the sender means, since the service may run an older file; None for any.
 
     Raises:
@@ -55,6 +56,7 @@ class ReplayRequest(Model):
     at_ms: TimeMs | None = None
     overwrite: bool = False
     rate: float | None = None
+    sinks: tuple[str, ...] | None = None
     fingerprint: str | None = None
 
     @classmethod
@@ -82,5 +84,6 @@ class ReplayRequest(Model):
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)
 
     def selection(self) -> dict[str, Any]:
-        """What determines the records and their times, without the rate and the sender's pipeline."""
-        return {"from_ms": self.from_ms, "to_ms": self.to_ms, "at_ms": self.at_ms, "overwrite": self.overwrite}
+        """What determines the records, their times and their sinks, without the rate and the sender's pipeline."""
+        times = {"from_ms": self.from_ms, "to_ms": self.to_ms, "at_ms": self.at_ms, "overwrite": self.overwrite}
+        return times | ({"sinks": sorted(self.sinks)} if self.sinks else {})

@@ -1,6 +1,6 @@
 """Runs the micro-batches of a replay until they are durable."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -8,6 +8,9 @@ from typing import TypeVar
 
 from ingest.catalog import Catalog
 from ingest.config.model import Configuration, Pipeline
+from ingest.dead_letters.envelope import DeadLetter
+from ingest.dead_letters.queue import DeadLetterQueue
+from ingest.dead_letters.replay import Components
 from ingest.observe.logs import logger
 from ingest.pipeline.rate_limiter import RateLimiter
 from ingest.plan.assemble import plan_of
@@ -23,6 +26,7 @@ from ingest.service.offsets import kafka_source_of
 from ingest.service.replay.host import ReplayHost
 from ingest.service.replay.plan import ReplayBatch
 from ingest.service.replay.rolled_back_batches import UnfinishedBatch
+from ingest.service.replay.sinks import letters_of_sinks, only_sinks
 from ingest.service.replay.update_replay import UpdateReplay
 from ingest.service.tables import owned_tables
 from ingest.spark.cancelled_tasks import CancelledTasks
@@ -43,6 +47,7 @@ class ReplayRunner:
         limiter: of the replay's own rate.
         opened: closes session and stores.
         tables: with deferred updates; only their sinks run. None to run all sinks.
+        sinks: names of the only sinks that run, of which `tables` are; None for all.
         done: the batches whose progress is stored.
         on_blocked: called with the reason when a micro-batch cannot be made durable now, and with "" when it can.
         check_owner: as in `BatchRunner`, for the lock of the replay.
@@ -61,15 +66,19 @@ class ReplayRunner:
         opened: ExitStack,
         *,
         tables: frozenset[str] | None,
+        sinks: Collection[str] | None,
         done: Collection[ReplayBatch],
         on_blocked: Callable[[str], None],
         check_owner: Callable[[], None],
     ) -> None:
-        plan = replace(plan_of(configuration, pipeline, catalog), is_replay=True)
+        whole = replace(plan_of(configuration, pipeline, catalog), is_replay=True)
+        plan = only_sinks(whole, sinks)
+        moves_marks = tables is not None or bool(plan.feeds)
+        marked = whole if moves_marks else plan
         self._updates: UpdateReplay | None = None
-        stores = host.stores(plan, opened)
-        owned = owned_tables(configuration, plan, stores)
-        if tables is not None or plan.feeds:
+        stores = host.stores(marked, opened)
+        owned = owned_tables(configuration, marked, stores)
+        if moves_marks:
             check_clock(kafka_source_of(pipeline))
             # of all tables: their marks move together
             self._updates = UpdateReplay(configuration, pipeline, opened, owned)
@@ -86,7 +95,7 @@ class ReplayRunner:
         opened.callback(dead_letters.close)
         dead_letters.prepare()
         bodies = opened.enter_context(OpenDeadLetterBodies(configuration, catalog, stores))
-        components = components_of(plan)
+        components, every = components_of(plan), components_of(whole)
         self._settings = kafka_source_of(pipeline)
         self._session = host.session(pipeline.name, self._settings, stores, opened)
         self._quarantine = Quarantine(pipeline, self._settings, self._session)
@@ -104,10 +113,7 @@ class ReplayRunner:
             batch_times=None,
             committers=committers,
             error_budget=error_budget(pipeline),
-            # dead letters of sinks that do not run here are the only copies of their events
-            publish=DeadLetterPublication(
-                dead_letters, bodies, keeps=lambda dead_letter: components.lacks(dead_letter.component)
-            ),
+            publish=_publication(dead_letters, bodies, components, are_all=components == every or tables is not None),
             observer=self._observer,
             check_owner=check_owner,
             needs_splits=plan.needs_splits,
@@ -171,6 +177,25 @@ class ReplayRunner:
         """Abandon the running batch; called from another thread, and returns at once."""
         self._runner.stop()
         self._group.cancel()
+
+
+def _publication(
+    queue: DeadLetterQueue, bodies: OpenDeadLetterBodies, components: Components, *, are_all: bool
+) -> Callable[[Sequence[bytes], int, int], None]:
+    """Publishes the dead letters of a replay; those of sinks that do not run are the only copies of their events."""
+    if are_all:
+        return DeadLetterPublication(queue, bodies, keeps=lambda letter: components.lacks(letter.component))
+    # a record that failed before the sinks is in none of the others either
+    publication = DeadLetterPublication(queue, bodies, keeps=lambda letter: letter.component not in components.alone)
+
+    def publish(lines: Sequence[bytes], batch_id: int, batch_time_ms: int) -> None:
+        def waiting() -> Iterator[DeadLetter]:
+            entries = (entry.dead_letter for entry in queue.entries())
+            return (letter for letter in entries if letter.batch_time_ms == batch_time_ms)
+
+        publication(letters_of_sinks(lines, components, waiting), batch_id, batch_time_ms)
+
+    return publish
 
 
 def _check_both(check_owner: Callable[[], None], updates: UpdateReplay | None) -> None:

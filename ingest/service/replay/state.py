@@ -140,7 +140,7 @@ class ReplayState:
             raise ConflictError(
                 f'an unfinished replay of this range has other options: "{self._plan_file}"',
                 code="other_replay",
-                hint="run it again with its --at or --overwrite, or remove the file, and it starts anew",
+                hint="run it again with its --at, --overwrite and --sink, or remove the file, and it starts anew",
             )
         return StoredReplay(batches, totals, fingerprint, topic_ids)
 

@@ -211,7 +211,7 @@ class TestReplay:
     def test_selection_without_a_match_says_how_many_there_are(self, ingest, positions):
         options = (positions[0], "--code", "unknown", "--until", "2100-01-01")
         result = ingest("dead-letters", "replay", FILE, *options, "--output", "json")
-        note = f"{NONE} is selected by {' '.join(options)}; --all includes those that were replayed\n"
+        note = f"{NONE} is selected by {' '.join(options)}; --all includes those that were replayed or are kept\n"
         assert (result.code, result.json["selected"], note in result.err) == (0, 0, True)
 
     def test_all_dead_letters_are_replayed_by_default(self, ingest, positions):
@@ -326,6 +326,27 @@ class TestKeep:
 
 def _listed(ingest):
     return ingest("dead-letters", "list", FILE, "--output", "json").lines
+
+
+class TestDryRun:
+    def test_outcomes_are_counted_and_nothing_is_written(self, ingest, positions, pipeline):
+        result = ingest("dead-letters", "replay", FILE, "--dry-run", "--output", "json")
+        expected = {"selected": 3, "stored": 2, "dropped": {}, "failed_again": {"no_match": 1}, "unknown": 0}
+        assert (result.code, result.json) == (0, expected)
+        assert {line["replay"] for line in _listed(ingest)} == {None}
+        assert not (pipeline / "data" / "store").exists()
+        text = ingest("dead-letters", "replay", FILE, "--dry-run")
+        assert text.err.startswith("would fail again: no_match 1")
+
+    def test_empty_selection_is_said(self, ingest, positions):
+        result = ingest("dead-letters", "replay", FILE, "--dry-run", "--code", "x")
+        assert "is selected by --code x" in result.err
+
+    def test_dead_letter_without_bytes_is_not_known(self, ingest, pipeline):
+        queue = FileDeadLetters(pipeline / "data" / "state", "ticks")
+        letter = replace(dead_letter(0, None, "damaged_file", 1000), by_place=PlaceRange(None))
+        queue.publish([letter.to_json()], 0, 1000)
+        assert ingest("dead-letters", "replay", FILE, "--dry-run", "--output", "json").json["unknown"] == 1
 
 
 class TestReplayOfSinks:

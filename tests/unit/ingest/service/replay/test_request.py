@@ -29,6 +29,13 @@ def test_options_of_the_command_are_text():
     assert ReplayRequest.model_validate(options) == ReplayRequest(from_ms=1_000, to_ms=86_400_000, rate=10.0)
 
 
+def test_sinks_select_what_is_replayed():
+    one = ReplayRequest(from_ms=1_000, to_ms=2_000, sinks=("b", "a"))
+    assert one.selection() == ReplayRequest(from_ms=1_000, to_ms=2_000, sinks=("a", "b")).selection()
+    assert one.selection() != ReplayRequest(from_ms=1_000, to_ms=2_000).selection()
+    assert ReplayRequest.of(json.dumps(one.to_json()).encode()) == one
+
+
 def test_rate_and_fingerprint_do_not_select_records():
     plain = ReplayRequest(from_ms=1_000, to_ms=2_000)
     assert plain.selection() == {"from_ms": 1_000, "to_ms": 2_000, "at_ms": None, "overwrite": False}

@@ -1,0 +1,79 @@
+"""What a replay of dead letters would do, by a dry run of their records."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from ingest.config.model import Table
+from ingest.dead_letters.envelope import DeadLetter
+from ingest.dead_letters.queue import Entry
+from ingest.dead_letters.replay import Components
+from ingest.dry_run.inputs import given_of_record
+from ingest.dry_run.pipeline import DryRun
+from ingest.plan.plan import Plan
+
+_TOGETHER = 1_000  # dead letters in memory
+
+
+@dataclass(slots=True)
+class Preview:
+    """
+    Numbers of dead letters; selected = stored + dropped + failed_again + unknown.
+
+    Attributes:
+        dropped: those of which no event would be stored, by the reason of the first.
+        failed_again: error code -> number.
+        unknown: without the bytes of their records.
+    """
+
+    selected: int = 0
+    stored: int = 0
+    dropped: Counter[str] = field(default_factory=Counter)
+    failed_again: Counter[str] = field(default_factory=Counter)
+    unknown: int = 0
+
+
+def preview(plan: Plan, tables: Collection[Table], entries: Iterable[Entry], components: Components) -> Preview:
+    """
+    Run the records of dead letters without storing anything: those of a sink into it, others into all sinks.
+
+    Raises:
+        IngestError: as `DryRun.run`.
+    """
+    found, remaining = Preview(), iter(entries)
+    while some := [entry.dead_letter for entry in islice(remaining, _TOGETHER)]:
+        found.selected += len(some)
+        by_sink: dict[str, list[DeadLetter]] = {}
+        for letter in some:
+            if letter.pointer is not None or letter.body is not None or letter.by_place is not None:
+                found.unknown += 1
+            else:
+                sink = letter.component if letter.component in components.alone else ""
+                by_sink.setdefault(sink, []).append(letter)
+        for sink, letters in by_sink.items():
+            dry_run = DryRun(plan.with_sinks({sink}) if sink else plan, tables)
+            for lines in _lines_of(dry_run, letters):
+                _add(found, lines)
+    return found
+
+
+def _lines_of(dry_run: DryRun, letters: Sequence[DeadLetter]) -> Iterator[Sequence[Mapping[str, Any]]]:
+    """The outputs of each record."""
+    found: dict[int, list[Mapping[str, Any]]] = {number: [] for number in range(len(letters))}
+    for output in dry_run.run(given_of_record(letter.record) for letter in letters):
+        line: Mapping[str, Any] = output.line
+        found[line["input"]].append(line)
+    return iter(found.values())
+
+
+def _add(found: Preview, lines: Sequence[Mapping[str, Any]]) -> None:
+    failures = [line for line in lines if line["error"] is not None]
+    if failures:
+        found.failed_again[str(failures[0]["error"]["code"])] += 1
+    elif not lines or any(line["outcome"] == "kept" for line in lines):  # no lines: it becomes no events
+        found.stored += 1
+    else:
+        reason = str(lines[0]["reason"])
+        found.dropped[reason] += 1

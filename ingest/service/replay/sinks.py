@@ -1,0 +1,62 @@
+"""A replay of a time range into some sinks alone."""
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
+
+from ingest.api import ConfigError, NotFoundError, RecordPlace
+from ingest.dead_letters.envelope import DeadLetter, dead_letters_of
+from ingest.dead_letters.replay import Components
+from ingest.plan.plan import Plan
+from ingest.suggest import did_you_mean
+
+
+def only_sinks(plan: Plan, names: Collection[str] | None) -> Plan:
+    """
+    The plan with the sinks of these names alone; the plan itself if there are none.
+
+    Raises:
+        NotFoundError: the pipeline has no sink of a name.
+        ConfigError: some of the sinks write deferred updates, and others do not: these are replayed in another way.
+    """
+    if not names:
+        return plan
+    known = [sink.name for sink in plan.sinks]
+    for name in names:
+        if name not in known:
+            hint = did_you_mean(name, known) or f"its sinks are {', '.join(known)}"
+            raise NotFoundError(f'pipeline "{plan.pipeline}" has no sink "{name}"', hint=hint)
+    updated = plan.sinks_of_updates & set(names)
+    if updated and updated != set(names):
+        raise ConfigError(
+            f"only some of these sinks write deferred updates: {', '.join(sorted(updated))}",
+            hint="replay these and the others one after the other",
+        )
+    return plan.with_sinks(names)
+
+
+def letters_of_sinks(
+    lines: Sequence[bytes], components: Components, waiting: Callable[[], Iterable[DeadLetter]]
+) -> list[bytes]:
+    """
+    The dead letters of a micro-batch that ran into some sinks alone: another replay must not write the others again.
+
+    A record that failed before the sinks has a dead letter of each of these sinks, unless one waits of the first run,
+    which no sink has stored.
+
+    Args:
+        lines: the dead letters of the run.
+        components: of the plan with these sinks alone.
+        waiting: returns the dead letters of the micro-batch that stay; called if a record failed before the sinks.
+    """
+    found: list[bytes] = []
+    places: set[RecordPlace] | None = None
+    for letter in dead_letters_of(lines):
+        if letter.component in components.alone:
+            found.append(letter.to_json())
+            continue
+        if places is None:
+            before = (each for each in waiting() if each.component in components.decorators | {"source"})
+            places = {each.record.place for each in before}
+        if letter.record.place not in places:
+            found += [replace(letter, component=sink).to_json() for sink in sorted(components.sinks)]
+    return found

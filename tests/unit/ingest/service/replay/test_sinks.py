@@ -1,0 +1,94 @@
+"""A replay of a time range into some sinks alone."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ingest.api import ConfigError, NotFoundError, Record
+from ingest.catalog import Catalog
+from ingest.config import load
+from ingest.dead_letters.envelope import DeadLetter, dead_letters_of
+from ingest.dead_letters.replay import Components
+from ingest.plan.assemble import plan_of
+from ingest.plan.plan import Plan
+from ingest.service.replay.sinks import letters_of_sinks, only_sinks
+
+COMPONENTS = Components(sinks=frozenset({"a", "b"}), decorators=frozenset({"json"}))
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Plan:
+    """Sinks into a table with deferred updates, one with a feed, and a plain one in another store."""
+    content = {
+        "version": 1,
+        "stores": {name: {"rocksdb": {"path": str(tmp_path / name)}} for name in ("s", "other")},
+        "tables": {
+            "counts": {"store": "s", "families": {"c": {}}, "updates": {"processor": "sum"}},
+            "fed": {"store": "s", "families": {"c": {}}, "feed": {}},
+            "plain": {"store": "other", "families": {"c": {}}},
+        },
+        "pipelines": {
+            "p": {
+                "source": {"kafka": {"brokers": "localhost:9092", "topics": ["t"]}},
+                "decorators": [{"template": {"attributes": {"2hb_": "row", "2hb_c:n": "1"}}}],
+                "sinks": [
+                    {"attr2hbase": {"table": table, "store": store, "label": table}}
+                    for table, store in (("counts", "s"), ("fed", "s"), ("plain", "other"))
+                ],
+            }
+        },
+    }
+    (tmp_path / "p.yaml").write_text(json.dumps(content))
+    configuration = load(tmp_path / "p.yaml", env={}, lookup=Catalog())
+    return plan_of(configuration, configuration.pipelines["p"], Catalog())
+
+
+def test_plan_has_the_sinks_with_their_stores_and_tables(plan: Plan):
+    plain = only_sinks(plan, ["plain"])
+    assert ([sink.name for sink in plain.sinks], list(plain.stores)) == (["plain"], ["other"])
+    assert (plain.updates, plain.feeds) == ({}, {})
+    fed = only_sinks(plan, ["fed", "plain"])
+    assert ([*fed.feeds["s"]], fed.sinks_of_feeds, fed.sinks_of_updates) == (["fed"], {"fed"}, frozenset())
+    assert only_sinks(plan, ["counts"]).sinks_of_updates == {"counts"}
+    assert only_sinks(plan, None) is plan
+
+
+def test_sink_that_the_pipeline_lacks_is_refused(plan: Plan):
+    with pytest.raises(NotFoundError) as refused:
+        only_sinks(plan, ["plane"])
+    assert (str(refused.value.message), refused.value.hint) == (
+        'pipeline "p" has no sink "plane"',
+        'did you mean "plain"?',
+    )
+
+
+def test_deferred_updates_are_replayed_by_themselves(plan: Plan):
+    with pytest.raises(ConfigError, match="only some of these sinks write deferred updates: counts"):
+        only_sinks(plan, ["counts", "plain"])
+
+
+def letter(offset: int, component: str) -> DeadLetter:
+    return DeadLetter(
+        record=Record("t", 0, offset, None, b"", 500),
+        fan_out=0,
+        attributes={},
+        pipeline="p",
+        component=component,
+        code="no_match",
+        message="",
+        batch_time_ms=7_000,
+        fingerprint="f",
+    )
+
+
+def test_record_that_failed_before_the_sinks_has_a_dead_letter_of_each():
+    lines = [letter(1, "a").to_json(), letter(2, "json").to_json(), letter(3, "json").to_json()]
+    first_run = [letter(3, "json"), letter(2, "c"), letter(9, "source")]
+    found = dead_letters_of(letters_of_sinks(lines, COMPONENTS, lambda: first_run))
+    assert [(each.record.offset, each.component) for each in found] == [(1, "a"), (2, "a"), (2, "b")]
+
+
+def test_dead_letters_of_the_sinks_need_no_others():
+    lines = [letter(1, "a").to_json()]
+    assert letters_of_sinks(lines, COMPONENTS, lambda: pytest.fail("the queue was read")) == lines
