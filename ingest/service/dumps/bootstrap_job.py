@@ -113,7 +113,11 @@ class BootstrapJob(StepJob[BootstrapOptions]):
         dumped = options.table or (target.table if source is None else source.table)
         request = BootstrapRequest(options.dump, options.at or None, dumped, target, is_concurrent=options.concurrent)
         unpinned: list[str] = []
-        with _masked(source), opened_bootstrap(place, request, source, on_unpinned=unpinned.append) as opened:
+        with (
+            _masked(source),
+            opened_bootstrap(place, request, source, on_unpinned=unpinned.append) as opened,
+            ExitStack() as worked,
+        ):
             run, total = opened.run, opened.rows or 0
 
             def progress(**more: Any) -> Progress:
@@ -123,23 +127,17 @@ class BootstrapJob(StepJob[BootstrapOptions]):
                 rows = loaded.checksum.rows
                 return Progress(rows, total, {**about, "rows": rows, "cells": loaded.checksum.cells, **more})
 
-            for part in (run.loading, run.following):
-                for _ in place.paced(part(), activity=self.kind):
-                    yield progress()
-            yield progress(**({} if options.no_verify else {"verified": _plain(self._verified(place, run.verify))}))
-
-    def _verified(self, place: Place, verify: Any) -> Verified | None:
-        """The comparison, with a rest after each ten thousand rows."""
-        with ExitStack() as worked:
-
-            def rest(_rows: int) -> None:
+            def rest(_rows: object) -> None:
                 worked.close()
                 place.cancellation.check(self.kind)
                 worked.enter_context(place.new_slice())
 
             worked.enter_context(place.new_slice())
-            found: Verified | None = verify(rest)
-            return found
+            run.on_progress = rest
+            for part in (run.loading, run.following):
+                for _ in part():
+                    yield progress()
+            yield progress(**({} if options.no_verify else {"verified": _plain(run.verify(rest))}))
 
     def summary(self, content: Mapping[str, Any], *, is_dry_run: bool) -> Summary:  # noqa: ARG002 - there is none
         """What was loaded, and whether it is equal."""
