@@ -31,7 +31,8 @@ ROWS = {
     "2hb_colfam:col": ("colfam:col", "colfam:col", "2hb_colfam:col", "2hb_colfam:col"),
     "2hb_:any:": (None, "sys::any:", "2hb_:any:", "2hb_:any:"),
     ":any:": (None, None, "sys::any:", None),
-    "2hb_fam:": (None, "sys:fam:", "sys:2hb_fam:", None),
+    # Flume ignored it without a system family: the guide lists the difference
+    "2hb_fam:": ("fam:", "sys:fam:", "sys:2hb_fam:", "2hb_fam:"),
     "2hb_a:b:c": ("a:b:c", "a:b:c", "2hb_a:b:c", "2hb_a:b:c"),
 }
 
