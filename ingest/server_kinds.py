@@ -11,9 +11,11 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 
 _ANSWER_S = 0.5  # a server needs milliseconds, and the user waits
 _ANSWER_BYTES = 512
+_MAX_ASKED = 3  # of a cluster that does not answer at all, so that a caller with a deadline is not late
 _CALL_ID = 0x41324842
 
 KAFKA, ZOOKEEPER, THRIFT, HBASE, WEB = "kafka", "zookeeper", "thrift", "hbase", "web"
@@ -91,7 +93,7 @@ def server_instead(wanted: str, addresses: Iterable[tuple[str, int]]) -> str | N
         wanted: the kind that the addresses should be of, such as `KAFKA`.
         addresses: hosts and ports that have been reached.
     """
-    for host, port in addresses:
+    for host, port in islice(addresses, _MAX_ASKED):
         found = _kind_at(wanted, host, port)
         if found is not None:
             return f"{host}:{port} is {found}"

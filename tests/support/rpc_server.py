@@ -123,7 +123,8 @@ class RpcServer:
             if self._tls is not None:
                 accepted = self._tls.wrap_socket(accepted, server_side=True)
                 self._accepted.append(accepted)
-            assert exactly(accepted, 6) == (b"HBas\x00\x50" if self._log_in is None else b"HBas\x00\x51")
+            if exactly(accepted, 6) != (b"HBas\x00\x50" if self._log_in is None else b"HBas\x00\x51"):
+                raise ConnectionResetError
             peer: Peer = accepted if self._log_in is None else self._log_in(accepted)
             header = Message(frame(peer))
             self.headers.append(header)

@@ -186,6 +186,7 @@ class Cluster:
         problems: list[str] = []
         hints: set[str | None] = set()
         refusal: LoginError | None = None
+        lost: list[Address] = []
         has_none = False
         last = () if self._last_registry is None else (self._last_registry,)
         waiting = list(dict.fromkeys((*last, *self._bootstrap, *self._seen)))
@@ -205,7 +206,10 @@ class Cluster:
                 continue
             except (ConnectionLostError, RemoteError, WireError, StoreRefusedError) as error:
                 problems.append(str(error))
-                hints.add(error.hint if isinstance(error, ConnectionLostError) else None)
+                hint = error.hint if isinstance(error, ConnectionLostError) else None
+                hints.add(hint)
+                if hint is None and isinstance(error, ConnectionLostError):
+                    lost.append(address)
                 continue
             if server is not None:
                 self._last_registry = address
@@ -218,7 +222,9 @@ class Cluster:
         if refusal is not None:
             raise LoginError(message, hint=refusal.hint) from refusal
         hint = hints.pop() if len(hints) == 1 else None
-        if hint is None and (instead := server_instead(HBASE, self._bootstrap)) is not None:
+        # at the first contact only: later the addresses are known to be right
+        first = [each for each in lost if self._last_registry is None and each in self._bootstrap]
+        if hint is None and (instead := server_instead(HBASE, first)) is not None:
             hint = f"{instead}; write addresses of masters or region servers into `bootstrap_servers`"
         unavailable = unavailable_because(message, reasons, hint=hint or _OLD_SERVER)
         unavailable.is_starting |= has_none  # a server answers before it knows them

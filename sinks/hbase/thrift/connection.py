@@ -112,8 +112,10 @@ class Connection:
             raise translated(error, table=table, where=self.where) from error
         except (*CONNECTION_ERRORS, *UNREADABLE_ANSWERS) as error:
             self._abort()
+            # commands begin with the list of tables; a task, whose calls name one, has no time to ask
+            instead = self._server_instead if table is None else lambda: None
             raise translated(
-                error, table=table, where=self.where, has_answered=self._has_answered, instead=self._server_instead
+                error, table=table, where=self.where, has_answered=self._has_answered, instead=instead
             ) from error
         except BaseException:
             self._abort()  # interrupted: the next call would read the answer to this one
