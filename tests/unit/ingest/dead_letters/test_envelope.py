@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ingest import __version__
 from ingest.api import IntegrityError, Record
 from ingest.api.notation import name_from_bytes
-from ingest.dead_letters.bodies import DeadLetterBody, pipeline_of
+from ingest.dead_letters.bodies import DeadLetterBody, batch_time_of, pipeline_of
 from ingest.dead_letters.envelope import MAX_MESSAGE_CHARS, DeadLetter, PlaceRange
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
@@ -160,6 +160,14 @@ def test_reference_identifies_pipeline_batch_and_key(one, other):
 @pytest.mark.parametrize("reference", [b"report-1", b"dead-letter/p", b"dead-letter"])
 def test_other_reference_is_of_no_pipeline(reference):
     assert pipeline_of(reference) is None
+
+
+@pytest.mark.parametrize(
+    "reference", [b"report/p/12/key", b"p/12/key", b"dead-letter/p/12", b"dead-letter/p/x12/key", b"dead-letter/p//key"]
+)
+def test_only_the_reference_of_a_dead_letter_has_a_batch_time(reference):
+    assert batch_time_of(reference) is None
+    assert batch_time_of(b"dead-letter/p/12/key") == 12
 
 
 @pytest.mark.parametrize(
