@@ -11,6 +11,7 @@ from pydantic_core import PydanticCustomError
 
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
 from ingest.api.notation import shown, shown_start
+from ingest.formats import byte_order_marks
 from ingest.formats.log_format import FORMATS, LogFormat
 from ingest.suggest import did_you_mean
 
@@ -205,7 +206,7 @@ class AccessLog(Decorator[AccessLogSettings]):
     def decorate(self, event: Event) -> bool:
         """Set the attributes, and the event's time."""
         text = event.text_of(self._source, "to read a line from")
-        line = text.removesuffix(b"\n").removesuffix(b"\r")
+        line = text.removesuffix(b"\n").removesuffix(b"\r").removeprefix(byte_order_marks.UTF8)
         for form in self._forms:
             match = form.fullmatch(line)
             if match is not None and b"\n" not in line:

@@ -12,6 +12,7 @@ from pydantic_core import PydanticCustomError
 from ingest.api import DecorateError, Event, Example, FanOut, Settings, option
 from ingest.api.notation import name_to_bytes
 from ingest.decorating.choices import FailureAction
+from ingest.formats import byte_order_marks
 from ingest.formats.json_text import refuse_constant
 
 _OPENING, _CLOSING = '{["', '}]"'  # of values that need no white space beside them
@@ -200,7 +201,7 @@ class Explode(FanOut[ExplodeSettings]):
         """The elements of a JSON array. A number or object is cut out of the text, so it stays as it was written."""
         parts: list[bytes] = []
         try:
-            text = data.decode()
+            text = data.removeprefix(byte_order_marks.UTF8).decode()
             at = _after_blanks(text, 0)
             if text[at : at + 1] != "[":
                 raise _json_error("the text is not a JSON array")
@@ -228,7 +229,7 @@ class Explode(FanOut[ExplodeSettings]):
         """The JSON values of a text, cut out in the same way."""
         parts: list[bytes] = []
         try:
-            text = data.decode()
+            text = data.removeprefix(byte_order_marks.UTF8).decode()
             at = _after_blanks(text, 0)
             while at < len(text):
                 value, end = _decoder.raw_decode(text, at)

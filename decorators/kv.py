@@ -136,7 +136,7 @@ class Kv(Decorator[KvSettings]):
     default, single quotes and brackets have no special meaning: `a='b c'` is the value `'b` and the key `c'`.
 
     LTSV (`separator: "\t"`, `assign: ":"`) has neither quotes nor escapes, blanks are part of a value, and a value may
-    be empty.
+    be empty. A line end after the line is removed.
 
     Text without a single pair, or with a part that is not a pair, such as an unclosed quote, is invalid; see
     `on_invalid`. If a key repeats, its last value wins. A byte order mark before the text is ignored; keys and values
@@ -204,6 +204,7 @@ class Kv(Decorator[KvSettings]):
         pair = _Pair(settings)
         self._match, self._escapes = pair.match, pair.escapes
         self._names = Names(settings.prefix, settings.only)
+        self._is_line = settings.is_ltsv
         self._actions = dict.fromkeys(("bad_pairs", "no_attribute"), settings.on_invalid)
         self._bare = {OnBare.TRUE: b"true", OnBare.EMPTY: b""}.get(settings.on_bare)
 
@@ -216,7 +217,10 @@ class Kv(Decorator[KvSettings]):
         """Set the attributes."""
         try:
             text = event.text_of(self._source, "to read pairs from")
-            found = self._attributes(text.removeprefix(byte_order_marks.UTF8))
+            text = text.removeprefix(byte_order_marks.UTF8)
+            if self._is_line:
+                text = text.removesuffix(b"\n").removesuffix(b"\r")
+            found = self._attributes(text)
         except DecorateError as error:
             return self._actions.get(error.code, FailureAction.ERROR).keeps_or_raises(error)
         event.update(found)

@@ -114,7 +114,7 @@ CISCO = {
     "CISCOFW710001_710002_710003_710005_710006": r"%{WORD:protocol} (?:request|access) %{CISCO_ACTION:action} from "
     r"%{IP:src_ip}/%{INT:src_port} to (?<dst_interface>[^\s:/]+):%{IP:dst_ip}/%{INT:dst_port}",
     "CISCOFW713172": r"Group = (?<group>[^,\n]*), IP = %{IP:src_ip}, Automatic NAT Detection Status: +Remote end +"
-    r"(?<is_remote_natted>is(?: NOT|not)?) +behind a NAT device +This +end +(?<is_local_natted>is(?: NOT|not)?) +"
+    r"(?<is_remote_natted>(?i:is(?: not)?)) +behind a NAT device +This +end +(?<is_local_natted>(?i:is(?: not)?)) +"
     r"behind a NAT device",
     "CISCOFW733100": r"\[ *(?<drop_type>[^\[\]\n]*?) *\] drop (?<drop_rate_id>\S+) exceeded\. Current burst rate "
     rf"{_RATE.format('burst')}; Current average rate {_RATE.format('avg')}; Cumulative total count is "

@@ -156,7 +156,7 @@ _WEB = {
 
 _JAVA = {
     "JAVACLASS": rf"(?:{JAVA_START}[\w$]*\.)*{JAVA_START}[\w$]*",
-    "JAVAFILE": r"[\w. -]+",
+    "JAVAFILE": r"[\w$. -]+",
     "JAVAMETHOD": rf"<(?:cl)?init>|{JAVA_START}[\w$]*",
     "JAVASTACKTRACEPART": r"%{SPACE}at %{JAVACLASS:class}\.%{JAVAMETHOD:method}\(%{JAVAFILE:file}(?::%{INT:line})?\)",
 }

@@ -1,5 +1,6 @@
 """Time zones that the data names."""
 
+import re
 import zoneinfo
 from collections.abc import Callable
 from datetime import datetime, tzinfo
@@ -10,6 +11,8 @@ from decorators.timestamp.formats import offset_of
 from ingest.decorating.names import BoundedMemo
 
 T = TypeVar("T")
+
+_NAMED_OFFSET = re.compile(rb"(?:UTC|GMT)([+-])(\d\d?)(:?\d\d)?")  # of Java's ZoneId, and of FortiGate's `tz`
 
 _MAX_NAMES = 1_000  # there are 600 zones, and names come from the data
 
@@ -31,7 +34,7 @@ class _Unknown(tzinfo):
 
 def by_zone(made: Callable[[tzinfo], T]) -> Callable[[bytes | None], T]:
     """
-    A function of the name of a zone, or an offset such as +02:00.
+    A function of the name of a zone, or an offset such as +02:00 or UTC+2.
 
     Args:
         made: its result for a zone. That of a name that is unknown or absent raises NoZoneError where it needs the
@@ -43,8 +46,9 @@ def by_zone(made: Callable[[tzinfo], T]) -> Callable[[bytes | None], T]:
 
 
 def _offset(text: bytes) -> tzinfo:
+    named = _NAMED_OFFSET.fullmatch(text)
     try:
-        return offset_of(text)
+        return offset_of(text if named is None else named[1] + named[2].zfill(2) + (named[3] or b""))
     except ValueError:
         return _Unknown()
 

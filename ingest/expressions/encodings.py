@@ -142,7 +142,8 @@ def read_percent(text: bytes) -> bytes:
 
 
 def _read_form(text: bytes) -> bytes:
-    return read_percent(text.replace(b"+", b" "))
+    blanks = text.replace(b"+", b" ")
+    return unquote_to_bytes(blanks) if len(blanks) <= _PIECE_BYTES else read_percent(blanks)
 
 
 WRITE: Mapping[str, Change] = MappingProxyType(

@@ -57,6 +57,14 @@ def nagios(kind, **fields):
 
 
 LINES = [
+    (
+        "CISCOFW713172",
+        ("Group = 192.0.2.245, IP = 192.0.2.246, Automatic NAT Detection Status:  Remote end is NOT behind a NAT device"
+        "    This  end  IS  behind a NAT device"),
+        {
+            "group": "192.0.2.245", "src_ip": "192.0.2.246", "is_remote_natted": "is NOT", "is_local_natted": "IS",
+        },
+    ),
     # the examples of logstash-patterns-core 4.3.1, with other names
     (
         "NAGIOSLOGLINE",

@@ -54,6 +54,11 @@ def test_line_sets_its_fields(tail, expected):
     )
 
 
+def test_a_byte_order_mark_is_no_part_of_the_client():
+    """Unicode 15, 23.8: a mark at the start of a text is no content."""
+    assert read("{}", b"\xef\xbb\xbf" + HEAD + b'"-" 200 -').attributes["client"] == b"h"
+
+
 def test_user_name_may_contain_spaces():
     assert read("{}", b"h - john doe [" + TIME + b'] "-" 401 -').attributes["user"] == b"john doe"
 

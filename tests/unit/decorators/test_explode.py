@@ -27,6 +27,8 @@ def bodies(settings, body):
     ("settings", "body", "expected"),
     [
         ("{}", b"[]", []),
+        ("{}", b"\xef\xbb\xbf[1]", [b"1"]),  # RFC 8259, 8.1
+        ("{form: values}", b'\xef\xbb\xbf{"a": 1}{}', [b'{"a": 1}', b"{}"]),
         ("{on_empty: keep}", b"[]", [b"[]"]),
         ("{}", b" [ ]\n", []),
         ("{}", b'["a"]', [b"a"]),

@@ -136,7 +136,7 @@ class TestLibrary:
             ("HTTPD24_ERRORLOG", ["[Sat Nov 21 10:00:00.1 2026] [core:error] [pid 1] AH00001: it broke"], ["it broke"]),
             ("HTTPD_ERRORLOG", ["[Sat Nov 21 10:00:00 2026] [warn] it broke"], ["it broke"]),
             ("JAVACLASS", ["A", "com.example.App$1", "com.Überblick"], ["1a", "a..b"]),
-            ("JAVAFILE", ["App.java", "Native Method"], ["a/b"]),
+            ("JAVAFILE", ["App.java", "Native Method", "A$B.gen"], ["a/b"]),
             ("JAVAMETHOD", ["run", "<init>", "lambda$0"], ["a b"]),
             ("JAVASTACKTRACEPART", ["\tat com.example.App.run(App.java:42)", "at A.b(Native Method)"], ["at x"]),
         ],

@@ -82,7 +82,7 @@ def test_round_trip(settings, escapes, pairs):
         # LTSV
         (LTSV, b'h:::1\tref:\tua:"foo" bar\tsize:', {"h": b"::1", "ref": b"", "ua": b'"foo" bar', "size": b""}),
         (LTSV, b"time:[10/Oct/2000:13:55:36 -0700]\ta: \\t ", {"time": b"[10/Oct/2000:13:55:36 -0700]", "a": b" \\t "}),
-        (LTSV, b'a:"x\tb:"y"\n', {"a": b'"x', "b": b'"y"\n'}),
+        (LTSV, b'a:"x\tb:"y"\n', {"a": b'"x', "b": b'"y"'}),
         ("{separator: \"\\t\", assign: ':', quotes: '\"'}", b'a:"x y"\tb:1', {"a": b"x y", "b": b"1"}),
         # other quotes
         (BOTH, b"""u=0 msg='op=a acct="u1"' r='it\\'s'""", {"u": b"0", "msg": b'op=a acct="u1"', "r": b"it's"}),
@@ -172,3 +172,10 @@ def test_long_text_without_pairs_takes_linear_time(refusal_of, settings, body):
 )
 def test_invalid_options_are_rejected(errors_of, settings, expected):
     assert errors_of(Kv, settings) == expected
+
+
+@pytest.mark.parametrize("end", ["", "\n", "\r\n"])
+def test_a_line_end_is_no_part_of_a_value_of_ltsv(attributes_after, end):
+    """A byte of a value is neither CR nor LF (ltsv.org, the ABNF)."""
+    settings = r'{separator: "\t", assign: ":"}'
+    assert attributes_after(Kv, settings, f"a: x \tb:1{end}".encode()) == {"a": b" x ", "b": b"1"}
