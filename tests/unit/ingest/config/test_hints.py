@@ -17,8 +17,8 @@ DISTRIBUTE = "to distribute row keys over N buckets, declare the table with `dis
     ("decorator", "hint"),
     [
         ("hmac: {key: x, attributes: [a]}", 'did you mean "secret"?'),
-        ("mask: {}", "missing-field: mask needs `attributes` or `pattern`"),
-        ("remove: {}", "missing-field: remove needs `attributes` or `pattern`"),
+        ("mask: {}", "missing-field: mask needs `attributes`, `pattern` or `values`"),
+        ("remove: {}", "missing-field: remove needs `attributes`, `pattern` or `values`"),
         ("digest: {algorithm: md5}", "missing-field: digest needs `attribute`"),
         ("row_key: {parts: [{value: a}], buckets: 16}", DISTRIBUTE),
         ("row_key: {parts: [{value: a}], bucket_parts: 1}", DISTRIBUTE),
