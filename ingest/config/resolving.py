@@ -147,6 +147,6 @@ def _fingerprint(
     return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()
 
 
-def _without_types(table: Mapping[str, object]) -> dict[str, object]:
-    """The options of a table without the types with which its values are shown."""
-    return {name: value for name, value in table.items() if name != "columns"}
+def _without_types(table: Mapping[str, object] | None) -> dict[str, object]:
+    """The options of a table without the types with which its values are shown; none of a table without any."""
+    return {name: value for name, value in (table or {}).items() if name != "columns"}

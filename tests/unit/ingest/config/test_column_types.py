@@ -1,5 +1,7 @@
 """What `columns` of a table may say, what is doubtful, and which types columns get."""
 
+import re
+
 import pytest
 
 from ingest.catalog import Catalog
@@ -111,6 +113,12 @@ def test_types_do_not_change_the_results_of_a_pipeline(write):
         return load(write("e:ms", cell_type), env={}, lookup=Catalog()).pipelines["p"].fingerprint
 
     assert fingerprint("int64") == fingerprint("int32")
+
+
+def test_a_table_without_options_has_no_types(tmp_path):
+    path = tmp_path / "p.yaml"
+    path.write_text(re.sub("{t: .*}}}", "{t: }", FILE))
+    assert not load(path, env={}, lookup=Catalog()).column_types("t", "s")
 
 
 def test_a_table_of_another_store_has_no_types(write):
