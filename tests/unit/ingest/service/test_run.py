@@ -21,6 +21,7 @@ from ingest.service.lifecycle import Stop
 from ingest.service.pipeline import LivePipeline
 from ingest.service.run import Outcome, RunOptions, run
 from ingest.service.shared import Shared
+from ingest.spark import state as spark_state
 from ingest.spark.streaming.checkpoint import Checkpoint
 from tests.support.remote_files import MemoryFiles
 
@@ -144,7 +145,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> MemoryFiles:
     """A file system of a cluster that has the state of the run."""
     files = MemoryFiles()
     monkeypatch.setattr(state_wait, "RETRY_S", 0.01)
-    for module in (run_module, state_folders):
+    for module in (run_module, state_folders, spark_state):
         monkeypatch.setattr(module, "state_of", lambda _configuration: files.root())
     return files
 
