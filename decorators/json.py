@@ -44,7 +44,8 @@ class Json(Decorator[JsonSettings]):
 
     Text is UTF-8, booleans are `true` and `false`, numbers keep their digits as written, even -0 and 1e400. If a
     member repeats in an object, its last value wins. Two members with different values that get one name, as in
-    `{"a.b": 1, "a": {"b": 2}}`, fail the event: set another `separator`. Empty objects set nothing.
+    `{"a.b": 1, "a": {"b": 2}}`, fail the event: set another `separator`, or another prefix in `elements`. Empty
+    objects set nothing.
 
     With `numbers: auto` a number without fraction and exponent is an int64, so a member that is 1 in one event and 1.5
     in another gets two types, and no reader can tell them apart. Use `numbers: float64` for such members.
@@ -129,6 +130,12 @@ class Json(Decorator[JsonSettings]):
             settings="{elements: {tags: '2hb_tag:'}}",
             body='{"tags": ["vip", ["new"]]}',
             error="bad_elements",
+        ),
+        Example(
+            "a member with the name of an element",
+            settings="{prefix: '2hb_tag:', elements: {user.tags: '2hb_tag:'}}",
+            body='{"vip": "no", "user": {"tags": ["vip"]}}',
+            error="repeated_name",
         ),
         Example("arrays are JSON text", body='{"tags": ["x", {"y": 1.0}]}', after={"tags": '["x",{"y":1.0}]'}),
         Example("one name for two members", body='{"a.b": 1, "a": {"b": 2}}', error="repeated_name"),

@@ -16,6 +16,8 @@ MAX_LEVELS = 100
 """Levels of nested objects and arrays; orjson allows 1024, a decoder in Python less."""
 _MAX_REPEATED = 16 << 20  # characters; names contain those of all outer objects, so they grow quadratically
 
+_REMEDY = "set a `separator` that no name contains"
+
 
 class Arrays(StrEnum):
     """How arrays become attributes."""
@@ -96,6 +98,8 @@ class Flattening:
             is not text.
     """
 
+    _remedy = _REMEDY
+
     def __init__(self, settings: NestedSettings, write: Write, on_null: OnNull = OnNull.UNSET) -> None:
         self._prefix = settings.prefix
         self._separator = settings.separator
@@ -120,7 +124,7 @@ class Flattening:
         self._repeated = self._leaves = 0
         self._flatten(content.items(), "", found, MAX_LEVELS, self._only)
         if self._leaves != len(found):  # rare, so only now it costs time to find out which
-            found = _EachOnce()
+            found = _EachOnce(self._remedy)
             self._repeated = 0
             self._flatten(content.items(), "", found, MAX_LEVELS, self._only)
         return found
@@ -194,14 +198,23 @@ class Flattening:
 
 
 class _EachOnce(dict[str, bytes]):
-    """Values by name; a second value of a name is refused."""
+    """
+    Values by name; a second value of a name is refused.
+
+    Args:
+        remedy: hint of the refusal.
+    """
+
+    def __init__(self, remedy: str) -> None:
+        super().__init__()
+        self._remedy = remedy
 
     def __setitem__(self, name: str, value: bytes) -> None:
         if self.get(name, value) != value:
             raise DecorateError(
                 f'two members with different values become "{name}"',
                 code="repeated_name",
-                hint="set a `separator` that no name contains",
+                hint=self._remedy,
             )
         super().__setitem__(name, value)
 
@@ -214,6 +227,8 @@ class ElementsAsNames(Flattening):
         elements: member that is an array, named as in `only` -> prefix of the names; also if `only` excludes it.
         text_of: encodes elements other than text, null, arrays and objects.
     """
+
+    _remedy = f"{_REMEDY}, or another prefix in `elements`"
 
     def __init__(
         self, settings: NestedSettings, write: Write, on_null: OnNull, elements: Mapping[str, str], text_of: Write
@@ -232,26 +247,28 @@ class ElementsAsNames(Flattening):
         only: frozenset[str] | None,
     ) -> None:
         others = []
-        before = len(found)
         for member, value in members:
             prefix = self._elements.get(path + member)
             if prefix is None:
                 others.append((member, value))
             else:
-                self._add_names(path + member, prefix, value, found)
-        self._leaves += len(found) - before
+                self._leaves += self._add_names(path + member, prefix, value, found)
         super()._flatten(others, path, found, levels, only)
 
-    def _add_names(self, name: str, prefix: str, array: object, found: dict[str, bytes]) -> None:
+    def _add_names(self, name: str, prefix: str, array: object, found: dict[str, bytes]) -> int:
+        """Add the names of an array to `found`; returns their number, in which equal elements count once."""
         if array is None and self._on_null is not OnNull.ERROR:
-            return
+            return 0
+        names = set()
         for element in self._checked(name, array):
             if element is None and self._on_null is OnNull.UNSET:
                 continue
             if element is None and self._on_null is OnNull.ERROR:
                 raise DecorateError(f'an element of "{name}" is null', code="null_value")
             text = element if type(element) is str else "" if element is None else self._text_of(element).decode()
+            names.add(text)
             found[prefix + text] = self._write(1)
+        return len(names)
 
     def _checked(self, name: str, array: object) -> list[object]:
         """The array, whose names are short enough in total."""

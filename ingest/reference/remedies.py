@@ -220,7 +220,8 @@ REMEDIES: Mapping[str, str] = {
     "record_time_refused": "Compare the clocks, or set `message.timestamp.type=LogAppendTime` of the topic.",
     "record_too_large": "Raise `max.message.bytes` of the topic.",
     "reference_file": "Replace it by a valid file; the service resumes by itself.",
-    "repeated_name": "Set a `separator` that no name contains; then replay the dead letters.",
+    "repeated_name": "Set a `separator` that no name contains, or another prefix in `elements`; then replay the dead "
+    "letters.",
     "replay_unfinished": "Run the command of the replay again; then start the pipeline, or roll back. If another "
     "pipeline has taken over one of its tables since, run with --take-over, which gives the replay up.",
     "replay_stopped": "Correct the cause in the message, then run the same command again.",

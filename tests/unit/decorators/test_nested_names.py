@@ -27,6 +27,11 @@ from ingest.testing.events import event_of, settings_of
         ("{only: [a]}", '{"a": {"b.c": 1, "b": {"c": 2}}}'),
         ("{numbers: float64}", '{"a.b": 1, "a": {"b": 2}}'),
         ("{elements: {tags: t.}}", '{"tags": ["x"], "t": {"x": 2}}'),
+        ("{elements: {u.tags: t.}}", '{"t.x": 2, "u": {"tags": ["x"]}}'),
+        ("{elements: {u.tags: t.}}", '{"u": {"tags": ["x"]}, "t.x": 2}'),
+        ("{elements: {u.tags: t.}}", '{"t": {"x": 2}, "u": {"tags": ["x", "x"]}}'),
+        ("{elements: {u.tags: 'p:'}, prefix: 'p:'}", '{"x": "no", "u": {"tags": ["x"]}}'),
+        ("{elements: {u.tags: t.}, on_null: empty}", '{"t.": "y", "u": {"tags": [null]}}'),
         ("{prefix: 'p:', max_levels: 2}", '{"a.b": 1, "a": {"b": {"c": 1}}}'),
     ],
 )
@@ -46,6 +51,7 @@ def test_name_of_members_with_different_values_fails(refusal_of, settings, body)
         ("{only: [a.b]}", '{"a.b": 1, "a": {"b": 1, "c": 2}, "d": 1}', {"a.b": b"1"}),
         ("{arrays: unset}", '{"a.0": 1, "a": [2]}', {"a.0": b"1"}),
         ("{elements: {tags: t.}}", '{"tags": ["x", "x", "y"], "t": {"x": 1}}', {"t.x": b"1", "t.y": b"1"}),
+        ("{elements: {u.tags: t.}}", '{"t.x": 1, "u": {"tags": ["x", "x", "y"]}}', {"t.x": b"1", "t.y": b"1"}),
     ],
 )
 def test_name_of_equal_values_is_set(attributes_after, settings, body, expected):
@@ -70,6 +76,13 @@ def test_the_message_names_it_and_a_way_out():
     assert event.attributes == {}
 
 
+def test_the_message_about_the_name_of_an_element_names_the_option():
+    decorator = Json(settings_of(Json.settings_class(), "{elements: {u.tags: t.}}"))
+    with pytest.raises(DecorateError) as caught:
+        decorator.decorate(event_of('{"t.x": 2, "u": {"tags": ["x"]}}'))
+    assert "`elements`" in caught.value.hint
+
+
 NAMES = st.text("ab.", max_size=3)
 OBJECTS = st.recursive(
     st.integers(0, 1) | st.sampled_from(["x", "y"]),
@@ -85,6 +98,25 @@ def leaves(value, path, sep):
             yield from leaves(inner, f"{path}{name}{sep}", sep)
         else:
             yield f"{path}{name}", str(inner).encode()
+
+
+TAGS = st.lists(st.sampled_from(["a", "b", "a.b", ""]), max_size=3)
+
+
+@given(st.dictionaries(NAMES, OBJECTS, max_size=4), TAGS, st.permutations(["x", "y", "z"]))
+def test_no_value_is_lost_to_the_name_of_an_element(content, tags, order):
+    decorator = Json(settings_of(Json.settings_class(), "{elements: {z.tags: ''}, arrays: index}"))
+    parts = {"x": content, "y": {"a": {"b": 2}, "b": "x"}, "z": {"z": {"tags": tags}}}
+    event = event_of(json.dumps({name: value for part in order for name, value in parts[part].items()}))
+    merged = parts["x"] | parts["y"] if order.index("x") < order.index("y") else parts["y"] | parts["x"]
+    expected = {*leaves(merged, "", "."), *((tag, b"1") for tag in tags)}
+    if len({name for name, _ in expected}) < len(expected):
+        with pytest.raises(DecorateError) as caught:
+            decorator.decorate(event)
+        assert caught.value.code == "repeated_name"
+    else:
+        decorator.decorate(event)
+        assert set(event.attributes.items()) == expected
 
 
 @given(st.dictionaries(NAMES, OBJECTS, max_size=4), st.sampled_from([".", "_", ""]))
