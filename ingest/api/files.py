@@ -9,6 +9,7 @@ Files and folders that options name, all on this machine.
 """
 
 import contextlib
+import errno
 import os
 import re
 import stat
@@ -16,7 +17,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, ClassVar, Generic, TypeVar
+from typing import Annotated, BinaryIO, ClassVar, Generic, TypeVar
 
 from pydantic import AfterValidator, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
@@ -202,6 +203,24 @@ def check_file(path: str, read: Callable[[Path], object], option: str = "path") 
             "{problem}",
             {"problem": error.message, "hint": error.hint or "", "option": option},
         ) from error
+
+
+def open_regular(path: str | Path) -> BinaryIO:
+    """
+    Open a file for reading, and never wait: a named pipe blocks until somebody writes, and a device may have no end.
+
+    Raises:
+        OSError: it cannot be opened, or neither it nor what it is a link to is a regular file.
+        ValueError: the path has a NUL.
+    """
+    number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    mode = os.fstat(number).st_mode
+    if stat.S_ISREG(mode):
+        return os.fdopen(number, "rb")
+    os.close(number)
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    raise OSError(errno.EINVAL, "it is no regular file", str(path))
 
 
 def check_private_key(path: str | None, option: str, content: str = "the private key") -> None:

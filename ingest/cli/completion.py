@@ -1,43 +1,36 @@
 """
 What a shell completes: names of components, of tables and pipelines of the file, and codes of errors.
 
-A file with errors, or with variables that the shell does not have, has no names: the command would say why.
+The shell asks while the user types, so nothing of the file is run: no plugin, and no command that prints secrets.
 """
 
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import typer
 
 if TYPE_CHECKING:
-    from ingest.config.model import Configuration
+    from ingest.config.declared_names import DeclaredNames
 
 
 def tables(context: typer.Context, incomplete: str) -> list[str]:
     """The tables that the file declares, or that its sinks name."""
-    configuration = _configuration(context)
-    if configuration is None:
-        return []
-    sinks = [sink.settings for pipeline in configuration.pipelines.values() for sink in pipeline.sinks]
-    return _beginning(incomplete, (*configuration.tables, *(sink.fixed_table or "" for sink in sinks)))
+    names = _names(context)
+    return [] if names is None else _beginning(incomplete, names.tables)
 
 
 def archived_tables(context: typer.Context, incomplete: str) -> list[str]:
     """The tables of the sinks `archive` of the file."""
-    from sinks.archive.sink import ArchiveSettings
-
-    configuration = _configuration(context)
-    if configuration is None:
-        return []
-    sinks = [sink.settings for pipeline in configuration.pipelines.values() for sink in pipeline.sinks]
-    return _beginning(incomplete, (sink.table for sink in sinks if isinstance(sink, ArchiveSettings)))
+    names = _names(context)
+    return [] if names is None else _beginning(incomplete, names.archived_tables)
 
 
 def pipelines(context: typer.Context, incomplete: str) -> list[str]:
     """The pipelines of the file."""
-    configuration = _configuration(context)
-    return [] if configuration is None else _beginning(incomplete, configuration.pipelines)
+    names = _names(context)
+    return [] if names is None else _beginning(incomplete, names.pipelines)
 
 
 def pages(incomplete: str) -> list[str]:
@@ -68,18 +61,15 @@ def _beginning(incomplete: str, names: Iterable[str]) -> list[str]:
     return [name for name in dict.fromkeys(names) if name and name.startswith(incomplete)]
 
 
-def _configuration(context: typer.Context) -> "Configuration | None":
-    """The configuration of the file that is on the command line before the word."""
-    from ingest.api import IngestError
-    from ingest.catalog import Catalog
-    from ingest.config import load
+def _names(context: typer.Context) -> "DeclaredNames | None":
+    """The names of the file that is on the command line before the word; None without a file that can be read."""
+    from ingest.config.declared_names import declared_names
 
     # where the word is the value of an option, typer has not assigned the arguments
     words = [word for word in context.args if not word.startswith("--")]
     file = context.params.get("file") or next(iter(words), None)
-    if not file or file == "-":  # the shell waits, and stdin is the terminal
+    if not file:
         return None
-    try:
-        return load(file, env=os.environ, lookup=Catalog())
-    except IngestError:  # the command itself reports it
-        return None
+    with suppress(OSError, ValueError):  # the command itself reports it
+        return declared_names(file, os.environ)
+    return None

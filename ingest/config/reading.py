@@ -2,11 +2,12 @@
 
 import contextlib
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from ingest.api import NotFoundError
+from ingest.api.files import open_regular
 from ingest.config.nodes import (
     MAX_FILE_BYTES,
     BadYamlError,
@@ -68,6 +69,17 @@ def read(path: str | Path, env: Mapping[str, str]) -> Document:
     return _document(content, name, folder, env)
 
 
+def read_inert(path: str | Path, env: Mapping[str, str]) -> Document:
+    """
+    The same for a file that nobody has decided to use: secrets stay unknown, so that no command of the file runs, and
+    nothing waits, as a named pipe would.
+
+    Raises:
+        OSError: it, or the file that it is a link to, is no regular file, or cannot be read.
+    """
+    return _document(_content_of_regular(Path(path)), str(path), Path(path).parent, env, is_inert=True)
+
+
 def _hint_for(missing: Path) -> str:
     """A file of the same folder with a similar name, or how to write one."""
     with contextlib.suppress(OSError):
@@ -82,15 +94,17 @@ def read_text(text: str, name: str, env: Mapping[str, str]) -> Document:
     return _document(text.encode(), name, Path(), env)
 
 
-def _document(content: bytes, name: str, folder: Path, env: Mapping[str, str]) -> Document:
+def _document(content: bytes, name: str, folder: Path, env: Mapping[str, str], *, is_inert: bool = False) -> Document:
     document = Document(name, MappingNode(Place(name, 1, 1)))
     try:
-        root = _Reader(document, env).tree(name, content, folder, ())
+        reader = _Reader(document, env, _content_of_regular if is_inert else _content)
+        root = reader.tree(name, content, folder, ())
     except BadYamlError as error:
         document.problems.append(error.problem)
         document.is_whole = False
         return document
-    secrets = _secret_source(root, Expander(env, NoSecrets(), document.masks, []))
+    no_secrets = NoSecrets()
+    secrets = no_secrets if is_inert else _secret_source(root, Expander(env, no_secrets, document.masks, []))
     expander = Expander(env, secrets, document.masks, document.problems)
     expanded = expander.expand(root)
     document.unknown = expander.unknown
@@ -101,6 +115,11 @@ def _document(content: bytes, name: str, folder: Path, env: Mapping[str, str]) -
 
 def _content(path: Path) -> bytes:
     with path.open("rb") as file:
+        return file.read(MAX_FILE_BYTES + 1)
+
+
+def _content_of_regular(path: Path) -> bytes:
+    with open_regular(path) as file:
         return file.read(MAX_FILE_BYTES + 1)
 
 
@@ -119,8 +138,9 @@ def _secret_source(root: MappingNode, expander: Expander) -> SecretSource:
 class _Reader:
     """Reads a file and the files it includes."""
 
-    def __init__(self, document: Document, env: Mapping[str, str]) -> None:
+    def __init__(self, document: Document, env: Mapping[str, str], content: Callable[[Path], bytes]) -> None:
         self._document = document
+        self._content = content
         self._expander = Expander(env, NoSecrets(), document.masks, document.problems)
         self._files = 0
 
@@ -171,7 +191,7 @@ class _Reader:
             elif self._files > MAX_FILES:
                 problem = Problem(Kind.TOO_LARGE, node.place, f"more than {MAX_FILES} files are included")
             else:
-                content = _content(path)
+                content = self._content(path)
         except (OSError, RuntimeError, ValueError) as error:  # also a NUL in the path, or a loop of links
             reason = error.strerror if isinstance(error, OSError) else "invalid path"
             problem = Problem(Kind.UNKNOWN_REFERENCE, node.place, f'cannot read "{path}": {reason}')

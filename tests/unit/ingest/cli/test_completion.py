@@ -26,14 +26,14 @@ pipelines:
 """
 
 
-def completed(folder: Path, line: str) -> list[str]:
+def completed(folder: Path, line: str, file: str = FILE) -> list[str]:
     """The words that bash offers for the last one of a command line."""
-    (folder / "p.yaml").write_text(FILE)
+    (folder / "p.yaml").write_text(file)
     words = line.split(" ")
     environment = os.environ | {"PYTHONPATH": str(Path(cli.__file__).parents[2]), "_INGEST_COMPLETE": "complete_bash"}
     environment |= {"COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
     done = subprocess.run(
-        [sys.executable, "-m", "ingest"], env=environment, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "ingest"], env=environment, capture_output=True, text=True, check=False, timeout=120
     )
     assert done.stderr == ""
     return done.stdout.split()
@@ -63,3 +63,27 @@ def completed(folder: Path, line: str) -> list[str]:
 )
 def test_names_are_completed(folder: Path, line: str, words: list[str]):
     assert completed(folder, line) == words
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "plugins: [marks]",
+        "secrets: {exec: [touch, marker]}\nservice: {http: {password: '${secret:of-http}'}}",
+    ],
+)
+def test_nothing_of_the_file_is_run(folder: Path, key: str):
+    (folder / "marks.py").write_text("import pathlib\npathlib.Path('marker').write_text('')\n")
+    assert completed(folder, "ingest pause p.yaml ", f"{FILE}{key}\n") == ["clicks", "orders"]
+    assert completed(folder, "ingest scan p.yaml ", f"{FILE}{key}\n") == ["counters", "visits"]
+    assert [path.name for path in folder.iterdir() if path.suffix not in {".py", ".yaml"}] == []
+
+
+def test_file_with_errors_has_names(folder: Path):
+    assert completed(folder, "ingest pause p.yaml ", f"{FILE}spark: {{no_option: 1}}\n") == ["clicks", "orders"]
+
+
+def test_no_named_pipe_is_waited_for(folder: Path):
+    os.mkfifo(folder / "pipe.yaml")
+    assert completed(folder, "ingest pause pipe.yaml ") == []
+    assert completed(folder, "ingest pause p.yaml ", f"include: pipe.yaml\n{FILE}") == ["clicks", "orders"]

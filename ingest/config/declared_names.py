@@ -1,0 +1,66 @@
+"""
+The names that a file has, read without its components: nothing that the file names is imported, run or waited for.
+
+A shell completes names of a file that the user has only begun to name, and may not trust.
+"""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from ingest.config.nodes import MappingNode, Node, SequenceNode, text_under
+from ingest.config.reading import read_inert
+
+ARCHIVE = "archive"
+"""The sink whose table is in files."""
+_TEMPLATE = "%{"
+
+
+class DeclaredNames(NamedTuple):
+    """
+    The names of a file, each once, in its order.
+
+    Attributes:
+        tables: that it declares, or that its sinks name.
+        archived_tables: of the sinks `archive`.
+        pipelines: that it declares.
+    """
+
+    tables: tuple[str, ...]
+    archived_tables: tuple[str, ...]
+    pipelines: tuple[str, ...]
+
+
+def declared_names(path: str | Path, env: Mapping[str, str]) -> DeclaredNames:
+    """
+    The names of a file, which may have errors; one that cannot be parsed has none.
+
+    Args:
+        path: a regular file.
+        env: the values of `${VAR}`.
+
+    Raises:
+        OSError: it is no regular file, or cannot be read.
+        ValueError: the path has a NUL.
+    """
+    document = read_inert(path, env)
+    pipelines = _entries(document.root, "pipelines")
+    tables, archived = dict.fromkeys(_entries(document.root, "tables")), dict[str, None]()
+    for kind, options in (sink for pipeline in pipelines.values() for sink in _sinks(pipeline)):
+        table = text_under(options, "table")
+        if table is not None and table.place not in document.unknown and _TEMPLATE not in table.text:
+            (archived if kind == ARCHIVE else tables)[table.text] = None
+    return DeclaredNames(tuple(tables), tuple(archived), tuple(pipelines))
+
+
+def _entries(node: Node, key: str) -> Mapping[str, Node]:
+    child = node.entries.get(key) if isinstance(node, MappingNode) else None
+    return child.entries if isinstance(child, MappingNode) else {}
+
+
+def _sinks(pipeline: Node) -> Iterator[tuple[str, Node]]:
+    """The kind and the options of each sink."""
+    sinks = pipeline.entries.get("sinks") if isinstance(pipeline, MappingNode) else None
+    for each in sinks.items if isinstance(sinks, SequenceNode) else ():
+        if isinstance(each, MappingNode):
+            yield from each.entries.items()
