@@ -139,7 +139,12 @@ class BodyStore:
         self._check_elsewhere(self._store.properties(self._owner).get(BODY_STORE))
 
     def put(
-        self, source: ReadableBytes, *, expected: bytes | None = None, references: Iterable[bytes] = ()
+        self,
+        source: ReadableBytes,
+        *,
+        expected: bytes | None = None,
+        references: Iterable[bytes] = (),
+        on_piece: Callable[[], None] = lambda: None,
     ) -> StoredBody:
         """
         Store a body; as `BodyWriter.put`, after `prepare`.
@@ -149,7 +154,7 @@ class BodyStore:
         """
         references = list(references)
         check_references(references)
-        return BodyWriter(self._tables, self._options).put(source, expected=expected, references=references)
+        return BodyWriter(self._tables, self._options, on_piece).put(source, expected=expected, references=references)
 
     def put_bytes(self, body: bytes, *, references: Iterable[bytes] = ()) -> StoredBody:
         """Store a body that is in memory; as `put`."""

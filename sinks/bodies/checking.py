@@ -79,7 +79,7 @@ def checked(
 ) -> Iterator[Finding | int | None]:
     """
     Read every body, and compare blocks and references with the statuses; yields what is wrong, the number of blocks of
-    each body that was read, and None after each other row.
+    each body that was read, and None after each block and each other row.
 
     Other processes may store and sweep meanwhile: what is not found is looked for again under the newest status.
 
@@ -119,11 +119,12 @@ def checked(
             yield Finding(FindingKind.UNKNOWN_REFERENCE, body, None, f"reference {shown(found.reference)}")
 
 
-def _of_body(tables: OpenTables, body: bytes, status: BodyStatus) -> Iterator[Finding | int]:
+def _of_body(tables: OpenTables, body: bytes, status: BodyStatus) -> Iterator[Finding | int | None]:
     digest = hashlib.sha256()
     is_whole = True
     present_blocks = 0
     for block in range(status.blocks):
+        yield None
         row = tables.blocks.read(body, status, block, 1).get(block)
         if row is None:
             present = tables.statuses.read(body)
@@ -146,8 +147,10 @@ def _of_body(tables: OpenTables, body: bytes, status: BodyStatus) -> Iterator[Fi
 def _orphans(tables: OpenTables, *, is_repair: bool) -> Iterator[Finding | None]:
     """Blocks of generations that no status names; a sweep deletes those that a status says are left over."""
     for (body, generation), keys in groupby(tables.blocks.present(), key=lambda key: (key.body, key.generation)):
-        yield None
-        blocks = sum(1 for _ in keys)
+        blocks = 0
+        for _ in keys:
+            blocks += 1
+            yield None
         status = tables.statuses.read(body)
         is_pending = status is not None and (
             generation == status.generation or status.has_leftovers or status.state is BodyState.PURGING

@@ -2,7 +2,7 @@
 
 import hashlib
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import IO, Protocol
@@ -41,13 +41,16 @@ class SpooledBody:
 
 
 @contextmanager
-def spooled(source: ReadableBytes, *, memory_bytes: int) -> Iterator[SpooledBody]:
+def spooled(
+    source: ReadableBytes, *, memory_bytes: int, on_piece: Callable[[], None] = lambda: None
+) -> Iterator[SpooledBody]:
     """
     Read a source to its end.
 
     Args:
         source: that is read; an error of it is raised as it is, and nothing is stored then.
         memory_bytes: larger bodies are kept in a temporary file, which only this user can read.
+        on_piece: called after each piece that is read; an error of it is raised as it is.
 
     Raises:
         StoreUnavailableError: the temporary file cannot be written.
@@ -67,4 +70,5 @@ def spooled(source: ReadableBytes, *, memory_bytes: int) -> Iterator[SpooledBody
                     f"a body cannot be kept in a temporary file: {error.strerror}",
                     hint="free space in the folder of temporary files, or set TMPDIR",
                 ) from error
+            on_piece()
         yield SpooledBody(digest.digest(), length, file)

@@ -6,7 +6,7 @@ body at once: as the id is the hash of the content, all of them write the same b
 first one that has written all of them writes STORED.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from io import BytesIO
@@ -48,13 +48,16 @@ class BodyWriter:
     Args:
         tables: of the body store, open for writing.
         options: for bodies that the store does not have.
+        on_piece: called after each piece of a source that is read, and before each block is written; may raise an
+            error, as to end the call.
     """
 
-    def __init__(self, tables: OpenTables, options: BodyOptions) -> None:
+    def __init__(self, tables: OpenTables, options: BodyOptions, on_piece: Callable[[], None] = lambda: None) -> None:
         self._statuses = tables.statuses
         self._blocks = tables.blocks
         self._references = tables.references
         self._options = options
+        self._on_piece = on_piece
 
     def put(
         self, source: ReadableBytes, *, expected: bytes | None = None, references: Iterable[bytes] = ()
@@ -73,7 +76,7 @@ class BodyWriter:
             HashMismatchError: the bytes have another hash; nothing is stored.
             StoreError: the store is unavailable; a repeated call resumes.
         """
-        with spooled(source, memory_bytes=self._options.read_ahead_bytes) as body:
+        with spooled(source, memory_bytes=self._options.read_ahead_bytes, on_piece=self._on_piece) as body:
             if expected is not None and body.id != expected:
                 raise HashMismatchError(
                     f"the SHA-256 of the {body.length:,} bytes is {body.id.hex()}, not {expected.hex()}",
@@ -149,6 +152,7 @@ class BodyWriter:
         stored_length = 0
         current = status
         for block in range(status.blocks):
+            self._on_piece()
             if self._statuses.clock_ms() - current.changed_ms >= HEARTBEAT_MS:
                 renewed = self._advanced(body.id, current, BodyState.STORING)
                 if renewed is None or renewed.is_readable:

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import Any, Self
 
 from pydantic import model_validator
@@ -116,7 +116,7 @@ class BootstrapJob(StepJob[BootstrapOptions]):
         with (
             _masked(source),
             opened_bootstrap(place, request, source, on_unpinned=unpinned.append) as opened,
-            ExitStack() as worked,
+            place.resting(self.kind) as rest,
         ):
             run, total = opened.run, opened.rows or 0
 
@@ -127,17 +127,11 @@ class BootstrapJob(StepJob[BootstrapOptions]):
                 rows = loaded.checksum.rows
                 return Progress(rows, total, {**about, "rows": rows, "cells": loaded.checksum.cells, **more})
 
-            def rest(_rows: object) -> None:
-                worked.close()
-                place.cancellation.check(self.kind)
-                worked.enter_context(place.new_slice())
-
-            worked.enter_context(place.new_slice())
-            run.on_progress = rest
+            run.on_progress = lambda _rows: rest()
             for part in (run.loading, run.following):
                 for _ in part():
                     yield progress()
-            yield progress(**({} if options.no_verify else {"verified": _plain(run.verify(rest))}))
+            yield progress(**({} if options.no_verify else {"verified": _plain(run.verify(lambda _rows: rest()))}))
 
     def summary(self, content: Mapping[str, Any], *, is_dry_run: bool) -> Summary:  # noqa: ARG002 - there is none
         """What was loaded, and whether it is equal."""

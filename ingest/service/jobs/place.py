@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ingest.api import ConflictError, Store
@@ -124,6 +124,27 @@ class Place(ABC):
     @abstractmethod
     def new_slice(self) -> AbstractContextManager[None]:
         """Surrounds a part of the work that takes at most a minute; in a service the job rests after it."""
+
+    @contextmanager
+    def resting(self, activity: str) -> Iterator[Callable[[], None]]:
+        """
+        Surrounds work in slices; yields the function that the work calls between two of them.
+
+        Args:
+            activity: for messages, as in "bootstrap".
+
+        Raises:
+            ConflictError: by that function: the job was cancelled.
+        """
+        with ExitStack() as worked:
+
+            def rest() -> None:
+                worked.close()
+                self.cancellation.check(activity)
+                worked.enter_context(self.new_slice())
+
+            worked.enter_context(self.new_slice())
+            yield rest
 
     def slices(self, ranges: Sequence[_R], run: Callable[[Sequence[_R]], _U], *, activity: str) -> Iterator[_U]:
         """

@@ -1,13 +1,15 @@
 """Stores a body, and adds and removes the references of one: small jobs, which the holder of the store carries out."""
 
+import stat
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ingest.amounts import counted
 from ingest.api import ConfigError, Model, NotFoundError, option
+from ingest.api.files import open_regular, reason_of
 from ingest.api.notation import from_readable
 from ingest.service.jobs.command import JobCommand, Summary
 from ingest.service.jobs.job import Progress
@@ -48,7 +50,8 @@ class BodyPut(BodiesJob[BodyPutOptions]):
 
         Without a reference the body is deleted by a sweep after the time `sweep_after` of the table's `bodies`.
 
-        If the service runs, it reads the file and stores the body; the bytes of stdin are stored by the command.
+        If the service runs, it reads the file, which must be a regular one, and stores the body; interrupting the
+        command (Ctrl-C) cancels it. The bytes of stdin and of a named pipe are stored by the command.
 
         Example: ingest body put pipeline.yaml events report.pdf --reference report-2026-01
         """,
@@ -60,13 +63,13 @@ class BodyPut(BodiesJob[BodyPutOptions]):
 
     @property
     def is_of_this_process(self) -> bool:
-        """Whether stdin has the body."""
-        return self.options.path == STDIN
+        """Whether stdin has the body, or what this process alone has open, as the pipe of `<(command)`."""
+        return self.options.path == STDIN or _may_block(self.options.path)
 
     def check(self, shared: "Shared") -> None:
         """Refuse the stdin of the service, too."""
         super().check(shared)
-        if self.is_of_this_process:
+        if self.options.path == STDIN:
             raise ConfigError("path: a service has no stdin", hint="name a file, by its absolute path")
 
     def steps(self, place: Place) -> Steps:
@@ -74,15 +77,16 @@ class BodyPut(BodiesJob[BodyPutOptions]):
         Store the body.
 
         Raises:
-            NotFoundError: there is no such file, or it cannot be read.
+            NotFoundError: there is no such file, or it cannot be read; in a service also if it is no regular file.
+            ConflictError: it was cancelled; the next sweeps delete what is stored.
             ConfigError: a reference or the expected id is none.
             IngestError: as `BodiesJob.bodies` and `BodyStore.put`.
         """
         references = [from_readable(text) for text in self.options.reference]
         expected = id_of(self.options.sha256) if self.options.sha256 else None
         bodies = self.bodies(place, creates=True)
-        with _source(self.options.path) as source, place.new_slice():
-            stored = bodies.put(source, expected=expected, references=references)
+        with _source(self.options.path, place) as source, place.resting(self.kind) as rest:
+            stored = bodies.put(source, expected=expected, references=references, on_piece=rest)
         yield Progress(1, 1, {"id": stored.id.hex(), "length": stored.length, "is_new": stored.is_new})
 
     def summary(self, content: Mapping[str, Any], *, is_dry_run: bool) -> Summary:  # noqa: ARG002 - there is none
@@ -160,11 +164,24 @@ class BodyUnmark(BodyMark):
 
 
 @contextmanager
-def _source(path: str) -> Iterator[BinaryIO]:
-    """A file, or stdin."""
+def _source(path: str, place: Place) -> Iterator[BinaryIO]:
+    """A file, or stdin; what may block is for a process that its user can interrupt."""
     with ExitStack() as opened:
         try:
-            source = sys.stdin.buffer if path == STDIN else opened.enter_context(Path(path).open("rb"))
-        except OSError as error:
-            raise NotFoundError(f'cannot read "{path}": {error.strerror}') from error
+            if path == STDIN:
+                source = sys.stdin.buffer
+            elif place.is_service:
+                source = opened.enter_context(open_regular(path))
+            else:
+                source = opened.enter_context(Path(path).open("rb"))
+        except (OSError, ValueError) as error:
+            hint = "a service reads regular files alone: write the bytes to one" if _may_block(path) else None
+            raise NotFoundError(f'cannot read "{path}": {reason_of(error)}', hint=hint) from error
         yield source
+
+
+def _may_block(path: str) -> bool:
+    """Whether a path of this process is a named pipe, a device or a socket."""
+    with suppress(OSError, ValueError):
+        return not stat.S_ISREG(mode := Path(path).stat().st_mode) and not stat.S_ISDIR(mode)
+    return False

@@ -1,20 +1,24 @@
 """Commands about bodies beside the service that holds the embedded store."""
 
 import hashlib
+import os
+import random
+import threading
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from ingest.api import ConfigError, Put, Scan
+from ingest.api import ConfigError, ConflictError, Put, Scan
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.observe.metrics import Metrics
 from ingest.plan.assemble import plan_of
 from ingest.service.job_kinds import job_of
 from ingest.service.jobs import step_job
+from ingest.service.jobs.place import OwnProcess
 from ingest.service.jobs.scheduler import Jobs
 from ingest.service.stores import SharedStores
 from tests.support.endpoint import serving_jobs
@@ -83,6 +87,69 @@ def test_stdin_is_of_the_command(shared: SimpleNamespace):
     job_of("body-put", {"table": "events", "path": "/any"}).check(shared)
     with pytest.raises(ConfigError, match="no stdin"):
         job_of("body-put", {"table": "events", "path": "-"}).check(shared)
+
+
+@pytest.mark.parametrize("path", ["pipe", "/dev/zero"])
+def test_service_refuses_what_may_never_end(jobs: Jobs, path: str):
+    os.mkfifo("pipe")
+    status = jobs.submit(job_of("body-put", {"table": "events", "path": str(Path(path).absolute())}))
+    assert reached(lambda: not jobs.status(status.id).state.is_active, 60.0)
+    error = jobs.status(status.id).error
+    assert (error.code, "it is no regular file" in error.message) == ("not_found", True)
+    assert "regular files alone" in error.hint
+
+
+def test_pipe_is_read_by_the_command(ingest, folder: Path):
+    """As with `<(command)`, whose path names an open file of the shell and the command alone."""
+    (folder / "p.yaml").write_text(FILE)
+    os.mkfifo("pipe")
+    writer = threading.Thread(target=lambda: Path("pipe").write_bytes(BODY), daemon=True)
+    writer.start()
+    put = ingest("body", "put", *OF_TABLE, "pipe", "--output", "json")
+    writer.join()
+    assert (put.code, put.json["id"]) == (0, ID), put.err
+
+
+def test_pipe_is_no_file_of_the_service(ingest, jobs: Jobs):
+    os.mkfifo("pipe")
+    assert ingest("body", "put", *OF_TABLE, "pipe").code == 4
+    assert jobs.statuses() == []
+
+
+class CancelledPlace(OwnProcess):
+    """Requests the end in a slice."""
+
+    def __init__(self, ends_in: int, opened: ExitStack) -> None:
+        super().__init__(load("p.yaml", env={}, lookup=Catalog()), Catalog(), opened)
+        self.ends_in = ends_in
+        self.slices = 0
+
+    def new_slice(self) -> AbstractContextManager[None]:
+        self.slices += 1
+        if self.slices == self.ends_in:
+            self.cancellation.request()
+        return nullcontext()
+
+
+def cancelled_in(ends_in: int, kind: str, **options: str) -> None:
+    """Carry a job out that is cancelled in that slice, and ends with it."""
+    with ExitStack() as opened:
+        place = CancelledPlace(ends_in, opened)
+        with pytest.raises(ConflictError) as caught:
+            list(job_of(kind, {"table": "events", **options}).steps(place))
+        assert (caught.value.code, place.slices) == ("job_cancelled", ends_in)
+
+
+@pytest.mark.parametrize("ends_in", [2, 12])
+def test_cancelled_job_ends_within_a_body(ingest, folder: Path, ends_in: int):
+    """A body of 2 MiB: 8 pieces, which are read first, and 2,048 blocks, which are then written."""
+    (folder / "p.yaml").write_text(FILE)
+    (folder / "body.bin").write_bytes(random.Random(0).randbytes(2 << 20))
+    cancelled_in(ends_in, "body-put", path="body.bin")
+    put = ingest("body", "put", *OF_TABLE, "body.bin", "--output", "json")
+    assert (put.code, put.json["is_new"]) == (0, True), put.err
+    cancelled_in(100, "body-check")
+    assert ingest("body", "fsck", *OF_TABLE).code == 0
 
 
 def test_service_keeps_the_first_details(ingest, jobs: Jobs, monkeypatch: pytest.MonkeyPatch):

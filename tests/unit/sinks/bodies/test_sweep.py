@@ -247,6 +247,7 @@ class TestInterrupted:
             (ID, "2 blocks of generation 7"),
             (last, "2 blocks of generation 6"),
         ]
+        assert len([each for each in bodies.checked() if each is None]) == 4 + 12 + 1  # a block each, a reference
         assert [(finding.body, finding.detail) for finding in bodies.findings(is_repair=True)] == found
         assert list(bodies.findings()) == []
         assert len(rows_of(store, TABLES.value)) == 4
