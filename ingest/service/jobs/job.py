@@ -241,11 +241,13 @@ class Job(ABC):
         kind: name of the kind of job, in the status and in metrics.
         subject: name of the pipeline or table that it works on; of a dump, its root.
         needs_slots: whether it runs on Spark; else it runs also if there is no task slot for a job.
+        overtakes: whether it runs before the jobs that wait: a user waits for it, and it changes little.
     """
 
     kind: ClassVar[str]
     subject: str
     needs_slots: bool = True
+    overtakes: bool = False
 
     @abstractmethod
     def uses(self, pipelines: Collection[str]) -> bool:

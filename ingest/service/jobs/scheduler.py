@@ -44,7 +44,8 @@ class _Entry:
 
 class Jobs:
     """
-    Runs the jobs of a service one after the other, in the order in which they were submitted.
+    Runs the jobs of a service one after the other, in the order in which they were submitted; those that overtake run
+    before the others that wait.
 
     Thread-safe. The queue is in memory: a job that must survive a restart keeps its progress itself, and is submitted
     again.
@@ -102,7 +103,8 @@ class Jobs:
             status = JobStatus(
                 secrets.token_hex(8), job.kind, job.subject, JobState.WAITING, "", since_ms=self._wall_ms()
             )
-            self._waiting.append(_Entry(job, status))
+            ahead = [entry for entry in self._waiting if entry.job.overtakes] if job.overtakes else self._waiting
+            self._waiting.insert(len(ahead), _Entry(job, status))
             self._publish(job.kind)
             self._changed.notify_all()
             return status

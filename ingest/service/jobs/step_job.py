@@ -79,7 +79,7 @@ class StepJob(Job, Generic[O]):
 
     @property
     def is_of_this_process(self) -> bool:
-        """Whether only the process of the command can do it, as what reads stdin."""
+        """Whether the process of the command does it beside a service, as what reads stdin; after `checked`."""
         return False
 
     def fingerprints(self, configuration: Configuration) -> dict[str, str]:

@@ -11,11 +11,12 @@ from ingest.amounts import counted
 from ingest.api import ConfigError, Model, NotFoundError, option
 from ingest.api.files import open_regular, reason_of
 from ingest.api.notation import from_readable
+from ingest.config.model import Configuration
 from ingest.service.jobs.command import JobCommand, Summary
 from ingest.service.jobs.job import Progress
 from ingest.service.jobs.option_types import Id, LocalPath, Value
 from ingest.service.jobs.place import Place
-from ingest.service.jobs.step_job import Steps
+from ingest.service.jobs.step_job import O, Steps
 from ingest.service.rewriting.bodies_job import BodiesJob
 from sinks.bodies.tables import id_of
 
@@ -33,7 +34,28 @@ class BodyPutOptions(Model):
     sha256: Id = option("Store nothing if the body has another SHA-256.", default="")
 
 
-class BodyPut(BodiesJob[BodyPutOptions]):
+class SmallBodiesJob(BodiesJob[O]):
+    """
+    A small command: it does not wait for the jobs that wait, since a sweep among them may delete the body meanwhile.
+
+    A store that several processes may write is written by the process of the command, which waits for no job at all.
+    """
+
+    overtakes = True
+    _is_in_service = True
+
+    def checked(self, configuration: Configuration) -> None:
+        """Refuse a table without a body store; `is_of_this_process` answers for its store from now on."""
+        table = self.declared(configuration)
+        self._is_in_service = configuration.stores[table.store].settings.own_folder is not None
+
+    @property
+    def is_of_this_process(self) -> bool:
+        """Whether the process of the command may write the store, while a service does."""
+        return not self._is_in_service
+
+
+class BodyPut(SmallBodiesJob[BodyPutOptions]):
     """
     Stores a body in the body store of a table.
 
@@ -50,8 +72,8 @@ class BodyPut(BodiesJob[BodyPutOptions]):
 
         Without a reference the body is deleted by a sweep after the time `sweep_after` of the table's `bodies`.
 
-        If the service runs, it reads the file, which must be a regular one, and stores the body; interrupting the
-        command (Ctrl-C) cancels it. The bytes of stdin and of a named pipe are stored by the command.
+        If the service runs and has the store in RocksDB, it reads the file, which must be a regular one, and stores the
+        body; interrupting the command (Ctrl-C) cancels it. Else, and from stdin or a named pipe, the command does.
 
         Example: ingest body put pipeline.yaml events report.pdf --reference report-2026-01
         """,
@@ -63,8 +85,8 @@ class BodyPut(BodiesJob[BodyPutOptions]):
 
     @property
     def is_of_this_process(self) -> bool:
-        """Whether stdin has the body, or what this process alone has open, as the pipe of `<(command)`."""
-        return self.options.path == STDIN or _may_block(self.options.path)
+        """The same, or stdin has the body, or what this process alone has open, as the pipe of `<(command)`."""
+        return super().is_of_this_process or self.options.path == STDIN or _may_block(self.options.path)
 
     def check(self, shared: "Shared") -> None:
         """Refuse the stdin of the service, too."""
@@ -102,7 +124,7 @@ class ReferenceOptions(Model):
     reference: Value = option(r"Any text that says what refers to it, with \xNN for other bytes.")
 
 
-class BodyMark(BodiesJob[ReferenceOptions]):
+class BodyMark(SmallBodiesJob[ReferenceOptions]):
     """
     Adds a reference to a body.
 

@@ -83,6 +83,34 @@ def test_service_stores_marks_and_checks_bodies(ingest, shared: SimpleNamespace,
     assert ingest("body", "put", *OF_TABLE, "body.bin", "--own-process").code == 4
 
 
+def test_mark_runs_before_a_sweep_that_waits(ingest, shared: SimpleNamespace, jobs: Jobs):
+    assert ingest("body", "put", *OF_TABLE, "body.bin").code == 0
+    with shared.stores.in_use()["local"].held():
+        running = jobs.submit(job_of("body-check", {"table": "events", "repair": True}))
+        assert reached(lambda: jobs.status(running.id).state.value == "running", 60.0)
+        jobs.submit(job_of("sweep", {"table": "events"}))
+        jobs.submit(job_of("body-mark", {"table": "events", "id": ID, "reference": "a"}))
+        jobs.submit(job_of("body-unmark", {"table": "events", "id": ID, "reference": "b"}))
+        jobs.submit(job_of("body-put", {"table": "events", "path": "/any"}))
+        waiting = [each.kind for each in jobs.statuses() if each.state.value == "waiting"]
+    assert waiting == ["body-mark", "body-unmark", "body-put", "sweep"]
+
+
+def test_store_of_several_writers_is_written_by_the_command(ingest, folder: Path):
+    """As HBase: the command waits for no job of the service."""
+    (folder / "p.yaml").write_text(FILE.replace("rocksdb: {path: ./data}", "memory: {}"))
+    (folder / "body.bin").write_bytes(BODY)
+    catalog = Catalog()
+    configuration = load("p.yaml", env={}, lookup=catalog)
+    metrics = Metrics(["p"], process=False)
+    of_service = SimpleNamespace(configuration=configuration, catalog=catalog, stores=None, metrics=metrics)
+    with serving_jobs(of_service) as jobs:
+        assert ingest("body", "put", *OF_TABLE, "body.bin").code == 0
+        for command in ("mark", "unmark"):
+            assert ingest("body", command, *OF_TABLE, ID, "a").code == 3  # each process has a memory of its own
+        assert jobs.statuses() == []
+
+
 def test_stdin_is_of_the_command(shared: SimpleNamespace):
     job_of("body-put", {"table": "events", "path": "/any"}).check(shared)
     with pytest.raises(ConfigError, match="no stdin"):

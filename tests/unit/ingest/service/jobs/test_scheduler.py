@@ -116,6 +116,20 @@ def test_jobs_run_one_after_the_other(bench: Bench):
     assert [status.state for status in bench.jobs.statuses()] == ["done", "done"]
 
 
+def test_job_that_overtakes_runs_before_those_that_wait(bench: Bench):
+    long, sweep, mark, unmark = Held(name="long"), Held(name="sweep"), Held(name="mark"), Held(name="unmark")
+    mark.overtakes = unmark.overtakes = True
+    running = bench.jobs.submit(long).id
+    bench.start()
+    assert bench.becomes(running, "running")
+    ids = {job.name: bench.jobs.submit(job).id for job in (sweep, mark, unmark)}
+    assert [status.id for status in bench.jobs.statuses()] == [running, ids["mark"], ids["unmark"], ids["sweep"]]
+    for job in (long, mark, unmark, sweep):
+        job.started()
+        job.end()
+    assert bench.becomes(ids["sweep"], "done")
+
+
 def test_same_request_is_the_job_that_waits_or_runs(bench: Bench):
     first = Held(name="a")
     waits = bench.jobs.submit(first)
