@@ -5,7 +5,8 @@ from dataclasses import dataclass, field, replace
 
 from ingest.api import ALL_TIMES, ConfigError, FuzzyPattern, Scan, TimeRange, alias_rejection
 from ingest.api.cells import MAX_TIME_MS
-from ingest.api.notation import from_readable
+from ingest.api.notation import from_readable, shown
+from ingest.formats.cell_types import CellType
 from ingest.formats.times import iso_milliseconds
 from ingest.spark.datasource.columns import DeclaredColumns, TypeOf
 from ingest.suggest import did_you_mean
@@ -211,14 +212,24 @@ def write_options(
 
     Args:
         options: of a DataFrameWriter, whose names are in lower case.
-        type_of: see `DeclaredColumns.parse`.
+        type_of: a column -> its type in the table; None if it has none. It only shows values, so it decides nothing of
+            what is written: a column without TYPE is text.
         is_streaming: whether it is a streaming write.
 
     Raises:
-        ConfigError: an option is not valid, has no effect on a write, or a streaming write has no time.
+        ConfigError: an option is not valid, has no effect on a write, or a streaming write has no time; or a column
+            without TYPE has another type than text in the table.
     """
     _refuse(options, _READ_OPTIONS, "read")
-    found = WriteOptions(_columns(options, type_of), time_column=options.get("time_column"))
+
+    def text_of(column: bytes) -> None:
+        if (shown_as := type_of(column) or CellType.UTF8) is not CellType.UTF8:
+            raise ConfigError(
+                f"{shown(column)} has no TYPE, and the table shows it as {shown_as}",
+                hint=f"write TYPE after it: {shown_as}, or utf8 for text",
+            )
+
+    found = WriteOptions(_columns(options, text_of), time_column=options.get("time_column"))
     if "time" in options:
         if found.time_column is not None:
             raise ConfigError('the options "time" and "time_column" exclude each other', hint="choose one of them")

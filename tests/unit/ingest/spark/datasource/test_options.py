@@ -3,6 +3,7 @@
 import pytest
 
 from ingest.api import ALL_TIMES, ConfigError, FuzzyPattern, Scan, TimeRange
+from ingest.formats.cell_types import CellType
 from ingest.spark.datasource.columns import DeclaredColumns
 from ingest.spark.datasource.options import TableOptions, WriteOptions, read_options, table_options, write_options
 
@@ -119,6 +120,16 @@ def test_mistakes_in_a_write_are_named(options: dict[str, str], message: str):
     with pytest.raises(ConfigError) as raised:
         write_options(options, is_streaming=True)
     assert message in str(raised.value)
+
+
+def test_column_that_is_written_needs_the_type_that_the_table_shows():
+    types = {b"m:n": CellType.INT64, b"m:text": CellType.UTF8}
+    columns = {"columns": "m:text, m:other, m:n as a int64, m:n as b utf8"}
+    found = write_options(columns, types.get, is_streaming=False).columns
+    assert [column.cell_type for column in found] == [CellType.UTF8, CellType.UTF8, CellType.INT64, CellType.UTF8]
+    with pytest.raises(ConfigError, match='"m:n" has no TYPE, and the table shows it as int64') as caught:
+        write_options({"columns": "m:text, m:n"}, types.get, is_streaming=False)
+    assert caught.value.hint == "write TYPE after it: int64, or utf8 for text"
 
 
 def test_option_of_a_read_is_named_as_it_is_written():

@@ -170,13 +170,25 @@ def test_a_table_cannot_be_replaced(tmp_path: Path):
         source.streamWriter(SCHEMA, overwrite=True)
 
 
-def test_the_memory_of_one_process_cannot_be_written(tmp_path: Path):
+def source_of(tmp_path: Path, **table: dict[str, str]) -> TableDataSource:
+    """The column m:x of a table of a pipeline file, whose store is in memory."""
     file = tmp_path / "pipeline.yaml"
     value = [{"value": {"attribute": "2hb_", "value": "%{body}"}}]
     pipeline = {"source": {"files": {"path": "./in"}}, "decorators": value, "sinks": [{"attr2hbase": {"table": "t"}}]}
-    tables = {"t": {"families": {"m": {}}}}
+    tables = {"t": {"families": {"m": {}}, **table}}
     content = {"version": 1, "stores": {"m": {"memory": {}}}, "tables": tables, "pipelines": {"p": pipeline}}
     file.write_text(json.dumps(content))
-    source = TableDataSource({"config": str(file), "table": "t", "columns": "m:x"})
+    return TableDataSource({"config": str(file), "table": "t", "columns": "m:x"})
+
+
+def test_types_of_the_table_do_not_decide_what_is_written(tmp_path: Path):
+    source = source_of(tmp_path, columns={"m:x": "int64"})
+    assert source.schema().simpleString() == "struct<row:binary,x:bigint>"
+    with pytest.raises(ConfigError, match="has no TYPE, and the table shows it as int64"):
+        source.writer(schema("row string, x bigint"), overwrite=False)
+
+
+def test_the_memory_of_one_process_cannot_be_written(tmp_path: Path):
+    source = source_of(tmp_path)
     with pytest.raises(ConfigError, match='cannot write the store "m": it is in the memory of one process'):
         source.writer(SCHEMA, overwrite=False)
