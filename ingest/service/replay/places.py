@@ -123,12 +123,12 @@ def published(runs: Sequence[Run], time_ms: int, components: Components) -> list
             is_whole = each.is_unread or each.component in components.alone or names == components.sinks
             for component in [each.component] if is_whole else sorted(names):
                 letter = replace(each, batch_time_ms=time_ms, component=component)
-                if letter.id not in found or _end_of(found[letter.id]) <= _end_of(letter):
+                if letter.id not in found or end_of(found[letter.id]) <= end_of(letter):
                     found[letter.id] = letter
     return [each.to_json() for each in found.values()]
 
 
-def _end_of(letter: DeadLetter) -> float:
+def end_of(letter: DeadLetter) -> float:
     """The offset after the last record of a dead letter."""
     if letter.by_place is None:
         return letter.record.offset + 1
@@ -152,7 +152,7 @@ def stored_by_sink(
     failures: dict[tuple[str, int], list[tuple[int, int, str]]] = {}
     for letter in dead_letters_of(failed):
         topic, partition, begin = letter.record.place
-        end = _MAX_OFFSET if letter.by_place is not None and letter.by_place.end is None else int(_end_of(letter))
+        end = _MAX_OFFSET if letter.by_place is not None and letter.by_place.end is None else int(end_of(letter))
         failures.setdefault((topic, partition), []).append((begin, end, letter.component))
     for each in failures.values():
         each.sort()

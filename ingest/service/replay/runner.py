@@ -113,7 +113,7 @@ class ReplayRunner:
             batch_times=None,
             committers=committers,
             error_budget=error_budget(pipeline),
-            publish=_publication(dead_letters, bodies, components, are_all=components == every or tables is not None),
+            publish=_publication(dead_letters, bodies, components, every),
             observer=self._observer,
             check_owner=check_owner,
             needs_splits=plan.needs_splits,
@@ -180,17 +180,24 @@ class ReplayRunner:
 
 
 def _publication(
-    queue: DeadLetterQueue, bodies: OpenDeadLetterBodies, components: Components, *, are_all: bool
+    queue: DeadLetterQueue, bodies: OpenDeadLetterBodies, components: Components, every: Components
 ) -> Callable[[Sequence[bytes], int, int], None]:
-    """Publishes the dead letters of a replay; those of sinks that do not run are the only copies of their events."""
-    if are_all:
+    """
+    Publishes the dead letters of a replay; those of sinks that do not run are the only copies of their events.
+
+    Args:
+        components: that run.
+        every: those of the pipeline.
+    """
+    if components == every:
         return DeadLetterPublication(queue, bodies, keeps=lambda letter: components.lacks(letter.component))
     # a record that failed before the sinks is in none of the others either
     publication = DeadLetterPublication(queue, bodies, keeps=lambda letter: letter.component not in components.alone)
 
     def publish(lines: Sequence[bytes], batch_id: int, batch_time_ms: int) -> None:
         def waiting() -> Iterator[DeadLetter]:
-            entries = (entry.dead_letter for entry in queue.entries())
+            # one that was replayed says nothing of a table that was dropped since
+            entries = (entry.dead_letter for entry in queue.entries() if not entry.is_replayed)
             return (letter for letter in entries if letter.batch_time_ms == batch_time_ms)
 
         publication(letters_of_sinks(lines, components, waiting), batch_id, batch_time_ms)

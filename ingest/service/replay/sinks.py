@@ -1,12 +1,16 @@
 """A replay of a time range into some sinks alone."""
 
+from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
+from itertools import accumulate
+from math import inf
 
-from ingest.api import ConfigError, NotFoundError, RecordPlace
+from ingest.api import ConfigError, NotFoundError, RecordPlace, TopicPartition
 from ingest.dead_letters.envelope import DeadLetter, dead_letters_of
 from ingest.dead_letters.replay import Components
 from ingest.plan.plan import Plan
+from ingest.service.replay.places import end_of
 from ingest.suggest import did_you_mean
 
 
@@ -41,22 +45,47 @@ def letters_of_sinks(
     The dead letters of a micro-batch that ran into some sinks alone: another replay must not write the others again.
 
     A record that failed before the sinks has a dead letter of each of these sinks, unless one waits of the first run,
-    which no sink has stored.
+    which no sink has stored. One by place does not replace one with bytes: the topic may delete its records first.
 
     Args:
         lines: the dead letters of the run.
         components: of the plan with these sinks alone.
-        waiting: returns the dead letters of the micro-batch that stay; called if a record failed before the sinks.
+        waiting: returns the dead letters of the micro-batch that stay and were not replayed; called if a record failed
+            before the sinks.
     """
     found: list[bytes] = []
-    places: set[RecordPlace] | None = None
+    waits: _Waiting | None = None
     for letter in dead_letters_of(lines):
         if letter.component in components.alone:
             found.append(letter.to_json())
             continue
-        if places is None:
-            before = (each for each in waiting() if each.component in components.decorators | {"source"})
-            places = {each.record.place for each in before}
-        if letter.record.place not in places:
+        if waits is None:
+            waits = _Waiting(each for each in waiting() if each.component in components.decorators | {"source"})
+        if not waits.has(letter):
             found += [replace(letter, component=sink).to_json() for sink in sorted(components.sinks)]
     return found
+
+
+class _Waiting:
+    """The records of dead letters that wait for a replay."""
+
+    def __init__(self, letters: Iterable[DeadLetter]) -> None:
+        self._places: set[RecordPlace] = set()
+        self._ranges: dict[TopicPartition, list[tuple[int, float]]] = {}
+        for letter in letters:
+            if letter.by_place is None:
+                self._places.add(letter.record.place)
+            else:
+                topic, partition, begin = letter.record.place
+                self._ranges.setdefault((topic, partition), []).append((begin, end_of(letter)))
+        for ranges in self._ranges.values():
+            ranges.sort()
+        self._reach = {part: [*accumulate((end for _, end in ranges), max)] for part, ranges in self._ranges.items()}
+
+    def has(self, letter: DeadLetter) -> bool:
+        """Whether one of them has the record of a dead letter, or all of its records if it is by place."""
+        if letter.by_place is None:
+            return letter.record.place in self._places
+        topic, partition, begin = letter.record.place
+        at = bisect_right(self._ranges.get((topic, partition), ()), (begin, inf))
+        return at > 0 and self._reach[topic, partition][at - 1] >= end_of(letter)

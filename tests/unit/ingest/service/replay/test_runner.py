@@ -1,14 +1,22 @@
-"""How a replay reports what blocks it."""
+"""How a replay reports what blocks it, and the dead letters that it publishes."""
 
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from ingest.api import RecordPlace
+from ingest.catalog import Catalog
+from ingest.dead_letters.envelope import DeadLetter
+from ingest.dead_letters.queue import Mark, ReplayOutcome
+from ingest.dead_letters.replay import Components
+from ingest.service.dead_letters.bodies import OpenDeadLetterBodies
+from ingest.service.dead_letters.queues import dead_letter_queue
 from ingest.service.replay import runner as replay_runner
 from ingest.service.replay.plan import BatchKind, ReplayBatch
-from ingest.service.replay.runner import ReplayRunner, _Observer
+from ingest.service.replay.runner import ReplayRunner, _Observer, _publication
+from tests.support.large_dead_letters import publish, run, written
 
 
 class BatchRunner:
@@ -57,3 +65,40 @@ def test_splits_of_a_batch_are_its_ranges(monkeypatch: pytest.MonkeyPatch):
     assert (frame, number, time_ms) == (("frame", "session", "settings", ranges), 7, 1_000)
     assert "1000" in name
     assert batch_runner.guard == [("t", 0), ("t", 1)]
+
+
+def published_by_replay(path: Path, ran: set[str], sinks: set[str], *marks: ReplayOutcome) -> list[tuple[int, str]]:
+    """
+    Record and component of the dead letters after a replay into some sinks of a micro-batch whose records `json` fails.
+
+    Args:
+        path: of a temporary folder.
+        ran: the sinks of the replay.
+        sinks: of the pipeline.
+        marks: of the dead letters of an earlier run, one for each record.
+    """
+    configuration = written(path)
+    letters, _ = run(configuration, 1_000, b"not JSON", b"neither")
+    queue = dead_letter_queue(configuration, configuration.pipelines["p"])
+    earlier: list[DeadLetter] = letters[: len(marks)]
+    publish(configuration, 1_000, earlier)
+    for entry, outcome in zip(list(queue.entries()), marks, strict=True):
+        queue.mark({entry.position: Mark(outcome, 2_000)})
+    decorators = frozenset({"json"})
+    components, every = Components(frozenset(ran), decorators), Components(frozenset(sinks), decorators)
+    with OpenDeadLetterBodies(configuration, Catalog()) as bodies:
+        _publication(queue, bodies, components, every)([each.to_json() for each in letters], 1, 1_000)
+    return [(entry.dead_letter.record.offset, entry.dead_letter.component) for entry in queue.entries()]
+
+
+def test_dead_letters_are_of_the_sinks_that_ran(tmp_path: Path):
+    """As of a micro-batch that was rolled back: plain tables and archives must not get its records again."""
+    assert published_by_replay(tmp_path, {"counts"}, {"counts", "plain"}) == [(0, "counts"), (1, "counts")]
+    assert published_by_replay(tmp_path, {"counts"}, {"counts"}) == [(0, "json"), (1, "json")]
+
+
+def test_record_whose_dead_letter_was_replayed_waits_no_more(tmp_path: Path):
+    """The replay may have written it to a table that was dropped since."""
+    marks = ReplayOutcome.REPLAYED, ReplayOutcome.FAILED_AGAIN
+    found = published_by_replay(tmp_path, {"a"}, {"a", "b"}, *marks)
+    assert found == [(0, "json"), (1, "json"), (0, "a")]

@@ -8,7 +8,7 @@ import pytest
 from ingest.api import ConfigError, NotFoundError, Record
 from ingest.catalog import Catalog
 from ingest.config import load
-from ingest.dead_letters.envelope import DeadLetter, dead_letters_of
+from ingest.dead_letters.envelope import DeadLetter, PlaceRange, dead_letters_of
 from ingest.dead_letters.replay import Components
 from ingest.plan.assemble import plan_of
 from ingest.plan.plan import Plan
@@ -68,9 +68,9 @@ def test_deferred_updates_are_replayed_by_themselves(plan: Plan):
         only_sinks(plan, ["counts", "plain"])
 
 
-def letter(offset: int, component: str) -> DeadLetter:
+def letter(offset: int, component: str, by_place: PlaceRange | None = None) -> DeadLetter:
     return DeadLetter(
-        record=Record("t", 0, offset, None, b"", 500),
+        record=Record("t", 0, offset, None, None if by_place else b"", 500),
         fan_out=0,
         attributes={},
         pipeline="p",
@@ -79,16 +79,43 @@ def letter(offset: int, component: str) -> DeadLetter:
         message="",
         batch_time_ms=7_000,
         fingerprint="f",
+        by_place=by_place,
     )
 
 
+def of_sinks(made: list[DeadLetter], *first_run: DeadLetter) -> list[tuple[int, str]]:
+    """Offset and component of each of the dead letters of the sinks."""
+    found = dead_letters_of(letters_of_sinks([each.to_json() for each in made], COMPONENTS, lambda: first_run))
+    return [(each.record.offset, each.component) for each in found]
+
+
 def test_record_that_failed_before_the_sinks_has_a_dead_letter_of_each():
-    lines = [letter(1, "a").to_json(), letter(2, "json").to_json(), letter(3, "json").to_json()]
-    first_run = [letter(3, "json"), letter(2, "c"), letter(9, "source")]
-    found = dead_letters_of(letters_of_sinks(lines, COMPONENTS, lambda: first_run))
-    assert [(each.record.offset, each.component) for each in found] == [(1, "a"), (2, "a"), (2, "b")]
+    made = [letter(1, "a"), letter(2, "json"), letter(3, "json")]
+    assert of_sinks(made, letter(3, "json"), letter(2, "c"), letter(9, "source")) == [(1, "a"), (2, "a"), (2, "b")]
 
 
 def test_dead_letters_of_the_sinks_need_no_others():
     lines = [letter(1, "a").to_json()]
     assert letters_of_sinks(lines, COMPONENTS, lambda: pytest.fail("the queue was read")) == lines
+
+
+@pytest.mark.parametrize(
+    ("waiting", "is_covered"),
+    [
+        ([letter(100, "json")], False),
+        ([letter(100, "json", PlaceRange(150, True))], False),
+        ([letter(100, "json", PlaceRange(200, True)), letter(150, "json", PlaceRange(160, True))], True),
+        ([letter(90, "source", PlaceRange(None))], True),
+        ([letter(101, "json", PlaceRange(None, True))], False),
+        ([letter(100, "b", PlaceRange(200, True))], False),
+    ],
+)
+def test_range_waits_only_if_another_has_all_of_it(waiting: list[DeadLetter], is_covered: bool):
+    """Else the records that the other lacks would be in no table and in no dead letter."""
+    made = letter(100, "json", PlaceRange(200, True))
+    assert of_sinks([made], *waiting) == ([] if is_covered else [(100, "a"), (100, "b")])
+
+
+def test_bytes_are_kept_beside_a_dead_letter_by_place():
+    """The topic may delete the record before the range is replayed."""
+    assert of_sinks([letter(100, "json")], letter(100, "json", PlaceRange(200, True))) == [(100, "a"), (100, "b")]
