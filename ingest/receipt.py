@@ -27,6 +27,7 @@ class Counts(WriteCounts):
 
     Attributes:
         records: read from the source, before fan-outs.
+        partly_stored: number of dropped and dead-lettered events that one of their sinks has stored.
         failed: number of failed records; a record with three of ten events failed counts 0.3.
         dead_letter_bytes: of the dead letters, also of those that have places in their place.
         dead_lettered_by: error code and component -> number of events that became dead letters.
@@ -38,10 +39,16 @@ class Counts(WriteCounts):
     failed: float = 0.0
     read: int = 0
     stored: int = 0
+    partly_stored: int = 0
     dropped: Counter[str] = field(default_factory=Counter)
     dead_lettered_by: Counter[tuple[str, str]] = field(default_factory=Counter)
     dead_letter_bytes: int = 0
     by_place: int = 0
+
+    @property
+    def has_stored(self) -> bool:
+        """Whether a sink has stored an event."""
+        return self.stored + self.partly_stored > 0
 
     @property
     def dead_lettered(self) -> Counter[str]:
@@ -58,6 +65,7 @@ class Counts(WriteCounts):
         self.failed += other.failed
         self.read += other.read
         self.stored += other.stored
+        self.partly_stored += other.partly_stored
         self.dropped.update(other.dropped)
         self.dead_lettered_by.update(other.dead_lettered_by)
         self.dead_letter_bytes += other.dead_letter_bytes

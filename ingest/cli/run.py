@@ -62,7 +62,7 @@ def run(
     """
     Run the pipelines of a file until SIGTERM or Ctrl-C.
 
-    Exit code 1 with --once if events of a pipeline became dead letters, and none was stored.
+    Exit code 1 with --once if events of a pipeline became dead letters, and no sink stored any.
 
     Example: ingest run --once pipeline.yaml
     """
@@ -103,9 +103,9 @@ def run(
 
 
 def _all_failed(outcome: "Outcome") -> list[str]:
-    """The pipelines of which events became dead letters, and none was stored."""
+    """The pipelines of which events became dead letters, and no sink stored any."""
     counts = {name: totals.counts for name, totals in outcome.totals.items()}
-    return [name for name, each in counts.items() if each.dead_lettered.total() and not each.stored]
+    return [name for name, each in counts.items() if each.dead_lettered.total() and not each.has_stored]
 
 
 def _announce(out: Output) -> None:
@@ -136,7 +136,7 @@ def _suggest(out: Output, file: str, configuration: "Configuration", outcome: "O
 
     counts = {name: totals.counts for name, totals in outcome.totals.items()}
     commands = []
-    if configuration.stores and any(count.stored for count in counts.values()):
+    if configuration.stores and any(count.has_stored for count in counts.values()):
         commands.append(f"ingest scan {file} {_table(configuration)}")
     commands += [
         f"ingest dead-letters list {with_pipeline(file, configuration, name)}"

@@ -310,6 +310,7 @@ class Task:
             names = [(binding.name, error) for error, binding in failures]
             self._observer.written(record, event, names, None if stored or failures else skipped)
         if failures:
+            counts.partly_stored += stored
             self._fail_sinks(record, event, failures)
         elif stored:
             counts.stored += 1

@@ -9,7 +9,7 @@ from ingest.receipt import Counts, Receipt, TaskStatus, receipts_of
 
 def test_counts_of_tasks_are_added():
     total = Counts(records=1, read=1, dropped=Counter(a=1), flush_s=[0.1])
-    total.add(Counts(read=2, stored=1, dropped=Counter(a=1, b=1), rows_sent=4, cells=5))
+    total.add(Counts(read=2, stored=1, partly_stored=2, dropped=Counter(a=1, b=1), rows_sent=4, cells=5))
     total.add(Counts(dead_lettered_by=Counter({("x", "a"): 1})))
     total.add(Counts(records=2, failed=0.25, bytes=6, write_calls=7, retries=8, flush_s=[0.2], busy=2))
     total.add(Counts(busy=3, busy_waits=[BusyWait("RpcThrottlingException", 0.5)]))
@@ -20,6 +20,7 @@ def test_counts_of_tasks_are_added():
         failed=0.25,
         read=3,
         stored=1,
+        partly_stored=2,
         dropped=Counter(a=2, b=1),
         dead_lettered_by=Counter({("x", "a"): 1}),
         rows_sent=4,

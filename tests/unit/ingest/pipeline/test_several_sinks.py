@@ -70,7 +70,8 @@ def test_event_that_one_sink_refuses_is_stored_by_the_other_and_counts_once(run)
     receipt = run(plan(sink("a", "%{n}"), sink("b", "%{body}")), record("1", n="x"))
     (dead_letter,) = dead_letters_of(receipt)
     assert (dead_letter.component, dead_letter.key) == ("a", b"ticks/3/0/0/a")
-    assert (receipt.counts.read, receipt.counts.stored) == (1, 0)
+    assert (receipt.counts.read, receipt.counts.stored, receipt.counts.partly_stored) == (1, 0, 1)
+    assert receipt.counts.has_stored
     assert receipt.counts.dead_lettered_by == Counter({("not_a_number", "a"): 1})
     assert receipt.counts.dead_lettered == Counter(not_a_number=1)
     assert rows_of(receipt) == [b"b-k"]
