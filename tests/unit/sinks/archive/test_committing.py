@@ -118,6 +118,15 @@ class TestFiles:
         again.run(TIME_MS - 1, [event(2)], [event(1), event(3), fanned_out])
         assert visible(root) == {"20151210": [1, 2, 2, 3]}
 
+    def test_replay_of_the_records_that_the_topic_still_has_adds_no_row_twice_and_removes_none(self, root: Root) -> None:
+        """It has another name, since it must not replace the rows of records that are gone."""
+        Stream(root).run(TIME_MS, [event(0)])
+        whole = Stream(root, is_replay=True)
+        whole.committer.commit(*whole.flush(TIME_MS - 1, [event(1), event(2), event(3)], name="from 1"))
+        rest = Stream(root, is_replay=True)  # the first one was killed before its dead letter was marked
+        rest.committer.commit(*rest.flush(TIME_MS - 1, [event(2), event(3), event(4)], name="from 2"))
+        assert visible(root) == {"20151210": [0, 1, 2, 3, 4]}
+
     def test_replay_of_the_same_dead_letters_after_other_ones_replaces_its_own_rows(self, root: Root) -> None:
         Stream(root).run(TIME_MS, [event(0)])
 

@@ -140,3 +140,14 @@ def test_other_parts_of_a_place_are_another_batch():
     assert len(names) == len(ends)
     again = [batch_name([(place(0), ends[0])], 6_999, {("t", 0, 0): frozenset({name})}) for name in ("a", "a", "b")]
     assert (again[0] == again[1], again[1] == again[2]) == (True, False)
+
+
+def test_place_without_records_that_are_gone_is_another_batch():
+    """An archive has their rows of an interrupted replay, and leaves out those of the others that it has."""
+    whole = {("t", 0, 3): PlaceRange(9, was_read=True)}
+    names = set()
+    for begins in ({}, {("t", 0, 3): 5}):
+        divided = Divided.of([place(3)], whole, None, begins)
+        of_parts = [(record, divided.values[record.place]) for record in divided.records]
+        names.add(batch_name(of_parts, 6_999, {}))
+    assert len(names) == 2
