@@ -87,6 +87,19 @@ class OpenDeadLetterBodies:
         with self._held(body.table) as bodies, bodies.open(bytes.fromhex(body.id)) as reader:
             return reader.readall()
 
+    def refer(self, dead_letters: Iterable[DeadLetter]) -> None:
+        """
+        Make sure that the bodies of dead letters stay, before they are published; may be repeated.
+
+        Raises:
+            ConflictError: another process writes a store that only one process may write.
+            NotFoundError: there is no such body any more.
+            StoreError: the store is unavailable.
+        """
+        for body, reference in _bodies_of(dead_letters):
+            with self._held(body.table) as bodies:
+                bodies.mark(bytes.fromhex(body.id), reference)
+
     def check(self, dead_letters: Iterable[DeadLetter]) -> None:
         """
         Check that the bodies of dead letters can be released, before anything is changed.

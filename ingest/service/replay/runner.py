@@ -186,6 +186,8 @@ def _publication(
     Publishes the dead letters of a replay; those of sinks that do not run are the only copies of their events.
 
     Args:
+        queue: of the pipeline.
+        bodies: of its dead letters.
         components: that run.
         every: those of the pipeline.
     """
@@ -200,7 +202,10 @@ def _publication(
             entries = (entry.dead_letter for entry in queue.entries() if not entry.is_replayed)
             return (letter for letter in entries if letter.batch_time_ms == batch_time_ms)
 
-        publication(letters_of_sinks(lines, components, waiting), batch_id, batch_time_ms)
+        letters = letters_of_sinks(lines, components, waiting)
+        bodies.refer(letters.copies)
+        publication([each.to_json() for each in (*letters.failed, *letters.copies)], batch_id, batch_time_ms)
+        bodies.release(letters.replaced)
 
     return publish
 

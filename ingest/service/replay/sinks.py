@@ -5,8 +5,10 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from itertools import accumulate
 from math import inf
+from typing import NamedTuple
 
 from ingest.api import ConfigError, NotFoundError, RecordPlace, TopicPartition
+from ingest.dead_letters.bodies import DeadLetterBody
 from ingest.dead_letters.envelope import DeadLetter, dead_letters_of
 from ingest.dead_letters.replay import Components
 from ingest.plan.plan import Plan
@@ -38,9 +40,24 @@ def only_sinks(plan: Plan, names: Collection[str] | None) -> Plan:
     return plan.with_sinks(names)
 
 
+class LettersOfSinks(NamedTuple):
+    """
+    The dead letters of a micro-batch that ran into some sinks alone.
+
+    Attributes:
+        failed: in these sinks.
+        copies: of records that failed before the sinks, for each of these; their bodies have other references.
+        replaced: those of the run that are not published; none that waits has their references to bodies.
+    """
+
+    failed: list[DeadLetter]
+    copies: list[DeadLetter]
+    replaced: list[DeadLetter]
+
+
 def letters_of_sinks(
     lines: Sequence[bytes], components: Components, waiting: Callable[[], Iterable[DeadLetter]]
-) -> list[bytes]:
+) -> LettersOfSinks:
     """
     The dead letters of a micro-batch that ran into some sinks alone: another replay must not write the others again.
 
@@ -53,16 +70,18 @@ def letters_of_sinks(
         waiting: returns the dead letters of the micro-batch that stay and were not replayed; called if a record failed
             before the sinks.
     """
-    found: list[bytes] = []
+    found = LettersOfSinks([], [], [])
     waits: _Waiting | None = None
     for letter in dead_letters_of(lines):
         if letter.component in components.alone:
-            found.append(letter.to_json())
+            found.failed.append(letter)
             continue
         if waits is None:
             waits = _Waiting(each for each in waiting() if each.component in components.decorators | {"source"})
         if not waits.has(letter):
-            found += [replace(letter, component=sink).to_json() for sink in sorted(components.sinks)]
+            found.copies.extend(replace(letter, component=sink) for sink in sorted(components.sinks))
+        if not waits.refers_as(letter):
+            found.replaced.append(letter)
     return found
 
 
@@ -71,8 +90,11 @@ class _Waiting:
 
     def __init__(self, letters: Iterable[DeadLetter]) -> None:
         self._places: set[RecordPlace] = set()
+        self._bodies: set[tuple[DeadLetterBody, bytes]] = set()
         self._ranges: dict[TopicPartition, list[tuple[int, float]]] = {}
         for letter in letters:
+            if letter.body is not None:
+                self._bodies.add((letter.body, letter.body_reference))
             if letter.by_place is None:
                 self._places.add(letter.record.place)
             else:
@@ -81,6 +103,10 @@ class _Waiting:
         for ranges in self._ranges.values():
             ranges.sort()
         self._reach = {part: [*accumulate((end for _, end in ranges), max)] for part, ranges in self._ranges.items()}
+
+    def refers_as(self, letter: DeadLetter) -> bool:
+        """Whether one of them has the body of a dead letter, and its reference."""
+        return letter.body is not None and (letter.body, letter.body_reference) in self._bodies
 
     def has(self, letter: DeadLetter) -> bool:
         """Whether one of them has the record of a dead letter, or all of its records if it is by place."""

@@ -118,7 +118,9 @@ class TestFiles:
         again.run(TIME_MS - 1, [event(2)], [event(1), event(3), fanned_out])
         assert visible(root) == {"20151210": [1, 2, 2, 3]}
 
-    def test_replay_of_the_records_that_the_topic_still_has_adds_no_row_twice_and_removes_none(self, root: Root) -> None:
+    def test_replay_of_the_records_that_the_topic_still_has_adds_no_row_twice_and_removes_none(
+        self, root: Root
+    ) -> None:
         """It has another name, since it must not replace the rows of records that are gone."""
         Stream(root).run(TIME_MS, [event(0)])
         whole = Stream(root, is_replay=True)

@@ -16,7 +16,7 @@ from ingest.service.dead_letters.queues import dead_letter_queue
 from ingest.service.replay import runner as replay_runner
 from ingest.service.replay.plan import BatchKind, ReplayBatch
 from ingest.service.replay.runner import ReplayRunner, _Observer, _publication
-from tests.support.large_dead_letters import publish, run, written
+from tests.support.large_dead_letters import publish, references, run, written
 
 
 class BatchRunner:
@@ -102,3 +102,25 @@ def test_record_whose_dead_letter_was_replayed_waits_no_more(tmp_path: Path):
     marks = ReplayOutcome.REPLAYED, ReplayOutcome.FAILED_AGAIN
     found = published_by_replay(tmp_path, {"a"}, {"a", "b"}, *marks)
     assert found == [(0, "json"), (1, "json"), (0, "a")]
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_bodies_of_dead_letters_have_the_references_of_the_sinks(tmp_path: Path, waits: bool):
+    """Else 'ingest body fsck --repair' removes the reference that no dead letter has, and the body is swept."""
+    configuration = written(tmp_path)
+    letters, _ = run(configuration, 1_000, b"l" * 2_500, b"o" * 2_000)
+    queue = dead_letter_queue(configuration, configuration.pipelines["p"])
+    if waits:
+        publish(configuration, 1_000, letters[:1])
+    decorators = frozenset({"json"})
+    components, every = Components(frozenset("ab"), decorators), Components(frozenset("abc"), decorators)
+    with OpenDeadLetterBodies(configuration, Catalog()) as bodies:
+        publication = _publication(queue, bodies, components, every)
+        for _ in range(2):
+            publication([each.to_json() for each in letters], 1, 1_000)
+    found = [entry.dead_letter for entry in queue.entries()]
+    assert [(each.record.offset, each.component) for each in found] == [
+        *([(0, "json")] if waits else [(0, "a"), (0, "b")]),
+        *[(1, "a"), (1, "b")],
+    ]
+    assert references(configuration) == {each.body_reference for each in found}

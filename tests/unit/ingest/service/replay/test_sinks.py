@@ -8,7 +8,7 @@ import pytest
 from ingest.api import ConfigError, NotFoundError, Record
 from ingest.catalog import Catalog
 from ingest.config import load
-from ingest.dead_letters.envelope import DeadLetter, PlaceRange, dead_letters_of
+from ingest.dead_letters.envelope import DeadLetter, PlaceRange
 from ingest.dead_letters.replay import Components
 from ingest.plan.assemble import plan_of
 from ingest.plan.plan import Plan
@@ -85,8 +85,8 @@ def letter(offset: int, component: str, by_place: PlaceRange | None = None) -> D
 
 def of_sinks(made: list[DeadLetter], *first_run: DeadLetter) -> list[tuple[int, str]]:
     """Offset and component of each of the dead letters of the sinks."""
-    found = dead_letters_of(letters_of_sinks([each.to_json() for each in made], COMPONENTS, lambda: first_run))
-    return [(each.record.offset, each.component) for each in found]
+    found = letters_of_sinks([each.to_json() for each in made], COMPONENTS, lambda: first_run)
+    return [(each.record.offset, each.component) for each in (*found.failed, *found.copies)]
 
 
 def test_record_that_failed_before_the_sinks_has_a_dead_letter_of_each():
@@ -95,8 +95,9 @@ def test_record_that_failed_before_the_sinks_has_a_dead_letter_of_each():
 
 
 def test_dead_letters_of_the_sinks_need_no_others():
-    lines = [letter(1, "a").to_json()]
-    assert letters_of_sinks(lines, COMPONENTS, lambda: pytest.fail("the queue was read")) == lines
+    of_sink = letter(1, "a")
+    found = letters_of_sinks([of_sink.to_json()], COMPONENTS, lambda: pytest.fail("the queue was read"))
+    assert found == ([of_sink], [], [])
 
 
 @pytest.mark.parametrize(
