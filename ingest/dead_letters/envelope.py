@@ -26,11 +26,12 @@ keys, in this order::
                    in the record; only in format 2
     unread         {end}: the dead letter has no bytes of its records, those from the place of `record` up to the offset
                    `end`, or null if that is not known: the source could not read them. With `was_read`, which is true,
-                   the source has read them, and all of them failed; only in format 3
+                   the source has read them, and all of them failed. With `topic_id`, the id of their topic in Kafka;
+                   only in format 3
     record         {topic, partition, offset, timestamp_ms, key, value, headers: [[name, value], …]}
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -46,6 +47,7 @@ BODY_FORMAT = 2
 """Of dead letters with a body: an earlier version would replay them with an empty value."""
 PLACE_FORMAT = 3
 """Of dead letters by place: an earlier version would replay them as a record without a value."""
+_BY_PLACE = f'{{"format":{PLACE_FORMAT},'.encode()
 MAX_MESSAGE_CHARS = 4_000  # an error that quotes a body must not double the size of the dead letter
 
 
@@ -57,10 +59,12 @@ class PlaceRange(NamedTuple):
         end: offset at which they end, above that of the last one; None if it is not known.
         was_read: whether the source has read them and all of them failed, in a micro-batch whose dead letters were too
             large; else it could not read them.
+        topic_id: of their topic, since one that is recreated has other records there; "" if it is unknown.
     """
 
     end: int | None
     was_read: bool = False
+    topic_id: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,6 +138,10 @@ class DeadLetter:
     def body_reference(self) -> bytes:
         """The reference that keeps its body."""
         return reference_of(self.pipeline, self.batch_time_ms, self.key)
+
+    def in_topic(self, topic_id: str) -> "DeadLetter":
+        """The dead letter; one by place with the id of its topic."""
+        return self if self.by_place is None else replace(self, by_place=self.by_place._replace(topic_id=topic_id))
 
     def with_body(self, body: DeadLetterBody) -> "DeadLetter":
         """The dead letter without the value of its record, which is in a body store."""
@@ -227,6 +235,27 @@ def dead_letters_of(lines: Sequence[bytes]) -> list[DeadLetter]:
     return [DeadLetter.from_json(line) for line in lines]
 
 
+def with_topic_ids(lines: Sequence[bytes], known: Callable[[], Mapping[str, str]]) -> list[bytes]:
+    """
+    The dead letters of a receipt, those by place with the ids of their topics.
+
+    Args:
+        lines: the dead letters.
+        known: returns topic -> its id, as far as it is known; called if there is one by place.
+    """
+    ids: Mapping[str, str] | None = None
+    found = []
+    for line in lines:
+        if not line.startswith(_BY_PLACE):
+            found.append(line)
+            continue
+        if ids is None:
+            ids = known()
+        letter = DeadLetter.from_json(line)
+        found.append(letter.in_topic(ids.get(letter.record.topic, "")).to_json())
+    return found
+
+
 def _record_of(content: Mapping[str, Any]) -> Record:
     return Record(
         topic=name_from_bytes(from_notation(content["topic"])),
@@ -251,14 +280,16 @@ def _body_of(content: Mapping[str, Any]) -> DeadLetterBody:
 
 def _place_of(content: Mapping[str, Any]) -> PlaceRange:
     end, was_read = content["unread"]["end"], content["unread"].get("was_read", False)
-    span = PlaceRange(None if end is None else _integer(end), was_read is True)
+    topic_id = _text(content["unread"].get("topic_id", ""))
+    span = PlaceRange(None if end is None else _integer(end), was_read is True, topic_id)
     if content["record"]["value"] is not None:
         raise ValueError(f"{span} has a value")
     return span
 
 
 def _plain_range(span: PlaceRange) -> dict[str, object]:
-    return {"end": span.end, "was_read": True} if span.was_read else {"end": span.end}
+    was_read = {"was_read": True} if span.was_read else {}
+    return {"end": span.end, **was_read, **({"topic_id": span.topic_id} if span.topic_id else {})}
 
 
 def _plain(text: str, limit: int | None = None) -> str:

@@ -317,8 +317,11 @@ def _publish(
     published.update(letter.code for letter in new)
 
     def line(letter: DeadLetter) -> bytes:
-        source_ms = next((entry.dead_letter.source_ms for entry in batch.by_place_at(letter.record.place)), None)
-        return replace(letter, source_batch_ms=source_ms).to_json()
+        for entry in batch.by_place_at(letter.record.place):
+            earlier = entry.dead_letter
+            topic_id = "" if earlier.by_place is None else earlier.by_place.topic_id
+            return replace(letter, source_batch_ms=earlier.source_ms).in_topic(topic_id).to_json()
+        return letter.to_json()
 
     def keeps(letter: DeadLetter) -> bool:
         found = batch.by_place_at(letter.record.place)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ingest.api import Committer, ConflictError, IngestError, LifecycleError, Source
+from ingest.dead_letters.envelope import with_topic_ids
 from ingest.dead_letters.queue import DeadLetterQueue
 from ingest.formats.times import moment
 from ingest.observe.logs import logger
@@ -20,6 +21,7 @@ from ingest.service.kafka.clock import check_clock
 from ingest.service.kafka.quarantine import quarantine_of
 from ingest.service.kafka.query_guard import QueryGuard
 from ingest.service.kafka.source import KafkaSource
+from ingest.service.kafka.topics import TopicIds
 from ingest.service.lost_batches import withdraw_lost_batches
 from ingest.service.observer import PipelineObserver, Totals
 from ingest.service.shared import Shared
@@ -76,6 +78,7 @@ class LivePipeline:
         self._plan = plan
         self._pipeline = shared.configuration.pipelines[plan.pipeline]
         self._checkpoint = checkpoint
+        self._topic_ids = TopicIds(checkpoint.folder)
         self._times = times
         self._source = source
         self._committers = committers
@@ -275,7 +278,8 @@ class LivePipeline:
 
     def _publish(self, dead_letters: Sequence[bytes], batch_id: int, batch_time_ms: int) -> None:
         try:
-            self._dead_letters.publish(dead_letters, batch_id, batch_time_ms)
+            letters = with_topic_ids(dead_letters, self._topic_ids.known)
+            self._dead_letters.publish(letters, batch_id, batch_time_ms)
         except IngestError:
             self._shared.metrics.dead_letter_publish_failed(self.name)
             raise

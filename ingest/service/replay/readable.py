@@ -1,14 +1,9 @@
 """Whether the source still has the records of dead letters by place."""
 
-from functools import cached_property
-
 from ingest.config.model import Configuration, Pipeline
 from ingest.dead_letters.envelope import DeadLetter
 from ingest.service.dead_letters.unread import FileLines, Retention, can_read_again, read_again_from
-from ingest.service.replay.topic_history import TopicHistory
-from ingest.service.state_folders import batch_log_folder
 from ingest.sources.kafka import DEFAULT_MEMORY_BYTES
-from ingest.spark.streaming.batch_log import BatchLog
 
 
 class ReadableRecords:
@@ -22,7 +17,6 @@ class ReadableRecords:
     def __init__(self, configuration: Configuration, pipeline: Pipeline) -> None:
         self._source = pipeline.source.settings
         self._memory_bytes = configuration.spark.driver_memory or DEFAULT_MEMORY_BYTES
-        self._log_folder = batch_log_folder(configuration, pipeline.name)
         self._retention = Retention(self._source)
         self.read_again = read_again_from(self._source)
 
@@ -33,14 +27,12 @@ class ReadableRecords:
         Those that it has itself can be read in any case. Lines of a file say so when they are read.
 
         Raises:
-            IntegrityError: the batch log is damaged.
-            StoreUnavailableError: the batch log cannot be read now.
             SourceUnavailableError: the cluster does not answer.
         """
         span, record = letter.by_place, letter.record
         if span is None:
             return record.offset
-        begin = self._retention.begin_of(record.place, span.end, self._topics.id_at(record.topic, letter.source_ms))
+        begin = self._retention.begin_of(record.place, span.end, span.topic_id)
         if begin is None or span.was_read:
             return begin
         rest = record._replace(offset=begin)
@@ -56,8 +48,3 @@ class ReadableRecords:
         if letter.by_place is not None and isinstance(self.read_again, FileLines):
             return self.read_again.can_read(letter.record.topic, [(letter.record, letter.by_place)])
         return self.begin_of(letter) == letter.record.offset
-
-    @cached_property
-    def _topics(self) -> TopicHistory:
-        """Read for the first dead letter by place."""
-        return TopicHistory.of(BatchLog(self._log_folder).batches())

@@ -1,6 +1,6 @@
 """Runs the micro-batches of a replay until they are durable."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from ingest.catalog import Catalog
 from ingest.config.model import Configuration, Pipeline
-from ingest.dead_letters.envelope import DeadLetter
+from ingest.dead_letters.envelope import DeadLetter, with_topic_ids
 from ingest.dead_letters.queue import DeadLetterQueue
 from ingest.dead_letters.replay import Components
 from ingest.observe.logs import logger
@@ -49,6 +49,7 @@ class ReplayRunner:
         tables: with deferred updates; only their sinks run. None to run all sinks.
         sinks: names of the only sinks that run, of which `tables` are; None for all.
         done: the batches whose progress is stored.
+        topic_ids: topic -> its id, as far as it is known.
         on_blocked: called with the reason when a micro-batch cannot be made durable now, and with "" when it can.
         check_owner: as in `BatchRunner`, for the lock of the replay.
 
@@ -68,6 +69,7 @@ class ReplayRunner:
         tables: frozenset[str] | None,
         sinks: Collection[str] | None,
         done: Collection[ReplayBatch],
+        topic_ids: Mapping[str, str],
         on_blocked: Callable[[str], None],
         check_owner: Callable[[], None],
     ) -> None:
@@ -113,7 +115,7 @@ class ReplayRunner:
             batch_times=None,
             committers=committers,
             error_budget=error_budget(pipeline),
-            publish=_publication(dead_letters, bodies, components, every),
+            publish=_publication(dead_letters, bodies, components, every, topic_ids),
             observer=self._observer,
             check_owner=check_owner,
             needs_splits=plan.needs_splits,
@@ -180,7 +182,11 @@ class ReplayRunner:
 
 
 def _publication(
-    queue: DeadLetterQueue, bodies: OpenDeadLetterBodies, components: Components, every: Components
+    queue: DeadLetterQueue,
+    bodies: OpenDeadLetterBodies,
+    components: Components,
+    every: Components,
+    topic_ids: Mapping[str, str],
 ) -> Callable[[Sequence[bytes], int, int], None]:
     """
     Publishes the dead letters of a replay; those of sinks that do not run are the only copies of their events.
@@ -190,9 +196,15 @@ def _publication(
         bodies: of its dead letters.
         components: that run.
         every: those of the pipeline.
+        topic_ids: topic -> its id, as far as it is known.
     """
+
+    def with_ids(lines: Sequence[bytes]) -> list[bytes]:
+        return with_topic_ids(lines, lambda: topic_ids)
+
     if components == every:
-        return DeadLetterPublication(queue, bodies, keeps=lambda letter: components.lacks(letter.component))
+        whole = DeadLetterPublication(queue, bodies, keeps=lambda letter: components.lacks(letter.component))
+        return lambda lines, batch_id, batch_time_ms: whole(with_ids(lines), batch_id, batch_time_ms)
     # a record that failed before the sinks is in none of the others either
     publication = DeadLetterPublication(queue, bodies, keeps=lambda letter: letter.component not in components.alone)
 
@@ -202,7 +214,7 @@ def _publication(
             entries = (entry.dead_letter for entry in queue.entries() if not entry.is_replayed)
             return (letter for letter in entries if letter.batch_time_ms == batch_time_ms)
 
-        letters = letters_of_sinks(lines, components, waiting)
+        letters = letters_of_sinks(with_ids(lines), components, waiting)
         bodies.refer(letters.copies)
         publication([each.to_json() for each in (*letters.failed, *letters.copies)], batch_id, batch_time_ms)
         bodies.release(letters.replaced)

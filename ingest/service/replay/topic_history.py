@@ -1,9 +1,7 @@
 """The ids that topics had in the micro-batches of a batch log; a topic that is recreated gets another one."""
 
 from bisect import bisect_right
-from collections.abc import Iterable
 from operator import itemgetter
-from typing import Self
 
 from ingest.dead_letters.replay import BEFORE_BATCH_MS
 from ingest.spark.streaming.batch_log import LoggedBatch
@@ -14,14 +12,6 @@ class TopicHistory:
 
     def __init__(self) -> None:
         self._ids: dict[str, list[tuple[int, str]]] = {}
-
-    @classmethod
-    def of(cls, batches: Iterable[LoggedBatch]) -> Self:
-        """That of a batch log, by time."""
-        found = cls()
-        for batch in batches:
-            found.add(batch)
-        return found
 
     def add(self, batch: LoggedBatch) -> None:
         """Add the next micro-batch."""

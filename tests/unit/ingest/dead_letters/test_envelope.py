@@ -11,7 +11,7 @@ from ingest import __version__
 from ingest.api import IntegrityError, Record
 from ingest.api.notation import name_from_bytes
 from ingest.dead_letters.bodies import DeadLetterBody, batch_time_of, pipeline_of
-from ingest.dead_letters.envelope import MAX_MESSAGE_CHARS, DeadLetter, PlaceRange
+from ingest.dead_letters.envelope import MAX_MESSAGE_CHARS, DeadLetter, PlaceRange, dead_letters_of, with_topic_ids
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 NAMES = st.binary(max_size=20).map(name_from_bytes)
@@ -50,7 +50,7 @@ UNREAD_LETTERS = st.builds(
         letter, record=letter.record._replace(key=None, value=None, headers=()), attributes={}, by_place=unread
     ),
     WHOLE_LETTERS,
-    st.builds(PlaceRange, st.none() | st.integers(0, 2**63 - 1)),
+    st.builds(PlaceRange, st.none() | st.integers(0, 2**63 - 1), st.booleans(), UNICODE),
 )
 LETTERS = WHOLE_LETTERS | st.builds(DeadLetter.with_body, WHOLE_LETTERS, BODIES) | UNREAD_LETTERS
 BODY = DeadLetterBody("events", "ab" * 32, 70_000_000)
@@ -126,8 +126,25 @@ def test_line_with_a_body_has_keys_in_the_documented_order():
 def test_only_a_dead_letter_by_place_has_format_3(each):
     content = json.loads(each.to_json())
     unread = {"end": each.by_place.end} | ({"was_read": True} if each.by_place.was_read else {})
+    unread |= {"topic_id": each.by_place.topic_id} if each.by_place.topic_id else {}
     assert (content["format"], content["unread"], content["record"]["value"]) == (3, unread, None)
     assert list(content)[-4:] == ["attributes", "pointer", "unread", "record"]
+
+
+@given(st.lists(st.one_of(WHOLE_LETTERS, UNREAD_LETTERS), max_size=4), st.sampled_from(["", "one", "other"]))
+def test_ids_of_topics_are_of_dead_letters_by_place(letters, topic_id):
+    asked = []
+
+    def known():
+        asked.append(topic_id)
+        return {each.record.topic: topic_id for each in letters[1:]}
+
+    found = dead_letters_of(with_topic_ids([each.to_json() for each in letters], known))
+    ids = {each.record.topic: topic_id for each in letters[1:]}
+    assert found == [each.in_topic(ids.get(each.record.topic, "")) for each in letters]
+    assert [each for each in found if each.by_place is None] == [each for each in letters if each.by_place is None]
+    assert {each.by_place.topic_id for each in found if each.by_place is not None} <= {"", topic_id}
+    assert len(asked) == any(each.by_place is not None for each in letters)
 
 
 @pytest.mark.parametrize(
@@ -136,6 +153,7 @@ def test_only_a_dead_letter_by_place_has_format_3(each):
         {"unread": None},
         {"unread": {}},
         {"unread": {"end": "1"}},
+        {"unread": {"end": 1, "topic_id": 5}},
         {"record": json.loads(dead_letter().to_json())["record"]},
         {"format": 4},
     ],

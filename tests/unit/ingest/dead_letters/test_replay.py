@@ -491,16 +491,17 @@ class TestByPlace:
         assert run(queue, pipeline).selected == 2
         assert pipeline.calls[1:] == [([12], 998), ([14], 998)]
 
-    def test_source_batch_stays_the_same_after_several_replays(self, tmp_path, place, make_dead_letter):
+    def test_source_batch_and_topic_stay_the_same_after_several_replays(self, tmp_path, place, make_dead_letter):
         queue = FileDeadLetters(tmp_path, "p")
-        queue.publish([place(10, 20).to_json()], 0, 1000)
+        queue.publish([place(10, 20).in_topic("id").to_json()], 0, 1000)
 
         def fails(records, batch_time_ms, only, values):
             assert (records, only) == ((place(10, 20).record,), {})
-            assert values == {("ticks", 0, 10): PlaceRange(20, was_read=True)}
+            assert values == {("ticks", 0, 10): PlaceRange(20, was_read=True, topic_id="id")}
             return Counts(), [place(10, 20, batch_time_ms=batch_time_ms).to_json()]
 
         for _ in range(3):
             replay(queue, Selection(), fails, components=COMPONENTS, now_ms=lambda: 99)
         found = [entry.dead_letter for entry in queue.entries() if not entry.is_replayed]
         assert [(each.batch_time_ms, each.source_ms) for each in found] == [(997, 1000)]
+        assert [each.by_place.topic_id for each in found] == ["id"]

@@ -9,9 +9,19 @@ from typing import Any
 
 import pytest
 
-from ingest.api import CheckpointError, ConflictError, IngestError, IntegrityError, LifecycleError, NotFoundError
+from ingest.api import (
+    CheckpointError,
+    ConflictError,
+    IngestError,
+    IntegrityError,
+    LifecycleError,
+    NotFoundError,
+    Record,
+)
 from ingest.catalog import Catalog
 from ingest.config import load
+from ingest.dead_letters.envelope import DeadLetter, PlaceRange
+from ingest.dead_letters.files import FileDeadLetters
 from ingest.observe.activity import Activity
 from ingest.observe.health import Health, State
 from ingest.observe.metrics import Metrics
@@ -20,6 +30,7 @@ from ingest.receipt import Counts
 from ingest.service.building import build_pipeline
 from ingest.service.files_source import FilesSource
 from ingest.service.kafka.retention import RetentionWatches
+from ingest.service.kafka.topics import TopicIds
 from ingest.service.pipeline import LivePipeline
 from ingest.service.shared import Shared
 from ingest.service.stores import SharedStores
@@ -300,3 +311,24 @@ class TestOlderState:
         service.shared = replace(service.shared, owner=OwnerOptions(recount=True))
         self.started(service)
         assert newest_time(service.checkpoint("a") / "times") == 5_000
+
+
+def test_dead_letters_by_place_have_the_ids_of_their_topics(service: Service):
+    """The batch log, which has them too, is kept for some days."""
+    pipeline = service.build("a")
+    TopicIds(service.checkpoint("a")).check({"t": "id"})
+    letter = DeadLetter(
+        record=Record("t", 0, 5, None, None, 500),
+        fan_out=0,
+        attributes={},
+        pipeline="a",
+        component="value",
+        code="no_match",
+        message="",
+        batch_time_ms=1_000,
+        fingerprint="",
+        by_place=PlaceRange(9, was_read=True),
+    )
+    pipeline._publish([letter.to_json()], 0, 1_000)
+    (entry,) = FileDeadLetters(service.shared.configuration.local_dir, "a").entries()
+    assert entry.dead_letter == letter.in_topic("id")

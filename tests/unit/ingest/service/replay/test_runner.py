@@ -1,6 +1,7 @@
 """How a replay reports what blocks it, and the dead letters that it publishes."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -8,7 +9,7 @@ import pytest
 
 from ingest.api import RecordPlace
 from ingest.catalog import Catalog
-from ingest.dead_letters.envelope import DeadLetter
+from ingest.dead_letters.envelope import DeadLetter, PlaceRange
 from ingest.dead_letters.queue import Mark, ReplayOutcome
 from ingest.dead_letters.replay import Components
 from ingest.service.dead_letters.bodies import OpenDeadLetterBodies
@@ -87,7 +88,7 @@ def published_by_replay(path: Path, ran: set[str], sinks: set[str], *marks: Repl
     decorators = frozenset({"json"})
     components, every = Components(frozenset(ran), decorators), Components(frozenset(sinks), decorators)
     with OpenDeadLetterBodies(configuration, Catalog()) as bodies:
-        _publication(queue, bodies, components, every)([each.to_json() for each in letters], 1, 1_000)
+        _publication(queue, bodies, components, every, {})([each.to_json() for each in letters], 1, 1_000)
     return [(entry.dead_letter.record.offset, entry.dead_letter.component) for entry in queue.entries()]
 
 
@@ -115,7 +116,7 @@ def test_bodies_of_dead_letters_have_the_references_of_the_sinks(tmp_path: Path,
     decorators = frozenset({"json"})
     components, every = Components(frozenset("ab"), decorators), Components(frozenset("abc"), decorators)
     with OpenDeadLetterBodies(configuration, Catalog()) as bodies:
-        publication = _publication(queue, bodies, components, every)
+        publication = _publication(queue, bodies, components, every, {})
         for _ in range(2):
             publication([each.to_json() for each in letters], 1, 1_000)
     found = [entry.dead_letter for entry in queue.entries()]
@@ -124,3 +125,15 @@ def test_bodies_of_dead_letters_have_the_references_of_the_sinks(tmp_path: Path,
         *[(1, "a"), (1, "b")],
     ]
     assert references(configuration) == {each.body_reference for each in found}
+
+
+@pytest.mark.parametrize("every", ["a", "ab"])
+def test_dead_letters_by_place_have_the_ids_of_their_topics(tmp_path: Path, every: str):
+    configuration = written(tmp_path)
+    (letter,), _ = run(configuration, 1_000, b"not JSON")
+    line = replace(letter, record=letter.record._replace(value=None), by_place=PlaceRange(3, was_read=True)).to_json()
+    queue = dead_letter_queue(configuration, configuration.pipelines["p"])
+    ran, all_of = (Components(frozenset(names), frozenset({"json"})) for names in ("a", every))
+    with OpenDeadLetterBodies(configuration, Catalog()) as bodies:
+        _publication(queue, bodies, ran, all_of, {letter.record.topic: "id"})([line], 1, 1_000)
+    assert [entry.dead_letter.by_place for entry in queue.entries()] == [PlaceRange(3, was_read=True, topic_id="id")]
