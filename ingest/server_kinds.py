@@ -7,15 +7,16 @@ not answered is asked in each of the other protocols, with a request that change
 
 import socket
 import struct
+import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import islice
 
 _ANSWER_S = 0.5  # a server needs milliseconds, and the user waits
+_ALL_ANSWERS_S = 2.0  # of all servers, with the resolution of their names: the caller may have a deadline of its own
 _ANSWER_BYTES = 512
-_MAX_ASKED = 3  # of a cluster that does not answer at all, so that a caller with a deadline is not late
+_MAX_ASKED = 3  # the servers of a cluster are of one kind
 _CALL_ID = 0x41324842
 
 KAFKA, ZOOKEEPER, THRIFT, HBASE, WEB = "kafka", "zookeeper", "thrift", "hbase", "web"
@@ -89,21 +90,31 @@ def server_instead(wanted: str, addresses: Iterable[tuple[str, int]]) -> str | N
     """
     What the first server is that answers as one of another kind, as in `localhost:9092 is a Kafka broker, …`.
 
+    Returns within two seconds. Nothing is remembered: a server that is silent now may answer when it has started.
+
     Args:
         wanted: the kind that the addresses should be of, such as `KAFKA`.
         addresses: hosts and ports that have been reached.
     """
-    for host, port in islice(addresses, _MAX_ASKED):
-        found = _kind_at(wanted, host, port)
-        if found is not None:
-            return f"{host}:{port} is {found}"
-    return None
+    asked = list(islice(addresses, _MAX_ASKED))
+    found: list[str] = []
+    is_late = threading.Event()
 
+    def ask() -> None:
+        for host, port in asked:
+            for probe in _PROBES:
+                if is_late.is_set():
+                    return
+                if probe.kind != wanted and probe.is_its(_answer(probe.request, host, port)):
+                    found.append(f"{host}:{port} is {probe.words}")
+                    return
 
-@lru_cache(maxsize=64)  # a blocked pipeline asks again and again
-def _kind_at(wanted: str, host: str, port: int) -> str | None:
-    others = (probe for probe in _PROBES if probe.kind != wanted)
-    return next((probe.words for probe in others if probe.is_its(_answer(probe.request, host, port))), None)
+    # a thread of its own, since nothing else ends the resolution of a name
+    thread = threading.Thread(target=ask, name="server-kinds", daemon=True)
+    thread.start()
+    thread.join(_ALL_ANSWERS_S)
+    is_late.set()
+    return next(iter(found), None)
 
 
 def _answer(request: bytes, host: str, port: int) -> bytes:

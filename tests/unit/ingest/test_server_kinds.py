@@ -4,6 +4,7 @@ import socket
 import socketserver
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 
 import pytest
 
@@ -47,14 +48,22 @@ class _Server(socketserver.ThreadingTCPServer):
         self.answer = answer
 
 
-@pytest.fixture
-def port(kind: str) -> Iterator[int]:
-    with _Server(ANSWERS[kind]) as server:
+@contextmanager
+def running(answer: Callable[[bytes], bytes]) -> Iterator[_Server]:
+    with _Server(answer) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.fixture
+def port(kind: str) -> Iterator[int]:
+    with running(ANSWERS[kind]) as server:
         yield int(server.server_address[1])
-        server.shutdown()
-        thread.join()
 
 
 @pytest.mark.parametrize("kind", ANSWERS)
@@ -71,6 +80,49 @@ def test_nothing_is_known_of_servers_that_are_silent_or_refuse():
         unused.bind(("127.0.0.1", 0))
         addresses = [(server.getsockname()[0], server.getsockname()[1]) for server in (silent, unused)]
         assert server_instead(KAFKA, addresses) is None
+
+
+def test_silent_servers_are_not_all_asked_everything():
+    with ExitStack() as opened:
+        silent = [opened.enter_context(socket.create_server(("127.0.0.1", 0), backlog=16)) for _ in range(3)]
+        assert server_instead(KAFKA, [("127.0.0.1", server.getsockname()[1]) for server in silent]) is None
+        connections = sum(accepted(server) for server in silent)
+    assert 0 < connections < 3 * 5
+
+
+def accepted(server: socket.socket) -> int:
+    """The number of connections that wait."""
+    server.setblocking(False)
+    number = 0
+    with suppress(BlockingIOError):
+        while True:
+            server.accept()[0].close()
+            number += 1
+    return number
+
+
+def test_name_that_is_not_resolved_is_not_waited_for(monkeypatch: pytest.MonkeyPatch):
+    is_tested, resolved = threading.Event(), list[str]()
+
+    def resolve(host: str, *_: object, **__: object) -> list[object]:
+        is_tested.wait(60.0)
+        resolved.append(host)
+        raise OSError("no such name")
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    try:
+        assert server_instead(KAFKA, [("slow.test", 1)]) is None
+        assert resolved == []
+    finally:
+        is_tested.set()
+
+
+def test_server_that_was_silent_is_asked_again():
+    with running(lambda _request: b"") as server:
+        address = ("127.0.0.1", int(server.server_address[1]))
+        assert server_instead(KAFKA, [address]) is None
+        server.answer = ANSWERS[WEB]
+        assert server_instead(KAFKA, [address]) is not None
 
 
 @pytest.mark.parametrize("kind", [ZOOKEEPER, HBASE])
