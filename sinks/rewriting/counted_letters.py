@@ -160,7 +160,8 @@ class CountedLetters:
             text = found._text()
             if len(text) <= max_chars:
                 return None if found == CountedLetters() else text
-            oldest = [run.source_ms for run in found.runs] + [each.first_ms for each in found.ran_again]
+            # a whole interval: a part of one is not shorter
+            oldest = [run.source_ms for run in found.runs] + [each.last_ms for each in found.ran_again]
             found = found.unknown_up_to(min(oldest))
 
     def _text(self) -> str:

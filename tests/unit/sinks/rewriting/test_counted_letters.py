@@ -1,7 +1,7 @@
 """The record of the dead letters that a table has counted."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ingest.api import ConflictError, IntegrityError
@@ -67,9 +67,10 @@ def test_records_between_two_cuts_are_alike(found, begin: int, end: int):
                 assert sorted(one) == sorted(other)
 
 
-@given(runs, st.integers(60, 400))
-def test_what_it_forgets_is_known_to_be_unknown(found, max_chars: int):
-    whole = made(found).with_run_again([Interval(2, 2)])
+@given(runs, st.integers(60, 400), st.sampled_from([Interval(2, 2), Interval(1, 10**9)]))
+@example([], 50, Interval(1, 10**9))  # hours of micro-batches, as after a new checkpoint
+def test_what_it_forgets_is_known_to_be_unknown(found, max_chars: int, again: Interval):
+    whole = made(found).with_run_again([again])
     text = whole.to_text(max_chars)
     kept = CountedLetters.from_text(text, TABLE)
     assert len(text or "") <= max_chars
