@@ -253,6 +253,8 @@ class OwnedTables:
         """
         Delete the updates of one micro-batch of this pipeline, and their changes, before it runs at another time.
 
+        The tables note that its records run again: a topic keeps the dead letters of these times.
+
         Args:
             first_ms: its first time; an earlier start may have renewed it without a table that is declared now.
             last_ms: its last time.
@@ -261,13 +263,17 @@ class OwnedTables:
             ConflictError: as `sinks.rewriting.incomplete_updates.remove_updates`.
             StoreError: a store is unavailable.
         """
+        updated = []
         for name, spec in self._declared():
             ours_ms, theirs_ms, _ = self._taken.get(spec.name, _NOT_TAKEN)
+            if spec.updates:
+                updated.append(spec.name)
             # what another pipeline wrote may have the same times
             for begin_ms, end_ms in ((first_ms, min(last_ms, ours_ms)), (max(first_ms, theirs_ms + 1), last_ms)):
                 if spec.updates and begin_ms <= end_ms:
                     with self._stores[name].held() as store:
                         remove_with_changes(store, spec, begin_ms, end_ms)
+        self.letters.note_run_again(dict.fromkeys(updated, first_ms), last_ms)
 
     def is_complete(self, time_ms: int, offsets: Mapping[str, object]) -> bool:
         """Whether the marks of all tables are those of a micro-batch, or of a later replay."""

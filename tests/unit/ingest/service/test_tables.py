@@ -104,6 +104,11 @@ class Service:
         """The batch times of the update rows of a table."""
         return [cell.timestamp_ms for row in scanned(self.store, table) for cell in row.cells]
 
+    def ran_again(self, *times_ms: int) -> list[bool]:
+        """Whether both tables know that the records of these micro-batches ran again; a topic keeps dead letters."""
+        known = [counted_letters(self.store, table) for table in TABLES]
+        return [all(each.did_run_again(time_ms) for each in known) for time_ms in times_ms]
+
     def interrupted(self) -> int:
         """Complete a batch, and interrupt the next one with a row in one table; returns its time."""
         self.start().complete(0, self.plan(0, 10))
@@ -180,6 +185,7 @@ def test_uncommitted_batch_with_another_configuration_starts_anew_at_a_later_tim
     renewed = service.times.of(1)
     assert renewed > interrupted
     assert service.withdrawn == [(1, interrupted)]
+    assert service.ran_again(interrupted, renewed) == [True, False]
     # the deletes do not hide what the batch writes next
     service.write("hits", renewed)
     assert service.times_in("hits") == [1_000, renewed]
@@ -679,6 +685,7 @@ class TestLostPlan:
         assert [service.times_in(table) for table in TABLES] == [[], []]
         assert service.withdrawn == [(1, time_ms)]
         renewed = service.plan(1, 15)
+        assert service.ran_again(time_ms, renewed) == [True, False]
         assert renewed > time_ms
         service.write("hits", renewed)  # the deletes do not hide it
         assert service.times_in("hits") == [renewed]
