@@ -26,7 +26,7 @@ from ingest.service.offsets import kafka_source_of
 from ingest.service.replay.host import ReplayHost
 from ingest.service.replay.plan import ReplayBatch
 from ingest.service.replay.rolled_back_batches import UnfinishedBatch
-from ingest.service.replay.sinks import letters_of_sinks, only_sinks
+from ingest.service.replay.sinks import letters_of_sinks, only_sinks, sinks_alone
 from ingest.service.replay.update_replay import UpdateReplay
 from ingest.service.tables import owned_tables
 from ingest.spark.cancelled_tasks import CancelledTasks
@@ -75,6 +75,7 @@ class ReplayRunner:
     ) -> None:
         whole = replace(plan_of(configuration, pipeline, catalog), is_replay=True)
         plan = only_sinks(whole, sinks)
+        possible = whole if tables is None else whole.with_tables(tables)
         moves_marks = tables is not None or bool(plan.feeds)
         marked = whole if moves_marks else plan
         self._updates: UpdateReplay | None = None
@@ -84,10 +85,12 @@ class ReplayRunner:
             check_clock(kafka_source_of(pipeline))
             # of all tables: their marks move together
             self._updates = UpdateReplay(configuration, pipeline, opened, owned)
-            self._updates.complete(done)
         if tables is not None:
             plan = plan.with_tables(tables)
         self._tables = tables or frozenset()
+        self._sinks = sinks_alone(plan, possible)
+        if self._updates is not None:
+            self._updates.complete(map(self._unfinished, done))
         check_owner = partial(_check_both, check_owner, self._updates)
         committers = committers_of(configuration, plan, stores, owned.feeds, check_owner=check_owner)
         for committer in committers.values():
@@ -150,7 +153,7 @@ class ReplayRunner:
         if self._updates is None:
             write(batch.time_ms)
         else:
-            self._updates.run(UnfinishedBatch(batch, self._tables).to_plain(), write if self._tables else write_again)
+            self._updates.run(self._unfinished(batch).to_plain(), write if self._tables else write_again)
         return self._observer.counts
 
     def finish(self, batch: ReplayBatch) -> None:
@@ -161,8 +164,11 @@ class ReplayRunner:
             IngestError: not possible now; the batch is ended when the replay resumes.
         """
         if self._updates is not None:
-            self._updates.note_replayed(UnfinishedBatch(batch, self._tables))
+            self._updates.note_replayed(self._unfinished(batch))
             self._updates.finish()
+
+    def _unfinished(self, batch: ReplayBatch) -> UnfinishedBatch:
+        return UnfinishedBatch(batch, self._tables, self._sinks)
 
     def until_possible(self, action: Callable[[], T]) -> T:
         """

@@ -22,7 +22,9 @@ def only_sinks(plan: Plan, names: Collection[str] | None) -> Plan:
 
     Raises:
         NotFoundError: the pipeline has no sink of a name.
-        ConfigError: some of the sinks write deferred updates, and others do not: these are replayed in another way.
+        ConfigError: some of the sinks write deferred updates, and others do not: these are replayed in another way. Or
+            another sink writes updates of the same table: a rollback has removed these too, and the micro-batch could
+            not be replayed into it later.
     """
     if not names:
         return plan
@@ -37,7 +39,24 @@ def only_sinks(plan: Plan, names: Collection[str] | None) -> Plan:
             f"only some of these sinks write deferred updates: {', '.join(sorted(updated))}",
             hint="replay these and the others one after the other",
         )
-    return plan.with_sinks(names)
+    found = plan.with_sinks(names)
+    tables = {sink.settings.fixed_table for sink in found.sinks}
+    absent = [sink for sink in plan.sinks if sink.name in plan.sinks_of_updates - updated]
+    together = [sink for sink in absent if updated and sink.settings.fixed_table in tables]
+    if together:
+        first = together[0]
+        raise ConfigError(
+            f'sink "{first.name}" writes deferred updates of table "{first.settings.fixed_table}" too, and a rollback '
+            "removes those of all its sinks",
+            hint="add " + " ".join(f"--sink {sink.name}" for sink in together),
+        )
+    return found
+
+
+def sinks_alone(plan: Plan, possible: Plan) -> frozenset[str] | None:
+    """The names of the sinks of a plan; None if they are all those of another one, without a choice of sinks."""
+    names = frozenset(sink.name for sink in plan.sinks)
+    return None if names == {sink.name for sink in possible.sinks} else names
 
 
 class LettersOfSinks(NamedTuple):

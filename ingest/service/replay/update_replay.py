@@ -9,7 +9,7 @@ Time and records are stored before the first write. A replay that was killed wri
 again, and only then others.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from typing import Any
@@ -24,7 +24,6 @@ from ingest.durable import StatePath, file_errors, make_folder, sync_folder, wri
 from ingest.observe.logs import logger
 from ingest.service.kafka.topics import TopicIds
 from ingest.service.replay.interrupted import InterruptedDeadLetters
-from ingest.service.replay.plan import ReplayBatch
 from ingest.service.replay.rolled_back_batches import UnfinishedBatch
 from ingest.service.state_folders import batch_log_folder, update_replay_file
 from ingest.spark.state import checkpoint_folder
@@ -140,16 +139,16 @@ class UpdateReplay:
         self._mark = replace(self._mark, time_ms=time_ms)
         self._tables.move(self._mark)
 
-    def complete(self, done: Collection[ReplayBatch]) -> None:
+    def complete(self, done: Iterable[UnfinishedBatch]) -> None:
         """
         Finish a batch whose progress is stored, which a kill has interrupted after that.
 
         Args:
-            done: the batches whose progress is stored.
+            done: the batches whose progress is stored, with what they were written to.
         """
         stored = unfinished(self._path)
         interrupted = None if stored is None else UnfinishedBatch.from_plain(stored["content"])
-        if stored is not None and interrupted is not None and interrupted.batch in done:
+        if stored is not None and interrupted is not None and interrupted in done:
             self._mark = replace(self._mark, time_ms=max(self._mark.time_ms, stored["time"]))
             self.note_replayed(interrupted, stored["time"])
             self._forget()
@@ -213,7 +212,7 @@ class UpdateReplay:
         Raises:
             IngestError: not possible now; the micro-batch runs again.
         """
-        replay_batch, tables = replayed
+        replay_batch, tables, _ = replayed
         if not tables:
             return  # its cells have their earlier times, and only their changes the new one
         time_ms = time_ms or self._mark.time_ms
@@ -239,7 +238,7 @@ class UpdateReplay:
         interrupted = "into tables with deferred updates or feeds was interrupted, and some may be written"
         hint = "run that command again, with the configuration that it had"
         if stored["content"] != content:
-            raise InterruptedReplayError(f"a replay of other records {interrupted}", hint=hint)
+            raise InterruptedReplayError(f"a replay of other records, or into other sinks, {interrupted}", hint=hint)
         if stored["configuration"] != self._fingerprint:
             raise ConflictError(
                 f"a replay with another configuration {interrupted}", code=InterruptedReplayError.code, hint=hint

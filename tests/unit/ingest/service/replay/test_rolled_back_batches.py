@@ -59,6 +59,8 @@ def test_unfinished_batch_is_written_to_the_tables_that_it_had() -> None:
 def test_unfinished_batch_is_restored_from_plain_data() -> None:
     interrupted = UnfinishedBatch(batch(2_000), frozenset({"hits", "bytes"}))
     assert UnfinishedBatch.from_plain(interrupted.to_plain()) == interrupted
+    alone = interrupted._replace(sinks=frozenset({"b", "a"}))
+    assert UnfinishedBatch.from_plain(alone.to_plain()) == alone != interrupted
     assert UnfinishedBatch.from_plain([["t", 0, 5, ["counts"]]]) is None
 
 

@@ -16,6 +16,7 @@ from ingest.service.dead_letters.bodies import OpenDeadLetterBodies
 from ingest.service.dead_letters.queues import dead_letter_queue
 from ingest.service.replay import runner as replay_runner
 from ingest.service.replay.plan import BatchKind, ReplayBatch
+from ingest.service.replay.rolled_back_batches import UnfinishedBatch
 from ingest.service.replay.runner import ReplayRunner, _Observer, _publication
 from tests.support.large_dead_letters import publish, references, run, written
 
@@ -50,6 +51,13 @@ def test_action_that_is_retried_blocks_the_replay_until_it_succeeds():
     runner._runner = BatchRunner(runner._observer)  # type: ignore[assignment]
     assert runner.until_possible(lambda: 7) == 7
     assert reasons == ["store_unavailable: HDFS does not answer", ""]
+
+
+def test_interrupted_batch_is_identified_with_its_sinks():
+    runner = ReplayRunner.__new__(ReplayRunner)  # without Spark
+    runner._tables, runner._sinks = frozenset(), frozenset({"a"})
+    batch = ReplayBatch(BatchKind.WHOLE, 7, 1_000, {("t", 0): (0, 2)})
+    assert runner._unfinished(batch) == UnfinishedBatch(batch, frozenset(), frozenset({"a"}))
 
 
 def test_splits_of_a_batch_are_its_ranges(monkeypatch: pytest.MonkeyPatch):

@@ -12,19 +12,20 @@ from ingest.dead_letters.envelope import DeadLetter, PlaceRange
 from ingest.dead_letters.replay import Components
 from ingest.plan.assemble import plan_of
 from ingest.plan.plan import Plan
-from ingest.service.replay.sinks import letters_of_sinks, only_sinks
+from ingest.service.replay.sinks import letters_of_sinks, only_sinks, sinks_alone
 
 COMPONENTS = Components(sinks=frozenset({"a", "b"}), decorators=frozenset({"json"}))
 
 
 @pytest.fixture
 def plan(tmp_path: Path) -> Plan:
-    """Sinks into a table with deferred updates, one with a feed, and a plain one in another store."""
+    """Sinks into tables with deferred updates, one with a feed, and a plain one in another store."""
     content = {
         "version": 1,
         "stores": {name: {"rocksdb": {"path": str(tmp_path / name)}} for name in ("s", "other")},
         "tables": {
             "counts": {"store": "s", "families": {"c": {}}, "updates": {"processor": "sum"}},
+            "shared": {"store": "s", "families": {"c": {}}, "updates": {"processor": "sum"}},
             "fed": {"store": "s", "families": {"c": {}}, "feed": {}},
             "plain": {"store": "other", "families": {"c": {}}},
         },
@@ -33,8 +34,14 @@ def plan(tmp_path: Path) -> Plan:
                 "source": {"kafka": {"brokers": "localhost:9092", "topics": ["t"]}},
                 "decorators": [{"template": {"attributes": {"2hb_": "row", "2hb_c:n": "1"}}}],
                 "sinks": [
-                    {"attr2hbase": {"table": table, "store": store, "label": table}}
-                    for table, store in (("counts", "s"), ("fed", "s"), ("plain", "other"))
+                    {"attr2hbase": {"table": table, "store": store, "label": label}}
+                    for label, table, store in (
+                        ("counts", "counts", "s"),
+                        ("fed", "fed", "s"),
+                        ("plain", "plain", "other"),
+                        ("one", "shared", "s"),
+                        ("two", "shared", "s"),
+                    )
                 ],
             }
         },
@@ -66,6 +73,20 @@ def test_sink_that_the_pipeline_lacks_is_refused(plan: Plan):
 def test_deferred_updates_are_replayed_by_themselves(plan: Plan):
     with pytest.raises(ConfigError, match="only some of these sinks write deferred updates: counts"):
         only_sinks(plan, ["counts", "plain"])
+
+
+def test_updates_of_a_table_are_replayed_into_all_of_its_sinks(plan: Plan):
+    """A rollback removes them all, and a replayed micro-batch is not rolled back any more."""
+    with pytest.raises(ConfigError, match='"two" writes deferred updates of table "shared"') as refused:
+        only_sinks(plan, ["counts", "one"])
+    assert refused.value.hint == "add --sink two"
+    assert only_sinks(plan, ["two", "one"]).sinks_of_updates == {"one", "two"}
+
+
+def test_sinks_that_run_alone_are_named_unless_they_are_all(plan: Plan):
+    assert sinks_alone(only_sinks(plan, ["fed"]), plan) == {"fed"}
+    shared = plan.with_tables({"shared"})
+    assert sinks_alone(only_sinks(plan, ["one", "two"]), shared) is None
 
 
 def letter(offset: int, component: str, by_place: PlaceRange | None = None) -> DeadLetter:

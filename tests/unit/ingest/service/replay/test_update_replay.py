@@ -3,7 +3,7 @@
 import json
 import shutil
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,9 @@ from ingest.service.dead_letters import unread as unread_module
 from ingest.service.dead_letters.queues import dead_letter_queue
 from ingest.service.dead_letters.unread import Retention
 from ingest.service.replay.dead_letter_replay import DeadLetterReplay
+from ingest.service.replay.plan import BatchKind, ReplayBatch
+from ingest.service.replay.rolled_back_batches import UnfinishedBatch
+from ingest.service.replay.update_replay import UpdateReplay
 from ingest.service.state_folders import batch_log_folder
 from ingest.service.stores import driver_stores
 from ingest.service.tables import owned_tables
@@ -116,6 +119,39 @@ def test_replay_into_plain_tables_does_not_end_an_interrupted_one(pipeline: Pipe
         replay.marked()
     pipeline.replay(b"2")
     assert pipeline.updates() == before
+
+
+BATCH = ReplayBatch(BatchKind.WHOLE, 0, BATCH_MS, {("t", 0): (0, 10)})
+
+
+@contextmanager
+def updates_of(pipeline: Pipeline) -> Iterator[tuple[UpdateReplay, OwnedTables]]:
+    """What replays of ranges write into the tables."""
+    configuration = pipeline.load()
+    plan = plan_of(configuration, configuration.pipelines["p"], CATALOG)
+    with ExitStack() as opened:
+        tables = owned_tables(configuration, plan, driver_stores(configuration, [plan], opened))
+        yield UpdateReplay(configuration, configuration.pipelines["p"], opened, tables), tables
+
+
+def killed_write(_time_ms: int) -> None:
+    raise KeyboardInterrupt
+
+
+def test_replay_into_another_sink_waits_for_an_interrupted_one(pipeline: Pipeline) -> None:
+    """It would take its time, and write other rows at the places of its rows."""
+    interrupted = UnfinishedBatch(BATCH, frozenset(), frozenset({"a"}))
+    with updates_of(pipeline) as (replay, _), pytest.raises(KeyboardInterrupt):
+        replay.run(interrupted.to_plain(), killed_write)
+    for sinks in (frozenset({"b"}), None):
+        other = interrupted._replace(sinks=sinks)
+        with updates_of(pipeline) as (replay, _):
+            replay.complete([other])  # as another range has run it before
+            with pytest.raises(ConflictError, match="into other sinks"):
+                replay.run(other.to_plain(), killed_write)
+    with updates_of(pipeline) as (replay, _):
+        replay.complete([interrupted])
+        assert replay.unfinished_ms() is None
 
 
 @pytest.mark.parametrize("is_marked", [True, False])
