@@ -56,7 +56,9 @@ class OwnedLetters:
 
     def count(self, time_ms: int, counted: Iterable[CountedRecords]) -> None:
         """
-        Note records that a replay has counted, before the marks move to the time of their updates.
+        Note the records that a replay has counted, before the marks move to the time of their updates.
+
+        They replace those that it had noted before it was interrupted: some of these may have failed since.
 
         Raises:
             IngestError: as `change_counted`.
@@ -66,12 +68,13 @@ class OwnedLetters:
             by_table.setdefault(each.table, []).append(each)
 
         def changed(known: CountedLetters, added: Sequence[CountedRecords]) -> CountedLetters:
+            known = known.without(time_ms)
             for each in added:
                 known = known.with_run(time_ms, each.source_ms, each.sink, each.ranges)
             return known
 
-        for table, added in by_table.items():
-            self._change(partial(changed, added=added), [table])
+        for _, table in self._all():
+            self._change(partial(changed, added=by_table.get(table, ())), [table])
 
     def remove_after(self, table: str, time_ms: int) -> None:
         """

@@ -26,6 +26,7 @@ from ingest.service.dead_letters.queues import components_of
 from ingest.service.dead_letters.unread import warn_of_gone
 from ingest.service.kafka.clock import check_clock
 from ingest.service.replay.interrupted import InterruptedDeadLetters
+from ingest.service.replay.known_letters import KnownLetters
 from ingest.service.replay.later_runs import LaterRuns
 from ingest.service.replay.outcomes import Drops
 from ingest.service.replay.places import (
@@ -87,7 +88,7 @@ class DeadLetterReplay:
         self._checkpoint = Checkpoint(checkpoint_folder(configuration, pipeline.name))
         self._run_again: tuple[int, bool] | None = None
         self._begins: dict[RecordPlace, int] = {}  # of the micro-batch that is read: `ReadableRecords.begin_of`
-        self._history = UpdateHistory()
+        self._history = UpdateHistory(KnownLetters())
         self._bodies = OpenDeadLetterBodies(configuration, catalog)
         self._values: Values = {}
         self._is_by_place = False
@@ -191,6 +192,8 @@ class DeadLetterReplay:
             some, failed = run(time_ms, into_updates)
             if some.cells:
                 self._history.note(divided, into_updates, failed, batch_time_ms, time_ms, is_by_place=self._is_by_place)
+            else:
+                self._history.note_none(time_ms)
             run(batch_time_ms, into_feeds)
 
         run(batch_time_ms, others)
@@ -276,16 +279,23 @@ class DeadLetterReplay:
             interrupted_ms = updates.unfinished_ms()  # its records run again, at this time
             return {table: known.without(interrupted_ms) for table, known in tables.letters.read().items()}
 
-        letters, runs = read_letters(), None
-        if isinstance(self._pipeline.source.settings, KafkaSourceSettings):
+        has_log = isinstance(self._pipeline.source.settings, KafkaSourceSettings)
+        known = KnownLetters(
+            sinks={
+                sink.name: sink.settings.fixed_table or ""
+                for sink in self._plan.sinks
+                if sink.name in self._plan.sinks_of_updates
+            },
+            rolled_back=intervals,
+            read=read_letters,
+            has_log=has_log,
+            recount=self._recount,
+        )
+        runs = None
+        if has_log:
             log = BatchLog(batch_log_folder(self._configuration, self._pipeline.name))
-            runs = LaterRuns(log.batches(), intervals, letters, recount=self._recount)
-        sinks = {
-            sink.name: sink.settings.fixed_table or ""
-            for sink in self._plan.sinks
-            if sink.name in self._plan.sinks_of_updates
-        }
-        return UpdateHistory(sinks, intervals, letters, runs, tables.letters.count, read_letters, self._recount)
+            runs = LaterRuns(log.batches(), known)
+        return UpdateHistory(known, runs=runs, count=tables.letters.count, recount=self._recount)
 
     def _compare_clocks(self) -> None:
         connection = connection_of(self._pipeline.source.settings)

@@ -6,20 +6,17 @@ because the configuration had changed, or if its offsets were reset. The batch l
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import accumulate
-from types import MappingProxyType
 from typing import NamedTuple
 
-from ingest.api import ConflictError, RecordPlace
+from ingest.api import RecordPlace
 from ingest.dead_letters.replay import BEFORE_BATCH_MS
 from ingest.dead_letters.replay_batches import SkipReason
-from ingest.formats.times import moment
 from ingest.service.kafka.topics import may_be_same
+from ingest.service.replay.known_letters import KnownLetters
 from ingest.service.replay.topic_history import TopicHistory
 from ingest.spark.streaming.batch_log import LoggedBatch
-from sinks.rewriting.counted_letters import CountedLetters
-from sinks.rewriting.rolled_back import Interval, is_in
 
 
 class _Run(NamedTuple):
@@ -37,22 +34,11 @@ class LaterRuns:
 
     Args:
         batches: the batch log, by time.
-        rolled_back: table -> the batch times that were rolled back from it and not replayed since.
-        letters: what the tables know of dead letters.
-        recount: whether records of micro-batches that are older than the log count as not run again.
+        known: what the tables know of dead letters.
     """
 
-    def __init__(
-        self,
-        batches: Iterable[LoggedBatch],
-        rolled_back: Mapping[str, Sequence[Interval]],
-        letters: Mapping[str, CountedLetters] = MappingProxyType({}),
-        *,
-        recount: bool = False,
-    ) -> None:
-        self._letters = letters
-        self._rolled_back = rolled_back
-        self._recount = recount
+    def __init__(self, batches: Iterable[LoggedBatch], known: KnownLetters) -> None:
+        self._known = known
         self._oldest_ms: int | None = None
         self._updated: dict[int, tuple[str, ...]] = {}
         runs: dict[tuple[str, str, int], list[_Run]] = {}
@@ -95,26 +81,11 @@ class LaterRuns:
                 return SkipReason.RAN_AGAIN
             if same and table not in self._updated.get(batch_time_ms, (table,)):
                 return SkipReason.NOT_IN_BATCH
-        if is_in(self._rolled_back.get(table, ()), batch_time_ms):
+        if self._known.is_rolled_back(table, batch_time_ms):
             return SkipReason.ROLLED_BACK
         if self._oldest_ms is not None and self._oldest_ms <= batch_time_ms:
             return None
-        known = self._letters.get(table, CountedLetters())
-        if known.did_run_again(batch_time_ms):
-            return SkipReason.RAN_AGAIN
-        if self._recount:
-            return None
-        hint = "leave them out with --since"
-        if not known.is_unknown(batch_time_ms):
-            hint += (
-                "; or add --recount: the table has no record that they were counted or that the micro-batch ran again"
-            )
-        raise ConflictError(
-            f"the batch log no longer has the micro-batch of {moment(batch_time_ms)}, so it is unknown whether its "
-            f'dead letters were counted in table "{table}" by a later run',
-            code="batch_not_logged",
-            hint=hint,
-        )
+        return self._known.skip_reason(table, batch_time_ms)
 
     def cuts(self, place: RecordPlace, end: int) -> list[int]:
         """

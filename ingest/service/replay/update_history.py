@@ -1,53 +1,52 @@
 """Which records replays and later micro-batches have counted in tables with deferred updates."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from ingest.api import RecordPlace
 from ingest.dead_letters.envelope import dead_letters_of
 from ingest.dead_letters.queue import Entry
 from ingest.dead_letters.replay import BEFORE_BATCH_MS
 from ingest.dead_letters.replay_batches import SkipReason
+from ingest.service.replay.known_letters import KnownLetters
 from ingest.service.replay.later_runs import LaterRuns
 from ingest.service.replay.places import Cuts, Divided, stored_by_sink
-from sinks.rewriting.counted_letters import CountedLetters
 from sinks.rewriting.owned_letters import CountedRecords
-from sinks.rewriting.rolled_back import Interval, is_in
 
 
-@dataclass
 class UpdateHistory:
     """
     What the marks of dead letters, the batch log and the tables know of the records of dead letters.
 
     The dead letters of a micro-batch are read, then asked about, and then run.
 
-    Attributes:
-        tables: sink into deferred updates -> its table.
-        rolled_back: table -> the batch times that were rolled back from it and not replayed since.
-        letters: table -> what it knows of dead letters.
+    Args:
+        known: what the tables know.
         runs: the runs of the pipeline's records; None if its source has no batch log.
         count: as `sinks.rewriting.owned_letters.OwnedLetters.count`.
-        read_letters: returns `letters` as they are now.
         recount: whether dead letters that are marked as replayed are counted again.
     """
 
-    tables: Mapping[str, str] = field(default_factory=dict)
-    rolled_back: Mapping[str, Sequence[Interval]] = field(default_factory=dict)
-    letters: dict[str, CountedLetters] = field(default_factory=dict)
-    runs: LaterRuns | None = None
-    count: Callable[[int, Iterable[CountedRecords]], None] = lambda _time_ms, _counted: None
-    read_letters: Callable[[], Mapping[str, CountedLetters]] = dict
-    recount: bool = False
-    _read_ms: int | None = None
-    # of the dead letters of the micro-batch that is read
-    _counted: dict[RecordPlace, dict[str, int]] = field(default_factory=dict)
-    _source_ms: dict[RecordPlace, int] = field(default_factory=dict)
-    _recounted: set[RecordPlace] = field(default_factory=set)
+    def __init__(
+        self,
+        known: KnownLetters,
+        *,
+        runs: LaterRuns | None = None,
+        count: Callable[[int, Iterable[CountedRecords]], None] = lambda _time_ms, _counted: None,
+        recount: bool = False,
+    ) -> None:
+        self._known = known
+        self._runs = runs
+        self._count = count
+        self._recount = recount
+        self._read_ms: int | None = None
+        # of the dead letters of the micro-batch that is read
+        self._counted: dict[RecordPlace, dict[str, int]] = {}
+        self._source_ms: dict[RecordPlace, int] = {}
+        self._recounted: set[RecordPlace] = set()
 
     def refresh(self) -> None:
-        """Read `letters` again, after an earlier replay was finished or taken back."""
-        self.letters.update(self.read_letters())
+        """As `KnownLetters.refresh`."""
+        self._known.refresh()
 
     def read(self, entry: Entry) -> bool:
         """Note a dead letter, and forget those of another micro-batch; whether it is the first one of its own."""
@@ -57,7 +56,7 @@ class UpdateHistory:
             self._read_ms = letter.batch_time_ms
             self._counted, self._source_ms, self._recounted = {}, {}, set()
         self._source_ms[letter.record.place] = letter.source_ms
-        if self.recount and entry.is_replayed:
+        if self._recount and entry.is_replayed:
             self._recounted.add(letter.record.place)
         else:
             self._counted.setdefault(letter.record.place, {}).update(entry.counted)
@@ -80,12 +79,11 @@ class UpdateHistory:
     @property
     def cuts(self) -> Cuts | None:
         """Between two of them, all records ran in the same micro-batches, and the same replays have counted them."""
-        if not self.tables:
+        if not self._known.sinks:
             return None
 
         def cuts(place: RecordPlace, end: int) -> list[int]:
-            found = {at for letters in self.letters.values() for at in letters.cuts(place, end)}
-            return sorted(found.union(() if self.runs is None else self.runs.cuts(place, end)))
+            return sorted(self._known.cuts(place, end).union(() if self._runs is None else self._runs.cuts(place, end)))
 
         return cuts
 
@@ -102,22 +100,30 @@ class UpdateHistory:
             source_ms: of the dead letter.
 
         Raises:
-            ConflictError: as `LaterRuns.skip_reason`.
+            ConflictError: as `KnownLetters.skip_reason`.
         """
         found: dict[str, SkipReason | None] = {}
-        for name in sinks & self.tables.keys():
-            table = self.tables[name]
+        for name in sinks & self._known.sinks.keys():
+            table = self._known.sinks[name]
             counted_ms = [time_ms for sink, time_ms in self.counted(whole).items() if sink == name]
             if whole not in self._recounted:
-                counted_ms += self.letters[table].times_of(place, source_ms, name, self.tables.keys())
-            if any(not is_in(self.rolled_back[table], time_ms) for time_ms in counted_ms):
+                counted_ms += self._known.times_of(name, place, source_ms)
+            if not all(self._known.is_rolled_back(table, time_ms) for time_ms in counted_ms):
                 found[name] = SkipReason.COUNTED
-            elif self.runs is not None:
-                found[name] = self.runs.skip_reason(table, place, source_ms)
+            elif self._runs is not None:
+                found[name] = self._runs.skip_reason(table, place, source_ms)
             else:
-                ran_again = self.letters[table].did_run_again(source_ms)
-                found[name] = SkipReason.RAN_AGAIN if ran_again else None
+                found[name] = self._known.skip_reason(table, source_ms)
         return found
+
+    def note_none(self, time_ms: int) -> None:
+        """
+        Note that a run has stored nothing; an interrupted one may have noted records at the same time.
+
+        Raises:
+            IngestError: as `count`.
+        """
+        self._count(time_ms, ())
 
     def note(
         self,
@@ -156,7 +162,6 @@ class UpdateHistory:
         for name, ranges in stored_by_sink(divided, sinks, failed).items():
             for whole, each in ranges:
                 stored.setdefault((name, self.source_ms(whole, batch_time_ms)), []).append(each)
-        counted = [CountedRecords(self.tables[name], name, at_ms, each) for (name, at_ms), each in stored.items()]
-        self.count(time_ms, counted)
-        for table, sink, at_ms, found in counted:
-            self.letters[table] = self.letters[table].with_run(time_ms, at_ms, sink, found)
+        counted = [CountedRecords(self._known.sinks[name], name, at_ms, each) for (name, at_ms), each in stored.items()]
+        self._count(time_ms, counted)
+        self._known.add(time_ms, counted)

@@ -36,6 +36,7 @@ from ingest.service.stores import driver_stores
 from ingest.service.tables import owned_tables
 from ingest.spark.streaming.batch_time import BatchTimes
 from ingest.spark.streaming.checkpoint import Checkpoint
+from sinks.rewriting.counted_letters import counted_letters
 from sinks.rewriting.owned_tables import OwnedTables
 from sinks.rewriting.rolled_back import Interval, add_rolled_back
 from sinks.updates.marks import TableMark
@@ -101,6 +102,37 @@ def test_replay_that_was_killed_before_its_marks_writes_the_same_rows_again(pipe
     assert pipeline.updates() == before
 
 
+@pytest.mark.parametrize(("first", "counted"), [(b"2", [1, 0]), (b"many", [0, 0])])
+def test_record_that_fails_when_an_interrupted_replay_runs_again_is_not_counted(
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch, first: bytes, counted: list[int]
+) -> None:
+    """As one whose value a body store, or the topic, has no longer: the interrupted run had counted it."""
+
+    def run(*bodies: bytes) -> None:
+        configuration = pipeline.load()
+        records = [Record("t", 0, offset, None, body, 5) for offset, body in enumerate(bodies)]
+        with DeadLetterReplay(configuration, configuration.pipelines["p"], CATALOG, check_clock=no_clock) as replay:
+            replay(records, BATCH_MS - 1, {})
+            replay.marked()
+
+    def noted() -> list[int]:
+        with owned_store(pipeline.load().stores["s"], CATALOG) as store:
+            known = counted_letters(store, "counts")
+        return [len(known.times_of(("t", 0, offset), BATCH_MS, "counts", {"counts"})) for offset in (0, 1)]
+
+    with monkeypatch.context() as kill:
+        kill.setattr(OwnedTables, "move", killed)
+        with pytest.raises(KeyboardInterrupt):
+            run(b"2", b"3")
+    assert noted() == [1, 1]
+    run(first, b"many")
+    assert noted() == counted
+
+
+def killed(*_arguments: object) -> None:
+    raise KeyboardInterrupt
+
+
 def test_other_records_wait_for_an_interrupted_replay(pipeline: Pipeline) -> None:
     pipeline.replay(b"2", b"3", is_marked=False)
     with pytest.raises(ConflictError, match="of other records") as caught:
@@ -134,21 +166,17 @@ def updates_of(pipeline: Pipeline) -> Iterator[tuple[UpdateReplay, OwnedTables]]
         yield UpdateReplay(configuration, configuration.pipelines["p"], opened, tables), tables
 
 
-def killed_write(_time_ms: int) -> None:
-    raise KeyboardInterrupt
-
-
 def test_replay_into_another_sink_waits_for_an_interrupted_one(pipeline: Pipeline) -> None:
     """It would take its time, and write other rows at the places of its rows."""
     interrupted = UnfinishedBatch(BATCH, frozenset(), frozenset({"a"}))
     with updates_of(pipeline) as (replay, _), pytest.raises(KeyboardInterrupt):
-        replay.run(interrupted.to_plain(), killed_write)
+        replay.run(interrupted.to_plain(), killed)
     for sinks in (frozenset({"b"}), None):
         other = interrupted._replace(sinks=sinks)
         with updates_of(pipeline) as (replay, _):
             replay.complete([other])  # as another range has run it before
             with pytest.raises(ConflictError, match="into other sinks"):
-                replay.run(other.to_plain(), killed_write)
+                replay.run(other.to_plain(), killed)
     with updates_of(pipeline) as (replay, _):
         replay.complete([interrupted])
         assert replay.unfinished_ms() is None
@@ -189,10 +217,6 @@ def test_replay_that_was_killed_is_taken_back_if_its_records_are_gone(
     pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch, is_there: bool
 ) -> None:
     """Of a place in a topic that has deleted them since: neither it nor another replay could run, nor the pipeline."""
-
-    def killed(_tables: OwnedTables, _mark: TableMark) -> None:
-        raise KeyboardInterrupt
-
     with monkeypatch.context() as kill:
         kill.setattr(OwnedTables, "move", killed)
         with pytest.raises(KeyboardInterrupt):
