@@ -1,18 +1,20 @@
 """
-What a shell completes: names of components, of tables and pipelines of the file, and codes of errors.
+What a shell completes: names of components, of tables, pipelines and sinks of the file, and codes of errors.
 
 The shell asks while the user types, so nothing of the file is run: no plugin, and no command that prints secrets.
 """
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import typer
 
 if TYPE_CHECKING:
     from ingest.config.declared_names import DeclaredNames
+
+T = TypeVar("T")
 
 
 def tables(context: typer.Context, incomplete: str) -> list[str]:
@@ -31,6 +33,13 @@ def pipelines(context: typer.Context, incomplete: str) -> list[str]:
     """The pipelines of the file."""
     names = _names(context)
     return [] if names is None else _beginning(incomplete, names.pipelines)
+
+
+def sinks(context: typer.Context, incomplete: str) -> list[str]:
+    """The sinks of the pipelines of the file."""
+    from ingest.config.declared_names import declared_sinks
+
+    return _beginning(incomplete, _read(context, declared_sinks) or ())
 
 
 def pages(incomplete: str) -> list[str]:
@@ -65,11 +74,16 @@ def _names(context: typer.Context) -> "DeclaredNames | None":
     """The names of the file that is on the command line before the word; None without a file that can be read."""
     from ingest.config.declared_names import declared_names
 
+    return _read(context, declared_names)
+
+
+def _read(context: typer.Context, read: Callable[[str, Mapping[str, str]], T]) -> T | None:
+    """What is read of the file that is on the command line before the word; None without a file that can be read."""
     # where the word is the value of an option, typer has not assigned the arguments
     words = [word for word in context.args if not word.startswith("--")]
     file = context.params.get("file") or next(iter(words), None)
     if not file:
         return None
     with suppress(OSError, ValueError):  # the command itself reports it
-        return declared_names(file, os.environ)
+        return read(file, os.environ)
     return None

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ingest.amounts import counted, counts_of
+from ingest.cli import completion
 from ingest.cli.by_service import OwnProcessOption, requested
 from ingest.cli.command import FileArgument, PipelineOption
 from ingest.cli.output import Output
@@ -51,7 +52,11 @@ def replay(  # noqa: PLR0913 - the options of the command
     ] = False,
     sink: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Only into this sink, by its label or kind; may be repeated."),
+        typer.Option(
+            metavar="NAME",
+            help="Only into this sink, by its label or kind; may be repeated.",
+            autocompletion=completion.sinks,
+        ),
     ] = None,
     own_process: OwnProcessOption = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would run; write nothing.")] = False,
@@ -66,7 +71,8 @@ def replay(  # noqa: PLR0913 - the options of the command
     With `timestamp: event` a replay hides values that later micro-batches outside of the range wrote at the same event
     time; a warning says if there are such micro-batches.
 
-    With --sink a table that was dropped is refilled alone. A record that fails has a dead letter of this sink then.
+    With --sink a table that was dropped is refilled alone. A record that fails has a dead letter of this sink then. A
+    table with deferred updates needs all of the sinks that write it, and no others. Resume with the same sinks.
 
     Refused with a sink `archive`, which would add the rows again. Dead letters can be replayed into one.
 

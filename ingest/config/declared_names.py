@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from ingest.config.model import unique_names
 from ingest.config.nodes import MappingNode, Node, SequenceNode, text_under
 from ingest.config.reading import read_inert
 
@@ -51,6 +52,18 @@ def declared_names(path: str | Path, env: Mapping[str, str]) -> DeclaredNames:
         if table is not None and table.place not in document.unknown and _TEMPLATE not in table.text:
             (archived if kind == ARCHIVE else tables)[table.text] = None
     return DeclaredNames(tuple(tables), tuple(archived), tuple(pipelines))
+
+
+def declared_sinks(path: str | Path, env: Mapping[str, str]) -> list[str]:
+    """The names of the sinks of a file, as `ingest.config.model.names_of`; arguments and errors of `declared_names`."""
+    document = read_inert(path, env)
+    found: dict[str, None] = {}
+    for pipeline in _entries(document.root, "pipelines").values():
+        labels = [(kind, text_under(options, "label")) for kind, options in _sinks(pipeline)]
+        names = unique_names([(kind, None if label is None else label.text) for kind, label in labels])
+        known = (label is None or label.place not in document.unknown for _, label in labels)
+        found.update(dict.fromkeys(name for name, is_known in zip(names, known, strict=True) if is_known))
+    return [*found]
 
 
 def _entries(node: Node, key: str) -> Mapping[str, Node]:

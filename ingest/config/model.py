@@ -59,11 +59,15 @@ class Component(Generic[S_co]):
 
 def names_of(components: Sequence[Component[Settings]]) -> list[str]:
     """Names of the decorators or sinks of a pipeline: the label or the kind, as `kind#POSITION` if it is not unique."""
-    kinds = [component.kind for component in components]
+    return unique_names([(component.kind, component.settings.label) for component in components])
+
+
+def unique_names(components: Sequence[tuple[str, str | None]]) -> list[str]:
+    """As `names_of`, of kinds and labels."""
+    kinds = [kind for kind, _ in components]
     return [
-        component.settings.label
-        or (component.kind if kinds.count(component.kind) == 1 else f"{component.kind}#{number}")
-        for number, component in enumerate(components, start=1)
+        label or (kind if kinds.count(kind) == 1 else f"{kind}#{number}")
+        for number, (kind, label) in enumerate(components, start=1)
     ]
 
 

@@ -3,7 +3,15 @@
 import math
 from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, PlainSerializer, ValidationInfo, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    ValidationInfo,
+    model_validator,
+)
 
 from ingest.api import ConfigError, Model
 from ingest.formats.times import moment, moment_of
@@ -56,7 +64,7 @@ class ReplayRequest(Model):
     at_ms: TimeMs | None = None
     overwrite: bool = False
     rate: float | None = None
-    sinks: tuple[str, ...] | None = None
+    sinks: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
     fingerprint: str | None = None
 
     @classmethod

@@ -52,6 +52,7 @@ def completed(folder: Path, line: str, file: str = FILE) -> list[str]:
         ("ingest graph p.yaml --pipeline o", ["orders"]),
         ("ingest feed consume p.yaml counters --group g --pipeline o", ["orders"]),
         ("ingest dead-letters replay p.yaml --code no_mat", ["no_match"]),
+        ("ingest replay p.yaml --from 2026 --to 2027 --sink ", ["attr2hbase", "archive"]),
         ("ingest describe tim", ["timestamp"]),
         ("ingest describe attr", ["attr2hbase"]),
         ("ingest describe dead", ["dead_letters"]),

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ingest.config.declared_names import DeclaredNames, declared_names
+from ingest.config.declared_names import DeclaredNames, declared_names, declared_sinks
 
 NOTHING = DeclaredNames((), (), ())
 
@@ -22,6 +22,18 @@ pipelines:
   a: {sinks: [{archive: {table: x}}, {archive: {table: y}}, {of_plugin: {table: u}}]}
 """
     assert names_of(tmp_path, text) == DeclaredNames(("t", "s", "seen", "u"), ("x", "y"), ("b", "a"))
+
+
+def test_sinks_are_named_as_in_the_pipeline(tmp_path: Path):
+    text = """\
+pipelines:
+  b: {sinks: [{attr2hbase: {table: s}}, {hbase: {label: "${OF_ENV}"}}, {hbase: {label: "${ABSENT}"}}]}
+  a: {sinks: [{archive: {table: x}}, {archive: {table: y}}, {attr2hbase: {table: u}}]}
+  c: {sinks: 1}
+"""
+    (tmp_path / "p.yaml").write_text(text)
+    found = declared_sinks(tmp_path / "p.yaml", {"OF_ENV": "seen"})
+    assert found == ["attr2hbase", "seen", "archive#1", "archive#2"]
 
 
 def test_names_of_included_files(tmp_path: Path):

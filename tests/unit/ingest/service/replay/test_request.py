@@ -36,6 +36,12 @@ def test_sinks_select_what_is_replayed():
     assert ReplayRequest.of(json.dumps(one.to_json()).encode()) == one
 
 
+def test_no_sink_at_all_is_refused():
+    """It would be all of them."""
+    with pytest.raises(ConfigError, match="sinks"):
+        ReplayRequest.of(b'{"from": "1970-01-01", "to": "1970-01-02", "sinks": []}')
+
+
 def test_rate_and_fingerprint_do_not_select_records():
     plain = ReplayRequest(from_ms=1_000, to_ms=2_000)
     assert plain.selection() == {"from_ms": 1_000, "to_ms": 2_000, "at_ms": None, "overwrite": False}
