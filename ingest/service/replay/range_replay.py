@@ -7,15 +7,16 @@ Spark session of its own or on that of a running service, and commits no offsets
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from ingest.api import ConfigError, IngestError, PositionLostError
 from ingest.catalog import Catalog
 from ingest.clock import now_ms
 from ingest.config.model import Configuration, Pipeline
-from ingest.dead_letters.replay import ReplayStoppedError
+from ingest.dead_letters.replay import BEFORE_BATCH_MS, ReplayStoppedError
 from ingest.durable import StatePath
+from ingest.durable.lock import ProcessLock
 from ingest.kafka.admin import KafkaAdmin
 from ingest.observe.logs import logger
 from ingest.pipeline.rate_limiter import RateLimiter
@@ -44,12 +45,13 @@ from ingest.service.replay.rolled_back_batches import (
     rolled_back_from,
 )
 from ingest.service.replay.runner import ReplayRunner
-from ingest.service.replay.selection import compacted_topics, cut_at, durable_ends, offsets_between
+from ingest.service.replay.selection import compacted_topics, cut_at, durable_ends, has_records, offsets_between
 from ingest.service.replay.sinks import only_sinks
 from ingest.service.replay.state import ReplayState, ReplayTotals
-from ingest.service.replay.update_replay import unfinished
+from ingest.service.replay.update_replay import UpdateReplay, unfinished
 from ingest.service.replay_lock import replay_lock
 from ingest.service.state_folders import batch_log_folder, replay_folder, update_replay_file
+from ingest.service.tables import owned_tables
 from ingest.sources.kafka import required_topics_of
 from ingest.spark.state import checkpoint_folder
 from ingest.spark.streaming.batch_log import BatchLog, LoggedBatch, offsets_in
@@ -258,9 +260,40 @@ class RangeReplay:
                 run again.
             IngestError: as `plan`.
         """
+        lock = replay_lock(self._configuration, self._pipeline)
+        with lock:
+            self._settle()
+            try:
+                return self._run_locked(lock, on_progress, on_blocked, cancellation or Cancellation())
+            except PositionLostError:
+                self._settle()  # what it has written of the micro-batch whose records are gone
+                raise
+
+    def _settle(self) -> None:
+        """End an interrupted batch whose records are gone: no other replay, and no start of the pipeline, could run."""
+        interrupted = self._interrupted()
+        if interrupted is None or self._has_records(interrupted.batch):
+            return
         with ExitStack() as opened:
-            lock = replay_lock(self._configuration, self._pipeline)
-            opened.enter_context(lock)
+            plan = replace(plan_of(self._configuration, self._pipeline, self._catalog), is_replay=True)
+            owned = owned_tables(self._configuration, plan, self._host.stores(plan, opened))
+            UpdateReplay(self._configuration, self._pipeline, opened, owned).settle_batch(interrupted)
+
+    def _has_records(self, batch: ReplayBatch) -> bool:
+        """Whether the topics have deleted no records of a batch."""
+        times = (batch.time_ms, batch.time_ms + BEFORE_BATCH_MS)
+        logged = next((each for each in self._batch_log().batches() if each.time_ms in times), None)
+        with KafkaAdmin(self._settings) as admin:
+            return has_records(admin, batch.ranges, {} if logged is None else logged.topic_ids)
+
+    def _run_locked(
+        self,
+        lock: ProcessLock,
+        on_progress: Callable[[ReplayTotals, int], None],
+        on_blocked: Callable[[str], None],
+        cancellation: Cancellation,
+    ) -> ReplayTotals:
+        with ExitStack() as opened:
             plan = self.plan()
             check_allowed(plan.batches, is_allowed=self.is_any_allowed)
             totals = plan.totals
@@ -291,7 +324,6 @@ class RangeReplay:
                         finished=totals.batches,
                         plan=str(self.plan_file),
                     )
-                cancellation = cancellation or Cancellation()
                 with cancellation.calls(runner.stop):
                     self._run(runner, plan, cancellation, on_progress)
                     runner.until_possible(self._state.finish)

@@ -121,7 +121,7 @@ def batches_rolled_back(batches: Iterable[ReplayBatch], rolled_back: RolledBack)
     The batches whose updates were rolled back; those of other micro-batches are in the tables and count already.
 
     Raises:
-        ConflictError: there is none; or the range contains only a part of one.
+        ConflictError: there is none; or the range, or what the topic still has of it, contains only a part of one.
     """
     batches = list(batches)
     for batch in batches:
@@ -130,7 +130,8 @@ def batches_rolled_back(batches: Iterable[ReplayBatch], rolled_back: RolledBack)
                 f"the range contains only a part of the micro-batch of time {batch.time_ms + BEFORE_BATCH_MS}, whose "
                 "updates were rolled back as a whole",
                 code="not_rolled_back",
-                hint="extend the range until --dry-run shows no part",
+                hint="extend the range until --dry-run shows no part; begin it after this micro-batch if its topic has "
+                "deleted records of it",
             )
     found = [batch for batch in batches if batch.kind is BatchKind.WHOLE and tables_of(rolled_back, batch.time_ms)]
     if not found:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from ingest.api import SourceError, TopicPartition
 from ingest.kafka.admin import KafkaAdmin
 from ingest.observe.logs import logger
+from ingest.service.kafka.topics import recreated
 from ingest.service.replay.plan import TopicState
 from ingest.service.replay.request import ReplayRequest
 from ingest.spark.streaming.batch_log import LoggedBatch, OffsetRanges
@@ -57,6 +58,22 @@ def cut_at(selected: OffsetRanges, ends: Mapping[TopicPartition, int]) -> dict[T
         return dict(selected)
     cut = {partition: (begin, min(end, ends.get(partition, 0))) for partition, (begin, end) in selected.items()}
     return {partition: (begin, end) for partition, (begin, end) in cut.items() if begin < end}
+
+
+def has_records(admin: KafkaAdmin, ranges: OffsetRanges, topic_ids: Mapping[str, str]) -> bool:
+    """
+    Whether the topics have deleted no records of ranges of offsets.
+
+    Args:
+        admin: of their cluster.
+        ranges: of a micro-batch.
+        topic_ids: topic -> its id when the micro-batch ran, as far as it is known.
+    """
+    topics = sorted({topic for topic, _ in ranges})
+    if admin.existing(topics) != set(topics) or recreated(topic_ids, admin.topic_ids(topics)):
+        return False
+    earliest = admin.earliest(topics)
+    return all(partition in earliest and earliest[partition] <= begin for partition, (begin, _) in ranges.items())
 
 
 def compacted_topics(admin: KafkaAdmin, topics: Sequence[str]) -> frozenset[str]:

@@ -173,8 +173,7 @@ class UpdateReplay:
         if not has_ended and outcome is not None and letters.can_run(places):
             return
         if not is_counted:
-            self._tables.remove_after_marks(BatchTimes(self._times, self._clock).start_after)
-            self._tables.roll_forward()
+            self._take_back()
         elif not has_ended:
             _log.warning(
                 "a replay of dead letters was interrupted and cannot run again; what it has written stays",
@@ -182,6 +181,36 @@ class UpdateReplay:
                 hint="those that it has not counted run when they can be read",
             )
         self._forget()
+
+    def settle_batch(self, interrupted: UnfinishedBatch) -> None:
+        """
+        Finish a replay of a batch that was killed, and whose records are gone, so that it cannot run again.
+
+        It is taken back if the marks are not at its time yet, and stays rolled back. Else all of it is written, as the
+        marks move last.
+
+        Raises:
+            IngestError: as `note_replayed`; or a store is unavailable.
+        """
+        stored = unfinished(self._path)
+        if stored is None:
+            return
+        is_written = self._mark.time_ms >= stored["time"]
+        if is_written:
+            self.note_replayed(interrupted, stored["time"])
+        else:
+            self._take_back()
+        _log.warning(
+            "a replay of a micro-batch was interrupted and cannot run again, as its topics have deleted records of it",
+            time_ms=interrupted.batch.time_ms,
+            is_written=is_written,
+        )
+        self._forget()
+
+    def _take_back(self) -> None:
+        """Remove what an interrupted replay has written, before its marks."""
+        self._tables.remove_after_marks(BatchTimes(self._times, self._clock).start_after)
+        self._tables.roll_forward()
 
     def unfinished_ms(self) -> int | None:
         """The time of a replay that was interrupted, or that runs; None without one."""
