@@ -47,6 +47,8 @@ TopicPartition = tuple[str, int]
 """A topic, and the number of one of its partitions."""
 RecordPlace = tuple[str, int, int]
 """Topic, partition and offset of a record."""
+MAX_OFFSET = (1 << 63) - 1
+"""The largest offset, of which Kafka has 8 bytes; also the end of records of which the last one is not known."""
 
 
 class Record(NamedTuple):

@@ -39,6 +39,7 @@ import orjson
 
 from ingest import __version__
 from ingest.api import DecodeError, IntegrityError, Record
+from ingest.api.event import MAX_OFFSET
 from ingest.api.notation import Notation, from_notation, name_from_bytes, name_to_bytes, to_notation
 from ingest.dead_letters.bodies import DeadLetterBody, reference_of
 
@@ -65,6 +66,11 @@ class PlaceRange(NamedTuple):
     end: int | None
     was_read: bool = False
     topic_id: str = ""
+
+    @property
+    def end_offset(self) -> int:
+        """`end`; `MAX_OFFSET` if it is not known."""
+        return MAX_OFFSET if self.end is None else self.end
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,6 +129,13 @@ class DeadLetter:
     def source_ms(self) -> int:
         """Time of the micro-batch for which the source read the record."""
         return self.batch_time_ms if self.source_batch_ms is None else self.source_batch_ms
+
+    @property
+    def end_offset(self) -> int:
+        """The offset after its last record; `MAX_OFFSET` if that is not known."""
+        if self.by_place is None:
+            return self.record.offset + 1
+        return self.by_place.end_offset
 
     @property
     def is_unread(self) -> bool:

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from itertools import groupby
-from math import inf
 from operator import itemgetter
 
 from ingest.api import Record, RecordPlace
@@ -151,11 +150,11 @@ def batches_of(
 
 def _layers(entries: Iterable[Entry]) -> Iterator[dict[RecordPlace, list[Entry]]]:
     """Dead letters by place in layers, as `DeadLetterBatch.is_by_place` says: by the place of their first record."""
-    by_range: dict[tuple[bool, RecordPlace, float], list[Entry]] = {}
+    by_range: dict[tuple[bool, RecordPlace, int], list[Entry]] = {}
     for entry in entries:
         letter = entry.dead_letter
-        by_range.setdefault((letter.is_unread, letter.record.place, _end_of(letter)), []).append(entry)
-    layers: list[tuple[bool, RecordPlace, float, dict[RecordPlace, list[Entry]]]] = []
+        by_range.setdefault((letter.is_unread, letter.record.place, letter.end_offset), []).append(entry)
+    layers: list[tuple[bool, RecordPlace, int, dict[RecordPlace, list[Entry]]]] = []
     for (is_unread, place, end), group in sorted(by_range.items(), key=itemgetter(0)):
         for number, (is_unread_there, last, its_end, layer) in enumerate(layers):
             if is_unread == is_unread_there and (last[:2] != place[:2] or its_end <= place[2]):
@@ -166,11 +165,6 @@ def _layers(entries: Iterable[Entry]) -> Iterator[dict[RecordPlace, list[Entry]]
             layers.append((is_unread, place, end, {place: group}))
     for *_, layer in layers:
         yield layer
-
-
-def _end_of(letter: DeadLetter) -> float:
-    """The offset after the last record of a dead letter by place."""
-    return inf if letter.by_place is None or letter.by_place.end is None else letter.by_place.end
 
 
 def _batch(
@@ -210,4 +204,4 @@ def skip_superseded(
 def is_within(place: RecordPlace, letter: DeadLetter) -> bool:
     """Whether the record at a place is one of those of a dead letter by place."""
     topic, partition, first = letter.record.place
-    return place[:2] == (topic, partition) and first <= place[2] < _end_of(letter)
+    return place[:2] == (topic, partition) and first <= place[2] < letter.end_offset

@@ -28,6 +28,7 @@ from ingest.api import (
     Tombstones,
     option,
 )
+from ingest.api.event import MAX_OFFSET
 from ingest.api.source import MAX_EVENT_BYTES
 from ingest.kafka.codecs import MAX_BATCH_BYTES
 from ingest.kafka.settings import KafkaConnection
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from ingest.kafka.admin import KafkaAdmin
 
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
-_MAX_OFFSET = 2**63 - 1
 DEFAULT_MEMORY_BYTES = 1 << 30  # Spark's default for each of its JVMs
 PART_OF_MEMORY = 8
 """Of the memory of a JVM that one record batch may take: it is there up to five times, and other tasks read too."""
@@ -116,7 +116,7 @@ def _partitions(topic: object, partitions: object) -> dict[int, int]:
         )
     result = {}
     for partition, offset in partitions.items():
-        valid = re.fullmatch(r"[0-9]{1,9}", str(partition)) and type(offset) is int and 0 <= offset <= _MAX_OFFSET
+        valid = re.fullmatch(r"[0-9]{1,9}", str(partition)) and type(offset) is int and 0 <= offset <= MAX_OFFSET
         if not valid:
             raise PydanticCustomError(
                 "out_of_range",

@@ -19,14 +19,13 @@ from typing import Any, NamedTuple, Self
 import orjson
 
 from ingest.api import ConflictError, DecodeError, IntegrityError, RecordPlace, Store
+from ingest.api.event import MAX_OFFSET
 from ingest.api.notation import from_notation, name_from_bytes, name_to_bytes, to_notation
 from sinks.rewriting.rolled_back import Interval, is_in, joined
 
 COUNTED = "counted_letters"
 """Name of the property."""
 MAX_CHARS = 128 * 1024  # some 20,000 records that are not consecutive; each reader of the table's record reads it
-TO_THE_END = 2**63 - 1
-"""The end of records of which the last one is not known."""
 _ATTEMPTS = 20
 
 Partition = tuple[str, int]
@@ -80,7 +79,7 @@ class CountedLetters:
         found = []
         for run in self._by_source.get(source_ms, ()):
             ranges = run.offsets.get((topic, partition), ())
-            at = bisect_right(ranges, (offset, TO_THE_END)) - 1
+            at = bisect_right(ranges, (offset, MAX_OFFSET)) - 1
             if at >= 0 and ranges[at][1] > offset and (run.sink == sink or run.sink not in sinks):
                 found.append(run.time_ms)
         return found

@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from math import inf
 from typing import Self
 
 from ingest.api import Record, RecordPlace, TopicPartition
@@ -17,8 +16,6 @@ from ingest.service.dead_letters.unread import SinksByRange
 
 Run = tuple[Sequence[bytes], Mapping[RecordPlace, frozenset[str]]]
 """The dead letters of a run of records, and the sinks into which the records at each place ran."""
-
-_MAX_OFFSET = 2**63 - 1  # the end of records of which the last one is not known
 
 Cuts = Callable[[RecordPlace, int], Sequence[int]]
 """As `ingest.service.replay.later_runs.LaterRuns.cuts`."""
@@ -123,16 +120,9 @@ def published(runs: Sequence[Run], time_ms: int, components: Components) -> list
             is_whole = each.is_unread or each.component in components.alone or names == components.sinks
             for component in [each.component] if is_whole else sorted(names):
                 letter = replace(each, batch_time_ms=time_ms, component=component)
-                if letter.id not in found or end_of(found[letter.id]) <= end_of(letter):
+                if letter.id not in found or found[letter.id].end_offset <= letter.end_offset:
                     found[letter.id] = letter
     return [each.to_json() for each in found.values()]
-
-
-def end_of(letter: DeadLetter) -> float:
-    """The offset after the last record of a dead letter."""
-    if letter.by_place is None:
-        return letter.record.offset + 1
-    return inf if letter.by_place.end is None else letter.by_place.end
 
 
 def stored_by_sink(
@@ -152,16 +142,13 @@ def stored_by_sink(
     failures: dict[tuple[str, int], list[tuple[int, int, str]]] = {}
     for letter in dead_letters_of(failed):
         topic, partition, begin = letter.record.place
-        end = _MAX_OFFSET if letter.by_place is not None and letter.by_place.end is None else int(end_of(letter))
-        failures.setdefault((topic, partition), []).append((begin, end, letter.component))
+        failures.setdefault((topic, partition), []).append((begin, letter.end_offset, letter.component))
     for each in failures.values():
         each.sort()
     found: dict[str, list[tuple[RecordPlace, tuple[RecordPlace, int]]]] = {}
     for record in divided.records:
         place, value = record.place, divided.values.get(record.place)
-        end = place[2] + 1
-        if isinstance(value, PlaceRange):
-            end = _MAX_OFFSET if value.end is None else value.end
+        end = value.end_offset if isinstance(value, PlaceRange) else place[2] + 1
         of_partition = failures.get(place[:2], [])
         within = of_partition[bisect_left(of_partition, (place[2],)) : bisect_left(of_partition, (end,))]
         for name in sinks[place]:

@@ -4,15 +4,14 @@ from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from itertools import accumulate
-from math import inf
 from typing import NamedTuple
 
 from ingest.api import ConfigError, NotFoundError, RecordPlace, TopicPartition
+from ingest.api.event import MAX_OFFSET
 from ingest.dead_letters.bodies import DeadLetterBody
 from ingest.dead_letters.envelope import DeadLetter, dead_letters_of
 from ingest.dead_letters.replay import Components
 from ingest.plan.plan import Plan
-from ingest.service.replay.places import end_of
 from ingest.suggest import did_you_mean
 
 
@@ -110,7 +109,7 @@ class _Waiting:
     def __init__(self, letters: Iterable[DeadLetter]) -> None:
         self._places: set[RecordPlace] = set()
         self._bodies: set[tuple[DeadLetterBody, bytes]] = set()
-        self._ranges: dict[TopicPartition, list[tuple[int, float]]] = {}
+        self._ranges: dict[TopicPartition, list[tuple[int, int]]] = {}
         for letter in letters:
             if letter.body is not None:
                 self._bodies.add((letter.body, letter.body_reference))
@@ -118,7 +117,7 @@ class _Waiting:
                 self._places.add(letter.record.place)
             else:
                 topic, partition, begin = letter.record.place
-                self._ranges.setdefault((topic, partition), []).append((begin, end_of(letter)))
+                self._ranges.setdefault((topic, partition), []).append((begin, letter.end_offset))
         for ranges in self._ranges.values():
             ranges.sort()
         self._reach = {part: [*accumulate((end for _, end in ranges), max)] for part, ranges in self._ranges.items()}
@@ -132,5 +131,5 @@ class _Waiting:
         if letter.by_place is None:
             return letter.record.place in self._places
         topic, partition, begin = letter.record.place
-        at = bisect_right(self._ranges.get((topic, partition), ()), (begin, inf))
-        return at > 0 and self._reach[topic, partition][at - 1] >= end_of(letter)
+        at = bisect_right(self._ranges.get((topic, partition), ()), (begin, MAX_OFFSET))
+        return at > 0 and self._reach[topic, partition][at - 1] >= letter.end_offset

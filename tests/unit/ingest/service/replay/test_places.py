@@ -3,11 +3,11 @@
 import pytest
 
 from ingest.api import Record, RecordPlace
+from ingest.api.event import MAX_OFFSET
 from ingest.dead_letters.envelope import DeadLetter, PlaceRange, dead_letters_of
 from ingest.dead_letters.replay import Components
 from ingest.service.replay.places import Divided, batch_name, parts, published, sinks_by_range, stored_by_sink
 
-TO_THE_END = 2**63 - 1
 COMPONENTS = Components(sinks=frozenset({"a", "b"}), decorators=frozenset({"json"}))
 
 
@@ -46,7 +46,7 @@ def test_records_that_failed_are_not_stored():
         (whole, (("t", 0, 3), 4)),
         (whole, (("t", 0, 5), 8)),
         (whole, (("t", 0, 8), 9)),
-        (last, (("t", 0, 20), TO_THE_END)),
+        (last, (("t", 0, 20), MAX_OFFSET)),
     ]
     assert stored["b"] == [
         (("t", 0, 1), (("t", 0, 1), 2)),
@@ -54,7 +54,7 @@ def test_records_that_failed_are_not_stored():
         (whole, (("t", 0, 5), 6)),
         (whole, (("t", 0, 7), 8)),
         (whole, (("t", 0, 8), 9)),
-        (last, (("t", 0, 22), TO_THE_END)),
+        (last, (("t", 0, 22), MAX_OFFSET)),
     ]
 
 
