@@ -311,6 +311,7 @@ class RangeReplay:
                     tables=self._tables(left, interrupted) if self._pipeline_plan.updates else None,
                     sinks=self._request.sinks,
                     done=done,
+                    left=left,
                     topic_ids=plan.topic_ids,
                     on_blocked=on_blocked,
                     check_owner=lock.check,

@@ -1,6 +1,6 @@
 """Runs the micro-batches of a replay until they are durable."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from ingest.catalog import Catalog
 from ingest.config.model import Configuration, Pipeline
-from ingest.dead_letters.envelope import DeadLetter, with_topic_ids
+from ingest.dead_letters.envelope import with_topic_ids
 from ingest.dead_letters.queue import DeadLetterQueue
 from ingest.dead_letters.replay import Components
 from ingest.observe.logs import logger
@@ -26,7 +26,7 @@ from ingest.service.offsets import kafka_source_of
 from ingest.service.replay.host import ReplayHost
 from ingest.service.replay.plan import ReplayBatch
 from ingest.service.replay.rolled_back_batches import UnfinishedBatch
-from ingest.service.replay.sinks import letters_of_sinks, only_sinks, sinks_alone
+from ingest.service.replay.sinks import WaitingLetters, letters_of_sinks, only_sinks, sinks_alone
 from ingest.service.replay.update_replay import UpdateReplay
 from ingest.service.tables import owned_tables
 from ingest.spark.cancelled_tasks import CancelledTasks
@@ -49,6 +49,7 @@ class ReplayRunner:
         tables: with deferred updates; only their sinks run. None to run all sinks.
         sinks: names of the only sinks that run, of which `tables` are; None for all.
         done: the batches whose progress is stored.
+        left: the other ones, which may run.
         topic_ids: topic -> its id, as far as it is known.
         on_blocked: called with the reason when a micro-batch cannot be made durable now, and with "" when it can.
         check_owner: as in `BatchRunner`, for the lock of the replay.
@@ -69,6 +70,7 @@ class ReplayRunner:
         tables: frozenset[str] | None,
         sinks: Collection[str] | None,
         done: Collection[ReplayBatch],
+        left: Collection[ReplayBatch],
         topic_ids: Mapping[str, str],
         on_blocked: Callable[[str], None],
         check_owner: Callable[[], None],
@@ -118,7 +120,7 @@ class ReplayRunner:
             batch_times=None,
             committers=committers,
             error_budget=error_budget(pipeline),
-            publish=_publication(dead_letters, bodies, components, every, topic_ids),
+            publish=_publication(dead_letters, bodies, components, every, topic_ids, [batch.time_ms for batch in left]),
             observer=self._observer,
             check_owner=check_owner,
             needs_splits=plan.needs_splits,
@@ -193,6 +195,7 @@ def _publication(
     components: Components,
     every: Components,
     topic_ids: Mapping[str, str],
+    times_ms: Iterable[int],
 ) -> Callable[[Sequence[bytes], int, int], None]:
     """
     Publishes the dead letters of a replay; those of sinks that do not run are the only copies of their events.
@@ -203,6 +206,7 @@ def _publication(
         components: that run.
         every: those of the pipeline.
         topic_ids: topic -> its id, as far as it is known.
+        times_ms: of the micro-batches of the replay.
     """
 
     def with_ids(lines: Sequence[bytes]) -> list[bytes]:
@@ -214,13 +218,10 @@ def _publication(
     # a record that failed before the sinks is in none of the others either
     publication = DeadLetterPublication(queue, bodies, keeps=lambda letter: letter.component not in components.alone)
 
-    def publish(lines: Sequence[bytes], batch_id: int, batch_time_ms: int) -> None:
-        def waiting() -> Iterator[DeadLetter]:
-            # one that was replayed says nothing of a table that was dropped since
-            entries = (entry.dead_letter for entry in queue.entries() if not entry.is_replayed)
-            return (letter for letter in entries if letter.batch_time_ms == batch_time_ms)
+    waiting = WaitingLetters(queue.entries, components, times_ms)
 
-        letters = letters_of_sinks(with_ids(lines), components, waiting)
+    def publish(lines: Sequence[bytes], batch_id: int, batch_time_ms: int) -> None:
+        letters = letters_of_sinks(with_ids(lines), components, partial(waiting.at, batch_time_ms))
         bodies.refer(letters.copies)
         publication([each.to_json() for each in (*letters.failed, *letters.copies)], batch_id, batch_time_ms)
         bodies.release(letters.replaced)

@@ -1,8 +1,9 @@
 """A replay of a time range into some sinks alone."""
 
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -10,7 +11,8 @@ from ingest.api import ConfigError, NotFoundError, RecordPlace, TopicPartition
 from ingest.api.event import MAX_OFFSET
 from ingest.dead_letters.bodies import DeadLetterBody
 from ingest.dead_letters.envelope import DeadLetter, dead_letters_of
-from ingest.dead_letters.replay import Components
+from ingest.dead_letters.queue import Entry
+from ingest.dead_letters.replay import BEFORE_BATCH_MS, Components
 from ingest.plan.plan import Plan
 from ingest.suggest import did_you_mean
 
@@ -74,7 +76,7 @@ class LettersOfSinks(NamedTuple):
 
 
 def letters_of_sinks(
-    lines: Sequence[bytes], components: Components, waiting: Callable[[], Iterable[DeadLetter]]
+    lines: Sequence[bytes], components: Components, waiting: Callable[[], "WaitingRecords"]
 ) -> LettersOfSinks:
     """
     The dead letters of a micro-batch that ran into some sinks alone: another replay must not write the others again.
@@ -85,17 +87,17 @@ def letters_of_sinks(
     Args:
         lines: the dead letters of the run.
         components: of the plan with these sinks alone.
-        waiting: returns the dead letters of the micro-batch that stay and were not replayed; called if a record failed
-            before the sinks.
+        waiting: returns the records of the dead letters of the micro-batch that stay and were not replayed; called if a
+            record failed before the sinks.
     """
     found = LettersOfSinks([], [], [])
-    waits: _Waiting | None = None
+    waits: WaitingRecords | None = None
     for letter in dead_letters_of(lines):
         if letter.component in components.alone:
             found.failed.append(letter)
             continue
         if waits is None:
-            waits = _Waiting(each for each in waiting() if each.component in components.decorators | {"source"})
+            waits = waiting()
         if not waits.has(letter):
             found.copies.extend(replace(letter, component=sink) for sink in sorted(components.sinks))
         if not waits.refers_as(letter):
@@ -103,7 +105,7 @@ def letters_of_sinks(
     return found
 
 
-class _Waiting:
+class WaitingRecords:
     """The records of dead letters that wait for a replay."""
 
     def __init__(self, letters: Iterable[DeadLetter]) -> None:
@@ -133,3 +135,40 @@ class _Waiting:
         topic, partition, begin = letter.record.place
         at = bisect_right(self._ranges.get((topic, partition), ()), (begin, MAX_OFFSET))
         return at > 0 and self._reach[topic, partition][at - 1] >= letter.end_offset
+
+
+class WaitingLetters:
+    """
+    The dead letters of components before the sinks that wait for a replay, of the micro-batches of a range.
+
+    Args:
+        entries: returns the dead letters of the pipeline; called once, at the first call of `at`.
+        components: of the plan of the replay.
+        times_ms: of its micro-batches.
+    """
+
+    def __init__(self, entries: Callable[[], Iterable[Entry]], components: Components, times_ms: Iterable[int]) -> None:
+        self._entries = entries
+        self._before = components.decorators | {"source"}
+        self._times_ms = frozenset(times_ms)
+
+    def at(self, time_ms: int) -> WaitingRecords:
+        """The records of those of the micro-batch of a time, or of the one of which it is a part."""
+        found = self._by_time
+        return WaitingRecords([*found.get(time_ms, ()), *found.get(time_ms + BEFORE_BATCH_MS, ())])
+
+    @cached_property
+    def _by_time(self) -> Mapping[int, Sequence[DeadLetter]]:
+        found: dict[int, list[DeadLetter]] = {}
+        for entry in self._entries():
+            letter = entry.dead_letter
+            is_wanted = not {letter.batch_time_ms, letter.batch_time_ms - BEFORE_BATCH_MS}.isdisjoint(self._times_ms)
+            # one that was replayed says nothing of a table that was dropped since
+            if is_wanted and letter.component in self._before and not entry.is_replayed:
+                found.setdefault(letter.batch_time_ms, []).append(_without_content(letter))
+        return found
+
+
+def _without_content(letter: DeadLetter) -> DeadLetter:
+    """What is asked about a dead letter: those of a whole range are in memory."""
+    return replace(letter, record=letter.record._replace(key=None, value=None, headers=()), attributes={}, message="")

@@ -96,7 +96,7 @@ def published_by_replay(path: Path, ran: set[str], sinks: set[str], *marks: Repl
     decorators = frozenset({"json"})
     components, every = Components(frozenset(ran), decorators), Components(frozenset(sinks), decorators)
     with OpenDeadLetterBodies(configuration, Catalog()) as bodies:
-        _publication(queue, bodies, components, every, {})([each.to_json() for each in letters], 1, 1_000)
+        _publication(queue, bodies, components, every, {}, [1_000])([each.to_json() for each in letters], 1, 1_000)
     return [(entry.dead_letter.record.offset, entry.dead_letter.component) for entry in queue.entries()]
 
 
@@ -124,7 +124,7 @@ def test_bodies_of_dead_letters_have_the_references_of_the_sinks(tmp_path: Path,
     decorators = frozenset({"json"})
     components, every = Components(frozenset("ab"), decorators), Components(frozenset("abc"), decorators)
     with OpenDeadLetterBodies(configuration, Catalog()) as bodies:
-        publication = _publication(queue, bodies, components, every, {})
+        publication = _publication(queue, bodies, components, every, {}, [1_000])
         for _ in range(2):
             publication([each.to_json() for each in letters], 1, 1_000)
     found = [entry.dead_letter for entry in queue.entries()]
@@ -143,5 +143,5 @@ def test_dead_letters_by_place_have_the_ids_of_their_topics(tmp_path: Path, ever
     queue = dead_letter_queue(configuration, configuration.pipelines["p"])
     ran, all_of = (Components(frozenset(names), frozenset({"json"})) for names in ("a", every))
     with OpenDeadLetterBodies(configuration, Catalog()) as bodies:
-        _publication(queue, bodies, ran, all_of, {letter.record.topic: "id"})([line], 1, 1_000)
+        _publication(queue, bodies, ran, all_of, {letter.record.topic: "id"}, [1_000])([line], 1, 1_000)
     assert [entry.dead_letter.by_place for entry in queue.entries()] == [PlaceRange(3, was_read=True, topic_id="id")]

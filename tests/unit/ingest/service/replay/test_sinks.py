@@ -1,6 +1,7 @@
 """A replay of a time range into some sinks alone."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,10 +10,11 @@ from ingest.api import ConfigError, NotFoundError, Record
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.dead_letters.envelope import DeadLetter, PlaceRange
+from ingest.dead_letters.queue import Entry
 from ingest.dead_letters.replay import Components
 from ingest.plan.assemble import plan_of
 from ingest.plan.plan import Plan
-from ingest.service.replay.sinks import letters_of_sinks, only_sinks, sinks_alone
+from ingest.service.replay.sinks import WaitingLetters, letters_of_sinks, only_sinks, sinks_alone
 
 COMPONENTS = Components(sinks=frozenset({"a", "b"}), decorators=frozenset({"json"}))
 
@@ -106,13 +108,35 @@ def letter(offset: int, component: str, by_place: PlaceRange | None = None) -> D
 
 def of_sinks(made: list[DeadLetter], *first_run: DeadLetter) -> list[tuple[int, str]]:
     """Offset and component of each of the dead letters of the sinks."""
-    found = letters_of_sinks([each.to_json() for each in made], COMPONENTS, lambda: first_run)
+    entries = [Entry(str(number), each) for number, each in enumerate(first_run)]
+    waiting = WaitingLetters(lambda: entries, COMPONENTS, [7_000])
+    found = letters_of_sinks([each.to_json() for each in made], COMPONENTS, lambda: waiting.at(7_000))
     return [(each.record.offset, each.component) for each in (*found.failed, *found.copies)]
 
 
 def test_record_that_failed_before_the_sinks_has_a_dead_letter_of_each():
     made = [letter(1, "a"), letter(2, "json"), letter(3, "json")]
     assert of_sinks(made, letter(3, "json"), letter(2, "c"), letter(9, "source")) == [(1, "a"), (2, "a"), (2, "b")]
+
+
+def test_dead_letters_that_wait_are_read_once_and_found_by_a_part_of_their_batch():
+    """A part runs a millisecond before its micro-batch, whose time the dead letters of the first run have."""
+    reads = []
+
+    def entries() -> list[Entry]:
+        reads.append(1)
+        letters = [letter(3, "json"), letter(9, "source"), replace(letter(4, "json"), batch_time_ms=8_000)]
+        return [Entry(str(number), each) for number, each in enumerate(letters)]
+
+    def offsets(time_ms: int) -> list[int]:
+        found = waiting.at(time_ms)
+        return [offset for offset in range(10) if found.has(letter(offset, "json"))]
+
+    waiting = WaitingLetters(entries, COMPONENTS, [6_999, 7_000, 9_000])
+    assert reads == []
+    assert (offsets(7_000), offsets(6_999), offsets(9_000)) == ([3, 9], [3, 9], [])
+    assert offsets(8_000) == [], "only micro-batches of the replay are kept in memory"
+    assert reads == [1]
 
 
 def test_dead_letters_of_the_sinks_need_no_others():
