@@ -79,11 +79,13 @@ def _names(context: typer.Context) -> "DeclaredNames | None":
 
 def _read(context: typer.Context, read: Callable[[str, Mapping[str, str]], T]) -> T | None:
     """What is read of the file that is on the command line before the word; None without a file that can be read."""
+    from ingest.api import NotFoundError
+
     # where the word is the value of an option, typer has not assigned the arguments
     words = [word for word in context.args if not word.startswith("--")]
     file = context.params.get("file") or next(iter(words), None)
     if not file:
         return None
-    with suppress(OSError, ValueError):  # the command itself reports it
+    with suppress(NotFoundError):  # the command itself reports it
         return read(file, os.environ)
     return None

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ingest.config.model import unique_names
 from ingest.config.nodes import MappingNode, Node, SequenceNode, text_under
-from ingest.config.reading import read_inert
+from ingest.config.reading import read
 
 ARCHIVE = "archive"
 """The sink whose table is in files."""
@@ -41,10 +41,9 @@ def declared_names(path: str | Path, env: Mapping[str, str]) -> DeclaredNames:
         env: the values of `${VAR}`.
 
     Raises:
-        OSError: it is no regular file, or cannot be read.
-        ValueError: the path has a NUL.
+        NotFoundError: it is no regular file, or cannot be read.
     """
-    document = read_inert(path, env)
+    document = read(path, env, is_inert=True)
     pipelines = _entries(document.root, "pipelines")
     tables, archived = dict.fromkeys(_entries(document.root, "tables")), dict[str, None]()
     for kind, options in (sink for pipeline in pipelines.values() for sink in _sinks(pipeline)):
@@ -56,7 +55,7 @@ def declared_names(path: str | Path, env: Mapping[str, str]) -> DeclaredNames:
 
 def declared_sinks(path: str | Path, env: Mapping[str, str]) -> list[str]:
     """The names of the sinks of a file, as `ingest.config.model.names_of`; arguments and errors of `declared_names`."""
-    document = read_inert(path, env)
+    document = read(path, env, is_inert=True)
     found: dict[str, None] = {}
     for pipeline in _entries(document.root, "pipelines").values():
         labels = [(kind, text_under(options, "label")) for kind, options in _sinks(pipeline)]

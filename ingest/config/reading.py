@@ -47,37 +47,32 @@ class Document:
     is_whole: bool = True
 
 
-def read(path: str | Path, env: Mapping[str, str]) -> Document:
+def read(path: str | Path, env: Mapping[str, str], *, is_inert: bool = False) -> Document:
     """
     Read a configuration; syntax errors and other problems are in the document's `problems`.
 
     Args:
         path: a file, or `-` for stdin; paths in `include` are relative to the folder of the including file.
         env: the values of `${VAR}`.
+        is_inert: for a file that is not trusted like code: secrets stay unknown, so that no command of the file runs,
+            and it and what it includes must be regular files, so that nothing waits, as for a named pipe.
 
     Raises:
         NotFoundError: there is no such file.
     """
     file = str(path)
+    is_stdin = file == STDIN and not is_inert
     try:
-        content = sys.stdin.buffer.read(MAX_FILE_BYTES + 1) if file == STDIN else _content(Path(file))
+        if is_stdin:
+            content = sys.stdin.buffer.read(MAX_FILE_BYTES + 1)
+        else:
+            content = (_content_of_regular if is_inert else _content)(Path(file))
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         hint = _hint_for(Path(file)) if isinstance(error, FileNotFoundError) else None
         raise NotFoundError(f'cannot read "{file}": {reason}', hint=hint) from error
-    name, folder = ("<stdin>", Path()) if file == STDIN else (file, Path(file).parent)
-    return _document(content, name, folder, env)
-
-
-def read_inert(path: str | Path, env: Mapping[str, str]) -> Document:
-    """
-    The same for a file that nobody has decided to use: secrets stay unknown, so that no command of the file runs, and
-    nothing waits, as a named pipe would.
-
-    Raises:
-        OSError: it, or the file that it is a link to, is no regular file, or cannot be read.
-    """
-    return _document(_content_of_regular(Path(path)), str(path), Path(path).parent, env, is_inert=True)
+    name, folder = ("<stdin>", Path()) if is_stdin else (file, Path(file).parent)
+    return _document(content, name, folder, env, is_inert=is_inert)
 
 
 def _hint_for(missing: Path) -> str:

@@ -3,17 +3,19 @@
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Self
 
 from pydantic import model_validator
 from pydantic_core import PydanticCustomError
 
 from ingest.amounts import counted
-from ingest.api import CatalogError, IngestError, IntegrityError, Model, option
+from ingest.api import CatalogError, ConfigError, IngestError, IntegrityError, Model, option
 from ingest.api.notation import from_notation, readable, to_notation
 from ingest.catalog import Catalog
-from ingest.config import load
+from ingest.config import Kind, bind, load, read
 from ingest.config.model import Configuration
+from ingest.config.nodes import plain
 from ingest.plugins.loader import Plugin
 from ingest.service.dumps.bootstrap import BootstrapRequest, SourceTable, TableOfStore, opened_bootstrap
 from ingest.service.jobs.command import JobCommand, Summary
@@ -24,6 +26,7 @@ from ingest.service.jobs.step_job import StepJob, Steps
 from sinks.bootstrap.run import Verified
 
 _SHOWN = 5  # keys of rows that differ
+_NOT_FILLED_IN = (Kind.UNDEFINED_VARIABLE, Kind.UNDEFINED_SECRET)
 
 
 class BootstrapOptions(Model):
@@ -171,8 +174,26 @@ def _source_of(feed: str, place: Place) -> SourceTable | None:
     if not feed:
         return None
     file, _, table = feed.partition(":")
-    configuration = load(file, env=os.environ, lookup=_OfService() if place.is_service else Catalog())
+    if Path(file).resolve() == Path(place.configuration.path).resolve():
+        return SourceTable(place.configuration, place.catalog, table)
+    configuration = _of_request(file) if place.is_service else load(file, env=os.environ, lookup=Catalog())
     return SourceTable(configuration, Catalog(configuration.plugins), table)
+
+
+def _of_request(file: str) -> Configuration:
+    """
+    A file that a request names: the service fills in no variable and no secret, else whoever may send requests could
+    send a secret of the service to a server of their own, as its password there, or run a command of `secrets`.
+    """
+    bare, filled = read(file, {}, is_inert=True), read(file, os.environ, is_inert=True)
+    missing = next((each for each in bare.problems if each.kind in _NOT_FILLED_IN), None)
+    if missing is not None or plain(bare.root) != plain(filled.root):
+        place = f"{missing.location}: " if missing is not None else f"{file}: "
+        raise ConfigError(
+            f"{place}the service fills in the variables and secrets of its own file alone",
+            hint="write the values into this file, or add --own-process",
+        )
+    return bind(bare, _OfService())
 
 
 @contextmanager

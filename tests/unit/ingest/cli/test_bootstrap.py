@@ -1,5 +1,6 @@
 """`ingest dump bootstrap`, between two embedded stores."""
 
+import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from types import SimpleNamespace
@@ -210,11 +211,49 @@ def test_service_loads_a_table_into_the_store_that_it_holds(ingest, file):
             assert reached(lambda: jobs.status(status.id).state.value == "cancelled", 60.0)
 
 
+def bootstrapped_by_service(file: str, other: str) -> None:
+    """Run a bootstrap with the feed of another file as a service does."""
+    job = job_of("bootstrap", {"to": "copies:copy", "dump": "dumps", "feed": f"{other}:orders"})
+    catalog = Catalog()
+    with ExitStack() as opened:
+        place = OwnProcess(load(file, env=os.environ, lookup=catalog), catalog, opened)
+        place.is_service = True
+        ended(job, place)
+
+
 def test_service_loads_no_plugins_of_another_file(file, folder):
     (folder / "other.yaml").write_text(f"plugins: [loaded]\n{FILE}")
     (folder / "loaded.py").write_text("raise SystemExit")
-    job = job_of("bootstrap", {"to": "copies:copy", "dump": "dumps", "feed": "other.yaml:orders"})
-    place = OwnProcess(load(file, env={}, lookup=Catalog()), Catalog(), ExitStack())
-    place.is_service = True
     with pytest.raises(ConfigError, match="does not load the plugin"):
-        ended(job, place)
+        bootstrapped_by_service(file, "other.yaml")
+
+
+@pytest.mark.parametrize(
+    ("value", "place"),
+    [
+        ("${PATH_OF_SERVICE}", "other.yaml:6:35"),
+        ("${PATH_OF_SERVICE:rows}", "other.yaml"),
+        ("${ABSENT}", "other.yaml:6:35"),
+        ("${secret:data}", "other.yaml:6:35"),
+    ],
+)
+def test_service_fills_in_nothing_of_another_file(file, folder, monkeypatch, value, place):
+    monkeypatch.setenv("PATH_OF_SERVICE", "data")
+    text = FILE.replace("./data", f"'{value}'")
+    (folder / "other.yaml").write_text(f"secrets: {{exec: [touch, marker]}}\n{text}")
+    with pytest.raises(ConfigError, match="fills in the variables and secrets of its own file alone") as caught:
+        bootstrapped_by_service(file, "other.yaml")
+    assert caught.value.message.startswith(f"{place}: ")
+    assert "--own-process" in caught.value.hint
+    assert not (folder / "marker").exists()
+
+
+def test_service_reads_another_file_without_secrets(file, folder):
+    (folder / "other.yaml").write_text(FILE.replace("./data", "'${ABSENT:./data}'"))
+    bootstrapped_by_service(file, "other.yaml")
+
+
+def test_file_of_the_service_keeps_its_variables(file, folder, monkeypatch):
+    monkeypatch.setenv("PATH_OF_SERVICE", "data")
+    (folder / file).write_text(FILE.replace("./data", "'${PATH_OF_SERVICE}'"))
+    bootstrapped_by_service(file, str(folder / file))

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from ingest.api import NotFoundError
 from ingest.config.declared_names import DeclaredNames, declared_names, declared_sinks
 
 NOTHING = DeclaredNames((), (), ())
@@ -74,5 +75,7 @@ def test_secret_is_not_read(tmp_path: Path):
 
 
 def test_file_that_is_not_regular_is_refused(tmp_path: Path):
-    with pytest.raises(OSError):
+    with pytest.raises(NotFoundError, match="Is a directory"):
         declared_names(tmp_path, {})
+    with pytest.raises(NotFoundError, match="it is no regular file"):
+        declared_names("/dev/zero", {})
