@@ -67,6 +67,10 @@ class KnownLetters:
         """Whether a batch time was rolled back from a table and not replayed since."""
         return is_in(self._rolled_back.get(table, ()), time_ms)
 
+    def did_run_again(self, table: str, batch_time_ms: int) -> bool:
+        """As `CountedLetters.did_run_again`."""
+        return self._of(table).did_run_again(batch_time_ms)
+
     def skip_reason(self, table: str, batch_time_ms: int) -> SkipReason | None:
         """
         Why the dead letters of a micro-batch that is in no batch log must not be counted; None if they may be.

@@ -39,13 +39,10 @@ class LaterRuns:
 
     def __init__(self, batches: Iterable[LoggedBatch], known: KnownLetters) -> None:
         self._known = known
-        self._oldest_ms: int | None = None
         self._updated: dict[int, tuple[str, ...]] = {}
         runs: dict[tuple[str, str, int], list[_Run]] = {}
         self._topics = TopicHistory()
         for batch in batches:
-            if self._oldest_ms is None:
-                self._oldest_ms = batch.time_ms
             self._updated[batch.time_ms] = batch.updated
             self._topics.add(batch)
             for (topic, partition), (begin, end) in batch.ranges.items():
@@ -83,8 +80,9 @@ class LaterRuns:
                 return SkipReason.NOT_IN_BATCH
         if self._known.is_rolled_back(table, batch_time_ms):
             return SkipReason.ROLLED_BACK
-        if self._oldest_ms is not None and self._oldest_ms <= batch_time_ms:
+        if batch_time_ms in self._updated and not self._known.did_run_again(table, batch_time_ms):
             return None
+        # it has expired, or the log is that of a backup and has no later run
         return self._known.skip_reason(table, batch_time_ms)
 
     def cuts(self, place: RecordPlace, end: int) -> list[int]:

@@ -83,6 +83,16 @@ def test_table_tells_of_micro_batches_that_are_not_logged():
     assert again.skip_reason("hits", PLACE, 800) is None
 
 
+def test_log_of_a_backup_has_no_later_run():
+    known = {"hits": CountedLetters().with_run_again([Interval(1_000, 1_000)])}
+    runs = runs_of([logged(500, 20, 30), logged(1_000, 0, 10, "hits", "bytes")], {}, known)
+    assert runs.skip_reason("hits", PLACE, 1_000) is SkipReason.RAN_AGAIN
+    assert runs.skip_reason("bytes", PLACE, 1_000) is None
+    with pytest.raises(ConflictError) as refused:
+        runs.skip_reason("hits", PLACE, 3_000)  # of the later run
+    assert refused.value.code == "batch_not_logged"
+
+
 def test_interrupted_batch_that_got_a_later_time_need_not_be_logged():
     assert runs_of([logged(2_000, 0, 10)]).skip_reason("hits", PLACE, 1_000) is SkipReason.RAN_AGAIN
 
