@@ -113,8 +113,9 @@ class AccessLog(Decorator[AccessLogSettings]):
     Request headers are http_NAME, response headers sent_http_NAME, cookies cookie_NAME, in lower case with underscores;
     all other variables of nginx keep nginx's names.
 
-    Escapes of the server (`\"`, `\x16`, `\n`) are decoded, so a value is the bytes the server received. A format with a
-    `$name` is one of nginx. For lines of JSON, use `json`.
+    A line end after the line and a byte order mark before it are removed. Escapes of the server (`\"`, `\x16`, `\n`)
+    are decoded, so a value is the bytes the server received. A format with a `$name` is one of nginx. For lines of
+    JSON, use `json`.
 
     Two fields cannot set the same attribute, as `%r` and `%m` would (both the method) or `$time_local` and
     `$time_iso8601` (both the time): write a star into one of them (`%*m`, `$*time_iso8601`) to skip that field.

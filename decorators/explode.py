@@ -95,8 +95,8 @@ class Explode(FanOut[ExplodeSettings]):
     The events differ in the part only. Each has its own origin, so `%{origin()}` and the decorator `uuid` distinguish
     them. An element or a value that is a string becomes its text, any other its JSON as written. Values may have white
     space between them, or none, as Amazon Data Firehose concatenates objects; for one object in each line, `lines` is
-    faster. A line ends with LF or CRLF. To put the parts into one event, use `split` or `csv`; for Flume's batches, use
-    `unbatch`.
+    faster. A byte order mark before JSON is ignored. A line ends with LF or CRLF. To put the parts into one event, use
+    `split` or `csv`; for Flume's batches, use `unbatch`.
 
     Each event has a copy of all attributes, though not of their values. An event whose parts and attributes together
     would take more than 64 MiB of memory (or four times `max_event_bytes`) fails with `too_large`: set few attributes

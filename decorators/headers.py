@@ -8,6 +8,7 @@ from typing import NamedTuple
 from ingest.api import DecorateError, Decorator, Event, Example, option
 from ingest.api.notation import name_to_bytes, shown_start
 from ingest.decorating.choices import OnRepeated
+from ingest.formats import byte_order_marks
 from ingest.formats.keyed import KeyedSettings, Names
 
 _LINE = re.compile(rb"\r?\n|([!-9;-~]+)[ \t]*:([^\n]*+(?:\n[ \t][^\n]*+)*+)\n?")
@@ -102,9 +103,9 @@ class Headers(Decorator[HeadersSettings]):
     Set an attribute for each line `Name: value`, up to the first empty line or the end.
 
     Lines end with LF or CRLF. A line that starts with a space or tab continues the previous line, joined by one space.
-    White space around names and values is removed. An encoded word in an unknown charset, or a damaged one, stays
-    unchanged. The headers of a Kafka record are attributes already; to set the event's host from one of them, use
-    `host`.
+    White space around names and values, and a byte order mark before the first line, are removed. An encoded word in an
+    unknown charset, or a damaged one, stays unchanged. The headers of a Kafka record are attributes already; to set the
+    event's host from one of them, use `host`.
 
     Source: own design; RFC 9112 and RFC 9110 for HTTP, RFC 5322 and RFC 2047 for mail.
     """
@@ -149,7 +150,7 @@ class Headers(Decorator[HeadersSettings]):
 
     def decorate(self, event: Event) -> bool:
         """Set the attributes."""
-        text = event.text_of(self._source, "to read headers from")
+        text = event.text_of(self._source, "to read headers from").removeprefix(byte_order_marks.UTF8)
         parts = self._parts(text)
         found = self._attributes(parts.fields)
         if self.settings.first_line_attribute is not None:

@@ -4,6 +4,7 @@ from ingest.api import Decorator, Event, Example, option
 from ingest.api.notation import name_to_bytes
 from ingest.decorating.choices import OnRepeated
 from ingest.expressions.encodings import read_percent
+from ingest.formats import byte_order_marks
 from ingest.formats.keyed import KeyedSettings, Names
 
 
@@ -27,9 +28,9 @@ class Query(Decorator[QuerySettings]):
     """
     Set an attribute for each name and value of a query string, or of form data in the body.
 
-    A leading question mark is removed. Names and values are percent-decoded; a percent sign without two hexadecimal
-    digits stays. A name without a value gets an empty one; values without a name are ignored. To extract the query from
-    a URL, use `url`.
+    A byte order mark and a question mark at the start are removed. Names and values are percent-decoded; a percent sign
+    without two hexadecimal digits stays. A name without a value gets an empty one; values without a name are ignored.
+    To extract the query from a URL, use `url`.
 
     Source: own design; the format is application/x-www-form-urlencoded of the URL Standard.
     """
@@ -55,15 +56,17 @@ class Query(Decorator[QuerySettings]):
         super().__init__(settings)
         self._source = settings.source
         self._separator = name_to_bytes(settings.separator)
+        self._plus_is_blank = settings.plus_is_blank
+        self._takes_last, self._joins = (settings.on_repeated is each for each in (OnRepeated.LAST, OnRepeated.JOIN))
         self._names = Names(settings.prefix, settings.only, read=read_percent)
 
     def decorate(self, event: Event) -> bool:
         """Set the attributes."""
-        text = event.text_of(self._source, "to read names and values from").removeprefix(b"?")
-        if self.settings.plus_is_blank:
+        text = event.text_of(self._source, "to read names and values from")
+        text = text.removeprefix(byte_order_marks.UTF8).removeprefix(b"?")
+        if self._plus_is_blank:
             text = text.replace(b"+", b" ")
-        names = self._names.known
-        repeated = self.settings.on_repeated
+        names, takes_last = self._names.known, self._takes_last
         is_escaped = b"%" in text
         found: dict[str, bytes] = {}
         several: dict[str, list[bytes]] = {}
@@ -77,9 +80,9 @@ class Query(Decorator[QuerySettings]):
                 continue
             if is_escaped and b"%" in value:
                 value = read_percent(value)
-            if repeated is OnRepeated.LAST or name not in found:
+            if takes_last or name not in found:
                 found[name] = value
-            elif repeated is OnRepeated.JOIN:
+            elif self._joins:
                 several.setdefault(name, [found[name]]).append(value)
         if several:  # checked first, since an empty loop costs more than the test
             for name, values in several.items():

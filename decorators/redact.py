@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Callable, Sequence
-from enum import Enum, StrEnum
+from enum import StrEnum
 from socket import AF_INET6, inet_pton
-from typing import Annotated, Self
+from typing import Annotated, Self, TypeVar
 
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -18,7 +18,10 @@ from ingest.expressions.matching import around
 from ingest.expressions.texts import bytes_of, characters_of
 from ingest.formats.card_numbers import CARD_DIGITS, is_card
 from ingest.formats.json_changes import leaving_json
+from ingest.formats.secret_tokens import TOKENS, Key, key_of
 
+C = TypeVar("C")
+T = TypeVar("T")
 Change = Callable[[bytes], bytes]
 
 
@@ -46,44 +49,9 @@ _IPV6 = re.compile(
 _DIGITS = re.compile(rb"\d(?<![\w.]\d)(?:[ -]?\d){12,}+")
 _GROUP = re.compile(rb"\d+")
 _WORD = re.compile(rb"\w")
-# A closing quote has as many backslashes before it as the opening one: 1 inside a JSON string, 3 inside a JSON string
-# in a JSON string, then 7. In front of those, each 2, 4, 8 or 16 backslashes belong to the value. For each kind of
-# quote, only one search runs to the end of the text: any later opening quote would close the earlier one.
-_QUOTED = rb"(\\{0,7}+)([\"'])((?s:.*?)(?<!\\)(?:\1\1\\\\)*+)\1\2"
-_BARE = rb"[^\s\"'\\&,;<>(){}\[\]]++"
-_VALUE = rb"\\*[\"']?\s*+[:=]\s*+(?:%b|\\*[\"']?(?:bearer\s++)?(%b|[(\[{<]++%b[)\]}>]?))" % (_QUOTED, _BARE, _BARE)
-_KEY = rb"(?:(?:api|access|secret)[_-]?key|token|secret|passw(?:or)?d)"
-_NAME = re.compile(rb"(?i)(?:%b|(authorization))\Z" % _KEY)  # for the names of attributes
-_TOKENS = (
-    # (substrings in lower case, one of which every match contains; the pattern, whose last group is the secret)
-    (
-        (b"bearer", b"authorization"),
-        re.compile(rb"(?i)(?:\bbearer|authorization\\*[\"']?\s*+[:=]\s*+\\*[\"']?\w++)\s++([\w.~+/-]{6,}+=*+)"),
-    ),
-    (
-        (b"key", b"token", b"secret", b"passw"),
-        re.compile(rb"(?i)" + _KEY + _VALUE),
-    ),
-    # the first part ends before the start of another token
-    ((b"eyj",), re.compile(rb"\b(eyJ(?:\w++|-(?!eyJ))++\.eyJ[\w-]++\.[\w-]*+)")),
-    (
-        (b"akia", b"asia", b"gh", b"xox", b"k_live_", b"k_test_"),
-        re.compile(
-            rb"\b((?:AKIA|ASIA)[A-Z0-9]{16}\b|gh[pousr]_\w{30,}+|xox[abeoprs]-[\w-]{10,}+|[rs]k_(?:live|test)_\w{16,}+)"
-        ),
-    ),
-)
 _HEADER = b"authorization: "
 _MAX_GROUPS = 6  # of a card number; columns of single digits are not one
 _MAX_IN_BYTE = 255
-
-
-class _Key(Enum):
-    """What an attribute's name says about its value: nothing, a secret, or a header with a secret."""
-
-    NONE = 0
-    WHOLE = 1
-    HEADER = 2
 
 
 class RedactSettings(InPlaceSettings):
@@ -232,52 +200,64 @@ class Redact(Decorator[RedactSettings]):
             Known.IPV6: self._ipv6,
             Known.TOKEN: self._token,
         }
-        self._made = self._size = 0  # bytes that replaced others in a text, and of the text
-        changes: list[Change] = [self._limited(self._pattern_change(pattern)) for pattern in settings.patterns]
+        self._longest = growth.MAX_GROWN_BYTES // (len(self._replacement) + 1)  # a text that cannot become too large
+        self._is_counted = False
+        self._made = self._size = 0  # if counted: bytes that replaced others in a text, and of the text
+        changes: list[Change] = [self._pattern_change(pattern) for pattern in settings.patterns]
         # tokens first: other replacements may break the text around them
-        finds = [self._limited(change) for name, change in reversed(known.items()) if name in settings.find]
-        changes += [leaving_json(_in_sequence(finds), settings.replacement)] if finds else []
+        self._finds = tuple(change for name, change in reversed(known.items()) if name in settings.find)
+        changes += [leaving_json(self._without_known, settings.replacement)] if self._finds else []
         named = settings.attributes if Known.TOKEN in settings.find else None
         self._named = () if named is None or ALL in named else tuple(named)
         self._finds_names = named is not None
-        self._keys = BoundedMemo(_key_of)
+        self._keys = BoundedMemo(key_of)
         self._texts = InPlace(settings, changes[0] if len(changes) == 1 else _in_sequence(changes))
 
     def decorate(self, event: Event) -> bool:
         """Redact the texts of the event."""
         if self._finds_names:
-            self._redact_named(event.attributes)
+            attributes = event.attributes
+            size = len(b"".join(attributes.values()))
+            if size <= self._longest:
+                self._redact_named(attributes)
+            else:
+                self._counting(self._redact_named, attributes, size)
         self._texts.apply(event)
         return True
+
+    def _without_known(self, text: bytes) -> bytes:
+        """The text without data of known kinds."""
+        for change in self._finds:
+            text = change(text) if len(text) <= self._longest else self._counting(change, text, len(text))
+        return text
+
+    def _counting(self, change: Callable[[C], T], content: C, size: int) -> T:
+        """The result of a change, which raises DecorateError if it is too large for content of `size` bytes."""
+        self._is_counted, self._made, self._size = True, 0, size
+        try:
+            return change(content)
+        finally:
+            self._is_counted = False
 
     def _redact_named(self, attributes: dict[str, bytes]) -> None:
         """Redact the values of attributes whose names are keys of tokens."""
         found: dict[str, bytes] = {}
-        self._made = self._size = 0
+        whole, header = Key.WHOLE, Key.HEADER
         for name in self._named or attributes:
             key = self._keys[name]
             value = attributes.get(name)
-            self._size += len(value or b"")
-            if key is _Key.WHOLE and value:
+            if key is whole and value:
                 found[name] = self._replaced(value)
-            elif key is _Key.HEADER and value:
+            elif key is header and value:
                 found[name] = self._token(_HEADER + value)[len(_HEADER) :]
         attributes.update(found)
 
-    def _limited(self, change: Change) -> Change:
-        """A change of a text that raises DecorateError if the result is too large."""
-
-        def limited(text: bytes) -> bytes:
-            self._made, self._size = 0, len(text)
-            return change(text)
-
-        return limited
-
     def _replaced(self, found: bytes) -> bytes:
-        keep = self._keep
-        new = self._replacement + _end(found, keep) if 0 < keep < len(found) else self._replacement
-        self._made += len(new)
-        if self._made > growth.MAX_GROWN_BYTES:  # what is less is never too large
+        keep, new = self._keep, self._replacement
+        if keep and keep < len(found):
+            new += found[-keep:] if found.isascii() else _end(found, keep)
+        if self._is_counted:
+            self._made += len(new)
             growth.check_grown(self._made, self._size)
         return new
 
@@ -288,10 +268,15 @@ class Redact(Decorator[RedactSettings]):
         """Replace the last group that takes part in the match."""
         return self._part(match, match.lastindex or 0)
 
+    def _only_group(self, match: Match) -> bytes:
+        return match[0] if match[1] is None else self._part(match, 1)
+
     def _first_group(self, match: Match) -> bytes:
         """Replace the first group that takes part in the match."""
-        first = next((number for number, group in enumerate(match.groups(), 1) if group is not None), None)
-        return match[0] if first is None else self._part(match, first)
+        for number, group in enumerate(match.groups(), 1):
+            if group is not None:
+                return self._part(match, number)
+        return match[0]
 
     def _part(self, match: Match, group: int) -> bytes:
         before, after = around(match, group)
@@ -323,7 +308,7 @@ class Redact(Decorator[RedactSettings]):
 
     def _token(self, text: bytes) -> bytes:
         small = text.lower()
-        for marks, pattern in _TOKENS:
+        for marks, pattern in TOKENS:
             for mark in marks:
                 if mark in small:
                     text = pattern.sub(self._group, text)
@@ -334,7 +319,9 @@ class Redact(Decorator[RedactSettings]):
         return _DIGITS.sub(self._numbers, text)
 
     def _pattern_change(self, pattern: Pattern) -> Change:
-        replace = self._first_group if pattern.groups else self._whole
+        if not pattern.groups and not self._keep:
+            return pattern.literal_replacer(self._replacement)
+        replace = (self._whole, self._only_group, self._first_group)[min(pattern.groups, 2)]
         return pattern.each_replacer(replace, len(self._replacement))
 
     def _four_numbers(self, match: re.Match[bytes]) -> bytes:
@@ -374,17 +361,8 @@ class Redact(Decorator[RedactSettings]):
 
 def _end(found: bytes, characters: int) -> bytes:
     """The last characters of a text that has more than these, else nothing."""
-    if found.isascii():
-        return found[-characters:]
     text = characters_of(found)
     return bytes_of(text[-characters:]) if characters < len(text) else b""
-
-
-def _key_of(name: str) -> _Key:
-    found = _NAME.search(name_to_bytes(name))
-    if found is None:
-        return _Key.NONE
-    return _Key.WHOLE if found[1] is None else _Key.HEADER
 
 
 def _in_sequence(changes: Sequence[Change]) -> Change:

@@ -1,5 +1,6 @@
 """Remove attributes by name or by pattern."""
 
+from collections.abc import Container
 from typing import ClassVar, Self
 
 from pydantic import model_validator
@@ -87,11 +88,8 @@ class Remove(Decorator[RemoveSettings]):
     def decorate(self, event: Event) -> bool:
         """Remove the attributes."""
         attributes = event.attributes
-        values = self._values
-        if values is not None:
-            for name in [name for name, value in attributes.items() if value in values]:
-                if self._is_any or name in self._names or (self._matches is not None and self._matches[name]):
-                    del attributes[name]
+        if self._values is not None:
+            self._remove_with(self._values, attributes)
             return True
         for name in self._names:
             attributes.pop(name, None)
@@ -106,6 +104,12 @@ class Remove(Decorator[RemoveSettings]):
                 if is_removed:
                     del attributes[name]
         return True
+
+    def _remove_with(self, values: Container[bytes], attributes: dict[str, bytes]) -> None:
+        """Remove attributes that have one of these values."""
+        for name in [name for name, value in attributes.items() if value in values]:
+            if self._is_any or name in self._names or (self._matches is not None and self._matches[name]):
+                del attributes[name]
 
 
 class Mask(Remove):

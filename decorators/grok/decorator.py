@@ -280,7 +280,10 @@ class Grok(Decorator[GrokSettings]):
         self._source = settings.source
         self._is_anchored = settings.anchored
         patterns = {**_LIBRARIES[settings.ecs_compatibility], **settings.definitions}
-        self._patterns = tuple(_compiled(text, patterns, settings) for text in settings.patterns)
+        compiled = [_compiled(text, patterns, settings) for text in settings.patterns]
+        self._of_ascii = tuple((pattern.search_ascii, pattern) for pattern in compiled)
+        self._of_short = tuple((pattern.search, pattern) for pattern in compiled)
+        self._of_long = tuple((pattern.search_long, pattern) for pattern in compiled)
 
     @property
     def drop_reason(self) -> str:
@@ -293,13 +296,11 @@ class Grok(Decorator[GrokSettings]):
         if text is not None:
             if self._is_anchored:
                 text = text.removesuffix(b"\n")
-            is_short = len(text) <= _MAX_SHORT
-            is_ascii = is_short and text.isascii()
-            for pattern in self._patterns:
-                if is_ascii:
-                    match = pattern.search_ascii(text)
-                else:
-                    match = pattern.search(text) if is_short else pattern.search_long(text)
+            searches = self._of_long
+            if len(text) <= _MAX_SHORT:
+                searches = self._of_ascii if text.isascii() else self._of_short
+            for search, pattern in searches:
+                match = search(text)
                 if match is not None:
                     event.update(_captured(pattern, match))
                     return True

@@ -6,6 +6,7 @@ from enum import StrEnum
 from decorators.syslog.messages import (
     FILE,
     PLAIN,
+    PLAIN_LINE,
     RFC3164,
     RFC5424,
     RFC5424_BARE,
@@ -90,7 +91,8 @@ class Syslog(Decorator[SyslogSettings]):
     as in messages of Heroku and Check Point, the rest is the message; blanks before `]` and a `]` in quotes are
     accepted. Where no structured data follow, a word with `=`, `"`, `{` or `|` is of the message, and so is all that
     follows the host. A `<PRI>` with neither this header nor a time is followed by the message alone (RFC 3164, 4.3.2).
-    A length before `<PRI>` (RFC 6587, 3.4.1) is skipped and not checked, as is an LF, CR LF or NUL at the end.
+    A length before `<PRI>` (RFC 6587, 3.4.1) is skipped and not checked, as is an LF, CR LF or NUL at the end, and a
+    byte order mark at the start of the text or of the message.
 
     In other headers the time is that of RFC 3164, with a year, a fraction, AM or PM and a zone if they are there, or
     that of RFC 3339, also with a blank in place of the T. Without a year, it is in the year nearest to the event's
@@ -197,9 +199,11 @@ class Syslog(Decorator[SyslogSettings]):
         self._source = settings.source
         self._zone = zone_of(settings.zone or "UTC")
         rest = (RFC3164, UNTIMED, TEXT)
-        forms = {Form.RFC5424: (RFC5424, RFC5424_BARE), Form.RFC3164: (PLAIN, *rest), Form.FILE: (FILE,)}
+        forms = {Form.RFC5424: (RFC5424, RFC5424_BARE), Form.RFC3164: (PLAIN, *rest), Form.FILE: (PLAIN_LINE, FILE)}
         chosen = forms.get(settings.form, (RFC5424, PLAIN, RFC5424_BARE, *rest))
         self._matches = tuple(form.fullmatch for form in chosen)
+        self._is_file = settings.form is Form.FILE
+        self._sets_time = settings.set_time
         prefix = settings.prefix
         self._facility, self._severity = f"{prefix}facility", f"{prefix}severity"
         self._time, self._message = f"{prefix}time", f"{prefix}message"
@@ -211,11 +215,14 @@ class Syslog(Decorator[SyslogSettings]):
         """Set the attributes, and the event's time."""
         text = event.text_of(self._source, "to read a message from")
         line = _END.sub(b"", text) if text.endswith(_ENDS) else text
-        found = next((found for match in self._matches if (found := match(line))), None)
+        found = self._found(line)
+        if found is None and line.startswith(byte_order_marks.UTF8):
+            line = line.removeprefix(byte_order_marks.UTF8)
+            found = self._found(line)
         if found is None:
             raise self._no_message(line)
         attributes: dict[str, bytes] = {}
-        if found.re is not FILE:
+        if not self._is_file:
             facility, severity = divmod(int(found["pri"]), len(_SEVERITIES))
             if facility >= len(_FACILITIES):
                 raise DecorateError(
@@ -224,18 +231,26 @@ class Syslog(Decorator[SyslogSettings]):
                 )
             attributes = {self._facility: _FACILITIES[facility], self._severity: _SEVERITIES[severity]}
         timestamp_ms: int | None = None
-        if found.re in {RFC5424, RFC5424_BARE}:
+        form = found.re
+        if form is RFC5424 or form is RFC5424_BARE:  # not `in`, which compares or hashes whole expressions
             timestamp_ms = self._of_rfc5424(found, attributes)
-        elif found.re is UNTIMED:
+        elif form is UNTIMED:
             self._of_untimed(found, attributes)
-        elif found.re is TEXT:
+        elif form is TEXT:
             attributes[self._message] = found["message"]
         else:
             timestamp_ms = self._of_rfc3164(found, attributes, event.timestamp_ms)
         event.update(attributes)
-        if self.settings.set_time and timestamp_ms is not None:
+        if self._sets_time and timestamp_ms is not None:
             event.timestamp_ms = timestamp_ms
         return True
+
+    def _found(self, line: bytes) -> re.Match[bytes] | None:
+        for match in self._matches:
+            found = match(line)
+            if found is not None:
+                return found
+        return None
 
     def _of_rfc5424(self, found: re.Match[bytes], attributes: dict[str, bytes]) -> int | None:
         _pri, time, host, app, pid, msgid, rest = found.groups()
@@ -257,7 +272,7 @@ class Syslog(Decorator[SyslogSettings]):
         return timestamp_ms
 
     def _of_rfc3164(self, found: re.Match[bytes], attributes: dict[str, bytes], near_ms: int) -> int:
-        is_plain = found.re is PLAIN
+        is_plain = found.re is PLAIN or found.re is PLAIN_LINE
         time, host, app, pid, message = found.group("time", "host", "app", "pid", "message")
         try:
             if is_plain:

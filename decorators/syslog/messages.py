@@ -70,13 +70,17 @@ RFC3164 = re.compile(
 )
 """A header of RFC 3164, or of a device."""
 
-PLAIN = re.compile(
-    rb"<(?P<pri>\d{1,3})>(?P<time>(?P<month>[A-Z][a-z]{2}) (?P<day>[ \d]\d) (?P<clock>\d\d:\d\d:\d\d)) "
-    rb"(?!(?:%b|(?:19|20)\d\d|[AP]M|%b) )(?P<host>[A-Za-z\d][\w.-]*+) "
-    rb"(?P<app>(?!%b)[A-Za-z][\w./-]*+)(?:\[(?P<pid>[^\]]*)\])?: ?(?P<message>.*)" % (ZONES, _NAMED_PRI, _PAYLOAD),
-    re.DOTALL,
-)
+_PLAIN = (
+    rb"(?P<time>(?P<month>[A-Z][a-z]{2}) (?P<day>[ \d]\d) (?P<clock>\d\d:\d\d:\d\d)) "
+    rb"(?!(?:%b|(?:19|20)\d\d|[AP]M|%b)[ :]|[AP]M\.)(?:(?P<host>[A-Za-z\d][\w.-]*+) |(?=%b))"
+    rb"(?P<app>(?!%b)[A-Za-z][\w./-]*+)(?:\[(?P<pid>[^\]]*)\])?: ?(?P<message>.*)"
+) % (ZONES, _NAMED_PRI, _TAG, _PAYLOAD)
+
+PLAIN = re.compile(rb"<(?P<pri>\d{1,3})>" + _PLAIN, re.DOTALL)
 """What most daemons write: it gives the same as `RFC3164`, in half the time."""
+
+PLAIN_LINE = re.compile(_PLAIN, re.DOTALL)
+"""The same as `FILE`, for what most daemons write."""
 
 _UP = rb"(?:\d+:\d\d:\d\d|(?:\d+[ywdhms])+): +"
 

@@ -1,6 +1,6 @@
 """Set the event's time from text."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator, BeforeValidator, ValidationInfo
@@ -62,8 +62,8 @@ class TimestampSettings(Settings):
         min_length=1,
     )
     zone: Annotated[Template | None, AfterValidator(_known_zone)] = option(
-        "Time zone of text without one, or a template of its name or of an offset such as +02:00, as in `%{tz}`; the "
-        "pipeline's `timezone` when left out.",
+        "Time zone of text without one, or a template of its name or of an offset such as +02:00 or UTC+2, as in "
+        "`%{tz}`; the pipeline's `timezone` when left out.",
         default=None,
         example="Europe/Berlin",
     )
@@ -100,12 +100,12 @@ class Timestamp(Decorator[TimestampSettings]):
     """
     Parse the event's time from the body or an attribute, or put such a time into another attribute.
 
-    The time has milliseconds; further digits are cut off. White space of a format stands for white space of the text,
-    also Unicode's, such as the narrow no-break space before AM and PM. Names of months and days are English, whatever
-    the locale, and in any case; %B and %A also accept the short names. A leap second (second 60) is the start of the
-    next minute; second 61 is invalid. The event's `nanos` stay. An epoch may have a fraction and an exponent, as in
-    `1.663830962276e12`. To put the parts of a time into attributes, use `date_parts`; for Flume's lenient parsing,
-    `ex_date`.
+    The time has milliseconds; further digits are cut off. A byte order mark before the text is ignored. White space of
+    a format stands for white space of the text, also Unicode's, such as the narrow no-break space before AM and PM.
+    Names of months and days are English, whatever the locale, and in any case; %B and %A also accept the short names. A
+    leap second (second 60) is the start of the next minute; second 61 is invalid. The event's `nanos` stay. An epoch
+    may have a fraction and an exponent, as in `1.663830962276e12`. To put the parts of a time into attributes, use
+    `date_parts`; for Flume's lenient parsing, `ex_date`.
 
     A time without a year, as of klog and logcat, is in the year that brings it nearest to the event's time, which is
     that of the record unless a decorator has set it: December 31 read on January 1 is in the year before. February 29
@@ -174,6 +174,7 @@ class Timestamp(Decorator[TimestampSettings]):
         zone = settings.zone or Template.parse("UTC")
         self._source = settings.source
         self._attribute = settings.attribute
+        self._keeps_invalid = settings.on_invalid is OnInvalid.KEEP
         self._zone = zone.renderer(OnMissing.UNSET)
         is_fixed = zone.constant is not None
         self._parsers = [each.parser(zone_of(zone.text)) for each in formats] if is_fixed else []
@@ -191,33 +192,36 @@ class Timestamp(Decorator[TimestampSettings]):
             try:
                 time = self._times.known[text]
             except KeyError:
-                time = self._times[text] if len(text) <= self._longest else self._time(text, event)
+                if len(text) <= self._longest:
+                    time = self._times[text]
+                elif self._parsers_in is None:
+                    time = self._parse(text, event.timestamp_ms, self._parsers)
+                else:
+                    time = self._time(self._parsers_in, text, event)
             if time is not None:
                 if self._attribute is None:
                     event.timestamp_ms = time
                 else:
                     event.set(self._attribute, b"%d" % time)
                 return True
-        if self.settings.on_invalid is OnInvalid.KEEP:
+        if self._keeps_invalid:
             return True
         text = event.text_of(self._source, "to read a time from")
         message = f"{shown_start(text)} is not a time of the format {' or '.join(self.settings.formats)}"
         raise DecorateError(message, code="bad_time", hint=_ZONE_NAMES if self.settings.has_zone_names else None)
 
-    def _time(self, text: bytes, event: Event) -> int | None:
+    def _time(self, parsers_in: Callable[[bytes | None], Sequence[Parse]], text: bytes, event: Event) -> int | None:
         """
-        The time of a text that is not cached.
+        The time of a text in the zone that its event names.
 
         Raises:
             DecorateError: it needs a zone that the event does not have, and `on_invalid` is `error`.
         """
-        if self._parsers_in is None:
-            return self._parse(text, event.timestamp_ms, self._parsers)
         name = self._zone(event)
         try:
-            return self._parse(text, event.timestamp_ms, self._parsers_in(name))
+            return self._parse(text, event.timestamp_ms, parsers_in(name))
         except NoZoneError as error:
-            if self.settings.on_invalid is OnInvalid.KEEP:
+            if self._keeps_invalid:
                 return None
             zone = "the event has no zone" if name is None else f"{shown_start(name)} is not a time zone"
             raise DecorateError(

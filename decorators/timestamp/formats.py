@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from pydantic_core import PydanticCustomError
 
 from ingest.expressions.texts import bytes_of, characters_of
+from ingest.formats import byte_order_marks
 from ingest.formats.date_letters import READ
 from ingest.formats.joda import JodaPattern
 from ingest.formats.times import (
@@ -72,7 +73,9 @@ def time_format(text: str) -> TimeFormat:
     if text.startswith(JODA):
         joda = JodaPattern(text.removeprefix(JODA))
         return TimeFormat(
-            lambda zone: lambda data, near_ms: joda.milliseconds(data, zone, near_ms),
+            lambda zone: (
+                lambda data, near_ms: joda.milliseconds(data.removeprefix(byte_order_marks.UTF8), zone, near_ms)
+            ),
             joda.has_milliseconds,
             joda.has_short_year,
         )
@@ -147,7 +150,7 @@ def _date_parser(pattern: re.Pattern[bytes], zone: tzinfo) -> Parse:
     fullmatch = pattern.fullmatch
 
     def parse(text: bytes, near_ms: int) -> int | None:
-        match = fullmatch(_trimmed(text))
+        match = fullmatch(text.strip() if text.isascii() else _trimmed(text))
         if match is None:
             return None
         try:
@@ -204,8 +207,8 @@ def _month(parts: dict[str, bytes | None]) -> int:
 
 
 def _trimmed(text: bytes) -> bytes:
-    """A text without white space at its ends, and with blanks for white space beyond ASCII."""
-    return text.strip() if text.isascii() else bytes_of(_SPACE.sub(" ", characters_of(text))).strip()
+    """A text without a byte order mark and white space at its ends, and with blanks for white space beyond ASCII."""
+    return bytes_of(_SPACE.sub(" ", characters_of(text.removeprefix(byte_order_marks.UTF8)))).strip()
 
 
 def _offset_s(offset: bytes) -> int:
@@ -222,7 +225,7 @@ def _epoch_parser(factor: int, divisor: int) -> Parse:
     fullmatch = _EPOCH.fullmatch
 
     def parse(text: bytes, _near_ms: int) -> int | None:
-        match = fullmatch(_trimmed(text))
+        match = fullmatch(text.strip() if text.isascii() else _trimmed(text))
         if match is None:
             return None
         fraction = match[2] or b""

@@ -220,14 +220,11 @@ def searched(find: Callable[[str], re.Match[str] | None]) -> Callable[[str], Mat
 def around(match: Match, group: int) -> tuple[bytes, bytes]:
     """The parts of a match before and after a group that takes part in it."""
     if isinstance(match, CharacterMatch):
-        before, after = _around(match.in_text, group)
-        return bytes_of(before), bytes_of(after)
-    return _around(match, group)
-
-
-def _around(match: re.Match[AnyStr], group: int) -> tuple[AnyStr, AnyStr]:
-    (first, _), (start, stop) = match.span(), match.span(group)
-    return match[0][: start - first], match[0][stop - first :]
+        in_text = match.in_text
+        (first, last), (start, stop) = in_text.span(), in_text.span(group)
+        return bytes_of(in_text.string[first:start]), bytes_of(in_text.string[stop:last])
+    (first, last), (start, stop) = match.span(), match.span(group)
+    return match.string[first:start], match.string[stop:last]
 
 
 def _compiled(pattern: AnyStr) -> re.Pattern[AnyStr]:

@@ -142,8 +142,13 @@ class Pattern:
         if len(pieces) == 1 and isinstance(pieces[0], bytes):
             return self.literal_replacer(pieces[0], most)
         size = sum(1 if isinstance(piece, int) else len(piece) for piece in pieces)
-        in_text = [piece if isinstance(piece, int) else characters_of(piece) for piece in pieces]
-        return self._replacer(_filled(pieces, b""), _filled(in_text, ""), size, most)
+        numbers = [piece for piece in pieces if isinstance(piece, int)]
+        form = b"".join([b"%b" if isinstance(piece, int) else piece.replace(b"%", b"%%") for piece in pieces])
+        text_form = "".join(
+            ["%s" if isinstance(piece, int) else characters_of(piece).replace("%", "%%") for piece in pieces]
+        )
+        in_bytes, in_text = _bytes_filled(form, numbers), _text_filled(text_form, numbers)
+        return self._replacer(in_bytes, in_text, size, most)
 
     def literal_replacer(self, new: bytes, most: int = 0) -> Callable[[bytes], bytes]:
         """
@@ -152,7 +157,10 @@ class Pattern:
         The function raises DecorateError if the result is too large.
         """
         text = characters_of(new)
-        return self._replacer(lambda _match: new, lambda _match: text, len(new), most)
+        literal, literal_text = (lambda _match: new), (lambda _match: text)
+        if b"\\" in new:  # `re` would read a reference to a group
+            return self._replacer(literal, literal_text, len(new), most)
+        return self._replacer(literal, literal_text, len(new), most, new)
 
     def each_replacer(self, new: Callable[[Match], bytes], size: int) -> Callable[[bytes], bytes]:
         """
@@ -167,25 +175,40 @@ class Pattern:
         return self._replacer(new, lambda match: characters_of(new(CharacterMatch(match))), size, 0)
 
     def _replacer(
-        self, new: Callable[[re.Match[bytes]], bytes], new_text: Callable[[re.Match[str]], str], size: int, most: int
+        self,
+        new: Callable[[re.Match[bytes]], bytes],
+        new_text: Callable[[re.Match[str]], str],
+        size: int,
+        most: int,
+        literal: bytes | None = None,
     ) -> Callable[[bytes], bytes]:
-        """A function that replaces the first `most` matches; each byte may become `size` and one more."""
+        """
+        A function that replaces the first `most` matches; each byte may become `size` and one more.
+
+        Args:
+            new: the new bytes for a match in bytes.
+            new_text: the new text for a match in characters.
+            size: bytes of the result besides those of the match.
+            most: 0 for all.
+            literal: the new bytes of every match, which `re` puts in faster than it calls a function.
+        """
+        longest = MAX_GROWN_BYTES // (size + 1)  # a text that cannot become too large
+        longest_text = longest // _MAX_CHARACTER_BYTES
 
         def in_bytes(found: re.Pattern[bytes]) -> Callable[[bytes], bytes]:
             sub = found.sub
+            each = new if literal is None else literal
 
             def replace(data: bytes) -> bytes:
-                if len(data) * (size + 1) <= MAX_GROWN_BYTES:
-                    return sub(new, data, most)
+                if len(data) <= longest:
+                    return sub(each, data, most)
                 return sub(_counted(new, len, len(data)), data, most)
 
             return replace
 
         def in_text(found: re.Pattern[str]) -> Callable[[str], bytes]:
             def replace(text: str) -> bytes:
-                each = new_text
-                if len(text) * _MAX_CHARACTER_BYTES * (size + 1) > MAX_GROWN_BYTES:
-                    each = _counted(new_text, _byte_length, _byte_length(text))
+                each = new_text if len(text) <= longest_text else _counted(new_text, _byte_length, _byte_length(text))
                 return bytes_of(found.sub(each, text, most))
 
             return replace
@@ -285,13 +308,17 @@ def _refuse_other_meanings(text: str, whole: str) -> None:
         raise ExpressionSyntaxError(message, text.index(escapes[0]) + 1, text)
 
 
-def _filled(pieces: Sequence[AnyStr | int], empty: AnyStr) -> Callable[[re.Match[AnyStr]], AnyStr]:
-    """A function that makes a text of literal pieces and groups."""
+def _bytes_filled(form: bytes, numbers: Sequence[int]) -> Callable[[re.Match[bytes]], bytes]:
+    """A function that puts the values of groups into a form; a group that takes no part is empty."""
+    if len(numbers) == 1:
+        number = numbers[0]
+        return lambda match: form % (match[number] or b"")
+    return lambda match: form % tuple([value or b"" for value in match.group(*numbers)])
 
-    def filled(match: re.Match[AnyStr]) -> AnyStr:
-        return empty.join([(match[piece] or empty) if isinstance(piece, int) else piece for piece in pieces])
 
-    return filled
+def _text_filled(form: str, numbers: Sequence[int]) -> Callable[[re.Match[str]], str]:
+    """The same for matches in characters."""
+    return lambda match: form % tuple([match[number] or "" for number in numbers])
 
 
 def _counted(

@@ -105,12 +105,13 @@ class Flattening:
         self._separator = settings.separator
         self._only = None if settings.only is None else frozenset(settings.only)
         self._above = frozenset(_above(settings.only or (), settings.separator))
-        self._arrays = settings.arrays
+        # decided here, since to look up a member of an enum takes as long as a call
+        self._arrays_stay = settings.arrays is Arrays.TEXT
+        self._has_indexes = settings.arrays is Arrays.INDEX
+        self._skips_null, self._refuses_null = on_null is OnNull.UNSET, on_null is OnNull.ERROR
         self._write = write
-        self._on_null = on_null
         self._deepest = 0 if settings.max_levels is None else MAX_LEVELS + 1 - settings.max_levels
         self._repeated = 0
-        self._leaves = 0
 
     def attributes(self, content: dict[str, object]) -> dict[str, bytes]:
         """
@@ -121,9 +122,9 @@ class Flattening:
                 one name, as in `{"a.b": 1, "a": {"b": 2}}`, or a member is null with `on_null: error`.
         """
         found: dict[str, bytes] = {}
-        self._repeated = self._leaves = 0
-        self._flatten(content.items(), "", found, MAX_LEVELS, self._only)
-        if self._leaves != len(found):  # rare, so only now it costs time to find out which
+        self._repeated = 0
+        leaves = self._flatten(content.items(), "", found, MAX_LEVELS, self._only)
+        if leaves != len(found):  # rare, so only now it costs time to find out which
             found = _EachOnce(self._remedy)
             self._repeated = 0
             self._flatten(content.items(), "", found, MAX_LEVELS, self._only)
@@ -136,8 +137,8 @@ class Flattening:
         found: dict[str, bytes],
         levels: int,
         only: frozenset[str] | None,
-    ) -> None:
-        """Add the leaves of members below a path to `found`, for at most so many more levels."""
+    ) -> int:
+        """Add the leaves of members below a path to `found`, for at most so many more levels; how many they are."""
         if not levels:
             raise DecorateError(f"nested deeper than {MAX_LEVELS} levels", code="too_deep")
         leaves = len(members)
@@ -150,31 +151,21 @@ class Flattening:
                 else:
                     leaves -= 1
             elif isinstance(value, dict) and not is_deepest:
+                leaves += self._flatten_inner(value.items(), name, found, levels - 1, only) - 1
+            elif isinstance(value, list) and not self._arrays_stay and not (is_deepest and self._has_indexes):
                 leaves -= 1
-                self._flatten_inner(value.items(), name, found, levels - 1, only)
-            elif (
-                isinstance(value, list)
-                and self._arrays is not Arrays.TEXT
-                and not (is_deepest and self._arrays is Arrays.INDEX)
-            ):
-                leaves -= 1
-                if self._arrays is Arrays.INDEX:
+                if self._has_indexes:
                     elements = [(str(index), element) for index, element in enumerate(value)]
-                    self._flatten_inner(elements, name, found, levels - 1, only)
-            elif only is not None and name not in only:
+                    leaves += self._flatten_inner(elements, name, found, levels - 1, only)
+            elif (only is not None and name not in only) or (value is None and self._skips_null):
                 leaves -= 1
+            elif value is not None:
+                found[self._prefix + name] = self._write(value)
+            elif self._refuses_null:
+                raise DecorateError(f'"{name}" is null', code="null_value")
             else:
-                leaf = self._of_null(name) if value is None else self._write(value)
-                if leaf is None:
-                    leaves -= 1
-                else:
-                    found[self._prefix + name] = leaf
-        self._leaves += leaves
-
-    def _of_null(self, name: str) -> bytes | None:
-        if self._on_null is OnNull.ERROR:
-            raise DecorateError(f'"{name}" is null', code="null_value")
-        return None if self._on_null is OnNull.UNSET else b""
+                found[self._prefix + name] = b""
+        return leaves
 
     def _flatten_inner(
         self,
@@ -183,18 +174,18 @@ class Flattening:
         found: dict[str, bytes],
         levels: int,
         only: frozenset[str] | None,
-    ) -> None:
+    ) -> int:
         """Flatten the members of an object or array of that name, unless `only` excludes all of them."""
         if only is not None:
             if name in only:
                 only = None
             elif name not in self._above:
-                return
+                return 0
         if only is None:
             self._repeated += len(name) * len(members)
             if self._repeated > _MAX_REPEATED:
                 raise _names_too_long(name, len(members))
-        self._flatten(members, name + self._separator, found, levels, only)
+        return self._flatten(members, name + self._separator, found, levels, only)
 
 
 class _EachOnce(dict[str, bytes]):
@@ -245,25 +236,26 @@ class ElementsAsNames(Flattening):
         found: dict[str, bytes],
         levels: int,
         only: frozenset[str] | None,
-    ) -> None:
+    ) -> int:
         others = []
+        names = 0
         for member, value in members:
             prefix = self._elements.get(path + member)
             if prefix is None:
                 others.append((member, value))
             else:
-                self._leaves += self._add_names(path + member, prefix, value, found)
-        super()._flatten(others, path, found, levels, only)
+                names += self._add_names(path + member, prefix, value, found)
+        return names + super()._flatten(others, path, found, levels, only)
 
     def _add_names(self, name: str, prefix: str, array: object, found: dict[str, bytes]) -> int:
         """Add the names of an array to `found`; returns their number, in which equal elements count once."""
-        if array is None and self._on_null is not OnNull.ERROR:
+        if array is None and not self._refuses_null:
             return 0
         names = set()
         for element in self._checked(name, array):
-            if element is None and self._on_null is OnNull.UNSET:
+            if element is None and self._skips_null:
                 continue
-            if element is None and self._on_null is OnNull.ERROR:
+            if element is None and self._refuses_null:
                 raise DecorateError(f'an element of "{name}" is null', code="null_value")
             text = element if type(element) is str else "" if element is None else self._text_of(element).decode()
             names.add(text)

@@ -432,7 +432,8 @@ class TestGrowth:
 
     @pytest.fixture(autouse=True)
     def low(self, monkeypatch):
-        monkeypatch.setattr("ingest.api.growth.MAX_GROWN_BYTES", 1_000)
+        for module in ("ingest.api.growth", "ingest.expressions.pattern"):
+            monkeypatch.setattr(f"{module}.MAX_GROWN_BYTES", 1_000)
 
     @pytest.mark.parametrize(
         ("find", "text"),
@@ -450,6 +451,14 @@ class TestGrowth:
         with pytest.raises(DecorateError, match="would become one of more than") as caught:
             redacted(text * 4, [find], **long)
         assert caught.value.code == "too_large"
+
+    def test_a_text_that_fails_does_not_count_for_the_next_ones(self):
+        options = f"{{find: [ipv6], replacement: {'x' * 300}}}"
+        decorator = Redact(settings_of(Redact.settings_class(), options))
+        with pytest.raises(DecorateError, match="would become"):
+            decorator.decorate(event_of(b"1::2 " * 4))
+        for _ in range(9):
+            assert decorator.decorate(event_of(b"1::")) is True
 
     def test_each_text_has_the_limit_of_its_own(self):
         settings = settings_of(
@@ -469,8 +478,11 @@ class TestGrowth:
         # large values may become four times as large
         assert decorator.decorate(event_of(b"", {f"{number}_token": b"ab" * 50 for number in range(4)})) is True
 
-    def test_patterns_have_the_limit_of_a_text_too(self):
-        options = f"{{patterns: ['[0-9]'], replacement: {'x' * 300}}}"
+    @pytest.mark.parametrize(
+        "options", ["patterns: ['[0-9]']", "patterns: ['([0-9])']", "patterns: ['([1-3])|([4-9])'], keep_last: 2"]
+    )
+    def test_patterns_have_the_limit_of_a_text_too(self, options):
+        options = f"{{{options}, replacement: {'x' * 300}}}"
         decorator = Redact(settings_of(Redact.settings_class(), options))
         for _ in range(9):
             assert decorator.decorate(event_of(b"1 2 3")) is True

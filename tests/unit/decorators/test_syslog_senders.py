@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from decorators.syslog import Syslog
-from decorators.syslog.messages import PLAIN, RFC3164
+from decorators.syslog.messages import FILE, PLAIN, PLAIN_LINE, RFC3164
 from ingest.api import DecorateError
 from ingest.testing.events import event_of, settings_of
 
@@ -331,13 +331,22 @@ WORDS = st.text(st.sampled_from("abzAZ019._-/:[]% \tUTC"), max_size=12) | st.sam
 
 
 @given(
-    st.sampled_from(["web1 ", "UTC ", "2026 ", "last ", "a.b-c ", "user.info ", "GMT-3 ", "AM ", ""]),
+    st.sampled_from(["web1 ", "UTC ", "2026 ", "last ", "a.b-c ", "user.info ", "GMT-3 ", "AM ", "AM.5 ", "UTC", ""]),
     WORDS,
-    st.sampled_from([": ", "[7]: ", " ", ":"]),
+    st.sampled_from([": ", "[7]: ", " ", ":", ": %A-1-B: "]),
 )
 def test_the_fast_expression_reads_what_the_general_one_reads(host, app, end):
-    line = f"<34>Nov 20 08:15:01 {host}{app}{end}x".encode()
-    fast, general = PLAIN.fullmatch(line), RFC3164.fullmatch(line)
-    names = ("pri", "time", "host", "app", "pid", "message")
-    assert general is not None
-    assert fast is None or general.group(*names) == fast.group(*names)
+    line = f"Nov 20 08:15:01 {host}{app}{end}x".encode()
+    names = ("time", "host", "app", "pid", "message")
+    for fast, general in (
+        (PLAIN.fullmatch(b"<34>" + line), RFC3164.fullmatch(b"<34>" + line)),
+        (PLAIN_LINE.fullmatch(line), FILE.fullmatch(line)),
+    ):
+        assert general is not None
+        assert fast is None or general.group(*names) == fast.group(*names)
+
+
+@pytest.mark.parametrize("rest", [b"web1 su[42]: x", b"su[42]: x", b"kernel: out of memory"])
+def test_the_fast_expression_reads_what_most_daemons_write(rest):
+    assert PLAIN.fullmatch(b"<34>Nov 20 08:15:01 " + rest)
+    assert PLAIN_LINE.fullmatch(b"Nov 20 08:15:01 " + rest)

@@ -198,6 +198,8 @@ class TestReplacer:
             (r"(\w)=(\w)", r"\2=\1", b"a=b c=d", b"b=a d=c"),
             ("(?P<first>.)(x)?", r"\g<first>\g<2>\\", b"axb", b"ax\\b\\"),
             ("(a)", r"\10", b"a", b"a0"),
+            ("(a)(b)?", r"%\1%s\2%b", b"ab a", b"%a%sb%b %a%s%b"),
+            ("(.)b?", r"100%\1", b"ab\xc3\xa9", b"100%a100%\xc3\xa9"),
             ("^", "é", b"\xff", b"\xc3\xa9\xff"),
             ("x", r"\\1", b"x", rb"\1"),
             ("", "-", b"ab", b"-a-b-"),
