@@ -326,6 +326,12 @@ class DeadLetterTopic(Model):
     """Dead letters in a Kafka topic; options that are left out are those of the pipeline's source."""
 
     topic: str = option("Topic to which they are written.", example="ticks-dead", pattern=r"^[A-Za-z0-9._-]{1,249}$")
+    envelope: Literal["json", "headers"] = option(
+        "`headers` keeps key, value and headers of the record, with the error in further headers, named as in Kafka "
+        "Connect.",
+        default="json",
+        example="headers",
+    )
     brokers: Brokers | None = option("Brokers of the topic's cluster.", default=None, example="localhost:9092")
     security: SecuritySettings | None = option(
         "Connection security of that cluster.", default=None, example={"tls": {}}

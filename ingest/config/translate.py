@@ -36,6 +36,7 @@ _RANGES = re.compile(r"greater_|less_|too_short|too_long|string_too|string_patte
 _ELSEWHERE = {
     ("row_key", "buckets"): DISTRIBUTE,
     ("row_key", "bucket_parts"): DISTRIBUTE,
+    ("files", "envelope"): "dead letters in a topic have it: `dead_letters: {kafka: {topic: …, envelope: headers}}`",
     ("mask", "find"): "`mask` removes attributes; `redact` replaces matches inside values",
 }
 _LIMITS = {

@@ -10,9 +10,10 @@ from ingest.dead_letters.envelope import DeadLetter
 from ingest.dead_letters.files import FileDeadLetters, folder_of
 from ingest.dead_letters.marks import Marks
 from ingest.dead_letters.queue import DeadLetterQueue, Entry, Keeps, Mark, keeps_none
+from ingest.dead_letters.topic_records import TopicRecord, dead_letter_of, in_json
 from ingest.durable import StatePath, file_errors, make_folder, write_durably
 from ingest.kafka.settings import connection_of
-from ingest.kafka.stored import Stored, TopicSettings
+from ingest.kafka.stored import Header, Stored, TopicSettings
 from ingest.observe.logs import logger
 
 CREATED_BY = "ingest dead-letters create-topic FILE"
@@ -20,21 +21,30 @@ CREATED_BY = "ingest dead-letters create-topic FILE"
 TOPIC_SETTINGS = {"retention.ms": "-1", "retention.bytes": "-1", "cleanup.policy": "delete"}
 """Settings with which a topic keeps its dead letters, which are the only copies of their events."""
 
-OVERHEAD_BYTES = 512  # of a record batch with one record: 61 for the batch, about 20 for the record, rounded up
+OVERHEAD_BYTES = 480  # of a record batch with one record: 61 for the batch, about 20 for the record, rounded up
 _TOPICS = "topics"
 """File with the names of the topics, one in a line: another topic in the file of the pipeline must not hide them."""
 
 _log = logger(__name__)
 
-Headers = Sequence[tuple[str, bytes | None]]
+Envelope = Callable[[bytes, DeadLetter], TopicRecord]
+"""The record of a dead letter, of which it has the line and the content."""
 
 
 class SentLetter(Protocol):
     """A record that was sent."""
 
     @property
+    def key(self) -> bytes | None:
+        """As it was sent."""
+
+    @property
     def value(self) -> bytes | None:
         """As it was sent."""
+
+    @property
+    def headers(self) -> Sequence[Header]:
+        """As they were sent."""
 
     @property
     def is_durable(self) -> bool:
@@ -48,8 +58,16 @@ class SentLetter(Protocol):
 class Producer(Protocol):
     """Sends records; `flush` returns when all in-sync replicas have acknowledged all of them, or raises."""
 
-    def send(self, topic: str, key: bytes | None, value: bytes | None, headers: Headers) -> SentLetter:
-        """Queue a record for sending."""
+    def send(
+        self,
+        topic: str,
+        key: bytes | None,
+        value: bytes | None,
+        headers: Sequence[Header],
+        *,
+        partition_key: bytes | None,
+    ) -> SentLetter:
+        """Queue a record for sending, to the partition of `partition_key`."""
 
     def flush(self) -> None:
         """Wait for the acknowledgement of all queued records."""
@@ -151,20 +169,22 @@ class KafkaDeadLetters(DeadLetterQueue):
     """
     Dead letters in a topic, which several pipelines may share.
 
-    The key of a record is that of its dead letter. A dead letter that was published again has the same key and batch
-    time; `entries` gives it once, as it was published last: with that position, content and mark. A position is
-    `PARTITION:OFFSET`. Marks are in a file of the state, so without a shared one they belong to this machine. Each
-    names the topic and its incarnation, since a recreated topic has other dead letters at the same positions. No record
-    is removed from the topic: unlike files, it keeps the dead letters of attempts that were not acknowledged.
+    The key of a dead letter determines the partition of its record, whatever the key of that one is. A dead letter that
+    was published again has the same key and batch time; `entries` gives it once, as it was published last, also in
+    another envelope: with that position, content and mark. A position is `PARTITION:OFFSET`. Marks are in a file of the
+    state, so without a shared one they belong to this machine. Each names the topic and its incarnation, since a
+    recreated topic has other dead letters at the same positions. No record is removed from the topic: unlike files, it
+    keeps the dead letters of attempts that were not acknowledged.
 
     Args:
         admin: an admin connection; its settings are requested until it answers once.
         producer: created at the first publication.
         reader: created at the first read.
         cluster_of_reader: as in `refuse_topic_of_source`.
+        envelope: of those that are published; both are read.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the topic, its clients, and what is checked and written
         self,
         topic: str,
         *,
@@ -174,6 +194,7 @@ class KafkaDeadLetters(DeadLetterQueue):
         producer: Callable[[], Producer],
         reader: Callable[[], TopicReader],
         cluster_of_reader: Callable[[], str] | None = None,
+        envelope: Envelope = in_json,
     ) -> None:
         self._topic = topic
         self._pipeline = pipeline
@@ -188,6 +209,7 @@ class KafkaDeadLetters(DeadLetterQueue):
         self._make_producer = producer
         self._make_reader = reader
         self._cluster_of_reader = cluster_of_reader
+        self._envelope = envelope
         self._producer: Producer | None = None
         self._incarnation = ""
         # of a publication that failed: the next call resumes it
@@ -215,7 +237,8 @@ class KafkaDeadLetters(DeadLetterQueue):
         Returns none: the topic keeps those of an earlier call.
         """
         parsed = [DeadLetter.from_json(line) for line in dead_letters]
-        fits = [self._fits(line, dead_letter) for line, dead_letter in zip(dead_letters, parsed, strict=True)]
+        whole = [self._envelope(line, dead_letter) for line, dead_letter in zip(dead_letters, parsed, strict=True)]
+        fits = [record.size <= self._limit() for record in whole]
         large = [line for line, is_small in zip(dead_letters, fits, strict=True) if not is_small]
         self._files.publish(large, batch_id, batch_time_ms, keeps)  # first, so that each pointer has its file
         if not dead_letters:
@@ -226,13 +249,11 @@ class KafkaDeadLetters(DeadLetterQueue):
         self._resume(batch_time_ms)
         if self._producer is None:
             self._producer = self._make_producer()
-        for line, dead_letter, is_small in zip(dead_letters, parsed, fits, strict=True):
-            value = line if is_small else dead_letter.pointing_to(next(pointers)).to_json()
+        for dead_letter, complete, is_small in zip(parsed, whole, fits, strict=True):
+            record = complete if is_small else _pointing(dead_letter, next(pointers))
             sent = self._sent.get(dead_letter.key)
-            if sent is None or not sent.is_durable or sent.value != value:
-                self._sent[dead_letter.key] = self._producer.send(
-                    self._topic, dead_letter.key, value, _headers(dead_letter)
-                )
+            if sent is None or not sent.is_durable or (sent.key, sent.value, [*sent.headers]) != record:
+                self._sent[dead_letter.key] = self._producer.send(self._topic, *record, partition_key=dead_letter.key)
         failpoint.point("dead_letters_sent")()
         self._producer.flush()
         self._end_publication()
@@ -337,14 +358,10 @@ class KafkaDeadLetters(DeadLetterQueue):
                 _log.warning("dead letters will be lost", pipeline=self._pipeline, reason=loss.message, hint=loss.hint)
         return self._max_value_bytes
 
-    def _fits(self, line: bytes, dead_letter: DeadLetter) -> bool:
-        headers = sum(len(name) + len(value or b"") for name, value in _headers(dead_letter))
-        return len(line) + len(dead_letter.key) + headers <= self._limit()
-
     def _entry(self, stored: Stored, marks: Mapping[str, Mark]) -> Entry | None:
         position = f"{stored.partition}:{stored.offset}"
         try:
-            dead_letter = DeadLetter.from_json(stored.value or b"")
+            dead_letter = dead_letter_of(stored)
         except IntegrityError as error:  # other programs may write to the topic, and a record cannot be removed
             _log.warning("record is not a dead letter", topic=self._topic, position=position, error=str(error))
             return None
@@ -358,7 +375,7 @@ class KafkaDeadLetters(DeadLetterQueue):
         return Entry(position, dead_letter, marks.get(position))
 
 
-def _headers(dead_letter: DeadLetter) -> Headers:
-    """Headers for consumers that route without parsing the dead letter."""
-    fields = {"pipeline": dead_letter.pipeline, "component": dead_letter.component, "error": dead_letter.code}
-    return [(name, value.encode("utf-8", "backslashreplace")) for name, value in fields.items()]
+def _pointing(dead_letter: DeadLetter, pointer: str) -> TopicRecord:
+    """The record that names the file of a dead letter."""
+    cut = dead_letter.pointing_to(pointer)
+    return in_json(cut.to_json(), cut)

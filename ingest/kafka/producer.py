@@ -2,13 +2,14 @@
 
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import kafka
 from kafka.errors import InvalidTimestampError, KafkaError
+from kafka.partitioner.default import murmur2
 
 from ingest.api import IngestError, SourceUnavailableError
 from ingest.kafka.clients import ANSWER_MS, producing_client, unsent
@@ -46,6 +47,7 @@ class SentRecord:
     headers: Sequence[tuple[str, bytes | None]]
     partition: int | None
     timestamp_ms: int | None
+    partition_key: bytes | None = None
     is_durable: bool = False
     time_refused: str = ""
     answer: Any = None
@@ -90,17 +92,19 @@ class KafkaProducer:
         headers: Sequence[tuple[str, bytes | None]] = (),
         partition: int | None = None,
         timestamp_ms: int | None = None,
+        partition_key: bytes | None = None,
     ) -> SentRecord:
         """
         Queue a record for sending, once few enough of the earlier ones are not acknowledged yet.
 
         Args:
             topic: its name.
-            key: determines the partition if that is None.
+            key: determines the partition if nothing else does.
             value: None for a tombstone.
             headers: name and value of each; kafka-python refuses those without a value.
             partition: number of the partition, or None.
             timestamp_ms: None for now, or for no time at all if the broker refuses that of this machine's clock.
+            partition_key: determines the partition as a `key` would, and is not sent; None for `key`.
 
         Raises:
             SourceUnavailableError: the cluster does not answer.
@@ -108,7 +112,7 @@ class KafkaProducer:
             IngestError: this record cannot be sent, code `record_too_large` or `bad_record`; others stay queued. Or an
                 earlier one was rejected, as in `flush`.
         """
-        record = SentRecord(topic, key, value, headers, partition, timestamp_ms)
+        record = SentRecord(topic, key, value, headers, partition, timestamp_ms, partition_key)
         try:
             self._wait(_WINDOW_BYTES - record.size)
         except IngestError as error:
@@ -197,12 +201,15 @@ class KafkaProducer:
         if time_ms is None and self._time_refused:
             time_ms, record.time_refused = _NO_TIME, self._time_refused
         with translating(f'sending to topic "{record.topic}"'):
-            record.answer = self._connected().send(
+            client, partition = self._connected(), record.partition
+            if partition is None and record.partition_key is not None:
+                partition = partition_of_key(record.partition_key, client.partitions_for(record.topic))
+            record.answer = client.send(
                 record.topic,
                 value=record.value,
                 key=record.key,
                 headers=list(record.headers),
-                partition=record.partition,
+                partition=partition,
                 timestamp_ms=time_ms,
             )
 
@@ -252,6 +259,12 @@ class KafkaProducer:
         for record in pending:
             record.is_durable = _is_acknowledged(record)
         return [record for record in pending if not record.is_durable]
+
+
+def partition_of_key(key: bytes, partitions: Collection[int]) -> int:
+    """The partition to which Kafka's clients send a record with a key."""
+    positive: int = murmur2(key) & 0x7FFFFFFF
+    return sorted(partitions)[positive % len(partitions)]
 
 
 def _is_acknowledged(record: SentRecord) -> bool:

@@ -1,6 +1,9 @@
 """A record of a topic, and the settings of one; imports no client."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
+
+Header = tuple[str, bytes | None]
 
 
 class Stored(NamedTuple):
@@ -9,6 +12,8 @@ class Stored(NamedTuple):
     partition: int
     offset: int
     value: bytes | None
+    key: bytes | None = None
+    headers: Sequence[Header] = ()
 
 
 class TopicSettings(NamedTuple):

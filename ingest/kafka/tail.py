@@ -79,7 +79,7 @@ class TopicTail:
     def _stored(self, ranges: Mapping[TopicPartition, tuple[int, int]]) -> Generator[Stored]:
         with closing(self._records(ranges)) as records:
             for record in records:
-                yield Stored(record.partition, record.offset, record.value)
+                yield Stored(record.partition, record.offset, record.value, record.key, tuple(record.headers))
 
     def _complete(self, ranges: Mapping[TopicPartition, tuple[int, int]]) -> Generator[Record]:
         with closing(self._records(ranges)) as records:

@@ -1,6 +1,7 @@
 """The Kafka clients with a real broker: admin, group offsets, producer, topic tail, dead letters."""
 
 import threading
+from functools import partial
 
 import kafka as client
 import pytest
@@ -16,6 +17,7 @@ from ingest.api import (
 )
 from ingest.dead_letters.envelope import DeadLetter
 from ingest.dead_letters.kafka import KafkaDeadLetters
+from ingest.dead_letters.topic_records import in_headers, in_json
 from ingest.kafka.admin import KafkaAdmin
 from ingest.kafka.offsets import GroupOffsets
 from ingest.kafka.producer import KafkaProducer
@@ -327,8 +329,10 @@ def test_record_is_read_by_partition_and_offset(kafka, connection):
     kafka.produce(topic, [Given("a", partition=1), Given("b", partition=1), Given(None, key="c", partition=1)])
     tail = TopicTail(connection)
     assert tail.read_at(topic, 1, 1) == Stored(1, 1, b"b")
-    assert tail.read_at(topic, 1, 2) == Stored(1, 2, None)
-    assert [tail.read_at(topic, *place) for place in ((1, 3), (0, 0), (7, 0))] == [None, None, None]
+    assert tail.read_at(topic, 1, 2) == Stored(1, 2, None, b"c")
+    kafka.produce(topic, [Given("d", headers=[("h", b"1"), ("h", b"")], partition=1)])
+    assert tail.read_at(topic, 1, 3) == Stored(1, 3, b"d", None, (("h", b"1"), ("h", b"")))
+    assert [tail.read_at(topic, *place) for place in ((1, 4), (0, 0), (7, 0))] == [None, None, None]
 
 
 def test_newest_records_of_two_topics(kafka, connection):
@@ -435,8 +439,9 @@ def test_call_to_a_frozen_broker_ends(kafka, admin):
 
 
 def _dead_letter(offset: int, value: bytes = b"v") -> DeadLetter:
+    key = None if offset % 2 else b"k"
     return DeadLetter(
-        record=Record("t", 0, offset, b"k", value, 5, (("h", b"1"),)),
+        record=Record("t", 0, offset, key, value, 5, (("h", b"1"), ("h", None))),
         fan_out=0,
         attributes={"a": b"1"},
         pipeline="p",
@@ -448,8 +453,8 @@ def _dead_letter(offset: int, value: bytes = b"v") -> DeadLetter:
     )
 
 
-@pytest.fixture
-def queue(kafka, connection, tmp_path):
+@pytest.fixture(params=[in_json, partial(in_headers, sinks=["split"])], ids=["json", "headers"])
+def queue(request, kafka, connection, tmp_path):
     topic = kafka.create_topic("dead", partitions=2, config={"max.message.bytes": "4000"})
     queue = KafkaDeadLetters(
         topic,
@@ -458,6 +463,7 @@ def queue(kafka, connection, tmp_path):
         admin=lambda: KafkaAdmin(connection),
         producer=lambda: KafkaProducer(connection),
         reader=lambda: TopicTail(connection),
+        envelope=request.param,
     )
     yield queue
     queue.close()
@@ -484,6 +490,7 @@ def test_dead_letters_around_the_record_limit_of_the_topic_are_complete(queue, s
     }
 
 
+@pytest.mark.parametrize("queue", [in_json], indirect=True)
 def test_dead_letters_are_published_after_an_outage(kafka, queue, monkeypatch):
     monkeypatch.setattr("ingest.kafka.producer._STALLED_S", 2.0)
     queue.publish([_dead_letter(1).to_json()], 1, 70)

@@ -24,7 +24,7 @@ COUNT = 300
 BATCH_MS = 1_700_000_000_000
 
 
-def written(folder: Path, kafka: Kafka, topic: str, letters: str) -> Configuration:
+def written(folder: Path, kafka: Kafka, topic: str, letters: str, envelope: str = "json") -> Configuration:
     """A configuration whose pipeline stores each event under its key."""
     content = {
         "version": 1,
@@ -36,7 +36,7 @@ def written(folder: Path, kafka: Kafka, topic: str, letters: str) -> Configurati
                 "source": {"kafka": {"brokers": kafka.brokers, "topics": [topic]}},
                 "decorators": [{"value": {"attribute": "2hb_", "value": "%{key}"}}],
                 "sinks": [{"attr2hbase": {"table": "t", "write_body": "f:body"}}],
-                "dead_letters": {"kafka": {"topic": letters}},
+                "dead_letters": {"kafka": {"topic": letters, "envelope": envelope}},
             }
         },
     }
@@ -47,7 +47,9 @@ def written(folder: Path, kafka: Kafka, topic: str, letters: str) -> Configurati
 
 def letter(topic: str, number: int) -> bytes:
     return DeadLetter(
-        record=Record(topic, 0, number, b"key-%03d" % number, b"the same value " * 20, BATCH_MS),
+        record=Record(
+            topic, 0, number, b"key-%03d" % number, b"the same value " * 20, BATCH_MS, (("h", b"1"), ("h", None))
+        ),
         fan_out=0,
         attributes={},
         pipeline="p",
@@ -59,12 +61,12 @@ def letter(topic: str, number: int) -> bytes:
     ).to_json()
 
 
-@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize(("codec", "envelope"), [*zip(CODECS, ["json", "headers"] * 2, strict=True)])
 def test_dead_letters_in_a_compressed_topic_are_listed_shown_and_replayed(
-    codec: str, kafka: Kafka, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    codec: str, envelope: str, kafka: Kafka, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     topic, letters = kafka.create_topic("in"), kafka.create_topic("dead", config={"compression.type": codec})
-    configuration = written(tmp_path, kafka, topic, letters)
+    configuration = written(tmp_path, kafka, topic, letters, envelope)
     queue = dead_letter_queue(configuration, configuration.pipelines["p"])
     queue.publish([letter(topic, number) for number in range(COUNT)], 1, BATCH_MS)
     queue.close()
@@ -81,7 +83,9 @@ def test_dead_letters_in_a_compressed_topic_are_listed_shown_and_replayed(
     checked = doctor(file, capfd)
     assert ("readable", "the newest one") in {(each["check"], each["found"]) for each in checked["passed"]}
     (shown,) = done("dead-letters", "show", file, "0:299")
-    assert shown["record"]["key"] == "key-299"
+    assert shown["record"] == json.loads(letter(topic, COUNT - 1))["record"]
+    newest = kafka.records(letters)[-1]
+    assert newest.key == (b"key-299" if envelope == "headers" else f"{topic}/0/299/0/value".encode())
     done("dead-letters", "replay", file)
     assert len(done("scan", file, "t")) == COUNT
 

@@ -10,9 +10,10 @@ from ingest.kafka.stored import Stored, TopicSettings
 class Sent:
     """A record that was sent."""
 
-    key: bytes
-    value: bytes
+    key: bytes | None
+    value: bytes | None
     headers: list
+    partition_key: bytes
     is_durable: bool = False
     time_refused: str = ""
 
@@ -34,15 +35,15 @@ class Topic:
         self.time_refused = ""  # by the broker, of every record from now on
         self.closed = 0
 
-    def send(self, topic, key, value, headers):
+    def send(self, topic, key, value, headers, *, partition_key):
         assert topic == self.name
-        self.pending.append(Sent(key, value, list(headers), time_refused=self.time_refused))
+        self.pending.append(Sent(key, value, list(headers), partition_key, time_refused=self.time_refused))
         return self.pending[-1]
 
     def flush(self):
         pending, self.pending = self.pending, []
         for sent in pending if self.failure is None else pending[: self.acknowledged_before_failure]:
-            self.records[sum(sent.key) % self.PARTITIONS].append((sent.key, sent.value, sent.headers))
+            self.records[sum(sent.partition_key) % self.PARTITIONS].append((sent.key, sent.value, sent.headers))
             sent.is_durable = True
         if self.failure is not None:
             raise self.failure
@@ -53,14 +54,18 @@ class Topic:
     def read(self, topic):
         assert topic == self.name
         for partition, records in enumerate(self.records):
-            for offset, (_, value, _) in enumerate(records):
-                yield Stored(partition, offset, value)
+            for offset in range(len(records)):
+                yield self._stored(partition, offset)
 
     def read_at(self, topic, partition, offset):
         assert topic == self.name
         if partition >= self.PARTITIONS or offset >= len(self.records[partition]):
             return None
-        return Stored(partition, offset, self.records[partition][offset][1])
+        return self._stored(partition, offset)
+
+    def _stored(self, partition, offset):
+        key, value, headers = self.records[partition][offset]
+        return Stored(partition, offset, value, key, tuple(headers))
 
     def __enter__(self):
         return self

@@ -1,12 +1,15 @@
 """The dead-letter queue and the error budget of a pipeline, created from its configuration, and its components."""
 
-from ingest.config.model import Configuration, Pipeline
+from functools import partial
+
+from ingest.config.model import Configuration, Pipeline, names_of
 from ingest.config.options import DeadLetterTopic
 from ingest.dead_letters.budget import ErrorBudget
 from ingest.dead_letters.files import FileDeadLetters
-from ingest.dead_letters.kafka import KafkaDeadLetters, cluster_of_reader
+from ingest.dead_letters.kafka import Envelope, KafkaDeadLetters, cluster_of_reader
 from ingest.dead_letters.queue import DeadLetterQueue
 from ingest.dead_letters.replay import Components
+from ingest.dead_letters.topic_records import in_headers, in_json
 from ingest.plan.plan import Plan
 from ingest.spark.state import state_of
 
@@ -20,6 +23,8 @@ def dead_letter_queue(configuration: Configuration, pipeline: Pipeline) -> DeadL
             from ingest.kafka.tail import TopicTail
 
             connection = settings.connection()
+            with_headers = partial(in_headers, sinks=names_of(pipeline.sinks))
+            envelope: Envelope = with_headers if settings.envelope == "headers" else in_json
             return KafkaDeadLetters(
                 settings.topic,
                 pipeline=pipeline.name,
@@ -28,6 +33,7 @@ def dead_letter_queue(configuration: Configuration, pipeline: Pipeline) -> DeadL
                 producer=lambda: KafkaProducer(connection),
                 reader=lambda: TopicTail(connection),
                 cluster_of_reader=cluster_of_reader(pipeline.source.settings, settings.topic),
+                envelope=envelope,
             )
         case _:
             return FileDeadLetters(state_of(configuration), pipeline.name)

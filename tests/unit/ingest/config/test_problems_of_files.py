@@ -202,6 +202,21 @@ CASES = {
         "{s3: {}}",
         ['19:20: unknown-component: there is no dead-letter destination "s3"; there are "files", "kafka"'],
     ),
+    "unknown-field, headers of dead letters in files": (
+        "{kafka: {topic: ticks-dead}}",
+        "{files: {envelope: headers}}",
+        [
+            (
+                '19:28: unknown-field: "envelope" is not an option of files; dead letters in a topic have it: '
+                "`dead_letters: {kafka: {topic: …, envelope: headers}}`"
+            )
+        ],
+    ),
+    "not-one-of, envelope of dead letters": (
+        "{kafka: {topic: ticks-dead}}",
+        "{kafka: {topic: ticks-dead, envelope: header}}",
+        ['19:57: not-one-of: envelope cannot be "header"; did you mean "headers"?'],
+    ),
     "missing-field": (', value: "%{key}-%{nanos}"', "", ['16:9: missing-field: value needs "value"']),
     "missing-field, nested": (
         "versions: 3}}}",

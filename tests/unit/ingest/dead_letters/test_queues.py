@@ -3,7 +3,9 @@
 import json
 import os
 import stat
-from itertools import chain
+from dataclasses import replace
+from functools import partial
+from itertools import chain, cycle
 
 import pytest
 
@@ -12,6 +14,7 @@ from ingest.dead_letters.bodies import DeadLetterBody
 from ingest.dead_letters.files import FileDeadLetters, folder_of
 from ingest.dead_letters.kafka import KafkaDeadLetters, cluster_of_reader
 from ingest.dead_letters.queue import Mark, ReplayOutcome
+from ingest.dead_letters.topic_records import ORIGINAL_HEADERS, in_headers, in_json
 from ingest.observe.logs import set_up
 from ingest.sources.files import FilesSourceSettings
 from ingest.sources.kafka import KafkaSourceSettings
@@ -22,7 +25,10 @@ FAILED = Mark(ReplayOutcome.FAILED_AGAIN, 88, "mapping")
 BODY = DeadLetterBody("events", "ab" * 32, 70_000_000)
 
 
-def in_topic(topic, state_dir, *, pipeline="p", max_message_bytes=1_000_000, cluster_of_reader=None):
+IN_HEADERS = partial(in_headers, sinks=["split"])
+
+
+def in_topic(topic, state_dir, *, pipeline="p", max_message_bytes=1_000_000, cluster_of_reader=None, envelope=in_json):
     topic.limit = max_message_bytes
     return KafkaDeadLetters(
         topic.name,
@@ -32,15 +38,23 @@ def in_topic(topic, state_dir, *, pipeline="p", max_message_bytes=1_000_000, clu
         producer=lambda: topic,
         reader=lambda: topic,
         cluster_of_reader=cluster_of_reader,
+        envelope=envelope,
     )
 
 
-@pytest.fixture(params=["files", "topic"])
+@pytest.fixture(params=["files", "topic", "topic with headers", "topic of both envelopes"])
 def reopened(request, tmp_path, topic):
     """Opens the same queue at each call, as another process would."""
+    envelopes = {
+        "topic": cycle([in_json]),
+        "topic with headers": cycle([IN_HEADERS]),
+        "topic of both envelopes": cycle([in_json, IN_HEADERS]),  # the file is changed and changed back
+    }.get(request.param)
 
     def open_queue():
-        return FileDeadLetters(tmp_path, "p") if request.param == "files" else in_topic(topic, tmp_path)
+        if envelopes is None:
+            return FileDeadLetters(tmp_path, "p")
+        return in_topic(topic, tmp_path, envelope=next(envelopes))
 
     return open_queue
 
@@ -324,17 +338,43 @@ class TestTopic:
         publish(other, [make_dead_letter(1)], 3, 1000)
         path = tmp_path / "dead-letters" / "other" / "000000000001000-0000000003.jsonl"
         cut = make_dead_letter(1).pointing_to(f"{path}:0")
-        topic.send("dead", cut.key, cut.to_json(), [])
+        topic.send("dead", cut.key, cut.to_json(), [], partition_key=b"x")
         topic.flush()
         assert dead_letters_in(in_topic(topic, tmp_path)) == [cut]
 
     def test_dead_letter_of_exactly_the_limit_fits(self, tmp_path, topic, make_dead_letter):
         dead_letter = make_dead_letter(1, value=b"x" * 1000)
-        size = len(dead_letter.to_json()) + len(dead_letter.key) + len(b"pipelinepcomponentspliterrordecorate") + 512
+        headers = len(b"pipelinepcomponentspliterrordecorate") + 3 * 10
+        size = len(dead_letter.to_json()) + len(dead_letter.key) + headers + 480
         publish(in_topic(topic, tmp_path, max_message_bytes=size), [dead_letter], 3, 1000)
         assert list(tmp_path.iterdir()) == []
         publish(in_topic(topic, tmp_path, max_message_bytes=size - 1), [dead_letter], 3, 1000)
         assert [path.name for path in tmp_path.iterdir()] == ["dead-letters"]
+
+    def test_record_in_headers_has_key_value_and_headers_of_the_failed_one(self, tmp_path, topic, make_dead_letter):
+        record = Record("ticks", 0, 7, b"k", b"\xff\x00", 5, (("trace", b"1"),))
+        publish(in_topic(topic, tmp_path, envelope=IN_HEADERS), [make_dead_letter(record=record)], 3, 1000)
+        [(key, value, headers)] = chain(*topic.records)
+        assert (key, value, headers[0]) == (b"k", b"\xff\x00", ("trace", b"1"))
+        assert ("__connect.errors.stage", b"TASK_PUT") in headers
+
+    def test_dead_letters_in_headers_of_one_record_without_a_key_are_two(self, tmp_path, topic, make_dead_letter):
+        record = Record("ticks", 0, 7, None, b"v", 5)
+        letters = [make_dead_letter(record=record, component=name) for name in ("first", "second")]
+        for _ in range(2):
+            publish(in_topic(topic, tmp_path, envelope=IN_HEADERS), letters, 3, 1000)
+        assert sorted(dead_letters_in(in_topic(topic, tmp_path)), key=lambda letter: letter.component) == letters
+        assert len(list(chain(*topic.records))) == 4
+
+    def test_too_large_dead_letter_in_headers_is_in_a_file(self, tmp_path, topic, make_dead_letter):
+        small, large = make_dead_letter(1), make_dead_letter(2, value=b"x" * 5000)
+        many = make_dead_letter(3)
+        many = replace(many, record=many.record._replace(headers=(("a", b""),) * 300))  # of few bytes each
+        queue = in_topic(topic, tmp_path, max_message_bytes=3000, envelope=IN_HEADERS)
+        publish(queue, [small, large, many], 3, 1000)
+        assert sorted(dead_letters_in(queue), key=lambda letter: letter.record.offset) == [small, large, many]
+        (path,) = (tmp_path / "dead-letters" / "p").iterdir()
+        assert path.read_bytes().splitlines() == [large.to_json(), many.to_json()]
 
     def test_failed_flush_raises_and_a_retry_publishes(self, tmp_path, topic, make_dead_letter):
         queue = in_topic(topic, tmp_path)
@@ -369,6 +409,17 @@ class TestTopic:
         topic.failure = None
         publish(queue, [before[0], after[1]], 3, 1000)
         assert sorted(dead_letters_in(queue), key=lambda letter: letter.record.offset) == [before[0], after[1]]
+        assert len(list(chain(*topic.records))) == 3
+
+    def test_retry_sends_a_dead_letter_whose_headers_differ(self, tmp_path, topic, make_dead_letter):
+        queue = in_topic(topic, tmp_path, envelope=IN_HEADERS)
+        topic.failure, topic.acknowledged_before_failure = SourceUnavailableError("slow"), 2
+        with pytest.raises(SourceUnavailableError):
+            publish(queue, [make_dead_letter(offset, code="one") for offset in range(2)], 3, 1000)
+        topic.failure = None
+        after = [make_dead_letter(0, code="one"), make_dead_letter(1, code="two")]
+        publish(queue, after, 3, 1000)
+        assert sorted(dead_letters_in(queue), key=lambda letter: letter.record.offset) == after
         assert len(list(chain(*topic.records))) == 3
 
     @pytest.mark.parametrize(("batch_time_ms", "id_"), [(1000, "recreated"), (2000, "first")])
@@ -451,7 +502,8 @@ class TestTopic:
     def test_dead_letters_of_other_pipelines_and_invalid_records_are_ignored(self, tmp_path, topic, make_dead_letter):
         publish(in_topic(topic, tmp_path, pipeline="q"), [make_dead_letter(1, pipeline="q")], 3, 1000)
         for value in (None, b"", b"rubbish"):
-            topic.send("dead", b"x", value, [])
+            for headers in ([], [(ORIGINAL_HEADERS, b"0")], [(ORIGINAL_HEADERS, b"x")], [(ORIGINAL_HEADERS, None)]):
+                topic.send("dead", b"x", value, headers, partition_key=b"x")
         publish(in_topic(topic, tmp_path), [make_dead_letter(1)], 3, 1000)
         assert dead_letters_in(in_topic(topic, tmp_path)) == [make_dead_letter(1)]
 

@@ -89,6 +89,19 @@ def test_record_arrives_as_it_is_given(start: Servers) -> None:
     assert server.accepted == [Produced("parts", 2, b"k", b"v", 5, (("h", b"x"), ("h", b"")))]
 
 
+def test_partition_key_determines_the_partition_as_a_key_does(start: Servers) -> None:
+    server, producer = start()
+    names = [b"key-%d" % number for number in range(20)]
+    for name in names:
+        producer.send("parts", name, b"by key")
+        producer.send("parts", None, name, partition_key=name)
+    producer.flush()
+    by_key = {record.key: record.partition for record in server.accepted if record.key is not None}
+    found = {record.value: record.partition for record in server.accepted if record.key is None}
+    assert found == by_key
+    assert set(found.values()) == {0, 1, 2}
+
+
 def test_tombstone_without_a_time_has_that_of_the_clock(start: Servers) -> None:
     server, producer = start()
     producer.send("t", b"k", None)
