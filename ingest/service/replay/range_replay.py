@@ -9,12 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
 from ingest.api import ConfigError, IngestError, PositionLostError
 from ingest.catalog import Catalog
 from ingest.clock import now_ms
 from ingest.config.model import Configuration, Pipeline
-from ingest.dead_letters.replay import BEFORE_BATCH_MS, ReplayStoppedError
+from ingest.dead_letters.replay import ReplayStoppedError
 from ingest.durable import StatePath
 from ingest.durable.lock import ProcessLock
 from ingest.kafka.admin import KafkaAdmin
@@ -271,20 +272,16 @@ class RangeReplay:
 
     def _settle(self) -> None:
         """End an interrupted batch whose records are gone: no other replay, and no start of the pipeline, could run."""
-        interrupted = self._interrupted()
-        if interrupted is None or self._has_records(interrupted.batch):
+        stored, interrupted = self._stored(), self._interrupted()
+        if stored is None or interrupted is None:
             return
+        with KafkaAdmin(self._settings) as admin:
+            if has_records(admin, interrupted.batch.ranges, stored.get("topic_ids", {})):
+                return
         with ExitStack() as opened:
             plan = replace(plan_of(self._configuration, self._pipeline, self._catalog), is_replay=True)
             owned = owned_tables(self._configuration, plan, self._host.stores(plan, opened))
             UpdateReplay(self._configuration, self._pipeline, opened, owned).settle_batch(interrupted)
-
-    def _has_records(self, batch: ReplayBatch) -> bool:
-        """Whether the topics have deleted no records of a batch."""
-        times = (batch.time_ms, batch.time_ms + BEFORE_BATCH_MS)
-        logged = next((each for each in self._batch_log().batches() if each.time_ms in times), None)
-        with KafkaAdmin(self._settings) as admin:
-            return has_records(admin, batch.ranges, {} if logged is None else logged.topic_ids)
 
     def _run_locked(
         self,
@@ -338,9 +335,13 @@ class RangeReplay:
 
     def _interrupted(self) -> UnfinishedBatch | None:
         """The batch of this pipeline that may be written in part."""
-        has_marks = self._pipeline_plan.updates or self._pipeline_plan.feeds
-        stored = unfinished(update_replay_file(self._configuration, self._pipeline.name)) if has_marks else None
+        stored = self._stored()
         return None if stored is None else UnfinishedBatch.from_plain(stored["content"])
+
+    def _stored(self) -> Mapping[str, Any] | None:
+        """As `unfinished`; None if this replay writes no table with deferred updates or a feed."""
+        has_marks = self._pipeline_plan.updates or self._pipeline_plan.feeds
+        return unfinished(update_replay_file(self._configuration, self._pipeline.name)) if has_marks else None
 
     def _run(
         self,

@@ -126,6 +126,7 @@ class UpdateReplay:
             stored = {
                 "time": time_ms,
                 "begun": self._clock(),
+                "topic_ids": dict(self._topic_ids),
                 "content": content,
                 "configuration": self._fingerprint,
             }
@@ -283,8 +284,8 @@ def unfinished(path: StatePath) -> dict[str, Any] | None:
     The unfinished replay of a file; None if there is none.
 
     Returns:
-        Its `time` in ms, when it has `begun`, its `content` as passed to `UpdateReplay.run`, and the fingerprint of its
-        `configuration`.
+        Its `time` in ms, when it has `begun`, its `content` as passed to `UpdateReplay.run`, the fingerprint of its
+        `configuration`, and the `topic_ids` of that time, as far as they were known.
 
     Raises:
         IntegrityError: the file is damaged.

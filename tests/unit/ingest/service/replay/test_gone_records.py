@@ -1,5 +1,6 @@
 """A replay of a rolled-back micro-batch that was interrupted, and whose topic has deleted records of it since."""
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -166,6 +167,24 @@ def test_it_is_taken_back_with_the_next_command(pipeline: Pipeline, monkeypatch:
     assert "begin it after" in (refused.value.hint or "")
     assert (pipeline.updates(), is_unfinished(pipeline)) == ([], False)
     assert are_rolled_back(pipeline) == (Interval(BATCH_MS, BATCH_MS),)
+
+
+@pytest.mark.parametrize("first_id", ["a", "b"])
+def test_it_is_taken_back_if_its_topic_was_recreated(
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch, first_id: str
+) -> None:
+    """The id is stored with it, since the batch log expires."""
+    (pipeline.checkpoint / "topics.json").write_text(json.dumps({"t": first_id}))
+    interrupted(pipeline, monkeypatch)
+    replay = replay_of(pipeline)
+    monkeypatch.setattr(replay, "_run_locked", killed)
+    with pytest.raises(KeyboardInterrupt):
+        replay.run()
+    assert is_unfinished(pipeline) == (first_id == "a")
+
+
+def killed(*_arguments: object) -> None:
+    raise KeyboardInterrupt
 
 
 def test_records_that_go_while_it_runs_leave_nothing(pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch) -> None:
