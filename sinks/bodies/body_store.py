@@ -284,10 +284,6 @@ class BodyStore:
             on_named=on_named,
         )
 
-    def findings(self, dead_letters: DeadLetters | None = None, *, is_repair: bool = False) -> Iterator[Finding]:
-        """What is damaged, orphaned, dangling or unneeded; raises as `checked`."""
-        return (each for each in self.checked(dead_letters, is_repair=is_repair) if isinstance(each, Finding))
-
     def checked(
         self, dead_letters: DeadLetters | None = None, *, is_repair: bool = False
     ) -> Iterator[Finding | int | None]:

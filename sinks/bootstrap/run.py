@@ -83,7 +83,7 @@ class Bootstrap:
     """
     Loads a dump into a table, and applies the changes since.
 
-    Called by one thread. Order: `load`, `follow`, `verify`.
+    Called by one thread. Order: `loading`, `following`, `verify`.
 
     Args:
         dumped: the rows of the dump.
@@ -126,11 +126,6 @@ class Bootstrap:
         self._written = failpoint.point("bootstrap_written")
         self._touched = TouchedRows(is_full=True)
 
-    def load(self) -> None:
-        """Load the rows that are not loaded yet; as `loading`."""
-        for _ in self.loading():
-            pass
-
     def loading(self) -> Iterator[None]:
         """
         Load the rows that are not loaded yet; nothing if all are. Yields after each file.
@@ -154,11 +149,6 @@ class Bootstrap:
             self._target.flush()
             self._save(stage=Stage.FOLLOWING)
             self._deletes.remove()
-
-    def follow(self) -> None:
-        """Apply the changes of the feed; as `following`."""
-        for _ in self.following():
-            pass
 
     def following(self) -> Iterator[None]:
         """
@@ -335,7 +325,8 @@ class Bootstrap:
             if number:
                 self._sleep(_ROUND_S)
             before = feed.store.rows_of(feed.table, keys)
-            self.follow()
+            for _ in self.following():
+                pass
             found = self._target.store.rows_of(self._target.table, keys)
             after = feed.store.rows_of(feed.table, keys)
             keys = [key for key in keys if found.get(key) not in (before.get(key), after.get(key))]

@@ -15,6 +15,7 @@ from sinks.bodies.body_store import BodyStore
 from sinks.bodies.options import BodyOptions
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
+from tests.support.body_findings import findings
 
 DAY_MS = 24 * 3_600_000
 BODIES = 40
@@ -65,7 +66,7 @@ def test_2c7_2c10_killed_processes_leave_no_block_behind(tmp_path: Path) -> None
     store.open()
     try:
         bodies = BodyStore(store, "b", OPTIONS, clock_ms=lambda: at_ms)
-        assert [finding for finding in bodies.findings() if finding.kind.is_damage] == []
+        assert [finding for finding in findings(bodies) if finding.kind.is_damage] == []
         for _ in range(3):
             bodies.sweep()
             at_ms += DAY_MS
@@ -76,7 +77,7 @@ def test_2c7_2c10_killed_processes_leave_no_block_behind(tmp_path: Path) -> None
         assert len(stored) > 1
         blocks = sum(-(-5_000 * number // OPTIONS.block_bytes) for number in stored)
         assert len(list(store.scan("b_value", Scan()))) == blocks
-        assert list(bodies.findings()) == []
+        assert findings(bodies) == []
         assert {row.key for row in store.scan("b_meta", Scan())} == set(stored.values())
     finally:
         store.close()

@@ -20,6 +20,7 @@ from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.store import HBaseStore
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
+from tests.support.body_findings import findings
 from tests.support.memory import described, watched
 from tests.support.names import unique
 from tests.support.servers import HBase, Kafka
@@ -182,6 +183,6 @@ def check(store: Store[Any], topic: str, sent: Bodies) -> None:
         blocks = sum(1 for _ in store.scan(tables.value, Scan(columns=(CHECKSUM,))))
         assert blocks == len(ids) * -(-BYTES // BodyOptions().block_bytes)
         assert sum(1 for _ in store.scan(tables.refs, Scan())) == len(sent.last())
-        assert list(found.findings()) == []
+        assert findings(found) == []
     finally:
         store.close()

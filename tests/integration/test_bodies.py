@@ -16,6 +16,7 @@ from sinks.bodies.sweep import SweepCounts
 from sinks.bodies.tables import BodyTables, block_key
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.store import HBaseStore
+from tests.support.body_findings import findings
 from tests.support.names import unique
 from tests.support.servers import HBase, Protocol
 
@@ -119,7 +120,7 @@ def test_2c_life_of_a_body(store: HBaseStore, tables: BodyTables, bodies: BodySt
     assert bodies.sweep() == SweepCounts(bodies=1, forgotten=1)
     assert list(store.scan(tables.meta, Scan())) == []
     assert bodies.put_bytes(BODY).is_new
-    assert list(bodies.findings()) == []
+    assert findings(bodies) == []
 
 
 def test_2c13_missing_block(store: HBaseStore, tables: BodyTables, bodies: BodyStore) -> None:
@@ -128,7 +129,7 @@ def test_2c13_missing_block(store: HBaseStore, tables: BodyTables, bodies: BodyS
     store.apply(tables.value, [Delete(block_key(ID, generation, 1), generation)])
     with pytest.raises(BodyCorruptError, match="block 1 is missing"):
         bodies.open(ID).readall()
-    (finding,) = bodies.findings()
+    (finding,) = findings(bodies)
     assert (finding.kind.value, finding.block) == ("missing_block", 1)
 
 
@@ -176,4 +177,4 @@ def test_2c11_writers_and_sweeps_at_once(
         body = hashlib.sha256(content).digest()
         assert (bodies.references(body), bodies.open(body).read()) == ([b"0", b"2"], content)
     assert blocks_of(store, tables) == 4 * len(contents)
-    assert list(bodies.findings()) == []
+    assert findings(bodies) == []

@@ -107,10 +107,17 @@ def bootstrap(
     return run
 
 
+def load_all(run: Bootstrap) -> None:
+    """Load the rows that are not loaded yet."""
+    for _ in run.loading():
+        pass
+
+
 def completed(run: Bootstrap) -> Bootstrap:
     """The bootstrap once it is complete."""
-    run.load()
-    run.follow()
+    load_all(run)
+    for _ in run.following():
+        pass
     return run
 
 

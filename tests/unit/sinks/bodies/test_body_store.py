@@ -24,6 +24,7 @@ from sinks.bodies.options import BodyCompression, BodyOptions
 from sinks.bodies.pointers import cell_reference
 from sinks.bodies.status import BodyState
 from sinks.bodies.tables import BodyTables, block_key, id_of
+from tests.support.body_findings import findings
 
 TABLES = BodyTables("events_bodies")
 DAY_S = 24 * 3600
@@ -144,7 +145,7 @@ def test_2c13_damaged_block_is_never_read(store, open_bodies, damage, compressio
     assert caught.value.exit_code == 5
     assert bodies.open(stored.id).read_range(0, 10) == body[:10]
     expected = {"missing": "missing_block", "hash": "wrong_hash"}.get(damage, "damaged_block")
-    (finding,) = bodies.findings()
+    (finding,) = findings(bodies)
     assert (finding.kind.value, finding.body, finding.kind.is_damage) == (expected, stored.id, True)
     assert finding.block == (None if damage == "hash" else 1)
 
@@ -305,7 +306,7 @@ class TestOwner:
             other.check,
             other.sweep,
             lambda: other.sweep(is_dry_run=True),
-            lambda: list(other.findings()),
+            lambda: findings(other),
         ):
             with pytest.raises(BodiesOfOtherTableError) as caught:
                 use()
@@ -345,7 +346,7 @@ class TestBodyStoreOfTheTable:
             renamed.check,
             renamed.sweep,
             lambda: renamed.sweep(is_dry_run=True),
-            lambda: list(renamed.findings()),
+            lambda: findings(renamed),
             # only because they do not find the body
             lambda: renamed.open(stored.id),
             lambda: renamed.stat(stored.id),

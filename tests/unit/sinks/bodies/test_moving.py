@@ -30,6 +30,7 @@ from sinks.bodies.resolving import resolved
 from sinks.bodies.status import BodyState
 from sinks.memory import MemoryStore
 from sinks.scanning.table_reader import TableReader
+from tests.support.body_findings import findings
 from tests.support.killed_stores import KilledError, KilledStore
 
 DAY_S = 24 * 3600
@@ -225,7 +226,7 @@ class TestSweep:
         found = store.get("events", b"r", versions=2)
         assert [cell.value for cell in resolved(bodies, found).cells] == [b"small", OTHER]
         assert len(list(store.scan("events_bodies_value", Scan()))) == 1
-        assert list(bodies.findings()) == []
+        assert findings(bodies) == []
 
     def test_row_that_is_deleted(self, store, bodies, mover, clock):
         mover.apply("events", [Put(b"r", {b"f:q": LARGE}, 5)])
@@ -366,12 +367,12 @@ class TestSweep:
         reference = hashlib.sha256(LARGE).digest() + cell_reference(b"r", b"f:q")
         killed = Put(reference, {b"r:killed": b""}, clock())
         store.apply("events_bodies_refs", [killed])
-        assert [finding.kind.value for finding in bodies.findings()] == ["dangling_reference"]
+        assert [finding.kind.value for finding in findings(bodies)] == ["dangling_reference"]
         assert self.swept(bodies, clock) == (0, 1)  # with the status of the body
-        assert list(bodies.findings()) == []
+        assert findings(bodies) == []
         store.apply("events_bodies_refs", [Put(reference, {b"r:another": b""}, clock())])
-        assert len(list(bodies.findings(is_repair=True))) == 1
-        assert list(bodies.findings()) == []
+        assert len(findings(bodies, is_repair=True)) == 1
+        assert findings(bodies) == []
 
     def test_references_of_a_user_are_kept(self, store, bodies, clock):
         stored = bodies.put_bytes(LARGE, references=[b"mine"])

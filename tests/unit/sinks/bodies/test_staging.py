@@ -26,6 +26,7 @@ from sinks.bodies.resolving import resolved
 from sinks.bodies.staging import BodyCommitter
 from sinks.memory import MemoryStore
 from sinks.writing.driver_store import DriverStore
+from tests.support.body_findings import findings
 from tests.support.killed_stores import KilledError, KilledStore
 
 LARGE, OTHER, SMALL = "l" * 2_500_000, "o" * 2_000, "s" * 1_000
@@ -112,7 +113,7 @@ def found(configuration: Configuration) -> tuple[dict[bytes, str], int, int]:
             bodies = bodies_in(store, configuration.tables["events"])
             rows = {row.key[1:]: resolved(bodies, row).cells[0].value.decode() for row in store.scan("events", Scan())}
             counts = [len(list(store.scan(f"events_bodies_{suffix}", Scan()))) for suffix in ("value", "refs")]
-            assert list(bodies.findings()) == []
+            assert findings(bodies) == []
             assert all(
                 Pointer.of_value(row.cells[0].value) is not None
                 for row in store.scan("events", Scan())

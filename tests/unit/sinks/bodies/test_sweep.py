@@ -16,6 +16,7 @@ from sinks.bodies.status import BodyState
 from sinks.bodies.sweep import SweepCounts
 from sinks.bodies.tables import BodyTables, block_key
 from sinks.memory import MemoryStore
+from tests.support.body_findings import findings
 from tests.support.killed_stores import KilledError, KilledStore
 
 TABLES = BodyTables("events_bodies")
@@ -196,7 +197,7 @@ class TestInterrupted:
             bodies.sweep()
             assert is_absent(store)
             assert bodies.stat(ID).state is BodyState.PURGED
-            assert list(bodies.findings()) == []
+            assert findings(bodies) == []
 
     def test_2c10_body_that_is_stored_again_while_a_sweep_deletes_it(self, store, open_bodies, clock):
         bodies = open_bodies(block_bytes=1000)
@@ -226,9 +227,9 @@ class TestInterrupted:
         bodies.sweep()
         late = Put(block_key(ID, generation, 2), {b"b:d": b"late", b"b:c": b"1234"}, generation + 1)
         store.apply(TABLES.value, [late])
-        assert list(bodies.findings()) == []  # the sweep deletes it when it deletes the status
+        assert findings(bodies) == []  # the sweep deletes it when it deletes the status
         bodies.put_bytes(BODY, references=[b"a"])
-        (finding,) = bodies.findings(is_repair=True)
+        (finding,) = findings(bodies, is_repair=True)
         assert (finding.kind.value, finding.kind.is_damage) == ("orphaned_blocks", False)
 
     def test_orphaned_blocks_are_counted_by_body_and_generation(self, store, open_bodies):
@@ -240,7 +241,7 @@ class TestInterrupted:
                 TABLES.value,
                 [Put(block_key(body, generation, block), {b"b:d": b"", b"b:c": b""}, 1) for block in range(blocks)],
             )
-        found = [(finding.body, finding.detail) for finding in bodies.findings()]
+        found = [(finding.body, finding.detail) for finding in findings(bodies)]
         assert found == [
             (first, "3 blocks of generation 5"),
             (first, "1 blocks of generation 6"),
@@ -248,13 +249,13 @@ class TestInterrupted:
             (last, "2 blocks of generation 6"),
         ]
         assert len([each for each in bodies.checked() if each is None]) == 4 + 12 + 1  # a block each, a reference
-        assert [(finding.body, finding.detail) for finding in bodies.findings(is_repair=True)] == found
-        assert list(bodies.findings()) == []
+        assert [(finding.body, finding.detail) for finding in findings(bodies, is_repair=True)] == found
+        assert findings(bodies) == []
         assert len(rows_of(store, TABLES.value)) == 4
 
     def test_reference_to_a_body_that_was_swept_is_found(self, store, bodies):
         store.apply(TABLES.refs, [Put(ID + b"a", {b"r:1": b""}, 5)])
-        (finding,) = bodies.findings()
+        (finding,) = findings(bodies)
         assert (finding.kind.value, finding.kind.is_damage) == ("dangling_reference", False)
 
 
@@ -400,7 +401,7 @@ def test_2c11_mark_and_two_sweeps_in_any_order(clock, start):
             assert bodies.stat(ID).state is BodyState.STORED
         else:
             assert is_absent(store)
-        assert list(bodies.findings()) == []
+        assert findings(bodies) == []
     assert min(outcomes.values()) > 10, outcomes
 
 
@@ -427,7 +428,7 @@ def test_two_writers_and_a_sweep_in_any_order(clock):
         bodies.sweep()
         bodies.sweep()
         assert len(rows_of(store, TABLES.value)) == 4
-        assert list(bodies.findings()) == []
+        assert findings(bodies) == []
 
 
 def test_corrupt_error_is_not_raised_for_a_body_that_is_swept_in_any_order(clock):

@@ -10,7 +10,7 @@ from sinks.dumps.reader import DumpReader
 from sinks.files.local_root import LocalRoot
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
-from tests.support.bootstraps import bootstrap, completed, rows_of
+from tests.support.bootstraps import bootstrap, completed, load_all, rows_of
 from tests.support.dumps import make_dump
 
 ROWS = [
@@ -65,7 +65,7 @@ def test_damaged_file_names_the_place_and_the_load_resumes_with_a_copy_of_it(roo
     store = RocksDBStore(RocksDBSettings(path=str(tmp_path / "db")))
     with DumpReader(root).locked_view() as reader:
         with pytest.raises(DumpCorruptError, match=file.name):
-            bootstrap(DumpTableReader(reader, "t"), store).load()
+            load_all(bootstrap(DumpTableReader(reader, "t"), store))
         file.write_bytes(content)
         run = completed(bootstrap(DumpTableReader(reader, "t"), store))
         assert run.progress.checksum.rows == len(ROWS)

@@ -15,7 +15,16 @@ from sinks.memory import MemoryStore
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 from sinks.rowkeys.row_format import UPDATES
-from tests.support.bootstraps import Rows, bootstrap, completed, dumped_beside, following, random_mutations, rows_of
+from tests.support.bootstraps import (
+    Rows,
+    bootstrap,
+    completed,
+    dumped_beside,
+    following,
+    load_all,
+    random_mutations,
+    rows_of,
+)
 from tests.support.feeds import DAY_MS, FeedFixture, T
 
 
@@ -171,7 +180,7 @@ def test_rows_that_an_interrupted_run_had_from_the_feed_are_not_overwritten(sour
             raise Killed
 
     with pytest.raises(Killed):
-        bootstrap(dumped, store, following(source, positions, log), on_progress=kill).load()
+        load_all(bootstrap(dumped, store, following(source, positions, log), on_progress=kill))
     assert dumped.read == 1
     completed(bootstrap(dumped, store, following(source, positions, log)))
     assert rows_of(store, "copy") == rows_of(source)
@@ -210,13 +219,13 @@ def test_log_of_deletes_that_was_lost_is_an_error(source, store, tmp_path):
     dumped = Rows(rows_of(source))
     writer.delete(b"a")
     run = bootstrap(dumped, store, following(source, positions, DeleteLog(tmp_path / "deletes")))
-    run.load()
+    load_all(run)
     text = store.properties("copy")[BOOTSTRAP]
     loading = replace(run.progress, stage=Stage.DELETING, deletes=1).to_text()
     assert store.set_property("copy", BOOTSTRAP, text, loading)
     run = bootstrap(dumped, store, following(source, positions, DeleteLog(tmp_path / "elsewhere")))
     with pytest.raises(IntegrityError, match="0 of 1 deletes"):
-        run.load()
+        load_all(run)
 
 
 def test_deletes_of_an_earlier_bootstrap_are_not_applied(source, store, tmp_path):
@@ -306,7 +315,7 @@ def test_expired_changes_are_an_error_before_anything_is_written(source, store):
     dumped = Rows(rows_of(source))
     run = bootstrap(dumped, store, following(source, positions, clock=lambda: T + 2 * DAY_MS))
     with pytest.raises(TrimmedError):
-        run.load()
+        load_all(run)
     assert (dumped.read, BOOTSTRAP in store.properties("copy")) == (0, False)
 
 
@@ -320,10 +329,10 @@ def test_expired_changes_are_an_error_before_an_interrupted_run_reads_on(source,
         raise Killed
 
     with pytest.raises(Killed):
-        bootstrap(Rows(rows_of(source)), store, following(source, positions), on_progress=kill).load()
+        load_all(bootstrap(Rows(rows_of(source)), store, following(source, positions), on_progress=kill))
     dumped = Rows(rows_of(source))
     with pytest.raises(TrimmedError):
-        bootstrap(dumped, store, following(source, positions, clock=lambda: T + 2 * DAY_MS)).load()
+        load_all(bootstrap(dumped, store, following(source, positions, clock=lambda: T + 2 * DAY_MS)))
     assert dumped.read == 0
 
 
@@ -342,7 +351,7 @@ def test_log_of_deletes_is_kept_until_they_are_recorded_as_applied(source, store
         remove()
 
     monkeypatch.setattr(log, "remove", removed)
-    bootstrap(dumped, store, following(source, positions, log)).load()
+    load_all(bootstrap(dumped, store, following(source, positions, log)))
     assert stages == [None, Stage.FOLLOWING]
 
 
@@ -351,7 +360,7 @@ def test_feed_of_deferred_updates_is_refused(source, store):
     positions = FeedClient(source, "orders", lambda: T).latest()
     assert source.set_property("orders", UPDATES, None, '{"processor": "sum"}')
     with pytest.raises(ConfigError, match="deferred updates"):
-        bootstrap(Rows([]), store, following(source, positions)).load()
+        load_all(bootstrap(Rows([]), store, following(source, positions)))
 
 
 def test_table_with_rows_is_refused(store):
@@ -359,7 +368,7 @@ def test_table_with_rows_is_refused(store):
     store.ensure_table(TableSpec("copy", (FamilySpec(b"f"),)))
     store.apply("copy", [put(b"a", 1, column=b"f:q")])
     with pytest.raises(ConflictError, match="has rows"):
-        bootstrap(Rows(ROWS), store).load()
+        load_all(bootstrap(Rows(ROWS), store))
 
 
 @pytest.mark.parametrize("has_feed", [False, True])
@@ -376,7 +385,7 @@ def test_table_that_lost_its_rows_is_refused(source, store, has_feed):
     completed(run())
     store.apply("copy", [Delete(b"a", T + 99), Delete(b"b", T + 99)])
     with pytest.raises(IntegrityError, match="has no rows, and 2 were loaded"):
-        run().load()
+        load_all(run())
 
 
 def test_table_whose_rows_were_deleted_through_the_feed_is_resumed(source, store):
@@ -396,7 +405,7 @@ def test_table_of_another_dump_is_refused(store):
     run = bootstrap(Rows(ROWS), store)
     run.progress = replace(run.progress, dump="2026-02-01-12-00-00")
     with pytest.raises(ConflictError, match="2026-01-31-12-00-00"):
-        run.load()
+        load_all(run)
 
 
 def test_file_that_has_fewer_rows_than_were_loaded_is_an_error(store):
@@ -405,6 +414,6 @@ def test_file_that_has_fewer_rows_than_were_loaded_is_an_error(store):
             raise Killed
 
     with pytest.raises(Killed):
-        bootstrap(Rows(ROWS), store, on_progress=kill, saved_rows=2).load()
+        load_all(bootstrap(Rows(ROWS), store, on_progress=kill, saved_rows=2))
     with pytest.raises(IntegrityError, match="had 2 rows"):
-        bootstrap(Rows(ROWS[:1]), store).load()
+        load_all(bootstrap(Rows(ROWS[:1]), store))

@@ -25,7 +25,7 @@ from sinks.feed.position import FeedPosition
 from sinks.files.local_root import LocalRoot
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
-from tests.support.bootstraps import random_mutations, rows_of
+from tests.support.bootstraps import completed, load_all, random_mutations, rows_of
 from tests.support.dump_runs import InProcess
 from tests.support.dumps import make_dump, row_of
 from tests.support.feeds import FeedFixture
@@ -108,8 +108,7 @@ def test_1c_14_copy_beside_a_writer_equals_the_source(configuration, tmp_path, e
     source = SourceTable(configuration, Catalog(), "orders")
     with opened_bootstrap(here(configuration), request, source) as opened:
         opened.run.on_progress = lambda _progress: service.write() if service.random.random() < 0.5 else None
-        opened.run.load()
-        opened.run.follow()
+        completed(opened.run)
         opened.run.on_progress = lambda _progress: None
         found = opened.run.verify()
         assert found is not None
@@ -151,8 +150,7 @@ def test_same_command_continues_with_its_dump_after_a_newer_one_and_after_its_ex
     def copied(asked: BootstrapRequest) -> str:
         service.write(5)
         with opened_bootstrap(here(configuration), asked, source) as opened:
-            opened.run.load()
-            opened.run.follow()
+            completed(opened.run)
             found = opened.run.verify()
             assert found is not None
             assert found.is_equal
@@ -168,7 +166,7 @@ def test_same_command_continues_with_its_dump_after_a_newer_one_and_after_its_ex
         opened_bootstrap(here(configuration), replace(request, dumped="other"), source) as opened,
         pytest.raises(ConflictError, match='is loaded from table "orders"'),
     ):
-        opened.run.load()
+        load_all(opened.run)
     store.close()
 
 
@@ -178,14 +176,14 @@ def test_loaded_table_without_a_feed_is_no_copy_of_a_newer_dump(configuration, t
     request = BootstrapRequest("./dumps", None, "orders", TableOfStore("copies", "copy"))
     for _ in range(2):
         with opened_bootstrap(here(configuration), request) as opened:
-            opened.run.load()
+            load_all(opened.run)
             assert opened.run.progress.checksum.rows == 1
     make_dump(dumps, {"orders": [[row_of(b"x", q=b"2")]]}, at_ms=now_ms(), run_id="newer")
     with (
         opened_bootstrap(here(configuration), request) as opened,
         pytest.raises(ConflictError, match=r"is loaded from table .* of dump 2015-02-24"),
     ):
-        opened.run.load()
+        load_all(opened.run)
     missing = replace(request, root="./none")
     with pytest.raises(DumpNotAvailableError), opened_bootstrap(here(configuration), missing):
         pass
@@ -204,7 +202,7 @@ def test_refused_bootstrap_leaves_the_id_of_a_body_store(configuration, tmp_path
         opened_bootstrap(here(configuration), request) as opened,
         pytest.raises(ConflictError, match="has rows"),
     ):
-        opened.run.load()
+        load_all(opened.run)
     copies.open()
     assert copies.properties("copy")[STORE_ID] == "here"
     copies.close()
