@@ -18,7 +18,7 @@ from ingest.cli.output import Output
 if TYPE_CHECKING:
     from ingest.catalog import Catalog
     from ingest.config.model import Configuration
-    from ingest.service.jobs.command import JobCommand, Summary
+    from ingest.service.jobs.command import JobCommand, Subject, Summary
     from ingest.service.jobs.step_job import StepJob
 
 RootOption = Annotated[
@@ -33,12 +33,6 @@ RootOption = Annotated[
 ToOption = Annotated[
     str, typer.Option("--to", metavar="STORE:TABLE", help="Store of FILE, and the table that is written there.")
 ]
-_SUBJECTS: Mapping[str, tuple[Any, Any]] = {
-    "table": (TableArgument, inspect.Parameter.empty),
-    "root": (RootOption, None),
-    "to": (ToOption, inspect.Parameter.empty),
-}
-"""What a job works on -> its parameter, and the default of that."""
 _METAVARS = {"date-time": "TIME", "id": "ID", "path": "PATH", "value": "VALUE"}
 """Format of text -> how the help page names it."""
 
@@ -78,7 +72,7 @@ def command_of(words: str, module: str, name: str) -> Callable[..., None]:
         job = job_class(job_class.subject_of(subject, configuration), options_given)
         job.checked(configuration)
         of_subject = (
-            [] if subject is None else [subject] if about.subject == "table" else [f"--{about.subject}", subject]
+            [] if subject is None else [subject] if annotation is TableArgument else [f"--{about.subject}", subject]
         )
         arguments = ["ingest", *words.split(), file, *of_subject]
         again = shlex.join(arguments)
@@ -98,7 +92,7 @@ def command_of(words: str, module: str, name: str) -> Callable[..., None]:
         if summary.exit_code:
             raise typer.Exit(summary.exit_code)
 
-    annotation, default = _SUBJECTS[about.subject]
+    annotation, default = _parameter_of(about.subject)
     keyword = inspect.Parameter.KEYWORD_ONLY
     parameters = [
         inspect.Parameter("out", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=Output),
@@ -117,6 +111,19 @@ def command_of(words: str, module: str, name: str) -> Callable[..., None]:
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined] # inspect's own way to declare it
     command.__doc__ = inspect.cleandoc(about.help)
     return command
+
+
+def _parameter_of(subject: "Subject") -> tuple[Any, Any]:
+    """The annotation and the default of the parameter of a subject."""
+    from ingest.service.jobs.command import Subject
+
+    match subject:
+        case Subject.TABLE:
+            return TableArgument, inspect.Parameter.empty
+        case Subject.ROOT:
+            return RootOption, None
+        case Subject.TO:
+            return ToOption, inspect.Parameter.empty
 
 
 def _parameter(name: str, field: Any, schema: Mapping[str, Any], about: "JobCommand") -> inspect.Parameter:
@@ -226,7 +233,7 @@ def _in_service(
 
     about = job.command
     meant = job.fingerprints(configuration)
-    request = {about.subject: job.subject, **given, **({"fingerprints": meant} if meant else {})}
+    request = {about.subject.value: job.subject, **given, **({"fingerprints": meant} if meant else {})}
     followed = requested(
         out,
         configuration,
@@ -286,7 +293,7 @@ def _in_this_process(
 def _show(out: Output, job: "StepJob[Any]", summary: "Summary", *, is_dry_run: bool) -> None:
     if out.is_json:
         mode = {"dry_run": is_dry_run} if job.command.dry_run else {}
-        out.json({job.command.subject: job.subject, **mode, **summary.plain})
+        out.json({job.command.subject.value: job.subject, **mode, **summary.plain})
         return
     if summary.table:
         out.table([*summary.table[0]], [[*row.values()] for row in summary.table])

@@ -57,11 +57,11 @@ def job_of(kind: str, content: Mapping[str, Any]) -> Job:
         raise NotFoundError(
             f'there is no job "{kind}"', hint=did_you_mean(kind, KINDS) or f"there is {', '.join(KINDS)}"
         )
-    name = KINDS[kind].command.subject
+    meant_by = KINDS[kind].command.subject
+    name = meant_by.value
     subject = content.get(name)
     if not isinstance(subject, str) or not subject:
-        example = {"table": "counts", "root": "/dumps", "to": "STORE:TABLE"}[name]
-        raise ConfigError(f"{name}: the {name} is missing", hint=f'send JSON as {{"{name}": "{example}"}}')
+        raise ConfigError(f"{name}: the {name} is missing", hint=f'send JSON as {{"{name}": "{meant_by.example}"}}')
     given = {name} | ({"fingerprints"} if KINDS[kind].runs_pipelines else set())
     options = {each: value for each, value in content.items() if each not in given}
     job = KINDS[kind](subject, options_of(KINDS[kind].options_model, options))

@@ -49,7 +49,7 @@ class DebeziumSchemaEnvelope(DebeziumEnvelope):
         self._name = f"attr2hbase.{table}"
 
     def _key(self, row: bytes) -> bytes:
-        kind = _kind([row])
+        kind = _kind_of([row])
         schema = _struct(f"{self._name}.Key", [_field(ROW_KEY, kind)])
         return _enveloped(schema, {ROW_KEY: _encoded(kind, row)})
 
@@ -60,21 +60,16 @@ class DebeziumSchemaEnvelope(DebeziumEnvelope):
         after: Mapping[bytes, bytes | None] | None,
         about: Mapping[str, Any],
     ) -> bytes:
-        images = [image for image in (before, after) if image is not None]
-        kinds = {
-            column: self._kind(column, [value for image in images if (value := image.get(column)) is not None])
-            for column in sorted({column for image in images for column in image})
-        }
-        row_kind = _kind([row])
-        of_row = [_field(ROW_KEY, row_kind), *(_field(readable(name), kinds[name], optional=True) for name in kinds)]
+        row_kind = _kind_of([row])
+        of_row = [_field(ROW_KEY, row_kind)]
+        images: list[dict[str, object]] = [{ROW_KEY: _encoded(row_kind, row)}, {ROW_KEY: _encoded(row_kind, row)}]
+        for column in sorted({*(before or ()), *(after or ())}):
+            name, values = readable(column), [None if image is None else image.get(column) for image in (before, after)]
+            kind, encoded = self._column(column, values)
+            of_row.append(_field(name, kind, optional=True))
+            for image, value in zip(images, encoded, strict=True):
+                image[name] = value
         of_image = _struct(f"{self._name}.Value", of_row, optional=True)
-
-        def image(columns: Mapping[bytes, bytes | None] | None) -> dict[str, object] | None:
-            if columns is None:
-                return None
-            values = {readable(name): self._plain(name, kind, columns.get(name)) for name, kind in kinds.items()}
-            return {ROW_KEY: _encoded(row_kind, row), **values}
-
         schema = _struct(
             f"{self._name}.Envelope",
             [
@@ -86,19 +81,21 @@ class DebeziumSchemaEnvelope(DebeziumEnvelope):
                 _TRANSACTION | {"field": "transaction"},
             ],
         )
-        return _enveloped(schema, {"before": image(before), "after": image(after), **about})
+        of_before, of_after = (
+            None if each is None else image for each, image in zip((before, after), images, strict=True)
+        )
+        return _enveloped(schema, {"before": of_before, "after": of_after, **about})
 
-    def _kind(self, column: bytes, values: Sequence[bytes]) -> str:
+    def _column(self, column: bytes, values: Sequence[bytes | None]) -> tuple[str, list[object]]:
+        """The kind of a column, and its values before and after the change as `JsonConverter` reads them."""
         declared = self._types.of(column)
         if declared is None:
-            return _kind(values)
-        return _BYTES if any(self._types.shown(column, value).misfit for value in values) else _KINDS[declared]
-
-    def _plain(self, column: bytes, kind: str, value: bytes | None) -> object:
-        """A value as `JsonConverter` reads it."""
-        if value is None or kind in {_STRING, _BYTES}:
-            return _encoded(kind, value)
-        return self._types.plain(column, value)
+            kind = _kind_of(value for value in values if value is not None)
+            return kind, [_encoded(kind, value) for value in values]
+        shown = [None if value is None else self._types.shown(column, value) for value in values]
+        if any(each is not None and each.misfit for each in shown):
+            return _BYTES, [_encoded(_BYTES, value) for value in values]
+        return _KINDS[declared], [None if each is None else each.plain for each in shown]
 
 
 def _enveloped(schema: _Schema, payload: Mapping[str, Any]) -> bytes:
@@ -113,12 +110,13 @@ def _field(name: str, kind: str, *, optional: bool = False) -> _Schema:
     return {"type": kind, "optional": optional, "field": name}
 
 
-def _kind(values: Iterable[bytes]) -> str:
+def _kind_of(values: Iterable[bytes]) -> str:
+    """The kind of values without a declared type."""
     return _STRING if all(isinstance(to_notation(value), str) for value in values) else _BYTES
 
 
 def _encoded(kind: str, value: bytes | None) -> str | None:
-    """A value as `JsonConverter` reads it."""
+    """A string, or bytes in Base64."""
     if value is None:
         return None
     return value.decode() if kind == _STRING else b64encode(value).decode()

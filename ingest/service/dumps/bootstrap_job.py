@@ -18,7 +18,7 @@ from ingest.config.model import Configuration
 from ingest.config.nodes import plain
 from ingest.plugins.loader import Plugin
 from ingest.service.dumps.bootstrap import BootstrapRequest, SourceTable, TableOfStore, opened_bootstrap
-from ingest.service.jobs.command import JobCommand, Summary
+from ingest.service.jobs.command import JobCommand, Subject, Summary
 from ingest.service.jobs.job import MAX_DETAILS, Progress
 from ingest.service.jobs.option_types import LocalPath, Value
 from ingest.service.jobs.place import Place
@@ -88,7 +88,7 @@ class BootstrapJob(StepJob[BootstrapOptions]):
         Example: ingest dump bootstrap laptop.yaml --dump /backups --to local:orders
         Example: ingest dump bootstrap new.yaml --dump /backups --feed old.yaml:orders --to hbase:orders
         """,
-        subject="to",
+        subject=Subject.TO,
         advances=("rows", "rows"),
         does="loads the table",
         resumes="run the same command again, which resumes it",

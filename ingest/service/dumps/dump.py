@@ -17,7 +17,7 @@ from ingest.plan.assemble import live_store, store_component
 from ingest.service.dumps.options import DumpRunOptions
 from ingest.service.dumps.plan import DumpSources, tables_of
 from ingest.service.dumps.steps import DumpEngine, dump_steps
-from ingest.service.jobs.command import JobCommand, Summary
+from ingest.service.jobs.command import JobCommand, Subject, Summary
 from ingest.service.jobs.job import Job
 from ingest.service.jobs.place import Place
 from ingest.service.jobs.schedule import DAY_S, Daily, ScheduledJob
@@ -62,7 +62,7 @@ class Dump(StepJob[DumpRunOptions]):
         Example: ingest dump run pipeline.yaml --root ./dumps --tables logs,users
         Example: ingest dump run pipeline.yaml --resume 2026-01-31-02-00-00-5f0c1a
         """,
-        subject="root",
+        subject=Subject.ROOT,
         section=("dump", SharedDumpOptions),
         advances=("rows", "rows"),
         does="makes the dump",

@@ -2,9 +2,34 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from enum import StrEnum
+from typing import Any, NamedTuple, Self
 
 from ingest.api import Model
+
+
+class Subject(StrEnum):
+    """
+    What a job works on, as a request names it.
+
+    Attributes:
+        example: such a subject.
+    """
+
+    TABLE = "table", "counts"
+    """A table, an argument of the command."""
+    ROOT = "root", "/dumps"
+    """The root of dumps, an option."""
+    TO = "to", "STORE:TABLE"
+    """The target of a copy, an option."""
+
+    example: str
+
+    def __new__(cls, name: str, example: str) -> Self:
+        """A member with the value `name`."""
+        found = str.__new__(cls, name)
+        found._value_, found.example = name, example
+        return found
 
 
 class JobCommand(NamedTuple):
@@ -16,8 +41,7 @@ class JobCommand(NamedTuple):
         advances: what the progress bar counts, and the name of that number in the result.
         does: what is done, as in "compacts the table".
         resumes: the hint if the job has not finished, as in "run the same command again".
-        subject: what the job works on, as a request names it: a table is an argument of the command, a root an option,
-            and so is the target of a copy.
+        subject: what the job works on.
         section: the section of the file that has the options of a model for those that are left out; "" without one.
         dry_run: help of `--dry-run`; "" without that option.
         asks: the question before the work, from the result of a dry run; None if nothing is deleted. `--yes` answers.
@@ -32,7 +56,7 @@ class JobCommand(NamedTuple):
     advances: tuple[str, str]
     does: str
     resumes: str
-    subject: Literal["table", "root", "to"] = "table"
+    subject: Subject = Subject.TABLE
     section: tuple[str, type[Model]] = ("", Model)
     dry_run: str = ""
     asks: Callable[[Mapping[str, Any]], str | None] | None = None
