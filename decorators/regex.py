@@ -188,7 +188,7 @@ class Regex(Decorator[RegexSettings]):
             values = (match[self._numbers[0]],)
         else:
             values = match.group(*self._numbers)
-        found = dict(zip(self._names, values, strict=True))
+        found = dict(zip(self._names, values))  # noqa: B905 - `strict` takes as long as three groups
         if not all(values) and None in values:
             found = self._without_gaps(found)
         event.update(found)

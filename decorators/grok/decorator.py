@@ -325,7 +325,7 @@ def _compiled(text: str, patterns: Mapping[str, str], settings: GrokSettings) ->
 def _captured(pattern: _CompiledPattern, match: Match) -> dict[str, bytes]:
     values = match.groups()
     if pattern.is_plain and None not in values:
-        return dict(zip(pattern.names, values, strict=True))
+        return dict(zip(pattern.names, values))  # noqa: B905 - `strict` takes as long as three captures
     if pattern.is_plain:
         return {name: value for name, value in zip(pattern.names, values, strict=True) if value is not None}
     return {

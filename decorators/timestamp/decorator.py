@@ -182,6 +182,7 @@ class Timestamp(Decorator[TimestampSettings]):
         self._times: BoundedMemo[bytes, int | None] = BoundedMemo(
             lambda text: self._parse(text, 0, self._parsers), max_keys=_MAX_TEXTS
         )
+        self._known = self._times.known
         is_cached = is_fixed and not any(each.depends_on_event for each in formats)
         self._longest = _MAX_TEXT_BYTES if is_cached else -1
 
@@ -190,7 +191,7 @@ class Timestamp(Decorator[TimestampSettings]):
         text = event.body if self._source is None else event.attributes.get(self._source)
         if text is not None:
             try:
-                time = self._times.known[text]
+                time = self._known[text]
             except KeyError:
                 if len(text) <= self._longest:
                     time = self._times[text]
