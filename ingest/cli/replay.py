@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _MEANINGS = {
     "whole": "whole logged batches, at their own times; in tables with deferred updates at new ones",
+    "rest": "what is left of rolled-back batches whose records the topics have deleted in part, at new times",
     "part": "parts of logged batches, one ms before their times",
     "unlogged": "records in no logged batch",
 }
@@ -162,6 +163,16 @@ def _note_left_out(out: Output, totals: "ReplayTotals") -> None:
         )
 
 
+def _note_gone(out: Output, totals: "ReplayTotals") -> None:
+    if totals.gone:
+        gone = counted(totals.gone, "offset")
+        out.note(
+            f"warning: {gone} of rolled-back micro-batches are left out, because the topics had deleted them when the "
+            "replay began; dead letters that have the bytes of such records can be replayed after it",
+            "yellow",
+        )
+
+
 def _show_plan(out: Output, run: "RangeReplay", plan: "RangePlan") -> None:
     from ingest.formats.times import moment
     from ingest.service.replay.plan import BatchKind
@@ -181,10 +192,12 @@ def _show_plan(out: Output, run: "RangeReplay", plan: "RangePlan") -> None:
             "is_refused": is_refused,
             "may_hide_values": may_hide_values,
             "not_durable": plan.totals.not_durable,
+            "gone": plan.totals.gone,
         }
         out.json(about | counts)
         return
     _note_left_out(out, plan.totals)
+    _note_gone(out, plan.totals)
     if not plan.batches and not plan.resumes:
         if not plan.totals.not_durable:
             out.note(_NO_RECORDS, "yellow")
@@ -223,10 +236,12 @@ def _show_totals(out: Output, totals: "ReplayTotals") -> None:
                 "cells": totals.cells,
                 "has_changed": totals.has_changed,
                 "not_durable": totals.not_durable,
+                "gone": totals.gone,
             }
         )
         return
     _note_left_out(out, totals)
+    _note_gone(out, totals)
     if not totals.records:
         if not totals.not_durable:
             out.note(_NOTHING_REPLAYED, "yellow")

@@ -222,7 +222,8 @@ REMEDIES: Mapping[str, str] = {
     "reference_file": "Replace it by a valid file; the service resumes by itself.",
     "repeated_name": "Set a `separator` that no name contains, or another prefix in `elements`; then replay the dead "
     "letters.",
-    "replay_unfinished": "Run the command of the replay again; then start the pipeline, or roll back. If another "
+    "replay_unfinished": "Run the command of the replay again, which finishes it, or takes it back if it cannot run "
+    "as it was; then start the pipeline, or roll back. If another "
     "pipeline has taken over one of its tables since, run with --take-over, which gives the replay up.",
     "replay_stopped": "Correct the cause in the message, then run the same command again.",
     "row_key_too_long": "Shorten the row key, with a hash of its long part for example.",

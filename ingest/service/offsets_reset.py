@@ -26,6 +26,7 @@ from ingest.service.kafka.group import set_group_offsets
 from ingest.service.kafka.positions import acknowledged_offsets, write_first_offsets
 from ingest.service.kafka.topics import TopicIds, recreated
 from ingest.service.offsets import kafka_source_of
+from ingest.service.replay_lock import refuse_unfinished_replay
 from ingest.service.state_folders import update_replay_file
 from ingest.sources.kafka import Start, required_topics_of
 from ingest.spark.state import checkpoint_folder
@@ -103,7 +104,12 @@ def reset_offsets(
     try:
         with file_errors(folder):
             checkpoint.verify_format()
-        _refuse_unfinished_replay(configuration, pipeline)
+        refuse_unfinished_replay(
+            update_replay_file(configuration, pipeline.name),
+            pipeline.name,
+            "neither could continue after a reset of the offsets",
+            "run the command of the replay again, then reset the offsets",
+        )
         before = acknowledged_offsets(checkpoint)
         known_ids = TopicIds(folder).known()
         with KafkaAdmin(settings) as admin:
@@ -124,18 +130,6 @@ def reset_offsets(
         return Reset(before, after, folder, kept, uncommitted, is_group_set)
     finally:
         checkpoint.unlock()
-
-
-def _refuse_unfinished_replay(configuration: Configuration, pipeline: Pipeline) -> None:
-    """Its records belong to the offsets of the present checkpoint, and neither could continue after a reset."""
-    replay = update_replay_file(configuration, pipeline.name)
-    with file_errors(replay):
-        if replay.exists():
-            raise ConflictError(
-                f'a replay into the tables of pipeline "{pipeline.name}" was interrupted',
-                code="replay_unfinished",
-                hint="run the command of the replay again, then reset the offsets",
-            )
 
 
 def _refuse_recount(

@@ -1,7 +1,9 @@
-"""The lock of a pipeline's replays."""
+"""What keeps replays of a pipeline apart from each other, and from what would spoil an interrupted one."""
 
+from ingest.api import ConflictError
 from ingest.config.model import Configuration, Pipeline
 from ingest.dead_letters.files import folder_of
+from ingest.durable import StatePath, file_errors
 from ingest.durable.lease_lock import folder_lock
 from ingest.durable.lock import ProcessLock
 from ingest.observe.logs import logger
@@ -23,4 +25,28 @@ def replay_lock(configuration: Configuration, pipeline: Pipeline) -> ProcessLock
         kind="folder of replays and dead letters",
         hint="wait until that replay, re-run or join has ended",
         on_wait=_log.warning,
+    )
+
+
+def refuse_unfinished_replay(file: StatePath, pipeline: str, why: str, hint: str) -> None:
+    """
+    Refuse what an unfinished replay into tables with deferred updates or feeds does not allow.
+
+    Args:
+        file: as `ingest.service.state_folders.update_replay_file`.
+        pipeline: its name.
+        why: what the replay has to do with it; a clause.
+        hint: what to do.
+
+    Raises:
+        ConflictError: a replay was interrupted, or runs.
+        StoreUnavailableError: its file cannot be read now.
+    """
+    with file_errors(file):
+        if not file.exists():
+            return
+    raise ConflictError(
+        f'a replay into the tables of pipeline "{pipeline}" is not finished, and {why}',
+        code="replay_unfinished",
+        hint=hint,
     )

@@ -167,7 +167,8 @@ class PipelineTables:
         raise ConflictError(
             "a replay into the tables of this pipeline was interrupted, and some of its records may be written",
             code="replay_unfinished",
-            hint="run its command again, then start the pipeline",
+            hint="run its command again, 'ingest replay' or 'ingest dead-letters replay', which finishes it or takes "
+            "it back; then start the pipeline",
         )
 
     def _release_undeclared(self) -> None:

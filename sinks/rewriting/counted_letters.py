@@ -26,6 +26,8 @@ from sinks.rewriting.rolled_back import Interval, is_in, joined
 COUNTED = "counted_letters"
 """Name of the property."""
 MAX_CHARS = 128 * 1024  # some 20,000 records that are not consecutive; each reader of the table's record reads it
+OF_ALL_SINKS = ""
+"""The name of a sink for records that all sinks of a table have counted: no sink has this name."""
 _ATTEMPTS = 20
 
 Partition = tuple[str, int]

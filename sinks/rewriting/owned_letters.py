@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ingest.api import RecordPlace, TableSpec
 from sinks.rewriting.counted_letters import CountedLetters, change_counted, counted_letters
-from sinks.rewriting.rolled_back import Interval, remove_rolled_back
+from sinks.rewriting.rolled_back import Interval, add_rolled_back, remove_rolled_back
 from sinks.writing.driver_store import DriverStore
 
 
@@ -109,9 +109,14 @@ class OwnedLetters:
         """
         self._change(lambda known: known.unknown_up_to(time_ms))
 
-    def note_replayed(self, time_ms: int, tables: Collection[str]) -> None:
+    def note_replayed(self, time_ms: int, tables: Collection[str], *, is_whole: bool = True) -> None:
         """
         Note that the micro-batch of this time, which a rollback had rolled back from these tables, was replayed.
+
+        Args:
+            time_ms: its time.
+            tables: their names.
+            is_whole: whether all of its records ran again.
 
         Raises:
             IngestError: as `change_counted`.
@@ -119,8 +124,21 @@ class OwnedLetters:
         for name, table in self._all():
             if table in tables:
                 with self._stores[name].held() as store:
-                    change_counted(store, table, lambda known: known.with_run_again([Interval(time_ms, time_ms)]))
+                    if is_whole:
+                        change_counted(store, table, lambda known: known.with_run_again([Interval(time_ms, time_ms)]))
                     remove_rolled_back(store, table, [time_ms])
+
+    def note_rolled_back(self, time_ms: int, tables: Collection[str]) -> None:
+        """
+        Note that the updates of a replayed micro-batch at this time were removed from these tables.
+
+        Raises:
+            IngestError: as `add_rolled_back`.
+        """
+        for name, table in self._all():
+            if table in tables:
+                with self._stores[name].held() as store:
+                    add_rolled_back(store, table, [Interval(time_ms, time_ms)])
 
     def _change(
         self, change: Callable[[CountedLetters], CountedLetters], tables: Collection[str] | None = None

@@ -29,6 +29,11 @@ class BatchKind(StrEnum):
 
     WHOLE = "whole"
     """A logged batch with all its records: it runs at its own time, so it writes the same cells again."""
+    REST = "rest"
+    """
+    What the topics still have of a logged batch that was rolled back from tables with deferred updates: it runs in its
+    place.
+    """
     PART = "part"
     """Some records of a logged batch: they run one millisecond before its time, so they hide nothing of the batch."""
     UNLOGGED = "unlogged"

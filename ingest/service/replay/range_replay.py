@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
 
 from ingest.api import ConfigError, IngestError, PositionLostError
 from ingest.catalog import Catalog
@@ -28,6 +27,7 @@ from ingest.service.kafka.positions import acknowledged_offsets
 from ingest.service.kafka.topics import TopicIds, TopicRecreatedError, recreated
 from ingest.service.offsets import kafka_source_of
 from ingest.service.replay.host import OwnProcess, ReplayHost
+from ingest.service.replay.interrupted import InterruptedBatch
 from ingest.service.replay.plan import (
     BatchKind,
     ReplayBatch,
@@ -40,13 +40,20 @@ from ingest.service.replay.plan import (
 from ingest.service.replay.request import ReplayRequest
 from ingest.service.replay.rolled_back_batches import (
     RolledBack,
-    UnfinishedBatch,
     batches_rolled_back,
     common_tables,
+    offsets_gone,
     rolled_back_from,
+    tables_of,
 )
 from ingest.service.replay.runner import ReplayRunner
-from ingest.service.replay.selection import compacted_topics, cut_at, durable_ends, has_records, offsets_between
+from ingest.service.replay.selection import (
+    compacted_topics,
+    cut_at,
+    durable_ends,
+    offsets_between,
+    offsets_there,
+)
 from ingest.service.replay.sinks import only_sinks
 from ingest.service.replay.state import ReplayState, ReplayTotals
 from ingest.service.replay.update_replay import UpdateReplay, unfinished
@@ -73,6 +80,8 @@ class RangePlan:
         has_changed: whether the pipeline has changed since that run began, so that the finished batches have the
             results of its earlier version.
         topic_ids: topic -> its id when the batches were planned, as far as it is known.
+        counted: those of the batches that another replay has brought into the tables with deferred updates since: they
+            do not run.
     """
 
     batches: Sequence[ReplayBatch]
@@ -80,6 +89,7 @@ class RangePlan:
     resumes: bool = False
     has_changed: bool = False
     topic_ids: Mapping[str, str] = field(default_factory=dict)
+    counted: Sequence[ReplayBatch] = ()
 
     @property
     def offsets(self) -> int:
@@ -188,12 +198,14 @@ class RangeReplay:
             topics = required_topics_of(self._settings, admin)
             now = TopicState(admin.topic_ids(topics), compacted_topics(admin, topics))
             in_range = offsets_between(admin, topics, self._request)
+            there = offsets_there(admin, topics) if self._pipeline_plan.updates else {}
         known_ids = TopicIds(checkpoint.folder).known()
         selected = cut_at(in_range, durable_ends(batches, acknowledged, known_ids, now))
         totals = ReplayTotals(not_durable=offsets_in(in_range) - offsets_in(selected))
         logged = list(replay_batches(batches, selected, now))
         if self._pipeline_plan.updates:
-            rolled_back = batches_rolled_back(logged, self._rolled_back(batches))
+            rolled_back = batches_rolled_back(logged, self._rolled_back(batches), replay_batches(batches, there, now))
+            totals.gone = offsets_gone(rolled_back, batches)
             return RangePlan(rolled_back, totals, topic_ids=now.ids)
         time_ms = now_ms() if self._request.at_ms is None else self._request.at_ms
         others = unlogged_batches(logged, selected, time_ms, self._settings.max_events_per_batch)
@@ -270,19 +282,6 @@ class RangeReplay:
                 self._settle()  # what it has written of the micro-batch whose records are gone
                 raise
 
-    def _settle(self) -> None:
-        """End an interrupted batch whose records are gone: no other replay, and no start of the pipeline, could run."""
-        stored, interrupted = self._stored(), self._interrupted()
-        if stored is None or interrupted is None:
-            return
-        with KafkaAdmin(self._settings) as admin:
-            if has_records(admin, interrupted.batch.ranges, stored.get("topic_ids", {})):
-                return
-        with ExitStack() as opened:
-            plan = replace(plan_of(self._configuration, self._pipeline, self._catalog), is_replay=True)
-            owned = owned_tables(self._configuration, plan, self._host.stores(plan, opened))
-            UpdateReplay(self._configuration, self._pipeline, opened, owned).settle_batch(interrupted)
-
     def _run_locked(
         self,
         lock: ProcessLock,
@@ -291,13 +290,12 @@ class RangeReplay:
         cancellation: Cancellation,
     ) -> ReplayTotals:
         with ExitStack() as opened:
-            plan = self.plan()
+            plan = self._without_counted(self.plan())
             check_allowed(plan.batches, is_allowed=self.is_any_allowed)
             totals = plan.totals
             totals.has_changed |= plan.has_changed and totals.batches > 0
-            interrupted = self._interrupted()
-            if totals.batches < len(plan.batches) or interrupted is not None:
-                done, left = plan.batches[: totals.batches], plan.batches[totals.batches :]
+            left = [batch for batch in plan.batches[totals.batches :] if batch not in plan.counted]
+            if left:
                 runner = ReplayRunner(
                     self._configuration,
                     self._pipeline,
@@ -305,9 +303,8 @@ class RangeReplay:
                     self._host,
                     RateLimiter(self._request.rate),
                     opened,
-                    tables=self._tables(left, interrupted) if self._pipeline_plan.updates else None,
+                    tables=self._tables(left) if self._pipeline_plan.updates else None,
                     sinks=self._request.sinks,
-                    done=done,
                     left=left,
                     topic_ids=plan.topic_ids,
                     on_blocked=on_blocked,
@@ -329,19 +326,28 @@ class RangeReplay:
                 self._state.finish()
         return totals
 
-    def _tables(self, left: Sequence[ReplayBatch], interrupted: UnfinishedBatch | None) -> frozenset[str]:
+    def _tables(self, left: Sequence[ReplayBatch]) -> frozenset[str]:
         """The tables with deferred updates that the rest of a replay writes."""
-        return common_tables(self._rolled_back(list(self._batch_log().batches())), left, interrupted)
+        return common_tables(self._rolled_back(list(self._batch_log().batches())), left)
 
-    def _interrupted(self) -> UnfinishedBatch | None:
-        """The batch of this pipeline that may be written in part."""
-        stored = self._stored()
-        return None if stored is None else UnfinishedBatch.from_plain(stored["content"])
+    def _without_counted(self, plan: RangePlan) -> RangePlan:
+        """A plan that resumes, without the batches that are in the tables again: others have replayed them since."""
+        if not (plan.resumes and self._pipeline_plan.updates):
+            return plan
+        rolled_back = self._rolled_back(list(self._batch_log().batches()))
+        return replace(plan, counted=[batch for batch in plan.batches if not tables_of(rolled_back, batch.time_ms)])
 
-    def _stored(self) -> Mapping[str, Any] | None:
-        """As `unfinished`; None if this replay writes no table with deferred updates or a feed."""
+    def _settle(self) -> None:
+        """End a batch of this pipeline that may be written in part, unless this replay runs it first, as it was."""
+        path = update_replay_file(self._configuration, self._pipeline.name)
         has_marks = self._pipeline_plan.updates or self._pipeline_plan.feeds
-        return unfinished(update_replay_file(self._configuration, self._pipeline.name)) if has_marks else None
+        if not has_marks or unfinished(path) is None:
+            return
+        whole = replace(plan_of(self._configuration, self._pipeline, self._catalog), is_replay=True)
+        with ExitStack() as opened:
+            tables = owned_tables(self._configuration, whole, self._host.stores(whole, opened))
+            updates = UpdateReplay(self._configuration, self._pipeline, opened, tables)
+            updates.settle_batch(InterruptedBatch(self._state, self._settings))
 
     def _run(
         self,
@@ -353,6 +359,10 @@ class RangeReplay:
         totals, planned = plan.totals, len(plan.batches)
         on_progress(totals, planned)
         for batch in plan.batches[totals.batches :]:
+            if batch in plan.counted:
+                totals.batches += 1
+                runner.until_possible(partial(self._state.progress, totals))
+                continue
             cancellation.wait(runner.delay_s())
             with self._host.micro_batch():
                 runner.until_possible(partial(self._check_topics, plan))

@@ -2,6 +2,7 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from ingest.api import ConflictError, TopicPartition
@@ -11,7 +12,7 @@ from ingest.dead_letters.replay import BEFORE_BATCH_MS
 from ingest.plan.plan import Plan
 from ingest.plan.stores import reading_store
 from ingest.service.replay.plan import BatchKind, ReplayBatch
-from ingest.spark.streaming.batch_log import LoggedBatch
+from ingest.spark.streaming.batch_log import LoggedBatch, offsets_in
 from sinks.rewriting.rolled_back import Interval, is_in, rolled_back
 
 RolledBack = Mapping[str, frozenset[int]]
@@ -116,24 +117,36 @@ class _Offsets:
         self._ends[first:last] = [end]
 
 
-def batches_rolled_back(batches: Iterable[ReplayBatch], rolled_back: RolledBack) -> list[ReplayBatch]:
+def batches_rolled_back(
+    batches: Iterable[ReplayBatch], rolled_back: RolledBack, there: Iterable[ReplayBatch] = ()
+) -> list[ReplayBatch]:
     """
     The batches whose updates were rolled back; those of other micro-batches are in the tables and count already.
 
+    Of one of which the topics have only a part, this part is the batch.
+
+    Args:
+        batches: those of the range.
+        rolled_back: what was rolled back.
+        there: those of all records that the topics still have.
+
     Raises:
-        ConflictError: there is none; or the range, or what the topic still has of it, contains only a part of one.
+        ConflictError: there is none; or the range contains only a part of one.
     """
-    batches = list(batches)
+    parts = {batch.time_ms: batch for batch in there if batch.kind is BatchKind.PART}
+    found = []
     for batch in batches:
-        if batch.kind is BatchKind.PART and tables_of(rolled_back, batch.time_ms + BEFORE_BATCH_MS):
-            raise ConflictError(
-                f"the range contains only a part of the micro-batch of time {batch.time_ms + BEFORE_BATCH_MS}, whose "
-                "updates were rolled back as a whole",
-                code="not_rolled_back",
-                hint="extend the range until --dry-run shows no part; begin it after this micro-batch if its topic has "
-                "deleted records of it",
-            )
-    found = [batch for batch in batches if batch.kind is BatchKind.WHOLE and tables_of(rolled_back, batch.time_ms)]
+        if batch.kind is BatchKind.WHOLE and tables_of(rolled_back, batch.time_ms):
+            found.append(batch)
+        elif batch.kind is BatchKind.PART and tables_of(rolled_back, batch.time_ms + BEFORE_BATCH_MS):
+            if batch != parts.get(batch.time_ms):
+                raise ConflictError(
+                    f"the range contains only a part of the micro-batch of time {batch.time_ms + BEFORE_BATCH_MS}, "
+                    "whose updates were rolled back as a whole",
+                    code="not_rolled_back",
+                    hint="extend the range until --dry-run shows no part",
+                )
+            found.append(replace(batch, kind=BatchKind.REST, time_ms=batch.time_ms + BEFORE_BATCH_MS))
     if not found:
         raise ConflictError(
             f"no micro-batch of the range was rolled back from {', '.join(sorted(rolled_back))}: a replay would count "
@@ -144,28 +157,29 @@ def batches_rolled_back(batches: Iterable[ReplayBatch], rolled_back: RolledBack)
     return found
 
 
+def offsets_gone(planned: Iterable[ReplayBatch], batches: Iterable[LoggedBatch]) -> int:
+    """The number of offsets of the logged batches that planned ones replay as a whole without them."""
+    sizes = {batch.time_ms: batch.offsets for batch in planned}
+    return sum(offsets_in(batch.ranges) - sizes[batch.time_ms] for batch in batches if batch.time_ms in sizes)
+
+
 def tables_of(rolled_back: RolledBack, time_ms: int) -> frozenset[str]:
     """The tables from which a micro-batch was rolled back."""
     return frozenset(table for table, times in rolled_back.items() if time_ms in times)
 
 
-def common_tables(
-    rolled_back: RolledBack, batches: Iterable[ReplayBatch], interrupted: UnfinishedBatch | None
-) -> frozenset[str]:
+def common_tables(rolled_back: RolledBack, batches: Iterable[ReplayBatch]) -> frozenset[str]:
     """
     The tables from which all of these batches were rolled back.
 
     Args:
         rolled_back: what was rolled back.
         batches: those that are left of a replay.
-        interrupted: a batch whose replay has begun; its time may no longer be among those rolled back.
 
     Raises:
         ConflictError: they were rolled back from different tables.
     """
-    tables = {tables_of(rolled_back, one.time_ms) for one in batches if interrupted is None or one != interrupted.batch}
-    if interrupted is not None:
-        tables.add(interrupted.tables)
+    tables = {tables_of(rolled_back, batch.time_ms) for batch in batches}
     if len(tables) != 1:
         raise ConflictError(
             "the micro-batches of the range were rolled back from different tables",

@@ -48,8 +48,7 @@ class ReplayRunner:
         opened: closes session and stores.
         tables: with deferred updates; only their sinks run. None to run all sinks.
         sinks: names of the only sinks that run, of which `tables` are; None for all.
-        done: the batches whose progress is stored.
-        left: the other ones, which may run.
+        left: the batches that may run.
         topic_ids: topic -> its id, as far as it is known.
         on_blocked: called with the reason when a micro-batch cannot be made durable now, and with "" when it can.
         check_owner: as in `BatchRunner`, for the lock of the replay.
@@ -69,7 +68,6 @@ class ReplayRunner:
         *,
         tables: frozenset[str] | None,
         sinks: Collection[str] | None,
-        done: Collection[ReplayBatch],
         left: Collection[ReplayBatch],
         topic_ids: Mapping[str, str],
         on_blocked: Callable[[str], None],
@@ -91,8 +89,6 @@ class ReplayRunner:
             plan = plan.with_tables(tables)
         self._tables = tables or frozenset()
         self._sinks = sinks_alone(plan, possible)
-        if self._updates is not None:
-            self._updates.complete(map(self._unfinished, done))
         check_owner = partial(_check_both, check_owner, self._updates)
         committers = committers_of(configuration, plan, stores, owned.feeds, check_owner=check_owner)
         for committer in committers.values():

@@ -25,6 +25,29 @@ def offsets_between(
     return {partition: (begin, end) for partition, (begin, end) in ranges.items() if begin < end}
 
 
+def offsets_there(admin: KafkaAdmin, topics: Sequence[str]) -> dict[TopicPartition, tuple[int, int]]:
+    """The offsets of all records that the topics still have, as `offsets_between` would select them."""
+    begins, ends = admin.offsets_since(topics, 0), admin.ends(topics)
+    return {part: (begins[part], end) for part, end in ends.items() if begins.get(part, end) < end}
+
+
+def are_there(admin: KafkaAdmin, ranges: OffsetRanges, topic_ids: Mapping[str, str]) -> bool:
+    """
+    Whether the topics still have the records at these offsets.
+
+    Args:
+        admin: of the cluster.
+        ranges: the offsets.
+        topic_ids: topic -> its id when it had them, as far as the cluster reported it.
+    """
+    topics = sorted({topic for topic, _ in ranges})
+    known = {topic: topic_ids[topic] for topic in topics if topic in topic_ids}
+    if admin.existing(topics) != set(topics) or recreated(known, admin.topic_ids(topics)):
+        return False
+    begins, ends = admin.earliest(topics), admin.ends(topics)
+    return all(begins.get(part, end) <= begin and end <= ends.get(part, 0) for part, (begin, end) in ranges.items())
+
+
 def durable_ends(
     batches: Sequence[LoggedBatch],
     acknowledged: Mapping[TopicPartition, int],
@@ -58,22 +81,6 @@ def cut_at(selected: OffsetRanges, ends: Mapping[TopicPartition, int]) -> dict[T
         return dict(selected)
     cut = {partition: (begin, min(end, ends.get(partition, 0))) for partition, (begin, end) in selected.items()}
     return {partition: (begin, end) for partition, (begin, end) in cut.items() if begin < end}
-
-
-def has_records(admin: KafkaAdmin, ranges: OffsetRanges, topic_ids: Mapping[str, str]) -> bool:
-    """
-    Whether the topics have deleted no records of ranges of offsets.
-
-    Args:
-        admin: of their cluster.
-        ranges: of a micro-batch.
-        topic_ids: topic -> its id when the micro-batch ran, as far as it is known.
-    """
-    topics = sorted({topic for topic, _ in ranges})
-    if admin.existing(topics) != set(topics) or recreated(topic_ids, admin.topic_ids(topics)):
-        return False
-    earliest = admin.earliest(topics)
-    return all(partition in earliest and earliest[partition] <= begin for partition, (begin, _) in ranges.items())
 
 
 def compacted_topics(admin: KafkaAdmin, topics: Sequence[str]) -> frozenset[str]:

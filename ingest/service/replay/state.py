@@ -14,7 +14,7 @@ from ingest.service.replay.plan import ReplayBatch
 from ingest.service.replay.request import ReplayRequest
 
 FORMAT = 1
-_PLAIN = ("batches", "records", "read", "stored", "cells", "has_changed", "not_durable")
+_PLAIN = ("batches", "records", "read", "stored", "cells", "has_changed", "not_durable", "gone")
 
 
 @dataclass(slots=True)
@@ -28,6 +28,8 @@ class ReplayTotals:
         has_changed: whether some of them ran with another version of the pipeline than those after them.
         not_durable: number of offsets of the time range that were left out when the replay began, because the pipeline
             had not stored them.
+        gone: number of offsets of micro-batches that were rolled back which the topics had deleted when the replay
+            began.
     """
 
     batches: int = 0
@@ -39,6 +41,7 @@ class ReplayTotals:
     dead_lettered: Counter[str] = field(default_factory=Counter)
     has_changed: bool = False
     not_durable: int = 0
+    gone: int = 0
 
     def add(self, counts: Counts) -> None:
         """Add a finished micro-batch."""
@@ -83,6 +86,11 @@ class StoredReplay(NamedTuple):
     totals: ReplayTotals
     fingerprint: str
     topic_ids: Mapping[str, str]
+
+    @property
+    def next(self) -> ReplayBatch | None:
+        """The first batch that is not finished; None if there is none."""
+        return next(iter(self.batches[self.totals.batches :]), None)
 
 
 class ReplayState:

@@ -5,11 +5,15 @@ An update row has a time of its own: at a time that was written before, it would
 merged row. So these records are a micro-batch of the pipeline, at a time above all earlier ones, which moves the marks.
 The pipeline does not run meanwhile.
 
-Time and records are stored before the first write. A replay that was killed writes the same records at the same time
-again, and only then others.
+Time and records are stored before the first write. A replay that was interrupted is settled before another one:
+
+- its marks are at its time: it is complete, and only its end is noted;
+- they are below it, and it can run as it was: it writes the same records at the same time again;
+- they are below it, and it cannot, as its records are gone or the configuration has changed: it is taken back. Nobody
+  has read what it has written, and its records run anew, at a later time.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from typing import Any
@@ -23,18 +27,23 @@ from ingest.dead_letters.replay import InterruptedReplayError
 from ingest.durable import StatePath, file_errors, make_folder, sync_folder, write_durably
 from ingest.observe.logs import logger
 from ingest.service.kafka.topics import TopicIds
-from ingest.service.replay.interrupted import InterruptedDeadLetters
+from ingest.service.replay.interrupted import InterruptedBatch, InterruptedDeadLetters
+from ingest.service.replay.plan import BatchKind
 from ingest.service.replay.rolled_back_batches import UnfinishedBatch
 from ingest.service.state_folders import batch_log_folder, update_replay_file
 from ingest.spark.state import checkpoint_folder
 from ingest.spark.streaming.batch_log import BatchLog, LoggedBatch
 from ingest.spark.streaming.batch_time import MIN_GAP_MS, BatchTimes, newest_time
 from ingest.spark.streaming.checkpoint import Checkpoint
+from sinks.rewriting.counted_letters import OF_ALL_SINKS
+from sinks.rewriting.owned_letters import CountedRecords
 from sinks.rewriting.owned_tables import OwnedTables
 from sinks.updates.marks import TableMark
 
 _log = logger(__name__)
 
+_TAKEN_BACK = "taken_back"
+"""Key of a stored replay that is being taken back: a kill in between does not change that."""
 Write = Callable[[int], None]
 """Writes the records at a batch time, until they are durable."""
 
@@ -122,17 +131,15 @@ class UpdateReplay:
         self._is_running = True
         self.check_locked()
         if time_ms is None:
-            time_ms = max(self._clock(), self._mark.time_ms + MIN_GAP_MS, (newest_time(self._times) or 0) + MIN_GAP_MS)
+            newest_ms = max(self._mark.time_ms, newest_time(self._times) or 0)
+            time_ms = max(self._clock(), newest_ms + MIN_GAP_MS)
             stored = {
                 "time": time_ms,
                 "begun": self._clock(),
-                "topic_ids": dict(self._topic_ids),
                 "content": content,
                 "configuration": self._fingerprint,
             }
-            with file_errors(self._path):
-                make_folder(self._path.parent)
-                write_durably(self._path, orjson.dumps(stored))
+            self._store(stored)
         # the changes too: no request for the shards of a feed takes effect in a replay
         self._tables.feeds.replay_at(time_ms)
         write(time_ms)
@@ -140,26 +147,36 @@ class UpdateReplay:
         self._mark = replace(self._mark, time_ms=time_ms)
         self._tables.move(self._mark)
 
-    def complete(self, done: Iterable[UnfinishedBatch]) -> None:
+    def settle_batch(self, batch: InterruptedBatch) -> None:
         """
-        Finish a batch whose progress is stored, which a kill has interrupted after that.
+        Finish a replay of a micro-batch that was interrupted, or take it back; see the module.
 
-        Args:
-            done: the batches whose progress is stored, with what they were written to.
+        Raises:
+            IngestError: as the methods of `InterruptedBatch`; or a store is unavailable.
         """
         stored = unfinished(self._path)
         interrupted = None if stored is None else UnfinishedBatch.from_plain(stored["content"])
-        if stored is not None and interrupted is not None and interrupted in done:
-            self._mark = replace(self._mark, time_ms=max(self._mark.time_ms, stored["time"]))
+        if stored is None or interrupted is None:
+            return
+        if self._is_counted(stored):
+            self._tables.move(self._mark)
             self.note_replayed(interrupted, stored["time"])
-            self._forget()
+            batch.note_complete(interrupted)
+        elif self._is_as_it_was(stored) and batch.can_run(interrupted):
+            return
+        else:
+            self._take_back(stored)
+            # a dead letter of that time must wait for the replay of its micro-batch
+            self._tables.letters.note_rolled_back(stored["time"], interrupted.tables)
+        self._forget()
 
     def settle(self, letters: InterruptedDeadLetters) -> None:
         """
-        Finish a replay of dead letters that was killed after their outcome was durable, or that cannot run again.
+        Finish a replay of dead letters that was interrupted, or take it back; see the module.
 
-        One that cannot run again is taken back if the marks are not at its time yet. Else a feed or a compaction may
-        have read what it has written, so that stays, and the tables know which of its records they have counted.
+        One whose marks are at its time runs again too, if it can and has counted no record, since its outcome may be
+        unknown. Else what it has written stays: a feed or a compaction may have read it, and the tables know which of
+        its records they have counted.
 
         Raises:
             IngestError: as `InterruptedDeadLetters.can_run`; or a store is unavailable.
@@ -168,50 +185,47 @@ class UpdateReplay:
         if stored is None or UnfinishedBatch.from_plain(stored["content"]) is not None:
             return
         places = {(topic, partition, offset) for topic, partition, offset, _ in stored["content"]}
-        outcome = letters.have_outcome(places, stored["begun"])
-        is_counted = self._mark.time_ms >= stored["time"]
+        outcome = letters.have_outcome(places, stored["begun"], stored["time"])
+        is_counted = self._is_counted(stored)
         has_ended = is_counted and outcome is not False
-        if not has_ended and outcome is not None and letters.can_run(places):
+        # a compaction may have merged what it has counted: the same rows would count again
+        may_run = not has_ended and outcome is not None and not (is_counted and self._has_counted(stored["time"]))
+        if may_run and self._is_as_it_was(stored) and letters.can_run(places):
             return
         if not is_counted:
-            self._take_back()
-        elif not has_ended:
-            _log.warning(
-                "a replay of dead letters was interrupted and cannot run again; what it has written stays",
-                records=len(places),
-                hint="those that it has not counted run when they can be read",
-            )
-        self._forget()
-
-    def settle_batch(self, interrupted: UnfinishedBatch) -> None:
-        """
-        Finish a replay of a batch that was killed, and whose records are gone, so that it cannot run again.
-
-        It is taken back if the marks are not at its time yet, and stays rolled back. Else all of it is written, as the
-        marks move last.
-
-        Raises:
-            IngestError: as `note_replayed`; or a store is unavailable.
-        """
-        stored = unfinished(self._path)
-        if stored is None:
-            return
-        is_written = self._mark.time_ms >= stored["time"]
-        if is_written:
-            self.note_replayed(interrupted, stored["time"])
+            self._take_back(stored)
         else:
-            self._take_back()
-        _log.warning(
-            "a replay of a micro-batch was interrupted and cannot run again, as its topics have deleted records of it",
-            time_ms=interrupted.batch.time_ms,
-            is_written=is_written,
-        )
+            self._tables.move(self._mark)
+            if not has_ended:
+                _log.warning(
+                    "a replay of dead letters was interrupted and cannot run as it was; what it has written stays",
+                    records=len(places),
+                    hint="those that it has not counted run again when they can be read",
+                )
         self._forget()
 
-    def _take_back(self) -> None:
-        """Remove what an interrupted replay has written, before its marks."""
-        self._tables.remove_after_marks(BatchTimes(self._times, self._clock).start_after)
+    def _is_counted(self, stored: Mapping[str, Any]) -> bool:
+        """Whether a mark is at the time of an interrupted replay: it has written everything before."""
+        return not stored.get(_TAKEN_BACK) and self._mark.time_ms >= int(stored["time"])
+
+    def _has_counted(self, time_ms: int) -> bool:
+        """Whether a replay of dead letters at this time has counted a record in a table."""
+        return any(run.time_ms == time_ms for known in self._tables.letters.read().values() for run in known.runs)
+
+    def _is_as_it_was(self, stored: Mapping[str, Any]) -> bool:
+        """Whether an interrupted replay would write the same again, as far as the configuration decides it."""
+        return not stored.get(_TAKEN_BACK) and stored["configuration"] == self._fingerprint
+
+    def _take_back(self, stored: Mapping[str, Any]) -> None:
+        """Remove the updates of an interrupted replay, and complete the tables with a feed from its changes."""
+        self.check_locked()
+        self._store(dict(stored) | {_TAKEN_BACK: True})  # the marks of feeds move past its time
+        _log.warning("a replay that was interrupted cannot run as it was; it is taken back", time_ms=stored["time"])
+        times = BatchTimes(self._times, self._clock)
+        times.start_after(stored["time"])
+        self._tables.remove_after_marks(times.start_after)
         self._tables.roll_forward()
+        self._mark = self._tables.newest() or self._mark
 
     def unfinished_ms(self) -> int | None:
         """The time of a replay that was interrupted, or that runs; None without one."""
@@ -223,6 +237,11 @@ class UpdateReplay:
         if self._is_running:
             self._forget()
             self._is_running = False
+
+    def _store(self, stored: Mapping[str, Any]) -> None:
+        with file_errors(self._path):
+            make_folder(self._path.parent)
+            write_durably(self._path, orjson.dumps(stored))
 
     def _forget(self) -> None:
         """Remove the stored micro-batch, so that it does not run again."""
@@ -249,7 +268,12 @@ class UpdateReplay:
         batch = LoggedBatch(replay_batch.number, time_ms, replay_batch.ranges, self._topic_ids, tuple(sorted(tables)))
         with closing(BatchLog(self._log_folder, self._keep_ms)) as log:
             log.append(batch)
-        self._tables.letters.note_replayed(replay_batch.time_ms, tables)
+        is_whole = replay_batch.kind is not BatchKind.REST
+        if not is_whole:  # a dead letter may have the only copy of a record that is gone: it runs
+            ranges = [((*part, begin), end) for part, (begin, end) in replay_batch.ranges.items()]
+            counted = [CountedRecords(table, OF_ALL_SINKS, replay_batch.time_ms, ranges) for table in sorted(tables)]
+            self._tables.letters.count(time_ms, counted)
+        self._tables.letters.note_replayed(replay_batch.time_ms, tables, is_whole=is_whole)
 
     def interrupted_ms(self, content: object) -> int | None:
         """
@@ -266,10 +290,13 @@ class UpdateReplay:
         if stored is None:
             return None
         interrupted = "into tables with deferred updates or feeds was interrupted, and some may be written"
-        hint = "run that command again, with the configuration that it had"
+        if UnfinishedBatch.from_plain(stored["content"]) is None:
+            hint = "run 'ingest dead-letters replay' again, with the options that it had"
+        else:
+            hint = "run 'ingest replay' again: with its times it continues, with others it is taken back"
         if stored["content"] != content:
             raise InterruptedReplayError(f"a replay of other records, or into other sinks, {interrupted}", hint=hint)
-        if stored["configuration"] != self._fingerprint:
+        if not self._is_as_it_was(stored):
             raise ConflictError(
                 f"a replay with another configuration {interrupted}", code=InterruptedReplayError.code, hint=hint
             )
@@ -285,7 +312,7 @@ def unfinished(path: StatePath) -> dict[str, Any] | None:
 
     Returns:
         Its `time` in ms, when it has `begun`, its `content` as passed to `UpdateReplay.run`, the fingerprint of its
-        `configuration`, and the `topic_ids` of that time, as far as they were known.
+        `configuration`, and `taken_back` if it is being taken back.
 
     Raises:
         IntegrityError: the file is damaged.

@@ -9,9 +9,10 @@ the tables stop at the oldest mark.
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple
 
-from ingest.api import ConflictError, Store
+from ingest.api import Store
 from ingest.config.model import Configuration, Pipeline
-from ingest.durable import StatePath, file_errors
+from ingest.durable import StatePath
+from ingest.service.replay_lock import refuse_unfinished_replay
 from ingest.service.state_folders import update_replay_file
 from sinks.rewriting.store_calls import StoreCalls
 from sinks.updates.marks import MARK, TableMark
@@ -84,15 +85,12 @@ class TableGroup:
             ConflictError: a replay was interrupted, or runs.
             StoreUnavailableError: its file cannot be read now.
         """
-        with file_errors(self._replay):
-            if not self._replay.exists():
-                return
-        raise ConflictError(
-            f'a replay into the tables of pipeline "{self._pipeline}" is not finished, and would write updates at a '
-            "time that is rolled back",
-            code="replay_unfinished",
-            hint="if it was interrupted, stop the pipeline and run its command again: 'ingest replay' with the same "
-            "times, or 'ingest dead-letters replay'",
+        refuse_unfinished_replay(
+            self._replay,
+            self._pipeline,
+            "would write updates at a time that is rolled back",
+            "if it was interrupted, stop the pipeline and run its command again: 'ingest replay' with the same times, "
+            "or 'ingest dead-letters replay'",
         )
 
 

@@ -117,6 +117,7 @@ def test_running_service_runs_the_replay(ingest, service: Service):
             "cells": 1_180,
             "has_changed": False,
             "not_durable": 0,
+            "gone": 0,
         },
     )
 
@@ -236,6 +237,16 @@ def test_records_that_are_not_stored_yet_are_named(ingest, folder: Path, monkeyp
         assert "left out: 30 offsets of this range, which the pipeline had not stored when the replay began" in done.err
         assert "no record" not in done.err
         assert ingest("replay", "pipeline.yaml", *TIMES, *options, "--output", "json").json["not_durable"] == 30
+
+
+def test_records_of_rolled_back_batches_that_are_gone_are_named(ingest, folder: Path, monkeypatch: pytest.MonkeyPatch):
+    assert ingest("init", "--template", "kafka").code == 0
+    plan = range_replay.RangePlan([], ReplayTotals(gone=4))
+    monkeypatch.setattr(range_replay.RangeReplay, "plan", lambda _: plan)
+    for options in ([], ["--dry-run"]):
+        done = ingest("replay", "pipeline.yaml", *TIMES, *options)
+        assert "4 offsets of rolled-back micro-batches are left out" in done.err
+        assert ingest("replay", "pipeline.yaml", *TIMES, *options, "--output", "json").json["gone"] == 4
 
 
 def test_range_without_records_is_named(ingest, folder: Path, own: list[ReplayRequest]):

@@ -13,8 +13,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -33,12 +34,16 @@ from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.formats.times import moment
 from ingest.service.kafka.source import KafkaSource
+from ingest.service.replay import interrupted as interrupted_module
+from ingest.service.replay.interrupted import InterruptedBatch
 from ingest.service.replay.plan import BatchKind, ReplayBatch
+from ingest.service.replay.request import ReplayRequest
 from ingest.service.replay.rolled_back_batches import UnfinishedBatch
-from ingest.service.replay.update_replay import UpdateReplay
+from ingest.service.replay.state import ReplayState, ReplayTotals
+from ingest.service.replay.update_replay import UpdateReplay, unfinished
 from ingest.service.rewriting.rollback import RollbackOptions, rollback_steps
 from ingest.service.rewriting.table_group import TableGroup
-from ingest.service.state_folders import update_replay_file
+from ingest.service.state_folders import replay_folder, update_replay_file
 from ingest.service.tables import OwnerOptions, PipelineTables
 from ingest.spark.state import checkpoint_folder
 from ingest.spark.streaming.batch_time import BatchTimes
@@ -46,6 +51,7 @@ from ingest.spark.streaming.checkpoint import Checkpoint
 from sinks.memory import MemoryStore
 from sinks.rewriting.compaction import CompactionTarget, RangeCompaction, bound_of
 from sinks.rewriting.owned_tables import OwnedTables
+from sinks.rewriting.rolled_back import is_in, rolled_back
 from sinks.rewriting.store_calls import StoreCalls
 from sinks.rewriting.table_lease import LEASE
 from sinks.rowkeys.row_format import RowFormat
@@ -82,6 +88,7 @@ pipelines:
     decorators: [value: {{attribute: note, value: "{note}"}}]
     sinks: [attr2hbase: {{table: hits}}]
 """
+REQUEST = ReplayRequest(from_ms=0, to_ms=1)
 KAFKA = KafkaSource.settings_class()(brokers="localhost:9092", topics=["t"])
 
 Ends = dict[int, int]
@@ -162,6 +169,7 @@ class World:
         self._tables: PipelineTables | None = None
         self.complete: Ends = dict.fromkeys(PARTITIONS, 0)
         self.counted: list[Counted] = []
+        self._notes: dict[int, str] = {}  # of the configurations that have written the replayed micro-batches
         self.store = Killable()
         self.store.open()
         for spec in SPECS:
@@ -247,8 +255,12 @@ class World:
                 batch.missing.add(table)
             batch.removed |= {(table, row) for row in ROWS if row not in divided}
 
-    def replay(self, place: int, kill: int | None) -> None:
-        """Replay a micro-batch into the tables from which it was rolled back."""
+    def replay(self, place: int, kill: int | None, again: str, kill_again: int | None) -> None:
+        """
+        Replay a micro-batch into the tables from which it was rolled back.
+
+        Its command may be killed twice, and is run again: as it was, with another configuration, or for another range.
+        """
         rolled_back = [batch for batch in self.counted if batch.missing - batch.replayed]
         if not rolled_back:
             return
@@ -261,14 +273,19 @@ class World:
         tables = frozenset(batch.missing - batch.replayed)
         wanted = UnfinishedBatch(ReplayBatch(BatchKind.WHOLE, 0, batch.time_ms, ranges), tables)
         time_ms = None
-        with self._killed_at(kill):
-            time_ms = self._replay(wanted, batch)
-        if time_ms is None:  # its command is run again
-            time_ms = self._replay(wanted, batch)
+        for each in (kill, kill_again, None):
+            with self._killed_at(each):
+                time_ms = self._replay(wanted, batch, again)
+            if time_ms is not None:
+                break
+            self.compact(3, None)
+            if again == "changed":
+                self._note = "b" if self._note == "a" else "a"
+                self.configuration = self._load()
+        assert time_ms is not None
         others = set(TABLES) - tables
-        self.counted.append(
-            Counted(time_ms, batch.begins, batch.ends, self._note, missing=set(others), replayed=set(others))
-        )
+        note = self._notes[time_ms]
+        self.counted.append(Counted(time_ms, batch.begins, batch.ends, note, missing=set(others), replayed=set(others)))
         batch.replayed |= tables
 
     def expected(self) -> dict[str, dict[bytes, int]]:
@@ -398,28 +415,61 @@ class World:
                     mutator.split_end()
             mutator.flush()
 
-    def _replay(self, wanted: UnfinishedBatch, batch: Counted) -> int:
+    def _replay(self, wanted: UnfinishedBatch, batch: Counted, again: str) -> int:
         """Replay a micro-batch as `ingest replay` does; returns its new time."""
+        pipeline = self.configuration.pipelines["counts"]
+        state = ReplayState(replay_folder(self.configuration, "counts"), REQUEST, pipeline.fingerprint)
+        stored = unfinished(update_replay_file(self.configuration, "counts"))
         written: list[int] = []
 
         def write(time_ms: int) -> None:
             written.append(time_ms)
+            self._notes[time_ms] = self._note
             self._write(batch.begins, batch.ends, time_ms, sorted(wanted.tables))
 
         with ExitStack() as opened:
-            replay = UpdateReplay(
-                self.configuration,
-                self.configuration.pipelines["counts"],
-                opened,
-                self._owned(),
-                clock=self._clock,
-            )
+            replay = UpdateReplay(self.configuration, pipeline, opened, self._owned(), clock=self._clock)
+            replay.settle_batch(InterruptedBatch(state, KAFKA))
+            if stored is not None and not all(
+                is_in(rolled_back(self.store, table), batch.time_ms) for table in wanted.tables
+            ):
+                state.finish()
+                return int(stored["time"])
+            if again != "other range":
+                state.start([wanted.batch], {}, ReplayTotals())
             replay.run(wanted.to_plain(), write)
             replay.note_replayed(wanted)
+            state.finish()
             replay.finish()
         return written[-1]
 
 
+class Cluster:
+    """The topic has all records."""
+
+    def __init__(self, _connection: object) -> None:
+        """The cluster is not reached."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        """Nothing is open."""
+
+    def existing(self, topics: Sequence[str]) -> set[str]:
+        return set(topics)
+
+    def topic_ids(self, _topics: Sequence[str]) -> dict[str, str]:
+        return {}
+
+    def earliest(self, _topics: Sequence[str]) -> dict[tuple[str, int], int]:
+        return {("t", partition): 0 for partition in PARTITIONS}
+
+    def ends(self, _topics: Sequence[str]) -> dict[tuple[str, int], int]:
+        return {("t", partition): 1_000 for partition in PARTITIONS}
+
+
+AGAIN = ["as it was", "changed", "other range"]
 kills = st.none() | st.integers(0, 14)
 few = st.none() | st.integers(0, 5)
 actions = st.one_of(
@@ -428,14 +478,15 @@ actions = st.one_of(
     st.tuples(st.just("stop"), st.sampled_from("ab"), st.integers(1, 3), st.booleans()),
     st.tuples(st.just("compact"), st.sampled_from([3, 2_000, 2_000]), few),
     st.tuples(st.just("roll back"), st.integers(0, 9), st.sampled_from(TABLES), few),
-    st.tuples(st.just("replay"), st.integers(0, 9), kills),
+    st.tuples(st.just("replay"), st.integers(0, 9), kills, st.sampled_from(AGAIN), kills),
 )
 
 
 @given(st.lists(actions, min_size=6, max_size=16), st.booleans())
 @settings(max_examples=120, deadline=None)
 def test_every_event_counts_once(history: list[Any], combines: bool) -> None:
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patched:
+        patched.setattr(interrupted_module, "KafkaAdmin", Cluster)
         world = World(Path(folder), combines=combines)
         try:
             for name, *arguments in history:

@@ -18,6 +18,7 @@ from ingest.service.kafka.positions import acknowledged_offsets
 from ingest.service.kafka.topics import TopicIds
 from ingest.service.offsets import PartitionOffsets
 from ingest.service.state_folders import update_replay_file
+from ingest.spark.state import checkpoint_folder
 from ingest.spark.streaming.batch_time import BatchTimes
 from ingest.spark.streaming.checkpoint import Checkpoint
 from tests.support.checkpoint import acknowledge
@@ -156,12 +157,12 @@ def test_interrupted_replay_into_deferred_updates_comes_first(tmp_path: Path, mo
     (tmp_path / "p.yaml").write_text(COUNTS.replace("TABLE", "hits"))
     configuration = load(tmp_path / "p.yaml", env={}, lookup=Catalog())
     pipeline = configuration.pipelines["counts"]
-    offsets_reset._refuse_unfinished_replay(configuration, pipeline)
+    acknowledge(Path(str(checkpoint_folder(configuration, "counts"))), 0, {"t": {0: 9}})
     file = update_replay_file(configuration, "counts")
     make_folder(file.parent)
     write_durably(file, b"{}")
-    with pytest.raises(ConflictError, match="was interrupted") as caught:
-        offsets_reset._refuse_unfinished_replay(configuration, pipeline)
+    with pytest.raises(ConflictError, match="neither could continue") as caught:
+        offsets_reset.reset_offsets(configuration, pipeline, "earliest")
     assert caught.value.code == "replay_unfinished"
 
 

@@ -1,8 +1,8 @@
 """A replay of a rolled-back micro-batch that was interrupted, and whose topic has deleted records of it since."""
 
-import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
@@ -13,12 +13,12 @@ from ingest.kafka.stored import TopicSettings
 from ingest.plan.assemble import plan_of
 from ingest.plan.stores import owned_store
 from ingest.receipt import Counts
+from ingest.service.replay import interrupted as interrupted_module
 from ingest.service.replay import range_replay
 from ingest.service.replay.plan import BatchKind, ReplayBatch
 from ingest.service.replay.range_replay import RangeReplay
 from ingest.service.replay.request import ReplayRequest
 from ingest.service.replay.rolled_back_batches import UnfinishedBatch
-from ingest.service.replay.selection import has_records
 from ingest.service.replay.update_replay import UpdateReplay
 from ingest.service.state_folders import update_replay_file
 from ingest.service.stores import driver_stores
@@ -70,7 +70,7 @@ class Cluster:
 
     def offsets_since(self, topics: object, time_ms: int) -> dict[tuple[str, int], int]:
         assert topics == ["t"]
-        return {P0: self.first} if time_ms == BATCH_MS else {}
+        return {P0: self.first} if time_ms <= BATCH_MS else {}
 
 
 class Runner:
@@ -113,7 +113,8 @@ def updates_of(pipeline: Pipeline, opened: ExitStack) -> UpdateReplay:
 def pipeline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pipeline:
     """Its only micro-batch is rolled back, and the topic has its records."""
     made = Pipeline(tmp_path)
-    monkeypatch.setattr(range_replay, "KafkaAdmin", Cluster)
+    for module in (range_replay, interrupted_module):
+        monkeypatch.setattr(module, "KafkaAdmin", Cluster)
     monkeypatch.setattr(range_replay, "required_topics_of", lambda _settings, _admin: ["t"])
     monkeypatch.setattr(Cluster, "first", 0)
     with owned_store(made.load().stores["s"], CATALOG) as store:
@@ -156,35 +157,13 @@ def interrupted(pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (len(pipeline.updates()), is_unfinished(pipeline)) == (1, True)
 
 
-def test_it_is_taken_back_with_the_next_command(pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also if the plan was removed: the new one cannot have the whole micro-batch."""
-    interrupted(pipeline, monkeypatch)
-    replay = replay_of(pipeline)
-    replay.plan_file.unlink()
-    monkeypatch.setattr(Cluster, "first", 5)
-    with pytest.raises(ConflictError, match="only a part") as refused:
-        replay.run()
-    assert "begin it after" in (refused.value.hint or "")
-    assert (pipeline.updates(), is_unfinished(pipeline)) == ([], False)
-    assert are_rolled_back(pipeline) == (Interval(BATCH_MS, BATCH_MS),)
-
-
-@pytest.mark.parametrize("first_id", ["a", "b"])
-def test_it_is_taken_back_if_its_topic_was_recreated(
-    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch, first_id: str
+def test_what_is_left_of_it_is_planned_and_the_rest_is_counted(
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The id is stored with it, since the batch log expires."""
-    (pipeline.checkpoint / "topics.json").write_text(json.dumps({"t": first_id}))
-    interrupted(pipeline, monkeypatch)
-    replay = replay_of(pipeline)
-    monkeypatch.setattr(replay, "_run_locked", killed)
-    with pytest.raises(KeyboardInterrupt):
-        replay.run()
-    assert is_unfinished(pipeline) == (first_id == "a")
-
-
-def killed(*_arguments: object) -> None:
-    raise KeyboardInterrupt
+    monkeypatch.setattr(Cluster, "first", 4)
+    plan = replay_of(pipeline).plan()
+    assert plan.batches == [replace(BATCH, kind=BatchKind.REST, number=plan.batches[0].number, ranges={P0: (4, 10)})]
+    assert plan.totals.gone == 4
 
 
 def test_records_that_go_while_it_runs_leave_nothing(pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -224,15 +203,3 @@ def test_it_counts_as_replayed_if_its_marks_have_moved(pipeline: Pipeline, monke
     with pytest.raises(ConflictError, match="was rolled back from counts"):
         replay_of(pipeline).run()
     assert (pipeline.updates(), is_unfinished(pipeline), are_rolled_back(pipeline)) == (before, False, ())
-
-
-def test_topics_have_records_unless_they_begin_later_or_are_others() -> None:
-    cluster = Cluster()
-    assert has_records(cluster, BATCH.ranges, {"t": "a"})  # type: ignore[arg-type]
-    assert has_records(cluster, BATCH.ranges, {})  # type: ignore[arg-type]
-    assert not has_records(cluster, BATCH.ranges, {"t": "b"})  # type: ignore[arg-type]
-    assert not has_records(cluster, {("t", 1): (0, 10)}, {})  # type: ignore[arg-type]
-    for name, value in (("first", 1), ("topics", frozenset())):
-        other = Cluster()
-        setattr(other, name, value)
-        assert not has_records(other, BATCH.ranges, {})  # type: ignore[arg-type]

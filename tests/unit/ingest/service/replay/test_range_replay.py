@@ -1,6 +1,6 @@
 """Which offsets a replay of a time range reads, and how fast."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -21,9 +21,9 @@ from ingest.service.replay import state as replay_state
 from ingest.service.replay.plan import BatchKind, ReplayBatch, TopicState
 from ingest.service.replay.range_replay import RangePlan, RangeReplay
 from ingest.service.replay.request import ReplayRequest
-from ingest.service.replay.selection import cut_at, durable_ends, offsets_between
+from ingest.service.replay.selection import are_there, cut_at, durable_ends, offsets_between, offsets_there
 from ingest.service.replay.state import ReplayState, ReplayTotals
-from ingest.spark.streaming.batch_log import LoggedBatch
+from ingest.spark.streaming.batch_log import LoggedBatch, OffsetRanges
 from tests.support.sources import pipeline
 from tests.support.waits import Waits
 
@@ -45,6 +45,51 @@ class Admin:
 def test_range_is_from_the_first_record_not_older_to_the_last_stable_one():
     found = offsets_between(Admin(), ["t"], ReplayRequest(from_ms=1_000, to_ms=2_000))
     assert found == {P0: (10, 100), P2: (5, 30)}
+
+
+class Kept:
+    """A topic of two partitions that has deleted its first records, and all of partition 1."""
+
+    def existing(self, topics: Sequence[str]) -> set[str]:
+        return set(topics) & {"t"}
+
+    def topic_ids(self, topics: Sequence[str]) -> dict[str, str]:
+        return {"t": "a"} if "t" in topics else {}
+
+    def earliest(self, topics: Sequence[str]) -> dict[tuple[str, int], int]:
+        assert topics == ["t"]
+        return {P0: 10, P1: 50}
+
+    def ends(self, topics: Sequence[str]) -> dict[tuple[str, int], int]:
+        assert topics == ["t"]
+        return {P0: 100, P1: 50}
+
+    def offsets_since(self, topics: Sequence[str], time_ms: int) -> dict[tuple[str, int], int]:
+        assert (topics, time_ms) == (["t"], 0)
+        return {P0: 10}
+
+
+def test_records_of_a_topic_are_there_from_the_first_one_that_it_has_not_deleted():
+    assert offsets_there(Kept(), ["t"]) == {P0: (10, 100)}
+
+
+@pytest.mark.parametrize(
+    ("ranges", "ids", "expected"),
+    [
+        ({P0: (10, 100)}, {"t": "a"}, True),
+        ({P0: (10, 100)}, {}, True),
+        ({P0: (9, 100)}, {"t": "a"}, False),
+        ({P0: (10, 101)}, {"t": "a"}, False),
+        ({P0: (10, 100), P1: (49, 50)}, {"t": "a"}, False),
+        ({P2: (0, 1)}, {"t": "a"}, False),
+        ({P0: (10, 100)}, {"t": "b"}, False),
+        ({P0: (10, 100), ("other", 0): (0, 1)}, {}, False),
+    ],
+)
+def test_records_are_there_if_none_is_deleted_and_the_topic_is_the_same(
+    ranges: OffsetRanges, ids: dict[str, str], expected: bool
+):
+    assert are_there(Kept(), ranges, ids) is expected
 
 
 def test_only_durable_records_are_selected():

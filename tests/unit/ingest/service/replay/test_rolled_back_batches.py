@@ -5,14 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.api import ConflictError
-from ingest.service.replay.plan import BatchKind, ReplayBatch
+from ingest.service.replay.plan import BatchKind, ReplayBatch, TopicState, replay_batches
 from ingest.service.replay.rolled_back_batches import (
     UnfinishedBatch,
     batches_rolled_back,
     common_tables,
+    offsets_gone,
     times_rolled_back,
 )
-from ingest.spark.streaming.batch_log import LoggedBatch
+from ingest.spark.streaming.batch_log import LoggedBatch, OffsetRanges
 from sinks.rewriting.rolled_back import Interval
 
 RANGES = {("t", 0): (0, 5)}
@@ -40,20 +41,37 @@ def test_part_of_a_batch_is_refused_if_the_batch_was_rolled_back() -> None:
     assert batches_rolled_back([batch(999, BatchKind.PART), batch(3_000)], TAKEN) == [batch(3_000)]
 
 
+def test_batch_of_which_the_topic_has_a_part_is_replayed_without_the_rest() -> None:
+    """No range would contain the whole of it, so its other records would be in no table for ever."""
+    log = [LoggedBatch(7, 2_000, {("t", 0): (0, 5), ("t", 1): (3, 6)}, {"t": "a"}, ("hits",))]
+    topics = TopicState({"t": "a"})
+    there = {("t", 0): (2, 50), ("t", 1): (0, 50)}
+
+    def replayed(selected: OffsetRanges) -> list[ReplayBatch]:
+        parts = replay_batches(log, selected, topics)
+        return batches_rolled_back(parts, TAKEN, replay_batches(log, there, topics))
+
+    (found,) = replayed({("t", 0): (2, 9), ("t", 1): (0, 9)})
+    assert (found.kind, found.time_ms, found.ranges) == (BatchKind.REST, 2_000, {("t", 0): (2, 5), ("t", 1): (3, 6)})
+    assert offsets_gone([found], log) == 2
+    with pytest.raises(ConflictError, match="a part of the micro-batch of time 2000"):
+        replayed({("t", 0): (3, 9), ("t", 1): (0, 9)})
+
+
+def test_batch_of_a_compacted_topic_is_replayed_with_the_records_that_are_left() -> None:
+    log = [LoggedBatch(7, 2_000, RANGES, {}, ("hits",))]
+    topics = TopicState({}, compacted=["t"])
+    parts = list(replay_batches(log, RANGES, topics))
+    assert [one.kind for one in parts] == [BatchKind.PART]
+    (found,) = batches_rolled_back(parts, TAKEN, parts)
+    assert (found.kind, found.time_ms, found.ranges) == (BatchKind.REST, 2_000, RANGES)
+
+
 def test_replay_writes_the_tables_from_which_all_of_its_batches_were_rolled_back() -> None:
-    assert common_tables(TAKEN, [batch(2_000), batch(2_500)], None) == {"hits", "bytes"}
-    assert common_tables(TAKEN, [batch(3_000)], None) == {"hits"}
+    assert common_tables(TAKEN, [batch(2_000), batch(2_500)]) == {"hits", "bytes"}
+    assert common_tables(TAKEN, [batch(3_000)]) == {"hits"}
     with pytest.raises(ConflictError, match="different tables"):
-        common_tables(TAKEN, [batch(2_000), batch(3_000)], None)
-
-
-def test_unfinished_batch_is_written_to_the_tables_that_it_had() -> None:
-    # its time was removed from those rolled back, just before the kill
-    interrupted = UnfinishedBatch(batch(2_600), frozenset({"hits"}))
-    assert common_tables(TAKEN, [batch(2_600), batch(3_000)], interrupted) == {"hits"}
-    assert common_tables(TAKEN, [], interrupted) == {"hits"}
-    with pytest.raises(ConflictError, match="different tables"):
-        common_tables(TAKEN, [batch(4_000)], interrupted)
+        common_tables(TAKEN, [batch(2_000), batch(3_000)])
 
 
 def test_unfinished_batch_is_restored_from_plain_data() -> None:

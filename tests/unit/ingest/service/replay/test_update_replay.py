@@ -15,6 +15,7 @@ from structlog.testing import capture_logs
 
 from ingest.api import ConflictError, Record
 from ingest.clock import now_ms
+from ingest.config.model import Configuration
 from ingest.dead_letters.bodies import DeadLetterBody
 from ingest.dead_letters.envelope import PlaceRange
 from ingest.dead_letters.queue import Entry, Mark, ReplayOutcome
@@ -31,7 +32,7 @@ from ingest.service.replay.dead_letter_replay import DeadLetterReplay
 from ingest.service.replay.plan import BatchKind, ReplayBatch
 from ingest.service.replay.rolled_back_batches import UnfinishedBatch
 from ingest.service.replay.update_replay import UpdateReplay
-from ingest.service.state_folders import batch_log_folder
+from ingest.service.state_folders import batch_log_folder, update_replay_file
 from ingest.service.stores import driver_stores
 from ingest.service.tables import owned_tables
 from ingest.spark.streaming.batch_time import BatchTimes
@@ -173,13 +174,8 @@ def test_replay_into_another_sink_waits_for_an_interrupted_one(pipeline: Pipelin
         replay.run(interrupted.to_plain(), killed)
     for sinks in (frozenset({"b"}), None):
         other = interrupted._replace(sinks=sinks)
-        with updates_of(pipeline) as (replay, _):
-            replay.complete([other])  # as another range has run it before
-            with pytest.raises(ConflictError, match="into other sinks"):
-                replay.run(other.to_plain(), killed)
-    with updates_of(pipeline) as (replay, _):
-        replay.complete([interrupted])
-        assert replay.unfinished_ms() is None
+        with updates_of(pipeline) as (replay, _), pytest.raises(ConflictError, match="into other sinks"):
+            replay.run(other.to_plain(), killed)
 
 
 @pytest.mark.parametrize("is_marked", [True, False])
@@ -199,6 +195,80 @@ def test_replay_that_was_killed_after_its_marks_is_settled(pipeline: Pipeline, i
     else:
         with pytest.raises(ConflictError, match="of other records"):
             pipeline.replay(b"2", b"3")
+
+
+def settle(configuration: Configuration) -> None:
+    queue = dead_letter_queue(configuration, configuration.pipelines["p"])
+    with DeadLetterReplay(configuration, configuration.pipelines["p"], CATALOG, check_clock=no_clock) as replay:
+        replay.settle(queue)
+
+
+def with_letter(pipeline: Pipeline) -> Entry:
+    """The dead letter of the body 2."""
+    configuration = pipeline.load()
+    queue = dead_letter_queue(configuration, configuration.pipelines["p"])
+    queue.publish([replace(pipeline.dead_letter("counts"), batch_time_ms=BATCH_MS).to_json()], 0, BATCH_MS)
+    (entry,) = queue.entries()
+    return entry
+
+
+def test_replay_that_was_killed_before_its_marks_is_taken_back_if_the_configuration_has_changed(
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The former one may be what cannot run: the error budget of a wrong decorator, or a value that is too large."""
+
+    def killed(_tables: OwnedTables, _mark: TableMark) -> None:
+        raise KeyboardInterrupt
+
+    with_letter(pipeline)
+    with monkeypatch.context() as kill:
+        kill.setattr(OwnedTables, "move", killed)
+        with pytest.raises(KeyboardInterrupt):
+            pipeline.replay(b"2")
+    ((time_ms, _),) = pipeline.updates()
+    other = pipeline.load({"trim": {}})
+    settle(other)
+    assert pipeline.updates() == []
+    pipeline.replay(b"2", b"3", configuration=other)
+    (first_ms, two), (_, three) = pipeline.updates()
+    assert (two, three) == (b"2", b"3")
+    assert first_ms > time_ms
+
+
+@pytest.mark.parametrize("decorators", [[], [{"trim": {}}]], ids=["as it was", "changed"])
+def test_replay_that_was_killed_after_its_marks_stays(pipeline: Pipeline, decorators: list[object]) -> None:
+    """A compaction may have merged its rows: the same rows would count again."""
+    entry = with_letter(pipeline)
+    pipeline.replay(b"2", is_marked=False)
+    before = pipeline.updates()
+    other = pipeline.load(*decorators)
+    settle(other)
+    assert not update_replay_file(other, "p").exists()
+    with DeadLetterReplay(other, other.pipelines["p"], CATALOG, check_clock=no_clock) as replay:
+        assert replay.skip_reason(entry) is SkipReason.COUNTED
+    assert pipeline.updates() == before
+
+
+@pytest.mark.parametrize(
+    ("outcome", "has_time", "is_settled"),
+    [
+        (ReplayOutcome.REPLAYED, True, True),
+        (ReplayOutcome.FAILED_AGAIN, False, False),
+        (ReplayOutcome.KEPT, False, False),
+    ],
+)
+def test_outcome_is_that_of_the_replay_also_if_the_clock_was_set_back(
+    pipeline: Pipeline, outcome: ReplayOutcome, has_time: bool, is_settled: bool
+) -> None:
+    entry = with_letter(pipeline)
+    pipeline.replay(b"many", is_marked=False)  # fails again
+    configuration = pipeline.load()
+    time_ms = json.loads(update_replay_file(configuration, "p").read_bytes())["time"]
+    queue = dead_letter_queue(configuration, configuration.pipelines["p"])
+    at_ms = now_ms() + 1_000 if outcome is ReplayOutcome.KEPT else 1
+    queue.mark({entry.position: Mark(outcome, at_ms, "", {"counts": time_ms} if has_time else {})})
+    settle(configuration)
+    assert update_replay_file(configuration, "p").exists() is not is_settled
 
 
 def test_replay_whose_dead_letters_are_gone_is_settled(pipeline: Pipeline) -> None:
