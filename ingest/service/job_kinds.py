@@ -61,7 +61,7 @@ def job_of(kind: str, content: Mapping[str, Any]) -> Job:
     name = meant_by.value
     subject = content.get(name)
     if not isinstance(subject, str) or not subject:
-        raise ConfigError(f"{name}: the {name} is missing", hint=f'send JSON as {{"{name}": "{meant_by.example}"}}')
+        raise ConfigError(f'"{name}" is missing', hint=f'send JSON as {{"{name}": "{meant_by.example}"}}')
     given = {name} | ({"fingerprints"} if KINDS[kind].runs_pipelines else set())
     options = {each: value for each, value in content.items() if each not in given}
     job = KINDS[kind](subject, options_of(KINDS[kind].options_model, options))

@@ -9,9 +9,9 @@ from ingest.service.job_kinds import KINDS, job_of
 @pytest.mark.parametrize(
     ("kind", "message"),
     [
-        ("compaction", 'table: the table is missing; send JSON as {"table": "counts"}'),
-        ("dump", 'root: the root is missing; send JSON as {"root": "/dumps"}'),
-        ("bootstrap", 'to: the to is missing; send JSON as {"to": "STORE:TABLE"}'),
+        ("compaction", '"table" is missing; send JSON as {"table": "counts"}'),
+        ("dump", '"root" is missing; send JSON as {"root": "/dumps"}'),
+        ("bootstrap", '"to" is missing; send JSON as {"to": "STORE:TABLE"}'),
     ],
 )
 def test_request_without_a_subject_is_shown_an_example(kind: str, message: str):
@@ -23,5 +23,5 @@ def test_request_without_a_subject_is_shown_an_example(kind: str, message: str):
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_kind_of_job_names_its_subject(kind: str):
     subject = KINDS[kind].command.subject
-    with pytest.raises(ConfigError, match=f"^{subject.value}: "):
+    with pytest.raises(ConfigError, match=f'^"{subject.value}" is missing'):
         job_of(kind, {subject.value: 1})
