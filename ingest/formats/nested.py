@@ -142,7 +142,6 @@ class Flattening:
         if not levels:
             raise DecorateError(f"nested deeper than {MAX_LEVELS} levels", code="too_deep")
         leaves = len(members)
-        is_deepest = levels == self._deepest
         for member, value in members:
             name = path + member
             if type(value) is str:
@@ -150,9 +149,13 @@ class Flattening:
                     found[self._prefix + name] = value.encode("utf-8", "surrogateescape")
                 else:
                     leaves -= 1
-            elif isinstance(value, dict) and not is_deepest:
+            elif isinstance(value, dict) and levels != self._deepest:
                 leaves += self._flatten_inner(value.items(), name, found, levels - 1, only) - 1
-            elif isinstance(value, list) and not self._arrays_stay and not (is_deepest and self._has_indexes):
+            elif (
+                isinstance(value, list)
+                and not self._arrays_stay
+                and not (self._has_indexes and levels == self._deepest)
+            ):
                 leaves -= 1
                 if self._has_indexes:
                     elements = [(str(index), element) for index, element in enumerate(value)]
