@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _MEANINGS = {
     "whole": "whole logged batches, at their own times; in tables with deferred updates at new ones",
-    "rest": "what is left of rolled-back batches whose records the topics have deleted in part, at new times",
+    "rest": "what the topics have left of rolled-back batches, at new times",
     "part": "parts of logged batches, one ms before their times",
     "unlogged": "records in no logged batch",
 }
