@@ -256,8 +256,8 @@ class Convert(Decorator[ConvertSettings]):
         Example(
             "a duration in seconds",
             settings="{source: took, decode: duration, encode: float64}",
-            attributes={"took": "1h15m30.5s"},
-            after={"took": "@\xb1\xb2\x80\0\0\0\0"},
+            attributes={"took": "1m0.5s"},
+            after={"took": "@N@\0\0\0\0\0"},
         ),
         Example(
             "a switch as a number",

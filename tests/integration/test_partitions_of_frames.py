@@ -10,6 +10,7 @@ from ingest.spark.session import close_session, open_session
 from ingest.spark.streaming.batch_tasks import partitions_of
 from ingest.spark.streaming.reading import Session
 from tests.support.short_lived import java_options
+from tests.support.waiting import reached
 
 PARTITIONS = 3
 
@@ -46,7 +47,7 @@ def test_frame_of_a_micro_batch_has_those_of_its_rdd(
     stream = session.readStream.format("rate-micro-batch").options(rowsPerBatch=9, numPartitions=PARTITIONS).load()
     query = stream.writeStream.foreachBatch(on_batch).option("checkpointLocation", str(tmp_path)).start()
     try:
-        query.processAllAvailable()
+        assert reached(lambda: found or not query.isActive, 120)
     finally:
         query.stop()
     assert set(found) == {(PARTITIONS, PARTITIONS)}

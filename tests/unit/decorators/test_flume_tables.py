@@ -384,7 +384,8 @@ SYSTEM_IDS = ["`2hb_`, no sys", "`2hb_`, sys", "empty, sys", "empty, no sys"]
         ("2hb_colfam:col", "2hb_colfam:col", [b"colfam:col"] * 2 + [b"2hb_colfam:col"] * 2),
         ("2hb_:any:", "2hb_:any:", [None, b"sys::any:", b"2hb_:any:", b"2hb_:any:"]),
         (":any:", ":any:", [None, None, b"sys::any:", None]),
-        ("2hb_fam:", "2hb_fam:", [None, b"sys:fam:", b"sys:2hb_fam:", None]),
+        # Flume ignores it without a family of the system; here it has the empty qualifier
+        ("2hb_fam:", "2hb_fam:", [b"fam:", b"sys:fam:", b"sys:2hb_fam:", b"2hb_fam:"]),
         ("2hb_a:b:c", "2hb_a:b:c", [b"a:b:c"] * 2 + [b"2hb_a:b:c"] * 2),
     ),
 )

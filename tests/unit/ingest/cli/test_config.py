@@ -72,6 +72,7 @@ pipelines:
         "splits": [],
         "distribute": None,
         "updates": None,
+        "columns": {},
         "feed": None,
         "bodies": None,
     }
