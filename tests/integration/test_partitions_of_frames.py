@@ -12,6 +12,8 @@ from ingest.spark.streaming.reading import Session
 from tests.support.short_lived import java_options
 from tests.support.waiting import reached
 
+pytestmark = pytest.mark.slow
+
 PARTITIONS = 3
 
 

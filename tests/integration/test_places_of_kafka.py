@@ -31,6 +31,8 @@ from tests.support.checkpoint import acknowledge
 from tests.support.servers import Kafka
 from tests.support.service import environment
 
+pytestmark = pytest.mark.slow
+
 BATCH_MS = 1_700_000_000_000
 LIMIT_S = 120.0
 VALUES = ["2", "3", "many", "5", "7", "more", "11"]
