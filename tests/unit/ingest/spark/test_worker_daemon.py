@@ -6,7 +6,9 @@ import socket
 import struct
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from zipfile import ZipFile
 
 import pytest
@@ -49,12 +51,19 @@ worker_daemon.main()
 """
 
 
+@pytest.fixture
+def sockets() -> Iterator[Path]:
+    """A folder with a short name: the path of a socket has at most 107 bytes."""
+    with TemporaryDirectory() as folder:
+        yield Path(folder)
+
+
 @pytest.mark.parametrize(("error", "is_shown"), [("BrokenPipeError(32, 'x')", False), ("ValueError('x')", True)])
-def test_a_connection_that_the_jvm_closes_leaves_no_traceback(error: str, is_shown: bool, tmp_path: Path):
+def test_a_connection_that_the_jvm_closes_leaves_no_traceback(error: str, is_shown: bool, sockets: Path):
     """The JVM copies what the daemon writes to the log, and may have ended after the first line."""
     program = DAEMON.replace("{error}", error)
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHON_UNIX_DOMAIN_ENABLED": "true"}
-    environment |= {"PYTHON_WORKER_FACTORY_SOCK_DIR": str(tmp_path), "PYTHON_WORKER_FACTORY_SECRET": "s"}
+    environment |= {"PYTHON_WORKER_FACTORY_SOCK_DIR": str(sockets), "PYTHON_WORKER_FACTORY_SECRET": "s"}
     with subprocess.Popen(
         [sys.executable, "-c", program],
         env=environment,
