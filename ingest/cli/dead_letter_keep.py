@@ -1,15 +1,15 @@
 """`ingest dead-letters keep`: dead letters that no replay retries."""
 
 from collections import Counter
-from typing import Annotated
-
-import typer
 
 from ingest.amounts import counted
 from ingest.cli.command import FileArgument, PipelineOption
 from ingest.cli.dead_letter_queue import (
     CodesOption,
     ComponentsOption,
+    PositionsArgument,
+    SinceOption,
+    UntilOption,
     chosen_pipeline,
     counting,
     filters,
@@ -24,19 +24,13 @@ from ingest.cli.output import Output
 def keep(  # noqa: PLR0913 - the options of the command
     out: Output,
     file: FileArgument,
-    positions: Annotated[
-        list[str] | None, typer.Argument(metavar="[POSITION]...", help="Only these; default: all selected ones.")
-    ] = None,
+    positions: PositionsArgument = None,
     *,
     pipeline: PipelineOption = None,
     code: CodesOption = None,
     component: ComponentsOption = None,
-    since: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Only dead letters of micro-batches from this time on.")
-    ] = None,
-    until: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Only dead letters of micro-batches before this time.")
-    ] = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
 ) -> None:
     """
     Keep dead letters that are not worth a correction: a replay leaves them, and "list" shows them as kept.

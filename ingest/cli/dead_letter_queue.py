@@ -26,6 +26,15 @@ CodesOption = Annotated[
         autocompletion=completion.codes,
     ),
 ]
+PositionsArgument = Annotated[
+    list[str] | None, typer.Argument(metavar="[POSITION]...", help="Only these; default: all selected ones.")
+]
+SinceOption = Annotated[
+    str | None, typer.Option(metavar="TIME", help="Only dead letters of micro-batches from this time on.")
+]
+UntilOption = Annotated[
+    str | None, typer.Option(metavar="TIME", help="Only dead letters of micro-batches before this time.")
+]
 ComponentsOption = Annotated[
     list[str] | None,
     typer.Option(

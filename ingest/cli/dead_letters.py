@@ -13,6 +13,9 @@ from ingest.cli.dead_letter_preview import show_preview
 from ingest.cli.dead_letter_queue import (
     CodesOption,
     ComponentsOption,
+    PositionsArgument,
+    SinceOption,
+    UntilOption,
     chosen_pipeline,
     counting,
     filters,
@@ -29,12 +32,6 @@ if TYPE_CHECKING:
     from ingest.dead_letters.envelope import DeadLetter
     from ingest.dead_letters.queue import DeadLetterQueue, Entry
 
-SinceOption = Annotated[
-    str | None, typer.Option(metavar="TIME", help="Only dead letters of micro-batches from this time on.")
-]
-UntilOption = Annotated[
-    str | None, typer.Option(metavar="TIME", help="Only dead letters of micro-batches before this time.")
-]
 _SKIPPED = {
     "counted": "a replay has counted their events in deferred updates; --all --recount counts them again",
     "not_in_batch": "their micro-batches were replays, into other tables; they are marked as replayed",
@@ -160,9 +157,7 @@ def show(
 def replay(  # noqa: PLR0913 - the options of the command
     out: Output,
     file: FileArgument,
-    positions: Annotated[
-        list[str] | None, typer.Argument(metavar="[POSITION]...", help="Only these; default: all selected ones.")
-    ] = None,
+    positions: PositionsArgument = None,
     *,
     pipeline: PipelineOption = None,
     code: CodesOption = None,
