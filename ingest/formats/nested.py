@@ -230,6 +230,7 @@ class ElementsAsNames(Flattening):
         super().__init__(settings, write, on_null)
         self._elements = elements
         self._text_of = text_of
+        self._one = write(1)
         self._above |= frozenset(_above(elements, settings.separator))
 
     def _flatten(
@@ -262,7 +263,7 @@ class ElementsAsNames(Flattening):
                 raise DecorateError(f'an element of "{name}" is null', code="null_value")
             text = element if type(element) is str else "" if element is None else self._text_of(element).decode()
             names.add(text)
-            found[prefix + text] = self._write(1)
+            found[prefix + text] = self._one
         return len(names)
 
     def _checked(self, name: str, array: object) -> list[object]:
