@@ -8,8 +8,8 @@ that mean the same have the names of Kafka Connect's dead letter queue (KIP-298,
 2.0 and later); the others begin with `__attr2hbase.`, and are named as in the JSON. Numbers are decimal, text is UTF-8.
 
 The last header, `__attr2hbase.original_headers`, is the number of headers of the failed record, which come first. So
-they are told apart from the headers of the dead letter if the failed record was a dead letter itself. A program that
-copies the record and adds headers at the end changes nothing.
+headers of a failed record that was a dead letter itself are not confused with those of the new dead letter. A program
+that copies the record and adds headers at the end changes nothing.
 """
 
 from collections.abc import Collection, Mapping, Sequence

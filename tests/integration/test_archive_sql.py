@@ -289,7 +289,7 @@ def test_3c7_3c16_metastore_of_derby(partition: Partition, tmp_path: Path) -> No
     with HiveSession(tmp_path, conf) as hive:
         assert hive.sql(COUNTS) == [["20151210", 2, 100], ["20151211", 5, 10]]
         hive.sql("DROP TABLE customer")
-    # a table that is made again has all partitions, not only the one of the command
+    # a recreated table has all partitions, not only the one of the command
     pointed = service.ingest("archive point", "customer", "--dt", "20151210", "--output", "json")
     assert json.loads(pointed.stdout)["sql_changed"] == 2, pointed.stderr
     with HiveSession(tmp_path, conf) as hive:
