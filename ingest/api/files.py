@@ -207,7 +207,9 @@ def check_file(path: str, read: Callable[[Path], object], option: str = "path") 
 
 def open_regular(path: str | Path) -> BinaryIO:
     """
-    Open a regular file for reading: a named pipe would block until a process writes to it, and a device may have no end.
+    Open a regular file for reading.
+
+    A named pipe would block until a process writes to it, and a device may have no end.
 
     Raises:
         OSError: it cannot be opened, or neither it nor what it is a link to is a regular file.
