@@ -1,6 +1,7 @@
 """Commands run as a user does, in a folder with a pipeline."""
 
 import contextlib
+import errno
 import json
 import os
 import pty
@@ -44,6 +45,7 @@ def ingest(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -
     """Run a command in this process."""
     monkeypatch.setenv("NO_COLOR", "")  # --no-color sets it, and monkeypatch removes it
     monkeypatch.delenv("INGEST_DEBUG", raising=False)
+    monkeypatch.setattr(socket.socket, "connect", _refused_by_default_port(socket.socket.connect))
 
     def run(*arguments: object) -> Result:
         capfd.readouterr()
@@ -52,6 +54,17 @@ def ingest(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -
         return Result(code, out, err)
 
     return run
+
+
+def _refused_by_default_port(connect: Callable[..., None]) -> Callable[..., None]:
+    """`connect` as without a service at the default port of files, where that of another test may listen."""
+
+    def connect_elsewhere(opened: socket.socket, address: object) -> None:
+        if address == ("127.0.0.1", 9464):
+            raise ConnectionRefusedError(errno.ECONNREFUSED, os.strerror(errno.ECONNREFUSED))
+        connect(opened, address)
+
+    return connect_elsewhere
 
 
 @pytest.fixture
