@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # the clients these need are slow to import, and most runs st
     from tests.support.ticks import Ticks
 
 _HERE = Path(__file__).resolve().parent
+_UNCONNECTED = r"unclosed <socket.*laddr=\('(0\.0\.0\.0|127\.0\.0\.1)', \d+\)>"
 _SHOWN_S = 1.0  # of a setup or teardown, for `--durations`
 _MARKED_FOLDERS = ("integration", "fault")
 _STARTED = pytest.StashKey["list[Kafka | HBase | Hdfs]"]()
@@ -34,10 +35,10 @@ _SENT = pytest.StashKey["list[Row]"]()
 def pytest_configure(config: pytest.Config) -> None:
     """Register markers, and ignore two kinds of warnings of kafka-python."""
     # it reads its own files with a deprecated call, and does not close sockets that failed to connect
-    config.addinivalue_line("filterwarnings", r"ignore:unclosed <socket.*laddr=\('0\.0\.0\.0':ResourceWarning")
+    config.addinivalue_line("filterwarnings", rf"ignore:{_UNCONNECTED}:ResourceWarning")
     config.addinivalue_line("filterwarnings", r"ignore:.*Use files\(\) instead:DeprecationWarning")
     # also for objects that are collected after the last test, where the lines above have no effect
-    warnings.filterwarnings("ignore", r"unclosed <socket.*laddr=\('0\.0\.0\.0'", ResourceWarning)
+    warnings.filterwarnings("ignore", _UNCONNECTED, ResourceWarning)
     config.addinivalue_line(
         "markers", "seeds(n): a test with a ledger runs with n seeds, instead of 1, or 3 if it is slow"
     )

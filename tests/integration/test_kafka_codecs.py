@@ -1,6 +1,7 @@
 """Topics whose record batches are compressed: dead letters in them, their records, and the limit of a batch."""
 
 import json
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from ingest.config import load
 from ingest.config.model import Configuration
 from ingest.dead_letters.envelope import DeadLetter
 from ingest.kafka.codecs import decompressed
+from ingest.kafka.decompression import read_all_codecs
 from ingest.kafka.settings import KafkaConnection
 from ingest.kafka.tail import TopicTail
 from ingest.service.dead_letters.queues import dead_letter_queue
@@ -90,13 +92,22 @@ def test_dead_letters_in_a_compressed_topic_are_listed_shown_and_replayed(
     assert len(done("scan", file, "t")) == COUNT
 
 
+@pytest.fixture
+def low_limit() -> Iterator[None]:
+    """A record batch may have 20,000 bytes."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("ingest.kafka.decompression.decompressed", partial(decompressed, max_bytes=20_000))
+        yield
+    read_all_codecs()  # the consumers of this process keep the limit that they were given
+
+
+@pytest.mark.usefixtures("low_limit")
 def test_doctor_warns_of_a_dead_letter_that_cannot_be_read(
-    kafka: Kafka, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    kafka: Kafka, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     topic, letters = kafka.create_topic("in"), kafka.create_topic("dead", config={"compression.type": "zstd"})
     written(tmp_path, kafka, topic, letters)
     kafka.produce(letters, [b"x" * 30_000])
-    monkeypatch.setattr("ingest.kafka.decompression.decompressed", partial(decompressed, max_bytes=20_000))
     (finding,) = [each for each in doctor(str(tmp_path / "p.yaml"), capfd)["findings"] if each["check"] == "readable"]
     assert (finding["severity"], "record batch of" in finding["message"]) == ("warning", True)
 
@@ -121,14 +132,12 @@ def test_keys_of_a_compressed_topic_are_analysed(
     assert sum(json.loads(out)["events"].values()) == 200
 
 
+@pytest.mark.usefixtures("low_limit")
 @pytest.mark.parametrize("codec", CODECS)
-def test_batch_above_the_limit_is_an_error_with_its_place(
-    codec: str, kafka: Kafka, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_batch_above_the_limit_is_an_error_with_its_place(codec: str, kafka: Kafka) -> None:
     topic = kafka.create_topic("large", config={"compression.type": codec})
     kafka.produce(topic, ["small"])
     kafka.produce(topic, [b"x" * 30_000])
-    monkeypatch.setattr("ingest.kafka.decompression.decompressed", partial(decompressed, max_bytes=20_000))
     found = TopicTail(KafkaConnection.model_validate({"brokers": kafka.brokers})).read(topic)
     assert next(found).value == b"small"
     with pytest.raises(SourceError) as caught:
