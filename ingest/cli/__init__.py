@@ -12,7 +12,7 @@ exist, 4 conflict or lock held, 5 stored data damaged, 130 interrupted.
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -56,14 +56,19 @@ def _run(arguments: list[str], out: Output) -> int:
     if out.is_plain:
         os.environ["NO_COLOR"] = "1"  # for the help pages, which are rendered before options are parsed
     try:
-        word, verb = (*arguments, "", "")[:2]
-        completes = any(name.endswith("_COMPLETE") for name in os.environ)  # the words are in the environment
-        is_help = word in ("", *_HELP) and not completes
-        built = application(word, None if completes else verb, has_options=not is_help)
+        word, verb = (*(arguments or _words_before_the_completed(os.environ)), "", "")[:2]
+        built = application(word, verb, has_options=word not in ("", *_HELP))
         built(args=arguments, prog_name="ingest", obj=out)
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     return 0
+
+
+def _words_before_the_completed(environment: Mapping[str, str]) -> list[str]:
+    """Of the command line that a shell completes, without the name of the program; empty if none does."""
+    words = environment.get("COMP_WORDS", environment.get("_TYPER_COMPLETE_ARGS", "")).split(" ")
+    end = environment.get("COMP_CWORD", "")  # of bash; the other shells end the line with the completed word
+    return words[1 : int(end) if end.isdecimal() else -1]
 
 
 def _hold_hang_ups(arguments: Sequence[str]) -> None:

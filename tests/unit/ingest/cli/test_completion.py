@@ -1,8 +1,10 @@
 """What a shell completes after the words of a command line; with the protocol of bash."""
 
 import os
+import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -26,17 +28,24 @@ pipelines:
 """
 
 
-def completed(folder: Path, line: str, file: str = FILE) -> list[str]:
-    """The words that bash offers for the last one of a command line."""
-    (folder / "p.yaml").write_text(file)
-    words = line.split(" ")
-    environment = os.environ | {"PYTHONPATH": str(Path(cli.__file__).parents[2]), "_INGEST_COMPLETE": "complete_bash"}
-    environment |= {"COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
-    done = subprocess.run(
-        [sys.executable, "-m", "ingest"], env=environment, capture_output=True, text=True, check=False, timeout=120
-    )
-    assert done.stderr == ""
-    return done.stdout.split()
+@pytest.fixture
+def completed(ingest, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
+    """Returns the words that bash offers for the last one of a command line."""
+
+    def run(line: str, file: str = FILE) -> list[str]:
+        (folder / "p.yaml").write_text(file)
+        for name, value in bash(line).items():
+            monkeypatch.setenv(name, value)
+        done = ingest()
+        assert done.err == ""
+        return done.out.split()
+
+    return run
+
+
+def bash(line: str) -> dict[str, str]:
+    """The variables of bash in which it asks for the last word of a command line."""
+    return {"_INGEST_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
 
 
 @pytest.mark.parametrize(
@@ -62,8 +71,35 @@ def completed(folder: Path, line: str, file: str = FILE) -> list[str]:
         ("ingest scan - ", []),
     ],
 )
-def test_names_are_completed(folder: Path, line: str, words: list[str]):
-    assert completed(folder, line) == words
+def test_names_are_completed(completed, line: str, words: list[str]):
+    assert completed(line) == words
+
+
+def test_process_imports_nothing_of_other_commands(folder: Path):
+    (folder / "p.yaml").write_text(FILE)
+    code = "import sys; from ingest.cli import main; main(); print(*sys.modules, file=sys.stderr)"
+    environment = os.environ | {"PYTHONPATH": str(Path(cli.__file__).parents[2])} | bash("ingest pause p.yaml ")
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["clicks", "orders"]
+    assert [name for name in done.stderr.split() if name.startswith("ingest.service")] == []
+
+
+@pytest.mark.parametrize(
+    "shell",
+    [
+        {"_INGEST_COMPLETE": "complete_zsh"},
+        {"_INGEST_COMPLETE": "complete_fish", "_TYPER_COMPLETE_FISH_ACTION": "get-args"},
+    ],
+)
+@pytest.mark.parametrize(
+    ("line", "word"),
+    [("ingest compa", "compact"), ("ingest dump ru", "run"), ("ingest dump run a.yaml --max", "--max-rate")],
+)
+def test_other_shells_name_no_position(ingest, monkeypatch: pytest.MonkeyPatch, shell, line: str, word: str):
+    for name, value in shell.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("_TYPER_COMPLETE_ARGS", line)
+    assert re.findall(r"[\w-]+", ingest().out)[:2].count(word) == 1
 
 
 @pytest.mark.parametrize(
@@ -73,18 +109,18 @@ def test_names_are_completed(folder: Path, line: str, words: list[str]):
         "secrets: {exec: [touch, marker]}\nservice: {http: {password: '${secret:of-http}'}}",
     ],
 )
-def test_nothing_of_the_file_is_run(folder: Path, key: str):
+def test_nothing_of_the_file_is_run(completed, folder: Path, key: str):
     (folder / "marks.py").write_text("import pathlib\npathlib.Path('marker').write_text('')\n")
-    assert completed(folder, "ingest pause p.yaml ", f"{FILE}{key}\n") == ["clicks", "orders"]
-    assert completed(folder, "ingest scan p.yaml ", f"{FILE}{key}\n") == ["counters", "visits"]
+    assert completed("ingest pause p.yaml ", f"{FILE}{key}\n") == ["clicks", "orders"]
+    assert completed("ingest scan p.yaml ", f"{FILE}{key}\n") == ["counters", "visits"]
     assert [path.name for path in folder.iterdir() if path.suffix not in {".py", ".yaml"}] == []
 
 
-def test_file_with_errors_has_names(folder: Path):
-    assert completed(folder, "ingest pause p.yaml ", f"{FILE}spark: {{no_option: 1}}\n") == ["clicks", "orders"]
+def test_file_with_errors_has_names(completed):
+    assert completed("ingest pause p.yaml ", f"{FILE}spark: {{no_option: 1}}\n") == ["clicks", "orders"]
 
 
-def test_no_named_pipe_is_waited_for(folder: Path):
+def test_no_named_pipe_is_waited_for(completed, folder: Path):
     os.mkfifo(folder / "pipe.yaml")
-    assert completed(folder, "ingest pause pipe.yaml ") == []
-    assert completed(folder, "ingest pause p.yaml ", f"include: pipe.yaml\n{FILE}") == ["clicks", "orders"]
+    assert completed("ingest pause pipe.yaml ") == []
+    assert completed("ingest pause p.yaml ", f"include: pipe.yaml\n{FILE}") == ["clicks", "orders"]
