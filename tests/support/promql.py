@@ -39,20 +39,29 @@ class Scrapes:
         self._target = dict(target)
         self.times: list[float] = []
         self.series: dict[Labels, dict[float, float]] = {}
+        self._of_name: dict[str, list[Labels]] = {}
+        self._key = cache(self._key_of)  # every scrape has the same series
 
     def add(self, at_s: float, text: str | None) -> None:
         """A scrape; None if the target did not answer."""
         self.times.append(at_s)
-        self._add(at_s, "up", {}, 0.0 if text is None else 1.0)
+        self.series[self._key("up")][at_s] = 0.0 if text is None else 1.0
         for line in (text or "").splitlines():
             if not line.startswith("#"):
                 series, _, value = line.rpartition(" ")
-                name, labels = _name_and_labels(series)
-                self._add(at_s, name, labels, float(value))
+                self.series[self._key(series)][at_s] = float(value)
 
-    def _add(self, at_s: float, name: str, labels: Mapping[str, str], value: float) -> None:
+    def named(self, name: str) -> Iterable[Labels]:
+        """The labels of the series of a metric."""
+        return self._of_name.get(name, ())
+
+    def _key_of(self, series: str) -> Labels:
+        """The labels of a series, `name{label="value"}`, which is added."""
+        name, labels = _name_and_labels(series)
         key = frozenset({**labels, **self._target, _NAME: name}.items())
-        self.series.setdefault(key, {})[at_s] = value
+        self.series[key] = {}
+        self._of_name.setdefault(name, []).append(key)
+        return key
 
     def newest(self, at_s: float) -> float | None:
         """Time of the newest scrape that is not too old; a series that it lacks is stale."""
@@ -66,7 +75,7 @@ class Scrapes:
 
 @cache
 def _name_and_labels(series: str) -> tuple[str, Mapping[str, str]]:
-    """Of a sample without its value, `name{label="value"}`: every scrape has the same ones."""
+    """Of a sample without its value; every service has the same ones."""
     ((sample,),) = (family.samples for family in text_string_to_metric_families(f"{series} 0"))
     return sample.name, sample.labels
 
@@ -199,9 +208,9 @@ class _Parser:
 
 
 def _matching(scrapes: Scrapes, name: str, matchers: Mapping[str, re.Pattern[str]]) -> Iterator[Labels]:
-    for labels in scrapes.series:
+    for labels in scrapes.named(name):
         values = dict(labels)
-        if values[_NAME] == name and all(each.fullmatch(values.get(key, "")) for key, each in matchers.items()):
+        if all(each.fullmatch(values.get(key, "")) for key, each in matchers.items()):
             yield labels
 
 
