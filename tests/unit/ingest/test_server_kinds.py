@@ -8,7 +8,9 @@ from contextlib import ExitStack, contextmanager, suppress
 
 import pytest
 
+from ingest import server_kinds
 from ingest.api import SourceUnavailableError, StoreUnavailableError
+from ingest.kafka import clients
 from ingest.kafka.clients import admin_client
 from ingest.kafka.settings import KafkaConnection
 from ingest.server_kinds import HBASE, KAFKA, THRIFT, WEB, ZOOKEEPER, server_instead
@@ -61,6 +63,13 @@ def running(answer: Callable[[bytes], bytes]) -> Iterator[_Server]:
 
 
 @pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tenth of the real times, for servers that do not answer."""
+    monkeypatch.setattr(server_kinds, "_ANSWER_S", 0.05)
+    monkeypatch.setattr(server_kinds, "_ALL_ANSWERS_S", 0.2)
+
+
+@pytest.fixture
 def port(kind: str) -> Iterator[int]:
     with running(ANSWERS[kind]) as server:
         yield int(server.server_address[1])
@@ -75,6 +84,7 @@ def test_server_is_recognised_by_its_answer(kind: str, port: int):
     assert server_instead(own, [("127.0.0.1", port)]) is None  # it has another fault
 
 
+@pytest.mark.usefixtures("impatient")
 def test_nothing_is_known_of_servers_that_are_silent_or_refuse():
     with socket.create_server(("127.0.0.1", 0)) as silent, socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
@@ -82,6 +92,7 @@ def test_nothing_is_known_of_servers_that_are_silent_or_refuse():
         assert server_instead(KAFKA, addresses) is None
 
 
+@pytest.mark.usefixtures("impatient")
 def test_silent_servers_are_not_all_asked_everything():
     with ExitStack() as opened:
         silent = [opened.enter_context(socket.create_server(("127.0.0.1", 0), backlog=16)) for _ in range(3)]
@@ -101,6 +112,7 @@ def accepted(server: socket.socket) -> int:
     return number
 
 
+@pytest.mark.usefixtures("impatient")
 def test_name_that_is_not_resolved_is_not_waited_for(monkeypatch: pytest.MonkeyPatch):
     is_tested, resolved = threading.Event(), list[str]()
 
@@ -126,7 +138,8 @@ def test_server_that_was_silent_is_asked_again():
 
 
 @pytest.mark.parametrize("kind", [ZOOKEEPER, HBASE])
-def test_brokers_that_are_no_kafka(kind: str, port: int):
+def test_brokers_that_are_no_kafka(kind: str, port: int, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(clients, "ANSWER_MS", 500)
     with pytest.raises(SourceUnavailableError) as caught:
         admin_client(KafkaConnection.model_validate({"brokers": f"127.0.0.1:{port}"}))
     assert f"127.0.0.1:{port} is {WORDS[kind]}" in (caught.value.hint or "")

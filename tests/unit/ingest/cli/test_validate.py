@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ingest import cli
+from ingest import cli, server_kinds
 from ingest.api import FamilySpec, TableSpec
 from ingest.doctor import connecting
 from ingest.kafka import admin, offsets
@@ -141,6 +141,7 @@ class TestConnect:
     def test_unresponsive_server_is_reported_after_the_timeout(self, ingest, pipeline, monkeypatch):
         """A service waits three minutes."""
         monkeypatch.setattr(connecting, "CONNECT_TIMEOUT_S", 0.2)
+        monkeypatch.setattr(server_kinds, "_ALL_ANSWERS_S", 0.2)
         with socket.create_server(("127.0.0.1", 0)) as server:
             port = server.getsockname()[1]
             text = (pipeline / "pipeline.yaml").read_text()

@@ -7,6 +7,7 @@ from contextlib import closing
 import pytest
 
 from ingest.api import Disposition, SourceError, SourceUnavailableError
+from ingest.kafka import clients
 from ingest.kafka.clients import admin_client, client_options
 from ingest.kafka.settings import KafkaConnection
 
@@ -38,7 +39,8 @@ def test_only_oauth_has_a_provider_of_tokens(sasl, has_tokens):
     assert ("sasl_oauth_token_provider" in found) == has_tokens
 
 
-def test_cluster_that_refuses_connections_has_no_name_of_an_exception():
+def test_cluster_that_refuses_connections_has_no_name_of_an_exception(monkeypatch):
+    monkeypatch.setattr(clients, "ANSWER_MS", 500)
     with closing(socket.socket()) as unused:  # bound and not listening: every connection is refused
         unused.bind(("127.0.0.1", 0))
         brokers = f"127.0.0.1:{unused.getsockname()[1]}"

@@ -9,6 +9,7 @@ from thriftpy2.protocol.exc import TProtocolException
 from thriftpy2.thrift import TApplicationException
 from thriftpy2.transport import TTransportException
 
+from ingest import server_kinds
 from ingest.api import FamilySpec, LifecycleError, StoreError, StoreUnavailableError, TableSpec
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.thrift.connection import MAX_IDLE_S, Connection
@@ -49,6 +50,12 @@ class Listener:
         self._thread.join(10)
         for accepted in self.accepted:
             accepted.close()
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A listener is asked after an error which kind of server it is, and never answers."""
+    monkeypatch.setattr(server_kinds, "_ALL_ANSWERS_S", 0.05)
 
 
 @pytest.fixture
