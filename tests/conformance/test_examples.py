@@ -2,13 +2,15 @@
 
 import gzip
 import json
-import os
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from ingest.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = sorted(path for path in (ROOT / "deploy" / "examples").iterdir() if path.is_dir())
@@ -26,8 +28,25 @@ def name_of(path: Path) -> str:
     return str(path.relative_to(ROOT / "deploy"))
 
 
+@pytest.fixture
+def ingest(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """Run a command in this process, which must succeed; returns its output."""
+    for name, value in SERVERS.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("NO_COLOR", "1")
+
+    def run(*arguments: str, folder: Path) -> str:
+        monkeypatch.chdir(folder)
+        code = main(arguments)
+        out, err = capfd.readouterr()
+        assert (code, err if code else "") == (0, "")
+        return out
+
+    return run
+
+
 @pytest.mark.parametrize("file", FILES, ids=name_of)
-def test_example_passes_its_tests(file: Path) -> None:
+def test_example_passes_its_tests(ingest: Callable[..., str], file: Path) -> None:
     lines = ingest("test", file.name, folder=file.parent).splitlines()
     assert lines
     assert [line for line in lines if not line.startswith("passed")] == []
@@ -49,7 +68,7 @@ def test_example_has_all_files(folder: Path) -> None:
         ("weather", {"kept": 2, "failed": 1}),
     ],
 )
-def test_sample_events_show_every_outcome(example: str, outcomes: dict[str, int]) -> None:
+def test_sample_events_show_every_outcome(ingest: Callable[..., str], example: str, outcomes: dict[str, int]) -> None:
     folder = ROOT / "deploy" / "examples" / example
     output = ingest("explain", "pipeline.yaml", "--events", "events.jsonl", "--output", "json", folder=folder)
     assert Counter(json.loads(line)["outcome"] for line in output.splitlines()) == outcomes
@@ -62,10 +81,3 @@ def test_access_log_equals_the_output_of_its_generator(tmp_path: Path) -> None:
     # compressed bytes differ between versions of zlib, their content does not
     packed = "access.log.1.gz"
     assert gzip.decompress((tmp_path / packed).read_bytes()) == gzip.decompress((folder / "logs" / packed).read_bytes())
-
-
-def ingest(*arguments: str, folder: Path) -> str:
-    command = [sys.executable, "-m", "ingest", *arguments]
-    done = subprocess.run(command, cwd=folder, env=os.environ | SERVERS, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr if done.returncode else "") == (0, "")
-    return done.stdout

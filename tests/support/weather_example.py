@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date, datetime
 from functools import cache
 
@@ -19,8 +19,13 @@ from gapfill.dataset import Dataset  # noqa: E402
 from gapfill.grid import Grid, Values  # noqa: E402
 
 
-def reports() -> Iterator[dict[str, object] | None]:
+@cache
+def reports() -> Sequence[dict[str, object] | None]:
     """The reports that the example generates; None for a broken line."""
+    return list(_reports())
+
+
+def _reports() -> Iterator[dict[str, object] | None]:
     from generate import Weather
 
     for _, line in Weather().reports():

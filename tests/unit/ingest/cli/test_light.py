@@ -50,22 +50,37 @@ def test_light_commands_import_no_heavy_package(ingest, folder, template):
     ]
 
 
-@pytest.mark.parametrize(
-    ("words", "unused"),
-    [
-        *((words, {"ingest.service"}) for words in ("--help", "body --help", "dump -h", "dump")),
-        *(
-            (f"{words} --help", {"pyspark", "kafka"})
+HELP = {
+    **dict.fromkeys(("--help", "body --help", "dump -h", "dump"), frozenset({"ingest.service"})),
+    **dict.fromkeys(
+        (
+            f"{words} --help"
             for words in ("compact", "rollback", "body sweep", "dump run", "archive rerun", "archive join", "body fsck")
         ),
-    ],
-)
-def test_help_imports_nothing_of_the_run(words: str, unused: set[str]):
-    code = "import sys; from ingest.cli import main; main(sys.argv[1:]); print(*sys.modules, file=sys.stderr)"
+        frozenset({"pyspark", "kafka"}),
+    ),
+}
+"""Words -> modules that they do not need."""
+# each in a process of its own, of which none starts Python again
+CODE_OF_HELP = """
+import os
+import sys
+from ingest.cli import app, main
+for words in sys.argv[1:]:
+    if (child := os.fork()) == 0:
+        main(words.split())
+        print("loaded:", words, *sys.modules, sep="\\t", file=sys.stderr, flush=True)
+        os._exit(0)
+    os.waitpid(child, 0)
+"""
+
+
+def test_help_imports_nothing_of_the_run():
     environment = os.environ | {"PYTHONPATH": str(Path(_package()).parent)}
-    arguments = [sys.executable, "-c", code, *words.split()]
+    arguments = [sys.executable, "-c", CODE_OF_HELP, *HELP]
     done = subprocess.run(arguments, env=environment, capture_output=True, text=True, check=True)
-    assert unused & {*done.stderr.split()} == set()
+    ended = [line.split("\t")[1:] for line in done.stderr.splitlines() if line.startswith("loaded:")]
+    assert {words: HELP[words] & {*loaded} for words, *loaded in ended} == {words: set() for words in HELP}
 
 
 def _package():
