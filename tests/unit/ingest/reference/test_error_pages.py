@@ -22,26 +22,30 @@ from sinks.writing.mutator import UNKNOWN_FAMILY
 
 
 @cache
-def trees():
-    """Syntax trees of all product files except the pages."""
+def nodes():
+    """The nodes of the syntax trees of all product files except the pages."""
     written = (pages.__file__, remedies.__file__)
     files = [file for package in (product, decorators, sinks) for file in Path(package.__file__).parent.rglob("*.py")]
-    return [ast.parse(file.read_text()) for file in files if str(file) not in written]
+    return [node for file in files if str(file) not in written for node in ast.walk(ast.parse(file.read_text()))]
 
 
+@cache
 def raised():
     """Code, and name of the class that is raised with it, or is an error of it."""
-    for tree in trees():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Call):
-                made = node.args[0] if ast.unparse(node.func) == "partial" else node.func
-                for keyword in node.keywords:
-                    if keyword.arg == "code":
-                        yield from ((code, ast.unparse(made)) for code in words(keyword.value))
-            if isinstance(node, ast.ClassDef) and node.name.endswith("Error"):
-                for line in node.body:
-                    if isinstance(line, ast.Assign) and line.targets[0].id == "code":
-                        yield from ((code, node.name) for code in words(line.value))
+    return list(_raised())
+
+
+def _raised():
+    for node in nodes():
+        if isinstance(node, ast.Call):
+            for keyword in node.keywords:
+                if keyword.arg == "code":
+                    made = node.args[0] if ast.unparse(node.func) == "partial" else node.func
+                    yield from ((code, ast.unparse(made)) for code in words(keyword.value))
+        if isinstance(node, ast.ClassDef) and node.name.endswith("Error"):
+            for line in node.body:
+                if isinstance(line, ast.Assign) and line.targets[0].id == "code":
+                    yield from ((code, node.name) for code in words(line.value))
 
 
 def words(node):
@@ -74,7 +78,7 @@ def test_every_code_that_is_raised_has_a_page():
 def test_every_page_has_a_code_that_is_used():
     given = {code for code, _ in raised()}
     others = {"batch_slow", "start_slow", IngestError.code}  # of blocked pipelines and the root
-    said = {node.value for tree in trees() for node in ast.walk(tree) if isinstance(node, ast.Constant)}
+    said = {node.value for node in nodes() if isinstance(node, ast.Constant)}
     assert (codes_of_errors() - given, others - said) == (others, set())
 
 
@@ -120,28 +124,32 @@ def test_every_page_has_a_remedy():
     assert f"| {error_page('no_match').remedy} |\n" in errors_page()
 
 
+@cache
 def drop_reasons():
     """The reasons of drops in the code: of decorators, of sinks, of the decoder and of tasks."""
-    for tree in trees():
-        for node in ast.walk(tree):
-            match node:
-                case ast.FunctionDef(name="drop_reason"):
-                    yield from (
-                        word for each in ast.walk(node) if isinstance(each, ast.Return) for word in words(each.value)
-                    )
-                case ast.Call(func=ast.Name("Skipped"), args=[argument]):
-                    yield from (word for word in words(argument) if " " not in word)
-                case ast.Subscript(value=ast.Attribute(attr="dropped"), slice=index):
-                    yield from words(index)
-                case ast.Assign(targets=[ast.Name("skipped")], value=value):
-                    yield from words(value)
+    return set(_drop_reasons())
+
+
+def _drop_reasons():
+    for node in nodes():
+        match node:
+            case ast.FunctionDef(name="drop_reason"):
+                yield from (
+                    word for each in ast.walk(node) if isinstance(each, ast.Return) for word in words(each.value)
+                )
+            case ast.Call(func=ast.Name("Skipped"), args=[argument]):
+                yield from (word for word in words(argument) if " " not in word)
+            case ast.Subscript(value=ast.Attribute(attr="dropped"), slice=index):
+                yield from words(index)
+            case ast.Assign(targets=[ast.Name("skipped")], value=value):
+                yield from words(value)
     yield from (OTHER_PARTITION, UNKNOWN_FAMILY)
     yield "tombstone"  # `Decoder.decode` returns it
 
 
 def test_every_reason_of_a_drop_has_a_page():
     assert {code for code in drop_reasons() if not error_page(code).reasons[0]} == set()
-    assert set(drop_reasons()) == DROPS.keys()
+    assert drop_reasons() == DROPS.keys()
     assert error_page("filter").reasons[0] == 'The decorator "filter" has dropped the event.'
 
 
