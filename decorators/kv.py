@@ -18,6 +18,7 @@ _LINE_ESCAPES = {b"n": b"\n", b"r": b"\r", b"t": b"\t"}
 _KEY = 1  # the first group of a pair; those of values follow
 _LTSV = ("\t", ":")
 _BRACKETS = ("()", "[]", "<>")
+_WHITE_SPACE = r" \t-\r\x1c-\x1f"  # auditd writes 1D before the fields that it adds (`log_format = ENRICHED`)
 
 
 class OnBare(StrEnum):
@@ -138,9 +139,10 @@ class Kv(Decorator[KvSettings]):
     LTSV (`separator: "\t"`, `assign: ":"`) has neither quotes nor escapes, blanks are part of a value, and a value may
     be empty. A line end after the line is removed.
 
-    Text without a single pair, or with a part that is not a pair, such as an unclosed quote, is invalid; see
-    `on_invalid`. If a key repeats, its last value wins. A byte order mark before the text is ignored; keys and values
-    are otherwise unchanged bytes.
+    White space between pairs includes the separators of ASCII (1C to 1F), of which auditd writes 1D. Text without a
+    single pair, or with a part that is not a pair, such as an unclosed quote, is invalid; see `on_invalid`. If a key
+    repeats, its last value wins. A byte order mark before the text is ignored; keys and values are otherwise unchanged
+    bytes.
 
     Source: own design; logfmt as Heroku's router writes it; LTSV as ltsv.org defines it. `include_brackets` and
     `whitespace` are as in Logstash's kv filter, and `whitespace` also as in Vector's parse_key_value.
@@ -274,10 +276,10 @@ class _Pair:
     def __init__(self, settings: KvSettings) -> None:
         self.escapes: dict[int, Callable[[bytes], bytes]] = {}
         separator, assign = settings.separator, re.escape(settings.assign)
-        stop = r"\s" if separator is None else re.escape(separator)
+        stop = _WHITE_SPACE if separator is None else re.escape(separator)
         gap, blank, around = stop, "", ""
         if settings.is_lenient:
-            blank = r"\s*" if separator is None else rf"[^\S{stop}]*"
+            blank = rf"[{stop}]*" if separator is None else rf"[^\S{stop}]*"
         if settings.is_lenient and separator is not None:
             gap, around = rf"\s{stop}", blank
         quotes = re.escape(settings.quote_characters)

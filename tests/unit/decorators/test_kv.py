@@ -179,3 +179,97 @@ def test_a_line_end_is_no_part_of_a_value_of_ltsv(attributes_after, end):
     """A byte of a value is neither CR nor LF (ltsv.org, the ABNF)."""
     settings = r'{separator: "\t", assign: ":"}'
     assert attributes_after(Kv, settings, f"a: x \tb:1{end}".encode()) == {"a": b" x ", "b": b"1"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "body", "expected"),
+    [
+        # Docker's logfmt (Go escapes the backslash), a web firewall, Windows' events, tail of a path
+        (
+            "{}",
+            r"""level=info http.request.method=PUT  agent="docker/17.09.1-ce Docker-Client/17 \\(darwin\\)" """,
+            {
+                "level": "info",
+                "http.request.method": "PUT",
+                "agent": r"docker/17.09.1-ce Docker-Client/17 \(darwin\)",
+            },
+        ),
+        (
+            "{}",
+            r'line="PUT /up/z.php.mp3%0a HTTP/1.1" hdr="Host: 192.0.2.181\r\nUser-Agent: "',
+            {"line": "PUT /up/z.php.mp3%0a HTTP/1.1", "hdr": r"Host: 192.0.2.181\r\nUser-Agent: "},
+        ),
+        (
+            "{}",
+            r'EventID=4688 ProcessName="C:\acmecorp\new\acmecorp.Mes.Console.exe" ProcessId=0x1f4',
+            {"EventID": "4688", "ProcessName": r"C:\acmecorp\new\acmecorp.Mes.Console.exe", "ProcessId": "0x1f4"},
+        ),
+        ("{}", r'path="C:\\Windows\\" msg="a \"b\"" rc=0', {"path": "C:\\Windows\\", "msg": 'a "b"', "rc": "0"}),
+        # LTSV of Fluentd's and axslogparser's documents, and of Fluent Bit's tests
+        (
+            LTSV,
+            "time:28/Feb/2013:12:00:00 +0900\thost:192.0.2.1\treq:GET /list HTTP/1.1\tstatus:200",
+            {"time": "28/Feb/2013:12:00:00 +0900", "host": "192.0.2.1", "req": "GET /list HTTP/1.1", "status": "200"},
+        ),
+        (LTSV, "key1:value1\tkey2:\tkey3:\tkey4:", {"key1": "value1", "key2": "", "key3": "", "key4": ""}),
+        (LTSV, "key4:value4\t\tkey5:  value5  ", {"key4": "value4", "key5": "  value5  "}),
+        # Linux' /proc/PID/status, /etc/os-release, pairs of LEEF
+        (
+            '{separator: "\\n", assign: ":"}',
+            "Name:\tbash\nState:\tS (sleeping)\nGroups:\t \nVmPeak:\t   7236 kB\n",
+            {"Name": "bash", "State": "S (sleeping)", "Groups": "", "VmPeak": "7236 kB"},
+        ),
+        (
+            '{separator: "\\n"}',
+            'NAME="Alpine Linux"\nID=alpine\nVARIANT=\nVERSION_ID=3.20.3\n',
+            {"NAME": "Alpine Linux", "ID": "alpine", "VARIANT": "", "VERSION_ID": "3.20.3"},
+        ),
+        (
+            '{separator: "\\t"}',
+            "devTime=Nov 20 2026 08:15:01\tusrName=\tsrc=192.0.2.9\tmsg=",
+            {"devTime": "Nov 20 2026 08:15:01", "usrName": "", "src": "192.0.2.9", "msg": ""},
+        ),
+        # HAProxy, auditd, Check Point, libpq's connection strings
+        (
+            BOTH,
+            """backend_server=<PROMEX> request_headers= request='"GET /metrics HTTP/1.1"'""",
+            {"backend_server": "<PROMEX>", "request_headers": "", "request": '"GET /metrics HTTP/1.1"'},
+        ),
+        (
+            "{separator: ';', assign: ':'}",
+            'action:"Accept"; flags:"444676"; rule_name:"a; b:c"; match_id:"4"',
+            {"action": "Accept", "flags": "444676", "rule_name": "a; b:c", "match_id": "4"},
+        ),
+        (
+            """{quotes: "'", whitespace: lenient}""",
+            r"host = localhost port=5432 dbname = 'my db' password='it\'s \\ x' options=''",
+            {"host": "localhost", "port": "5432", "dbname": "my db", "password": r"it's \ x", "options": ""},
+        ),
+    ],
+)  # fmt: skip
+def test_pairs_of_real_senders(attributes_after, settings, body, expected):
+    found = attributes_after(Kv, settings, body.encode())
+    assert found == {name: value.encode() for name, value in expected.items()}
+
+
+@pytest.mark.parametrize(
+    ("settings", "body", "expected"),
+    [
+        (
+            "{}",
+            'tty=(none) comm="sshd" key=(null)\x1dARCH=x86_64 SYSCALL=sendmsg AUID="unset"',
+            {"tty": "(none)", "comm": "sshd", "key": "(null)", "ARCH": "x86_64", "SYSCALL": "sendmsg", "AUID": "unset"},
+        ),
+        ("{}", 'exe="/usr/sbin/sshd" key="login"\x1dUID="é"', {"exe": "/usr/sbin/sshd", "key": "login", "UID": "é"}),
+        (
+            BOTH,
+            """uid=0 msg='op=destroy  exe="/usr/sbin/sshd" res=success'\x1dUID="root" AUID="root\"""",
+            {"uid": "0", "msg": 'op=destroy  exe="/usr/sbin/sshd" res=success', "UID": "root", "AUID": "root"},
+        ),
+        ("{whitespace: lenient}", "a =\x1e1\x1fb = 2", {"a": "1", "b": "2"}),
+    ],
+)
+def test_separators_of_ascii_are_white_space(attributes_after, settings, body, expected):
+    """Audit 2.6 and later writes 1D before the fields of `log_format = ENRICHED` (its SPEC-Audit-Event-Enrichment)."""
+    found = attributes_after(Kv, settings, body.encode())
+    assert found == {name: value.encode() for name, value in expected.items()}
