@@ -27,6 +27,16 @@ _ONLY_IN_TEXT = re.compile(
     re.DOTALL,
 )
 _IGNORES_CASE = re.compile(r"\(\?[a-z]*i")
+_SPACES = re.compile(  # Unicode's white space, alone and in a set
+    r"\(\?#[^)]*\)|(?P<set>\[\^?\]?(?:\\.|[^\]\\])*\])|\\(?P<alone>[sS])|\\.", re.DOTALL
+)
+_ALONE = {"s": r"[^\S\x1c-\x1f]", "S": r"[\S\x1c-\x1f]"}
+_IN_A_SET = {
+    "s": r" \t-\r\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000",
+    "S": r"\S\x1c-\x1f",
+}
+_SPACES_IN_A_SET = re.compile(r"\\(.)", re.DOTALL)
+_HAS_OTHER_SPACES = re.compile(r"\(\?[a-zA-Z]*[ax]")  # those of ASCII, or ones without a meaning
 _BEGINS_WITH_ANY = re.compile(r"((?:\(\?[aimsu]+\))?)((\.|\[\^\\n(?:\\.|[^\]\\])*\])[*+].*)", re.DOTALL)
 
 
@@ -230,7 +240,31 @@ def around(match: Match, group: int) -> tuple[bytes, bytes]:
 def _compiled(pattern: AnyStr) -> re.Pattern[AnyStr]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Python warns of brackets that a future version may read as nested sets
-        return re.compile(pattern)
+        compiled = re.compile(pattern)
+        if isinstance(pattern, str) and (same := _with_same_spaces(pattern)) != pattern:
+            return re.compile(same)
+        return compiled
+
+
+def _with_same_spaces(text: str) -> str:
+    r"""
+    An expression for characters whose `\s` finds the same in ASCII as in bytes.
+
+    Python's has the separators of ASCII too (1C to 1F), but not in bytes; Unicode's White_Space does not have them.
+    """
+    if r"\s" not in text.lower() or _HAS_OTHER_SPACES.search(text):
+        return text
+
+    def same(found: re.Match[str]) -> str:
+        if found["alone"]:
+            return _ALONE[found["alone"]]
+        return _SPACES_IN_A_SET.sub(_same_in_a_set, found[0]) if found["set"] else found[0]
+
+    return _SPACES.sub(same, text)
+
+
+def _same_in_a_set(found: re.Match[str]) -> str:
+    return _IN_A_SET.get(found[1], found[0])
 
 
 def _finds_the_same_in_bytes(text: str) -> bool:

@@ -5,7 +5,8 @@ A pattern works on characters if the value is UTF-8, and the pattern could tell 
 
 - A dot and a set such as `[éè]`, `\w` or `[^a]` match one character, and an empty match is never inside of one.
 - `\w`, `\d`, `\s` and `\b` know the letters, digits and white space of all scripts, and `(?i)` ignores their case.
-  With `(?a)` at its start, a pattern knows ASCII only.
+  With `(?a)` at its start, a pattern knows ASCII only. White space is Unicode's White_Space: the separators of ASCII,
+  0x1C to 0x1F, are none, in no value.
 - `\xe9` is the character é, as `\u00e9` is. The bytes of one character, as in `\xc3\xa9`, are that character.
 
 If the value is not UTF-8, the pattern works on its bytes: a dot is a byte, `\xe9` is the byte E9, and `\w`, `\d`, `\s`,
@@ -48,7 +49,7 @@ _POSIX_CLASS = re.compile(
     r"\\.|(\[:\^?(?:alnum|alpha|ascii|blank|cntrl|digit|graph|lower|print|punct|space|upper|word|xdigit):\])", re.DOTALL
 )
 _BYTES_OF_A_CHARACTER = re.compile(
-    r"(?i:(\[\\x80-\\xbf\])|\[\^?\]?(?:\\.|[^\]\\])*\]|(\\x[c-f][0-9a-f](?:\\x[89ab][0-9a-f])+)|\\.)", re.DOTALL
+    r"(?i:(\[\\x80-\\xbf\])|\[\^?\]?(?:\\.|[^\]\\])*\]|((?:\\x[89a-f][0-9a-f]){2,})|\\.)", re.DOTALL
 )
 _HINTS = {  # prefix of Python's message -> hint
     "unknown extension ?<": "a named group is written (?P<name>…)",
@@ -277,11 +278,24 @@ def _with_whole_characters(text: str) -> str:
 
     def whole(found: re.Match[str]) -> str:
         try:
-            return bytes.fromhex(found[2].replace(r"\x", "")).decode() if found[2] else found[0]
+            return _escaped_bytes(found[2]).decode() if found[2] else found[0]
         except UnicodeDecodeError:
             return found[0]
 
     return _BYTES_OF_A_CHARACTER.sub(whole, text) if r"\x" in text else text
+
+
+def _escaped_bytes(escapes: str) -> bytes:
+    return bytes.fromhex(escapes.replace(r"\x", ""))
+
+
+def _are_part_of_a_character(escapes: str) -> bool:
+    """Whether the last of these bytes begin a character of UTF-8; bytes of another encoding, such as GBK, do not."""
+    try:
+        _escaped_bytes(escapes).decode()
+    except UnicodeDecodeError as error:
+        return error.reason == "unexpected end of data"
+    return False
 
 
 def _refuse_other_meanings(text: str, whole: str) -> None:
@@ -300,7 +314,14 @@ def _refuse_other_meanings(text: str, whole: str) -> None:
     if posix is not None:
         message = f"bad pattern: POSIX classes such as {posix[1]} are not supported; write \\d, \\s, \\w or A-Za-z"
         raise ExpressionSyntaxError(message, posix.start() + 1, text)
-    escapes = next((found for found in _BYTES_OF_A_CHARACTER.finditer(whole) if found[1] or found[2]), None)
+    escapes = next(
+        (
+            found
+            for found in _BYTES_OF_A_CHARACTER.finditer(whole)
+            if found[1] or (found[2] and _are_part_of_a_character(found[2]))
+        ),
+        None,
+    )
     if escapes is not None:
         message = (
             f"bad pattern: {escapes[0]} are characters, not the bytes of one; write the character, or a dot for any"

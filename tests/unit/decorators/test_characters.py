@@ -54,6 +54,33 @@ def test_attributes(kind, settings, body, expected, attributes_after):
     assert attributes_after(kind, settings, body.encode()) == {name: each.encode() for name, each in expected.items()}
 
 
+@pytest.mark.parametrize(
+    ("kind", "settings", "body", "expected"),
+    [
+        # the comma of Chinese, a user of Active Directory, paths, the sign of micro, emoji, wide digits
+        (Split, "{separator: '[,\uff0c ]+', attributes: [a, b]}", "過去\uff0c未来, 現在", {"a": "過去", "b": "未来"}),
+        (Grok, r"{patterns: ['user: %{WORD:d}\\%{USERNAME:u}$']}", "user: ad\\Админ", {"d": "ad", "u": "Админ"}),
+        (Grok, "{patterns: ['make %{PATH:p}$']}", "make /mnt/c/Hochdörfer/wslu", {"p": "/mnt/c/Hochdörfer/wslu"}),
+        (Grok, "{patterns: ['open %{WINPATH:p}$']}", "open C:\\Jürgen\\größe.txt", {"p": "C:\\Jürgen\\größe.txt"}),
+        (Regex, r"{pattern: 'took (?P<n>[\d.]+)(?P<u>[µμ]?s)'}", "took 65μs", {"n": "65", "u": "μs"}),
+        (Regex, "{pattern: '^(?P<a>..)(?P<b>..)'}", "過去顔ここコカ", {"a": "過去", "b": "顔こ"}),
+        (Regex, "{pattern: '(?P<e>[\U0001f300-\U0001faff])'}", "ok 😊é", {"e": "😊"}),
+        (Regex, r"{pattern: '^(?P<d>\d)時'}", "\uff16時半", {"d": "\uff16"}),
+        (Split, r"{separator: '\s', attributes: [a, b]}", "key=é\x1dUID=0", {"a": "key=é\x1dUID=0", "b": ""}),
+    ],
+)  # fmt: skip
+def test_texts_of_many_scripts(kind, settings, body, expected, attributes_after):
+    assert attributes_after(kind, settings, body.encode()) == {name: each.encode() for name, each in expected.items()}
+
+
+def test_pattern_of_bytes_in_gbk():
+    """Logstash's users wrote the month of such a log in these bytes."""
+    event = event_of("一月 5".encode("gbk"))
+    settings = settings_of(Replace.settings_class(), r"{pattern: '\xD2\xBB\xD4\xC2', replacement: Jan}")
+    Replace(settings).decorate(event)
+    assert event.body == b"Jan 5"
+
+
 def test_attributes_of_other_text_are_bytes(attributes_after):
     assert attributes_after(Regex, "{pattern: '^(?P<code>.{2})'}", b"\xff\xc3\xa9") == {"code": b"\xff\xc3"}
     assert attributes_after(Grok, r"{patterns: ['^%{WORD:u}']}", b"M\xfcller") == {"u": b"M"}

@@ -175,7 +175,7 @@ def test_a_value_that_is_not_utf8(text, value, found):
     ("text", "column"),
     [
         (r"^\xe9\xa0", 2),
-        (r"x\xef\xbb\xbf\xC3\xA9\xa9", 14),
+        (r"x\xef\xbb\xbf\xC3\xA9\xE2\x82", 2),
         (r"(?:[\x00-\x7f]|[\xc2-\xf4][\x80-\xbf]+)", 27),
     ],
 )
@@ -183,6 +183,49 @@ def test_bytes_of_a_part_of_a_character_are_refused(text, column):
     with pytest.raises(ExpressionSyntaxError, match="are characters, not the bytes of one; write the char") as caught:
         Pattern.parse(text)
     assert caught.value.column == column
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (r"\xD2\xBB\xD4\xC2", "一月".encode("gbk")),
+        (r"\xc4\xe3\xba\xc3", "你好".encode("gbk")),
+        (r"\xbb\xb6\xd3\xad+", "欢迎".encode("gbk")),
+        (r"\x83\x65\x83\x58", "テス".encode("shift_jis")),
+        (r"\xc7\xd1\xb1\xdb", "한글".encode("euc-kr")),
+        (r"\xc0\xaf", b"\xc0\xaf"),
+    ],
+)
+def test_bytes_of_another_encoding_are_bytes_where_the_value_is_not_utf8(text, value):
+    """A part of them may be a character of UTF-8; in UTF-8 they are the characters of these numbers, as `\\xe9` is."""
+    replace = Pattern.parse(text).replacer("-")
+    assert replace(b"a" + value + b"\xff") == b"a-\xff"
+    assert replace(f"a{value.decode('latin-1')}é".encode()) == "a-é".encode()
+
+
+SPACES = [chr(code) for code in range(0x3100) if chr(code).isspace() and not 0x1C <= code <= 0x1F]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_space"),
+    [
+        (r"\s", True),
+        (r"\S", False),
+        (r"[\s,]", True),
+        (r"[^\S]", True),
+        (r"[]\S]", False),
+        (r"[^\s]", False),
+        (r"(?#[)\s", True),
+        (r"\\?\s", True),
+    ],
+)
+def test_white_space_is_that_of_unicode(text, is_space):
+    """White_Space, without the separators of ASCII (1C to 1F), which Python's `\\s` has in characters alone."""
+    search = Pattern.parse(rf"(?s)a{text}b").search
+    found = [chr(code) for code in range(0x3100) if (search(f"é a{chr(code)}b".encode()) is not None) is is_space]
+    in_ascii = [chr(code) for code in range(128) if (search(f"a{chr(code)}b".encode()) is not None) is is_space]
+    extra = [","] if "," in text else []
+    assert (found, in_ascii) == (sorted(SPACES + extra), sorted(SPACES[:6] + extra))
 
 
 @pytest.mark.parametrize(
