@@ -46,8 +46,8 @@ class FoldersByHour:
         self._folders: dict[int, str] = {}
 
     def folder_of(self, time_ms: int) -> str:
-        """The folder of the partition of a time; that of `NO_TIME` if it is not after 1970, or after 9999."""
-        if not 0 < time_ms <= LAST_MS:
+        """The folder of the partition of a time; that of `NO_TIME` if it is before 1970, or after 9999."""
+        if not 0 <= time_ms <= LAST_MS:
             return self._no_time
         hour = time_ms // _HOUR_MS
         folder = self._folders.get(hour)
@@ -77,7 +77,7 @@ class EventPartitions:
 
     def begin(self, batch_time_ms: int) -> None:
         """Start a micro-batch."""
-        self._oldest_ms = max(1, batch_time_ms - self._times.late_ms)  # before it is no event time
+        self._oldest_ms = max(0, batch_time_ms - self._times.late_ms)  # before it is no event time
         self._newest_ms = min(LAST_MS, batch_time_ms + self._times.early_ms)  # nor is it after this
 
     def placed(self, event: Event) -> tuple[str, Row, int]:
@@ -100,7 +100,7 @@ class EventPartitions:
 
     def _refuse_time(self, time_ms: int) -> None:
         """Refuse a time that is late or early, and one that names no partition unless the archive has one for it."""
-        if not 0 < time_ms <= LAST_MS:
+        if not 0 <= time_ms <= LAST_MS:
             if not self._times.keeps_no_time:
                 raise MappingError(
                     f"{time_ms} ms is no event time that names a partition",

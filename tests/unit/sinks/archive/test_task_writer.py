@@ -199,13 +199,13 @@ class TestRows:
 
 
 class TestTimes:
-    @pytest.mark.parametrize("time_ms", [0, -1, 253_402_300_800_000, 10**18])
+    @pytest.mark.parametrize("time_ms", [-1, -14_400_000, 253_402_300_800_000, 10**18])
     def test_3c15_event_without_a_time_fails_by_default(self, root: Root, time_ms: int) -> None:
         with pytest.raises(EventError) as caught:
             Stream(root).flush(TIME_MS, [event(1, time_ms=time_ms)])
         assert caught.value.code == "no_event_time"
 
-    @pytest.mark.parametrize("time_ms", [0, -1, 253_402_300_800_000, 10**18])
+    @pytest.mark.parametrize("time_ms", [-1, -14_400_000, 253_402_300_800_000, 10**18])
     def test_3c15_event_without_a_time_goes_to_the_default_partition_by_setting(self, root: Root, time_ms: int) -> None:
         settings = SETTINGS.model_copy(
             update=dict(ArchiveSettings.model_validate({"root": "r", "table": "t", "on_no_time": "default_partition"}))
@@ -214,6 +214,18 @@ class TestTimes:
         assert visible(root) == {"20151210": [1], NO_TIME: [2]}
         (row,) = rows_in(root, Partition(root, f"dt={NO_TIME}"), START_S)
         assert row["_time"] is None
+
+    @pytest.mark.parametrize("time_ms", [0, 1, 8_420])
+    def test_start_of_1970_is_a_time(self, root: Root, time_ms: int) -> None:
+        """As of a device whose clock is not set; Kafka's records without a time have -1."""
+        settings = ArchiveSettings.model_validate({"root": "r", "table": "t", "late": "36500d"})
+        Stream(root, settings=settings).run(TIME_MS, [event(1), event(2, time_ms=time_ms)])
+        assert visible(root) == {"20151210": [1], "19700101": [2]}
+        (row,) = rows_in(root, Partition(root, "dt=19700101"), START_S)
+        assert row["_time"] is not None
+        with pytest.raises(EventError) as caught:
+            Stream(root).flush(TIME_MS, [event(3, time_ms=time_ms)])
+        assert caught.value.code == "late_event"
 
     def test_3c15_late_event_fails(self, root: Root) -> None:
         stream = Stream(root)
