@@ -414,3 +414,56 @@ def test_error_names_the_column_where_the_line_stops_matching(line, expected):
     with pytest.raises(DecorateError, match="stops matching") as caught:
         AccessLog(settings_of(AccessLog.settings_class(), "{formats: common}")).decorate(event_of(line))
     assert expected in str(caught.value)
+
+
+FORWARDED = "{formats: '%s'}"
+
+
+@pytest.mark.parametrize(
+    ("settings", "line", "expected"),
+    [
+        (
+            FORWARDED % '%{X-Forwarded-For}i %h %l %u %t "%r" %>s %b',
+            '203.0.113.7, 198.51.100.2 10.0.0.5 - - [17/Apr/2012:12:50:11 -0400] "GET /favicon.ico HTTP/1.1" 200 1406',
+            {"http_x_forwarded_for": "203.0.113.7, 198.51.100.2", "client": "10.0.0.5", "user": None, "bytes": "1406"},
+        ),
+        (
+            FORWARDED % '%h (%{X-Forwarded-For}i) %l %u %t "%r" %>s %b "%{Referer}i" "%{User-agent}i"',
+            '10.0.2.9 (192.0.2.41, 198.51.100.7) - - [27/Jun/2018:06:54:33 -0400] "GET /a/ HTTP/1.1" 200 24917 "-" "x"',
+            {"client": "10.0.2.9", "http_x_forwarded_for": "192.0.2.41, 198.51.100.7", "user": None, "status": "200"},
+        ),
+        (
+            FORWARDED % '%h (%{X-Forwarded-For}i) %l %u %t "%r" %>s %b "%{Referer}i" "%{User-agent}i"',
+            '10.0.2.9 (-) - - [27/Jun/2018:06:54:35 -0400] "GET /a HTTP/1.1" 301 - "http://a.example/" "Serf (x)"',
+            {"client": "10.0.2.9", "http_x_forwarded_for": None, "user": None, "status": "301", "bytes": None},
+        ),
+        (
+            FORWARDED % '%t [%v:%p] [client %{X-Forwarded-For}i] "%r" %>s %b "%{User-Agent}i"',
+            '[08/Jan/2019:17:49:30 +0000] [a.example:443] [client 192.0.2.49, 198.51.100.86] "GET / HTTP/1.1" 20 6 "M"',
+            {"vhost": "a.example", "port": "443", "http_x_forwarded_for": "192.0.2.49, 198.51.100.86"},
+        ),
+        (
+            FORWARDED % '%t "%h %{X-FORWARDED-FOR}i" %>s %B',
+            '[16/Jun/2016:01:59:57 -0400] "10.210.101.4 192.0.2.132, 198.51.100.244, 10.233.174.212" 218 366204',
+            {"client": "10.210.101.4", "http_x_forwarded_for": "192.0.2.132, 198.51.100.244, 10.233.174.212"},
+        ),
+        (
+            "{}",
+            '192.0.2.105, 203.0.113.54 - - [17/Apr/2012:12:50:11 -0400] "GET /favicon.ico HTTP/1.1" 200 -',
+            {"client": "192.0.2.105, 203.0.113.54", "ident": None, "user": None, "status": "200"},
+        ),
+        (
+            "{}",
+            'unknown, 2001:db8::7, 203.0.113.7:54321 - bob [03/Oct/2026:21:59:42 +0200] "GET / HTTP/1.1" 200 5 "-" "x"',
+            {"client": "unknown, 2001:db8::7, 203.0.113.7:54321", "ident": None, "user": "bob"},
+        ),
+        (
+            "{formats: vhost_combined}",
+            'www.example.com:443 10.0.0.1, 10.0.0.2 - ann lee [03/Oct/2026:21:59:42 +0200] "-" 408 - "-" "-"',
+            {"vhost": "www.example.com", "port": "443", "client": "10.0.0.1, 10.0.0.2", "user": "ann lee"},
+        ),
+    ],
+)
+def test_lists_of_addresses_in_logs_behind_proxies(attributes_after, settings, line, expected):
+    found = attributes_after(AccessLog, settings, line.encode())
+    assert {name: found[name].decode() if name in found else None for name in expected} == expected

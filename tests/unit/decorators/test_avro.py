@@ -114,6 +114,30 @@ def test_decimal_of_more_digits_than_its_precision_keeps_them(attributes_after, 
     assert attributes_after(Avro, settings, avro(record(("x", "bytes")), {"x": value})) == {"x": expected}
 
 
+@pytest.mark.parametrize(
+    ("kind", "raw", "value", "expected"),
+    [
+        (DECIMAL | {"type": "bytes", "precision": 2}, "bytes", b"\x04\xd2", {"x": b"12.34"}),
+        (DECIMAL | {"type": "bytes"}, "bytes", b"\xfe\x1d\xc0", {"x": b"-1234.56"}),
+        (
+            {"type": "array", "items": DECIMAL | {"type": "bytes", "precision": 3, "scale": 1}},
+            {"type": "array", "items": "bytes"},
+            [b"\x01\x86\x9f", b"\xff"],
+            {"x": b"[9999.9,-0.1]"},
+        ),
+        (
+            {"type": "map", "values": DECIMAL | {"type": "bytes", "precision": 3, "scale": 1}},
+            {"type": "map", "values": "bytes"},
+            {"a": b"\x01\x86\x9f"},
+            {"x.a": b"9999.9"},
+        ),
+    ],
+)
+def test_decimals_of_producers_that_check_no_precision(attributes_after, kind, raw, value, expected):
+    body = avro(record(("x", raw)), {"x": value})
+    assert attributes_after(Avro, settings_with(record(("x", kind))), body) == expected
+
+
 @pytest.mark.parametrize("value", [b"\x01" + bytes(5000), b"\x80" + bytes(5000), b"\xff\x7f" + bytes(5000)])
 def test_decimal_of_very_many_digits_fails(refusal_of, value):
     """Without the quadratic time of its conversion."""

@@ -24,6 +24,10 @@ TEXTS = [
     ("timestamp", "{formats: apache}", b"10/Oct/2000:13:55:36 -0700"),
     ("timestamp", "{formats: epoch_s}", b"1065910455"),
     ("timestamp", "{formats: 'joda:dd.MM.yyyy'}", b"11.10.2003"),
+    # the settings of a .NET project, the log of simplewall, a list of pairs that Notepad has written
+    ("json", "{}", b'{\r\n  "profiles": {"a.backbone": {"commandName": "Project"}}\r\n}\r\n'),
+    ("csv", "{columns: [date, user]}", b'"2020-02-12 10:00:00","NT AUTHORITY\\SYSTEM"\r\n'),
+    ("kv", '{separator: "\\n"}', b"NAME = My PC\r\nPATH=C:\\Data\r\n"),
 ]
 
 

@@ -146,6 +146,10 @@ def test_numbers_are_normalised(options, before, after):
         ("encode: float64", b"9223372036854775807", "number_too_large"),
         ("decode: int64, encode: float64", (2**53 + 1).to_bytes(8, "big"), "number_too_large"),
         ("decode: float64, encode: float32", bytes.fromhex("4170000010000000"), "number_too_large"),
+        # a snowflake, seconds since 1970 as float32, an ID beyond 2^53
+        ("encode: float64", b"1234567890123456789", "number_too_large"),
+        ("encode: float32", b"1700000001", "number_too_large"),
+        ("encode: float64", b"100000000000000001", "number_too_large"),
         ("encode: float32", b"nan", "not_a_number"),
         ("encode: float64", b"1e309", "number_too_large"),
         ("decode: int32", b"\0\0\0", "bad_encoding"),

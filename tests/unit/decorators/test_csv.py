@@ -63,6 +63,28 @@ def test_fields_are_named_by_columns(attributes_after, settings, body, expected)
     assert attributes_after(Csv, settings, body) == expected
 
 
+@pytest.mark.parametrize(
+    ("settings", "line", "expected"),
+    [
+        # TiDB Cloud, the Atlas of Living Australia, JSON in Hive's OpenCSVSerde
+        ("{columns: [id, t]", r'1,"nick name is \"Mike\""', ["1", 'nick name is "Mike"']),
+        ("{columns: [a, b]", r'"col1","\"col2\""', ["col1", '"col2"']),
+        ("{columns: [a, b]", r'"t1","{\"a\":\"x,y\",\"b\":{\"c\":1}}"', ["t1", '{"a":"x,y","b":{"c":1}}']),
+        # pwalk, DuckDB's fields without quotes, a load balancer of AWS
+        ("{columns: [i, p]", r'12,"/fh/My \"quoted\", file\\name.txt"', ["12", r'/fh/My "quoted", file\name.txt']),
+        ("{columns: [a, b, c], separator: '|'", r"Alex|a\|b|\"x\"", ["Alex", "a|b", '"x"']),
+        (
+            "{columns: [lb, r, ua], separator: ' '",
+            r'app/lb "GET http://x:80/?q=\"a\" HTTP/1.1" "Dalvik/2.1.0 (Linux; Alba 10\" Build/LMY47I)"',
+            ["app/lb", 'GET http://x:80/?q="a" HTTP/1.1', 'Dalvik/2.1.0 (Linux; Alba 10" Build/LMY47I)'],
+        ),
+    ],
+)
+def test_lines_with_backslashes_of_real_writers(attributes_after, settings, line, expected):
+    found = attributes_after(Csv, settings + ', escape: "\\\\"}', line.encode())
+    assert list(found.values()) == [value.encode() for value in expected]
+
+
 @given(
     st.lists(st.text(st.characters(max_codepoint=255), max_size=6), min_size=1, max_size=5),
     st.sampled_from([",", ";", "\t", "|"]),

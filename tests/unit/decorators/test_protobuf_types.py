@@ -147,6 +147,48 @@ def test_types_of_google_are_those_of_protojson(attributes_after, body, expected
     assert attributes_after(Protobuf, settings(), body) == expected
 
 
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (message(st=struct(touched="", language="中文")), {"st.touched": "", "st.language": "中文"}),
+        (message(st=struct(tags=["a", {"b": None}])), {"st.tags": '["a",{"b":null}]'}),
+        (message(mask=b""), {"mask": ""}),
+        (
+            message(mask=field_mask_pb2.FieldMask(paths=["foo_bar", "_foo_bar", "foo3_bar"]).SerializeToString()),
+            {"mask": "fooBar,FooBar,foo3Bar"},
+        ),
+        (
+            message(any=packed("google.protobuf.Timestamp", timestamp_pb2.Timestamp(seconds=1653000000, nanos=10**6))),
+            {
+                "any.@type": "type.googleapis.com/google.protobuf.Timestamp",
+                "any.value": "2022-05-19T22:40:00.001Z",
+            },
+        ),
+        (
+            message(any=packed("google.protobuf.Duration", duration_pb2.Duration(nanos=-500_000_000))),
+            {"any.@type": "type.googleapis.com/google.protobuf.Duration", "any.value": "-0.500s"},
+        ),
+        (NEWER(t=NEWER(e=7, m={"x": 7})).SerializeToString(deterministic=True), {"t.e": "7", "t.m.x": "7"}),
+        (NEWER(ep=[0, 7, 1]).SerializeToString(deterministic=True), {"ep": '["A","B",7]'}),
+    ],
+)
+def test_what_users_of_other_readers_expected(attributes_after, body, expected):
+    """
+    A Struct of Logstash's codec, FieldMasks of the tests of protobuf in C++, types within Any, enums of a newer schema.
+
+    The parser of proto2 moves unknown numbers behind the known ones of a packed field.
+    """
+    found = attributes_after(Protobuf, settings(), body)
+    assert found == {name: value.encode() for name, value in expected.items()}
+
+
+@pytest.mark.parametrize("path", ["Foo", "foo__bar", "foo_3bar", "foo_bar_"])
+def test_path_that_json_cannot_have_fails(refusal_of, path):
+    """As in `SnakeCaseToCamelCase` of protobuf in C++."""
+    body = message(mask=field_mask_pb2.FieldMask(paths=[path]).SerializeToString())
+    assert refusal_of(Protobuf, settings(), body) == "bad_protobuf"
+
+
 def test_array_of_any(attributes_after):
     first = any_pb2.Any(type_url="t/p.T", value=T(id="x").SerializeToString(deterministic=True)).SerializeToString()
     body = b"\x32" + varint(len(first)) + first + b"\x32\x00"

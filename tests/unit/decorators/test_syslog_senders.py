@@ -327,6 +327,42 @@ def test_29_february_is_in_the_nearest_leap_year(near, expected):
     assert read("<13>Feb 29 00:00:00 h x", near_ms=ms(*near))[1] == ms(*expected)
 
 
+@pytest.mark.parametrize(
+    ("line", "near", "expected", "rest"),
+    [
+        (
+            "Feb 29 00:09:01 mail-2 CRON[27153]: (root) CMD (  [ -x /usr/lib/php/sessionclean ])",
+            (2021, 3, 8, 11, 14),
+            (2020, 2, 29, 0, 9, 1),
+            {"host": "mail-2", "app": "CRON", "pid": "27153"},
+        ),
+        (
+            "Feb 29 00:00:01 hostname dhcpd[12345]: DHCPREQUEST for 192.0.2.1 from af:fe:af:fe:af:fe via eth0",
+            (2023, 11, 3),
+            (2024, 2, 29, 0, 0, 1),
+            {"host": "hostname", "app": "dhcpd", "pid": "12345"},
+        ),
+        (
+            "Feb 29 13:57:14.324429 arc-switch1029 INFO ansible-command: Invoked with x",
+            (2020, 3, 2),
+            (2020, 2, 29, 13, 57, 14, 324000),
+            {"host": "arc-switch1029"},
+        ),
+        (
+            "Feb 29 00:30:00 +02:00 ip-192-0-2-1 aws[4321]: 2020-02-29 00:00:02,402 - WARNING",
+            (2024, 2, 28, 22, 31),
+            (2024, 2, 28, 22, 30),
+            {"host": "ip-192-0-2-1", "app": "aws", "pid": "4321"},
+        ),
+    ],
+)
+def test_29_february_of_real_logs(line, near, expected, rest):
+    """A server of mail, a DHCP server, a switch with SONiC, an agent with an offset."""
+    found, timestamp_ms = read(line, "{form: file}", ms(*near))
+    assert line.endswith(found.pop("message"))
+    assert (found, timestamp_ms) == (rest, ms(*expected))
+
+
 WORDS = st.text(st.sampled_from("abzAZ019._-/:[]% \tUTC"), max_size=12) | st.sampled_from(["CEF", "user.info b"])
 
 

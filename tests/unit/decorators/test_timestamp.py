@@ -237,6 +237,20 @@ def test_white_space_is_that_of_unicode(space, format):  # noqa: A002 - the opti
     assert time_of(text.replace("2026 ", f"2026{space}"), f"{{formats: '{format}'}}") == ms(2026, 7, 5, 15, 5, 9)
 
 
+@pytest.mark.parametrize(
+    ("format", "text", "expected"),
+    [
+        ("%b %d, %Y, %I:%M:%S %p", "Jun 3, 2024, 8:11:02\u202fAM", ms(2024, 6, 3, 8, 11, 2)),
+        ("%B %d, %Y, %I:%M:%S %p %Z", "January 5, 1941, 8:00:00\u202fAM UTC", ms(1941, 1, 5, 8)),
+        ("%m/%d/%Y, %I:%M:%S %p", "12/31/2023, 11:59:59\u202fPM", ms(2023, 12, 31, 23, 59, 59)),
+        ("joda:M/d/yyyy h:mm:ss\u202fa", "7/5/2026 3:05:09\u202fPM", ms(2026, 7, 5, 15, 5, 9)),
+    ],
+)
+def test_times_that_java_and_browsers_write(format, text, expected):  # noqa: A002 - the option's subject
+    """DateFormat and FormatStyle.LONG of Java 21, `toLocaleString` of Node 20; Joda-Time's white space is exact."""
+    assert time_of(text, f"{{formats: '{format}'}}") == expected
+
+
 def test_characters_of_a_format_match_themselves(refusal_of):
     settings = "{formats: ['%Y年%m月%d日 %H:%M', epoch_s]}"
     assert time_of("2026年7月5日\u300003:05", settings) == ms(2026, 7, 5, 3, 5)
@@ -253,6 +267,12 @@ class TestFormatWithoutAYear:
             ("%m-%d %H:%M:%S.%L", "01-01 00:00:01.250", ms(2026, 12, 31, 23, 59), ms(2027, 1, 1, 0, 0, 1) + 250),
             ("%b %e %H:%M:%S", "Jul  5 12:00:00", ms(2026, 11, 1), ms(2026, 7, 5, 12)),
             ("%m%d", "0229", ms(2026, 11, 1), ms(2028, 2, 29)),
+            # glog, MongoDB 2.4, Redis 2.8, Go's time.Stamp, a clock of 12 hours
+            ("%m%d %H:%M:%S.%f", "0919 19:40:49.924011", ms(2019, 9, 25, 7, 6), ms(2019, 9, 19, 19, 40, 49) + 924),
+            ("%a %b %d %H:%M:%S.%L", "Tue Dec 31 23:59:59.123", ms(2014, 1, 1), ms(2013, 12, 31, 23, 59, 59) + 123),
+            ("%d %b %H:%M:%S.%L", "01 Jan 00:00:02.119", ms(2014, 12, 31, 23), ms(2015, 1, 1, 0, 0, 2) + 119),
+            ("%b %e %H:%M:%S", "Aug  4 15:04:05", ms(2021, 8, 4, 15, 4, 6), ms(2021, 8, 4, 15, 4, 5)),
+            ("%m/%d %I:%M:%S %p", "12/31 11:59:58 PM", ms(2020, 1, 1, 0, 0, 1), ms(2019, 12, 31, 23, 59, 58)),
             ("%m%d %H:%M %z", "1231 23:30 -0200", ms(2027, 1, 1, 1), ms(2027, 1, 1, 1, 30)),
             ("%m%d %H:%M %z", "0101 00:30 +02:00", ms(2026, 12, 31, 22), ms(2026, 12, 31, 22, 30)),
             ("%m%d %H:%M:%S", "1231 23:59:60", ms(2027, 1, 1), ms(2027, 1, 1)),

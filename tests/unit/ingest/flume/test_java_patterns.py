@@ -92,3 +92,32 @@ def test_results_are_those_of_java(operation, java):
 )
 def test_differences_of_the_guide(java, text, replaced):
     assert each_of(java).replacer("-")(text.encode()).decode() == replaced
+
+
+@pytest.mark.parametrize(
+    ("java", "text", "new", "expected"),
+    [
+        (r"\s*$", "line \r\n", "!", "line!!"),
+        ("^", "a\r\nb", "> ", "> a\r\nb"),
+        ("(?m)^", "a\r\nb\r\n", "> ", "> a\r\n> b\r\n"),
+        ("(?m)$", "a\r\nb", ";", "a;\r\nb;"),
+        (r"[^\x20-\x7e]", "a\u0085bé", "?", "a?b?"),
+    ],
+)
+def test_replacements_at_line_ends_are_those_of_java(java, text, new, expected):
+    """OpenJDK 17.0.15."""
+    pattern = each_of(java)
+    assert pattern.replacer(replacement_of(new, pattern.groups))(text.encode()).decode() == expected
+
+
+@pytest.mark.parametrize(
+    ("java", "text", "groups"),
+    [
+        (r"(\d):(\d):(\d)", "1:2:3.4foobar5", ("1", "2", "3")),
+        (r"^(?:\n)?(\d\d\d\d-\d\d-\d\d\s\d\d:\d\d)", "2012-10-16 18:47:57,614 some log line", ("2012-10-16 18:47",)),
+        (r"^(\S+)\s+(\S+)$", "GET /x\r\n", ("GET", "/x")),
+    ],
+)
+def test_extractors_of_flumes_user_guide(java, text, groups):
+    """The examples of the Regex Extractor Interceptor, and an anchor before CR LF."""
+    assert pattern_of(java).search(text.encode()).groups() == tuple(group.encode() for group in groups)

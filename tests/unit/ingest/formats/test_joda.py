@@ -1,6 +1,7 @@
 """Dates by patterns of Joda-Time have the results of Joda-Time."""
 
 import csv
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -72,3 +73,20 @@ def test_parts_that_a_pattern_lacks(pattern, lacking):
 def test_any_bytes_are_a_time_or_none(text, pattern, now_ms):
     found = JodaPattern(pattern).milliseconds(text, zone_of("Europe/Berlin"), now_ms)
     assert found is None or FIRST_MS <= found <= LAST_MS
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "expected"),
+    [
+        ("YYYY-MM-DD HH:mm:ss,SSS", "2016-07-10 02:48:53,927", "2016-01-10T02:48:53.927"),
+        ("yyyy-MM-dd HH:mm:ss", "14-01-03 13:47:24", "0014-01-03T13:47:24"),
+        ("dd MMM YYYY HH:mm:ss ZZZZ", "5 Sep 2014 00:45:45 EEST", None),
+        ("yyyy-MM-dd HH:mm", "2012-10-16 18:47", "2012-10-16T18:47"),
+        ("yyyy-MM-dd'T'HH:mm:ssZ", "2017-12-27T10:00:00+0100", "2017-12-27T09:00:00"),
+    ],
+)
+def test_dates_of_users_of_logstash_and_flume(pattern, text, expected):
+    """What they saw: a day of the year, a year of two digits as written, no names of zones."""
+    found = JodaPattern(pattern).milliseconds(text.encode(), zone_of("UTC"), NOW_MS)
+    wanted_ms = None if expected is None else datetime.fromisoformat(expected).replace(tzinfo=UTC).timestamp() * 1000
+    assert found == wanted_ms

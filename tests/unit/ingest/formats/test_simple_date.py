@@ -1,6 +1,7 @@
 """Dates by patterns of SimpleDateFormat have the results of Java."""
 
 import csv
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -88,3 +89,23 @@ def test_round_trip(moment, pattern):
 def test_any_bytes_are_a_date_or_none(text, pattern, now_ms):
     found = DatePattern(pattern, zone_of("Europe/Berlin")).read(text, now_ms)
     assert found is None or found[2] > 0
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "milliseconds"),
+    [
+        ("yyyyMMddHHmmssSSS", "20110628154208123", 1309275728123),
+        ("MM/dd/yyyy", "13/32/2010", 1296518400000),
+        ("EEE MMM dd HH:mm:ss zzz yyyy", "Tue Jun 28 15:42:08 CEST 2011", 1309268528000),
+        ("yyyy-MM-dd'T'HH:mm:ss.SSSXXX", "2011-06-28T15:42:08.5+02:00", 1309268528005),
+        ("dd-MMM-yy hh.mm.ss a", "28-JUN-11 03.42.08 PM", 1309275728000),
+        ("yyyy-MM-dd HH:mm:ss,SSS", "2012-10-16 18:47:57,614 some log line", 1350413277614),
+        ("yyyy-MM-dd HH:mm:ss.SSS", "2011-06-28 15:42:08.123456", 1309275851456),
+        ("yyyyMMdd", "2011-06-28", 1291593600000),
+    ],
+)
+def test_dates_of_logs_are_those_of_java(pattern, text, milliseconds):
+    """OpenJDK 17.0.15 in UTC: digits beyond a field are carried over, and `-06` is a negative month."""
+    moment = datetime.fromtimestamp(milliseconds // 1000, UTC)
+    found = (moment.day, moment.month, moment.year, moment.hour, moment.minute, moment.second)
+    assert DatePattern(pattern).read(text.encode(), NOW_MS) == found

@@ -122,6 +122,21 @@ class TestRaw:
         event = decoder(**options).decode(record(headers=headers))
         assert (event.host, event.attributes) == ("b", {"x": expected, "y": b"9"})
 
+    @pytest.mark.parametrize(
+        ("option", "headers", "expected"),
+        [
+            ("join", [("newrelic", b"a"), ("traceparent", b"0"), ("newrelic", b"b")], {"newrelic": b"a,b"}),
+            ("join", [("first", b"1,2,3,4"), ("second", b"v1"), ("second", b"v2")], {"first": b"1,2,3,4"}),
+            ("join", [("X-Tag", b"1"), ("x-tag", b"2")], {"X-Tag": b"1", "x-tag": b"2"}),
+            ("first", [("x-tag", b"tag1"), ("x-tag", b"tag2"), ("other", b"o")], {"x-tag": b"tag1", "other": b"o"}),
+            ("last", [("x-tag", b"tag1"), ("x-tag", b"tag2"), ("other", b"o")], {"x-tag": b"tag2", "other": b"o"}),
+        ],
+    )
+    def test_headers_that_other_clients_have_lost(self, option, headers, expected):
+        """KIP-82: names may repeat and have an order; those of agents and of headers that override others do."""
+        found = decoder(on_repeated_header=option).decode(record(headers=headers)).attributes
+        assert {name: found[name] for name in expected} == expected
+
     def test_null_header_is_empty(self):
         assert decoder().decode(record(headers=[("x", None)])).attributes == {"x": b""}
 

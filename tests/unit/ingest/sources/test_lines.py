@@ -80,3 +80,57 @@ def test_mark_of_another_encoding_is_an_error(tmp_path, content, encoding, messa
         list(lines_of(str(path), 100, encoding=encoding))
     with pytest.raises(UnreadableFileError, match=message):
         check_readable(str(path), encoding)
+
+
+WHOLE = gzip.compress(b"1234567890\n" * 300)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (WHOLE[:5], "ended before"),
+        (WHOLE[:-8], "ended before"),
+        (WHOLE[:-8] + bytes(4) + WHOLE[-4:], "CRC check failed"),
+        (WHOLE + b"garbage", "Not a gzipped file"),
+        (b"2026-11-20 08:15:01 a line\n", "Not a gzipped file"),
+        (b"PK\3\4" + bytes(30), "Not a gzipped file"),
+    ],
+)
+def test_damaged_gzip_is_known_before_its_lines_are_read(tmp_path, content, message):
+    """
+    Cut by a full disk, without the trailer that a killed writer owes, with bytes of two writers, and misnamed files.
+
+    RFC 1952, 2.2: a file is a series of members, and nothing else.
+    """
+    path = tmp_path / "x.gz"
+    path.write_bytes(content)
+    with pytest.raises(UnreadableFileError, match=message) as caught:
+        check_readable(str(path))
+    assert caught.value.code == "damaged_file"
+
+
+@pytest.mark.parametrize("content", [WHOLE, WHOLE[:0], WHOLE + bytes(512), WHOLE + gzip.compress(b"")])
+def test_whole_gzip_is_readable(tmp_path, content):
+    """Also one padded with zeros, as from a tape, of two members, and an empty file."""
+    path = tmp_path / "x.gz"
+    path.write_bytes(content)
+    check_readable(str(path))
+    assert len(list(lines_of(str(path), 100))) == (300 if content else 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        ("\ufeff2021-03-01 10:49:16.86 Server      Microsoft SQL Server 2019\r\n\tSep 24\r\n\r\nĊ ਊ\r\n", UTF16[0]),
+        ("\ufeff11/08/2011 10:00:00 [1]: à é\r\nx", UTF16[1]),
+        ('\0"2020-02-12 10:00","NT AUTHORITY"\r\n"b","😀"\r\n', UTF16[0]),
+    ],
+)
+@pytest.mark.parametrize("name", ["x", "x.gz"])
+def test_logs_of_windows(tmp_path, name, text, encoding):
+    """SQL Server's ERRORLOG, .NET's ngen, and simplewall, whose mark was overwritten by zeros."""
+    path = tmp_path / name
+    content = text.encode(encoding)
+    path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    expected = text.removeprefix("\ufeff").removesuffix("\r\n").split("\r\n")
+    assert texts(lines_of(str(path), 1_000, encoding=encoding), encoding) == expected
