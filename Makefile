@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 BIN := .venv/bin
 NEED := deploy/setup/need.sh
-# test files that run in parallel, each worker with its own servers; `make test WORKERS=0` runs them sequentially
+# test files that run in parallel, each worker with a Kafka of its own; `make test WORKERS=0` runs them sequentially
 WORKERS := 3
 # of `make test-slow`: test files and folders; all if empty
 TESTS :=

@@ -98,6 +98,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items.sort(key=lambda item: not any(map(item.get_closest_marker, _MARKED_FOLDERS)))
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """With `--dist loadfile` one worker runs all files that use HBase."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from tests.support.scheduling import FilesByServer
+
+    return FilesByServer(config, log)
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """A test with a ledger runs once for each seed."""
     if "ledger_seed" in metafunc.fixturenames:
@@ -118,6 +128,8 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     """
     if not hasattr(item.config, "workerinput"):
         return None
+    if not any(map(item.get_closest_marker, _MARKED_FOLDERS)):
+        _end_servers(item.config)
     hook = item.ihook
     hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
     for report in runtestprotocol(item, log=False, nextitem=nextitem):
@@ -125,6 +137,13 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
             hook.pytest_runtest_logreport(report=report)
     hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
     return True
+
+
+def _end_servers(config: pytest.Config) -> None:
+    """End the servers of a worker before the tests that need none, which come last: idle ones take CPU, too."""
+    for server in config.stash[_STARTED]:
+        server.close()
+    config.stash[_STARTED].clear()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -248,7 +267,7 @@ def hdfs(servers_folder: Path, pytestconfig: pytest.Config) -> "Iterator[Hdfs]":
         pytestconfig.stash[_STARTED].append(server)
         yield server
     finally:
-        server.kill()
+        server.close()
 
 
 @pytest.fixture

@@ -54,7 +54,7 @@ def test_hdfs_that_is_stopped(hdfs: Hdfs, url: str) -> None:
     root = open_root(url)
     make_dump(root, {"t": [rows_of(b"a")]})
     assert hdfs.names(root.url.rpartition("/")[2].join("//").rstrip("/")) == [DUMP, "_LATEST"]
-    hdfs.kill()
+    hdfs.close()
     with pytest.raises(StoreUnavailableError) as away:
         DumpReader(root).latest()
     assert away.value.code == "state_unavailable"

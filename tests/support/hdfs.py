@@ -72,7 +72,7 @@ class Hdfs:
         """Resume a frozen NameNode."""
         self.namenode.signal(signal.SIGCONT)
 
-    def kill(self) -> None:
+    def close(self) -> None:
         """Kill both processes with SIGKILL."""
         for process in self.processes:
             process.signal(signal.SIGCONT)

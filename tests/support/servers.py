@@ -207,6 +207,7 @@ class Kafka:
         """Close the client and kill the broker."""
         if self._producer is not None:
             self._producer.close(timeout=5)
+            self._producer = None
         self.kill()
 
 
