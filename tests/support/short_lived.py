@@ -38,25 +38,35 @@ pipelines:
 """
 
 
-@cache
 def java_options() -> str:
-    """For SPARK_SUBMIT_OPTS."""
-    return f"{COMPILE_LITTLE} -XX:SharedArchiveFile={_class_archive()}"
+    """For SPARK_SUBMIT_OPTS; without the archive while another process writes it."""
+    archive = _path_of_archive()
+    return f"{COMPILE_LITTLE} -XX:SharedArchiveFile={archive}" if _is_written(archive) else COMPILE_LITTLE
 
 
-def _class_archive() -> Path:
-    """The classes of a small run, archived once for this Java and this Spark; a JVM ignores one that does not fit."""
+@cache
+def _path_of_archive() -> Path:
+    """Of the classes of a small run, for this Java and this Spark; a JVM ignores an archive that does not fit."""
     java = Path(jars.java()).resolve()
     spark = Path(pyspark.__file__).resolve().parent / "jars"
     identity = repr([(str(path), path.stat().st_mtime_ns) for path in (java, spark)])
     folder = jars.cache_folder() / "spark-classes"
-    archive = folder / f"{hashlib.sha256(identity.encode()).hexdigest()[:12]}.jsa"
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    return folder / f"{hashlib.sha256(identity.encode()).hexdigest()[:12]}.jsa"
+
+
+def _is_written(archive: Path) -> bool:
+    """Whether an archive is there; the first caller writes it, and the others do not wait half a minute for it."""
+    if archive.exists():
+        return True
+    archive.parent.mkdir(parents=True, exist_ok=True)
+    with archive.with_suffix(".lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
         if not archive.exists():
             _write(archive)
-    return archive
+    return True
 
 
 def _write(archive: Path) -> None:
