@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.api import Record
@@ -49,7 +49,6 @@ def pipeline(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     return WithoutSpark(load(file, env={}, lookup=Catalog()), "any", folder / "incoming")
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(records=RECORDS)
 def test_every_record_has_one_outcome(pipeline: WithoutSpark, records: list[Record]) -> None:
     counts, dead_letters = pipeline.run(records, 1_700_000_000_000)

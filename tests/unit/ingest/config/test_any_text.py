@@ -72,7 +72,7 @@ mutations = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(mutations)
 def test_mutated_file_does_not_crash(tmp_path, changes):
     tokens = list(TOKENS)
@@ -89,7 +89,7 @@ def test_mutated_file_does_not_crash(tmp_path, changes):
     check(tmp_path, "".join(tokens))
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(st.text(st.characters() | st.sampled_from(string.punctuation + " \n"), max_size=200))
 @example("a: &a [*a]")
 @example("? - a\n: b")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import NamedTuple
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.api import Event, Origin, Priority
@@ -171,7 +171,6 @@ VALUES = st.one_of(  # few and alike, so that they are often equal, or one the e
 EVENTS = st.dictionaries(NAMES, VALUES)
 
 
-@settings(max_examples=300)
 @given(st.one_of(ATOMS, CLAUSES), EVENTS)
 def test_condition_agrees_with_the_oracle(clause: Clause, attributes: Attributes) -> None:
     event = Event(BODY, dict(attributes), priority=Priority.DEBUG, origin=Origin("ticks", 3, OFFSET))

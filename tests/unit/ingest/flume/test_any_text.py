@@ -1,6 +1,6 @@
 """Any text is imported as a valid pipeline file, or has problems with places."""
 
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ingest.api import ConfigError, ConfigSyntaxError
@@ -75,13 +75,11 @@ def runs(text):
     return bool(result.entries)
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(st.recursive(sinks, groups, max_leaves=5))
 def test_any_flow_is_imported_or_refused(tree):
     assert runs(tree.written())
 
 
-@settings(max_examples=100)
 @given(st.lists(st.sampled_from([*'ab02()"\\,= {}[]<>?%$|;:\n#!.\x0c\u2028', "0∞", "0x∞", r"\uD83D"])).map("".join))
 @example("a.sinks")
 @example("a.sinks=")
@@ -150,7 +148,6 @@ def spelled(value):
     return "".join(chr(unit) if 32 <= unit < 127 and unit != ord("\\") else f"\\u{unit:04x}" for unit in units)
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(st.fixed_dictionaries({}, optional={name: st.sampled_from(values) for name, values in NAMES.items()}))
 def test_any_agent_is_imported_or_refused(options):
     lines = [f"{name} = {spelled(value)}\n" for name, value in options.items()]

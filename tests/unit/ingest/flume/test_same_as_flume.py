@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass, field
 
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ingest.api import Priority
@@ -184,7 +184,6 @@ def by_us(text, event):
     return put["row"], {f"{family}:{qualifier}": each for family, qualifier, each in put["cells"]}
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     st.lists(decorators, min_size=1, max_size=5),
     sinks,

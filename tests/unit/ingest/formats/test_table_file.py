@@ -159,7 +159,9 @@ def test_sqlite_is_opened_read_only(sqlite):
 
 
 @given(st.lists(st.tuples(TEXTS.filter(lambda text: "\0" not in text), st.none() | st.binary(max_size=5))))
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 def test_sqlite_is_read_back_unchanged(tmp_path_factory, rows):
     path = tmp_path_factory.mktemp("any") / "t.db"
     with closing(sqlite3.connect(path)) as connection, connection:

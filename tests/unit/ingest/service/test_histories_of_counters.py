@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.api import (
@@ -483,7 +483,6 @@ actions = st.one_of(
 
 
 @given(st.lists(actions, min_size=6, max_size=16), st.booleans())
-@settings(max_examples=120, deadline=None)
 def test_every_event_counts_once(history: list[Any], combines: bool) -> None:
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patched:
         patched.setattr(interrupted_module, "KafkaAdmin", Cluster)

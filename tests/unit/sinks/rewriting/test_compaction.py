@@ -5,7 +5,7 @@ from contextlib import suppress
 from itertools import count
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.api import ConflictError, IntegrityError, Put, Store, StoreUnavailableError, WriteRejectedError
@@ -297,7 +297,6 @@ compactions = st.tuples(st.just("compact"), rules, st.none() | st.integers(0, 8)
 
 
 @given(st.lists(updates | updates | compactions, max_size=40), st.sampled_from([None, 2]))
-@settings(max_examples=150, deadline=None)
 def test_reads_return_what_all_updates_would(history: list, buckets: int | None):
     table, every, start = UpdatedTable(LAST, buckets=buckets), UpdatedTable(LAST), 0
     for action in history:

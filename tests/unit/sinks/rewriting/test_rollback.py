@@ -4,7 +4,7 @@ from contextlib import suppress
 from itertools import count
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.api import ConflictError, Store
@@ -132,7 +132,6 @@ actions = st.lists(
 
 
 @given(actions, st.sampled_from([None, 2]))
-@settings(max_examples=150, deadline=None)
 def test_rollback_of_whole_windows_leaves_the_others(history: list, buckets: int | None):
     """Against a list of all updates; killed at any call, and run again."""
     table, model, time_ms = UpdatedTable(buckets=buckets), {}, 0

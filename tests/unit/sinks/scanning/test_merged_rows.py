@@ -5,7 +5,7 @@ from itertools import islice
 from unittest.mock import patch
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.api import (
@@ -235,7 +235,6 @@ updates = st.tuples(st.sampled_from(KEYS), st.sampled_from([b"f:v", b"g:w"]), st
     buckets=st.sampled_from([None, 1, 3]),
     held=st.sampled_from([1, 2, 3, 1_000]),
 )
-@settings(max_examples=300, deadline=None)
 def test_reads_between_compactions_return_what_all_updates_merged_at_once_would(
     history: list, during: list[Compaction], scan: Scan, buckets: int | None, held: int
 ) -> None:

@@ -2,7 +2,7 @@
 
 from itertools import count
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sinks.updates.compaction import CompactionRules
@@ -56,7 +56,6 @@ def newest(values: list[bytes]) -> bytes:
 
 
 @given(histories)
-@settings(max_examples=150, deadline=None)
 def test_reads_return_what_all_updates_merged_at_once_would(history: list) -> None:
     table, model, start = UpdateTable(MERGING), Model(), 0
     for action in history:
@@ -88,7 +87,6 @@ def values_of(table: UpdateTable, column: bytes) -> dict[bytes, bytes]:
 
 
 @given(st.lists(updates, max_size=30), st.lists(compactions, max_size=4), rules)
-@settings(max_examples=100, deadline=None)
 def test_a_second_compaction_changes_nothing(history: list, earlier: list, last: CompactionRules) -> None:
     table, starts = UpdateTable(MERGING), count(1)
     for _, row, _, values in history:
@@ -104,7 +102,6 @@ def test_a_second_compaction_changes_nothing(history: list, earlier: list, last:
     st.lists(st.tuples(st.integers(1, 9), st.sampled_from([1, 2, 3, "x"]), st.integers(0, 3)), max_size=20),
     st.lists(compactions, max_size=4),
 )
-@settings(max_examples=100, deadline=None)
 def test_a_value_that_cannot_be_merged_is_reported_before_and_after_compactions(history: list, later: list) -> None:
     """The sums of all other columns are exact."""
     table, start, totals, bad = UpdateTable(), 0, {}, set()
@@ -128,7 +125,6 @@ def test_a_value_that_cannot_be_merged_is_reported_before_and_after_compactions(
 
 
 @given(histories, st.integers(0, 150), st.integers(0, 150))
-@settings(max_examples=100, deadline=None)
 def test_a_rollback_of_any_interval_reports_what_it_leaves(history: list, first: int, last: int) -> None:
     """Each update row stays or goes as a whole, and what stays in part is named."""
     table, start = UpdateTable(MERGING), 0

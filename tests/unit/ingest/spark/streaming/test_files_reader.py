@@ -10,7 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes
 from pyspark.sql.types import StructType
@@ -55,7 +55,6 @@ def missing(reader: FilesReader, start, end) -> list[tuple[str, int, int | None,
     return found
 
 
-@settings(max_examples=200, deadline=None)
 @given(
     content=st.lists(st.sampled_from([b"a", b"\n", b"\r\n", b"\r", b"bc"]), max_size=30).map(b"".join),
     borders=st.lists(st.integers(0, 40), max_size=5),
