@@ -110,7 +110,7 @@ class DecoratorContract:
         """Any event gives True, False, events or an EventError."""
         for example in kind_of_decorator.examples:
             decorator = _constructed(kind_of_decorator, example)
-            for event in random_events(1_000, seed=2):
+            for event in random_events(400, seed=2):
                 _result(decorator, event)
 
     def test_output_events_are_valid(self, kind_of_decorator: type[AnyDecorator]) -> None:

@@ -18,7 +18,7 @@ from ingest.testing.merges import AnyProcessor, bytes_of, processor_of, read_of,
 from ingest.testing.purity import digest, digest_elsewhere, impurities_of, uses
 
 _MIN_EXAMPLES = 2  # the common case and the edge
-_TRIES = 100
+_TRIES = 50
 
 Check = Callable[[st.DataObject, AnyProcessor, ProcessorExample], None]
 

@@ -22,6 +22,9 @@ class TestBuiltIn(DecoratorContract):
     def test_another_process_gives_the_same_result(self):
         """Tested for all decorators in one process: test_deterministic."""
 
+    def test_uses_no_clock_or_randomness(self):
+        """The same."""
+
     def test_docstring_names_the_source(self, kind_of_decorator):
         doc = inspect.getdoc(kind_of_decorator)
         assert doc.splitlines()[0].endswith(".")

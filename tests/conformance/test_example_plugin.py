@@ -36,6 +36,14 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return environment_with(tmp_path_factory.mktemp("second") / "venv", *wheels)
 
 
+@pytest.fixture(scope="module")
+def described(installed: Path) -> list[dict[str, str]]:
+    """All components that the environment has."""
+    return [
+        *map(json.loads, run_in(installed, installed / "bin" / "ingest", "--output", "json", "describe").splitlines())
+    ]
+
+
 @pytest.fixture
 def copy(tmp_path: Path, example: Example) -> Path:
     """The example without its code, which the environment provides."""
@@ -50,9 +58,10 @@ def test_suite_of_the_plugin_passes(installed: Path, copy: Path) -> None:
     assert "skipped" not in output
 
 
-def test_plugin_is_listed_with_its_provider(installed: Path, copy: Path, example: Example) -> None:
+def test_plugin_is_listed_with_its_provider(
+    installed: Path, described: list[dict[str, str]], copy: Path, example: Example
+) -> None:
     ingest = installed / "bin" / "ingest"
-    described = map(json.loads, run_in(copy, ingest, "--output", "json", "describe").splitlines())
     (entry,) = [each for each in described if each["name"] == example.name]
     assert (entry["type"], entry["provider"]) == (example.component_type, example.provider)
     found = json.loads(run_in(copy, ingest, "--output", "json", "validate", "pipeline.yaml"))

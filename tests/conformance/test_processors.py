@@ -32,6 +32,9 @@ class TestBuiltIn(ProcessorContract):
     def test_another_process_gives_the_same_result(self):
         """Tested for all processors in one process: test_deterministic."""
 
+    def test_uses_no_clock_or_randomness(self):
+        """The same."""
+
 
 class TestSum(ProcessorContract):
     processor = Sum
@@ -50,6 +53,9 @@ class TestSum(ProcessorContract):
 
 class TestMergeJson(ProcessorContract):
     processor = MergeJson
+
+    def test_another_process_gives_the_same_result(self):
+        """As above."""
 
     def values(self, example):
         objects = st.dictionaries(NAMES, NODES, max_size=3).map(lambda content: json.dumps(content).encode())
