@@ -351,7 +351,7 @@ PIECES = [
 @pytest.mark.parametrize("piece", PIECES)
 def test_no_text_takes_quadratic_time(piece):
     """A quadratic search would take minutes."""
-    text = piece * (2_000_000 // len(piece))
+    text = piece * (500_000 // len(piece))
     assert redacted(text, ["email", "card", "ipv4", "ipv6", "token"])
 
 
