@@ -331,7 +331,9 @@ class Service:
 
 def environment() -> dict[str, str]:
     """The environment of a service: this source tree first on the module path, and Spark for a short run."""
-    return {"SPARK_SUBMIT_OPTS": java_options(), **os.environ, "PYTHONPATH": f"{ROOT}:{INSTALLED_SPARK}"}
+    given = os.environ.get("SPARK_SUBMIT_OPTS")
+    options = java_options() if given is None else given
+    return {**os.environ, "SPARK_SUBMIT_OPTS": options, "PYTHONPATH": f"{ROOT}:{INSTALLED_SPARK}"}
 
 
 def _name(process: psutil.Process) -> str:

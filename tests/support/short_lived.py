@@ -12,9 +12,8 @@ import subprocess
 import sys
 import tempfile
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
-
-import pyspark
 
 from tests.support.environments import ROOT
 from tests.support.local import jars
@@ -48,7 +47,10 @@ def java_options() -> str:
 def _path_of_archive() -> Path:
     """Of the classes of a small run, for this Java and this Spark; a JVM ignores an archive that does not fit."""
     java = Path(jars.java()).resolve()
-    spark = Path(pyspark.__file__).resolve().parent / "jars"
+    installed = find_spec("pyspark")  # to import it takes most of the time of a small script of tests
+    assert installed is not None
+    assert installed.origin is not None
+    spark = Path(installed.origin).resolve().parent / "jars"
     identity = repr([(str(path), path.stat().st_mtime_ns) for path in (java, spark)])
     folder = jars.cache_folder() / "spark-classes"
     return folder / f"{hashlib.sha256(identity.encode()).hexdigest()[:12]}.jsa"

@@ -1,5 +1,6 @@
 """Services of a test run end with it."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -24,8 +25,14 @@ os._exit(1)
 
 
 def test_services_end_with_a_run_that_is_cut_off(tmp_path: Path) -> None:
+    without_java = os.environ | {"SPARK_SUBMIT_OPTS": ""}  # else the archive of its classes is waited for
     run = subprocess.run(
-        [sys.executable, "-c", _RUN, str(tmp_path)], cwd=ROOT, capture_output=True, text=True, check=False
+        [sys.executable, "-c", _RUN, str(tmp_path)],
+        cwd=ROOT,
+        env=without_java,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert run.returncode == 1, run.stderr
     session = int(run.stdout)

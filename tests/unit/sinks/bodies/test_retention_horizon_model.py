@@ -9,6 +9,7 @@ and use the dumps that they found at their start.
 import contextlib
 import random
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import pytest
@@ -73,7 +74,7 @@ class History:
     def opened(self, store: Any) -> BodyStore:
         return BodyStore(store, "events_bodies", OPTIONS, owner="events", clock_ms=self.clock)
 
-    @property
+    @cached_property
     def steps(self) -> list[Callable[[], None]]:
         names = [name for name in sorted(dir(self)) if name.startswith("do_")]
         names = [name for name in names if self.has_dumps or "dump" not in name]

@@ -20,7 +20,7 @@ GIB = 1 << 30
 FILE = """
 version: 1
 spark: {master: "local[4]"}
-stores: {local: {rocksdb: {path: ./store}}}
+stores: {local: {rocksdb: {path: ./store, sync: false}}}
 pipelines:
   p:
     source: {files: {path: ./in, max_event_bytes: SIZE}}
