@@ -54,7 +54,7 @@ def test_3c8_partition_is_written_again_beside_the_stream(kafka: Kafka, tmp_path
 
         joined = rerun(service, SECOND_DAY, "--keep", command="archive join")
         assert (joined["files_written"], joined["files_read"] > 1) == (1, True)
-        assert service.ingest("reload").returncode == 0
+        assert service.command("reload").returncode == 0
         with Feeder(archived):
             done = rerun(service, SECOND_DAY)
         assert archived.partition(1).current() == done["batch"]

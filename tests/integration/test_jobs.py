@@ -77,7 +77,7 @@ def test_reload_of_its_pipeline_interrupts_a_replay_which_then_completes(kafka: 
 
         content["pipelines"][OLD]["trigger"] = {"every": "1s"}
         service.write(content)
-        reloaded = service.ingest("reload", "--output", "json")
+        reloaded = service.command("reload", "--output", "json")
         assert json.loads(reloaded.stdout)["changed"] == [OLD], reloaded.stderr
         service.wait_for(lambda: job(service)["state"] == "done", "done", 300)
         assert job(service)["result"]["stored"] == made.count

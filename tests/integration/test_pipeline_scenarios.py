@@ -58,7 +58,7 @@ def rpc_run(kafka: Kafka, hbase: HBase, tmp_path_factory: pytest.TempPathFactory
 @contextmanager
 def _hbase_run(kafka: Kafka, hbase: HBase, protocol: Protocol, folder: Path) -> Iterator[Run]:
     with _service(kafka, folder, {"hbase": hbase.store_options(protocol)}) as (service, topics, groups):
-        applied = service.ingest("table apply")
+        applied = service.command("table apply")
         assert applied.returncode == 0, applied.stderr
         assert service.run_once() == 0, service.last_lines()
         yield Run(service, topics, groups, lambda name: hbase_table(hbase, name))

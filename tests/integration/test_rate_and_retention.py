@@ -59,7 +59,7 @@ def test_rate_of_a_running_pipeline_and_retention_of_a_paused_one(kafka: Kafka, 
         # the paused pipeline has read all but one record, which is 45 minutes old
         used = service.metric("attr2hbase_retention_used_ratio", pipeline="held", topic=held, partition="0")
         assert used in (0.75, 0.76)
-        shown = service.ingest("status", "--output", "json").stdout.splitlines()
+        shown = service.command("status", "--output", "json").stdout.splitlines()
         status = {each["name"]: each for each in map(json.loads, shown)}
         assert (status["held"]["state"], status["held"]["retention"]["used"]) == ("paused", used)
         assert 0 < status["held"]["retention"]["partitions"][0]["remaining_s"] <= 900

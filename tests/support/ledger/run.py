@@ -120,7 +120,7 @@ class LedgerRun:
 
     def make_table(self) -> None:
         """Run `ingest table apply`."""
-        made = self.service.ingest("table apply")
+        made = self.service.command("table apply")
         assert made.returncode == 0, made.stderr
 
     def start(self, *arguments: str, env: Mapping[str, str] | None = None, timeout_s: float = START_S) -> None:
