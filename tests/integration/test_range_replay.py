@@ -34,7 +34,7 @@ NOON_MS = 1_763_899_200_000
 
 
 def replayed(service: Service, begin_ms: int, end_ms: int, *arguments: str, code: int = 0) -> dict[str, Any]:
-    """The JSON output of a replay; {} if it fails as expected."""
+    """The JSON output of a replay; {"error": …} if it fails as expected."""
     times = ("--from", moment(begin_ms), "--to", moment(end_ms), "--rate", "1000000")
     done = service.ingest("replay", *times, "--output", "json", *arguments, timeout_s=LIMIT_S)
     assert done.returncode == code, done.stdout + done.stderr
@@ -42,6 +42,14 @@ def replayed(service: Service, begin_ms: int, end_ms: int, *arguments: str, code
         return {"error": done.stderr}
     content: dict[str, Any] = json.loads(done.stdout)
     return content
+
+
+def refused(service: Service, *arguments: str, code: int) -> str:
+    """The error of a replay of an hour of ticks that is refused before Spark starts."""
+    times = ("--from", moment(ticks.FIRST_MS), "--to", moment(ticks.FIRST_MS + HOUR_MS))
+    done = service.command("replay", *times, *arguments)
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stderr
 
 
 def content_with_ticks(kafka: Kafka, made: Ticks, store: Path) -> dict[str, Any]:
@@ -71,10 +79,9 @@ def dead_letter(topic: str, component: str) -> DeadLetter:
     )
 
 
-def test_logged_batches_are_written_at_their_times(kafka: Kafka, tmp_path: Path) -> None:
-    made = Ticks.produced(kafka, 600, partitions=2)
-    service = Service(tmp_path, content_with_ticks(kafka, made, tmp_path / "store"))
-    log = BatchLog(tmp_path / "data" / "state" / "batches" / PIPELINE)
+def log_two_batches(service: Service, made: Ticks) -> None:
+    """Two micro-batches of the first 100 and the next 200 offsets of two partitions are acknowledged, and logged."""
+    log = BatchLog(service.state / "batches" / PIPELINE)
     folder = service.checkpoint(PIPELINE).folder
     (folder / "times").mkdir(parents=True)
     begin = 0
@@ -84,9 +91,22 @@ def test_logged_batches_are_written_at_their_times(kafka: Kafka, tmp_path: Path)
         log.append(LoggedBatch(number, NOON_MS + 2 * number, {(made.topic, part): (begin, end) for part in (0, 1)}))
         begin = end
     log.close()
-    queue = FileDeadLetters(tmp_path / "data" / "state", PIPELINE)
-    letters = [dead_letter(made.topic, component) for component in ("attr2hbase", "archive", "source")]
+
+
+def published(service: Service, made: Ticks, *components: str) -> tuple[FileDeadLetters, list[DeadLetter]]:
+    """Dead letters of the first micro-batch, and their queue."""
+    queue = FileDeadLetters(service.state, PIPELINE)
+    letters = [dead_letter(made.topic, component) for component in components]
     queue.publish([each.to_json() for each in letters], 0, NOON_MS)
+    return queue, letters
+
+
+@pytest.mark.slow  # `test_jobs` replays whole batches, too
+def test_logged_batches_are_written_at_their_times(kafka: Kafka, tmp_path: Path) -> None:
+    made = Ticks.produced(kafka, 600, partitions=2)
+    service = Service(tmp_path, content_with_ticks(kafka, made, tmp_path / "store"))
+    log_two_batches(service, made)
+    queue, letters = published(service, made, "attr2hbase", "archive", "source")
 
     totals = replayed(service, ticks.FIRST_MS, ticks.FIRST_MS + HOUR_MS)
     assert (totals["batches"], totals["read"], totals["stored"]) == (2, 600, 600)
@@ -94,11 +114,11 @@ def test_logged_batches_are_written_at_their_times(kafka: Kafka, tmp_path: Path)
     assert [entry.dead_letter for entry in queue.entries()] == [letters[1]]
     expected = made.expected(service.checkpoint(PIPELINE), "t")
     assert_same_table(table_of(expected, "t", versions=10), rocksdb_table(tmp_path / "store", "t"))
-    assert list((tmp_path / "data" / "state" / "replays" / PIPELINE).iterdir()) == []
+    assert list((service.state / "replays" / PIPELINE).iterdir()) == []
 
 
-def test_dropped_table_is_refilled_alone(kafka: Kafka, tmp_path: Path) -> None:
-    made = Ticks.produced(kafka, 300, partitions=1)
+def test_dropped_table_is_refilled_alone_at_the_times_of_logged_batches(kafka: Kafka, tmp_path: Path) -> None:
+    made = Ticks.produced(kafka, 600, partitions=2)
     content = content_with_ticks(kafka, made, tmp_path / "store")
     pipeline = content["pipelines"][PIPELINE]
     content["tables"]["copy"] = {**content["tables"]["t"]}
@@ -106,24 +126,17 @@ def test_dropped_table_is_refilled_alone(kafka: Kafka, tmp_path: Path) -> None:
     ((kind, options),) = sink.items()
     pipeline["sinks"] = [{kind: {**options, "label": "first"}}, {kind: {**options, "table": "copy", "label": "second"}}]
     service = Service(tmp_path, content)
-    log = BatchLog(tmp_path / "data" / "state" / "batches" / PIPELINE)
-    folder = service.checkpoint(PIPELINE).folder
-    (folder / "times").mkdir(parents=True)
-    acknowledge(folder, 0, {made.topic: {0: 300}})
-    (folder / "times" / "0").write_text(str(NOON_MS))
-    log.append(LoggedBatch(0, NOON_MS, {(made.topic, 0): (0, 300)}))
-    log.close()
-    queue = FileDeadLetters(tmp_path / "data" / "state", PIPELINE)
-    letters = [dead_letter(made.topic, component) for component in ("first", "second", "source")]
-    queue.publish([each.to_json() for each in letters], 0, NOON_MS)
+    log_two_batches(service, made)
+    queue, letters = published(service, made, "first", "second", "source", "archive")
 
     totals = replayed(service, ticks.FIRST_MS, ticks.FIRST_MS + HOUR_MS, "--sink", "second")
-    assert (totals["read"], totals["stored"]) == (300, 300)
+    assert (totals["batches"], totals["read"], totals["stored"]) == (2, 600, 600)
     expected = made.expected(service.checkpoint(PIPELINE), "copy")
     assert_same_table(table_of(expected, "copy", versions=10), rocksdb_table(tmp_path / "store", "copy"))
     assert rocksdb_table(tmp_path / "store", "t") == {}
-    assert [entry.dead_letter for entry in queue.entries()] == [letters[0], letters[2]]
-    assert "has no sink" in replayed(service, 0, HOUR_MS, "--sink", "third", code=3)["error"]
+    assert [entry.dead_letter for entry in queue.entries()] == [letters[0], *letters[2:]]
+    assert list((service.state / "replays" / PIPELINE).iterdir()) == []
+    assert "has no sink" in refused(service, "--sink", "third", code=3)
 
 
 def test_interrupted_replay_does_not_read_a_topic_that_was_recreated(kafka: Kafka, tmp_path: Path) -> None:
@@ -134,7 +147,7 @@ def test_interrupted_replay_does_not_read_a_topic_that_was_recreated(kafka: Kafk
     batch = ReplayBatch(BatchKind.WHOLE, 0, NOON_MS, {(made.topic, 0): (0, 20)})
     state.start([batch], {made.topic: "of the deleted topic"}, ReplayTotals())
     for options in ([], ["--dry-run"]):
-        error = replayed(service, request.from_ms, request.to_ms, *options, code=1)["error"]
+        error = refused(service, *options, code=1)
         assert ("recreated since this replay was planned" in error, made.topic in error) == (True, True)
         assert state.plan_file.name in error
     assert not (tmp_path / "store" / "CURRENT").exists()  # no table was written
