@@ -146,6 +146,7 @@ def test_rows_that_were_written_are_read(session: SparkSession, target: Target) 
     assert [cell.qualifier for cell in target.cells(b"user-00010")] == [b"doc", b"half", b"n"]
 
 
+@ON_ROCKSDB
 def test_sql_filters_joins_and_counts(session: SparkSession, target: Target) -> None:
     loaded(session, target).createOrReplaceTempView("users")
     (row,) = session.sql("""
@@ -163,6 +164,7 @@ def test_ranges_and_patterns_apply_to_logical_keys(session: SparkSession, target
     assert sorted(found.toPandas()["row"]) == [f"user-{number:05}" for number in range(1_107, 2_000, 10)]
 
 
+@ON_ROCKSDB
 def test_time_range_selects_cells(session: SparkSession, target: Target) -> None:
     late = frame(session).where(f"n >= {ROWS - 10}").selectExpr("row", "'late' AS late")
     write = late.write.format("attr2hbase").options(**target.options, columns="row utf8, m:late")
