@@ -16,9 +16,12 @@ from ingest.formats.keyed import KeyedSettings, Names
 
 _LINE_ESCAPES = {b"n": b"\n", b"r": b"\r", b"t": b"\t"}
 _KEY = 1  # the first group of a pair; those of values follow
+_BACKSLASH = ord("\\")  # a number: `in` of bytes first tries to read a number, and makes an exception
 _LTSV = ("\t", ":")
 _BRACKETS = ("()", "[]", "<>")
-_WHITE_SPACE = r" \t-\r\x1c-\x1f"  # auditd writes 1D before the fields that it adds (`log_format = ENRICHED`)
+_WHITE_SPACE = (
+    " \t\n\r\v\f\x1c\x1d\x1e\x1f"  # auditd writes 1D before the fields that it adds (`log_format = ENRICHED`)
+)
 
 
 class OnBare(StrEnum):
@@ -229,11 +232,11 @@ class Kv(Decorator[KvSettings]):
         return True
 
     def _attributes(self, text: bytes) -> dict[str, bytes]:
-        names, bare, escapes = self._names.known, self._bare, self._escapes
+        find, names, bare, escapes = self._match, self._names.known, self._bare, self._escapes
         found: dict[str, bytes] = {}
         at, has_pair = 0, False
         # not `finditer`: after a part that is not a pair it would search on, which takes quadratic time
-        while at < len(text) and (match := self._match(text, at)) is not None:
+        while at < len(text) and (match := find(text, at)) is not None:
             at = match.end()
             group = match.lastindex
             if group is None:
@@ -242,7 +245,7 @@ class Kv(Decorator[KvSettings]):
             if group != _KEY:
                 has_pair = True
                 value = match[group]
-                if group in escapes and b"\\" in value:
+                if group in escapes and _BACKSLASH in value:
                     value = escapes[group](value)
             elif bare is not None:
                 value = bare
@@ -276,19 +279,23 @@ class _Pair:
     def __init__(self, settings: KvSettings) -> None:
         self.escapes: dict[int, Callable[[bytes], bytes]] = {}
         separator, assign = settings.separator, re.escape(settings.assign)
-        stop = _WHITE_SPACE if separator is None else re.escape(separator)
+        stop = re.escape(separator or _WHITE_SPACE)
+        spaces = re.escape("".join(space for space in _WHITE_SPACE if space != separator))
         gap, blank, around = stop, "", ""
         if settings.is_lenient:
-            blank = rf"[{stop}]*" if separator is None else rf"[^\S{stop}]*"
+            blank = f"[{spaces}]*"
         if settings.is_lenient and separator is not None:
-            gap, around = rf"\s{stop}", blank
+            gap, around = spaces + stop, blank
         quotes = re.escape(settings.quote_characters)
         values: list[str] = []
+        group = _KEY
         for quote in settings.quote_characters:
-            for value in _quoted(re.escape(quote), stop, settings.escapes):
-                values.append(value)
+            forms = _quoted(re.escape(quote), stop, settings.escapes)
+            values.append(f"{re.escape(quote)}(?:{'|'.join(forms)})")
+            for _ in forms:
+                group += 1
                 if settings.escapes is not Escapes.NONE:
-                    self.escapes[_KEY + len(values)] = _unescape(quote, settings.escapes)
+                    self.escapes[group] = _unescape(quote, settings.escapes)
         if settings.include_brackets:
             values += [rf"\{pair[0]}([^\{pair[1]}]*+)\{pair[1]}" for pair in _BRACKETS]
         values.append(rf"((?:[^{gap}{quotes}](?:[^{stop}]*[^{gap}])?)?)")
@@ -299,12 +306,12 @@ class _Pair:
 
 
 def _quoted(quote: str, stop: str, escapes: Escapes) -> list[str]:
-    """Patterns of a value: up to the first quote that is not escaped; up to an escaped one before a separator."""
+    """Patterns after a quote: up to the first one that is not escaped; up to an escaped one before a separator."""
     if escapes is Escapes.NONE:
-        return [rf"{quote}([^{quote}]*+){quote}"]
-    closed = rf"{quote}([^{quote}\\]*+(?:\\.[^{quote}\\]*+)*+){quote}"
+        return [rf"([^{quote}]*+){quote}"]
+    closed = rf"([^{quote}\\]*+(?:\\.[^{quote}\\]*+)*+){quote}"
     end = rf"{quote}(?:[{stop}]|\Z)"
-    return [closed, rf"{quote}([^{quote}\\]*+(?:\\(?!{end}).[^{quote}\\]*+)*+\\){quote}"]
+    return [closed, rf"([^{quote}\\]*+(?:\\(?!{end}).[^{quote}\\]*+)*+\\){quote}"]
 
 
 def _unescape(quote: str, escapes: Escapes) -> Callable[[bytes], bytes]:

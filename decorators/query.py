@@ -7,6 +7,8 @@ from ingest.expressions.encodings import read_percent
 from ingest.formats import byte_order_marks
 from ingest.formats.keyed import KeyedSettings, Names
 
+_PERCENT = ord("%")  # a number: `in` of bytes first tries to read a number, and makes an exception
+
 
 class QuerySettings(KeyedSettings):
     """Options of the query decorator."""
@@ -67,7 +69,7 @@ class Query(Decorator[QuerySettings]):
         if self._plus_is_blank:
             text = text.replace(b"+", b" ")
         names, takes_last = self._names.known, self._takes_last
-        is_escaped = b"%" in text
+        is_escaped = _PERCENT in text
         found: dict[str, bytes] = {}
         several: dict[str, list[bytes]] = {}
         for pair in text.split(b"&"):
@@ -78,7 +80,7 @@ class Query(Decorator[QuerySettings]):
                 name = self._names[key]
             if not name:
                 continue
-            if is_escaped and b"%" in value:
+            if is_escaped and _PERCENT in value:
                 value = read_percent(value)
             if takes_last or name not in found:
                 found[name] = value

@@ -52,6 +52,7 @@ _WORD = re.compile(rb"\w")
 _HEADER = b"authorization: "
 _MAX_GROUPS = 6  # of a card number; columns of single digits are not one
 _MAX_IN_BYTE = 255
+_COLON = ord(":")
 
 
 class RedactSettings(InPlaceSettings):
@@ -205,8 +206,8 @@ class Redact(Decorator[RedactSettings]):
         self._made = self._size = 0  # if counted: bytes that replaced others in a text, and of the text
         changes: list[Change] = [self._pattern_change(pattern) for pattern in settings.patterns]
         # tokens first: other replacements may break the text around them
-        self._finds = tuple(change for name, change in reversed(known.items()) if name in settings.find)
-        changes += [leaving_json(self._without_known, settings.replacement)] if self._finds else []
+        finds = tuple(change for name, change in reversed(known.items()) if name in settings.find)
+        changes += [leaving_json(self._without_known(finds), settings.replacement)] if finds else []
         named = settings.attributes if Known.TOKEN in settings.find else None
         self._named = () if named is None or ALL in named else tuple(named)
         self._finds_names = named is not None
@@ -225,11 +226,22 @@ class Redact(Decorator[RedactSettings]):
         self._texts.apply(event)
         return True
 
-    def _without_known(self, text: bytes) -> bytes:
-        """The text without data of known kinds."""
-        for change in self._finds:
-            text = change(text) if len(text) <= self._longest else self._counting(change, text, len(text))
-        return text
+    def _without_known(self, finds: tuple[Change, ...]) -> Change:
+        """A function that removes data of known kinds from a text: it returns the same object if there are none."""
+        longest, counting = self._longest, self._counting
+        if len(finds) == 1:
+            find = finds[0]
+            return lambda text: find(text) if len(text) <= longest else counting(find, text, len(text))
+
+        def without(text: bytes) -> bytes:
+            is_short = len(text) <= longest
+            for find in finds:
+                found = find(text) if is_short else counting(find, text, len(text))
+                if found is not text:
+                    text, is_short = found, len(found) <= longest
+            return text
+
+        return without
 
     def _counting(self, change: Callable[[C], T], content: C, size: int) -> T:
         """The result of a change, which raises DecorateError if it is too large for content of `size` bytes."""
@@ -304,13 +316,13 @@ class Redact(Decorator[RedactSettings]):
         return _IPV4.sub(self._four_numbers, text)
 
     def _ipv6(self, text: bytes) -> bytes:
-        return _IPV6.sub(self._address, text) if b":" in text else text
+        return _IPV6.sub(self._address, text) if _COLON in text else text
 
     def _token(self, text: bytes) -> bytes:
-        small = text.lower()
+        find = text.lower().find  # not `in`, which first tries to read a number, and makes an exception
         for marks, pattern in TOKENS:
             for mark in marks:
-                if mark in small:
+                if find(mark) >= 0:
                     text = pattern.sub(self._group, text)
                     break
         return text

@@ -72,7 +72,8 @@ RFC3164 = re.compile(
 
 _PLAIN = (
     rb"(?P<time>(?P<month>[A-Z][a-z]{2}) (?P<day>[ \d]\d) (?P<clock>\d\d:\d\d:\d\d)) "
-    rb"(?!(?:%b|(?:19|20)\d\d|[AP]M|%b)[ :]|[AP]M\.)(?:(?P<host>[A-Za-z\d][\w.-]*+) |(?=%b))"
+    rb"(?!(?=[A-Z12])(?:(?:%b|(?:19|20)\d\d|[AP]M)[ :]|[AP]M\.)|(?=[acdfklmnsu])%b[ :])"  # most words begin otherwise
+    rb"(?:(?P<host>[A-Za-z\d][\w.-]*+) |(?=%b))"
     rb"(?P<app>(?!%b)[A-Za-z][\w./-]*+)(?:\[(?P<pid>[^\]]*)\])?: ?(?P<message>.*)"
 ) % (ZONES, _NAMED_PRI, _TAG, _PAYLOAD)
 

@@ -88,6 +88,11 @@ class Expression:
     in_ascii: re.Pattern[bytes] | None
     _in_text: Callable[[], re.Pattern[str]] | None
 
+    @property
+    def depends_on_value(self) -> bool:
+        """Whether a value decides if it works on bytes or on characters."""
+        return self._in_text is not None
+
     def choosing(
         self,
         in_bytes: Callable[[re.Pattern[bytes]], Callable[[bytes], T]],

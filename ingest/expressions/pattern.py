@@ -214,7 +214,12 @@ class Pattern:
 
             return replace
 
-        return self.expression.choosing(in_bytes, in_text)
+        replace = self.expression.choosing(in_bytes, in_text)
+        in_ascii = self.expression.in_ascii if self.expression.depends_on_value else None
+        if in_ascii is None:
+            return replace
+        sub, each = in_ascii.sub, new if literal is None else literal  # most values, with one call less
+        return lambda data: sub(each, data, most) if data.isascii() and len(data) <= longest else replace(data)
 
     def _pieces(self, replacement: str) -> list[bytes | int]:
         """Literal pieces and group numbers, in order; at least one."""
@@ -289,13 +294,13 @@ def _escaped_bytes(escapes: str) -> bytes:
     return bytes.fromhex(escapes.replace(r"\x", ""))
 
 
-def _are_part_of_a_character(escapes: str) -> bool:
-    """Whether the last of these bytes begin a character of UTF-8; bytes of another encoding, such as GBK, do not."""
+def _is_part_of_a_character(found: re.Match[str]) -> bool:
+    """Whether escapes end inside of a character of UTF-8; bytes of another encoding, such as GBK, do not."""
     try:
-        _escaped_bytes(escapes).decode()
+        _escaped_bytes(found[2] or "").decode()
     except UnicodeDecodeError as error:
         return error.reason == "unexpected end of data"
-    return False
+    return found[1] is not None
 
 
 def _refuse_other_meanings(text: str, whole: str) -> None:
@@ -314,14 +319,7 @@ def _refuse_other_meanings(text: str, whole: str) -> None:
     if posix is not None:
         message = f"bad pattern: POSIX classes such as {posix[1]} are not supported; write \\d, \\s, \\w or A-Za-z"
         raise ExpressionSyntaxError(message, posix.start() + 1, text)
-    escapes = next(
-        (
-            found
-            for found in _BYTES_OF_A_CHARACTER.finditer(whole)
-            if found[1] or (found[2] and _are_part_of_a_character(found[2]))
-        ),
-        None,
-    )
+    escapes = next((found for found in _BYTES_OF_A_CHARACTER.finditer(whole) if _is_part_of_a_character(found)), None)
     if escapes is not None:
         message = (
             f"bad pattern: {escapes[0]} are characters, not the bytes of one; write the character, or a dot for any"

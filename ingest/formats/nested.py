@@ -149,13 +149,9 @@ class Flattening:
                     found[self._prefix + name] = value.encode("utf-8", "surrogateescape")
                 else:
                     leaves -= 1
-            elif isinstance(value, dict) and levels != self._deepest:
+            elif type(value) is dict and levels != self._deepest:  # exact types: `isinstance` takes longer
                 leaves += self._flatten_inner(value.items(), name, found, levels - 1, only) - 1
-            elif (
-                isinstance(value, list)
-                and not self._arrays_stay
-                and not (self._has_indexes and levels == self._deepest)
-            ):
+            elif type(value) is list and not self._arrays_stay and not (self._has_indexes and levels == self._deepest):
                 leaves -= 1
                 if self._has_indexes:
                     elements = [(str(index), element) for index, element in enumerate(value)]
