@@ -82,7 +82,9 @@ def time_format(text: str) -> TimeFormat:
     letters = _APACHE if text == "apache" else text
     if "%" not in letters:
         known = (*sorted(_ISO_NAMES), "apache", *_EPOCHS)
-        hint = did_you_mean(text, known) or f"write directives such as %Y-%m-%d, or one of {', '.join(known)}"
+        hint = did_you_mean(text, known) or (
+            f"write directives such as %Y-%m-%d, a pattern of Joda-Time as {JODA}PATTERN, or one of {', '.join(known)}"
+        )
         raise PydanticCustomError("bad_pattern", '"{text}" is not a time format', {"text": text, "hint": hint})
     pattern = _compiled(letters)
     has_milliseconds = any(letter in letters.replace("%%", "") for letter in ("%f", "%L"))

@@ -56,6 +56,7 @@ def _run(arguments: list[str], out: Output) -> int:
     if out.is_plain:
         os.environ["NO_COLOR"] = "1"  # for the help pages, which are rendered before options are parsed
     try:
+        _check_order(arguments)
         word, verb = (*(arguments or _words_before_the_completed(os.environ)), "", "")[:2]
         built = application(word, verb, has_options=word not in ("", *_HELP))
         built(args=arguments, prog_name="ingest", obj=out)
@@ -69,6 +70,21 @@ def _words_before_the_completed(environment: Mapping[str, str]) -> list[str]:
     words = environment.get("COMP_WORDS", environment.get("_TYPER_COMPLETE_ARGS", "")).split(" ")
     end = environment.get("COMP_CWORD", "")  # of bash; the other shells end the line with the completed word
     return words[1 : int(end) if end.isdecimal() else -1]
+
+
+def _check_order(arguments: Sequence[str]) -> None:
+    """
+    Refuse a pipeline file in place of the command.
+
+    Raises:
+        ConfigError: the first word is a YAML file.
+    """
+    word, verb = (*arguments, "", "")[:2]
+    if word.endswith((".yaml", ".yml")):
+        from ingest.api.errors import ConfigError
+
+        command = "COMMAND" if verb.startswith("-") else verb or "COMMAND"
+        raise ConfigError(f'"{word}" is no command', hint=f"the file follows the command: ingest {command} {word}")
 
 
 def _hold_hang_ups(arguments: Sequence[str]) -> None:

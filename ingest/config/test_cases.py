@@ -49,6 +49,9 @@ class Given(Model):
 
     @model_validator(mode="after")
     def _one_of_two(self) -> Self:
+        if self.body is None and "body" in self.model_fields_set:
+            hint = 'an empty body is "", a record without a value (a tombstone) is record: {value: null}'
+            raise PydanticCustomError("wrong_type", "body must be text, not null", {"option": "body", "hint": hint})
         if self.body is None and self.record is None:
             raise PydanticCustomError("missing_field", 'an event needs "body" or "record"')
         if self.record is not None and self.model_fields_set != {"record"}:

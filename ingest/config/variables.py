@@ -171,7 +171,9 @@ class Expander:
         message = f"variable {name} is not set"
         if rest is not None and rest[2:].strip():
             message += f": {rest[2:].strip()}"
-        hint = did_you_mean(name, self._env) or f"set it, or write ${{{name}:DEFAULT}}"
+        hint = f"set it, or write ${{{name}:DEFAULT}}"
+        if similar := did_you_mean(name, self._env):  # the similar one may be of something else
+            hint = f"{similar} Else {hint}"
         if name != name.upper():  # environment variables are rarely in lower case, attributes often are
             hint += f"; the attribute {name} of an event is %{{{name}}}"
         self._problem(node, token, Kind.UNDEFINED_VARIABLE, message, hint)

@@ -70,6 +70,15 @@ def test_record_that_a_replay_has_counted_is_skipped(ingest, updated: Pipeline, 
     assert [value for _, value in updated.updates()] == [b"2", b"2"]
 
 
+def test_dead_letter_of_a_pipeline_with_several_events_of_a_record_is_refused(ingest, updated: Pipeline):
+    content = json.loads((updated.folder / "p.yaml").read_text())
+    content["pipelines"]["p"]["decorators"].append({"explode": {"form": "lines"}})
+    (updated.folder / "p.yaml").write_text(json.dumps(content))
+    refused = replay(ingest)
+    assert (refused.code, json.loads(refused.err)["error"]["code"]) == (4, "fan_out")
+    assert updated.updates() == []
+
+
 def test_skipped_reason_is_shown(ingest, updated: Pipeline):
     replay(ingest)
     shown = ingest("dead-letters", "replay", "p.yaml", "--all").err

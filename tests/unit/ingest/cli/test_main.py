@@ -50,6 +50,21 @@ def test_wrong_usage_exits_with_2(ingest, arguments):
     assert "Usage: ingest" in result.err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "way_out"),
+    [
+        (["shop.yaml", "validate"], "ingest validate shop.yaml"),
+        (["shop.yml"], "ingest COMMAND shop.yml"),
+        (["shop.yaml", "--once"], "ingest COMMAND shop.yaml"),
+    ],
+)
+def test_file_in_place_of_the_command(ingest, arguments, way_out):
+    result = ingest(*arguments)
+    message, hint = result.err.splitlines()
+    assert (result.code, message) == (2, f'error[config]: "{arguments[0]}" is no command')
+    assert hint == f"  hint: the file follows the command: {way_out}"
+
+
 def test_shell_completion_is_offered(ingest):
     assert "--install-completion" in ingest("--help").out
 
@@ -60,6 +75,13 @@ class TestErrors:
         assert (result.code, result.out) == (3, "")
         assert result.err.startswith("error[")
         assert "absent.yaml" in result.err
+
+    def test_first_argument_that_is_no_file(self, ingest, folder):
+        result = ingest("get", "orders", "pipeline.yaml", "o-1")
+        assert result.code == 3
+        assert result.err.splitlines()[1] == (
+            "  hint: the pipeline file is the first argument of a command; 'ingest init' writes one"
+        )
 
     def test_error_is_written_as_json(self, ingest, folder):
         result = ingest("test", "absent.yaml", "--output", "json")

@@ -54,7 +54,7 @@ DISTRIBUTE = "to distribute row keys over N buckets, declare the table with `dis
         ("sample: {share: 30, by: b}", "out-of-range: share must be at most 1, not 30"),
         (
             "timestamp: {formats: yyyy-MM-dd}",
-            "write directives such as %Y-%m-%d, or one of iso8601, rfc3339, apache, epoch_s",
+            "write directives such as %Y-%m-%d, a pattern of Joda-Time as joda:PATTERN, or one of iso8601, rfc3339",
         ),
         ("timestamp: {formats: epoc_ms}", 'did you mean "epoch_ms"?'),
         (

@@ -501,7 +501,12 @@ CASES = {
     "undefined-variable": (
         'separator: ":"',
         'separator: "${SEPARATER}"',
-        ['15:29: undefined-variable: variable SEPARATER is not set; did you mean "SEPARATOR"?'],
+        [
+            (
+                '15:29: undefined-variable: variable SEPARATER is not set; did you mean "SEPARATOR"? '
+                "Else set it, or write ${SEPARATER:DEFAULT}"
+            )
+        ],
     ),
     "undefined-variable, in a list": (
         "topics: [ticks]",

@@ -377,6 +377,13 @@ class TestInputs:
             (b'"a"', '2:1: wrong-type: an event must be an object; for example {"body": "text"}'),
             (b'{"bodi": "x"}', '2:2: unknown-field: "bodi" is not an option of the event; did you mean "body"?'),
             (b"{}", '2:1: missing-field: an event needs "body" or "record"'),
+            (
+                b'{"body": null}',
+                (
+                    '2:10: wrong-type: body must be text, not null; an empty body is "", '
+                    "a record without a value (a tombstone) is record: {value: null}"
+                ),
+            ),
             (b'{"body": 1}', '2:10: wrong-type: body must be text, not the number 1; quote it: "1"'),
             (
                 b'{"body": "", "priority": "WARNING"}',
