@@ -148,8 +148,7 @@ def test_refused_starts_of_one_service(ledger_run) -> None:
     run.produce(1_000)
     run.wait_acknowledged()  # the first instance still runs
     assert run.service.stop() == 0
-    for what in ("zero-length", "bit flipped", "commit ahead of offsets"):
-        damaged(run, what)
+    damaged(run, "commit ahead of offsets")
     read_only(run)
     other_owner(run)
     (checkpoint_of(run) / "offsets" / ".99.6f1c.tmp").write_bytes(b"incomplete")
