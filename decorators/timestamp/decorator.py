@@ -1,11 +1,12 @@
 """Set the event's time from text."""
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC
 from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator, BeforeValidator, ValidationInfo
 
-from decorators.timestamp.formats import JODA, Parse, time_format
+from decorators.timestamp.formats import ISO_NAMES, JODA, Parse, time_format
 from decorators.timestamp.zones import NoZoneError, by_zone
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
 from ingest.api.notation import shown_start
@@ -94,6 +95,9 @@ class TimestampSettings(Settings):
     def lint_warnings(self) -> Mapping[str, str]:
         """Zone names, because %Z parses only few of them."""
         return {"formats": _ZONE_NAMES} if self.has_zone_names else {}
+
+
+_parse_iso = time_format("iso8601").parser(UTC)
 
 
 class Timestamp(Decorator[TimestampSettings]):
@@ -209,7 +213,10 @@ class Timestamp(Decorator[TimestampSettings]):
             return True
         text = event.text_of(self._source, "to read a time from")
         message = f"{shown_start(text)} is not a time of the format {' or '.join(self.settings.formats)}"
-        raise DecorateError(message, code="bad_time", hint=_ZONE_NAMES if self.settings.has_zone_names else None)
+        hint = _ZONE_NAMES if self.settings.has_zone_names else None
+        if ISO_NAMES.isdisjoint(self.settings.formats) and _parse_iso(text, event.timestamp_ms) is not None:
+            hint = "`formats: iso8601` parses it"
+        raise DecorateError(message, code="bad_time", hint=hint)
 
     def _time(self, parsers_in: Callable[[bytes | None], Sequence[Parse]], text: bytes, event: Event) -> int | None:
         """

@@ -27,7 +27,7 @@ _FINE = frozenset({"epoch_ms", "epoch_us", "epoch_ns"})
 _NOON = 12
 _EPOCHS = {"epoch_s": (1_000, 1), "epoch_ms": (1, 1), "epoch_us": (1, 1_000), "epoch_ns": (1, 1_000_000)}
 _EPOCH = re.compile(rb"(-?\d{1,20})(?:\.(\d{1,18}))?(?:[eE]([+-]?\d{1,2}))?")  # JSON may have an exponent
-_ISO_NAMES = frozenset({"iso8601", "rfc3339"})
+ISO_NAMES = frozenset({"iso8601", "rfc3339"})
 _APACHE = "%d/%b/%Y:%H:%M:%S %z"
 _FIRST_SHORT_YEAR = 69  # POSIX: 69 to 99 mean 1969 to 1999
 _USUAL_ISO = re.compile(rb"\d{4}-\d\d-\d\d[T ](?:[01]\d|2[0-3]):\d\d:\d\d(?:\.\d{3,6})?(?:Z|[+-]\d\d:\d\d)?")
@@ -68,7 +68,7 @@ def time_format(text: str) -> TimeFormat:
     if text in _EPOCHS:
         parse_epoch = _epoch_parser(*_EPOCHS[text])
         return TimeFormat(lambda _zone: parse_epoch, text in _FINE, depends_on_event=False)
-    if text in _ISO_NAMES:
+    if text in ISO_NAMES:
         return TimeFormat(_iso_parser, has_milliseconds=False, depends_on_event=False)
     if text.startswith(JODA):
         joda = JodaPattern(text.removeprefix(JODA))
@@ -81,7 +81,7 @@ def time_format(text: str) -> TimeFormat:
         )
     letters = _APACHE if text == "apache" else text
     if "%" not in letters:
-        known = (*sorted(_ISO_NAMES), "apache", *_EPOCHS)
+        known = (*sorted(ISO_NAMES), "apache", *_EPOCHS)
         hint = did_you_mean(text, known) or (
             f"write directives such as %Y-%m-%d, a pattern of Joda-Time as {JODA}PATTERN, or one of {', '.join(known)}"
         )

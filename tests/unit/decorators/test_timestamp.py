@@ -145,6 +145,21 @@ def test_attribute_receives_the_time(attributes_after):
     assert attributes_after(Timestamp, settings, attributes={"a": "Jan 01 01:00"})["b"] == b"0"
 
 
+@pytest.mark.parametrize(
+    ("formats", "text", "hint"),
+    [
+        ("%Y-%m-%dT%H:%M:%S", "2026-11-29T10:00:00+01:00", "`formats: iso8601` parses it"),
+        ("%Y-%m-%dT%H:%M:%S", "yesterday", None),
+        ("iso8601", "0001-01-01T00:00:00", None),  # before the first time in the zone
+    ],
+)
+def test_time_of_another_format_is_told_if_iso_8601_parses_it(formats, text, hint):
+    decorator = Timestamp(settings_of(Timestamp.settings_class(), f"{{formats: '{formats}', zone: Asia/Tokyo}}"))
+    with pytest.raises(DecorateError, match="is not a time of the format") as caught:
+        decorator.decorate(event_of(text))
+    assert (caught.value.code, caught.value.hint) == ("bad_time", hint)
+
+
 def test_attribute_is_not_set_without_a_time(attributes_after, refusal_of):
     assert refusal_of(Timestamp, "{attribute: b}", "yesterday") == "bad_time"
     assert attributes_after(Timestamp, "{attribute: b, on_invalid: keep}", "yesterday") == {}
