@@ -98,7 +98,7 @@ class Counting:
         self.tables = {"to_rocksdb": unique("sums"), "to_hbase": unique("sums")}
         stores = {"to_rocksdb": "embedded", "to_hbase": "cluster"}
         group = unique("counts")
-        batch = max(1_000, count // 200)  # a kill soon after its beginning is still within it
+        batch = max(500, count // 200)  # a kill soon after its beginning is still within it
         updates = {"processor": "sum", "columns": ["c"], "compact": {"every": "2s", "older_than": "0s"}}
         self.content: dict[str, Any] = {
             "spark": {"master": "local[2,4]"},
@@ -118,7 +118,7 @@ class Counting:
             },
         }
         self.service = Service(folder, self.content)
-        made = self.service.ingest("table apply")
+        made = self.service.command("table apply")
         assert made.returncode == 0, made.stderr
 
     def produce(self) -> None:
@@ -191,7 +191,7 @@ def counting(kafka: Kafka, hbase: HBase, protocol: Protocol, tmp_path: Path, req
 
 
 @SLOW_WITH_THRIFT
-@pytest.mark.parametrize("counting", [10_000], indirect=True)
+@pytest.mark.parametrize("counting", [5_000], indirect=True)
 def test_sums_are_exact_after_a_kill_other_slots_and_a_new_checkpoint(counting: Counting) -> None:
     counting.produce()
     counting.service.start()
