@@ -29,8 +29,8 @@ def test_files_to_rows(tmp_path: Path) -> None:
     assert "next: ingest test pipeline.yaml" in ingest("init").stderr
     ingest.add(ANY_PORT)
 
-    assert ingest("test", "pipeline.yaml").stderr.startswith("2 tests passed\n")
-    assert "1 kept, 1 dropped, 1 failed" in ingest("explain", "pipeline.yaml", "--events", "events.jsonl").stderr
+    assert ingest.here("test", "pipeline.yaml").stderr.startswith("2 tests passed\n")
+    assert "1 kept, 1 dropped, 1 failed" in ingest.here("explain", "pipeline.yaml", "--events", "events.jsonl").stderr
 
     ran = ingest("run", "--once", "pipeline.yaml")
     assert ran.stdout.splitlines()[2].split()[:7] == ["ticks", "14", "10", "3", "1", "10", "20"]
@@ -38,10 +38,10 @@ def test_files_to_rows(tmp_path: Path) -> None:
     assert "ticks: dropped: comment 3\nticks: dead-lettered: no_match 1\n" in ran.stdout
     assert "next: ingest scan pipeline.yaml mytable\n      ingest dead-letters list pipeline.yaml\n" in ran.stderr
 
-    scanned = ingest("scan", "pipeline.yaml", "mytable")
+    scanned = ingest.here("scan", "pipeline.yaml", "mytable")
     assert scanned.stdout.split()[0] == "monday.txt:000017"
     assert scanned.stderr.startswith("10 rows\n")
-    got = ingest("get", "pipeline.yaml", "mytable", "tuesday.txt:000072", "--output", "json")
+    got = ingest.here("get", "pipeline.yaml", "mytable", "tuesday.txt:000072", "--output", "json")
     assert [cell[1::2] for cell in json.loads(got.stdout)["cells"]] == [["ts", "2239033802"], ["value", "64"]]
     shell, _, shown = README.partition("$ spark-sql ")[2].partition("```")[0].partition('BY file"\n')
     queried = subprocess.run(
@@ -53,7 +53,7 @@ def test_files_to_rows(tmp_path: Path) -> None:
         check=False,
     )
     assert queried.stdout == shown, (tmp_path / "run.log").read_text()
-    assert "1 dead letter\n" in ingest("dead-letters", "list", "pipeline.yaml").stderr
+    assert "1 dead letter\n" in ingest.here("dead-letters", "list", "pipeline.yaml").stderr
 
     # nothing is read again; a file that is damaged ends nothing, and is read once it is repaired
     damaged, whole = tmp_path / "ticks" / "later.gz", gzip.compress(b"1:2\n3:4\n")
@@ -61,10 +61,10 @@ def test_files_to_rows(tmp_path: Path) -> None:
     (tmp_path / "ticks" / "other.txt").write_text("5:6\n")
     again = json.loads(ingest("run", "--once", "pipeline.yaml", "--output", "json").stdout)["ticks"]
     assert (again["read"], again["stored"], again["dead_lettered"]) == (2, 1, {"damaged_file": 1})
-    assert f"{damaged}/0/0 to the end" in ingest("dead-letters", "list", "pipeline.yaml").stdout
+    assert f"{damaged}/0/0 to the end" in ingest.here("dead-letters", "list", "pipeline.yaml").stdout
     damaged.write_bytes(whole)
     ingest("dead-letters", "replay", "pipeline.yaml", "--code", "damaged_file")
-    scanned = ingest("scan", "pipeline.yaml", "mytable", "--output", "json").stdout.splitlines()
+    scanned = ingest.here("scan", "pipeline.yaml", "mytable", "--output", "json").stdout.splitlines()
     new = ["later.gz:000000", "later.gz:000004", "other.txt:000000"]
     assert [row for row in (json.loads(line)["row"] for line in scanned) if row in new] == new
     refused = ingest("run", "--once", "pipeline.yaml", "--start-from", "earliest", code=2)
@@ -79,19 +79,19 @@ def test_kafka_to_rows(tmp_path: Path, kafka: "Kafka") -> None:
     text = (tmp_path / "pipeline.yaml").read_text()
     (tmp_path / "pipeline.yaml").write_text(text.replace("topics: [ticks]", f"topics: [{ticks}]"))
 
-    assert ingest("validate", "pipeline.yaml", "--connect", code=3).stdout.count("PROBLEM") == 1
-    produced = ingest(
+    assert ingest.here("validate", "pipeline.yaml", "--connect", code=3).stdout.count("PROBLEM") == 1
+    produced = ingest.here(
         "produce", "pipeline.yaml", "--events", "events.jsonl", "--topic", ticks, "--count", "50", "--rate", "500"
     )
     assert produced.stdout.startswith(f'50 events in topic "{ticks}"')
     (tmp_path / "more.txt").write_text("2238947500:60\n2238947501:61\n")
-    produced = ingest("produce", "pipeline.yaml", "--lines", "more.txt", "--pipeline", "ticks", "--output", "json")
+    produced = ingest.here("produce", "pipeline.yaml", "--lines", "more.txt", "--pipeline", "ticks", "--output", "json")
     assert json.loads(produced.stdout)["events"] == 2
-    assert ingest("validate", "pipeline.yaml", "--connect").stdout.count("fine  ") == 2
+    assert ingest.here("validate", "pipeline.yaml", "--connect").stdout.count("fine  ") == 2
 
     ran = ingest("run", "--once", "pipeline.yaml", "--start-from", "earliest", "--output", "json")
     counts = json.loads(ran.stdout)["ticks"]
     # lines have no key, of which the row key is made
     assert (counts["read"], counts["stored"], counts["dead_lettered"]) == (52, 50, {"no_attribute": 2})
-    rows = ingest("scan", "pipeline.yaml", "mytable", "--output", "json").stdout.splitlines()
+    rows = ingest.here("scan", "pipeline.yaml", "mytable", "--output", "json").stdout.splitlines()
     assert len(rows) == 50

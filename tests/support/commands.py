@@ -4,6 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.support.in_process import run_here
 from tests.support.service import environment
 
 INGEST = Path(sys.executable).with_name("ingest")
@@ -17,12 +18,19 @@ class Folder:
     def __init__(self, path: Path, **variables: str) -> None:
         self.path = path
         self.environment = environment() | variables
+        self._variables = variables
 
     def __call__(self, *arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
         """Run `ingest` with these arguments; checks the exit code."""
         done = subprocess.run(
             [INGEST, *arguments], cwd=self.path, env=self.environment, capture_output=True, text=True, check=False
         )
+        assert done.returncode == code, done.stdout + done.stderr
+        return done
+
+    def here(self, *arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+        """As a call, in this process; for commands that start no JVM."""
+        done = run_here(arguments, self.path, self._variables)
         assert done.returncode == code, done.stdout + done.stderr
         return done
 
