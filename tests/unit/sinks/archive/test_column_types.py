@@ -24,9 +24,9 @@ def settings(folder: Path, amount: str, **options: Any) -> ArchiveSettings:
 
 
 def written(folder: Path, amount: str, time_ms: int, **options: Any) -> None:
-    """A row at a time, in the micro-batch of that time."""
+    """A row at a time, in the micro-batch of that time; for one before 1970 in another micro-batch."""
     stream = Stream(LocalRoot(folder / "customer"), settings=settings(folder, amount, **options))
-    stream.run(time_ms or DAY_MS, [event(1, time_ms=time_ms)])
+    stream.run(DAY_MS if time_ms < 0 else time_ms, [event(1, time_ms=time_ms)])
 
 
 def start(folder: Path, declared: ArchiveSettings) -> None:
@@ -67,7 +67,7 @@ def test_lines_of_json_have_no_types(tmp_path: Path) -> None:
 def test_newest_file_of_the_newest_current_batch_decides(tmp_path: Path) -> None:
     written(tmp_path, "float64", DAY_MS - DAY)
     written(tmp_path, "float64", DAY_MS)
-    written(tmp_path, "float64", 0, on_no_time=OnNoTime.DEFAULT_PARTITION)
+    written(tmp_path, "float64", -1, on_no_time=OnNoTime.DEFAULT_PARTITION)
     written(tmp_path, "int64", DAY_MS + 1)
     assert NO_TIME in str(list((tmp_path / "customer").iterdir()))
     start(tmp_path, settings(tmp_path, "int64"))

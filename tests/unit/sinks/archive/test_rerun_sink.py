@@ -56,9 +56,9 @@ def test_rows_of_the_partition_go_into_the_batch(sink, context, partition):
 def test_partition_of_events_without_a_time_is_written_again(tmp_path, context):
     settings = {"root": str(tmp_path), "table": "customer", "value": NO_TIME, "batch_id": START_S}
     sink = RerunSink(RerunSettings.model_validate(settings))
-    events = [event(number, time_ms=time_ms) for number, time_ms in enumerate((0, LAST_MS, LAST_MS + 1, 10**18))]
+    events = [event(number, time_ms=time_ms) for number, time_ms in enumerate((-1, 0, LAST_MS, LAST_MS + 1))]
     reasons, _ = flushed(sink, context, sink.committer(context).prepare(BATCH, ()), *events)
-    assert reasons == [None, OTHER_PARTITION, None, None]
+    assert reasons == [None, OTHER_PARTITION, OTHER_PARTITION, None]
 
 
 def test_staged_file_that_is_gone_is_reported(sink, context, partition):
