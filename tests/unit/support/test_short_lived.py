@@ -16,7 +16,7 @@ def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def test_nobody_waits_for_an_archive_that_another_process_writes(archive: Path) -> None:
+def test_no_process_waits_for_an_archive_that_another_one_writes(archive: Path) -> None:
     with archive.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         assert short_lived.java_options() == short_lived.COMPILE_LITTLE
