@@ -12,11 +12,11 @@ from pydantic_core import PydanticCustomError
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
 from ingest.api.notation import shown, shown_start
 from ingest.formats import byte_order_marks
+from ingest.formats.byte_numbers import BACKSLASH, LF
 from ingest.formats.log_format import FORMATS, LogFormat
 from ingest.suggest import did_you_mean
 
 _MISSING = b"-"
-_LF, _BACKSLASH = b"\n\\"  # numbers: `in` of bytes first tries to read a number, and makes an exception
 
 _REQUEST = re.compile(rb"([!#-'*+.^-z|~\dA-Z-]+) (?:(\S.*) (HTTP/\d(?:\.\d)?)|(/.*))", re.DOTALL)
 _ESCAPED = re.compile(rb'\\(x[\dA-Fa-f]{2}|["\\bnrtv])')
@@ -211,7 +211,7 @@ class AccessLog(Decorator[AccessLogSettings]):
         line = text.removesuffix(b"\n").removesuffix(b"\r").removeprefix(byte_order_marks.UTF8)
         for form in self._forms:
             match = form.fullmatch(line)
-            if match is not None and _LF not in line:
+            if match is not None and LF not in line:
                 break
         else:
             column, wanted = max(form.stop(line) for form in self._forms)
@@ -221,7 +221,7 @@ class AccessLog(Decorator[AccessLogSettings]):
             )
             raise DecorateError(message, code="bad_access_line")
         values = match.groups()
-        attributes = self._attributes(form, values, is_escaped=_BACKSLASH in line)
+        attributes = self._attributes(form, values, is_escaped=BACKSLASH in line)
         timestamp_ms = None
         if form.read_time is not None and self.settings.set_time and values[form.time] != _MISSING:
             try:
@@ -243,7 +243,7 @@ class AccessLog(Decorator[AccessLogSettings]):
                 if dash_value is not None:
                     attributes[name] = dash_value
                 continue
-            plain = _ESCAPED.sub(_unescaped, value) if is_escaped and _BACKSLASH in value else value
+            plain = _ESCAPED.sub(_unescaped, value) if is_escaped and BACKSLASH in value else value
             if split is None:
                 attributes[name] = plain
             else:

@@ -15,8 +15,8 @@ from ingest.api import DecorateError, Decorator, Event, Example, Settings, optio
 from ingest.decorating.choices import WhiteSpace
 from ingest.decorating.edits import each_once
 from ingest.formats import byte_order_marks
+from ingest.formats.byte_numbers import CR, LF
 
-_LF, _CR = b"\n\r"  # numbers: `in` of bytes first tries to read a number, and makes an exception
 _BYTES = "latin-1"  # one character for each byte, so the reader changes no byte
 
 csv.field_size_limit(sys.maxsize)  # an event has its own limit, `max_event_bytes`
@@ -175,7 +175,7 @@ class Csv(Decorator[CsvSettings]):
         return True
 
     def _split(self, line: bytes) -> list[bytes]:
-        if _LF in line or _CR in line:
+        if LF in line or CR in line:
             raise DecorateError("the text has more than one line", code="bad_csv")
         fields = line.split(self._separator)
         return fields if self._blanks is None else [field.strip(self._blanks) for field in fields]

@@ -12,11 +12,11 @@ from ingest.api import DecorateError, Decorator, Event, Example, option
 from ingest.api.notation import shown_start
 from ingest.decorating.choices import FailureAction, WhiteSpace
 from ingest.formats import byte_order_marks
+from ingest.formats.byte_numbers import BACKSLASH
 from ingest.formats.keyed import KeyedSettings, Names
 
 _LINE_ESCAPES = {b"n": b"\n", b"r": b"\r", b"t": b"\t"}
 _KEY = 1  # the first group of a pair; those of values follow
-_BACKSLASH = ord("\\")  # a number: `in` of bytes first tries to read a number, and makes an exception
 _LTSV = ("\t", ":")
 _BRACKETS = ("()", "[]", "<>")
 _WHITE_SPACE = (
@@ -245,7 +245,7 @@ class Kv(Decorator[KvSettings]):
             if group != _KEY:
                 has_pair = True
                 value = match[group]
-                if group in escapes and _BACKSLASH in value:
+                if group in escapes and BACKSLASH in value:
                     value = escapes[group](value)
             elif bare is not None:
                 value = bare

@@ -5,9 +5,8 @@ from ingest.api.notation import name_to_bytes
 from ingest.decorating.choices import OnRepeated
 from ingest.expressions.encodings import read_percent
 from ingest.formats import byte_order_marks
+from ingest.formats.byte_numbers import PERCENT
 from ingest.formats.keyed import KeyedSettings, Names
-
-_PERCENT = ord("%")  # a number: `in` of bytes first tries to read a number, and makes an exception
 
 
 class QuerySettings(KeyedSettings):
@@ -69,7 +68,7 @@ class Query(Decorator[QuerySettings]):
         if self._plus_is_blank:
             text = text.replace(b"+", b" ")
         names, takes_last = self._names.known, self._takes_last
-        is_escaped = _PERCENT in text
+        is_escaped = PERCENT in text
         found: dict[str, bytes] = {}
         several: dict[str, list[bytes]] = {}
         for pair in text.split(b"&"):
@@ -80,7 +79,7 @@ class Query(Decorator[QuerySettings]):
                 name = self._names[key]
             if not name:
                 continue
-            if is_escaped and _PERCENT in value:
+            if is_escaped and PERCENT in value:
                 value = read_percent(value)
             if takes_last or name not in found:
                 found[name] = value

@@ -16,6 +16,7 @@ from ingest.decorating.names import BoundedMemo
 from ingest.expressions import Match, Pattern
 from ingest.expressions.matching import around
 from ingest.expressions.texts import bytes_of, characters_of
+from ingest.formats.byte_numbers import COLON
 from ingest.formats.card_numbers import CARD_DIGITS, is_card
 from ingest.formats.json_changes import leaving_json
 from ingest.formats.secret_tokens import TOKENS, Key, key_of
@@ -52,7 +53,6 @@ _WORD = re.compile(rb"\w")
 _HEADER = b"authorization: "
 _MAX_GROUPS = 6  # of a card number; columns of single digits are not one
 _MAX_IN_BYTE = 255
-_COLON = ord(":")
 
 
 class RedactSettings(InPlaceSettings):
@@ -316,10 +316,10 @@ class Redact(Decorator[RedactSettings]):
         return _IPV4.sub(self._four_numbers, text)
 
     def _ipv6(self, text: bytes) -> bytes:
-        return _IPV6.sub(self._address, text) if _COLON in text else text
+        return _IPV6.sub(self._address, text) if COLON in text else text
 
     def _token(self, text: bytes) -> bytes:
-        find = text.lower().find  # not `in`, which first tries to read a number, and makes an exception
+        find = text.lower().find  # not `in`, see `ingest.formats.byte_numbers`
         for marks, pattern in TOKENS:
             for mark in marks:
                 if find(mark) >= 0:

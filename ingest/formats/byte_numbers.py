@@ -1,0 +1,8 @@
+"""
+Bytes as numbers, to look for one of them in an event.
+
+`b"%" in data` of CPython 3.11 first tries to read a number, and makes an exception: a number is found in a fraction of
+that time.
+"""
+
+LF, CR, PERCENT, COLON, BACKSLASH = b"\n\r%:\\"
