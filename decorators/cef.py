@@ -5,6 +5,7 @@ from typing import ClassVar
 
 from ingest.api import DecorateError, Decorator, Event, Example, option
 from ingest.api.notation import name_to_bytes, shown_start
+from ingest.formats.byte_numbers import BACKSLASH
 from ingest.formats.keyed import KeyedSettings, Names
 
 _HEADER = ("cefVersion", "deviceVendor", "deviceProduct", "deviceVersion", "deviceEventClassId", "name", "severity")
@@ -112,7 +113,7 @@ class Cef(Decorator[CefSettings]):
             raise DecorateError(f"{shown_start(text)} is not a CEF message", code="bad_cef")
         *header, extension = found.groups()
         attributes = dict(zip(self._header, header, strict=True))
-        if b"\\" in text:
+        if BACKSLASH in text:
             for part, field in attributes.items():
                 attributes[part] = b"\\".join([piece.replace(b"\\|", b"|") for piece in field.split(b"\\\\")])
         if extension:
@@ -133,8 +134,8 @@ class Cef(Decorator[CefSettings]):
         if before and not before.isspace():
             raise DecorateError(f"no key begins the extension {shown_start(before)}", code="bad_cef")
         values = pieces[1::2]
-        if b"\\" in extension:
-            values = [_unescaped(value) if b"\\" in value else value for value in values]
+        if BACKSLASH in extension:
+            values = [_unescaped(value) if BACKSLASH in value else value for value in values]
         pairs = zip(pieces[::2], values, strict=True)
         return self._folded(dict(pairs)) if self._fold_labels else list(pairs)
 

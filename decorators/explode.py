@@ -13,6 +13,7 @@ from ingest.api import DecorateError, Event, Example, FanOut, Settings, option
 from ingest.api.notation import name_to_bytes
 from ingest.decorating.choices import FailureAction
 from ingest.formats import byte_order_marks
+from ingest.formats.byte_numbers import CR
 from ingest.formats.json_text import refuse_constant
 
 _OPENING, _CLOSING = '{["', '}]"'  # of values that need no white space beside them
@@ -191,7 +192,7 @@ class Explode(FanOut[ExplodeSettings]):
             found = text.split(separator)
             if not found[-1]:
                 found.pop()  # nothing follows the last line end
-            if b"\r" in text:
+            if CR in text:
                 found = [line.removesuffix(b"\r") for line in found]
             return [line for line in found if line] if skips else found
 

@@ -9,6 +9,7 @@ from ingest.api import DecorateError, Decorator, Event, Example, option
 from ingest.api.notation import name_to_bytes, shown_start
 from ingest.decorating.choices import OnRepeated
 from ingest.formats import byte_order_marks
+from ingest.formats.byte_numbers import LF
 from ingest.formats.keyed import KeyedSettings, Names
 
 _LINE = re.compile(rb"\r?\n|([!-9;-~]+)[ \t]*:([^\n]*+(?:\n[ \t][^\n]*+)*+)\n?")
@@ -199,7 +200,7 @@ class Headers(Decorator[HeadersSettings]):
                 name = self._names[key]
             if not name:
                 continue
-            value = raw.strip(_BLANKS) if b"\n" not in raw else _unfolded(raw)
+            value = raw.strip(_BLANKS) if LF not in raw else _unfolded(raw)
             if self._decode_words and b"=?" in value:
                 value = _WORDS.sub(_decoded_words, value)
             if name in found:

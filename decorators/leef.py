@@ -8,6 +8,7 @@ from pydantic_core import PydanticCustomError
 
 from ingest.api import DecorateError, Decorator, Event, Example, option
 from ingest.api.notation import name_to_bytes, shown, shown_start
+from ingest.formats.byte_numbers import BACKSLASH
 from ingest.formats.keyed import KeyedSettings, Names
 
 _MESSAGE = re.compile(
@@ -121,7 +122,7 @@ class Leef(Decorator[LeefSettings]):
             raise DecorateError(f"{shown_start(text)} is not a LEEF message", code="bad_leef")
         attributes = dict(zip(self._header, found.groups(), strict=True))
         start = found.end()
-        if b"\\" in found[0]:
+        if BACKSLASH in found[0]:
             for part, field in attributes.items():
                 attributes[part] = b"\\".join([piece.replace(b"\\|", b"|") for piece in field.split(b"\\\\")])
         separator = self._separator

@@ -7,6 +7,7 @@ from ingest.api import DecorateError, Decorator, Event, Example, Settings, optio
 from ingest.api.notation import shown_start
 from ingest.decorating.choices import OnInvalid
 from ingest.expressions.encodings import read_percent
+from ingest.formats.byte_numbers import PERCENT
 
 _URL = re.compile(
     rb"(?:([A-Za-z][A-Za-z0-9+.-]*):)?+"
@@ -94,7 +95,7 @@ class Url(Decorator[UrlSettings]):
         scheme, user, host, port, path, query, fragment = found.groups()
         if user is not None:
             user = user.partition(b":")[0]
-        if self.settings.decode and b"%" in text:
+        if self.settings.decode and PERCENT in text:
             path = read_percent(path)
             user = user and read_percent(user)
             fragment = fragment and read_percent(fragment)

@@ -7,6 +7,7 @@ Each form is one regular expression, which reads as much of a header as there is
 import re
 
 from decorators.syslog.times import TIME, ZONES
+from ingest.formats.byte_numbers import BACKSLASH
 
 _COUNT = rb"(?:\d{1,10} )?"  # octets of a frame, RFC 6587, 3.4.1
 _PRI = _COUNT + rb"<(?P<pri>\d{1,3})>"
@@ -123,7 +124,7 @@ def data_of(rest: bytes | None) -> tuple[dict[bytes, bytes], bytes | None]:
         at = found.end()
         element, pairs = found.groups()
         for name, value in _PARAMETERS(pairs):
-            parameters[b"%b.%b" % (element, name)] = _ESCAPED.sub(rb"\1", value) if b"\\" in value else value
+            parameters[b"%b.%b" % (element, name)] = _ESCAPED.sub(rb"\1", value) if BACKSLASH in value else value
     if at and at == len(rest):
         return parameters, None
     return parameters, rest[at:].removeprefix(b" ")
