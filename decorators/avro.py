@@ -82,7 +82,8 @@ class Avro(Decorator[AvroSettings]):
 
     Text is UTF-8; an enum is its symbol; bytes are unchanged; booleans are `true` and `false`. A decimal has as many
     digits after the point as its scale, and keeps digits beyond its precision, as Java does; one with more than 4,300
-    is invalid. Dates and times stay numbers, which the decorator `timestamp` parses (`epoch_ms`, `epoch_us`).
+    is invalid. Where the schema has a decimal without a precision, or with a scale above it, the value stays bytes.
+    Dates and times stay numbers, which the decorator `timestamp` parses (`epoch_ms`, `epoch_us`).
     A float is written with the fewest digits that identify it; values that are not finite are `nan`, `inf` or `-inf`,
     and null in an array. In the JSON of an array, bytes and text that are not UTF-8 are `{"b64": …}`.
 

@@ -54,7 +54,7 @@ def explain(
     """
     from ingest.cli.given import given_by
     from ingest.cli.loading import loaded, pipeline_of, print_plugins
-    from ingest.dry_run import DryRun
+    from ingest.dry_run import DryRun, InputLines
     from ingest.dry_run.shown import with_types
     from ingest.plan.assemble import plan_of
 
@@ -82,7 +82,8 @@ def explain(
     if not out.is_json:
         out.done(", ".join(f"{number:,} {outcome}" for outcome, number in outcomes.items()) or "no events")
     if "kept" in outcomes and not stops:
-        out.next(f"ingest run --once {file}")
+        is_letter = isinstance(read, InputLines) and read.dead_letters
+        out.next(f"ingest dead-letters replay {file}" if is_letter else f"ingest run --once {file}")
     elif not out.is_json:
         out.next(*_pages_of(reasons) or [f"ingest validate {file}"])
 

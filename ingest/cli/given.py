@@ -29,13 +29,13 @@ def given_by(pipeline: "Pipeline", events: str | None, lines: str | None) -> "It
     """
     from ingest.api import ConfigError
     from ingest.cli.lines import lines_of, shown
-    from ingest.dry_run import inputs_of
+    from ingest.dry_run import InputLines
 
     if events is not None and lines is not None:
         raise ConfigError("--events and --lines were both given", hint="choose one of them")
     if lines is not None:
         return _raw(lines, pipeline)
-    return None if events is None else inputs_of(lines_of(events), shown(events))
+    return None if events is None else InputLines(lines_of(events), shown(events))
 
 
 def of_source_files(pipeline: "Pipeline", count: int) -> "Iterator[Given]":

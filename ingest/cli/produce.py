@@ -102,13 +102,13 @@ def _target(pipeline: "Pipeline", topic: str | None) -> "tuple[KafkaConnection, 
 def _records(events: str | None, lines: str | None, form: str) -> "Iterator[Record]":
     from ingest.api import Record
     from ingest.cli.lines import lines_of, shown
-    from ingest.dry_run import inputs_of
+    from ingest.dry_run import InputLines
 
     if lines is not None:
         for line in lines_of(lines):
             yield Record("", 0, 0, None, line, 0)
     elif events is not None:
-        for number, given in enumerate(inputs_of(lines_of(events), shown(events))):
+        for number, given in enumerate(InputLines(lines_of(events), shown(events))):
             yield produced(number, given, form)
 
 

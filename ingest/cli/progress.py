@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 _HEADER = (
     "pipeline",
-    "#read",
+    "#events",
     "#stored",
     "#dropped",
     "#dead-lettered",

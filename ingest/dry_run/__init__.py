@@ -6,7 +6,7 @@ batch time is shown with the event's original timestamp.
 """
 
 from ingest.dry_run.expected import Difference, differences
-from ingest.dry_run.inputs import BadInputError, given_of_record, inputs_of
+from ingest.dry_run.inputs import BadInputError, InputLines, given_of_record
 from ingest.dry_run.pipeline import CaseResult, DryRun
 from ingest.dry_run.shown import Line, Output
 
@@ -15,9 +15,9 @@ __all__ = [
     "CaseResult",
     "Difference",
     "DryRun",
+    "InputLines",
     "Line",
     "Output",
     "differences",
     "given_of_record",
-    "inputs_of",
 ]

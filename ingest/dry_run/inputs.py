@@ -1,6 +1,7 @@
 """Input events: JSON lines, and the entries under `given` of a test."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import orjson
 from pydantic import ValidationError
@@ -24,39 +25,45 @@ class BadInputError(ConfigError):
     code = "bad_input"
 
 
-def inputs_of(lines: Iterable[bytes], name: str = "events") -> Iterator[Given]:
+class InputLines(Iterable[Given]):
     """
-    Parse JSON lines; empty lines are skipped.
+    The events of JSON lines, parsed while they are iterated; empty lines are skipped.
 
     Args:
         lines: of a file.
         name: of that file, for messages.
 
+    Attributes:
+        dead_letters: number of the events read so far that are dead letters.
+
     Raises:
-        BadInputError: a line is not a JSON object, or not an event.
+        BadInputError: while iterated: a line is not a JSON object, or not an event.
     """
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        try:
-            content = orjson.loads(line)
-        except orjson.JSONDecodeError as error:
-            hint = "" if line.lstrip().startswith(b"{") else "give a raw log with --lines"
-            problem = Problem(Kind.SYNTAX, Place(name, number, error.colno), f"not JSON: {error.msg}", hint)
-            raise _bad([problem]) from error
-        if not isinstance(content, dict):
-            hint = 'for example {"body": "text"}'
-            raise _bad([Problem(Kind.WRONG_TYPE, Place(name, number, 1), "an event must be an object", hint)])
+
+    def __init__(self, lines: Iterable[bytes], name: str = "events") -> None:
+        self._lines = lines
+        self._name = name
+        self.dead_letters = 0
+
+    def __iter__(self) -> Iterator[Given]:
+        for number, line in enumerate(self._lines, start=1):
+            if line.strip():
+                yield self._given(line, number)
+
+    def _given(self, line: bytes, number: int) -> Given:
+        place = Place(self._name, number, 1)
+        content = _object_of(line, place)
         if content.keys() >= _DEAD_LETTER:
+            self.dead_letters += 1
             if content.get("pointer") is not None:
                 text = f"this dead letter is incomplete; the complete one is at {content['pointer']}"
                 hint = "run 'ingest dead-letters list' where that file is"
-                raise _bad([Problem(Kind.MISSING_FIELD, Place(name, number, 1), text, hint)])
+                raise _bad([Problem(Kind.MISSING_FIELD, place, text, hint)])
             content = {name: content[name] for name in ("record", "body", "unread") if name in content}
         if content and not any(key in Given.model_fields or closest(key, Given.model_fields) for key in content):
             hint = 'if each line is the body of an event, give the file with --lines; else write {"body": "text"}'
             text = "the object has no field of an event"
-            raise _bad([Problem(Kind.MISSING_FIELD, Place(name, number, 1), text, hint)])
+            raise _bad([Problem(Kind.MISSING_FIELD, place, text, hint)])
         if isinstance(body := content.get("body"), dict) and body.keys() >= {"table", "id"} and "record" in content:
             # a dead letter, as `dead-letters show` prints it
             text = f'the value of the record is in the body store of table "{body["table"]}"'
@@ -64,16 +71,28 @@ def inputs_of(lines: Iterable[bytes], name: str = "events") -> Iterator[Given]:
                 "print it with its value: 'ingest dead-letters show FILE POSITION --body --output json | "
                 "ingest explain FILE --events -'"
             )
-            raise _bad([Problem(Kind.MISSING_FIELD, Place(name, number, 1), text, hint)])
+            raise _bad([Problem(Kind.MISSING_FIELD, place, text, hint)])
         if "unread" in content and "record" in content:
             text = "this dead letter is the place of its records, and it has none of their bytes"
             hint = "'ingest dead-letters replay' reads them again"
-            raise _bad([Problem(Kind.MISSING_FIELD, Place(name, number, 1), text, hint)])
+            raise _bad([Problem(Kind.MISSING_FIELD, place, text, hint)])
         try:
-            yield Given.model_validate(content)
+            return Given.model_validate(content)
         except ValidationError as error:
-            location = Place(name, number, 1)
-            raise _bad(problems_in_line(error, line.decode(), location, "the event", Given)) from error
+            raise _bad(problems_in_line(error, line.decode(), place, "the event", Given)) from error
+
+
+def _object_of(line: bytes, place: Place) -> dict[str, Any]:
+    try:
+        content = orjson.loads(line)
+    except orjson.JSONDecodeError as error:
+        hint = "" if line.lstrip().startswith(b"{") else "give a raw log with --lines"
+        location = Place(place.file, place.line, error.colno)
+        raise _bad([Problem(Kind.SYNTAX, location, f"not JSON: {error.msg}", hint)]) from error
+    if not isinstance(content, dict):
+        hint = 'for example {"body": "text"}'
+        raise _bad([Problem(Kind.WRONG_TYPE, place, "an event must be an object", hint)])
+    return content
 
 
 def _bad(problems: Sequence[Problem]) -> BadInputError:

@@ -6,6 +6,7 @@ Source: the Apache Avro specification; Flume's AvroFlumeEvent.
 
 import io
 import json
+import math
 from collections.abc import Mapping
 from decimal import Context, Decimal, Inexact
 from functools import cache
@@ -56,8 +57,8 @@ class AvroSchema:
 
     Values are Python's: bytes for bytes and fixed, str for strings and enums (invalid UTF-8 as lone surrogates),
     Decimal for decimals, and for 32-bit floats the number with the fewest digits that rounds to the same float. All
-    other logical types are ignored. A decimal has all its digits, also if they are more than its precision; one with
-    more than 4,300 is not of the schema.
+    other logical types are ignored, as is a decimal whose precision or scale the specification forbids. A decimal has
+    all its digits, also if they are more than its precision; one with more than 4,300 is not of the schema.
 
     Attributes:
         fingerprint: CRC-64-AVRO of its canonical form, little-endian, as in single-object encoding.
@@ -121,7 +122,7 @@ def _flume_schema() -> AvroSchema:
 
 
 def _stripped(schema: Any) -> Any:
-    """The schema without logical types other than decimal, and with our logical type for floats."""
+    """The schema without logical types other than valid decimals, and with our logical type for floats."""
     match schema:
         case "float" | {"type": "float"}:
             return _FLOAT
@@ -140,8 +141,21 @@ def _inner_stripped(schema: Any) -> Any:
     return {
         key: _stripped(value) if key in _INNER else value
         for key, value in schema.items()
-        if key != "logicalType" or value == _KEPT_LOGICAL
+        if key != "logicalType" or (value == _KEPT_LOGICAL and _is_decimal(schema))
     }
+
+
+def _is_decimal(schema: Mapping[str, Any]) -> bool:
+    """Whether a type with the logical type decimal is one; the specification tells readers to ignore an invalid one."""
+    precision, scale = schema.get("precision"), schema.get("scale", 0)
+    if type(precision) is not int or type(scale) is not int or not 0 <= scale <= precision or precision == 0:
+        return False
+    match schema:
+        case {"type": "bytes"}:
+            return True
+        case {"type": "fixed", "size": int(size)}:
+            return precision <= math.floor(math.log10(2) * (8 * size - 1))
+    return False
 
 
 def _checked(schema: Any) -> Any:
@@ -152,11 +166,8 @@ def _checked(schema: Any) -> Any:
 
 def _with_our_decimals(schema: Any) -> Any:
     def renamed(part: dict[str, Any]) -> dict[str, Any]:
-        if part.get("logicalType") != _KEPT_LOGICAL:
-            return part
-        if not part.get("precision"):
-            raise ValueError("it has a decimal without a precision")
-        return part | {"logicalType": _OUR_DECIMAL}
+        is_decimal = part.get("logicalType") == _KEPT_LOGICAL
+        return part | {"logicalType": _OUR_DECIMAL} if is_decimal else part
 
     return json.loads(json.dumps(schema), object_hook=renamed)
 

@@ -63,6 +63,17 @@ def test_next_command_when_no_event_is_kept(ingest, folder, decorator, end):
     assert "ingest run" not in result.err
 
 
+def test_next_command_for_dead_letters_replays_them(ingest, pipeline):
+    letter = {
+        "component": "regex",
+        "batch_time_ms": 1,
+        "record": {"value": "2238947398:56", "topic": "ticks/monday.txt"},
+    }
+    (pipeline / "letters.jsonl").write_text(json.dumps(letter))
+    result = ingest("explain", "pipeline.yaml", "--events", "letters.jsonl")
+    assert result.err.splitlines()[-1] == "next: ingest dead-letters replay pipeline.yaml"
+
+
 ARCHIVE = """
 version: 1
 pipelines:

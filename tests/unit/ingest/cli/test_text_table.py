@@ -6,7 +6,17 @@ from rich.cells import cell_len
 
 from ingest.cli.text_table import laid_out
 
-TOTALS = ("pipeline", "#read", "#stored", "#dropped", "#dead-lettered", "#rows sent", "#cells", "#seconds", "#events/s")
+TOTALS = (
+    "pipeline",
+    "#events",
+    "#stored",
+    "#dropped",
+    "#dead-lettered",
+    "#rows sent",
+    "#cells",
+    "#seconds",
+    "#events/s",
+)
 COUNTS = ("ticks", "14", "10", "3", "1", "10", "20", "4.3", "123")
 CHECKS = ("check", "of", "found", "set")
 WORDS = st.text("abé漢", min_size=1, max_size=12)
@@ -30,10 +40,10 @@ def test_a_table_that_fits_has_a_line_for_each_row():
 
 def test_the_counts_of_a_run_fit_80_columns():
     assert shown(TOTALS, [COUNTS], 80) == [
-        " pipeline  read  stored  dropped        dead-     rows  cells  seconds  events/s",
+        " pipeline  events  stored  dropped      dead-     rows  cells  seconds  events/s",
         "                                     lettered     sent",
         " ───────────────────────────────────────────────────────────────────────────────",
-        " ticks       14      10        3            1       10     20      4.3       123",
+        " ticks         14      10        3          1       10     20      4.3       123",
     ]
 
 

@@ -22,7 +22,7 @@ from ingest.config.model import Table, TestCase
 from ingest.config.problems import Place
 from ingest.config.tables import TableOptions
 from ingest.config.test_cases import Expect, Given
-from ingest.dry_run import BadInputError, Difference, DryRun, inputs_of
+from ingest.dry_run import BadInputError, Difference, DryRun, InputLines
 from ingest.pipeline.loop import StoppedError
 from ingest.plan.plan import Plan
 from ingest.testing.events import settings_of
@@ -363,7 +363,7 @@ def test_any_record_has_a_line_of_json(records, form, tombstones, existing):
 
 class TestInputs:
     def test_empty_lines_are_skipped(self):
-        assert list(inputs_of([b'{"body": "a"}\n', b"\n", b'{"body": "b"}'])) == [Given(body="a"), Given(body="b")]
+        assert list(InputLines([b'{"body": "a"}\n', b"\n", b'{"body": "b"}'])) == [Given(body="a"), Given(body="b")]
 
     @pytest.mark.parametrize(
         ("line", "problem"),
@@ -398,7 +398,7 @@ class TestInputs:
     )
     def test_invalid_event_is_reported_with_line_and_column(self, line, problem):
         with pytest.raises(BadInputError) as caught:
-            list(inputs_of([b"\n", line], "e.jsonl"))
+            list(InputLines([b"\n", line], "e.jsonl"))
         assert f"e.jsonl:{problem}" in [str(each) for each in caught.value.report.problems]
 
     @pytest.mark.parametrize(
@@ -406,7 +406,7 @@ class TestInputs:
     )
     def test_invalid_line_is_reported_with_its_number(self, line):
         with pytest.raises(BadInputError, match=r"^e\.jsonl:2:"):
-            list(inputs_of([b"\n", line], "e.jsonl"))
+            list(InputLines([b"\n", line], "e.jsonl"))
 
     @pytest.mark.parametrize(
         "content",

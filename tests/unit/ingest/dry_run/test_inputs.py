@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from ingest.api import Record
 from ingest.api.notation import name_from_bytes
 from ingest.dry_run import given_of_record
-from ingest.dry_run.inputs import BadInputError, inputs_of, record_of
+from ingest.dry_run.inputs import BadInputError, InputLines, record_of
 
 some_bytes = st.binary(max_size=6)
 names = some_bytes.map(name_from_bytes)
@@ -30,6 +30,6 @@ def test_record_survives_as_an_input(record):
 
 def test_bodies_given_as_events_are_pointed_to_lines():
     with pytest.raises(BadInputError, match=r"no field of an event.*--lines"):
-        list(inputs_of([b'{"ts": 1, "user": "a"}']))
-    (event,) = inputs_of([b'{"body": "a", "attributes": {"ts": "1"}}'])
+        list(InputLines([b'{"ts": 1, "user": "a"}']))
+    (event,) = InputLines([b'{"body": "a", "attributes": {"ts": "1"}}'])
     assert event.body == "a"
