@@ -131,7 +131,14 @@ _GROUPS: Mapping[str, _Group] = {
     "offsets": _Group(
         "Operate",
         "Show the offsets of a pipeline, and reset them.",
-        {"show": offsets.show, "reset": offsets.reset},
+        {
+            "show": offsets.show,
+            "reset": _Job(
+                "ingest.service.offsets_reset_job",
+                "OffsetsReset",
+                "Let a pipeline start at other offsets; the old checkpoint is kept.",
+            ),
+        },
     ),
     "table": _Group(
         "Store",

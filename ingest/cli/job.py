@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from ingest.cli.by_service import OwnProcessOption, requested
-from ingest.cli.command import FileArgument, TableArgument
+from ingest.cli.command import FileArgument, PipelineOption, TableArgument
 from ingest.cli.confirmation import confirm_deletion
 from ingest.cli.output import Output
 
@@ -33,7 +33,7 @@ RootOption = Annotated[
 ToOption = Annotated[
     str, typer.Option("--to", metavar="STORE:TABLE", help="Store of FILE, and the table that is written there.")
 ]
-_METAVARS = {"date-time": "TIME", "id": "ID", "path": "PATH", "value": "VALUE"}
+_METAVARS = {"date-time": "TIME", "id": "ID", "path": "PATH", "position": "POSITION", "value": "VALUE"}
 """Format of text -> how the help page names it."""
 
 
@@ -60,7 +60,7 @@ def command_of(words: str, module: str, name: str) -> Callable[..., None]:
         yes: bool = False,
         **options: Any,
     ) -> None:
-        from ingest.cli.loading import loaded, set_up_logs
+        from ingest.cli.loading import loaded, set_up_logs, with_pipeline
         from ingest.durable import private_files
         from ingest.service.request import options_of
 
@@ -69,7 +69,7 @@ def command_of(words: str, module: str, name: str) -> Callable[..., None]:
         named = {fields[each].alias or each: value for each, value in options.items() if _is_given(value)}
         given = {each: _value(value, schemas[each]) for each, value in named.items()}
         options_given = options_of(job_class.options_model, given, naming=_option)
-        job = job_class(job_class.subject_of(subject, configuration), options_given)
+        job = job_class(_subject(out, job_class, subject, configuration), options_given)
         job.checked(configuration)
         of_subject = (
             [] if subject is None else [subject] if annotation is TableArgument else [f"--{about.subject}", subject]
@@ -87,6 +87,8 @@ def command_of(words: str, module: str, name: str) -> Callable[..., None]:
                 found = _in_this_process(out, job, configuration, catalog, again, is_dry_run=dry_run)
         summary = job.summary(found, is_dry_run=dry_run)
         _show(out, job, summary, is_dry_run=dry_run)
+        if summary.next:
+            out.next(summary.next.replace("{target}", with_pipeline(file, configuration, job.subject)))
         if dry_run and summary.would_change:
             out.next(shlex.join([*arguments, *_written(given)]))
         if summary.exit_code:
@@ -113,6 +115,17 @@ def command_of(words: str, module: str, name: str) -> Callable[..., None]:
     return command
 
 
+def _subject(out: Output, job_class: "type[StepJob[Any]]", given: str | None, configuration: "Configuration") -> str:
+    """The subject of a job that a command names."""
+    from ingest.cli.loading import note_missing_state, pipeline_of
+    from ingest.service.jobs.command import Subject
+
+    if job_class.command.subject is not Subject.PIPELINE:
+        return job_class.subject_of(given, configuration)
+    note_missing_state(out, configuration)
+    return pipeline_of(configuration, given).name
+
+
 def _parameter_of(subject: "Subject") -> tuple[Any, Any]:
     """The annotation and the default of the parameter of a subject."""
     from ingest.service.jobs.command import Subject
@@ -124,6 +137,8 @@ def _parameter_of(subject: "Subject") -> tuple[Any, Any]:
             return RootOption, None
         case Subject.TO:
             return ToOption, inspect.Parameter.empty
+        case Subject.PIPELINE:
+            return PipelineOption, None
 
 
 def _parameter(name: str, field: Any, schema: Mapping[str, Any], about: "JobCommand") -> inspect.Parameter:
@@ -184,6 +199,7 @@ def _value(value: Any, schema: Mapping[str, Any]) -> Any:
     if kind["type"] == "array" and "format" not in kind["items"]:
         return [name for each in value for name in each.split(",") if name]
     is_path = kind.get("format") == "path" and value != "-" and "://" not in value
+    is_path |= kind.get("format") == "position" and (Path(value).is_file() or value.endswith(".json"))
     return str(Path(value).absolute()) if is_path else value
 
 
@@ -303,5 +319,3 @@ def _show(out: Output, job: "StepJob[Any]", summary: "Summary", *, is_dry_run: b
         out.line(line)
     if summary.done:
         out.done(summary.done)
-    if summary.next:
-        out.next(summary.next)

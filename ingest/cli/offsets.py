@@ -1,9 +1,6 @@
-"""`ingest offsets`: show and reset the offsets of a pipeline."""
+"""`ingest offsets show`: the offsets of a pipeline."""
 
-import shlex
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from ingest.amounts import counted
 from ingest.cli.command import FileArgument, PipelineOption
@@ -11,7 +8,6 @@ from ingest.cli.output import Output
 
 if TYPE_CHECKING:
     from ingest.service.offsets import PartitionOffsets, PipelineOffsets
-    from ingest.service.offsets_reset import Reset
 
 _HEADER = ("topic", "#partition", "#acknowledged", "#group", "#log start", "#log end", "#lag")
 
@@ -48,63 +44,6 @@ def show(out: Output, file: FileArgument, *, pipeline: PipelineOption = None) ->
         out.note(f'topic "{topic}" was deleted and recreated: the acknowledged offsets are of other records', "red")
     total = sum(each.lag or 0 for each in offsets.partitions)
     out.done(f"{counted(len(offsets.partitions), 'partition')}, lag {total:,}")
-
-
-def reset(
-    out: Output,
-    file: FileArgument,
-    *,
-    to: Annotated[
-        str,
-        typer.Option(
-            metavar="POSITION",
-            help="earliest, latest, a time as in 2026-01-31T12:00:00Z, or a JSON file {TOPIC: {PARTITION: OFFSET}}.",
-        ),
-    ],
-    pipeline: PipelineOption = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the offsets; change nothing.")] = False,
-    recount: Annotated[
-        bool, typer.Option("--recount", help="Also move back if deferred updates or an archive then have events twice.")
-    ] = False,
-) -> None:
-    """
-    Let a stopped pipeline start at other offsets; the old checkpoint is kept.
-
-    The records that it reads again are new micro-batches with new timestamps; `ingest replay` writes the old ones. A
-    running pipeline is refused.
-
-    Example: ingest offsets reset pipeline.yaml --to 2026-01-31T12:00:00Z --dry-run
-    """
-    from ingest.cli.loading import loaded, note_missing_state, pipeline_of, set_up_logs, with_pipeline
-    from ingest.service.offsets_reset import reset_offsets
-
-    configuration, _ = loaded(out, file)
-    set_up_logs(configuration, is_watched=True)
-    chosen = pipeline_of(configuration, pipeline)
-    note_missing_state(out, configuration)
-    done = reset_offsets(configuration, chosen, to, dry_run=dry_run, recount=recount)
-    if out.is_json:
-        out.json(_plain_reset(chosen.name, done))
-        return
-    rows = [
-        (topic, str(partition), "-" if old is None else f"{old:,}", f"{offset:,}")
-        for (topic, partition), offset in sorted(done.after.items())
-        for old in [done.before.get((topic, partition))]
-    ]
-    out.table(("topic", "#partition", "#from", "#to"), rows)
-    if done.uncommitted is not None:
-        out.note(f"batch {done.uncommitted} had started: a part of its rows may be stored", "yellow")
-    if done.kept is None:
-        out.done("nothing was changed")
-        return
-    if not done.is_group_set:
-        out.note("the consumer group still has the old offsets; the next start sets them", "yellow")
-    out.done(f'the old checkpoint is kept in "{done.kept}"')
-    here, kept, away = (shlex.quote(str(path)) for path in (done.checkpoint, done.kept, f"{done.kept}.undone"))
-    out.note(f"to undo it before the pipeline has run: mv {here} {away} && mv {kept} {here}")
-    if any(offset > done.before.get(part, offset) for part, offset in done.after.items()):
-        out.note("after that, the group is ahead of the checkpoint until the pipeline has read as far")
-    out.next(f"ingest offsets show {with_pipeline(file, configuration, chosen.name)}")
 
 
 def _show_facts(out: Output, pipeline: str, offsets: "PipelineOffsets") -> None:
@@ -159,18 +98,4 @@ def _plain(pipeline: str, offsets: "PipelineOffsets") -> dict[str, object]:
             }
             for each in offsets.partitions
         ],
-    }
-
-
-def _plain_reset(pipeline: str, done: "Reset") -> dict[str, object]:
-    return {
-        "pipeline": pipeline,
-        "partitions": [
-            {"topic": topic, "partition": partition, "from": done.before.get((topic, partition)), "to": offset}
-            for (topic, partition), offset in sorted(done.after.items())
-        ],
-        "uncommitted": done.uncommitted,
-        "checkpoint": str(done.checkpoint),
-        "kept": None if done.kept is None else str(done.kept),
-        "is_group_set": done.is_group_set,
     }

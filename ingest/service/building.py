@@ -50,11 +50,11 @@ def build_pipeline(
     recovery = failpoint.point("recovery")
     shared.health.change(plan.pipeline, State.STARTING)
     shared.activity.limited(plan.pipeline, pipeline.max_rate)
-    with ExitStack() as opened, ExitStack() as until_built:
+    with ExitStack() as locked, ExitStack() as opened, ExitStack() as until_built:
         if checkpoint is None:
             checkpoint = checkpoint_of(shared, pipeline)
             checkpoint.lock()
-        opened.callback(checkpoint.unlock)
+        locked.callback(checkpoint.unlock)
         _verify(checkpoint, pipeline)
         if not shared.once:
             shared.retention.watch(pipeline, checkpoint)
@@ -112,10 +112,25 @@ def build_pipeline(
             guard=QueryGuard(checkpoint),
             every_s=every_s,
             jars=jars,
+            locked=locked.pop_all(),
             opened=opened.pop_all(),
         )
         until_built.pop_all()  # from now on the pipeline closes its source
         return made
+
+
+def builder(shared: Shared, plan: Plan, start_from: str | None, checkpoint: Checkpoint) -> Callable[[], LivePipeline]:
+    """Builds a pipeline on its locked checkpoint; a failed call unlocks it, and the next one locks it again."""
+    is_locked = True
+
+    def build() -> LivePipeline:
+        nonlocal is_locked
+        if not is_locked:
+            checkpoint.lock()
+        is_locked = False
+        return build_pipeline(shared, plan, start_from, checkpoint)
+
+    return build
 
 
 def connect(action: Callable[[], object], what: str, *, once: bool) -> None:

@@ -11,6 +11,7 @@ from ingest.service.dumps.bootstrap_job import BootstrapJob
 from ingest.service.dumps.dump import Dump
 from ingest.service.jobs.job import Job
 from ingest.service.jobs.step_job import StepJob
+from ingest.service.offsets_reset_job import OffsetsReset
 from ingest.service.request import options_of
 from ingest.service.rewriting.body_check import BodyCheck
 from ingest.service.rewriting.body_put import BodyMark, BodyPut, BodyUnmark
@@ -34,6 +35,7 @@ KINDS: Mapping[str, type[StepJob[Any]]] = {
         ArchiveRerun,
         ArchiveJoin,
         ArchiveCleanup,
+        OffsetsReset,
     )
 }
 SCHEDULED: Sequence[type[StepJob[Any]]] = (Compaction, BodySweep, Dump)
@@ -46,8 +48,8 @@ def job_of(kind: str, content: Mapping[str, Any]) -> Job:
 
     Args:
         kind: of the job.
-        content: the name of its `table`, the `root` of a dump, or where a bootstrap writes `to`, and its options as
-            they are written in YAML; of a job that runs pipelines optionally their `fingerprints`.
+        content: the name of its `table` or `pipeline`, the `root` of a dump, or where a bootstrap writes `to`, and its
+            options as they are written in YAML; of a job that runs pipelines optionally their `fingerprints`.
 
     Raises:
         NotFoundError: there is no such kind.

@@ -1,7 +1,9 @@
 """A pipeline under supervision, and a start of it that may hang."""
 
+import math
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from ingest.api import IngestError
@@ -12,6 +14,7 @@ from ingest.service.pipeline import LivePipeline
 from ingest.spark.streaming.query import PipelineQuery
 
 _log = logger(__name__)
+TASKS_SLOW_S = 20.0  # tasks that outlive their pipeline for longer are reported; Spark kills them within seconds
 START_SLOW_S = 20.0  # a start that takes longer is reported; that of Spark takes up to 15 s on a busy machine
 
 
@@ -53,8 +56,8 @@ class Member:
         batches_at_failure: number of durable batches at the last failure; progress since then resets the back-off.
         has_started: an earlier start succeeded, so a later failure to start is retried.
         has_rechecked: the query was restarted so that the source reports lost positions; once for each loss.
-        pausing_since: when a pause or a reload was requested that waits for the running batch.
-        ending: stops it for a reload.
+        pausing_since: when a pause, a reload or a job was requested that waits for the running batch.
+        ending: stops it for a reload or a job.
         report_at: when to report that tasks of it still run after that.
         closing: closes it after that.
         must_flush: the next batch is to start as soon as none runs.
@@ -89,6 +92,29 @@ class Member:
             self.observer.start_slow(
                 f"the start has run for over {START_SLOW_S:g} s; a store, a sink, the source or Spark may hang"
             )
+
+    def has_left(self, close: Callable[[LivePipeline], object]) -> bool:
+        """
+        Take the next step to end the pipeline, which runs no batch: stop it, then close it; whether that is done.
+
+        Both run in threads: what is closed may be on a file system that does not answer.
+        """
+        if self.ending is None:
+            self.ending = threading.Thread(target=self.pipeline.stop, daemon=True)
+            self.ending.start()
+        elif self.closing is not None:
+            return not self.closing.is_alive()
+        elif self.ending.is_alive():
+            pass
+        elif self.pipeline.has_stopped():
+            self.closing = threading.Thread(target=close, args=(self.pipeline,), daemon=True)
+            self.closing.start()
+        elif self.report_at is None:
+            self.report_at = time.monotonic() + TASKS_SLOW_S
+        elif time.monotonic() >= self.report_at:
+            self.report_at = math.inf
+            _log.warning("a task of the stopped pipeline still runs, and is waited for", pipeline=self.name)
+        return False
 
     def fail(self, error: BaseException) -> None:
         """The pipeline has failed, and is not started again."""

@@ -10,9 +10,10 @@ import json
 import os
 import shutil
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from ingest import failpoint
 from ingest.api import ConfigError, ConflictError, NotFoundError, TopicPartition
@@ -48,42 +49,62 @@ class Reset:
     Attributes:
         before: acknowledged offsets by topic and partition.
         after: the offsets at which the pipeline starts.
+        topic_ids: topic -> its id.
         checkpoint: its folder.
-        kept: folder of the old checkpoint; None if nothing was changed.
         uncommitted: number of the batch that had started and was not acknowledged; a part of it may be stored.
+        kept: folder of the old checkpoint; None if nothing was changed.
         is_group_set: whether the consumer group has the new offsets; the next start sets them otherwise.
     """
 
     before: Offsets
     after: Offsets
+    topic_ids: Mapping[str, str]
     checkpoint: Path
-    kept: Path | None = None
     uncommitted: int | None = None
+    kept: Path | None = None
     is_group_set: bool = False
 
+    def to_json(self) -> dict[str, Any]:
+        """The same as plain data."""
+        return {
+            "partitions": [
+                {"topic": topic, "partition": partition, "from": self.before.get((topic, partition)), "to": offset}
+                for (topic, partition), offset in sorted(self.after.items())
+            ],
+            "uncommitted": self.uncommitted,
+            "checkpoint": str(self.checkpoint),
+            "kept": None if self.kept is None else str(self.kept),
+            "is_group_set": self.is_group_set,
+        }
 
-def reset_offsets(
-    configuration: Configuration, pipeline: Pipeline, to: str, *, dry_run: bool = False, recount: bool = False
+
+def planned_reset(
+    configuration: Configuration,
+    pipeline: Pipeline,
+    to: str,
+    locked: Checkpoint | None = None,
+    *,
+    recount: bool = False,
 ) -> Reset:
     """
-    Let a stopped pipeline start at other offsets.
+    What a reset of a pipeline's offsets would change; changes nothing.
 
     Args:
         configuration: of the pipeline.
         pipeline: reads Kafka.
         to: earliest, latest, a time, or the path of a JSON file, `{topic: {partition: offset}}`; partitions that the
             file does not name keep their offsets.
-        dry_run: change nothing.
+        locked: checkpoint of the pipeline, which does not run; None if it may run, and complete its micro-batch.
         recount: also move back a pipeline that writes deferred updates or an archive, which have events twice then.
 
     Raises:
         ConfigError: the source is not Kafka, `to` is none of these, or the file names offsets that do not exist; events
             would be counted or archived again.
         NotFoundError: the pipeline has no checkpoint, or there is no topic.
-        ConflictError: the pipeline runs, or its state is in HDFS or on another file system that cannot exchange
-            folders; nothing was changed.
+        ConflictError: a replay is not finished, or the state is in HDFS or on another file system that cannot exchange
+            folders.
         CheckpointError: the checkpoint is damaged, or a newer version wrote it.
-        SourceUnavailableError: the cluster does not answer; nothing was changed.
+        SourceUnavailableError: the cluster does not answer.
     """
     settings = kafka_source_of(pipeline)
     folder = checkpoint_folder(configuration, pipeline.name)
@@ -94,42 +115,50 @@ def reset_offsets(
             hint=f"stop the service, move the checkpoint away with 'hdfs dfs -mv {folder} NEW_NAME', and choose where "
             "it starts: 'ingest run --start-from group|earliest|latest|TIME'",
         )
-    checkpoint = Checkpoint(folder)
+    checkpoint = locked or Checkpoint(folder)
     if not checkpoint.exists:
         raise NotFoundError(
             f'pipeline "{pipeline.name}" has no checkpoint in "{folder.absolute()}"',
             hint="choose where it starts: 'ingest run --start-from group|earliest|latest|TIME'",
         )
-    checkpoint.lock()
-    try:
-        with file_errors(folder):
-            checkpoint.verify_format()
-        refuse_unfinished_replay(
-            update_replay_file(configuration, pipeline.name),
-            pipeline.name,
-            "neither could continue after a reset of the offsets",
-            "run the command of the replay again, then reset the offsets",
-        )
-        before = acknowledged_offsets(checkpoint)
-        known_ids = TopicIds(folder).known()
-        with KafkaAdmin(settings) as admin:
-            topics = required_topics_of(settings, admin)
-            topic_ids = admin.topic_ids(topics)
-            # a recreated topic's are of other records
-            lost = recreated(known_ids, topic_ids)
-            valid = {part: offset for part, offset in before.items() if part[0] not in lost}
-            after = _targets(admin, topics, to, valid, pipeline.timezone)
-        uncommitted = checkpoint.uncommitted()
-        if not recount:
-            _refuse_recount(configuration, pipeline, before, after, uncommitted)
-        if dry_run:
-            return Reset(before, after, folder, uncommitted=uncommitted)
-        root = configuration.local_dir / "replaced-checkpoints" / pipeline.name
-        kept = _replaced(root, folder, after, topic_ids)
-        is_group_set = set_group_offsets(settings, pipeline.name, after, newest_time(checkpoint.times_folder))
-        return Reset(before, after, folder, kept, uncommitted, is_group_set)
-    finally:
-        checkpoint.unlock()
+    with file_errors(folder):
+        checkpoint.verify_format()
+    refuse_unfinished_replay(
+        update_replay_file(configuration, pipeline.name),
+        pipeline.name,
+        "neither could continue after a reset of the offsets",
+        "run the command of the replay again, then reset the offsets",
+    )
+    before = acknowledged_offsets(checkpoint)
+    known_ids = TopicIds(folder).known()
+    with KafkaAdmin(settings) as admin:
+        topics = required_topics_of(settings, admin)
+        topic_ids = admin.topic_ids(topics)
+        # a recreated topic's are of other records
+        lost = recreated(known_ids, topic_ids)
+        valid = {part: offset for part, offset in before.items() if part[0] not in lost}
+        after = _targets(admin, topics, to, valid, pipeline.timezone)
+    runs = locked is None and checkpoint.is_locked()
+    uncommitted = None if runs else checkpoint.uncommitted()
+    if not recount:
+        _refuse_recount(configuration, pipeline, before, after, uncommitted)
+    return Reset(before, after, topic_ids, folder, uncommitted)
+
+
+def reset(configuration: Configuration, pipeline: Pipeline, checkpoint: Checkpoint, planned: Reset) -> Reset:
+    """
+    Let a pipeline start at the planned offsets; it does not run, and its checkpoint is locked.
+
+    Raises:
+        StoreUnavailableError: a folder cannot be written now; nothing was changed.
+        IntegrityError: the disk fails.
+        ConflictError: the file system cannot exchange folders; nothing was changed.
+    """
+    root = configuration.local_dir / "replaced-checkpoints" / pipeline.name
+    kept = _replaced(root, planned.checkpoint, planned.after, planned.topic_ids)
+    settings, newest_ms = kafka_source_of(pipeline), newest_time(checkpoint.times_folder)
+    is_group_set = set_group_offsets(settings, pipeline.name, planned.after, newest_ms)
+    return replace(planned, kept=kept, is_group_set=is_group_set)
 
 
 def _refuse_recount(

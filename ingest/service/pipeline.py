@@ -72,6 +72,7 @@ class LivePipeline:
         guard: QueryGuard,
         every_s: float,
         jars: Sequence[Path],
+        locked: ExitStack,
         opened: ExitStack,
     ) -> None:
         self._shared = shared
@@ -86,6 +87,7 @@ class LivePipeline:
         self._record = record
         self._tables = tables
         self._guard = guard
+        self._locked = locked
         self._opened = opened
         self._session: Session | None = None
         self._query: PipelineQuery | None = None
@@ -243,6 +245,15 @@ class LivePipeline:
         """Unlock the checkpoint, and release the source, stores and dead letters; may be called twice."""
         self._close_source()
         self._opened.close()
+        self._locked.close()
+
+    def lend(self, borrow: Callable[[Checkpoint], object]) -> None:
+        """As `close`, but the checkpoint stays locked, and is passed on."""
+        self._locked.pop_all()
+        try:
+            self.close()
+        finally:
+            borrow(self._checkpoint)
 
     def _runner(self, session: Session, cancelled: CancelledTasks) -> BatchRunner:
         back_pressure = BackPressure()

@@ -3,7 +3,7 @@
 import dataclasses
 import threading
 from collections.abc import Callable, Iterable, MutableMapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import partial
 
 from ingest import failpoint
@@ -15,12 +15,13 @@ from ingest.observe.log_level import LogLevel
 from ingest.observe.logs import logger, set_level, traceback_of
 from ingest.plan.assemble import plan_of, sink_checks
 from ingest.plan.plan import Plan
-from ingest.service.building import build_pipeline, check_source, connect, report_unbuilt
+from ingest.service.building import build_pipeline, builder, check_source, checkpoint_of, connect, report_unbuilt
 from ingest.service.control import Control, Phase, ReloadStatus
 from ingest.service.pipeline import LivePipeline
 from ingest.service.shared import Shared
 from ingest.service.state_wait import StartStoppedError, StateWait
 from ingest.service.stores import refuse_cluster
+from ingest.spark.streaming.checkpoint import Checkpoint
 from ingest.spark.streaming.reading import Session
 
 STOP_S = 5.0
@@ -221,32 +222,64 @@ class Reloader:
         for name in (*self.status.changed, *self.status.added):
             if self._stopping.is_set():
                 return
-            self._unbuilt.pop(name, None)
             shared.metrics.add(name)
             try:
-                pipeline = self._wait.result(partial(self._pipeline, plans[name]), [name])
+                pipeline = self._attempt(name, partial(build_pipeline, shared, plans[name]))
             except StartStoppedError:
                 return
-            except Exception as error:  # noqa: BLE001 - this pipeline fails, the others run
-                self._unbuilt[name] = error
-                failed[name] = shared.configuration.masks.hide(str(error))
-                report_unbuilt(shared, name, error)
+            if pipeline is None:
+                failed[name] = shared.configuration.masks.hide(str(self._unbuilt[name]))
             else:
                 self._built.append(pipeline)
                 self._step()
         self._step()
         self._control.reload_status = dataclasses.replace(self.status, failed=failed)
 
-    def _pipeline(self, plan: Plan) -> LivePipeline:
+    def locked(self, name: str) -> Checkpoint:
+        """
+        The checkpoint of a pipeline that could not be built, locked for a loan.
+
+        Raises:
+            ConflictError: another process runs the pipeline.
+        """
+        checkpoint = checkpoint_of(self._shared, self._shared.configuration.pipelines[name])
+        checkpoint.lock()
+        return checkpoint
+
+    def rebuild(self, name: str, checkpoint: Checkpoint) -> LivePipeline | None:
+        """
+        Build a pipeline of the service on its locked checkpoint, after a loan; None, which is reported, if that fails.
+
+        Called by the thread of the jobs.
+        """
+        shared = self._shared
+        plan = plan_of(shared.configuration, shared.configuration.pipelines[name], shared.catalog)
+        with suppress(StartStoppedError):
+            return self._attempt(name, builder(shared, plan, None, checkpoint))
+        return None
+
+    def _attempt(self, name: str, build: Callable[[], LivePipeline]) -> LivePipeline | None:
+        """The pipeline that was built, for the supervisor; None, which is reported, if it cannot be built."""
+        self._unbuilt.pop(name, None)
+        try:
+            return self._wait.result(partial(self._pipeline, name, build), [name])
+        except StartStoppedError:
+            raise
+        except Exception as error:  # noqa: BLE001 - this pipeline fails, the others run
+            self._unbuilt[name] = error
+            report_unbuilt(self._shared, name, error)
+            return None
+
+    def _pipeline(self, name: str, build: Callable[[], LivePipeline]) -> LivePipeline:
         """A pipeline of this service; if an error ends this, its checkpoint and stores are free again."""
-        self._control.add(plan.pipeline)
+        self._control.add(name)
         with ExitStack() as building:
-            pipeline = build_pipeline(self._shared, plan)
+            pipeline = build()
             building.callback(pipeline.close)
             refuse_cluster(self._shared.stores.in_use(), str(self._session.sparkContext.master))
             self._attach(pipeline)
             building.pop_all()
-        self._replaced[plan.pipeline] = pipeline
+        self._replaced[name] = pipeline
         return pipeline
 
     def _close(self) -> None:

@@ -31,6 +31,7 @@ from ingest.service.jobs.schedule import Schedule
 from ingest.service.jobs.scheduler import Jobs
 from ingest.service.kafka.retention import RetentionWatches
 from ingest.service.lifecycle import Stop
+from ingest.service.loans import Loans
 from ingest.service.member import Member
 from ingest.service.observer import Totals
 from ingest.service.pages import Pages
@@ -181,12 +182,14 @@ def _run(
             reloader = Reloader(
                 shared, read, control=control, session=session, attach=attach, opened=later, unbuilt=unbuilt, wait=wait
             )
+        loans = Loans[LivePipeline]() if reloader is None else Loans(reloader.rebuild, reloader.locked)
         supervisor = Supervisor(
             [Member(pipeline) for pipeline in pipelines],
             control,
             reloader,
             once=options.once,
             jobs=jobs,
+            loans=loans,
             stop=stop,
             stop_timeout_s=configuration.service.stop_timeout,
             is_alive=lambda: ask(lambda: is_alive(session), default=True),
@@ -200,6 +203,7 @@ def _run(
                 session,
                 max_tasks(session),
                 busy_s=lambda: sum(pipeline.query.busy_s() for pipeline in supervisor.pipelines),
+                loans=loans,
             )
         )
         recovery()

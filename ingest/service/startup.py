@@ -1,13 +1,13 @@
 """Builds the pipelines of a service at its start, each on its locked checkpoint."""
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from functools import partial
 
 from ingest.api import CatalogError, ConfigError, IngestError
 from ingest.plan.plan import Plan
-from ingest.service.building import build_pipeline, checkpoint_of, report_unbuilt
+from ingest.service.building import builder, checkpoint_of, report_unbuilt
 from ingest.service.pipeline import LivePipeline
 from ingest.service.shared import Shared
 from ingest.service.sources import start_positions
@@ -47,7 +47,7 @@ def build_pipelines(
         try:
             if name in refused:
                 raise refused[name]
-            pipeline = wait.result(_builder(shared, plan, positions[name], checkpoints[name]), [name])
+            pipeline = wait.result(builder(shared, plan, positions[name], checkpoints[name]), [name])
         except (ConfigError, CatalogError):
             raise
         except IngestError as error:
@@ -99,17 +99,3 @@ def lock_all(checkpoints: Mapping[str, Checkpoint]) -> dict[str, IngestError]:
     for thread in threads:
         thread.join()
     return refused
-
-
-def _builder(shared: Shared, plan: Plan, start_from: str | None, checkpoint: Checkpoint) -> Callable[[], LivePipeline]:
-    """Builds a pipeline on its locked checkpoint; a failed call unlocks it, and the next one locks it again."""
-    is_locked = True
-
-    def build() -> LivePipeline:
-        nonlocal is_locked
-        if not is_locked:
-            checkpoint.lock()
-        is_locked = False
-        return build_pipeline(shared, plan, start_from, checkpoint)
-
-    return build

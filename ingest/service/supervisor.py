@@ -1,6 +1,5 @@
 """Runs the pipelines of a service until they end or a signal stops them: state, back-off, restart, pause, drain."""
 
-import math
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -12,6 +11,7 @@ from ingest.observe.logs import logger
 from ingest.service.control import Control, Phase
 from ingest.service.jobs.scheduler import Jobs
 from ingest.service.lifecycle import Stop
+from ingest.service.loans import Loans
 from ingest.service.member import Member, Start
 from ingest.service.observer import with_note
 from ingest.service.pipeline import LivePipeline
@@ -24,7 +24,6 @@ ONCE_FAILURES = 3  # attempts to start a `--once` run that has no batch yet; a u
 LATE_FAILURES = 10  # the same on a machine so busy that Spark does not wait for its Python processes
 SLOW_S = 120.0  # a batch stage that takes longer counts as stuck; an unavailable store is reported within 10 s
 UNRESPONSIVE_S = 10.0  # without an answer of the JVM; longer than its garbage collection
-TASKS_SLOW_S = 20.0  # tasks that outlive their pipeline for longer are reported; Spark kills them within seconds
 START_STOP_S = 5.0  # on a stop, time for starts that have not returned
 CLOCK_STEP_S = 5.0  # a clock set back by less is a correction, such as NTP makes
 BLOCKED_STOP_S = 2.0  # on a stop, time for a blocked batch, which probably cannot finish
@@ -45,6 +44,7 @@ class Supervisor:
         jobs: background jobs; those of a pipeline do not run while a reload replaces it.
         stop: ends the run.
         stop_timeout_s: time for running batches to finish after a stop.
+        loans: pipelines that jobs borrow.
         is_alive: whether Spark's JVM runs; True for one that does not answer.
         unresponsive_s: for how many seconds the JVM has not answered.
         wall_s: the wall clock, which may be set back.
@@ -61,6 +61,7 @@ class Supervisor:
         jobs: Jobs,
         stop: Stop,
         stop_timeout_s: float,
+        loans: Loans[LivePipeline] | None = None,
         is_alive: Callable[[], bool],
         unresponsive_s: Callable[[], float] = lambda: 0.0,
         wall_s: Callable[[], float] = time.time,
@@ -70,6 +71,7 @@ class Supervisor:
         self._control = control
         self._reloader = reloader
         self._jobs = jobs
+        self._loans = loans or Loans()
         self._hang_ups = 0  # not those of now: a SIGHUP while Spark starts reloads the file too
         self._once = once
         self._stop = stop
@@ -98,15 +100,17 @@ class Supervisor:
                 break
             self._service_manager.alive()
             self._check_clock()
-            leaving = self._reload()
+            wanted, leaving = self._lend(), self._reload()
             reason = None
             if self._unresponsive_s() > UNRESPONSIVE_S:
                 reason = f"Spark's Java process has not answered for {UNRESPONSIVE_S:g} s"
             for member in list(self._members):
                 if not member.is_done:
                     member.observer.unresponsive(reason)
-                if member.name in leaving:
-                    self._retire(member)
+                if member.name == wanted:
+                    self._retire(member, lambda pipeline: pipeline.lend(self._loans.lend))
+                elif member.name in leaving or member.ending is not None:
+                    self._retire(member, lambda pipeline: pipeline.close())
                 elif not member.is_done and reason is None:
                     self._check(member)
         self._shut_down()
@@ -119,7 +123,19 @@ class Supervisor:
 
     def _is_done(self) -> bool:
         is_reloading = self._reloader is not None and self._reloader.is_active
-        return not is_reloading and all(member.is_done for member in self._members)
+        return not is_reloading and not self._loans.name and all(member.is_done for member in self._members)
+
+    def _add(self, pipeline: LivePipeline | None) -> None:
+        if pipeline is not None:
+            self._members.append(Member(pipeline))
+            self._begin(self._members[-1])
+
+    def _lend(self) -> str:
+        """Start a pipeline that a job has given back; returns the name of one that a job waits for, or ""."""
+        self._add(self._loans.take())
+        if (wanted := self._loans.wanted) and all(member.name != wanted for member in self._members):
+            self._loans.lend(None)  # it could not be built
+        return wanted
 
     def _begin(self, member: Member) -> None:
         if not self._control.is_paused(member.name):
@@ -142,44 +158,27 @@ class Supervisor:
             return frozenset()
         if not reloader.is_active:
             if self._control.pop_reload():
-                reloader.begin(member.name for member in self._members if member.error is None)
+                running = (member.name for member in self._members if member.error is None)
+                reloader.begin((*running, self._loans.name))
             return frozenset()
         if reloader.status.phase is Phase.BUILDING:
             for pipeline in reloader.take():
-                self._members.append(Member(pipeline))
-                self._begin(self._members[-1])
+                self._add(pipeline)
             self._jobs.release(reloader.shared)
             return frozenset()
         # a job of a pipeline ends before the pipeline, whose checkpoint and stores it uses
-        if not self._jobs.hold(reloader.leaving):
+        if not self._jobs.hold(reloader.leaving) or self._loans.name in reloader.leaving:
             return frozenset()
         leaving = reloader.leaving.intersection(member.name for member in self._members)
         if not leaving:
             reloader.build()
         return leaving
 
-    def _retire(self, member: Member) -> None:
+    def _retire(self, member: Member, close: Callable[[LivePipeline], object]) -> None:
         """End a pipeline after its running batch, and close it."""
         if member.start is not None and not member.start.has_returned():
             member.report_slow_start(member.start)
-            return
-        if member.ending is None:
-            if member.is_done or self._drain(member):
-                member.ending = threading.Thread(target=member.pipeline.stop, daemon=True)
-                member.ending.start()
-        elif member.closing is None:
-            if member.ending.is_alive():
-                return
-            if member.pipeline.has_stopped():
-                # in a thread: what it closes may be on a file system that does not answer
-                member.closing = threading.Thread(target=member.pipeline.close, daemon=True)
-                member.closing.start()
-            elif member.report_at is None:
-                member.report_at = time.monotonic() + TASKS_SLOW_S
-            elif time.monotonic() >= member.report_at:
-                member.report_at = math.inf
-                _log.warning("the reload waits: a task of the stopped pipeline still runs", pipeline=member.name)
-        elif not member.closing.is_alive():
+        elif (member.ending or member.is_done or self._drain(member)) and member.has_left(close):
             self._members.remove(member)
 
     def _start(self, member: Member) -> None:
@@ -359,6 +358,7 @@ class Supervisor:
 
     def _shut_down(self) -> None:
         self._service_manager.stopping()
+        self._loans.stop()
         self._jobs.stop()
         if self._reloader is not None:
             self._reloader.stop()

@@ -19,7 +19,7 @@ MINUTES = float(os.environ.get("COMMANDS_MINUTES", "4"))
 DONE, WITHOUT_SERVICE, NOT_FOUND, CONFLICT = 0, 1, 3, 4
 NOT_REACHED = 1
 FILE = "FILE"
-RESET = "offsets reset FILE --to earliest"
+RESET = "offsets reset FILE --to earliest --own-process"
 RUN = "run FILE --once"
 COMMANDS: dict[str, frozenset[int]] = {
     "status": frozenset({DONE}),

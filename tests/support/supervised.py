@@ -11,6 +11,7 @@ from ingest.observe.metrics import Metrics
 from ingest.service.control import Control
 from ingest.service.jobs.scheduler import Jobs
 from ingest.service.lifecycle import Stop
+from ingest.service.loans import Loans
 from ingest.service.member import Member
 from ingest.service.observer import PipelineObserver, Totals
 from ingest.service.pauses import Pauses
@@ -95,6 +96,12 @@ class Pipeline:
         self.query.stop()
         self._bench.stops += 1
 
+    def has_stopped(self) -> bool:
+        return True
+
+    def lend(self, borrow: Callable[[str], object]) -> None:
+        borrow("its checkpoint")
+
 
 class Bench:
     """A supervisor with one pipeline."""
@@ -106,6 +113,7 @@ class Bench:
         once: bool = False,
         stop_timeout_s: float = 0.05,
         state_dir: Path = NOWHERE,
+        loans: Loans | None = None,
     ) -> None:
         self.health = Health(["p"])
         self.query = Query()
@@ -131,6 +139,7 @@ class Bench:
             jobs=self.jobs,
             stop=self.stop,
             stop_timeout_s=stop_timeout_s,
+            loans=loans,
             is_alive=lambda: self.is_alive,
             unresponsive_s=lambda: self.unresponsive_s,
             wall_s=lambda: time.monotonic() + self.wall_offset_s,

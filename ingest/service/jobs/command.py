@@ -22,6 +22,8 @@ class Subject(StrEnum):
     """The root of dumps, an option."""
     TO = "to", "STORE:TABLE"
     """The target of a copy, an option."""
+    PIPELINE = "pipeline", "clicks"
+    """A pipeline, an option if the file has several."""
 
     example: str
 
@@ -77,7 +79,7 @@ class Summary:
         lines: data, each on a line.
         notes: what the user should look at.
         done: one sentence at the end; none if empty.
-        next: the likely next command; none if empty.
+        next: the likely next command; none if empty. `{target}` is replaced by the file, and the pipeline of several.
         would_change: after a dry run, whether the command without it changes something.
         exit_code: of the command.
     """

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from ingest.api import ConflictError, IngestError
 from ingest.service.jobs.cancellation import Cancellation
+from ingest.service.loans import Loans
 
 if TYPE_CHECKING:  # a command that asks the service starts without Spark and Kafka
     from ingest.service.shared import Shared
@@ -134,12 +135,14 @@ class JobContext:
     Attributes:
         slots: number of task slots; None on a cluster, where it changes.
         busy_s: the seconds in which micro-batches of the pipelines ran so far, added up.
+        loans: of the pipelines.
     """
 
     shared: "Shared"
     session: "Session"
     slots: int | None
     busy_s: Callable[[], float] = lambda: 0.0
+    loans: Loans[Any] = field(default_factory=Loans)
 
     @property
     def tasks(self) -> int:

@@ -27,5 +27,8 @@ Id = Annotated[str, WithJsonSchema({"type": "string", "format": "id"})]
 LocalPath = Annotated[str, WithJsonSchema({"type": "string", "format": "path"})]
 """A path, or a URL; a command makes a relative path absolute, since the service may run in another folder."""
 
+Position = Annotated[str, WithJsonSchema({"type": "string", "format": "position"})]
+"""A position in topics, or the path of a file of offsets, as `LocalPath`."""
+
 Value = Annotated[str, WithJsonSchema({"type": "string", "format": "value"})]
 """Any other text; the help of a command names it VALUE."""

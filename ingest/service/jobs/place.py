@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ingest.api import ConflictError, Store
 from ingest.catalog import Catalog
 from ingest.config.model import Configuration, Pipeline
+from ingest.observe.health import State
 from ingest.plan.assemble import plan_of, store_component
 from ingest.plan.plan import Plan
 from ingest.plan.reading import reading_plan
@@ -18,6 +19,7 @@ from ingest.service.jobs.slices import SliceResult, slices
 from sinks.rewriting.store_calls import Access, StoreCalls, each_call, one_at_a_time
 
 if TYPE_CHECKING:  # a command that asks the service starts without Spark and Kafka
+    from ingest.spark.streaming.checkpoint import Checkpoint
     from ingest.spark.streaming.reading import Session
 
 _R = TypeVar("_R")
@@ -93,6 +95,19 @@ class Place(ABC):
             name: of the store.
         """
         return unopened_store(self.configuration.stores[name], self.catalog)
+
+    @abstractmethod
+    def borrowed(self, pipeline: Pipeline, *, kind: str) -> "AbstractContextManager[Checkpoint]":
+        """
+        A block in which a pipeline does not run; yields its checkpoint, which this process has locked.
+
+        Args:
+            pipeline: of the configuration.
+            kind: of the job.
+
+        Raises:
+            ConflictError: another process runs the pipeline; or the job was cancelled.
+        """
 
     def session(self, activity: str, reads: Pipeline | None = None) -> "Session":
         """
@@ -225,6 +240,19 @@ class OwnProcess(Place):
                 pass  # to open it for writing would create it
         return one_at_a_time(self._opened.enter_context(owned_store(component, self.catalog)))
 
+    @contextmanager
+    def borrowed(self, pipeline: Pipeline, *, kind: str) -> "Iterator[Checkpoint]":  # noqa: ARG002 - nobody waits
+        """Refused while a service runs the pipeline."""
+        from ingest.spark.state import checkpoint_folder
+        from ingest.spark.streaming.checkpoint import Checkpoint
+
+        checkpoint = Checkpoint(checkpoint_folder(self.configuration, pipeline.name))
+        checkpoint.lock()
+        try:
+            yield checkpoint
+        finally:
+            checkpoint.unlock()
+
     def _opened_session(self, activity: str, reads: Pipeline | None) -> "Session":
         """A new session."""
         from ingest.spark.jars import connector_jars
@@ -299,6 +327,17 @@ class InService(Place):
         if self.configuration.stores[name].settings.own_folder is None:
             return super().unopened_store(name)
         return each_call(self.store(name))
+
+    @contextmanager
+    def borrowed(self, pipeline: Pipeline, *, kind: str) -> "Iterator[Checkpoint]":
+        """The service ends the pipeline after its running micro-batch, and starts it after the block."""
+        shared = self._run.context.shared
+        with ExitStack() as kept:
+            shared.stores.used_by(self.plan_of(pipeline), kept)  # they stay open, and locked, until it runs again
+            with self._run.context.loans.borrowed(pipeline.name) as checkpoint:
+                shared.health.change(pipeline.name, State.PAUSED, f"the job {kind} has it to itself")
+                self.cancellation.check(kind)
+                yield checkpoint
 
     def _opened_session(self, activity: str, reads: Pipeline | None) -> "Session":
         """The session of the service."""

@@ -111,6 +111,7 @@ class StepJob(Job, Generic[O]):
 
     def run(self, run: JobRun) -> None:
         """Carry the steps out in the running service."""
+        self.meant = {}  # a later run goes on with the pipelines of a reload, as the same command again would
         progress, kept = Progress(), dict[str, list[Any]]()
         with ExitStack() as opened:
             place = InService(run, opened)

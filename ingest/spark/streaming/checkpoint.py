@@ -135,6 +135,7 @@ class Checkpoint:
                 last good batch.
             StoreUnavailableError: a file cannot be read now.
         """
+        self._start_is_synced = False  # the folder may be another one since the last pipeline, after a reset
         with file_errors(self.folder):
             self.verify_format()
             self._verify()

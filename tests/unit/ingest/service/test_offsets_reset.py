@@ -162,7 +162,7 @@ def test_interrupted_replay_into_deferred_updates_comes_first(tmp_path: Path, mo
     make_folder(file.parent)
     write_durably(file, b"{}")
     with pytest.raises(ConflictError, match="neither could continue") as caught:
-        offsets_reset.reset_offsets(configuration, pipeline, "earliest")
+        offsets_reset.planned_reset(configuration, pipeline, "earliest")
     assert caught.value.code == "replay_unfinished"
 
 

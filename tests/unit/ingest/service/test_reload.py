@@ -21,7 +21,6 @@ from ingest.observe.activity import Activity
 from ingest.observe.health import Health, State
 from ingest.observe.logs import set_up
 from ingest.observe.metrics import Metrics
-from ingest.plan.assemble import plan_of
 from ingest.plan.plan import Plan
 from ingest.service import member as member_module
 from ingest.service import reload as reloading
@@ -275,7 +274,7 @@ def test_reload_waits_for_state_on_a_cluster_that_does_not_answer(
     assert (control.reload_status.phase, control.reload_status.failed, unbuilt) == (Phase.DONE, {}, {})
 
 
-def test_pipeline_that_cannot_be_attached_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pipeline_that_cannot_be_attached_is_closed(tmp_path: Path) -> None:
     start = configuration(tmp_path)
     parts: dict[str, Any] = {field.name: None for field in fields(Shared)}
     shared = Shared(**parts | {"configuration": start, "catalog": Catalog(), "stores": SharedStores(start, [])})
@@ -287,16 +286,14 @@ def test_pipeline_that_cannot_be_attached_is_closed(tmp_path: Path, monkeypatch:
         if not closed:
             raise NotFoundError("no session")
 
-    def build(_shared: Shared, plan: Plan) -> Any:
-        return SimpleNamespace(close=lambda: closed.append(plan.pipeline), attach=attach)
+    def build() -> Any:
+        return SimpleNamespace(close=lambda: closed.append("a"), attach=attach)
 
-    monkeypatch.setattr(reloading, "build_pipeline", build)
-    plan = plan_of(start, start.pipelines["a"], Catalog())
     with pytest.raises(NotFoundError):
-        reloader._pipeline(plan)
+        reloader._pipeline("a", build)
     assert closed == ["a"]
-    reloader._pipeline(plan)
-    reloader._pipeline(plan)  # the supervisor has closed the one before
+    reloader._pipeline("a", build)
+    reloader._pipeline("a", build)  # the supervisor has closed the one before
     assert closed == ["a"]
     opened.close()
     assert closed == ["a", "a"]
@@ -512,7 +509,7 @@ def test_task_that_outlives_its_pipeline_is_reported_once(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     monkeypatch.setattr(module, "POLL_S", 0.001)
-    monkeypatch.setattr(module, "TASKS_SLOW_S", 0.0)
+    monkeypatch.setattr(member_module, "TASKS_SLOW_S", 0.0)
     set_up()
 
     def start_new(bench: Bench) -> None:
@@ -527,7 +524,7 @@ def test_task_that_outlives_its_pipeline_is_reported_once(
     assert supervisor.run() == []
     messages = [json.loads(line)["message"] for line in capsys.readouterr().err.splitlines()]
     assert [each for each in messages if "a task of the stopped pipeline still runs" in each] == [
-        "the reload waits: a task of the stopped pipeline still runs"
+        "a task of the stopped pipeline still runs, and is waited for"
     ]
     assert new.starts == 1
 
