@@ -47,7 +47,7 @@ def ls(out: Output, root: RootArgument) -> None:
     from ingest.formats.times import moment
     from sinks.dumps.errors import DumpCorruptError
     from sinks.dumps.listing import complete_dump, dump_names, unfinished_dumps
-    from sinks.dumps.lock import STALE_MS, holder_of
+    from sinks.dumps.lock import holder_of
     from sinks.dumps.pins import pins
     from sinks.files.root import existing_root, root_errors
 
@@ -80,8 +80,8 @@ def ls(out: Output, root: RootArgument) -> None:
             rows.append((name, status, *shown, str(about["id"] or ""), ", ".join(pin.id for pin in of_dump)))
     if rows and not out.is_json:
         out.table(("dump", "status", "#tables", "#rows", "#bytes", "id", "pins"), rows)
-    if holder is not None and now - holder.heartbeat_ms <= STALE_MS:
-        out.note(f"in use by {holder}", "dim")
+    if holder is not None:
+        out.note(f"in use by {holder}, unless that process was killed", "dim")
     out.done(counted(len(rows), "dump"))
     if any(row[1] == "complete" for row in rows):
         out.next(shlex.join(["ingest", "dump", "tables", root]))

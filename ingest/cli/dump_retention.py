@@ -36,14 +36,14 @@ def expire(
     from ingest.clock import now_ms
     from ingest.formats.durations import milliseconds
     from sinks.dumps.expiry import Retention, expire, files_to_remove, plan_expiry
-    from sinks.dumps.lock import RootLock
+    from sinks.dumps.lock import root_lock
     from sinks.files.root import existing_root, root_errors
 
     retention = Retention(milliseconds("--keep", keep), keep_last, milliseconds("--incomplete", incomplete))
     opened = existing_root(root)
     with ExitStack() as held, root_errors(opened):
         if not dry_run:
-            held.enter_context(RootLock(opened, "ingest dump expire").keep())
+            held.enter_context(root_lock(opened, "ingest dump expire", on_wait=out.note))
         plan = plan_expiry(opened, retention, now_ms())
         reasons = dict(plan.expired)
 

@@ -5,8 +5,8 @@ State that survives kill -9, a full disk and a power cut, in a local folder or i
 - `append_log`: a file of lines that only grows
 - `remote`: paths in the file system of a cluster
 - `lock`: one process of this machine at a time
-- `lease`: an ownership with heartbeats, which another machine takes over when they end
-- `lease_lock`: one process of several machines at a time
+- `register`: a text that is replaced with compare-and-set
+- `lease`: one process of several machines at a time, until its heartbeats end
 - `marker`: a fact that is recorded once
 - `exchange`: two folders that exchange their paths
 """

@@ -1,6 +1,6 @@
 """Error codes of dumps: what raises them, and their meaning."""
 
-from ingest.api import ConflictError, IngestError
+from ingest.api import IngestError
 from sinks.dumps.errors import (
     DumpCorruptError,
     DumpNotAvailableError,
@@ -9,10 +9,6 @@ from sinks.dumps.errors import (
 )
 
 DUMP_CODES: dict[str, tuple[type[IngestError], str]] = {
-    "dump_lock_lost": (
-        ConflictError,
-        "This process was suspended or cut off from the root of the dumps, and another process has taken its lock.",
-    ),
     "dump_corrupt": (
         DumpCorruptError,
         "A file of a dump is damaged, or it is not the file that the manifest of the dump describes.",

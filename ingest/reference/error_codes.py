@@ -157,11 +157,6 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         IngestError,
         "A task read records that are in no split of the micro-batch, or a split in several parts.",
     ),
-    "table_in_use": (api.ConflictError, "A compaction or rollback of the table runs, or was killed a moment ago."),
-    "table_lease_lost": (
-        api.ConflictError,
-        "A compaction or rollback was suspended or cut off from the store, so another process may have started one.",
-    ),
     "target_has_feed": (
         api.ConflictError,
         "A table has a feed, so a bootstrap would write rows that no change of the feed has.",
@@ -227,7 +222,7 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
     ),
     "lease_lost": (
         api.ConflictError,
-        "This process was suspended or cut off, or its file `lock` was removed: another one may have taken over.",
+        "This process was suspended or cut off, or what has its lock was removed: another one may have taken over.",
     ),
     "log_truncated": (api.PositionLostError, "Kafka lost records that were read: a partition became shorter."),
     "not_running": (NotFoundError, "No service of the pipeline file answers at its HTTP endpoint."),

@@ -4,7 +4,7 @@ from ingest.api import ConflictError
 from ingest.config.model import Configuration, Pipeline
 from ingest.dead_letters.files import folder_of
 from ingest.durable import StatePath, file_errors
-from ingest.durable.lease_lock import folder_lock
+from ingest.durable.lease import folder_lock
 from ingest.durable.lock import ProcessLock
 from ingest.observe.logs import logger
 from ingest.spark.state import state_of

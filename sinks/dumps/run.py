@@ -47,7 +47,7 @@ from sinks.dumps.listing import (
     readable_dump,
     unfinished_dumps,
 )
-from sinks.dumps.lock import BEAT_S, RootLock
+from sinks.dumps.lock import root_lock
 from sinks.dumps.manifest import DumpedTable, Manifest, Success, TableFile
 from sinks.files.root import Root, root_errors
 
@@ -79,7 +79,7 @@ class DumpRun:
         root: that gets the dump.
         run_id: of this run; unique among the dumps of the root.
         clock_ms: milliseconds since the epoch.
-        beat_s: between the heartbeats of the lock.
+        on_wait: called with a message while the lock of another process may be valid.
 
     Attributes:
         id: as the argument.
@@ -90,28 +90,32 @@ class DumpRun:
     """
 
     def __init__(
-        self, root: Root, run_id: str, *, clock_ms: Callable[[], int] = now_ms, beat_s: float = BEAT_S
+        self,
+        root: Root,
+        run_id: str,
+        *,
+        clock_ms: Callable[[], int] = now_ms,
+        on_wait: Callable[[str], None] = lambda _message: None,
     ) -> None:
         self.id = run_id
         self.plan: Mapping[str, Any] = {}
         self._folder = run_folder(run_id)
         self._root = root
         self._clock_ms = clock_ms
-        self._beat_s = beat_s
-        self._lock = RootLock(root, f'the dump "{run_id}"', clock_ms=clock_ms)
+        self._lock = root_lock(root, f'the dump "{run_id}"', on_wait=on_wait)
         self._opened = ExitStack()
         self._record: _RunRecord | None = None
         self._results: dict[str, dict[int, TableFile | None]] = {}
 
     def __enter__(self) -> Self:
         """
-        Take the lock of the root; does not wait.
+        Take the lock of the root; waits while the process that has it may be alive.
 
         Raises:
             ConflictError: another process makes a dump, or a dump has this id.
             StoreUnavailableError: the file system does not answer, or may not be written.
         """
-        self._opened.enter_context(self._lock.keep(self._beat_s))
+        self._opened.enter_context(self._lock)
         with ExitStack() as failing, root_errors(self._root):
             failing.callback(self._opened.close)
             for dump in complete_dumps(self._root):

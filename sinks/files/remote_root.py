@@ -5,8 +5,7 @@ Files in another file system, by fsspec: HDFS over WebHDFS, S3, and others that 
 - On an object store, such as S3, a file appears when its upload ends. Folders cannot be renamed: the files of a dump
   have their final names at once, and `_SUCCESS`, written last, makes the dump visible. `create` is a conditional write
   (`If-None-Match`): the server refuses all but one. The first `create` is repeated, and a server that does not refuse
-  the repetition is refused. `replace` is a conditional write of S3 (`If-Match`), which is not tested in advance; other
-  object stores have no `replace`.
+  the repetition is refused.
 """
 
 import contextlib
@@ -114,26 +113,6 @@ class RemoteRoot(Root):
             file.write(content)
             file.close()
             self._move(temporary, self._path(path), "NONE")
-
-    def replace(self, path: str, old: bytes, new: bytes) -> bool:
-        """Replace a file that still has the content `old`; whether it had. Not on object stores other than S3."""
-        if self._is_hdfs:
-            return super().replace(path, old, new)
-        if not self._is_s3:
-            raise ConfigError(
-                f'"{path}" in "{self.url}" cannot be taken over: only S3 replaces an object on a condition',
-                hint="remove the file once the process that it names has ended, then start the command again",
-            )
-        full = self._path(path)
-        try:
-            with remote_errors(full):
-                tag = self._files.info(full)["ETag"]  # before the content, so it is not that of a newer one
-                if self.read(path) != old:
-                    return False
-                self._files.pipe_file(full, new, IfMatch=tag)
-        except (FileNotFoundError, FileExistsError):
-            return False
-        return True
 
     def make_folder(self, path: str) -> None:
         """Create a folder and its missing parents; nothing on an object store, which has none."""

@@ -10,7 +10,6 @@ All names are relative to the root, with `/` between folders. Errors are as on a
 
 import contextlib
 import re
-import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterator
 from contextlib import AbstractContextManager
@@ -153,31 +152,6 @@ class Root(ABC):
         except FileNotFoundError:
             return []
         return [entry.name for entry in entries if not entry.is_folder and not entry.name.startswith(TEMPORARY)]
-
-    def replace(self, path: str, old: bytes, new: bytes) -> bool:
-        """
-        Replace a file that still has the content `old`; of several processes, one succeeds.
-
-        Returns:
-            Whether it had; False also if there is no file.
-
-        Raises:
-            ConfigError: the file system has no such operation.
-        """
-        folder, slash, name = path.rpartition("/")
-        aside = f"{folder}{slash}{TEMPORARY}{secrets.token_hex(8)}-{name}"
-        try:
-            self.rename(path, aside)
-        except FileNotFoundError:
-            return False
-        moved = self.read(aside)
-        try:
-            self.create(path, new if moved == old else moved)  # another process was faster: it gets its file back
-        except FileExistsError:
-            return False
-        finally:
-            self.remove_file(aside)
-        return moved == old
 
     def remove_empty_folder(self, path: str) -> None:
         """Remove a folder if it has no entries; one of an object store has disappeared with its last file."""

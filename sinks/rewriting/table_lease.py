@@ -1,76 +1,54 @@
 """
-The right to rewrite the update rows of a table, for one process at a time: a property of the table.
+The right to rewrite the update rows of a table, for one process at a time: a lease in a property of the table.
 
 Two processes that rewrote the same rows could write merged rows of intervals that overlap, and one could restore what
-the other has rolled back. So a compaction or rollback takes the lease, renews it while it works, and each process that
-writes for it checks it before each write.
+the other has rolled back. So a compaction or rollback has the lease while it works, and each process that writes for it
+checks it before each write.
 
-The owner of a lease that remains after `kill -9` is known to be gone
-
-- in a store that only one process may write: the lock of the store excludes the owner, so another process that has
-  opened the store for writing takes the lease over at once;
-- in every store, once the last renewal is two minutes old. Whoever writes for the owner stops after one minute without
-  a renewal, and no call to a store takes that long. The clocks of the machines may differ by 30 s, as those of HBase's
-  region servers (`hbase.master.maxclockskew`).
+In a store that only one process may write, an owner in another process has ended: the lock of the store excludes it.
 """
 
-import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, Protocol, TypeVar
 
-import orjson
-
-from ingest.api import ConflictError, IntegrityError, LifecycleError, Store
-from ingest.clock import now_ms
-from ingest.durable.lock import this_process
-from ingest.formats.times import moment
+from ingest.api import Store
+from ingest.durable.lease import Lease, Timing, require_grant
+from ingest.durable.register import Register
 
 LEASE = "lease"
 """Name of the property."""
-VALID_MS = 120_000
-"""A lease without a renewal for so long may be taken over."""
-WRITES_MS = VALID_MS // 2
-"""A lease without a renewal for so long allows no write."""
+LATE_S = 60.0
+"""No call to a store takes longer: what the last owner has checked has happened then."""
+_T = TypeVar("_T")
 
 
-class StoredLease(NamedTuple):
-    """
-    A lease as it is stored.
+class Calls(Protocol):
+    """Calls a store; as `StoreCalls`."""
 
-    Attributes:
-        id: unique.
-        process: unique to the process that has taken it.
-        owner: the process, for messages.
-        work: what it does with the table, as in "compaction".
-        renewed_ms: time of the last renewal, ms since the epoch.
-    """
+    def __call__(self, action: Callable[[Store[Any]], _T]) -> _T:
+        """The result of an idempotent action; raises StoreError as the action does."""
 
-    id: str
-    process: str
-    owner: str
-    work: str
-    renewed_ms: int
 
-    def to_text(self) -> str:
-        """The value of the property."""
-        return orjson.dumps(self._asdict(), option=orjson.OPT_SORT_KEYS).decode()
+class PropertyRegister(Register):
+    """A register in a property of a table, which exists."""
 
-    @classmethod
-    def from_text(cls, text: str, table: str) -> "StoredLease":
-        """
-        The lease of a text that `to_text` wrote.
+    def __init__(self, calls: Calls, table: str, name: str) -> None:
+        self._calls = calls
+        self._table = table
+        self._name = name
 
-        Raises:
-            IntegrityError: it is none.
-        """
-        try:
-            return cls(**orjson.loads(text))
-        except (ValueError, TypeError) as error:
-            raise IntegrityError(
-                f'the lease of table "{table}" cannot be read', hint="use the version that wrote it, or a later one"
-            ) from error
+    def __str__(self) -> str:
+        return f"{self._name} of table {self._table}"
+
+    def read(self) -> str | None:
+        """The property."""
+        return self._calls(lambda store: store.properties(self._table).get(self._name))
+
+    def replace(self, before: str | None, after: str | None) -> bool:
+        """Replace the property."""
+        return self._calls(lambda store: store.set_property(self._table, self._name, before, after))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,130 +57,57 @@ class LeaseCheck:
     Checks a lease in any process that writes for its owner; can be pickled.
 
     Attributes:
-        id: of the stored lease.
+        id: of the grant.
     """
 
     table: str
     id: str
 
-    def __call__(self, store: Store[Any], clock_ms: Callable[[], int] = now_ms) -> None:
+    def __call__(self, store: Store[Any]) -> None:
         """
         Check, before a write, that the lease is valid.
 
         Raises:
-            ConflictError: another process has taken it, or its owner has not renewed it for a minute.
+            ConflictError: `lease_lost`: another process has taken it.
             StoreError: the store is unavailable.
         """
-        stored = _read(store, self.table)[1]
-        if stored is None or stored.id != self.id or clock_ms() - stored.renewed_ms > WRITES_MS:
-            raise _lost(self.table, stored, self.id)
+
+        def call(action: Callable[[Store[Any]], _T]) -> _T:
+            return action(store)
+
+        require_grant(PropertyRegister(call, self.table, LEASE), self.id)
 
 
-class TableLease:
+@contextmanager
+def leased(
+    calls: Calls,
+    table: str,
+    activity: str,
+    *,
+    wait: Callable[[float], object],
+    on_wait: Callable[[str], None] = lambda _message: None,
+) -> Iterator[LeaseCheck]:
     """
-    The lease of one table, in the process that rewrites its rows.
-
-    Called by one thread at a time. Order: `take`, then `renew` several times a minute, then `release`.
+    Have the lease of a table within the block; yields what checks it before a write.
 
     Args:
+        calls: of the store, which is open for writing; several threads may call.
         table: its name; it exists.
-        work: for messages, as in "compaction".
-        process: unique to this process.
-        clock_ms: milliseconds since the epoch.
+        activity: for messages, as in "compaction".
+        wait: waits for a number of seconds; raises to end a wait for the lease.
+        on_wait: called with a message when it waits.
+
+    Raises:
+        ConflictError: another compaction or rollback of the table runs.
+        StoreError: the store is unavailable.
     """
-
-    def __init__(
-        self, table: str, work: str, *, process: str | None = None, clock_ms: Callable[[], int] = now_ms
-    ) -> None:
-        self._table = table
-        self._clock_ms = clock_ms
-        self._new = StoredLease(secrets.token_hex(8), process or _process(), this_process(), work, 0)
-        self._is_taken = False
-
-    @property
-    def check(self) -> LeaseCheck:
-        """Checks this lease."""
-        return LeaseCheck(self._table, self._new.id)
-
-    def take(self, store: Store[Any]) -> None:
-        """
-        Take the lease; it is durable when this returns.
-
-        Args:
-            store: open for writing.
-
-        Raises:
-            ConflictError: another compaction or rollback of the table runs, or its owner may be alive.
-            StoreError: the store is unavailable.
-        """
-        text, stored = _read(store, self._table)
-        # its own if the answer to an earlier call was lost
-        if stored is not None and stored.id != self._new.id and not self._is_gone(store, stored):
-            raise self._refused(stored)
-        if not self._set(store, text):
-            raise self._refused(_read(store, self._table)[1])
-
-    def renew(self, store: Store[Any]) -> None:
-        """
-        Renew the lease.
-
-        Raises:
-            ConflictError: another process has taken it.
-            StoreError: the store is unavailable; the caller may repeat the call.
-        """
-        if not self._is_taken:
-            raise LifecycleError("a lease is renewed before it is taken")
-        text, stored = _read(store, self._table)  # not as this process knows it: the answer to a call may be lost
-        if stored is None or stored.id != self._new.id or not self._set(store, text):
-            raise _lost(self._table, stored, self._new.id)
-
-    def release(self, store: Store[Any]) -> None:
-        """End the lease; nothing if it was not taken or is lost."""
-        text, stored = _read(store, self._table)
-        if stored is not None and stored.id == self._new.id:
-            store.set_property(self._table, LEASE, text, None)
-        self._is_taken = False
-
-    def _set(self, store: Store[Any], before: str | None) -> bool:
-        text = self._new._replace(renewed_ms=self._clock_ms()).to_text()
-        if not store.set_property(self._table, LEASE, before, text):
-            return False
-        self._is_taken = True
-        return True
-
-    def _is_gone(self, store: Store[Any], stored: StoredLease) -> bool:
-        is_locked_out = store.capabilities.written_by_driver and stored.process != self._new.process
-        return is_locked_out or self._clock_ms() - stored.renewed_ms > VALID_MS
-
-    def _refused(self, stored: StoredLease | None) -> ConflictError:
-        by = ""
-        if stored is not None:
-            by = f": a {stored.work} by {stored.owner}, last active at {moment(stored.renewed_ms)}"
-        return ConflictError(
-            f'the updates of table "{self._table}" are being rewritten{by}',
-            code="table_in_use",
-            hint=f"wait until it has ended; if that process was killed, run the command again after "
-            f"{VALID_MS // 1000} s",
-        )
-
-
-def _lost(table: str, stored: StoredLease | None, lease_id: str) -> ConflictError:
-    """The error of a process whose lease has ended."""
-    is_old = stored is not None and stored.id == lease_id
-    why = "it was not renewed in time" if is_old else "another process has taken it"
-    return ConflictError(
-        f'the lease of table "{table}" is lost: {why}',
-        code="table_lease_lost",
-        hint="run the command again; what is written is complete",
-    )
-
-
-def _read(store: Store[Any], table: str) -> tuple[str | None, StoredLease | None]:
-    text = store.properties(table).get(LEASE)
-    return text, None if text is None else StoredLease.from_text(text, table)
-
-
-@cache
-def _process() -> str:
-    """A text that no other process has; a pid is used again."""
-    return secrets.token_hex(8)
+    with Lease(
+        PropertyRegister(calls, table, LEASE),
+        what=f'table "{table}"',
+        hint="wait until it has ended",
+        activity=activity,
+        is_only_writer=calls(lambda store: store.capabilities.written_by_driver),
+        on_wait=on_wait,
+        timing=Timing(late_s=LATE_S, wait=wait),
+    ) as lease:
+        yield LeaseCheck(table, lease.id)

@@ -19,7 +19,6 @@ from ingest import garbage_collector
 from ingest.api import Scan
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.store import HBaseStore
-from sinks.rewriting.table_lease import VALID_MS
 from sinks.scanning.table_reader import TableReader
 from sinks.updates.keys import encoded_row
 from tests.bench.compaction import (
@@ -89,7 +88,6 @@ def run(hbase: HBase, folder: Path, size: Size = SIZE) -> Killed:
             service.wait_for(lambda: _is_merged(store, table, half), "half of the regions", TIMEOUT_S)
             service.kill_all()
             check_sums(store, table, size)
-            time.sleep(VALID_MS / 1_000 + CLOCK_S)
             before = sum(1 for _ in store.scan(table, Scan()))
             service.out.write_bytes(b"")
             memory = _memory_of(_start(service, table))

@@ -1,4 +1,4 @@
-"""Locks, markers and leases on a full disk: existing state stays, and calls succeed after there is room again."""
+"""Locks, markers and registers on a full disk: existing state stays, and calls succeed after there is room again."""
 
 import subprocess
 import sys
@@ -13,7 +13,7 @@ HEAD = """
 import sys
 from pathlib import Path
 from ingest.api import StoreUnavailableError
-from ingest.durable.lease import Lease
+from ingest.durable.register import StateRegister
 from ingest.durable.lock import FolderLock
 from ingest.durable.marker import Marker
 folder, switch = Path(sys.argv[1]), Path(sys.argv[2])
@@ -41,18 +41,18 @@ assert Marker(folder / "done").read() is None
 switch.unlink()
 Marker(folder / "done").write(b"all")
 """,
-    "lease": """
-lease = Lease(folder / "lease", owner="o")
+    "register": """
+register = StateRegister(folder / "register")
 switch.touch()
-refused(lease.take)
-assert lease.newest() is None
+refused(lambda: register.replace(None, "1"))
+assert register.read() is None
 switch.unlink()
-lease.take()
+assert register.replace(None, "1")
 switch.touch()
-refused(lease.renew)
-lease.check()
+refused(lambda: register.replace("1", "2"))
+assert register.read() == "1"
 switch.unlink()
-lease.renew()
+assert register.replace("1", "2")
 """,
 }
 

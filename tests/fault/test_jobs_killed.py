@@ -13,12 +13,15 @@ from ingest.api import FamilySpec, Put, Scan, TableSpec
 from sinks.archive.layout import SUCCESS
 from sinks.archive.partition import Partition
 from sinks.archive.rewrite import Rewrite
+from sinks.dumps.layout import LOCK
 from sinks.dumps.reader import DumpReader
 from sinks.files.local_root import LocalRoot
+from sinks.files.register import RootRegister
 from sinks.rewriting.rolled_back import Interval, rolled_back
 from sinks.rewriting.table_lease import LEASE
 from tests.support.archives import START_S, Stream, event, visible
 from tests.support.counters import HOUR, T, mark, opened, written
+from tests.support.leases import expire_lease
 from tests.support.service import environment
 
 ARCHIVE = """
@@ -62,8 +65,7 @@ def test_killed_rollback_deletes_the_rest_when_it_runs_again(folder: Path) -> No
     with opened() as store:
         assert 8 <= len(list(store.scan("counters", Scan()))) < 12
         assert rolled_back(store, "counters") == ()
-        # the lease of a killed process ends after some minutes
-        assert store.set_property("counters", LEASE, store.properties("counters")[LEASE], None)
+        assert LEASE in store.properties("counters")
     run(*command)
     with opened() as store:
         assert len(list(store.scan("counters", Scan()))) == 8
@@ -96,8 +98,7 @@ def test_killed_dump_is_seen_once_it_is_resumed(folder: Path) -> None:
     run(*command, "--id", "killed", kill_at="dump_renamed")
     (renamed,) = (path.name for path in Path("dumps").iterdir() if not path.name.startswith("_"))
     assert DumpReader("dumps").dumps() == []
-    lock = Path("dumps", "_LOCK")
-    lock.write_text(json.dumps(json.loads(lock.read_text()) | {"heartbeat_ms": 0}))  # a minute later
+    expire_lease(RootRegister(LocalRoot(Path("dumps")), LOCK))
     done = json.loads(run(*command, "--resume", "killed").stdout)
     assert (done["dump"], done["rows"]) == (renamed, 1)
     assert [each.name for each in DumpReader("dumps").dumps()] == [renamed]

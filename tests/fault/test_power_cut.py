@@ -13,8 +13,8 @@ import pytest
 from ingest.api import ConflictError
 from ingest.dead_letters.files import FileDeadLetters
 from ingest.dead_letters.marks import Marks
-from ingest.durable.lease import Lease
 from ingest.durable.marker import Marker
+from ingest.durable.register import StateRegister
 from ingest.service.kafka.topics import TopicIds, TopicRecreatedError
 from ingest.service.replay.request import ReplayRequest
 from ingest.service.replay.state import ReplayState
@@ -172,14 +172,12 @@ sync(folder, folder / "p")  # Spark has made the folders long before
 Checkpoint(folder / "p").sync_plan(1)
 returned()
 """,
-    "lease": """
-from ingest.durable.lease import Lease
-for owner in range(3):
-    lease = Lease(folder / "lease", owner=str(owner))
-    lease.take()
+    "register": """
+from ingest.durable.register import StateRegister
+register = StateRegister(folder / "register")
+for number, text in enumerate(("1", "2", None, "4", "5")):
+    assert register.replace(register.read(), text)
     returned()
-    lease.renew()
-    lease.release()
 """,
 }
 HEAD = """
@@ -286,9 +284,11 @@ def plan_holds(folder: Path, state: State) -> None:
     assert not state.returned or {(folder / "p" / name).read_bytes() for name in names} == {b"all"}
 
 
-def fences_rise(folder: Path, state: State) -> None:
-    later = Lease(folder / "lease", owner="later", valid_s=0, wait=lambda _seconds: None)
-    assert later.take() > state.returned
+def register_holds(folder: Path, state: State) -> None:
+    texts = [None, "1", "2", None, "4", "5"]
+    assert StateRegister(folder / "register").read() in texts[state.returned : state.returned + 2]
+    numbers = [int(path.name) for path in (folder / "register").glob("[0-9]*")]
+    assert max(numbers, default=0) >= state.returned
 
 
 @pytest.mark.parametrize(
@@ -310,7 +310,7 @@ def fences_rise(folder: Path, state: State) -> None:
         ("folder of a killed process", file_holds),
         ("file in an archive by a killed process", file_holds),
         ("plan of Spark", plan_holds),
-        ("lease", fences_rise),
+        ("register", register_holds),
     ],
 )
 def test_f27_power_cut_between_any_two_calls(

@@ -11,18 +11,20 @@ from typing import Any
 import pytest
 
 from ingest.api import ConflictError, FamilySpec, Put, StoreUnavailableError, TableSpec
+from ingest.durable.lease import Lease, Timing, require_grant
 from sinks.dumps.layout import LOCK
-from sinks.dumps.lock import STALE_MS, RootLock
 from sinks.dumps.manifest import DumpedTable
 from sinks.dumps.reader import DumpReader
 from sinks.dumps.run import DumpRun
 from sinks.dumps.table_files import write_table_file
+from sinks.files.register import RootRegister
 from sinks.files.root import Root, open_root
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 from tests.support.archived_topic import FIRST_DAY, ArchivedTopic, rerun
 from tests.support.commands import Folder
 from tests.support.dumps import DUMP, FAMILIES, START_MS, make_dump, rows_of
+from tests.support.leases import left_lease, taken_over
 from tests.support.names import unique
 from tests.support.root_contract import RootContract
 from tests.support.s3 import BUCKET, MISSING, S3, SECRET, is_installed
@@ -59,6 +61,7 @@ class TestS3Root(RootContract):
 
 
 WRITERS = 6
+VALID_S = 3.0
 FILE = """
 version: 1
 service: {http: {listen: "127.0.0.1:1"}}  # no service answers there
@@ -69,14 +72,14 @@ pipelines: {any: {source: {files: {path: ./in}}, sinks: [{attr2hbase: {table: t}
 """
 
 
-def at_once(url: str, *, now_ms: int) -> list[RootLock]:
+def at_once(url: str) -> list[Lease]:
     """The locks that were acquired by processes that start at the same time."""
     barrier = threading.Barrier(WRITERS)
 
-    def acquired(number: int) -> RootLock | None:
-        root = open_root(url)
-        root.exists(LOCK)  # connects
-        lock = RootLock(root, f"writer {number}", clock_ms=lambda: now_ms)
+    def acquired(number: int) -> Lease | None:
+        register = RootRegister(open_root(url), LOCK)
+        register.read()  # connects
+        lock = Lease(register, what="", hint="", timing=Timing(valid_s=VALID_S))
         barrier.wait()
         try:
             lock.acquire()
@@ -89,16 +92,16 @@ def at_once(url: str, *, now_ms: int) -> list[RootLock]:
 
 
 def test_one_of_several_processes_gets_the_lock(url: str) -> None:
-    (first,) = at_once(url, now_ms=START_MS)
+    (first,) = at_once(url)
     first.check()
-    assert at_once(url, now_ms=START_MS + STALE_MS) == []
-    for takeover in range(1, 4):  # of a process that has ended
-        (lock,) = at_once(url, now_ms=START_MS + takeover * (STALE_MS + 1))
-        lock.check()
-        with pytest.raises(ConflictError, match="has taken it"):
-            first.check()
+    first.release()
+    killed = left_lease(RootRegister(open_root(url), LOCK))
+    (lock,) = at_once(url)
+    lock.check()
+    with pytest.raises(ConflictError, match="has taken it"):
+        require_grant(RootRegister(open_root(url), LOCK), killed)
     lock.release()
-    assert not open_root(url).exists(LOCK)
+    assert RootRegister(open_root(url), LOCK).read() is None
 
 
 def test_large_file_is_uploaded_in_parts(url: str) -> None:
@@ -129,10 +132,8 @@ def test_dump_is_resumed_after_the_server_was_away(s3: S3, url: str) -> None:
     assert unread.value.code == "state_unavailable"
     s3.start()
     assert DumpReader(url).latest().name != DUMP
-    with pytest.raises(ConflictError, match="in use by"), DumpRun(root, "again", clock_ms=lambda: START_MS):
-        pass
-    later_ms = START_MS + STALE_MS + 1
-    with DumpRun(root, "again", clock_ms=lambda: later_ms) as run:
+    taken_over(RootRegister(root, LOCK))  # the lease could not be released
+    with DumpRun(root, "again", clock_ms=lambda: START_MS + 1) as run:
         run.resume()
         assert list(run.done("t")) == [0]
         add(run, 1)

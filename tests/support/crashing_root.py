@@ -1,7 +1,9 @@
 """A root that ends its process, as far as a test is concerned, at a chosen change of the file system."""
 
 import contextlib
+import errno
 import itertools
+import threading
 from collections.abc import Callable, Iterator
 from typing import BinaryIO
 
@@ -72,6 +74,8 @@ class CrashingRoot(Root):
 
     def _change(self, what: str) -> None:
         if self._left == 0:
+            if threading.current_thread() is not threading.main_thread():  # it ends with the process
+                raise OSError(errno.EHOSTUNREACH, "the process has ended")
             raise CrashError
         self._left -= 1
         self.changes.append(what)

@@ -2,25 +2,29 @@
 
 import contextlib
 import errno
-from collections.abc import Callable
 
 import pytest
 
-from ingest.api import ConflictError
+from ingest.durable.register import Register
 from sinks.dumps.expiry import DAY_MS, Retention, expire, plan_expiry
 from sinks.dumps.layout import FileFormat
-from sinks.dumps.lock import STALE_MS, RootLock
 from sinks.dumps.pins import create_pin, pins, remove_pin
 from sinks.dumps.reader import DumpReader
 from sinks.dumps.verifying import verify_dump
+from sinks.files.register import RootRegister
 from sinks.files.root import TEMPORARY, Root
 from tests.support.dumps import DUMP, START_MS, make_dump, rows_of
+from tests.support.register_contract import WRITERS, RegisterContract
 
 HOUR_MS = 3_600_000
 
 
-class RootContract:
-    """Files and folders of a root, and dumps in it."""
+class RootContract(RegisterContract):
+    """Files and folders of a root, a register and dumps in it."""
+
+    @pytest.fixture
+    def registers(self, root: Root) -> list[Register]:
+        return [RootRegister(root, "register") for _ in range(WRITERS)]
 
     def test_file_appears_with_its_content_at_the_end(self, root: Root) -> None:
         root.make_folder("a/b")
@@ -127,25 +131,6 @@ class RootContract:
         assert [path for path, _ in root.files_below("")] == ["a/b/f", "g"]
         root.remove_tree("")
         assert list(root.files_below("")) == []
-
-    def test_one_process_has_the_lock(self, root: Root) -> None:
-        now = [START_MS]
-        clock_ms: Callable[[], int] = lambda: now[0]  # noqa: E731 - of three locks
-        first, second, third = (RootLock(root, name, clock_ms=clock_ms) for name in ("one", "two", "three"))
-        first.acquire()
-        with pytest.raises(ConflictError, match="in use by one"):
-            second.acquire()
-        first.renew()
-        now[0] += STALE_MS + 1
-        second.acquire()
-        with pytest.raises(ConflictError):
-            first.check()
-        first.release()
-        with pytest.raises(ConflictError, match="in use by two"):
-            third.acquire()
-        second.release()
-        third.acquire()
-        third.release()
 
     @pytest.mark.parametrize("file_format", FileFormat)
     def test_dump_is_read_verified_and_expires(self, root: Root, file_format: FileFormat) -> None:

@@ -9,9 +9,11 @@ from ingest.dead_letters.marks import Marks
 from ingest.dead_letters.queue import Mark, ReplayOutcome
 from ingest.durable import StatePath, append_durably, create_durably, make_folder, write_durably
 from ingest.durable.append_log import AppendLog, lines_of
-from ingest.durable.lease import Lease
+from ingest.durable.lease import Lease, Timing, require_grant
 from ingest.durable.marker import Marker
+from ingest.durable.register import StateRegister
 from ingest.spark.streaming.batch_time import BatchTimes, newest_time, stored_time
+from tests.support.leases import left_lease
 
 
 class StateContract:
@@ -132,10 +134,11 @@ class StateContract:
         assert stored_time(folder / "times", 1) == newest_time(folder / "times") == 2_000
 
     def test_lease_passes_to_the_next_owner(self, folder: StatePath):
-        first, second = (Lease(folder / "lock", owner=name, valid_s=0, wait=lambda _s: None) for name in "ab")
-        assert (first.take(), second.take()) == (1, 2)
-        with pytest.raises(ConflictError, match="b has taken it"):
-            first.renew()
-        second.renew()
-        second.release()
-        assert first.take() == 3
+        register = StateRegister(folder / "lock")
+        killed = left_lease(register)
+        with Lease(register, what="", hint="", timing=Timing(valid_s=0.6)) as lease:
+            lease.renew()
+            lease.check()
+            with pytest.raises(ConflictError, match="has taken it"):
+                require_grant(register, killed)
+        assert not lease.is_held()

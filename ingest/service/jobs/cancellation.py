@@ -52,6 +52,11 @@ class Cancellation:
         """Wait until the end is requested, at most for this time; returns whether it is."""
         return self._requested.wait(seconds)
 
+    def wait_or_end(self, activity: str, seconds: float) -> None:
+        """Wait for this time, or end the action as `check`."""
+        self.wait(seconds)
+        self.check(activity)
+
     @contextmanager
     def calls(self, action: Callable[[], None]) -> Iterator[None]:
         """Call an action at the request if that comes before the block ends, or now if it has come already."""

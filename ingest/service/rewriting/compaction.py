@@ -32,7 +32,6 @@ from ingest.service.jobs.place import Place
 from ingest.service.jobs.schedule import Every, ScheduledJob
 from ingest.service.jobs.step_job import Steps
 from ingest.service.rewriting.table_group import OldestMark, TableGroup
-from ingest.service.rewriting.table_lease import leased
 from ingest.service.rewriting.updates_job import UpdatesJob, rows_and_ranges
 from sinks.rewriting.compaction import (
     SLICE_S,
@@ -43,7 +42,7 @@ from sinks.rewriting.compaction import (
     bound_of,
 )
 from sinks.rewriting.store_calls import StoreCalls
-from sinks.rewriting.table_lease import LeaseCheck, TableLease
+from sinks.rewriting.table_lease import LeaseCheck, leased
 from sinks.scanning.partitions import Range
 from sinks.updates.compaction import CompactionRules
 from sinks.updates.keys import time_of, update_id_of
@@ -216,8 +215,9 @@ def compaction_steps(
         return
     target, ranges = prepared
     result.bound_ms = time_of(target.rules.bound - 1)
-    lease = TableLease(table, Compaction.kind)
-    with nullcontext(lease.check) if place.is_dry_run else leased(calls, lease) as check:
+    wait = partial(place.cancellation.wait_or_end, Compaction.kind)
+    lease = leased(calls, table, Compaction.kind, wait=wait, on_wait=place.on_blocked)
+    with nullcontext(LeaseCheck(table, "")) if place.is_dry_run else lease as check:
         for ended in place.slices(ranges, engine(target, check), activity=Compaction.kind):
             result.counts.add(ended.counts)
             result.seconds = time.monotonic() - started_s

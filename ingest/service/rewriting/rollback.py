@@ -29,13 +29,12 @@ from ingest.service.jobs.option_types import Moment
 from ingest.service.jobs.place import Place
 from ingest.service.jobs.step_job import Steps
 from ingest.service.rewriting.table_group import OldestMark, TableGroup
-from ingest.service.rewriting.table_lease import leased
 from ingest.service.rewriting.updates_job import UpdatesJob, rows_and_ranges
 from sinks.feed.stream import FEED
 from sinks.rewriting.rollback import RangeRollback, RollbackCounts
 from sinks.rewriting.rolled_back import Interval, add_rolled_back
 from sinks.rewriting.store_calls import StoreCalls
-from sinks.rewriting.table_lease import TableLease
+from sinks.rewriting.table_lease import LeaseCheck, leased
 from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.partitions import Range
 
@@ -159,8 +158,9 @@ def rollback_steps(
         StoreError: the store is unavailable; another run does the rest.
     """
     started_s, table, interval = time.monotonic(), declared.name, Interval(options.from_, options.to)
-    lease = TableLease(table, Rollback.kind)
-    with nullcontext(lease.check) if place.is_dry_run else leased(calls, lease) as check:
+    wait = partial(place.cancellation.wait_or_end, Rollback.kind)
+    lease = leased(calls, table, Rollback.kind, wait=wait, on_wait=place.on_blocked)
+    with nullcontext(LeaseCheck(table, "")) if place.is_dry_run else lease as check:
         # a strict one looks at all rows before it deletes the first
         for is_dry_run in [True, False] if options.strict and not place.is_dry_run else [place.is_dry_run]:
             row_format, ranges = calls(partial(_prepared, declared=declared))

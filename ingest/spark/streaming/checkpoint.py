@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ingest.api import CheckpointError, ConflictError, IngestError
 from ingest.durable import StatePath, file_errors, sync_folder, write_durably
-from ingest.durable.lease_lock import folder_lock
+from ingest.durable.lease import folder_lock
 from ingest.observe.logs import logger
 from ingest.spark.streaming.batch_time import stored_time
 from ingest.spark.streaming.spark_files import checksum_file, has_checksums, sync_files
@@ -85,7 +85,7 @@ class Checkpoint:
         """
         Lock the folder against other processes until `unlock` or the end of this process.
 
-        On a cluster it may wait, as `ingest.durable.lease_lock.LeaseLock.acquire`.
+        On a cluster it may wait, as `ingest.durable.lease.Lease.acquire`.
 
         Raises:
             ConflictError: another process uses this checkpoint.

@@ -15,12 +15,14 @@ from ingest.clock import now_ms
 from ingest.formats.cell_types import CellType
 from ingest.formats.column_types import ColumnTypes
 from sinks.dumps.expiry import DAY_MS
-from sinks.dumps.layout import FileFormat
-from sinks.dumps.lock import RootLock
+from sinks.dumps.layout import LOCK, FileFormat
+from sinks.dumps.lock import root_lock
 from sinks.dumps.pins import Pin
 from sinks.dumps.run import DumpRun
 from sinks.files.local_root import LocalRoot
+from sinks.files.register import RootRegister
 from tests.support.dumps import DUMP, START_MS, make_dump, row_of, rows_of
+from tests.support.leases import expire_lease
 
 NEXT = "2015-02-25-00-00-00"
 
@@ -170,11 +172,11 @@ def test_expire_prints_what_it_removes(ingest, root, folder):
 
 
 def test_expire_is_refused_while_a_dump_is_made(ingest, root):
-    with RootLock(root, "the dump x").keep():
+    with root_lock(root, "the dump x"):
         refused = ingest("dump", "expire", "dumps")
         assert (refused.code, "in use by the dump x" in refused.err) == (4, True)
         assert ingest("dump", "expire", "dumps", "--dry-run").code == 0
-        assert "in use by the dump x, pid" in ingest("dump", "ls", "dumps").err
+        assert "in use by the dump x of pid" in ingest("dump", "ls", "dumps").err
 
 
 def test_commands_read_parquet(ingest, folder):
@@ -211,8 +213,8 @@ def test_expiry_that_is_killed_is_completed_by_the_next_one(ingest, root, folder
         "incomplete",
         "complete",
     ]
-    assert "in use by ingest dump expire, pid" in ingest("dump", "expire", "dumps").err
-    (folder / "dumps" / "_LOCK").unlink()  # as after the minute for which it is valid
+    assert "in use by ingest dump expire of pid" in ingest("dump", "ls", "dumps").err
+    expire_lease(RootRegister(root, LOCK))
     assert ingest("dump", "expire", "dumps").code == 0
     assert not (folder / "dumps" / DUMP).exists()
 

@@ -4,7 +4,7 @@ import pytest
 
 from ingest.formats.times import moment
 from sinks.rewriting.rolled_back import Interval, rolled_back
-from sinks.rewriting.table_lease import LEASE, TableLease
+from sinks.rewriting.table_lease import LEASE
 from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.update_rows import update_rows
 from sinks.updates.keys import time_of
@@ -90,11 +90,3 @@ def test_refused_intervals(ingest, file, first_ms: int, last_ms: int, code: int,
     result = rollback(ingest, file, first_ms, last_ms, "--yes")
     assert (result.code, message in result.err) == (code, True), result.err
     assert len(times()) == 6
-
-
-def test_table_that_is_being_rewritten_is_refused(ingest, file):
-    with opened() as store:
-        TableLease("counters", "compaction").take(store)  # of this process, so it is alive
-    result = rollback(ingest, file, T, T, "--yes")
-    assert (result.code, "are being rewritten: a compaction" in result.err) == (4, True)
-    assert rollback(ingest, file, T, T, "--dry-run").code == 0

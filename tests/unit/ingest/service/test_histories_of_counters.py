@@ -8,6 +8,7 @@ killed; micro-batches are rolled back, and replayed at new times.
 
 import shutil
 import tempfile
+import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
@@ -123,7 +124,9 @@ class Killable(MemoryStore):
         if self.calls_left is not None:
             self.calls_left -= 1
             if self.calls_left < 0:
-                raise KilledError
+                if threading.current_thread() is threading.main_thread():
+                    raise KilledError
+                raise StoreUnavailableError("the process of this thread has ended")
 
 
 @dataclass

@@ -1,25 +1,25 @@
 """A run or an expiry is killed at each of its changes of the file system."""
 
 import contextlib
-import errno
 import itertools
 
 import pytest
 
 from ingest.api import ConflictError
 from sinks.dumps.expiry import Reason, Retention, expire, plan_expiry
+from sinks.dumps.layout import LOCK
 from sinks.dumps.listing import complete_dump
-from sinks.dumps.lock import STALE_MS, RootLock, holder_of
 from sinks.dumps.manifest import DumpedTable
 from sinks.dumps.pins import Pin
 from sinks.dumps.reader import DumpReader
 from sinks.dumps.run import DumpRun
 from sinks.dumps.table_files import write_table_file
 from sinks.dumps.verifying import verify_dump
+from sinks.files.register import RootRegister
 from tests.support.crashing_root import CrashError, CrashingRoot
 from tests.support.dumps import DUMP, START_MS, make_dump, rows_of
+from tests.support.leases import expire_lease
 from tests.support.memory_root import MemoryRoot
-from tests.support.waiting import reached
 
 HOUR_MS = 3_600_000
 NEXT = "2015-02-24-01-00-00"
@@ -49,7 +49,8 @@ def test_1c_4_and_5_killed_at_any_change_a_run_is_invisible_or_complete():
         assert (complete_dump(root, NEXT) is not None) == is_visible
         if is_done:
             break
-        later = START_MS + HOUR_MS + STALE_MS + 1_000
+        expire_lease(RootRegister(root, LOCK))
+        later = START_MS + HOUR_MS + 1_000
         make_dump(root, {"t": [rows_of(b"d")]}, at_ms=later, run_id="next")
         assert not [entry.name for entry in root.entries("") if entry.name.startswith("_run-")]
         with DumpReader(root).scan("t") as rows:
@@ -81,6 +82,7 @@ def test_run_that_is_killed_while_it_finishes_resumes_with_all_its_files(monkeyp
                 run.resume()
                 run.finish(tables)
             break
+        expire_lease(RootRegister(root, LOCK))
         stages.add((root.exists(DUMP), is_complete := complete_dump(root, DUMP) is not None))
         with DumpRun(root, "next" if is_complete else "r", clock_ms=lambda: START_MS + 2 * HOUR_MS) as run:
             if not is_complete:
@@ -100,13 +102,14 @@ def test_run_that_has_lost_its_lock_changes_nothing():
     with DumpRun(root, "r", clock_ms=lambda: START_MS) as suspended:
         suspended.start(["t"])
         suspended.add("t", 0, write_table_file(root, suspended.folder, "t", 0, rows_of(b"a")))
-        with DumpRun(root, "r", clock_ms=lambda: START_MS + STALE_MS + 1) as run:
+        expire_lease(RootRegister(root, LOCK))
+        with DumpRun(root, "r", clock_ms=lambda: START_MS + 1) as run:
             run.resume()
             run.add("t", 1, write_table_file(root, run.folder, "t", 1, rows_of(b"b")))
             for change in (lambda: suspended.add("t", 2, None), lambda: suspended.finish(tables)):
                 with pytest.raises(ConflictError) as lost:
                     change()
-                assert lost.value.code == "dump_lock_lost"
+                assert lost.value.code == "lease_lost"
             run.finish(tables)
     with DumpReader(root).scan("t") as rows:
         assert [row.key for row in rows] == [b"a", b"b"]
@@ -128,48 +131,6 @@ def test_1c_12_success_disappears_before_any_other_file():
     assert f"rename {DUMP}/_SUCCESS" in crashing.changes[0]
     assert crashing.changes[-1] == f"remove {DUMP}/"
     assert most > 5
-
-
-def test_lock_of_a_killed_run_is_taken_over_after_a_minute(root):
-    now = [START_MS]
-    killed, other = (RootLock(root, name, clock_ms=lambda: now[0]) for name in ("killed", "other"))
-    killed.acquire()
-    now[0] += STALE_MS
-    with pytest.raises(Exception, match="in use by killed"):
-        other.acquire()
-    now[0] += 1
-    other.acquire()
-    with pytest.raises(Exception, match=r"is lost: other, pid \d+ on .* has taken it") as lost:
-        killed.renew()
-    assert lost.value.code == "dump_lock_lost"
-    killed.release()
-    other.check()
-    other.release()
-    with pytest.raises(Exception, match="it was removed"):
-        other.check()
-
-
-def test_heartbeats_go_on_after_one_that_failed(root, monkeypatch):
-    now = [START_MS]
-    write, failed = root.write, []
-
-    def failing_once(path, content):
-        if not failed:
-            failed.append(path)
-            raise OSError(errno.ETIMEDOUT, "no answer")
-        write(path, content)
-
-    monkeypatch.setattr(root, "write", failing_once)
-    with RootLock(root, "this", clock_ms=lambda: now[0]).keep(0.01):
-        now[0] += STALE_MS
-        assert reached(lambda: holder_of(root).heartbeat_ms == now[0], 30)
-    assert failed == ["_LOCK"]
-
-
-def test_lock_with_a_heartbeat_in_the_future_may_be_removed(root):
-    RootLock(root, "ahead", clock_ms=lambda: START_MS + HOUR_MS).acquire()
-    with pytest.raises(ConflictError, match='is in the future; if it has ended, remove "_LOCK"'):
-        RootLock(root, "other", clock_ms=lambda: START_MS).acquire()
 
 
 @pytest.mark.parametrize("most", range(1, 4))

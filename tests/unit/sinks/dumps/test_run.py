@@ -7,8 +7,8 @@ import re
 import pytest
 
 from ingest.api import ConfigError, ConflictError, IntegrityError, NotFoundError
+from ingest.durable.lease import Lease
 from sinks.dumps.listing import complete_dumps, unfinished_dumps
-from sinks.dumps.lock import RootLock
 from sinks.dumps.manifest import DumpedTable
 from sinks.dumps.reader import DumpReader
 from sinks.dumps.run import DumpRun
@@ -45,14 +45,14 @@ def test_1c_2_success_and_latest(root, tmp_path):
     assert (folder / DUMP / "_SUCCESS").read_text() == "2015-02-24T00:00:00Z\n2015-02-24T00:01:01Z\nr-1\n"
     assert (folder / "_LATEST").read_text().strip() == DUMP
     assert {path.name for path in (folder / DUMP).iterdir()} == {"_SUCCESS", "_MANIFEST.json", "answer~testclient1"}
-    assert {path.name for path in folder.iterdir()} == {DUMP, "_LATEST"}
+    assert {path.name for path in folder.iterdir()} == {DUMP, "_LATEST", "_LOCK"}
 
 
 def test_1c_6_second_run_is_refused_and_names_the_owner(root):
     second = DumpRun(root, "second", clock_ms=lambda: START_MS + 60_000)
     with (
         DumpRun(root, "first", clock_ms=lambda: START_MS),
-        pytest.raises(ConflictError, match=r'in use by the dump "first", pid \d+ on ') as refused,
+        pytest.raises(ConflictError, match=r'in use by the dump "first" of pid \d+ on ') as refused,
     ):
         second.__enter__()
     assert refused.value.exit_code == 4
@@ -155,7 +155,7 @@ def test_files_of_repeated_attempts_are_removed_and_the_others_are_in_order(root
 def test_run_that_has_lost_its_lock_publishes_nothing(root, monkeypatch, checks: int):
     lost: list[int] = []
 
-    def check(_lock: RootLock) -> None:
+    def check(_lock: Lease) -> None:
         lost.append(checks)
         if len(lost) > checks:
             raise ConflictError("another process has taken the lock")
@@ -163,7 +163,7 @@ def test_run_that_has_lost_its_lock_publishes_nothing(root, monkeypatch, checks:
     with DumpRun(root, "r", clock_ms=lambda: START_MS) as run:
         run.start([TABLE])
         written(root, run, 0)
-        monkeypatch.setattr(RootLock, "check", check)
+        monkeypatch.setattr(Lease, "check", check)
         with pytest.raises(ConflictError, match="taken the lock"):
             run.finish({TABLE: DumpedTable(())})
         monkeypatch.undo()

@@ -12,13 +12,13 @@ from fsspec.implementations.memory import MemoryFileSystem
 
 from ingest.api import ConfigError, ConflictError, StoreUnavailableError
 from sinks.dumps.layout import LOCK
-from sinks.dumps.lock import STALE_MS, RootLock
+from sinks.dumps.lock import root_lock
 from sinks.dumps.reader import DumpReader
 from sinks.files.local_root import LocalRoot
 from sinks.files.remote_errors import remote_errors
 from sinks.files.remote_root import RemoteRoot, _check_datanode, _Reopening
 from sinks.files.root import open_root, root_errors
-from tests.support.dumps import DUMP, START_MS, make_dump, rows_of
+from tests.support.dumps import DUMP, make_dump, rows_of
 from tests.support.memory_root import MemoryRoot
 from tests.support.names import unique
 from tests.support.root_contract import RootContract
@@ -56,20 +56,6 @@ class TestObjectStore(RootContract):
         pytest.importorskip("fsspec")
         return RemoteRoot(f"memory://{unique('bucket')}/dumps", {})
 
-    def test_one_process_has_the_lock(self, root):
-        now = [START_MS]
-        first, second = (RootLock(root, name, clock_ms=lambda: now[0]) for name in ("one", "two"))
-        first.acquire()
-        with pytest.raises(ConflictError, match="in use by one"):
-            second.acquire()
-        now[0] += STALE_MS + 1
-        with pytest.raises(ConfigError, match="only S3 replaces an object on a condition"):
-            second.acquire()
-        first.check()
-        first.release()
-        second.acquire()
-        second.release()
-
 
 class ForgetfulFiles(MemoryFileSystem):
     """An object store that knows no conditional writes."""
@@ -84,8 +70,8 @@ def test_object_store_without_conditional_writes_is_refused():
     fsspec.register_implementation("forgetful", ForgetfulFiles, clobber=True)
     root = RemoteRoot(f"forgetful://{unique('bucket')}/dumps", {})
     with pytest.raises(ConfigError, match="ignores the condition of a write"):
-        RootLock(root, "one").acquire()
-    assert not root.exists(LOCK)
+        root_lock(root, "one").acquire()
+    assert root.file_names(LOCK) == []
 
 
 class LossyRoot(MemoryRoot):
@@ -98,11 +84,10 @@ class LossyRoot(MemoryRoot):
 
 def test_lock_is_acquired_if_the_answer_is_lost():
     root = LossyRoot()
-    lock = RootLock(root, "one")
-    lock.acquire()
-    lock.check()
-    with pytest.raises(ConflictError, match="in use by one"):
-        RootLock(root, "two").acquire()
+    with root_lock(root, "one") as lock:
+        lock.check()
+        with pytest.raises(ConflictError, match="in use by one"):
+            root_lock(root, "two").acquire()
 
 
 def test_dump_is_complete_if_the_answer_is_lost():

@@ -12,9 +12,10 @@ from ingest.service.jobs.job import Progress
 from ingest.service.jobs.place import Place
 from ingest.service.rewriting.compaction import Compaction, CompactionResult, compaction_steps
 from sinks.rewriting.compaction import CompactionCounts, CompactionSlice, InProcess
-from sinks.rewriting.table_lease import LEASE, TableLease
+from sinks.rewriting.table_lease import LEASE, PropertyRegister
 from sinks.rowkeys.row_format import UPDATES
 from sinks.updates.keys import update_id_of
+from tests.support.leases import left_lease, taken_over
 from tests.support.place import Here
 from tests.support.update_rows import SUM, VALUE
 from tests.support.updated_table import SPLITS, TABLE, UpdatedTable, unavailable
@@ -129,7 +130,7 @@ def test_a_second_one_at_once_is_refused():
     def other_starts():
         with pytest.raises(ConflictError) as refused:
             compacted(table)
-        assert (refused.value.code, refused.value.exit_code) == ("table_in_use", 4)
+        assert (refused.value.code, refused.value.exit_code) == ("locked", 4)
         yield
 
     compacted(table, place=Here(new_slice=other_starts))
@@ -141,13 +142,12 @@ def test_lease_of_another_process_ends_the_compaction():
     table = with_updates(is_shared=True)
 
     @contextmanager
-    def taken_over():
-        later = TableLease(TABLE, "compaction", clock_ms=lambda: 2**50)
-        later.take(table.store)
+    def suspended():
+        taken_over(PropertyRegister(table.calls, TABLE, LEASE))
         yield
 
-    with pytest.raises(ConflictError, match="another process has taken it"):
-        compacted(table, place=Here(new_slice=taken_over))
+    with pytest.raises(ConflictError, match="other has taken it"):
+        compacted(table, place=Here(new_slice=suspended))
     assert table.store.calls == []
     assert LEASE in table.store.properties(TABLE)
 
@@ -230,7 +230,7 @@ def test_cancelled():
 
 def test_dry_run_takes_no_lease():
     table = with_updates()
-    TableLease(TABLE, "compaction").take(table.store)
+    left_lease(PropertyRegister(table.calls, TABLE, LEASE))
     assert compacted(table, place=Here(is_dry_run=True)).counts.replaced == 16
     assert len(table.update_keys()) == 16
 

@@ -22,14 +22,15 @@ from ingest.service.rewriting.compaction import (
 )
 from ingest.service.rewriting.table_group import TableGroup
 from sinks.rewriting.compaction import CompactionSlice, CompactionTarget
-from sinks.rewriting.store_calls import StoreCalls
-from sinks.rewriting.table_lease import LeaseCheck, TableLease
+from sinks.rewriting.store_calls import StoreCalls, one_at_a_time
+from sinks.rewriting.table_lease import LEASE, LeaseCheck, PropertyRegister
 from sinks.rocksdb.store import RocksDBStore
 from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.partitions import Range
 from sinks.updates.compaction import CompactionRules
 from tests.support.counters import HOUR, IDENTITY, T, mark, opened, written
 from tests.support.jobs import Session
+from tests.support.leases import left_lease, taken_over
 from tests.support.place import Here
 from tests.support.update_rows import FOREVER
 
@@ -46,9 +47,7 @@ def plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> bytes:
 
 def check() -> LeaseCheck:
     with opened() as store:
-        lease = TableLease("counters", "compaction")
-        lease.take(store)
-        return lease.check
+        return LeaseCheck("counters", left_lease(PropertyRegister(StoreCalls(one_at_a_time(store)), "counters", LEASE)))
 
 
 def run_slice(
@@ -98,10 +97,10 @@ def test_unavailable_store_is_no_error_of_the_job(plan: bytes, monkeypatch: pyte
 def test_lost_lease_ends_the_job(plan: bytes):
     lease = check()
     with opened() as store:
-        TableLease("counters", "rollback", process="other").take(store)
-    with pytest.raises(IngestError, match="another process has taken it") as lost:
+        taken_over(PropertyRegister(StoreCalls(one_at_a_time(store)), "counters", LEASE), "rollback")
+    with pytest.raises(IngestError, match="rollback has taken it") as lost:
         run_slice(plan, [*ALL], lease=lease)
-    assert (lost.value.code, lost.value.exit_code) == ("table_lease_lost", ConflictError("").exit_code)
+    assert (lost.value.code, lost.value.exit_code) == ("lease_lost", ConflictError("").exit_code)
     assert keys() == 12
 
 

@@ -2,13 +2,13 @@
 
 import errno
 import json
-from functools import partial
+from functools import partialmethod
 
 import pytest
 
 from ingest.api import CheckpointError, ConflictError, StoreUnavailableError
-from ingest.durable import RemotePath, write_durably
-from ingest.durable.lease_lock import LeaseLock
+from ingest.durable import RemotePath, create_durably, write_durably
+from ingest.durable.lease import Grant, Lease, Timing
 from ingest.service.startup import lock_all
 from ingest.spark.streaming.batch_log import BatchLog, LoggedBatch
 from ingest.spark.streaming.checkpoint import Checkpoint
@@ -58,21 +58,24 @@ def test_identity_and_configuration_are_stored(folder: RemotePath):
     assert [checkpoint.is_changed(fingerprint) for fingerprint in ("one", "two")] == [False, True]
 
 
-def test_lock_is_a_lease_with_a_rising_fence(folder: RemotePath):
+def test_lock_is_a_lease_in_files_with_rising_numbers(folder: RemotePath):
     first, second = Checkpoint(folder), Checkpoint(folder)
     for checkpoint in (first, second):
         checkpoint.lock()
         checkpoint.check_locked()
         assert checkpoint.lost() is None
         checkpoint.unlock()
-    assert [path.name for path in (folder / "lock").iterdir()] == ["2"]
+    assert [path.name for path in (folder / "lock").iterdir()] == ["4"]
 
 
 def test_lease_that_another_process_has_taken_is_lost(folder: RemotePath, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("ingest.spark.streaming.checkpoint.folder_lock", partial(LeaseLock, beat_s=0.01))
+    monkeypatch.setattr(
+        "ingest.durable.lease.Lease.__init__", partialmethod(Lease.__init__, timing=Timing(valid_s=0.06))
+    )
     checkpoint = Checkpoint(folder)
     checkpoint.lock()
-    write_durably(folder / "lock" / "7", b'{"owner": "second", "since_ms": 0, "beat": 0}')
+    taken = Grant("7", "second", 0).to_text()
+    create_durably(folder / "lock" / "1000", taken.encode())
     assert reached(lambda: checkpoint.lost() is not None, 10)
     lost = checkpoint.lost()
     assert (lost.code, "second has taken it" in lost.message) == ("lease_lost", True)

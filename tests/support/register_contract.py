@@ -1,0 +1,57 @@
+"""The contract of registers."""
+
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+from ingest.durable.register import Register
+
+WRITERS, ATTEMPTS = 4, 8
+
+
+class RegisterContract:
+    """Derive from it, and override the fixture `registers`: four handles of one register, which has no text."""
+
+    def test_text_is_replaced_if_it_is_the_one_before(self, registers: list[Register]) -> None:
+        one, other, *_ = registers
+        assert one.read() is None
+        assert one.replace(None, "a")
+        assert other.read() == "a"
+        assert not other.replace(None, "b")
+        assert not other.replace("b", "c")
+        assert other.replace("a", "b")
+        assert (one.read(), other.read()) == ("b", "b")
+        assert not one.replace("a", "c")
+
+    def test_removed_text_is_none(self, registers: list[Register]) -> None:
+        one, other, *_ = registers
+        assert one.replace(None, "a")
+        assert other.replace("a", None)
+        assert one.read() is None
+        assert not one.replace("a", "b")
+        assert one.replace(None, "a")
+        assert other.read() == "a"
+
+    def test_call_whose_answer_was_lost_is_repeated(self, registers: list[Register]) -> None:
+        one, other, *_ = registers
+        for before, after in ((None, "a"), ("a", "b"), ("b", None)):
+            assert one.replace(before, after)
+            assert one.replace(before, after)
+            assert other.replace(before, after)
+
+    def test_each_replacement_has_one_winner(self, registers: list[Register]) -> None:
+        barrier = Barrier(WRITERS)
+
+        def won(number: int) -> int:
+            register, count = registers[number], 0
+            barrier.wait(60)
+            for attempt in range(ATTEMPTS):
+                before = register.read()
+                replaced = int(before.partition(" ")[0]) if before else 0
+                count += register.replace(before, f"{replaced + 1} by {number}, {attempt}")
+            return count
+
+        with ThreadPoolExecutor(WRITERS) as pool:
+            total = sum(pool.map(won, range(WRITERS)))
+        text = registers[0].read()
+        assert text is not None
+        assert int(text.partition(" ")[0]) == total >= ATTEMPTS
