@@ -4,6 +4,10 @@ from ingest.api import ConfigError, ConflictError, IngestError, IntegrityError, 
 from sinks.archive.errors import IncompleteCurrentError, NoArchiveBatchError
 
 ARCHIVE_CODES: dict[str, tuple[type[IngestError], str]] = {
+    "announcement_expired": (
+        ConflictError,
+        "A re-run or join was suspended for minutes, so streams may not have written to its batch.",
+    ),
     "archive_columns_differ": (
         ConflictError,
         "A column of an archive has another type than in the newest file; or files that are joined, or copied, differ.",

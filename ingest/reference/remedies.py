@@ -46,6 +46,7 @@ REMEDIES: Mapping[str, str] = {
     "abandoned": "Start the service again; raise `stop_timeout` if this is frequent.",
     "above_mark": "Choose an earlier end, or wait until the pipeline has acknowledged the micro-batch.",
     "access_denied": "Check the user, the password and the ACLs of the topic and group.",
+    "announcement_expired": "Run the command again.",
     "archive_columns_differ": "Set the former type of the column, or write the whole partition again: `ingest archive "
     "rerun`, without `--from` and `--to`.",
     "archive_corrupt": "Choose a complete batch of `ingest archive history` with `ingest archive point`.",

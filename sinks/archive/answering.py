@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable
 
-from sinks.archive.rewrites import Answer, RewriteLease, answer_of, leases, put_answer
+from sinks.archive.rewrites import Announcement, Answer, announcements, answer_of, put_answer
 from sinks.files.root import Root
 
 
@@ -21,7 +21,7 @@ class Answering:
         self._writer = writer
         self._first_twice_ms = 0  # the batch time that a rewrite is answered with
         self._answers: dict[str, int] = {}
-        self._lock = threading.Lock()  # between reading the leases for a commit, and answering the rewrites
+        self._lock = threading.Lock()  # between reading the announcements for a commit, and answering the rewrites
 
     def start(self, last_ms: int) -> None:
         """
@@ -45,37 +45,39 @@ class Answering:
             is_ending: whether the rest is left to the next start.
         """
         with self._lock:
-            for lease in leases(root, now_ms):
+            for announcement in announcements(root, now_ms):
                 if not is_ending():
-                    self._answer(root, lease)
+                    self._answer(root, announcement)
 
-    def leases_for(self, root: Root, now_ms: int, time_ms: int, *, is_replay: bool) -> list[RewriteLease]:
+    def announced_for(self, root: Root, now_ms: int, time_ms: int, *, is_replay: bool) -> list[Announcement]:
         """
-        The leases whose batches get the files of a micro-batch too; all are answered then.
+        The announcements whose batches get the files of a micro-batch too; all are answered then.
 
-        Read them before the pointers: a rewrite switches the pointer before it removes its lease.
+        Read them before the pointers: a rewrite switches the pointer before it removes its announcement.
 
         Args:
             root: of the table.
             now_ms: ms since the epoch.
             time_ms: batch time of the micro-batch.
-            is_replay: the batches of all leases get them, whatever the batch time.
+            is_replay: the batches of all announcements get them, whatever the batch time.
         """
         with self._lock:
-            found = list(leases(root, now_ms))
+            found = list(announcements(root, now_ms))
             # not lower: a call that failed has moved files, for which a rewrite since then has to wait
             self._first_twice_ms = max(self._first_twice_ms, time_ms)
-            chosen = [lease for lease in found if self._answer(root, lease) <= time_ms or is_replay]
+            chosen = [
+                announcement for announcement in found if self._answer(root, announcement) <= time_ms or is_replay
+            ]
             self._first_twice_ms = max(self._first_twice_ms, time_ms + 1)
         return chosen
 
-    def _answer(self, root: Root, lease: RewriteLease) -> int:
-        known = self._answers.get(lease.id)
+    def _answer(self, root: Root, announcement: Announcement) -> int:
+        known = self._answers.get(announcement.id)
         if known is not None:
             return known
-        answer = answer_of(root, lease.id, self._writer)
+        answer = answer_of(root, announcement.id, self._writer)
         if answer is None:
             answer = Answer(self._writer, self._first_twice_ms)
-            put_answer(root, lease.id, answer)
-        self._answers[lease.id] = answer.from_ms
+            put_answer(root, announcement.id, answer)
+        self._answers[announcement.id] = answer.from_ms
         return answer.from_ms

@@ -5,8 +5,8 @@ A batch is removed if it is complete, no pointer and no SQL location names it, i
 and it stopped being current long enough ago. Only files of this product are removed; others are reported as foreign,
 and stay with their folders.
 
-`_SUCCESS` is removed first: no pointer can be moved to the batch after that. Then pointer, `_KEEP` and the leases of
-rewrites are read again; a batch that is in use now gets its `_SUCCESS` back.
+`_SUCCESS` is removed first: no pointer can be moved to the batch after that. Then pointer, `_KEEP` and the
+announcements of rewrites are read again; a batch that is in use now gets its `_SUCCESS` back.
 
 SQL locations are not read again: it takes a session of Spark. No command moves one to a batch that a plan removes, only
 to one that is current at that moment, and this is read again.
@@ -20,7 +20,7 @@ from typing import NamedTuple
 from ingest import failpoint
 from sinks.archive.layout import KEEP, STARTED, SUCCESS, SUPERSEDED, EntryKind, kind_in_batch
 from sinks.archive.partition import Partition
-from sinks.archive.rewrites import RewriteLease, leases, of_partition
+from sinks.archive.rewrites import Announcement, announcements, of_partition
 from sinks.archive.switching import superseded_ms
 
 MIN_AGE_MS = 24 * 3_600_000
@@ -79,19 +79,19 @@ class CleanupPlan:
     foreign: tuple[str, ...]
 
 
-def batches_of(partition: Partition, rewrites: Iterable[RewriteLease]) -> list[FoundBatch]:
+def batches_of(partition: Partition, rewrites: Iterable[Announcement]) -> list[FoundBatch]:
     """
     The batches of a partition, oldest first; a damaged pointer makes no batch current.
 
     Args:
         partition: of the table.
-        rewrites: the leases of the table that have an effect.
+        rewrites: the announcements of the table that have an effect.
 
     Raises:
         OSError: of the file system.
     """
     current = partition.readable_current()
-    written = {lease.batch_id for lease in of_partition(rewrites, partition.folder)}
+    written = {announcement.batch_id for announcement in of_partition(rewrites, partition.folder)}
     found = []
     for batch_id in partition.batch_ids():
         try:
@@ -142,7 +142,9 @@ def plan_cleanup(
     removed: list[tuple[Partition, FoundBatch]] = []
     kept: dict[str, str] = {}
     foreign: list[str] = []
-    rewrites = [lease for root in {each.root for each in partitions} for lease in leases(root, now_ms)]
+    rewrites = [
+        announcement for root in {each.root for each in partitions} for announcement in announcements(root, now_ms)
+    ]
     for partition in partitions:
         batches = batches_of(partition, rewrites)
         has_current = any(batch.state is BatchState.CURRENT for batch in batches)
@@ -229,4 +231,6 @@ def _files(partition: Partition, batch_id: int) -> list[str]:
 
 def _is_written(partition: Partition, batch_id: int, now_ms: int) -> bool:
     """Whether a rewrite writes a batch now."""
-    return any(each.batch_id == batch_id for each in of_partition(leases(partition.root, now_ms), partition.folder))
+    return any(
+        each.batch_id == batch_id for each in of_partition(announcements(partition.root, now_ms), partition.folder)
+    )

@@ -12,7 +12,7 @@ from sinks.archive.layout import STARTED, WRITERS, PartName, staging_folder, wri
 from sinks.archive.partition import Partition
 from sinks.archive.placement import CommitPlan, LastCommit, Placement
 from sinks.archive.replayed_rows import copy_new_rows, own_parts
-from sinks.archive.rewrites import RewriteLease, of_partition
+from sinks.archive.rewrites import Announcement, of_partition
 from sinks.archive.staging import StagedPart, copy, place, unpack
 from sinks.files.root import Root, root_errors
 
@@ -27,9 +27,9 @@ class ArchiveCommitter(Committer):
     """
     Moves files from the staging folder to the current batches of their partitions.
 
-    Steps of a commit: read the leases of rewrites; record the files that the micro-batch will have; remove those of an
-    earlier run of it that it no longer has; create the first batch of partitions that have none; move the files; copy
-    them to a batch that became current meanwhile, as by 'ingest archive point'. Each step may be repeated.
+    Steps of a commit: read the announcements of rewrites; record the files that the micro-batch will have; remove those
+    of an earlier run of it that it no longer has; create the first batch of partitions that have none; move the files;
+    copy them to a batch that became current meanwhile, as by 'ingest archive point'. Each step may be repeated.
 
     A replay leaves what an earlier run of it has written to a batch that is not current any more: nothing replaces it
     there, and 'ingest archive point' may make that batch current again.
@@ -149,7 +149,7 @@ class ArchiveCommitter(Committer):
     def _planned(self, batch: Batch, results: Sequence[bytes]) -> CommitPlan:
         """Where the files of all tasks go; each of their partitions has a current batch then."""
         now_ms = self._clock_ms()
-        rewrites = self._answering.leases_for(self._root, now_ms, batch.time_ms, is_replay=self._is_replay)
+        rewrites = self._answering.announced_for(self._root, now_ms, batch.time_ms, is_replay=self._is_replay)
         digits = writer_digits(self._writer, batch.name)
         earlier = set(self._last.files) if self._last.batch_name == batch.name else set()
         kept: set[str] = set()
@@ -257,9 +257,9 @@ def recorded_writers(root: Root) -> list[str]:
     return sorted(name for name in found if not name.endswith("+replay") or name.count("+") == 1)
 
 
-def _rewrite_ids(partition: Partition, rewrites: Iterable[RewriteLease]) -> list[int]:
+def _rewrite_ids(partition: Partition, rewrites: Iterable[Announcement]) -> list[int]:
     """The batches that rewrites of a partition write; one that was removed gets nothing."""
-    ids = [lease.batch_id for lease in of_partition(rewrites, partition.folder)]
+    ids = [announcement.batch_id for announcement in of_partition(rewrites, partition.folder)]
     return [each for each in ids if partition.root.exists(partition.path(each, STARTED))]
 
 

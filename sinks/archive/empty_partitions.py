@@ -2,7 +2,7 @@
 
 from sinks.archive.layout import CURRENT, KEEP, STARTED, SUCCESS, SUPERSEDED, EntryKind, kind_in_batch
 from sinks.archive.partition import Partition
-from sinks.archive.rewrites import leases, of_partition
+from sinks.archive.rewrites import announcements, of_partition
 
 
 def is_empty(partition: Partition) -> bool:
@@ -32,7 +32,7 @@ def remove_if_empty(partition: Partition, own_id: int, now_ms: int) -> None:
         OSError: of the file system.
     """
     root = partition.root
-    writes = of_partition(leases(root, now_ms), partition.folder)
+    writes = of_partition(announcements(root, now_ms), partition.folder)
     if any(each.batch_id != own_id for each in writes) or not is_empty(partition):
         return
     root.remove_file(f"{partition.folder}/{CURRENT}")

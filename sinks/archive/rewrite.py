@@ -1,5 +1,5 @@
 """
-A batch that this process writes beside the stream: its lease with heartbeats, and the switch at its end.
+A batch that this process writes beside the stream: its announcement with heartbeats, and the switch at its end.
 
 See `rewrites` for how a stream and this process agree.
 """
@@ -17,20 +17,20 @@ from sinks.archive.layout import SUCCESS
 from sinks.archive.partition import Partition
 from sinks.archive.rewrites import (
     STALE_MS,
+    Announcement,
     Answer,
-    RewriteLease,
+    announce,
+    announcements,
     answer_of,
-    leases,
     of_partition,
-    put_lease,
-    remove_lease,
-    remove_old_leases,
+    remove_old_announcements,
+    withdraw,
 )
 from sinks.archive.switching import switch
 from sinks.files.root import root_errors
 
 BEAT_S = 30.0
-"""Between heartbeats: many fit into the time after which a lease has no effect."""
+"""Between heartbeats: many fit into the time after which an announcement has no effect."""
 
 
 class Rewrite:
@@ -75,12 +75,12 @@ class Rewrite:
         root = self.partition.root
         owner = f"{self._activity}, {this_process()}"
         with root_errors(root):
-            remove_old_leases(root, self._clock_ms())
+            remove_old_announcements(root, self._clock_ms())
             self._check_others()
             # so a stream adds to a batch that is older than this one
             self.partition.ensure_current(self._clock_ms() // 1000, owner)
             self.batch_id = self.partition.create(self._clock_ms() // 1000, owner)
-            self._lease = RewriteLease(self._id, self.partition.folder, self.batch_id, owner, self._clock_ms())
+            self._announcement = Announcement(self._id, self.partition.folder, self.batch_id, owner, self._clock_ms())
             try:
                 self._renew()
                 self._check_others()  # again: of two that start at the same moment, at least one is refused
@@ -115,9 +115,11 @@ class Rewrite:
         """
         partition = self.partition
         with root_errors(partition.root):
-            # in this order: a batch is complete before its lease goes
-            found = of_partition(leases(partition.root, self._clock_ms()), partition.folder)
-            newer = {lease.batch_id for lease in found if lease.batch_id > self.batch_id} or self._completed_since()
+            # in this order: a batch is complete before its announcement goes
+            found = of_partition(announcements(partition.root, self._clock_ms()), partition.folder)
+            newer = {
+                announcement.batch_id for announcement in found if announcement.batch_id > self.batch_id
+            } or self._completed_since()
         if newer:
             raise ConflictError(
                 f'a newer re-run or join of "{partition.folder}", batch {max(newer)}, takes the place of this one',
@@ -129,11 +131,11 @@ class Rewrite:
         """
         Complete the batch and make it current.
 
-        Of a process that is suspended meanwhile, the streams may see a stale lease and write to the older batch alone.
-        So the heartbeat is looked up right before the pointer is moved, and again right after: if there was none for
-        minutes, the pointer returns, and the batch counts as not complete. Newer rewrites are looked up then too: one
-        may have ended since the first look. Two cases remain, both only after a suspension, or a newer rewrite, between
-        these looks: a kill before the pointer has returned leaves the batch current without those rows; and a
+        Of a process that is suspended meanwhile, the streams may see a stale announcement and write to the older batch
+        alone. So the heartbeat is looked up right before the pointer is moved, and again right after: if there was none
+        for minutes, the pointer returns, and the batch counts as not complete. Newer rewrites are looked up then too:
+        one may have ended since the first look. Two cases remain, both only after a suspension, or a newer rewrite,
+        between these looks: a kill before the pointer has returned leaves the batch current without those rows; and a
         micro-batch that is committed between the two moves of the pointer is in this batch alone. 'ingest archive
         rerun' writes the rows of both again.
 
@@ -141,12 +143,13 @@ class Rewrite:
             is_kept: no cleanup removes it.
 
         Raises:
-            ConflictError: `lease_lost`: this process was suspended, so streams may not have written to the batch; or
-                `archive_moved`: there is a newer rewrite, or the batch whose rows were copied is not current any more.
+            ConflictError: `announcement_expired`: this process was suspended, so streams may not have written to the
+                batch; or `archive_moved`: there is a newer rewrite, or the batch whose rows were copied is not current
+                any more.
         """
         root = self.partition.root
         with root_errors(root):
-            self._check_lease()
+            self._check_announcement()
             self.check_newest()
             if self.copied_from is not None and self.partition.current() != self.copied_from:
                 raise ConflictError(
@@ -158,20 +161,20 @@ class Rewrite:
                 self.partition.keep(self.batch_id)
             self.partition.complete(self.batch_id)
             try:
-                self._check_lease()
+                self._check_announcement()
                 self.before = switch(self.partition, self.batch_id, self._clock_ms())
                 if self.before is not None:  # else no stream could write
-                    self._check_lease()
+                    self._check_announcement()
                     self.check_newest()
             except ConflictError:
                 self._withdraw()
                 raise
 
-    def _check_lease(self) -> None:
+    def _check_announcement(self) -> None:
         if self._clock_ms() - self._beaten_ms > STALE_MS // 2:
             raise ConflictError(
-                f'the lease of batch {self.batch_id} of "{self.partition.folder}" had no heartbeat for minutes',
-                code="lease_lost",
+                f'the announcement of batch {self.batch_id} of "{self.partition.folder}" had no heartbeat for minutes',
+                code="announcement_expired",
                 hint="this process was suspended; start the command again",
             )
 
@@ -190,16 +193,18 @@ class Rewrite:
         return [each.id for each in self.partition.batches() if each.id > self.batch_id and each.is_complete]
 
     def _leave(self) -> None:
-        """Remove the lease, and the batch if nothing was written to it."""
-        with contextlib.suppress(OSError):  # the lease becomes stale; or the batch was removed with its partition
-            remove_lease(self.partition.root, self._id)
+        """Remove the announcement, and the batch if nothing was written to it."""
+        with contextlib.suppress(
+            OSError
+        ):  # the announcement becomes stale; or the batch was removed with its partition
+            withdraw(self.partition.root, self._id)
             if self.partition.pointed() != self.batch_id:
                 self.partition.remove_empty(self.batch_id)
 
     def _check_others(self) -> None:
         if not self._exclusive:
             return
-        for other in of_partition(leases(self.partition.root, self._clock_ms()), self.partition.folder):
+        for other in of_partition(announcements(self.partition.root, self._clock_ms()), self.partition.folder):
             if other.id != self._id:
                 raise ConflictError(
                     f'batch {other.batch_id} of "{other.partition}" is being written by {other.owner}',
@@ -209,7 +214,7 @@ class Rewrite:
 
     def _renew(self) -> None:
         now_ms = self._clock_ms()
-        put_lease(self.partition.root, self._lease._replace(heartbeat_ms=now_ms))
+        announce(self.partition.root, self._announcement._replace(heartbeat_ms=now_ms))
         if not self._beaten_ms or now_ms - self._beaten_ms <= STALE_MS // 2:
             self._beaten_ms = now_ms  # else it was ineffective in between: `finish` refuses
 

@@ -1,18 +1,18 @@
 """
 How a stream and a rewrite of a partition, a re-run or a join, agree: no event is missing and none is there twice.
 
-1. The rewrite creates its batch, then its lease, which names the partition and the batch.
+1. The rewrite creates its batch, then its announcement, which names the partition and the batch.
 2. Each stream answers within seconds, idle or not, with a batch time. It writes the micro-batches from that time on to
-   the current batch and to the batch of the lease.
+   the current batch and to the batch of the announcement.
 3. The rewrite covers all micro-batches that are acknowledged after the answer; first it waits until those before the
    answered time are. It drops the rows that the stream has written to its batch, by topic, partition, offset and
    fan-out.
-4. It switches `_CURRENT`, then removes the lease. A micro-batch that was committed meanwhile is in both batches.
+4. It switches `_CURRENT`, then removes the announcement. A micro-batch that was committed meanwhile is in both batches.
 
 A stream that starts later answers when it starts; the rewrite reads the answers again before it switches.
 
-A lease without a heartbeat for ten minutes has no effect: its process has ended. `ingest.durable.Lease` does not serve:
-it has one owner at a time and no content, while several rewrites may write, and streams read which batches.
+An announcement without a heartbeat for ten minutes has no effect: its process has ended. It is no lease: several
+rewrites may write at once, and streams read which batches.
 """
 
 from collections.abc import Iterable, Iterator
@@ -25,15 +25,15 @@ from sinks.archive.layout import RERUNS
 from sinks.files.root import Root
 
 STALE_MS = 600_000
-"""A lease without a heartbeat for so long is ignored."""
+"""An announcement without a heartbeat for so long is ignored."""
 _GONE_MS = 24 * 3_600_000
 """Its process has ended, whatever the clocks of the machines are: it is removed."""
 _SUFFIX = ".json"
 
 
-class RewriteLease(NamedTuple):
+class Announcement(NamedTuple):
     """
-    The right of a process to have streams write to its batch too, as long as it sends heartbeats.
+    What a process announces to have streams write to its batch too, as long as it sends heartbeats.
 
     Attributes:
         id: of the rewrite, unique; letters, digits and "-".
@@ -58,10 +58,10 @@ class RewriteLease(NamedTuple):
         """The inverse of `to_bytes`; None for another content."""
         try:
             found = orjson.loads(content)
-            lease = cls(*(found[name] for name in cls._fields))
+            read = cls(*(found[name] for name in cls._fields))
         except (ValueError, TypeError, KeyError):
             return None
-        return lease if isinstance(lease.batch_id, int) and isinstance(lease.heartbeat_ms, int) else None
+        return read if isinstance(read.batch_id, int) and isinstance(read.heartbeat_ms, int) else None
 
 
 class Answer(NamedTuple):
@@ -77,45 +77,45 @@ class Answer(NamedTuple):
     from_ms: int
 
 
-def put_lease(root: Root, lease: RewriteLease) -> None:
-    """Create a lease, or renew its heartbeat."""
+def announce(root: Root, announcement: Announcement) -> None:
+    """Create an announcement, or renew its heartbeat."""
     root.make_folder(RERUNS)
-    root.write(_path(lease.id), lease.to_bytes())
+    root.write(_path(announcement.id), announcement.to_bytes())
 
 
-def remove_lease(root: Root, rewrite_id: str) -> None:
-    """Remove a lease, then the answers to it, also damaged ones."""
+def withdraw(root: Root, rewrite_id: str) -> None:
+    """Remove an announcement, then the answers to it, also damaged ones."""
     root.remove_file(_path(rewrite_id))
     for name in root.file_names(RERUNS):
         if name.startswith(f"{rewrite_id}."):
             root.remove_file(f"{RERUNS}/{name}")
 
 
-def remove_old_leases(root: Root, now_ms: int) -> None:
-    """Remove the leases without a heartbeat for a day, whose processes were killed, and answers without a lease."""
+def remove_old_announcements(root: Root, now_ms: int) -> None:
+    """Remove what killed processes have left: announcements without a heartbeat for a day, and answers without one."""
     names = root.file_names(RERUNS)
     for name in names:
-        lease = _read(root, name) if name.endswith(_SUFFIX) else None
-        if lease is not None and now_ms - lease.heartbeat_ms > _GONE_MS:
+        announcement = _read(root, name) if name.endswith(_SUFFIX) else None
+        if announcement is not None and now_ms - announcement.heartbeat_ms > _GONE_MS:
             root.remove_file(f"{RERUNS}/{name}")
     for name in names:
-        # a lease is older than its answers, and ids are not used again
+        # an announcement is older than its answers, and ids are not used again
         if not name.endswith(_SUFFIX) and not root.exists(_path(name.partition(".")[0])):
             root.remove_file(f"{RERUNS}/{name}")
 
 
-def leases(root: Root, now_ms: int) -> Iterator[RewriteLease]:
-    """The leases that have an effect."""
+def announcements(root: Root, now_ms: int) -> Iterator[Announcement]:
+    """The announcements that have an effect."""
     for name in root.file_names(RERUNS):
         if name.endswith(_SUFFIX):
-            lease = _read(root, name)
-            if lease is not None and now_ms - lease.heartbeat_ms <= STALE_MS:
-                yield lease
+            announcement = _read(root, name)
+            if announcement is not None and now_ms - announcement.heartbeat_ms <= STALE_MS:
+                yield announcement
 
 
-def of_partition(found: Iterable[RewriteLease], folder: str) -> list[RewriteLease]:
-    """The leases of the partition that is in a folder."""
-    return [lease for lease in found if lease.partition == folder]
+def of_partition(found: Iterable[Announcement], folder: str) -> list[Announcement]:
+    """The announcements of the partition that is in a folder."""
+    return [each for each in found if each.partition == folder]
 
 
 def put_answer(root: Root, rewrite_id: str, answer: Answer) -> None:
@@ -143,10 +143,10 @@ def answer_of(root: Root, rewrite_id: str, writer: str) -> Answer | None:
         ) from error
 
 
-def _read(root: Root, name: str) -> RewriteLease | None:
-    """A lease; None if it is damaged, or was removed since its folder was listed."""
+def _read(root: Root, name: str) -> Announcement | None:
+    """An announcement; None if it is damaged, or was removed since its folder was listed."""
     try:
-        return RewriteLease.from_bytes(root.read(f"{RERUNS}/{name}"))
+        return Announcement.from_bytes(root.read(f"{RERUNS}/{name}"))
     except FileNotFoundError:
         return None
 

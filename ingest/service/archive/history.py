@@ -9,7 +9,7 @@ from ingest.service.jobs.place import Place
 from sinks.archive.cleanup import BatchState, FoundBatch, batches_of
 from sinks.archive.layout import batch_folder, batch_path
 from sinks.archive.partition import Partition
-from sinks.archive.rewrites import RewriteLease, leases
+from sinks.archive.rewrites import Announcement, announcements
 from sinks.files.root import root_errors
 
 
@@ -74,7 +74,7 @@ def history_of(place: Place, table: ArchivedTable, value: str | None, *, now_ms:
     """
     located = sql_paths(place, table)
     with root_errors(table.root):
-        rewrites = list(leases(table.root, now_ms))
+        rewrites = list(announcements(table.root, now_ms))
         return [
             _history(each, partition, rewrites, located.get(each))
             for each, partition in table.partitions(value).items()
@@ -82,7 +82,7 @@ def history_of(place: Place, table: ArchivedTable, value: str | None, *, now_ms:
 
 
 def _history(
-    value: str, partition: Partition, rewrites: Iterable[RewriteLease], sql_path: str | None
+    value: str, partition: Partition, rewrites: Iterable[Announcement], sql_path: str | None
 ) -> PartitionHistory:
     batches = tuple(batches_of(partition, rewrites))
     owners = {batch.id: partition.owner(batch.id) for batch in batches}

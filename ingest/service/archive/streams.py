@@ -31,8 +31,8 @@ class ArchiveStream:
     """
     The pipeline of a sink, before and while another process writes a batch.
 
-    Construct it before the lease of that batch exists: what the pipeline has acknowledged until then is in the older
-    batch alone.
+    Construct it before the announcement of that batch exists: what the pipeline has acknowledged until then is in the
+    older batch alone.
 
     Args:
         replays: the lock of its replays, which this process has.

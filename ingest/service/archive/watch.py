@@ -10,7 +10,7 @@ from ingest.service.archived_tables import ArchivedTable, archived_tables
 from ingest.service.jobs.table_watch import Measures, TableWatch
 from ingest.service.shared import Shared
 from sinks.archive.cleanup import BatchState, FoundBatch, batches_of
-from sinks.archive.rewrites import leases
+from sinks.archive.rewrites import announcements
 from sinks.files.root import root_errors
 
 CHECK_S = 600.0
@@ -37,7 +37,7 @@ def _measures(shared: Shared) -> Measures[str, ArchiveSize]:
 
 def _size(table: ArchivedTable) -> dict[str, ArchiveSize]:
     with root_errors(table.root):
-        rewrites = list(leases(table.root, now_ms()))
+        rewrites = list(announcements(table.root, now_ms()))
         batches = [batch for partition in table.partitions(None).values() for batch in batches_of(partition, rewrites)]
 
     def of(state: BatchState) -> list[FoundBatch]:

@@ -10,7 +10,7 @@ from ingest.api import ConflictError
 from sinks.archive.committing import ArchiveCommitter
 from sinks.archive.layout import SUCCESS
 from sinks.archive.partition import Partition
-from sinks.archive.rewrites import STALE_MS, Answer, RewriteLease, answer_of, put_lease, remove_lease
+from sinks.archive.rewrites import STALE_MS, Announcement, Answer, announce, answer_of, withdraw
 from sinks.files.local_root import LocalRoot
 from sinks.files.root import Root
 from tests.support.archives import (
@@ -30,32 +30,32 @@ TIME_MS = DAY_MS + 3_600_000
 DAY = 24 * 3_600_000
 
 
-def begin_rerun(partition: Partition) -> RewriteLease:
-    """A re-run that has created its batch and its lease."""
+def begin_rerun(partition: Partition) -> Announcement:
+    """A re-run that has created its batch and its announcement."""
     batch_id = partition.create(START_S + 1_000, "a re-run")
-    lease = RewriteLease("r1", partition.folder, batch_id, "a re-run", START_S * 1000)
-    put_lease(partition.root, lease)
-    return lease
+    announcement = Announcement("r1", partition.folder, batch_id, "a re-run", START_S * 1000)
+    announce(partition.root, announcement)
+    return announcement
 
 
-def switch(partition: Partition, lease: RewriteLease) -> None:
+def switch(partition: Partition, announcement: Announcement) -> None:
     """The end of a re-run."""
-    partition.complete(lease.batch_id)
-    partition.write_pointer(lease.batch_id)
-    remove_lease(partition.root, lease.id)
+    partition.complete(announcement.batch_id)
+    partition.write_pointer(announcement.batch_id)
+    withdraw(partition.root, announcement.id)
 
 
 class TestReruns:
     def test_3c8_stream_writes_to_both_batches_from_its_answer_on(self, root: Root, partition: Partition) -> None:
         stream = Stream(root)
         stream.run(TIME_MS, [event(1)])
-        lease = begin_rerun(partition)
+        announcement = begin_rerun(partition)
         stream.committer.answer_rewrites()
         assert answer_of(root, "r1", WRITER) == Answer(WRITER, TIME_MS + 1)
         stream.run(TIME_MS + 1, [event(2), event(3, time_ms=DAY_MS - 1)])
         assert offsets_in(root, partition, START_S) == [1, 2]
-        assert offsets_in(root, partition, lease.batch_id) == [2]
-        switch(partition, lease)
+        assert offsets_in(root, partition, announcement.batch_id) == [2]
+        switch(partition, announcement)
         stream.run(TIME_MS + 2, [event(4)])
         assert visible(root) == {"20151209": [3], "20151210": [2, 4]}
         assert offsets_in(root, partition, START_S) == [1, 2]
@@ -82,26 +82,28 @@ class TestReruns:
         committer.close()
         committer.close()
 
-    def test_3c8_unanswered_lease_is_answered_by_the_next_micro_batch(self, root: Root, partition: Partition) -> None:
+    def test_3c8_unanswered_announcement_is_answered_by_the_next_micro_batch(
+        self, root: Root, partition: Partition
+    ) -> None:
         stream = Stream(root)
         stream.run(TIME_MS, [event(1)])
-        lease = begin_rerun(partition)
+        announcement = begin_rerun(partition)
         stream.run(TIME_MS + 5, [event(2)])
         assert answer_of(root, "r1", WRITER) == Answer(WRITER, TIME_MS + 5)
-        assert offsets_in(root, partition, lease.batch_id) == [2]
+        assert offsets_in(root, partition, announcement.batch_id) == [2]
 
     def test_3c8_stream_that_starts_leaves_the_batch_that_may_run_again_to_the_rerun(
         self, partition: Partition
     ) -> None:
         root = partition.root
         Stream(root).run(TIME_MS, [event(1)])
-        lease = begin_rerun(partition)
+        announcement = begin_rerun(partition)
         again = Stream(root)
         assert answer_of(root, "r1", WRITER) == Answer(WRITER, TIME_MS + 1)
         again.run(TIME_MS, [event(1)])
         again.run(TIME_MS + 1, [event(2)])
         assert offsets_in(root, partition, START_S) == [1, 2]
-        assert offsets_in(root, partition, lease.batch_id) == [2]
+        assert offsets_in(root, partition, announcement.batch_id) == [2]
 
     def test_3c8_rerun_that_begins_within_a_commit_waits_for_it(self) -> None:
         for most in itertools.count():
@@ -114,11 +116,11 @@ class TestReruns:
             except CrashError:
                 stream.committer._root = files
                 partition = Partition(files, "dt=20151210")
-                lease = begin_rerun(partition)
+                announcement = begin_rerun(partition)
                 stream.committer.commit(*flushed)
                 assert answer_of(files, "r1", WRITER) == Answer(WRITER, TIME_MS + 1)
                 assert visible(files) == {"20151210": [1, 2]}
-                assert offsets_in(files, partition, lease.batch_id) == []
+                assert offsets_in(files, partition, announcement.batch_id) == []
             else:
                 break
         assert most > 5
@@ -127,30 +129,30 @@ class TestReruns:
         root = partition.root
         stream = Stream(root)
         stream.run(TIME_MS, [event(1)])
-        lease = begin_rerun(partition)
+        announcement = begin_rerun(partition)
         stream.committer.answer_rewrites()
         Stream(root).run(TIME_MS, [event(1)])
-        assert offsets_in(root, partition, lease.batch_id) == []
+        assert offsets_in(root, partition, announcement.batch_id) == []
         assert offsets_in(root, partition, START_S) == [1]
 
     def test_3c8_replay_of_dead_letters_writes_to_both(self, root: Root, partition: Partition) -> None:
         stream = Stream(root)
         stream.run(TIME_MS, [event(1)])
-        lease = begin_rerun(partition)
+        announcement = begin_rerun(partition)
         replay = Stream(root, is_replay=True)
         replay.run(TIME_MS - 1, [event(2)])
-        assert offsets_in(root, partition, lease.batch_id) == [2]
+        assert offsets_in(root, partition, announcement.batch_id) == [2]
         assert visible(root) == {"20151210": [1, 2]}
 
-    def test_lease_without_a_heartbeat_is_ignored(self, root: Root, partition: Partition) -> None:
+    def test_announcement_without_a_heartbeat_is_ignored(self, root: Root, partition: Partition) -> None:
         stream = Stream(root)
         stream.run(TIME_MS, [event(1)])
-        lease = begin_rerun(partition)
+        announcement = begin_rerun(partition)
         stream.clock.now += STALE_MS + 1
         stream.committer.answer_rewrites()
         stream.run(TIME_MS + 1, [event(2)])
         assert answer_of(root, "r1", WRITER) is None
-        assert offsets_in(root, partition, lease.batch_id) == []
+        assert offsets_in(root, partition, announcement.batch_id) == []
 
     def test_batch_that_was_removed_gets_nothing(self, root: Root, partition: Partition) -> None:
         stream = Stream(root)
@@ -160,17 +162,17 @@ class TestReruns:
         assert visible(root) == {"20151210": [1, 2]}
 
     def test_batch_that_is_removed_within_a_commit_gets_nothing(self, tmp_path: Path) -> None:
-        """A re-run that wrote no row ends: the commit goes on, although it has read the lease."""
+        """A re-run that wrote no row ends: the commit goes on, although it has read the announcement."""
         files = LocalRoot(tmp_path)
         stream = Stream(files)
         stream.run(TIME_MS, [event(1)])
         partition = Partition(files, "dt=20151210")
-        lease = begin_rerun(partition)
+        announcement = begin_rerun(partition)
 
         class Ending(CrashingRoot):
             def open(self, path: str) -> BinaryIO:
                 if path.startswith("_tmp/"):
-                    partition.remove_empty(lease.batch_id)
+                    partition.remove_empty(announcement.batch_id)
                 return super().open(path)
 
         flushed = stream.flush(TIME_MS + 1, [event(2)])

@@ -11,7 +11,7 @@ from ingest.api import NotFoundError
 from sinks.archive.cleanup import BatchState, CleanupPlan, batches_of, clean_up, files_to_remove, plan_cleanup
 from sinks.archive.layout import CURRENT, RERUNS, STARTED, SUCCESS, SUPERSEDED, PartName, writer_digits
 from sinks.archive.partition import Partition
-from sinks.archive.rewrites import RewriteLease, put_lease
+from sinks.archive.rewrites import Announcement, announce
 from sinks.archive.switching import later_files, superseded_ms, switch
 from sinks.files.local_root import LocalRoot
 from sinks.files.root import Entry
@@ -183,10 +183,10 @@ class TestCleanup:
 
     def test_batch_that_is_being_written_stays(self, partition: Partition) -> None:
         switch(partition, SECOND_S, NOW_MS)
-        put_lease(partition.root, RewriteLease("r", partition.folder, FIRST_S, "test", NOW_MS + WEEK_MS))
+        announce(partition.root, Announcement("r", partition.folder, FIRST_S, "test", NOW_MS + WEEK_MS))
         assert removed(partition, NOW_MS + WEEK_MS) == []
 
-    def test_leases_are_listed_once_for_all_partitions(self, root: Path) -> None:
+    def test_announcements_are_listed_once_for_all_partitions(self, root: Path) -> None:
         class Listed(LocalRoot):
             def entries(self, folder: str) -> list[Entry]:
                 folders.append(folder)

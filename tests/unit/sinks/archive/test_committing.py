@@ -18,7 +18,7 @@ from sinks.archive.copying import copy_parts
 from sinks.archive.errors import ArchiveCorruptError
 from sinks.archive.layout import SUCCESS, PartName
 from sinks.archive.partition import Partition
-from sinks.archive.rewrites import RewriteLease, put_lease
+from sinks.archive.rewrites import Announcement, announce
 from sinks.archive.sink import ArchiveSettings
 from sinks.archive.staging import unpack
 from sinks.files.root import Root
@@ -142,7 +142,7 @@ class TestFiles:
         assert visible(root) == {"20151210": [0, 1, 2, 3, 4]}
 
     def test_replay_adds_no_row_twice_to_a_re_run_that_was_killed(self, root: Root, partition: Partition) -> None:
-        """It has read the events of the dead letters again; its lease has an effect for minutes."""
+        """It has read the events of the dead letters again; its announcement has an effect for minutes."""
         Stream(root).run(TIME_MS, [event(0)])
         rewritten = partition.create(START_S + 60, "archive rerun")
         name = str(PartName(TIME_MS + 1, 0, "0" * 8, "parquet"))
@@ -151,7 +151,7 @@ class TestFiles:
         (part,) = unpack(result)
         root.move(part.path, partition.path(rewritten, name))
         partition.complete(rewritten)
-        put_lease(root, RewriteLease("a" * 16, partition.folder, rewritten, "killed", START_S * 1000))
+        announce(root, Announcement("a" * 16, partition.folder, rewritten, "killed", START_S * 1000))
         replay = Stream(root, is_replay=True)
         for _ in range(2):
             replay.run(TIME_MS - 1, [event(1), event(2)])

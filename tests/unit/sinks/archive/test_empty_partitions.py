@@ -26,7 +26,7 @@ def test_partition_that_the_rerun_has_made_is_removed(partition: Partition) -> N
 def test_partition_that_another_process_writes_stays(partition: Partition) -> None:
     clock = Clock(START_S * 1000)
     with Rewrite(partition, "rerun", clock_ms=clock) as rerun, Rewrite(partition, "other"):
-        remove_if_empty(partition, rerun.batch_id, now_ms())  # although its own lease is stale
+        remove_if_empty(partition, rerun.batch_id, now_ms())  # although its own announcement is stale
         assert len(partition.batch_ids()) == 3
 
 

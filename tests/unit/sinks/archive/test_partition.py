@@ -1,4 +1,4 @@
-"""Batches of a partition, its pointer, and the leases of re-runs."""
+"""Batches of a partition, its pointer, and the announcements of re-runs."""
 
 from pathlib import Path
 
@@ -9,20 +9,20 @@ from sinks.archive.layout import CURRENT, KEEP, PartitionRule
 from sinks.archive.partition import ArchiveBatch, Partition, partitions
 from sinks.archive.rewrites import (
     STALE_MS,
+    Announcement,
     Answer,
-    RewriteLease,
+    announce,
+    announcements,
     answer_of,
-    leases,
     put_answer,
-    put_lease,
-    remove_old_leases,
+    remove_old_announcements,
 )
-from sinks.archive.rewrites import remove_lease as remove
+from sinks.archive.rewrites import withdraw as remove
 from sinks.files.local_root import LocalRoot
 from sinks.files.root import Root
 
 NOW_S = 1449784608
-LEASE = RewriteLease("r1", "dt=20151210", NOW_S, "a re-run", 1_000_000)
+ANNOUNCEMENT = Announcement("r1", "dt=20151210", NOW_S, "a re-run", 1_000_000)
 
 
 @pytest.fixture
@@ -124,20 +124,20 @@ class TestPartition:
 
 
 class TestReruns:
-    def test_lease_has_an_effect_until_it_is_stale(self, root: Root) -> None:
-        put_lease(root, LEASE)
-        assert list(leases(root, LEASE.heartbeat_ms + STALE_MS)) == [LEASE]
-        assert list(leases(root, LEASE.heartbeat_ms + STALE_MS + 1)) == []
+    def test_announcement_has_an_effect_until_it_is_stale(self, root: Root) -> None:
+        announce(root, ANNOUNCEMENT)
+        assert list(announcements(root, ANNOUNCEMENT.heartbeat_ms + STALE_MS)) == [ANNOUNCEMENT]
+        assert list(announcements(root, ANNOUNCEMENT.heartbeat_ms + STALE_MS + 1)) == []
 
     @pytest.mark.parametrize("content", [b"", b"[]", b"{}"])
-    def test_damaged_lease_is_ignored(self, root: Root, content: bytes) -> None:
-        put_lease(root, LEASE)
+    def test_damaged_announcement_is_ignored(self, root: Root, content: bytes) -> None:
+        announce(root, ANNOUNCEMENT)
         root.write("_reruns/r1.json", content)
-        assert list(leases(root, 0)) == []
+        assert list(announcements(root, 0)) == []
 
     def test_answers(self, root: Root) -> None:
-        put_lease(root, LEASE)
-        put_lease(root, LEASE._replace(id="r10"))
+        announce(root, ANNOUNCEMENT)
+        announce(root, ANNOUNCEMENT._replace(id="r10"))
         assert answer_of(root, "r1", "p+a") is None
         put_answer(root, "r1", Answer("p+a", 7))
         put_answer(root, "r1", Answer("p.q+a", 8))
@@ -146,11 +146,11 @@ class TestReruns:
         remove(root, "r1")
         assert sorted(root.file_names("_reruns")) == ["r10.json", "r10.p+a"]
 
-    def test_lease_without_a_heartbeat_for_a_day_is_removed_with_its_answers(self, root: Root) -> None:
+    def test_announcement_without_a_heartbeat_for_a_day_is_removed_with_its_answers(self, root: Root) -> None:
         day_ms = 24 * 3_600_000
-        put_lease(root, LEASE)
-        put_lease(root, LEASE._replace(id="r2", heartbeat_ms=LEASE.heartbeat_ms + 1))
+        announce(root, ANNOUNCEMENT)
+        announce(root, ANNOUNCEMENT._replace(id="r2", heartbeat_ms=ANNOUNCEMENT.heartbeat_ms + 1))
         for rerun in ("r1", "r2", "removed"):
             put_answer(root, rerun, Answer("p+a", 7))
-        remove_old_leases(root, LEASE.heartbeat_ms + day_ms + 1)
+        remove_old_announcements(root, ANNOUNCEMENT.heartbeat_ms + day_ms + 1)
         assert root.file_names("_reruns") == ["r2.json", "r2.p+a"]

@@ -10,7 +10,7 @@ from ingest.api import ConflictError, StoreUnavailableError
 from sinks.archive.layout import CURRENT, RERUNS, SUCCESS, SUPERSEDED
 from sinks.archive.partition import Partition
 from sinks.archive.rewrite import Rewrite
-from sinks.archive.rewrites import STALE_MS, Answer, RewriteLease, leases, put_answer, put_lease
+from sinks.archive.rewrites import STALE_MS, Announcement, Answer, announce, announcements, put_answer
 from sinks.archive.switching import switch
 from sinks.files.local_root import LocalRoot
 from tests.support.archives import DAY_MS, Stream, event, visible
@@ -54,14 +54,14 @@ class TestRerun:
         assert (partition.current(), second.batch_id, second.before) == (NOW_S + 60, NOW_S + 60, NOW_S)
         assert partition.batch_ids() == [FIRST_S, NOW_S, NOW_S + 60]
 
-    def test_lease_is_there_as_long_as_the_block(self, partition: Partition, clock: Clock) -> None:
+    def test_announcement_is_there_as_long_as_the_block(self, partition: Partition, clock: Clock) -> None:
         with Rewrite(partition, "rerun", clock_ms=clock) as rerun:
-            (lease,) = leases(partition.root, clock())
-            assert (lease.partition, lease.batch_id) == (partition.folder, rerun.batch_id)
+            (announcement,) = announcements(partition.root, clock())
+            assert (announcement.partition, announcement.batch_id) == (partition.folder, rerun.batch_id)
             assert rerun.answer("w") is None
-            put_answer(partition.root, lease.id, Answer("w", 7))
+            put_answer(partition.root, announcement.id, Answer("w", 7))
             assert rerun.answer("w") == Answer("w", 7)
-        assert list(leases(partition.root, clock())) == []
+        assert list(announcements(partition.root, clock())) == []
 
     def test_3c4_block_that_fails_leaves_the_pointer(self, partition: Partition, clock: Clock) -> None:
         with Rewrite(partition, "rerun", clock_ms=clock) as first:
@@ -83,26 +83,26 @@ class TestRerun:
         ids = []
         for _ in range(2):
             with Rewrite(partition, "rerun", clock_ms=clock):
-                (lease,) = leases(partition.root, clock())
-                put_answer(partition.root, lease.id, Answer("w", 7))
-                ids.append(lease.id)
+                (announcement,) = announcements(partition.root, clock())
+                put_answer(partition.root, announcement.id, Answer("w", 7))
+                ids.append(announcement.id)
         assert partition.batch_ids() == [FIRST_S]
         assert partition.root.file_names("_reruns") == []
         assert len(set(ids)) == 2  # a stream remembers what it has answered
 
     def test_damaged_answer_does_not_fail_a_rerun_that_has_ended(self, partition: Partition, clock: Clock) -> None:
         with Rewrite(partition, "rerun", clock_ms=clock) as rerun:
-            (lease,) = leases(partition.root, clock())
-            put_answer(partition.root, lease.id, Answer("w", 7))
-            partition.root.write(f"{RERUNS}/{lease.id}.w", b"damaged")
+            (announcement,) = announcements(partition.root, clock())
+            put_answer(partition.root, announcement.id, Answer("w", 7))
+            partition.root.write(f"{RERUNS}/{announcement.id}.w", b"damaged")
             rerun.finish()
         assert (partition.current(), partition.root.file_names(RERUNS)) == (rerun.batch_id, [])
 
     @pytest.mark.parametrize("exclusive", [False, True])
-    def test_failure_while_it_begins_leaves_no_lease_and_no_batch(
+    def test_failure_while_it_begins_leaves_no_announcement_and_no_batch(
         self, partition: Partition, clock: Clock, *, exclusive: bool
     ) -> None:
-        """The lease is written; then its answer is lost, or the look for others fails."""
+        """The announcement is written; then its answer is lost, or the look for others fails."""
         root = partition.root
 
         class Failing(CrashingRoot):
@@ -124,8 +124,8 @@ class TestRerun:
             pass
         assert (root.file_names(RERUNS), partition.batch_ids()) == ([], [FIRST_S])
 
-    def test_leases_of_processes_that_were_killed_are_removed(self, partition: Partition, clock: Clock) -> None:
-        put_lease(partition.root, RewriteLease("r1", partition.folder, FIRST_S + 1, "killed", 0))
+    def test_announcements_of_processes_that_were_killed_are_removed(self, partition: Partition, clock: Clock) -> None:
+        announce(partition.root, Announcement("r1", partition.folder, FIRST_S + 1, "killed", 0))
         with Rewrite(partition, "rerun", clock_ms=clock):
             assert len(partition.root.file_names("_reruns")) == 1
 
@@ -176,12 +176,12 @@ class TestRerun:
             with pytest.raises(ConflictError) as caught, Rewrite(partition, "rerun", exclusive=True, clock_ms=clock):
                 pass
             assert (caught.value.code, caught.value.exit_code) == ("archive_rerun_runs", 4)
-            assert len(list(leases(partition.root, clock()))) == 1
+            assert len(list(announcements(partition.root, clock()))) == 1
             assert len(partition.batch_ids()) == 2
         with Rewrite(partition, "rerun", exclusive=True, clock_ms=clock) as alone:
             alone.finish()
 
-    def test_3c5_exclusive_is_refused_beside_one_that_has_its_lease_first(
+    def test_3c5_exclusive_is_refused_beside_one_that_has_its_announcement_first(
         self, partition: Partition, clock: Clock
     ) -> None:
         """Whichever has the lower id; the batch of the one that is refused goes."""
@@ -189,7 +189,7 @@ class TestRerun:
         others: list[Rewrite] = []
 
         class Raced(CrashingRoot):
-            """Another exclusive re-run starts just before this one writes its lease."""
+            """Another exclusive re-run starts just before this one writes its announcement."""
 
             def write(self, path: str, content: bytes) -> None:
                 if path.startswith("_reruns/") and not others:
@@ -222,7 +222,7 @@ class TestRerun:
             clock.now_ms += STALE_MS
             with pytest.raises(ConflictError) as caught:
                 rerun.finish()
-        assert (caught.value.code, partition.current()) == ("lease_lost", FIRST_S)
+        assert (caught.value.code, partition.current()) == ("announcement_expired", FIRST_S)
 
     @pytest.mark.parametrize("marker", [SUCCESS, SUPERSEDED, CURRENT])
     def test_process_that_is_suspended_at_the_switch_hides_no_rows(self, clock: Clock, marker: str) -> None:
@@ -246,6 +246,6 @@ class TestRerun:
             stream.run(DAY_MS + 2, [event(2)])
             with pytest.raises(ConflictError) as caught:
                 rerun.finish(is_kept=True)
-        assert (caught.value.code, partition.current()) == ("lease_lost", FIRST_S)
+        assert (caught.value.code, partition.current()) == ("announcement_expired", FIRST_S)
         assert visible(files) == {"20151210": [1, 2, 3]}
         assert partition.batch(rerun.batch_id) == (rerun.batch_id, False, False)

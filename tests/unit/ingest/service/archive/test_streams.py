@@ -29,7 +29,7 @@ from sinks.archive.copying import Keeps
 from sinks.archive.partition import Partition
 from sinks.archive.rerun_sink import RerunCommitter
 from sinks.archive.rewrite import Rewrite
-from sinks.archive.rewrites import Answer, leases, put_answer
+from sinks.archive.rewrites import Answer, announcements, put_answer
 from sinks.archive.sink import ArchiveSettings
 from sinks.archive.switching import switch
 from tests.support.archives import DAY_MS, START_S, WRITER, Stream, event, visible
@@ -128,7 +128,7 @@ class TestJoin:
         assert partition.current() == joined["batch"]
         assert visible(table.root) == {"20151210": [1, 2]}
         assert partition.batch(joined["batch"]).is_kept
-        assert list(leases(table.root, START_S * 1000)) == []
+        assert list(announcements(table.root, START_S * 1000)) == []
 
     def test_batch_that_runs_again_comes_first(
         self, configuration: Configuration, table: ArchivedTable, partition: Partition, folder: Path
@@ -306,8 +306,8 @@ class TestStream:
         """The first batch time that the stream writes itself, after it has answered, or not."""
         with streams_of(configuration, table) as (stream,), Rewrite(partition, "test") as rerun:
             if from_ms is not None:
-                (lease,) = leases(table.root, 0)
-                put_answer(table.root, lease.id, Answer(WRITER, from_ms))
+                (announcement,) = announcements(table.root, 0)
+                put_answer(table.root, announcement.id, Answer(WRITER, from_ms))
             return returned(stream.start_ms(rerun, HERE, {}))
 
     def test_stream_that_does_not_run_writes_nothing(
@@ -331,7 +331,7 @@ class TestStream:
         with running(folder):
             assert self.start_ms(configuration, table, partition, THIRD_MS) == THIRD_MS
 
-    def test_3c8_batch_acknowledged_before_the_lease_is_in_the_old_batch_alone(
+    def test_3c8_batch_acknowledged_before_the_announcement_is_in_the_old_batch_alone(
         self, configuration: Configuration, table: ArchivedTable, partition: Partition, folder: Path
     ) -> None:
         acknowledged(folder, 0, FIRST_MS)
