@@ -69,8 +69,10 @@ def run(
     from ingest.cli.loading import loaded, set_up_logs
 
     configuration, catalog = loaded(out, file)
+    is_watched = once and out.is_live
+    dropped_lines = out.write_without_blocking(_log_dropped, with_data=not once)  # before the first line
     out.problems(configuration.report)
-    set_up_logs(configuration, is_watched=once and out.is_live, level=log_level)
+    set_up_logs(configuration, is_watched=is_watched, level=log_level)
     _announce(out)  # before the imports, which take longer than all above
     from ingest.cli.progress import RunProgress, show_totals
     from ingest.durable import private_files
@@ -80,7 +82,6 @@ def run(
     from ingest.service.tables import OwnerOptions
 
     stop = Stop()
-    dropped_lines = out.write_without_blocking(_log_dropped, with_data=not once)
     with (
         private_files(),
         stop.on_signals(),

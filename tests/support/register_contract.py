@@ -38,20 +38,23 @@ class RegisterContract:
             assert one.replace(before, after)
             assert other.replace(before, after)
 
-    def test_each_replacement_has_one_winner(self, registers: list[Register]) -> None:
+    def test_each_replacement_has_at_most_one_winner(self, registers: list[Register]) -> None:
+        """A writer whose text another one has replaced at once may learn that it is not there."""
         barrier = Barrier(WRITERS)
 
-        def won(number: int) -> int:
-            register, count = registers[number], 0
+        def won(number: int) -> list[int]:
+            register, replaced = registers[number], []
             barrier.wait(60)
             for attempt in range(ATTEMPTS):
                 before = register.read()
-                replaced = int(before.partition(" ")[0]) if before else 0
-                count += register.replace(before, f"{replaced + 1} by {number}, {attempt}")
-            return count
+                count = 1 + (int(before.partition(" ")[0]) if before else 0)
+                if register.replace(before, f"{count} by {number}, {attempt}"):
+                    replaced.append(count)
+            return replaced
 
         with ThreadPoolExecutor(WRITERS) as pool:
-            total = sum(pool.map(won, range(WRITERS)))
+            counts = [count for each in pool.map(won, range(WRITERS)) for count in each]
+        assert len(counts) == len({*counts})
         text = registers[0].read()
         assert text is not None
-        assert int(text.partition(" ")[0]) == total >= ATTEMPTS
+        assert int(text.partition(" ")[0]) >= max(len(counts), ATTEMPTS)

@@ -3,12 +3,17 @@
 import contextlib
 import fcntl
 import os
+import socket
+import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TextIO
 
 import pytest
 
+from ingest import cli
+from ingest.api import ConflictError
 from ingest.cli.output import Output
 from ingest.observe.drain import Drain
 
@@ -58,3 +63,21 @@ def test_streams_without_descriptors_are_unchanged(capsys):
     out.note("seen")
     out.close()
     assert (dropped_lines(), capsys.readouterr().err) == (0, "seen\n")
+
+
+FILE = """
+version: 1
+service: {{http: {{listen: "127.0.0.1:{port}"}}}}
+stores: {{unused: {{memory: {{}}}}, local: {{memory: {{}}}}}}
+pipelines: {{any: {{source: {{files: {{path: ./in}}}}, sinks: [{{attr2hbase: {{store: local, table: t}}}}]}}}}
+"""
+
+
+def test_start_with_a_warning_does_not_block_on_an_unread_pipe(full_pipe, tmp_path):
+    _, stream = full_pipe
+    with socket.create_server(("127.0.0.1", 0)) as used:
+        (tmp_path / "p.yaml").write_text(FILE.format(port=used.getsockname()[1]))
+        command = [sys.executable, "-m", "ingest", "run", "p.yaml"]
+        environment = os.environ | {"PYTHONPATH": str(Path(cli.__file__).parents[2])}
+        done = subprocess.run(command, cwd=tmp_path, env=environment, stderr=stream, timeout=120, check=False)
+    assert done.returncode == ConflictError.exit_code
