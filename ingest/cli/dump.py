@@ -49,7 +49,8 @@ def ls(out: Output, root: RootArgument) -> None:
     from sinks.dumps.listing import complete_dump, dump_names, unfinished_dumps
     from sinks.dumps.lock import holder_of
     from sinks.dumps.pins import pins
-    from sinks.files.root import existing_root, root_errors
+    from sinks.files.opening import existing_root
+    from sinks.files.root import root_errors
 
     opened = existing_root(root)
     with root_errors(opened):
@@ -217,7 +218,8 @@ def verify(
     from sinks.dumps.listing import dump_names, newest_dump
     from sinks.dumps.reader import name_of
     from sinks.dumps.verifying import verify_dump
-    from sinks.files.root import existing_root, root_errors
+    from sinks.files.opening import existing_root
+    from sinks.files.root import root_errors
 
     opened = existing_root(root)
     with root_errors(opened):

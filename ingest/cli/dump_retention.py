@@ -37,7 +37,8 @@ def expire(
     from ingest.formats.durations import milliseconds
     from sinks.dumps.expiry import Retention, expire, files_to_remove, plan_expiry
     from sinks.dumps.lock import root_lock
-    from sinks.files.root import existing_root, root_errors
+    from sinks.files.opening import existing_root
+    from sinks.files.root import root_errors
 
     retention = Retention(milliseconds("--keep", keep), keep_last, milliseconds("--incomplete", incomplete))
     opened = existing_root(root)
@@ -91,7 +92,8 @@ def pin(
     from sinks.dumps.listing import newest_dump
     from sinks.dumps.pins import create_pin
     from sinks.dumps.reader import name_of
-    from sinks.files.root import open_root, root_errors
+    from sinks.files.opening import open_root
+    from sinks.files.root import root_errors
 
     opened = open_root(root)
     with root_errors(opened):
@@ -115,7 +117,8 @@ def unpin(
     Example: ingest dump unpin /backups 5f0c9a
     """
     from sinks.dumps.pins import remove_pin
-    from sinks.files.root import open_root, root_errors
+    from sinks.files.opening import open_root
+    from sinks.files.root import root_errors
 
     opened = open_root(root)
     with root_errors(opened):

@@ -18,7 +18,7 @@ from sinks.bodies.options import BodyCompression, BodyOptions
 from sinks.bodies.resolving import resolved
 from sinks.bodies.retention_horizon import RetentionHorizon
 from sinks.bodies.tables import BodyTables
-from sinks.files.root import open_root
+from sinks.files.opening import open_root
 from sinks.mapping.mapper import MapperSettings
 
 

@@ -22,7 +22,8 @@ from ingest.api import (
 from sinks.archive.columns import Column, ColumnOptions, columns_of, plain_row_maker, row_maker
 from sinks.archive.event_times import NO_LIMIT_MS, EventPartitions, EventTimes
 from sinks.archive.layout import ArchiveFormat, PartitionRule, is_reserved, is_table_name
-from sinks.files.root import Root, open_root, root_errors
+from sinks.files.opening import open_root
+from sinks.files.root import Root, root_errors
 
 _BODY = {"body": {"value": "%{body}", "type": "binary"}}
 

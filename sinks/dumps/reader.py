@@ -25,7 +25,8 @@ from sinks.dumps.pins import DEFAULT_TTL_MS, Pin, create_pin
 from sinks.dumps.reading import Document, DumpIterator, OnBad, documents_of, rows_of
 from sinks.dumps.rows import DumpRow
 from sinks.dumps.splits import Split
-from sinks.files.root import Root, open_root, root_errors
+from sinks.files.opening import open_root
+from sinks.files.root import Root, root_errors
 
 T = TypeVar("T")
 

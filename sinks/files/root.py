@@ -1,28 +1,23 @@
 """
 The file system that dumps and archives are in.
 
-`open_root` returns the files below a root: of a folder of this machine, or of another file system by its URL. A root
-can be pickled, so tasks of Spark write files below it.
+A `Root` has the files below a folder of this machine, or below a URL of another file system. It can be pickled, so
+tasks of Spark write files below it.
 
 All names are relative to the root, with `/` between folders. Errors are as on a disk: OSError with an errno;
 `root_errors` translates them.
 """
 
 import contextlib
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterator
 from contextlib import AbstractContextManager
-from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from ingest.api import ConfigError, NotFoundError
 from ingest.durable import unusable
 
 TEMPORARY = ".tmp-"
 """Prefix of files that are being written."""
-
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 
 
 class Entry(NamedTuple):
@@ -188,46 +183,6 @@ class Root(ABC):
 
     def __str__(self) -> str:
         return self.url
-
-
-def open_root(url: str) -> Root:
-    """
-    The files below a root.
-
-    Args:
-        url: a path of this machine; or `webhdfs://HOST:PORT/path`, `s3://bucket/path`, or another URL for which fsspec
-            has a file system, with the options of fsspec's configuration.
-
-    Raises:
-        ConfigError: fsspec has no such file system, or the package that it needs is not installed.
-    """
-    found = _SCHEME.match(url)
-    if found is None or found[1].lower() == "file":
-        from sinks.files.local_root import LocalRoot
-
-        folder = url if found is None else url[found.end() :]
-        if not folder:
-            raise ConfigError("the root is empty", hint="write a folder or a URL")
-        return LocalRoot(Path(folder))
-    from sinks.files.remote_root import RemoteRoot
-
-    return RemoteRoot(url, {})
-
-
-def existing_root(url: str) -> Root:
-    """
-    The files below a root that exists.
-
-    Raises:
-        NotFoundError: there is no such folder.
-        ConfigError: as in `open_root`.
-        StoreUnavailableError: the file system does not answer.
-    """
-    root = open_root(url)
-    with root_errors(root):
-        if not root.exists(""):
-            raise NotFoundError(f'there is no folder "{root}"', hint="correct it; the first dump creates it")
-    return root
 
 
 def _below(folder: str, name: str) -> str:

@@ -9,7 +9,8 @@ from sinks.archive.partition import Partition
 from sinks.archive.rewrite import Rewrite
 from sinks.archive.sink import ArchiveSettings
 from sinks.dumps.reader import DumpReader
-from sinks.files.root import Root, open_root
+from sinks.files.opening import open_root
+from sinks.files.root import Root
 from tests.support.archives import DAY_MS, START_S, Stream, event, visible
 from tests.support.dumps import DUMP, make_dump, rows_of
 from tests.support.hdfs import Hdfs

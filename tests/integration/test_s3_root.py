@@ -17,8 +17,9 @@ from sinks.dumps.manifest import DumpedTable
 from sinks.dumps.reader import DumpReader
 from sinks.dumps.run import DumpRun
 from sinks.dumps.table_files import write_table_file
+from sinks.files.opening import open_root
 from sinks.files.register import RootRegister
-from sinks.files.root import Root, open_root
+from sinks.files.root import Root
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 from tests.support.archived_topic import FIRST_DAY, ArchivedTopic, rerun

@@ -9,7 +9,7 @@ from kafka import TopicPartition
 
 from sinks.archive.layout import PartitionRule
 from sinks.archive.partition import Partition
-from sinks.files.root import open_root
+from sinks.files.opening import open_root
 from tests.support.archives import DAY_MS, rows_in
 from tests.support.names import unique
 from tests.support.servers import Given, Kafka

@@ -17,7 +17,7 @@ from sinks.dumps.layout import FileFormat
 from sinks.dumps.manifest import DumpedTable
 from sinks.dumps.run import DumpRun
 from sinks.dumps.table_files import write_table_file
-from sinks.files.root import open_root
+from sinks.files.opening import open_root
 from sinks.scanning.table_reader import TableReader
 from sinks.writing.retry import Retry
 from tests.support.feeds import T

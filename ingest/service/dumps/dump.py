@@ -24,7 +24,8 @@ from ingest.service.jobs.schedule import DAY_S, Daily, ScheduledJob
 from ingest.service.jobs.step_job import StepJob, Steps
 from sinks.dumps.listing import complete_dumps
 from sinks.dumps.manifest import consistency_of
-from sinks.files.root import open_root, root_errors
+from sinks.files.opening import open_root
+from sinks.files.root import root_errors
 
 if TYPE_CHECKING:  # a command that asks the service starts without Spark and Kafka
     from ingest.observe.metrics import Metrics

@@ -23,7 +23,8 @@ from sinks.dumps.layout import FileFormat, dump_name
 from sinks.dumps.manifest import TableFile, consistency_of
 from sinks.dumps.ranges import DumpRange, DumpSlice, DumpTarget, Limits, remaining_of
 from sinks.dumps.run import DumpRun
-from sinks.files.root import Root, open_root, root_errors
+from sinks.files.opening import open_root
+from sinks.files.root import Root, root_errors
 
 SLICE_S = 20.0
 """Time of a task by default; the file that it writes then is finished."""

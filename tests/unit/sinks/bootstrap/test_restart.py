@@ -24,7 +24,7 @@ from sinks.feed.group import GroupMember, GroupOptions
 from sinks.feed.leases import SHARD_END, PropertyLeases
 from sinks.feed.outputs import LineOutput
 from sinks.feed.position import FeedPosition
-from sinks.files.root import open_root
+from sinks.files.opening import open_root
 from sinks.memory import MemoryStore
 from sinks.rowkeys.row_format import UPDATES
 from tests.support.clock import Clock

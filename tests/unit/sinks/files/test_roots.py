@@ -15,9 +15,10 @@ from sinks.dumps.layout import LOCK
 from sinks.dumps.lock import root_lock
 from sinks.dumps.reader import DumpReader
 from sinks.files.local_root import LocalRoot
+from sinks.files.opening import open_root
 from sinks.files.remote_errors import remote_errors
 from sinks.files.remote_root import RemoteRoot, _check_datanode, _Reopening
-from sinks.files.root import open_root, root_errors
+from sinks.files.root import root_errors
 from tests.support.dumps import DUMP, make_dump, rows_of
 from tests.support.memory_root import MemoryRoot
 from tests.support.names import unique
