@@ -4,6 +4,8 @@ Patterns of lines that Exim, Rails, Tomcat, MCollective and PAM write, and of ve
 They have the names and the captures of Logstash's patterns, and are written anew for `re`, without nested repetition.
 """
 
+from decorators.grok.family import Family
+
 _ARRIVED = (
     r"%{EXIM_DATE:timestamp} (?:%{EXIM_PID} )?%{EXIM_MSGID:exim_msgid} (?<exim_flags><=) "
     r"(?:<>|%{EMAILADDRESS:exim_sender_email})%{EXIM_NAMED_FIELDS}"
@@ -87,24 +89,27 @@ _TOMCAT_FIELDS = {
     "logmessage": "message", "thread": "java.log.origin.thread.name",
 }  # fmt: skip
 
-_OTHERS = {
+_MAVEN = {
     "MAVEN_VERSION": r"(?<![0-9])(?:[0-9]+\.){0,2}(?:\*|[0-9]+)(?:[.-](?:RELEASE|SNAPSHOT))?",
+}
+_MCOLLECTIVE = {
     "MCOLLECTIVE": r"., \[%{TIMESTAMP_ISO8601:timestamp} #%{POSINT:pid}\] *%{LOGLEVEL:event_level}",
     "MCOLLECTIVEAUDIT": r"%{TIMESTAMP_ISO8601:timestamp}:",
+}
+_PAM = {
     "SYSLOGPAMSESSION": r"%{SYSLOGBASE} (?=%{GREEDYDATA:message})%{WORD:pam_module}\((?<pam_caller>[^()]*)\): session "
     r"%{WORD:pam_session_state} for user %{USERNAME:username}(?:\(uid=[0-9]+\))?(?: by (?<pam_by>[^\n]*))?",
 }
-
-APPLICATIONS = {**_EXIM, **_RAILS, **_TOMCAT, **_OTHERS}
-"""Name -> pattern."""
-APPLICATIONS_FIELDS = {
-    "EXIM": _EXIM_FIELDS, "RAILS3": _RAILS_FIELDS, "RPROCESSING": _RAILS_FIELDS, "RCONTROLLER": _RAILS_FIELDS,
-    "CATALINA": _TOMCAT_FIELDS, "TOMCAT": _TOMCAT_FIELDS,
-    "MCOLLECTIVE": {"pid": "process.pid", "event_level": "log.level"},
-}  # fmt: skip
-"""Start of the names of patterns -> name of a capture -> field of ECS."""
-OF_PAM = {
+_PAM_FIELDS = {
     "pam_module": "system.auth.pam.module", "pam_caller": "system.auth.pam.origin",
     "pam_session_state": "system.auth.pam.session_state", "username": "user.name", "pam_by": "system.auth.pam.by",
 }  # fmt: skip
-"""Name of a capture of PAM's line in syslog -> field of ECS."""
+
+APPLICATIONS = (
+    Family(_EXIM, _EXIM_FIELDS),
+    Family(_RAILS, _RAILS_FIELDS),
+    Family(_TOMCAT, _TOMCAT_FIELDS),
+    Family(_MAVEN, {}),
+    Family(_MCOLLECTIVE, {"pid": "process.pid", "event_level": "log.level"}),
+    Family(_PAM, _PAM_FIELDS),
+)

@@ -4,6 +4,8 @@ Patterns of messages of Cisco's firewalls ASA and PIX; each has the numbers of t
 They have the names and the captures of Logstash's patterns, and are written anew for `re`, without nested repetition.
 """
 
+from decorators.grok.family import Family
+
 _WORDS = r"(?<!\w)\w+(?:[ -]\w+){0,15}?"  # of a reason; not any number: each word may be the first one
 _ON = r"(?<{}>\S+)"
 
@@ -36,7 +38,7 @@ _LISTED = (
 _MAPPED = r"(?: \(%{{IP:{0}_mapped_ip}}/%{{INT:{0}_mapped_port}}\))?"
 _PAYLOAD = r"%{{IP:orig_{0}_ip}}/%{{INT:orig_{0}_port}}"
 
-CISCO = {
+_PATTERNS = {
     "CISCOTIMESTAMP": r"%{MONTH} +%{MONTHDAY}(?: %{YEAR})? %{TIME}",
     "CISCOTAG": r"[A-Z0-9]+-%{INT}-[A-Z0-9_]+",
     "CISCO_TAGGED_SYSLOG": r"^<%{POSINT:syslog_pri}>%{CISCOTIMESTAMP:timestamp}(?: %{SYSLOGHOST:sysloghost})? ?: "
@@ -120,4 +122,42 @@ CISCO = {
     rf"{_RATE.format('burst')}; Current average rate {_RATE.format('avg')}; Cumulative total count is "
     r"%{INT:drop_total_count}",
 }
-"""Name -> pattern."""
+_FIELDS = {
+    "syslog_pri": "log.syslog.priority", "sysloghost": "host.hostname", "ciscotag": "cisco.asa.tag",
+    "switch_reason": "event.reason", "reason": "event.reason", "interface_name": "network.interface.name",
+    "direction": "cisco.asa.network.direction", "protocol": "cisco.asa.network.transport",
+    "action": "cisco.asa.outcome", "src_interface": "observer.ingress.interface.name", "src_ip": "source.ip",
+    "src_port": "source.port", "src_fwuser": "source.user.name", "dst_interface": "observer.egress.interface.name",
+    "dst_ip": "destination.ip", "dst_port": "destination.port", "dst_fwuser": "destination.user.name",
+    "interface": "observer.egress.interface.name", "tcp_flags": "cisco.asa.tcp_flags",
+    "policy_id": "cisco.asa.rule_name", "icmp_type": "cisco.asa.icmp_type", "icmp_code": "cisco.asa.icmp_code",
+    "hashcode1": "cisco.asa.hashcode1", "hashcode2": "cisco.asa.hashcode2", "hit_count": "cisco.asa.hit_count",
+    "interval": "cisco.asa.interval", "dst_url": "url.original", "connection_count": "cisco.asa.connections.in_use",
+    "connection_count_max": "cisco.asa.connections.most_used", "connection_id": "cisco.asa.connection_id",
+    "src_mapped_ip": "source.nat.ip", "src_mapped_port": "source.nat.port", "dst_mapped_ip": "destination.nat.ip",
+    "dst_mapped_port": "destination.nat.port", "duration": "cisco.asa.duration", "bytes": "network.bytes",
+    "user": "source.user.name", "fwuser": "destination.user.name", "icmp_seq_num": "cisco.asa.icmp_seq",
+    "src_xlated_ip": "source.nat.ip", "src_xlated_port": "source.nat.port",
+    "src_xlated_interface": "observer.egress.interface.name", "icmp_code_xlated": "cisco.asa.icmp_type",
+    "xlate_type": "cisco.asa.xlate_type", "err_protocol": "cisco.asa.error.network.transport",
+    "err_src_interface": "observer.ingress.interface.name", "err_src_ip": "source.ip",
+    "err_src_fwuser": "source.user.name", "err_dst_interface": "observer.egress.interface.name",
+    "err_dst_ip": "destination.ip", "err_dst_fwuser": "destination.user.name",
+    "err_icmp_type": "cisco.asa.icmp_type", "err_icmp_code": "cisco.asa.icmp_code",
+    "orig_src_ip": "cisco.asa.original_ip_payload.source.ip",
+    "orig_src_port": "cisco.asa.original_ip_payload.source.port",
+    "orig_src_fwuser": "cisco.asa.original_ip_payload.source.user.name",
+    "orig_dst_ip": "cisco.asa.original_ip_payload.destination.ip",
+    "orig_dst_port": "cisco.asa.original_ip_payload.destination.port",
+    "orig_dst_fwuser": "cisco.asa.original_ip_payload.destination.user.name",
+    "resource_name": "cisco.asa.resource.name", "resource_limit": "cisco.asa.resource.limit",
+    "orig_protocol": "cisco.asa.ipsec.protocol", "spi": "cisco.asa.ipsec.spi", "seq_num": "cisco.asa.ipsec.seq_num",
+    "tunnel_type": "cisco.asa.ipsec.tunnel_type", "group": "cisco.asa.source.group",
+    "is_remote_natted": "cisco.asa.remote_nat", "is_local_natted": "cisco.asa.local_nat",
+    "drop_type": "cisco.asa.burst.object", "drop_rate_id": "cisco.asa.burst.id",
+    "drop_rate_current_burst": "cisco.asa.burst.current_rate", "drop_rate_max_burst": "cisco.asa.burst.configured_rate",
+    "drop_rate_current_avg": "cisco.asa.burst.avg_rate", "drop_rate_max_avg": "cisco.asa.burst.configured_avg_rate",
+    "drop_total_count": "cisco.asa.burst.cumulative_count",
+}  # fmt: skip
+
+CISCO = Family(_PATTERNS, _FIELDS)

@@ -4,6 +4,8 @@ Patterns of lines that packet filters and firewalls write: netfilter, Shorewall,
 They have the names and the captures of Logstash's patterns, and are written anew for `re`, without nested repetition.
 """
 
+from decorators.grok.family import Family
+
 _FLOW = r"%{IP:src-ip}/%{INT:src-port}->%{IP:dst-ip}/%{INT:dst-port} (?<service>\S+)"
 _TRANSLATED = (
     rf"{_FLOW} %{{IP:nat-src-ip}}/%{{INT:nat-src-port}}->%{{IP:nat-dst-ip}}/%{{INT:nat-dst-port}} "
@@ -74,10 +76,8 @@ _NETFILTER_FIELDS = {
     "nf_action": "suse.firewall.action",
 }  # fmt: skip
 
-FILTERS = {**_JUNOS, "NETSCREENSESSIONLOG": _NETSCREEN, **_NETFILTER}
-"""Name -> pattern."""
-FILTERS_FIELDS = {
-    "RT_FLOW": _JUNOS_FIELDS, "NETSCREEN": _NETSCREEN_FIELDS, "IPTABLES": _NETFILTER_FIELDS,
-    "SHOREWALL": _NETFILTER_FIELDS, "SFW2": _NETFILTER_FIELDS,
-}  # fmt: skip
-"""Start of the names of patterns -> name of a capture -> field of ECS."""
+FILTERS = (
+    Family(_JUNOS, _JUNOS_FIELDS),
+    Family({"NETSCREENSESSIONLOG": _NETSCREEN}, _NETSCREEN_FIELDS),
+    Family(_NETFILTER, _NETFILTER_FIELDS),
+)

@@ -8,10 +8,14 @@ SYSLOGPROG and SYSLOGFACILITY capture their parts under the usual names. A part 
 """
 
 from decorators.grok.applications import APPLICATIONS
+from decorators.grok.aws import AWS
 from decorators.grok.cisco import CISCO
+from decorators.grok.family import Family
 from decorators.grok.filters import FILTERS
+from decorators.grok.haproxy import HAPROXY
 from decorators.grok.monitoring import MONITORING
 from decorators.grok.servers import SERVERS
+from decorators.grok.zeek import ZEEK
 
 # sets of characters that leave others of ASCII out are a table for `re`, which is faster than \w
 JAVA_START = r"[^\x00-#%-@\[-^`{-\x7f]"
@@ -136,8 +140,17 @@ _SYSLOG = {
     r"(?:-|%{SYSLOG5424SD:syslog5424_sd})",
     "SYSLOG5424LINE": r"%{SYSLOG5424BASE}(?: %{GREEDYDATA:syslog5424_msg})?",
 }
+_SYSLOG_FIELDS = {
+    "program": "process.name", "pid": "process.pid", "logsource": "host.hostname", "timestamp8601": "timestamp",
+    "facility": "log.syslog.facility.code", "priority": "log.syslog.priority", "user": "user.name",
+    "action": "system.cron.action", "syslog5424_pri": "log.syslog.priority", "syslog5424_ver": "system.syslog.version",
+    "syslog5424_ts": "timestamp", "syslog5424_host": "host.hostname", "syslog5424_app": "process.name",
+    "syslog5424_proc": "process.pid", "syslog5424_msgid": "event.code",
+    "syslog5424_sd": "system.syslog.structured_data",
+    "syslog5424_msg": "message",
+}  # fmt: skip
 
-_WEB = {
+_HTTPD = {
     "HTTPDUSER": r"%{EMAILADDRESS}|%{USER}",
     "COMMONAPACHELOG": r"%{IPORHOST:clientip} (?:-|%{NOTSPACE:ident}) (?:-|%{NOTSPACE:auth}) \[%{HTTPDATE:timestamp}\] "
     r'"(?:%{WORD:verb} %{NOTSPACE:request}(?: HTTP/%{NUMBER:httpversion})?|(?<rawrequest>[^"\\]*(?:\\.[^"\\]*)*))" '
@@ -153,6 +166,14 @@ _WEB = {
     r"(?:(?<errorcode>AH[0-9]+): )?%{GREEDYDATA:message}",
     "HTTPD_ERRORLOG": r"%{HTTPD20_ERRORLOG}|%{HTTPD24_ERRORLOG}",
 }
+_HTTPD_FIELDS = {
+    "verb": "http.request.method", "request": "url.original", "rawrequest": "http.request.line",
+    "httpversion": "http.version", "response": "http.response.status_code", "bytes": "http.response.body.bytes",
+    "referrer": "http.request.referrer", "agent": "user_agent.original",
+    "clientip": "source.address", "ident": "apache.access.user.identity", "auth": "user.name", "loglevel": "log.level",
+    "module": "apache.error.module", "pid": "process.pid", "tid": "process.thread.id", "clientport": "source.port",
+    "errorcode": "error.code",
+}  # fmt: skip
 
 _JAVA = {
     "JAVACLASS": rf"(?:{JAVA_START}[\w$]*\.)*{JAVA_START}[\w$]*",
@@ -160,8 +181,20 @@ _JAVA = {
     "JAVAMETHOD": rf"<(?:cl)?init>|{JAVA_START}[\w$]*",
     "JAVASTACKTRACEPART": r"%{SPACE}at %{JAVACLASS:class}\.%{JAVAMETHOD:method}\(%{JAVAFILE:file}(?::%{INT:line})?\)",
 }
+_JAVA_FIELDS = {
+    "class": "java.log.origin.class.name", "method": "log.origin.function", "file": "log.origin.file.name",
+    "line": "log.origin.file.line",
+}  # fmt: skip
 
-OF_PROGRAMS = {**SERVERS, **CISCO, **FILTERS, **APPLICATIONS, **MONITORING}
-"""Name -> pattern of what one program writes, or several of a family."""
-LIBRARY = {**_WORDS, **_ADDRESSES, **_TIMES, **_SYSLOG, **_WEB, **_JAVA, **OF_PROGRAMS}
-"""Name -> pattern."""
+PROGRAMS = (HAPROXY, *AWS, *SERVERS, CISCO, *FILTERS, *APPLICATIONS, *MONITORING, *ZEEK)
+"""Families of what one program writes, or several that write alike."""
+FAMILIES = (
+    *(Family(patterns, {}) for patterns in (_WORDS, _ADDRESSES, _TIMES)),
+    Family(_SYSLOG, _SYSLOG_FIELDS),
+    Family(_HTTPD, _HTTPD_FIELDS),
+    Family(_JAVA, _JAVA_FIELDS),
+    *PROGRAMS,
+)
+"""All families."""
+LIBRARY = {name: pattern for family in FAMILIES for name, pattern in family.patterns.items()}
+"""Name -> pattern, with the captures of Logstash's older names."""

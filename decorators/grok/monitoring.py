@@ -1,8 +1,10 @@
 """
-Patterns of lines that Nagios, Bacula and Zeek, formerly Bro, write.
+Patterns of lines that Nagios and Bacula write.
 
 They have the names and the captures of Logstash's patterns, and are written anew for `re`, without nested repetition.
 """
+
+from decorators.grok.family import Family
 
 _NAGIOS = {
     "CURRENT_SERVICE_STATE": "hostname service state statetype statecode message",
@@ -151,112 +153,4 @@ _BACULA_FIELDS = {
     "berror": "error.message", "client_address": "client.address", "client_port": "client.port",
 }  # fmt: skip
 
-_TYPES = {
-    "ts": "NUMBER", "uid": "NOTSPACE", "fuid": "NOTSPACE", "orig_h": "IP", "orig_p": "INT", "resp_h": "IP",
-    "resp_p": "INT", "proto": "WORD", "local_orig": "ZEEK_BOOL", "local_resp": "ZEEK_BOOL", "missed_bytes": "INT",
-    "conn_state": "WORD",
-}  # fmt: skip
-_ENDPOINTS = "ts uid orig_h orig_p resp_h resp_p"
-_FILE = (
-    "conn_uids source depth analyzers mime_type filename duration is_local is_orig seen_bytes total_bytes "
-    "missing_bytes overflow_bytes timedout parent_fuid md5 sha1 sha256 extracted"
-)
-
-_ABSENT = r"(?:-|\(empty\))(?![^\t])"
-
-
-def _columns(names: str) -> str:
-    r"""Columns of a table with tabs; one of `-` or `(empty)` captures nothing. A column with a ? may be absent."""
-
-    def column(name: str) -> str:
-        kind = _TYPES.get(name.rstrip("?"))
-        value = f"%{{{kind}:{name.rstrip('?')}}}" if kind else rf"(?<{name.rstrip('?')}>[^\t]*)"
-        # what is absent is no value, too: if both could match, a line that fails would take 2^n of its n columns
-        return rf"\t(?:{_ABSENT}|(?!{_ABSENT}){value})"
-
-    pieces = [f"(?:{column(name)})?" if name[-1] == "?" else column(name) for name in names.split()]
-    return "".join(pieces).removeprefix(r"\t")
-
-
-def _hosts(name: str) -> str:
-    return rf"\t(?:-|(?<{name}>%{{IP}}(?:[ ,]%{{IP}})*))"
-
-
-_FILES = rf"%{{NUMBER:ts}}\t%{{NOTSPACE:fuid}}{_hosts('tx_hosts')}{_hosts('rx_hosts')}\t{_columns(_FILE)}"
-_DNS = "query qclass qclass_name qtype qtype_name rcode rcode_name AA TC RD RA Z answers TTLs rejected"
-_COUNTS = "history orig_pkts orig_ip_bytes resp_pkts resp_ip_bytes tunnel_parents"
-_CONNECTION = f"{_ENDPOINTS} proto service duration orig_bytes resp_bytes conn_state local_orig"
-_OF_ZEEK = {
-    "BRO_BOOL": r"[TF]",
-    "BRO_DATA": r"(?<![^\t])[^\t]+",
-    "BRO_HTTP": _columns(
-        f"{_ENDPOINTS} trans_depth method domain uri referrer user_agent request_body_len response_body_len "
-        "status_code status_msg info_code info_msg filename bro_tags username password proxied orig_fuids "
-        "orig_mime_types resp_fuids resp_mime_types"
-    ),
-    "BRO_DNS": _columns(f"{_ENDPOINTS} proto trans_id {_DNS}"),
-    "BRO_CONN": _columns(f"{_CONNECTION} local_resp? missed_bytes {_COUNTS}"),
-    "BRO_FILES": _FILES,
-    "ZEEK_BOOL": r"%{BRO_BOOL}",
-    "ZEEK_DATA": r"%{BRO_DATA}",
-    "ZEEK_HTTP": _columns(
-        f"{_ENDPOINTS} trans_depth method domain uri referrer version user_agent origin request_body_len "
-        "response_body_len status_code status_msg info_code info_msg bro_tags username password proxied orig_fuids "
-        "orig_filenames orig_mime_types resp_fuids resp_filenames resp_mime_types"
-    ),
-    "ZEEK_DNS": _columns(f"{_ENDPOINTS} proto trans_id rtt {_DNS}"),
-    "ZEEK_CONN": _columns(f"{_CONNECTION} local_resp missed_bytes {_COUNTS} orig_l2_addr? resp_l2_addr?"),
-    "ZEEK_FILES_TX_HOSTS": _hosts("tx_hosts").removeprefix(r"\t"),
-    "ZEEK_FILES_RX_HOSTS": _hosts("rx_hosts").removeprefix(r"\t"),
-    "ZEEK_FILES": _FILES + rf"(?:\t{_columns('extracted_cutoff extracted_size')})?",
-}
-_OF_CONNECTION = {
-    name: f"zeek.connection.{name}"
-    for name in ("duration", "orig_bytes", "resp_bytes", "local_orig", "local_resp", "missed_bytes", "history",
-                 "tunnel_parents")
-}  # fmt: skip
-_ENDPOINT_FIELDS = {
-    "ts": "timestamp", "uid": "zeek.session_id", "orig_h": "source.ip", "orig_p": "source.port",
-    "resp_h": "destination.ip", "resp_p": "destination.port", "proto": "network.transport",
-}  # fmt: skip
-_HTTP_FIELDS = _ENDPOINT_FIELDS | {
-    "method": "http.request.method", "domain": "url.domain", "uri": "url.original",
-    "referrer": "http.request.referrer", "version": "http.version", "user_agent": "user_agent.original",
-    "request_body_len": "http.request.body.bytes", "response_body_len": "http.response.body.bytes",
-    "status_code": "http.response.status_code", "bro_tags": "zeek.http.tags", "username": "url.username",
-    "password": "url.password", "orig_mime_types": "http.request.mime_type",
-    "resp_mime_types": "http.response.mime_type",
-} | {
-    name: f"zeek.http.{name}"
-    for name in ("trans_depth", "status_msg", "info_code", "info_msg", "filename", "proxied", "orig_fuids",
-                 "resp_fuids", "origin", "orig_filenames", "resp_filenames")
-}  # fmt: skip
-_DNS_FIELDS = _ENDPOINT_FIELDS | {
-    "trans_id": "dns.id", "query": "dns.question.name", "qtype_name": "dns.question.type",
-    "rcode_name": "dns.response_code",
-} | {
-    name: f"zeek.dns.{name}"
-    for name in ("rtt", "qclass", "qclass_name", "qtype", "rcode", "AA", "TC", "RD", "RA", "Z", "answers", "TTLs",
-                 "rejected")
-}  # fmt: skip
-_CONNECTION_FIELDS = _ENDPOINT_FIELDS | _OF_CONNECTION | {
-    "service": "network.protocol", "conn_state": "zeek.connection.state", "orig_pkts": "source.packets",
-    "orig_ip_bytes": "source.bytes", "resp_pkts": "destination.packets", "resp_ip_bytes": "destination.bytes",
-    "orig_l2_addr": "source.mac", "resp_l2_addr": "destination.mac",
-}  # fmt: skip
-_FILES_FIELDS = {name: f"zeek.files.{name}" for name in f"fuid {_FILE} extracted_cutoff extracted_size".split()} | {
-    "ts": "timestamp", "tx_hosts": "server.ip", "rx_hosts": "client.ip", "conn_uids": "zeek.files.session_ids",
-    "mime_type": "file.mime_type", "filename": "file.name", "is_local": "zeek.files.local_orig",
-    "total_bytes": "file.size", "md5": "file.hash.md5", "sha1": "file.hash.sha1", "sha256": "file.hash.sha256",
-}  # fmt: skip
-
-MONITORING = {**_OF_NAGIOS, **_OF_BACULA, **_OF_ZEEK}
-"""Name -> pattern."""
-MONITORING_FIELDS = {
-    "NAGIOS": _NAGIOS_FIELDS, "BACULA": _BACULA_FIELDS,
-    **{f"{kind}_HTTP": _HTTP_FIELDS for kind in ("BRO", "ZEEK")},
-    **{f"{kind}_DNS": _DNS_FIELDS for kind in ("BRO", "ZEEK")},
-    **{f"{kind}_CONN": _CONNECTION_FIELDS for kind in ("BRO", "ZEEK")},
-    **{f"{kind}_FILES": _FILES_FIELDS for kind in ("BRO", "ZEEK")},
-}  # fmt: skip
-"""Start of the names of patterns -> name of a capture -> field of ECS."""
+MONITORING = (Family(_OF_NAGIOS, _NAGIOS_FIELDS), Family(_OF_BACULA, _BACULA_FIELDS))

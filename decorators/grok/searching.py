@@ -89,10 +89,10 @@ def searching(text: str, patterns: Mapping[str, str], pattern: Pattern) -> Searc
         patterns: name -> grok pattern, for all patterns that it may refer to.
         pattern: its expansion.
     """
-    is_known = any(all(patterns[name] == known for name, known in each.items()) for each in (LIBRARY, ECS_LIBRARY))
-    if not is_known or "(?P=" in pattern.text:  # a reference compares with a match, which depends on its start
+    library = next((each for each in (LIBRARY, ECS_LIBRARY) if each.items() <= patterns.items()), None)
+    if library is None or "(?P=" in pattern.text:  # a reference compares with a match, which depends on its start
         return pattern.search
-    beginning = tuple(_beginning(text))
+    beginning = tuple(_beginning(text, library))
     for name, after in beginning:
         run = _RUNS.get(name)
         if run is not None and (not run.ends or after in run.ends):
@@ -108,7 +108,7 @@ def _choosing(pattern: Pattern, searching: _Searching) -> Search:
     return pattern.expression.choosing(searching, lambda found: searched(searching(found)))
 
 
-def _beginning(text: str) -> Iterator[tuple[str, str]]:
+def _beginning(text: str, library: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """
     The patterns of the library with which every match begins, from the outermost to the innermost.
 
@@ -119,14 +119,14 @@ def _beginning(text: str) -> Iterator[tuple[str, str]]:
     while not _has_alternatives(text):
         token = TOKEN.match(text)
         name = None if token is None else token["name"]
-        if token is None or name not in LIBRARY:
+        if token is None or name is None or name not in library:
             return
         behind = _AFTER.match(text, token.end())
         after = (behind and behind[0]) or after
         if after in _REPEATS:
             return
         yield name, after
-        text = LIBRARY[name]
+        text = library[name]
 
 
 def _has_alternatives(text: str) -> bool:

@@ -1,9 +1,11 @@
 """
-Patterns of lines that load balancers, AWS, name servers, databases and proxies write.
+Patterns of lines that name servers, databases, Ruby's logger and Squid write.
 
 They have the names and the captures of Logstash's patterns, and are written anew for `re`, without nested repetition.
 A run of any length begins behind a look-behind, so that `re` does not try it at each of its characters.
 """
+
+from decorators.grok.family import Family
 
 _DEPTH_OF_QUERIES = 5  # braces in braces, of a query of MongoDB
 
@@ -12,78 +14,6 @@ def _braces(depth: int) -> str:
     inner = rf"(?:{_braces(depth - 1)}[^{{}}]*+)*+" if depth else ""
     return rf"\{{[^{{}}]*+{inner}\}}"
 
-
-_COUNTS = (
-    r"%{NOTSPACE:termination_state} %{INT:actconn}/%{INT:feconn}/%{INT:beconn}/%{INT:srvconn}/(?<retries>[+-]?[0-9]+) "
-    r"%{INT:srv_queue}/%{INT:backend_queue}"
-)
-_PROXIED = (
-    r"%{IP:client_ip}:%{INT:client_port} \[%{HAPROXYDATE:accept_date}\] %{NOTSPACE:frontend_name} "
-    r"(?<backend_name>[^\s/]+)/%{NOTSPACE:server_name}"
-)
-_SENDER = (
-    r"(?:%{SYSLOGTIMESTAMP:syslog_timestamp}|%{TIMESTAMP_ISO8601:timestamp8601}) %{IPORHOST:syslog_server} "
-    r"%{SYSLOGPROG}:"
-)
-_HAPROXY = {
-    "HAPROXYTIME": r"%{HOUR}:%{MINUTE}:%{SECOND}(?![0-9])",
-    "HAPROXYDATE": r"%{MONTHDAY}/%{MONTH}/%{YEAR}:%{HAPROXYTIME}",
-    "HAPROXYCAPTUREDREQUESTHEADERS": r"(?<![^{])(?<captured_request_headers>[^{}]*)",
-    "HAPROXYCAPTUREDRESPONSEHEADERS": r"(?<![^{])(?<captured_response_headers>[^{}]*)",
-    "HAPROXYURI": r"(?<![^\s\"])(?:%{URIPROTO:http_proto}://)?(?:%{USER:http_user}(?::[^@\s]*)?@)?"
-    r'(?:%{URIHOST:http_host})?(?<http_request>[/*][^"\s]*)?',
-    "HAPROXYHTTPREQUESTLINE": r"<BADREQ>|%{WORD:http_verb} %{HAPROXYURI}(?: HTTP/%{NUMBER:http_version})?",
-    "HAPROXYHTTPBASE": rf"{_PROXIED} %{{INT:time_request}}/%{{INT:time_queue}}/%{{INT:time_backend_connect}}/"
-    r"%{INT:time_backend_response}/(?<time_duration>[+-]?[0-9]+) %{INT:http_status_code} (?<bytes_read>[+-]?[0-9]+) "
-    r"(?:-|%{NOTSPACE:captured_request_cookie}) (?:-|%{NOTSPACE:captured_response_cookie}) "
-    rf"{_COUNTS}(?: \{{%{{HAPROXYCAPTUREDREQUESTHEADERS}}\}})?(?: \{{%{{HAPROXYCAPTUREDRESPONSEHEADERS}}\}})?"
-    r'(?: "%{HAPROXYHTTPREQUESTLINE}"?)?',
-    "HAPROXYHTTP": rf"{_SENDER} %{{HAPROXYHTTPBASE}}",
-    "HAPROXYTCP": rf"{_SENDER} {_PROXIED} %{{INT:time_queue}}/%{{INT:time_backend_connect}}/"
-    rf"(?<time_duration>[+-]?[0-9]+) (?<bytes_read>[+-]?[0-9]+) {_COUNTS}",
-}
-
-
-def _or_dash(tag: str) -> str:
-    return f"(?:-|{tag})"
-
-
-_QUOTED = r'"(?:-|(?<{}>[^"\\]*(?:\\.[^"\\]*)*))"'
-_S3_FIELDS = ("host_id", "signature_version", "cipher_suite", "authentication_type", "host_header", "tls_version")
-_TABBED = r"(?:-|(?<{}>[^\t]*))"
-_CLOUDFRONT_FIELDS = (
-    *("x_edge_location", "sc_bytes", "clientip", "cs_method", "cs_host", "cs_uri_stem", "sc_status", "referrer"),
-    *("agent", "cs_uri_query", "cookies", "x_edge_result_type", "x_edge_request_id", "x_host_header", "cs_protocol"),
-    *("cs_bytes", "time_taken", "x_forwarded_for", "ssl_protocol", "ssl_cipher", "x_edge_response_result_type"),
-)
-_AWS = {
-    "S3_REQUEST_LINE": r'%{WORD:verb} (?<request>[^\s"]+)(?: HTTP/%{NUMBER:httpversion})?|'
-    r'(?<![^"])(?<rawrequest>[^"\\]*(?:\\.[^"\\]*)*)',
-    "S3_ACCESS_LOG": " ".join(
-        (
-            r"%{WORD:owner} %{NOTSPACE:bucket} \[%{HTTPDATE:timestamp}\]",
-            *map(_or_dash, ("%{IP:clientip}", "%{NOTSPACE:requester}")),
-            r"%{NOTSPACE:request_id} %{NOTSPACE:operation}",
-            *map(_or_dash, ("%{NOTSPACE:key}", '"%{S3_REQUEST_LINE}"', "%{INT:response}", "%{NOTSPACE:error_code}")),
-            *map(_or_dash, ("%{INT:bytes}", "%{INT:object_size}", "%{INT:request_time_ms}")),
-            _or_dash("%{INT:turnaround_time_ms}"),
-            *map(_or_dash, (_QUOTED.format("referrer"), _QUOTED.format("agent"), "%{NOTSPACE:version_id}")),
-        )
-    )
-    + "(?: " + " ".join(_or_dash(f"%{{NOTSPACE:{name}}}") for name in _S3_FIELDS) + ")?",
-    "ELB_URIPATHPARAM": r'(?<path>/[^\s?"]*+)(?<params>\?[^\s"]*+)?+',
-    "ELB_URI": r"%{URIPROTO:proto}://(?:%{USER}(?::[^@\s]*)?@)?(?:%{URIHOST:urihost})?(?:%{ELB_URIPATHPARAM})?",
-    "ELB_REQUEST_LINE": r"%{WORD:verb} %{ELB_URI:request}(?: HTTP/%{NUMBER:httpversion})?|"
-    r'(?<![^"])(?<rawrequest>[^"\\]*(?:\\.[^"\\]*)*)',
-    "ELB_V1_HTTP_LOG": r"%{TIMESTAMP_ISO8601:timestamp} %{NOTSPACE:elb} %{IP:clientip}:%{INT:clientport} "
-    r"(?:-|%{IP:backendip}:%{INT:backendport}) %{NUMBER:request_processing_time} %{NUMBER:backend_processing_time} "
-    r"%{NUMBER:response_processing_time} (?:-|%{INT:response}) (?:-|%{INT:backend_response}) %{INT:received_bytes} "
-    r'%{INT:bytes} "%{ELB_REQUEST_LINE}"'
-    rf"(?: {_QUOTED.format('agent')} (?:-|%{{NOTSPACE:cipher_suite}}) (?:-|%{{NOTSPACE:ssl_protocol}}))?",
-    "ELB_ACCESS_LOG": r"%{ELB_V1_HTTP_LOG}",
-    "CLOUDFRONT_ACCESS_LOG": r"(?<timestamp>%{YEAR}-%{MONTHNUM}-%{MONTHDAY}\t%{TIME})\t"
-    + r"\t".join(_TABBED.format(name) for name in _CLOUDFRONT_FIELDS),
-}  # fmt: skip
 
 _BIND = {
     "BIND9_TIMESTAMP": r"%{MONTHDAY}-%{MONTH}-%{YEAR} %{TIME}",
@@ -96,8 +26,13 @@ _BIND = {
     r"%{BIND9_QUERYLOGBASE}",
     "BIND9": r"%{BIND9_QUERYLOG}",
 }
+_BIND_FIELDS = {
+    "clientip": "client.ip", "clientport": "client.port", "query": "dns.question.name",
+    "queryclass": "dns.question.class", "querytype": "dns.question.type", "queryflags": "bind.log.question.flags",
+    "dns": "server.ip", "category": "bind.log.category", "loglevel": "log.level",
+}  # fmt: skip
 
-_DATABASES = {
+_MONGO = {
     "MONGO_LOG": r"%{SYSLOGTIMESTAMP:timestamp} \[%{WORD:component}\] %{GREEDYDATA:message}",
     "MONGO_WORDDASH": r"(?<![\w-])[\w-]+",
     "MONGO_QUERY": _braces(_DEPTH_OF_QUERIES),
@@ -108,22 +43,56 @@ _DATABASES = {
     "MONGO3_COMPONENT": r"%{WORD}",
     "MONGO3_LOG": r"%{TIMESTAMP_ISO8601:timestamp} %{MONGO3_SEVERITY:severity} (?:-|%{MONGO3_COMPONENT:component}) *"
     r"(?:\[(?<context>[^\]]*)\])? %{GREEDYDATA:message}",
+}
+_MONGO_FIELDS = {
+    "component": "mongodb.component", "severity": "log.level", "context": "mongodb.context",
+    "operation": "mongodb.profile.op", "database": "mongodb.database", "collection": "mongodb.collection",
+    "query": "mongodb.query.original", "ntoreturn": "mongodb.profile.ntoreturn", "ntoskip": "mongodb.profile.ntoskip",
+    "nscanned": "mongodb.profile.nscanned", "nreturned": "mongodb.profile.nreturned",
+    "duration": "mongodb.profile.duration",
+}  # fmt: skip
+
+_REDIS = {
     "REDISTIMESTAMP": r"%{MONTHDAY} %{MONTH} (?:%{YEAR} )?%{TIME}",
     "REDISLOG": r"(?:\[%{POSINT:pid}\]|%{POSINT:pid}(?::[A-Z])?) %{REDISTIMESTAMP:timestamp} [*#.-]",
     "REDISMONLOG": r'%{NUMBER:timestamp} \[%{INT:database} %{IP:client}:%{NUMBER:port}\] "%{WORD:command}"'
     r"(?:\s%{GREEDYDATA:params})?",
+}
+_REDIS_FIELDS = {
+    "pid": "process.pid", "database": "redis.database.id", "client": "client.ip", "port": "client.port",
+    "command": "redis.command.name", "params": "redis.command.args",
+}  # fmt: skip
+
+_POSTGRESQL = {
     "POSTGRESQL": r"(?:%{TIMESTAMP_ISO8601:timestamp}|%{DATESTAMP:timestamp}) %{TZ} (?<user_id>\S*) "
     r"(?<connection_id>.*) %{POSINT:pid}",
 }
+_POSTGRESQL_FIELDS = {"user_id": "user.name", "connection_id": "postgresql.log.connection_id", "pid": "process.pid"}
 
-_PROGRAMS = {
+_RUBY = {
     "RUBY_LOGLEVEL": r"DEBUG|FATAL|ERROR|WARN|INFO",
     "RUBY_LOGGER": r"[DFEWI], \[%{TIMESTAMP_ISO8601:timestamp} #%{POSINT:pid}\] *%{RUBY_LOGLEVEL:loglevel} -- +"
     r"(?<progname>[^:\n]*): %{GREEDYDATA:message}",
+}
+_RUBY_FIELDS = {"pid": "process.pid", "loglevel": "log.level", "progname": "process.name"}
+
+_SQUID = {
     "SQUID3": r"%{NUMBER:timestamp} +%{NUMBER:duration} %{IP:client_address} %{WORD:cache_result}/"
     r"%{NONNEGINT:status_code} %{NUMBER:bytes} %{WORD:request_method} %{NOTSPACE:url} (?:-|%{NOTSPACE:user}) "
     r"%{WORD:hierarchy_code}/(?:-|%{IPORHOST:server}) (?:-|%{NOTSPACE:content_type})",
 }
+_SQUID_FIELDS = {
+    "duration": "squid.request.duration", "client_address": "source.ip", "cache_result": "event.action",
+    "status_code": "http.response.status_code", "bytes": "http.response.bytes", "request_method": "http.request.method",
+    "url": "url.original", "user": "user.name", "hierarchy_code": "squid.hierarchy_code",
+    "server": "destination.address", "content_type": "http.response.mime_type",
+}  # fmt: skip
 
-SERVERS = {**_HAPROXY, **_AWS, **_BIND, **_DATABASES, **_PROGRAMS}
-"""Name -> pattern."""
+SERVERS = (
+    Family(_BIND, _BIND_FIELDS),
+    Family(_MONGO, _MONGO_FIELDS),
+    Family(_REDIS, _REDIS_FIELDS),
+    Family(_POSTGRESQL, _POSTGRESQL_FIELDS),
+    Family(_RUBY, _RUBY_FIELDS),
+    Family(_SQUID, _SQUID_FIELDS),
+)

@@ -7,11 +7,12 @@ import pytest
 from decorators.grok import Grok
 from decorators.grok.ecs import ECS_LIBRARY
 from decorators.grok.expansion import expanded
-from decorators.grok.library import LIBRARY, OF_PROGRAMS
+from decorators.grok.library import FAMILIES, LIBRARY, PROGRAMS
 from ingest.api import DecorateError
 from ingest.testing.events import event_of, settings_of
 from tests.support import grok_families, grok_lines
 
+OF_PROGRAMS = [name for family in PROGRAMS for name in family.patterns]
 LINES = [*grok_lines.LINES, *grok_families.LINES]
 PARTS = {**grok_lines.PARTS, **grok_families.PARTS}
 
@@ -42,7 +43,7 @@ def test_part_of_each_pattern(name, text):
 
 
 def test_every_pattern_has_a_text():
-    assert {name for name, *_ in LINES} | PARTS.keys() == OF_PROGRAMS.keys()
+    assert {name for name, *_ in LINES} | PARTS.keys() == set(OF_PROGRAMS)
 
 
 @pytest.mark.parametrize(("name", "line"), [(name, line) for name, line, _ in LINES])
@@ -92,6 +93,17 @@ def test_every_capture_of_ecs_is_a_field():
     names = {each.attribute for name in ECS_LIBRARY for each in expanded(f"%{{{name}}}", ECS_LIBRARY).captures}
     assert {name for name in names if "." not in name} == {"message", "timestamp"}
     assert ECS_LIBRARY.keys() == LIBRARY.keys()
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: next(iter(family.patterns)))
+def test_a_family_names_what_its_own_patterns_capture(family):
+    captured = {each.attribute for name in family.patterns for each in expanded(f"%{{{name}}}", LIBRARY).captures}
+    assert family.fields.keys() <= captured
+    assert family.ecs.keys() <= family.patterns.keys()
+
+
+def test_a_pattern_is_of_one_family():
+    assert sum(len(family.patterns) for family in FAMILIES) == len(LIBRARY)
 
 
 def test_own_headers_of_haproxy_replace_the_known_pattern():

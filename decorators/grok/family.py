@@ -1,0 +1,19 @@
+"""Patterns of one family, with the names of what they capture."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+
+class Family(NamedTuple):
+    """
+    Patterns of lines that one program writes, or several that write alike, and of parts of these lines.
+
+    Attributes:
+        patterns: name -> pattern, with the captures of Logstash's older names.
+        fields: name of a capture -> field of the Elastic Common Schema with the same value.
+        ecs: name -> pattern with fields of the schema as captures, where a field has another value than any capture.
+    """
+
+    patterns: Mapping[str, str]
+    fields: Mapping[str, str]
+    ecs: Mapping[str, str] = {}
