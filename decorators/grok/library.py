@@ -162,7 +162,9 @@ _HTTPD = {
     "HTTPD20_ERRORLOG": r"\[%{HTTPDERROR_DATE:timestamp}\] \[%{LOGLEVEL:loglevel}\] "
     r"(?:\[client %{IPORHOST:clientip}\] )?%{GREEDYDATA:message}",
     "HTTPD24_ERRORLOG": r"\[%{HTTPDERROR_DATE:timestamp}\] \[(?:%{WORD:module})?:%{LOGLEVEL:loglevel}\] "
-    r"\[pid %{POSINT:pid}(?::tid %{INT:tid})?\] (?:\[client %{IPORHOST:clientip}:%{POSINT:clientport}\] )?"
+    r"\[pid %{POSINT:pid}(?::tid %{INT:tid})?\] "
+    r"(?:\((?<proxy_errorcode>(?:OS |EAI )?[0-9]+)\)(?<proxy_message>[^:\n]++(?::(?! )[^:\n]*+)*+): )?"
+    r"(?:\[client (?:%{IPORHOST:clientip}:(?:0|%{POSINT:clientport})|%{IPORHOST:clientip})\] )?"
     r"(?:(?<errorcode>AH[0-9]+): )?%{GREEDYDATA:message}",
     "HTTPD_ERRORLOG": r"%{HTTPD20_ERRORLOG}|%{HTTPD24_ERRORLOG}",
 }
@@ -172,7 +174,8 @@ _HTTPD_FIELDS = {
     "referrer": "http.request.referrer", "agent": "user_agent.original",
     "clientip": "source.address", "ident": "apache.access.user.identity", "auth": "user.name", "loglevel": "log.level",
     "module": "apache.error.module", "pid": "process.pid", "tid": "process.thread.id", "clientport": "source.port",
-    "errorcode": "error.code",
+    "errorcode": "error.code", "proxy_errorcode": "apache.error.proxy.error.code",
+    "proxy_message": "apache.error.proxy.error.message",
 }  # fmt: skip
 
 _JAVA = {

@@ -2,15 +2,35 @@
 Patterns of tables that Zeek writes, formerly Bro.
 
 They have the names and the captures of Logstash's patterns, and are written anew for `re`, without nested repetition.
+Columns are of their types in Zeek, so that a line of a table with other columns has no match.
 """
 
 from decorators.grok.family import Family
 
 _TYPES = {
-    "ts": "NUMBER", "uid": "NOTSPACE", "fuid": "NOTSPACE", "orig_h": "IP", "orig_p": "INT", "resp_h": "IP",
-    "resp_p": "INT", "proto": "WORD", "local_orig": "ZEEK_BOOL", "local_resp": "ZEEK_BOOL", "missed_bytes": "INT",
-    "conn_state": "WORD",
-}  # fmt: skip
+    **dict.fromkeys(("uid", "fuid"), "NOTSPACE"),
+    **dict.fromkeys(("orig_h", "resp_h"), "IP"),
+    **dict.fromkeys(("proto", "conn_state"), "WORD"),
+    **dict.fromkeys(("ts", "duration", "rtt", "version", "request_body_len", "response_body_len"), "NUMBER"),
+    **dict.fromkeys(("status_code", "info_code"), "POSINT"),
+    **dict.fromkeys(("orig_l2_addr", "resp_l2_addr"), "COMMONMAC"),
+    **dict.fromkeys(
+        (
+            *("orig_p", "resp_p", "missed_bytes", "orig_bytes", "resp_bytes", "orig_pkts", "resp_pkts"),
+            *("orig_ip_bytes", "resp_ip_bytes", "trans_depth", "trans_id", "qclass", "qtype", "rcode", "Z", "depth"),
+            *("seen_bytes", "total_bytes", "missing_bytes", "overflow_bytes", "extracted_size"),
+        ),
+        "INT",
+    ),
+    **dict.fromkeys(
+        (
+            *("local_orig", "local_resp", "AA", "TC", "RD", "RA", "rejected", "is_local", "is_orig", "timedout"),
+            "extracted_cutoff",
+        ),
+        "ZEEK_BOOL",
+    ),
+}
+"""Name of a column -> pattern of its values; text without a tab if there is none."""
 _ENDPOINTS = "ts uid orig_h orig_p resp_h resp_p"
 _FILE = (
     "conn_uids source depth analyzers mime_type filename duration is_local is_orig seen_bytes total_bytes "
@@ -27,7 +47,9 @@ def _columns(names: str) -> str:
         kind = _TYPES.get(name.rstrip("?"))
         value = f"%{{{kind}:{name.rstrip('?')}}}" if kind else rf"(?<{name.rstrip('?')}>[^\t]*)"
         # what is absent is no value, too: if both could match, a line that fails would take 2^n of its n columns
-        return rf"\t(?:{_ABSENT}|(?!{_ABSENT}){value})"
+        column = rf"\t(?:{_ABSENT}|(?!{_ABSENT}){value})"
+        # a set may be empty, not absent: where Zeek has the tags, three columns further, Bro's table has a message
+        return rf"(?!\t-\t){column}" if name == "bro_tags" else column
 
     pieces = [f"(?:{column(name)})?" if name[-1] == "?" else column(name) for name in names.split()]
     return "".join(pieces).removeprefix(r"\t")
