@@ -82,6 +82,10 @@ class RemoteRoot(Root):
                 self._files.info(full)  # `exists` of fsspec is also false if the server does not answer
         except FileNotFoundError:
             return False
+        except PermissionError:
+            if not self._is_hdfs:
+                self.entries(path)  # an object store does not say why it refuses HEAD, but why it refuses the list
+            raise
         return True
 
     def open(self, path: str) -> BinaryIO:
@@ -273,6 +277,8 @@ class _Reopening(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         for attempt in range(1, _READS + 1):
             try:
+                if self._file.closed:
+                    self._file = self._open_file()
                 self._file.seek(self._place)
                 with remote_errors(""):
                     data = self._file.read(len(buffer))
@@ -285,7 +291,6 @@ class _Reopening(io.RawIOBase):
                 self._wait(_WAIT_S * attempt)
                 with contextlib.suppress(OSError, RuntimeError):
                     self._file.close()
-                    self._file = self._open_file()
         buffer[: len(data)] = data
         self._place += len(data)
         return len(data)

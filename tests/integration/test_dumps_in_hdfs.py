@@ -54,7 +54,7 @@ def test_archive_with_a_batch_written_beside_the_stream(url: str, kind: str) -> 
 def test_hdfs_that_is_stopped(hdfs: Hdfs, url: str) -> None:
     root = open_root(url)
     make_dump(root, {"t": [rows_of(b"a")]})
-    assert hdfs.names(root.url.rpartition("/")[2].join("//").rstrip("/")) == [DUMP, "_LATEST"]
+    assert hdfs.names(root.url.rpartition("/")[2].join("//").rstrip("/")) == [DUMP, "_LATEST", "_LOCK"]
     hdfs.close()
     with pytest.raises(StoreUnavailableError) as away:
         DumpReader(root).latest()

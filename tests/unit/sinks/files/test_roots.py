@@ -197,6 +197,20 @@ def test_read_fails_after_three_repetitions():
     assert waits == pytest.approx([0.2, 0.4, 0.6])
 
 
+def test_file_that_was_removed_is_missing_when_it_is_opened_again():
+    opened = []
+
+    def open_file() -> _Breaking:
+        if opened:
+            raise FileNotFoundError(errno.ENOENT, "removed")
+        opened.append(_Breaking(b"x", 0))
+        return opened[-1]
+
+    file = io.BufferedReader(_Reopening(open_file, lambda _seconds: None))
+    with file, pytest.raises(FileNotFoundError):
+        file.read()
+
+
 def test_file_that_is_removed_while_a_folder_is_listed_is_left_out(tmp_path):
     root = LocalRoot(tmp_path)
     root.write("f", b"1")
