@@ -13,11 +13,10 @@ _CAPTURE = re.compile(r"(%\{\w+:|\(\?<)(\w[\w-]*)(?=[}>])")
 
 
 def _with_fields(family: Family) -> dict[str, str]:
-    renamed = {
+    return {
         name: _CAPTURE.sub(lambda found: found[1] + family.fields.get(found[2], found[2]), pattern)
-        for name, pattern in family.patterns.items()
+        for name, pattern in {**family.patterns, **family.ecs}.items()
     }
-    return {**renamed, **family.ecs}
 
 
 ECS_LIBRARY = {name: pattern for family in FAMILIES for name, pattern in _with_fields(family).items()}

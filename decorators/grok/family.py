@@ -11,7 +11,8 @@ class Family(NamedTuple):
     Attributes:
         patterns: name -> pattern, with the captures of Logstash's older names.
         fields: name of a capture -> field of the Elastic Common Schema with the same value.
-        ecs: name -> pattern with fields of the schema as captures, where a field has another value than any capture.
+        ecs: name -> pattern for the schema, where a field has another value than any capture of the usual pattern;
+            its captures are fields, or have a name of `fields`.
     """
 
     patterns: Mapping[str, str]

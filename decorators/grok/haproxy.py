@@ -7,34 +7,44 @@ A run of any length begins behind a look-behind, so that `re` does not try it at
 
 from decorators.grok.family import Family
 
-_COUNTS = (
-    r"%{NOTSPACE:termination_state} %{INT:actconn}/%{INT:feconn}/%{INT:beconn}/%{INT:srvconn}/(?<retries>[+-]?[0-9]+) "
-    r"%{INT:srv_queue}/%{INT:backend_queue}"
-)
-_PROXIED = (
-    r"%{IP:client_ip}:%{INT:client_port} \[%{HAPROXYDATE:accept_date}\] %{NOTSPACE:frontend_name} "
-    r"(?<backend_name>[^\s/]+)/%{NOTSPACE:server_name}"
-)
 _SENDER = (
     r"(?:%{SYSLOGTIMESTAMP:syslog_timestamp}|%{TIMESTAMP_ISO8601:timestamp8601}) %{IPORHOST:syslog_server} "
     r"%{SYSLOGPROG}:"
 )
+
+
+def _lines(server: str, time: str, count: str) -> dict[str, str]:
+    """Patterns of lines, with patterns of the name of a server, and with {} in its place of a time and a count."""
+    proxied = (
+        r"%{IP:client_ip}:%{INT:client_port} \[%{HAPROXYDATE:accept_date}\] %{NOTSPACE:frontend_name} "
+        rf"(?<backend_name>[^\s/]+)/{server}"
+    )
+    counts = (
+        rf"%{{NOTSPACE:termination_state}} %{{INT:actconn}}/%{{INT:feconn}}/%{{INT:beconn}}/%{{INT:srvconn}}/"
+        rf"{count.format('retries')} %{{INT:srv_queue}}/%{{INT:backend_queue}}"
+    )
+    times = "/".join(map(time.format, ("time_request", "time_queue", "time_backend_connect", "time_backend_response")))
+    return {
+        "HAPROXYHTTPBASE": rf"{proxied} {times}/(?<time_duration>[+-]?[0-9]+) %{{INT:http_status_code}} "
+        rf"{count.format('bytes_read')} (?:-|%{{NOTSPACE:captured_request_cookie}}) "
+        rf"(?:-|%{{NOTSPACE:captured_response_cookie}}) {counts}(?: \{{%{{HAPROXYCAPTUREDREQUESTHEADERS}}\}})?"
+        r'(?: \{%{HAPROXYCAPTUREDRESPONSEHEADERS}\})?(?: "%{HAPROXYHTTPREQUESTLINE}"?)?',
+        "HAPROXYHTTP": rf"{_SENDER} %{{HAPROXYHTTPBASE}}",
+        "HAPROXYTCP": rf"{_SENDER} {proxied} {time.format('time_queue')}/{time.format('time_backend_connect')}/"
+        rf"(?<time_duration>[+-]?[0-9]+) {count.format('bytes_read')} {counts}",
+    }
+
+
+_USER = r"(?:%{USER:http_user}(?::[^@\s]*)?@)?"
 _PATTERNS = {
     "HAPROXYTIME": r"%{HOUR}:%{MINUTE}:%{SECOND}(?![0-9])",
     "HAPROXYDATE": r"%{MONTHDAY}/%{MONTH}/%{YEAR}:%{HAPROXYTIME}",
     "HAPROXYCAPTUREDREQUESTHEADERS": r"(?<![^{])(?<captured_request_headers>[^{}]*)",
     "HAPROXYCAPTUREDRESPONSEHEADERS": r"(?<![^{])(?<captured_response_headers>[^{}]*)",
-    "HAPROXYURI": r"(?<![^\s\"])(?:%{URIPROTO:http_proto}://)?(?:%{USER:http_user}(?::[^@\s]*)?@)?"
+    "HAPROXYURI": rf"(?<![^\s\"])(?:%{{URIPROTO:http_proto}}://)?{_USER}"
     r'(?:%{URIHOST:http_host})?(?<http_request>[/*][^"\s]*)?',
     "HAPROXYHTTPREQUESTLINE": r"<BADREQ>|%{WORD:http_verb} %{HAPROXYURI}(?: HTTP/%{NUMBER:http_version})?",
-    "HAPROXYHTTPBASE": rf"{_PROXIED} %{{INT:time_request}}/%{{INT:time_queue}}/%{{INT:time_backend_connect}}/"
-    r"%{INT:time_backend_response}/(?<time_duration>[+-]?[0-9]+) %{INT:http_status_code} (?<bytes_read>[+-]?[0-9]+) "
-    r"(?:-|%{NOTSPACE:captured_request_cookie}) (?:-|%{NOTSPACE:captured_response_cookie}) "
-    rf"{_COUNTS}(?: \{{%{{HAPROXYCAPTUREDREQUESTHEADERS}}\}})?(?: \{{%{{HAPROXYCAPTUREDRESPONSEHEADERS}}\}})?"
-    r'(?: "%{HAPROXYHTTPREQUESTLINE}"?)?',
-    "HAPROXYHTTP": rf"{_SENDER} %{{HAPROXYHTTPBASE}}",
-    "HAPROXYTCP": rf"{_SENDER} {_PROXIED} %{{INT:time_queue}}/%{{INT:time_backend_connect}}/"
-    rf"(?<time_duration>[+-]?[0-9]+) (?<bytes_read>[+-]?[0-9]+) {_COUNTS}",
+    **_lines("%{NOTSPACE:server_name}", "%{{INT:{}}}", "(?<{}>[+-]?[0-9]+)"),
 }
 _FIELDS = {
     "syslog_timestamp": "timestamp", "timestamp8601": "timestamp", "syslog_server": "host.hostname",
@@ -52,8 +62,15 @@ _FIELDS = {
     "feconn": "haproxy.connections.frontend", "beconn": "haproxy.connections.backend",
     "srvconn": "haproxy.connections.server", "retries": "haproxy.connections.retries",
     "srv_queue": "haproxy.server_queue", "backend_queue": "haproxy.backend_queue", "http_verb": "http.request.method",
-    "http_proto": "url.scheme", "http_user": "url.username", "http_host": "url.domain", "http_request": "url.path",
-    "http_version": "http.version",
+    "http_proto": "url.scheme", "http_user": "url.username", "http_version": "http.version",
 }  # fmt: skip
+_ECS = {
+    "HAPROXYURI": rf"(?<![^\s\"])(?:%{{URIPROTO:http_proto}}://)?{_USER}"
+    r"(?:(?<url.domain>\[%{IPV6}\]|%{IPORHOST})(?::%{POSINT:url.port})?)?"
+    r'(?:\*|(?<url.path>/[^"\s?]*)(?:\?(?<url.query>[^"\s]*))?)?',
+    "HAPROXYHTTPREQUESTLINE": r"<BADREQ>|%{WORD:http_verb} %{HAPROXYURI:url.original}(?: HTTP/%{NUMBER:http_version})?",
+    # a time that was not reached is -1; atomic, since -1 is a number, too
+    **_lines("(?>(?:<NOSRV>)(?= )|%{NOTSPACE:server_name})", "(?>-1(?=/)|%{{INT:{}}})", r"\+?%{{INT:{}}}"),
+}
 
-HAPROXY = Family(_PATTERNS, _FIELDS)
+HAPROXY = Family(_PATTERNS, _FIELDS, _ECS)

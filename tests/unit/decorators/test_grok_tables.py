@@ -100,3 +100,17 @@ def test_an_error_of_the_system_with_fields_of_ecs():
     assert found["apache.error.proxy.error.code"] == "70008"
     assert found["apache.error.proxy.error.message"] == "Partial results are valid but processing is incomplete"
     assert (found["source.address"], found["source.port"], found["error.code"]) == ("192.0.2.1", "59307", "AH01075")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "line"),
+    [
+        ("%{CLOUDFRONT_ACCESS_LOG}\\x00", "2026-11-20\t08:15:01" + "\t-" * 31),
+        ("%{BRO_HTTP}\\x00", "1\tC\t::1\t1\t::1\t2" + "\t-" * 13 + "\t(empty)" + "\t-" * 7),
+        ("%{ZEEK_FILES}\\x00", "1\tF" + "\t-" * 23),
+    ],
+)
+def test_absent_columns_of_a_line_without_a_match_are_read_in_one_way(pattern, line):
+    """If `-` were an absent value and a text as well, 31 of them could be read in 2³¹ ways, which takes minutes."""
+    settings = f"{{patterns: ['{pattern}'], on_no_match: keep}}"
+    assert Grok(settings_of(Grok.settings_class(), settings)).decorate(event_of(line))
