@@ -15,7 +15,7 @@ from ingest.config import load
 from ingest.durable.lock import FolderLock
 from ingest.plan.plan import Plan
 from ingest.service import run as run_module
-from ingest.service import startup, state_folders, state_wait
+from ingest.service import building, state_folders, state_wait
 from ingest.service.building import build_pipeline
 from ingest.service.lifecycle import Stop
 from ingest.service.pipeline import LivePipeline
@@ -177,7 +177,7 @@ def test_pipeline_is_built_again_if_its_state_was_lost_meanwhile(cluster: Memory
             raise StoreUnavailableError("away", code="state_unavailable")
         return build_pipeline(shared, plan, start_from, checkpoint)
 
-    monkeypatch.setattr(startup, "build_pipeline", build)
+    monkeypatch.setattr(building, "build_pipeline", build)
     with pytest.raises(IngestError, match="Java"):
         run_file(Stop())
     assert built == ["p", "p", "q"]
