@@ -32,7 +32,6 @@ from ingest.cli import (
     offsets,
     produce,
     reload,
-    replay,
     run,
     scan,
     submit,
@@ -81,7 +80,12 @@ _COMMANDS: Mapping[str, _Functions] = {
         "flush": control.flush,
         "reload": reload.reload,
         "log-level": control.log_level,
-        "replay": replay.replay,
+        "replay": _Job(
+            "ingest.service.replay.job",
+            "Replay",
+            "Run the records of a time range through the pipeline again, in the micro-batches in which they were "
+            "written.",
+        ),
     },
     "Store": {
         "scan": scan.scan,
@@ -122,7 +126,11 @@ _GROUPS: Mapping[str, _Group] = {
         {
             "list": dead_letters.list_,
             "show": dead_letters.show,
-            "replay": dead_letters.replay,
+            "replay": _Job(
+                "ingest.service.replay.dead_letters_job",
+                "DeadLettersReplay",
+                "Run dead letters again, through the pipeline as it is configured now.",
+            ),
             "keep": dead_letter_keep.keep,
             "purge": dead_letter_purge.purge,
             "create-topic": dead_letter_topic.create_topic,

@@ -12,13 +12,12 @@ from ingest.cli.dead_letter_queue import (
     UntilOption,
     chosen_pipeline,
     counting,
-    filters,
-    note_none_selected,
     opened_queue,
     selection_of,
     target_of,
 )
 from ingest.cli.output import Output
+from ingest.dead_letters.selecting import filters, none_selected
 
 
 def keep(  # noqa: PLR0913 - the options of the command
@@ -57,7 +56,7 @@ def keep(  # noqa: PLR0913 - the options of the command
         require(queue, selection.ids)
         selected = list(filter(selection.matches, counting(queue.entries(), seen)))
         if seen and not selected:
-            note_none_selected(out, seen, given, "; those that were replayed need no mark")
+            out.note(none_selected(seen, given, "; those that were replayed need no mark"), "yellow")
         chosen = chosen_pipeline(configuration, pipeline)
         found = acknowledged(configuration, chosen, selected)
         marked = mark(configuration, chosen, queue, found, now_ms) if found else 0

@@ -13,12 +13,11 @@ from ingest.cli.dead_letter_queue import (
     ComponentsOption,
     chosen_pipeline,
     counting,
-    filters,
-    note_none_selected,
     opened_queue,
     selection_of,
 )
 from ingest.cli.output import Output
+from ingest.dead_letters.selecting import filters, none_selected
 
 if TYPE_CHECKING:
     from ingest.dead_letters.queue import Entry
@@ -71,7 +70,7 @@ def purge(  # noqa: PLR0913 - the options of the command
         selected = [entry for entry in counting(queue.entries(), seen) if is_selected(entry)]
         if seen and not selected:
             flags = ["--replayed"] * replayed + ([] if before is None else [f"--before {before}"])
-            note_none_selected(out, seen, [*filters(code, component), *flags])
+            out.note(none_selected(seen, [*filters(code, component), *flags]), "yellow")
         chosen = chosen_pipeline(configuration, pipeline)
         found = acknowledged(configuration, chosen, selected)
         if len(found) < len(selected):

@@ -1,13 +1,12 @@
 """What the commands of `ingest dead-letters` share: the queue of a pipeline, and the selection of dead letters."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ingest.amounts import counted, counts_of
 from ingest.cli import completion
 from ingest.cli.output import Output
 
@@ -66,40 +65,7 @@ def opened_queue(
         queue.close()
 
 
-def note_none_selected(out: Output, seen: Counter[str], options: Iterable[str], advice: str = "") -> None:
-    """
-    Say that dead letters exist and none of them is selected: an empty result would look as if no event had failed.
-
-    Args:
-        out: of the command.
-        seen: code -> number of all dead letters.
-        options: that select.
-        advice: what else to try.
-    """
-    given = " ".join(options)
-    existing = f"{counted(seen.total(), 'dead letter')} ({counts_of(seen)})"
-    out.note(f"none of {existing} is selected{f' by {given}' if given else ''}{advice}", "yellow")
-
-
-def filters(
-    codes: list[str] | None,
-    components: list[str] | None = None,
-    *,
-    since: str | None = None,
-    until: str | None = None,
-    positions: list[str] | None = None,
-) -> list[str]:
-    """The positions and options that select dead letters, as they were given."""
-    times = {"--since": since, "--until": until}
-    return [
-        *(positions or ()),
-        *(f"--code {each}" for each in codes or ()),
-        *(f"--component {each}" for each in components or ()),
-        *(f"{name} {time}" for name, time in times.items() if time is not None),
-    ]
-
-
-def counting(entries: "Iterable[Entry]", codes: Counter[str]) -> "Iterator[Entry]":
+def counting(entries: "Iterator[Entry]", codes: Counter[str]) -> "Iterator[Entry]":
     """The same entries; counts their codes as they pass."""
     for entry in entries:
         codes[entry.dead_letter.code] += 1

@@ -1,48 +1,32 @@
-"""`ingest dead-letters`: list, show and replay dead letters."""
+"""`ingest dead-letters`: list and show dead letters."""
 
 import itertools
 from collections import Counter
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ingest.amounts import counted, counts_of
+from ingest.amounts import counted
 from ingest.cli.command import FileArgument, PipelineOption
-from ingest.cli.dead_letter_preview import show_preview
 from ingest.cli.dead_letter_queue import (
     CodesOption,
     ComponentsOption,
-    PositionsArgument,
     SinceOption,
     UntilOption,
-    chosen_pipeline,
     counting,
-    filters,
-    note_none_selected,
     opened_queue,
     selection_of,
     target_of,
 )
 from ingest.cli.output import Output
+from ingest.dead_letters.selecting import filters, none_selected
 
 if TYPE_CHECKING:
     from ingest.catalog import Catalog
     from ingest.config.model import Configuration
     from ingest.dead_letters.envelope import DeadLetter
-    from ingest.dead_letters.queue import DeadLetterQueue, Entry
+    from ingest.dead_letters.queue import Entry
 
-_SKIPPED = {
-    "counted": "a replay has counted their events in deferred updates; --all --recount counts them again",
-    "not_in_batch": "their micro-batches were replays, into other tables; they are marked as replayed",
-    "ran_again": "their records ran again in later micro-batches; they are marked as replayed",
-    "superseded": "a later dead letter has the same place; they are marked as replayed",
-    "unread": "their records are not in the topic any more, or larger than max_decompressed_bytes of the source",
-    "no_body": "the values of their records are not in the body store any more",
-    "runs_again": "their micro-batch is not acknowledged, and runs their records again when the pipeline runs",
-    "rolled_back": "their micro-batches were rolled back; 'ingest replay' runs these as a whole",
-}
-_KEPT = {"no_body", "unread"}  # reasons for which a dead letter could not run, and still should
 AllOption = Annotated[
     bool, typer.Option("--all", help="Include those that a replay has stored or dropped, or that are kept.")
 ]
@@ -73,7 +57,7 @@ def list_(  # noqa: PLR0913 - the options of the command
         has_more = limit is not None and next(selected, None) is not None
     if seen and not entries:
         advice = "" if all_ else "; --all also lists those that were replayed"
-        note_none_selected(out, seen, filters(code, component, since=since, until=until), advice)
+        out.note(none_selected(seen, filters(code, component, since=since, until=until), advice), "yellow")
         return
     if out.is_json:
         for entry in entries:
@@ -152,145 +136,6 @@ def show(
             f"ingest dead-letters show {target} {position}{whole} --output json | ingest explain {target} --events -"
         )
     out.next(f"ingest dead-letters replay {target} {position}")
-
-
-def replay(  # noqa: PLR0913 - the options of the command
-    out: Output,
-    file: FileArgument,
-    positions: PositionsArgument = None,
-    *,
-    pipeline: PipelineOption = None,
-    code: CodesOption = None,
-    component: ComponentsOption = None,
-    since: SinceOption = None,
-    until: UntilOption = None,
-    all_: AllOption = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Count what would be stored, dropped, or fail again; write nothing.")
-    ] = False,
-    recount: Annotated[
-        bool,
-        typer.Option(
-            "--recount",
-            help="Also replay dead letters into deferred updates if the batch log no longer has their micro-batch, or, "
-            "with --all, if a replay has stored them; their events may be counted twice.",
-        ),
-    ] = False,
-) -> None:
-    """
-    Run dead letters again, through the pipeline as it is configured now.
-
-    The dead letter of a sink is replayed into that sink alone, a dead letter of a decorator or the source into all
-    sinks.
-
-    Of records of which a dead letter has the place only, it reads what is there now.
-
-    The timestamp of the cells is one millisecond before the micro-batch in which they failed, so a newer value is
-    never hidden. Exit code 1 when some fail again.
-
-    Dead letters into deferred updates are skipped if a replay has stored them and that was not rolled back, if their
-    record has run again in a later micro-batch, or if their micro-batch was rolled back: 'ingest replay' runs it as a
-    whole.
-
-    With --dry-run the records run as in "explain": tables and what earlier replays have counted are not looked at.
-
-    Example: ingest dead-letters replay pipeline.yaml --code no_match
-    """
-    from ingest.clock import now_ms
-    from ingest.dead_letters.replay import replay as run_again
-    from ingest.dead_letters.replay import require
-    from ingest.durable import private_files
-    from ingest.service.replay.dead_letter_replay import DeadLetterReplay
-
-    selection = selection_of(positions or (), code, component, since, until, has_replayed=all_, has_kept=all_)
-    with opened_queue(out, file, pipeline, shows_records=False) as (configuration, catalog, queue):
-        require(queue, selection.ids)
-        chosen = chosen_pipeline(configuration, pipeline)
-        given = filters(code, component, since=since, until=until, positions=positions)
-        if dry_run:
-            if not show_preview(out, configuration, catalog, chosen, queue, selection):
-                _note_none(out, queue, given, all_=all_)
-            return
-        with (
-            private_files(),
-            DeadLetterReplay(configuration, chosen, catalog, recount=recount) as replayer,
-            out.progress("dead letters") as advance,
-        ):
-            replayer.settle(queue)
-            report = run_again(
-                queue,
-                selection,
-                replayer,
-                components=replayer.components,
-                now_ms=now_ms,
-                runs_again=replayer.runs_again,
-                skip_reason=replayer.skip_reason,
-                counted=replayer.counted,
-                on_progress=_Sum(advance),
-                on_marked=replayer.marked,
-                on_released=replayer.release,
-            )
-        if not report.selected:
-            _note_none(out, queue, given, all_=all_)
-    if out.is_json:
-        out.json(
-            {
-                "selected": report.selected,
-                "replayed": report.replayed,
-                "failed_again": dict(report.failed_again),
-                "dropped": dict(report.dropped),
-                "skipped": dict(report.skipped),
-                "cut": report.cut,
-                "renamed": dict(report.renamed),
-                "published": dict(report.published),
-            }
-        )
-    else:
-        failed = report.failed_again.total()
-        out.table(
-            ("#selected", "#replayed", "#failed again", "#skipped", "#not on this machine"),
-            [
-                tuple(
-                    f"{number:,}"
-                    for number in (report.selected, report.replayed, failed, report.skipped.total(), len(report.cut))
-                )
-            ],
-        )
-        for reason, number in report.skipped.items():
-            out.note(f"skipped: {counted(number, 'dead letter')}, because {_SKIPPED[reason.value]}", "yellow")
-        if failed:
-            out.note(f"failed again: {counts_of(report.failed_again)}", "yellow")
-        if report.published:
-            out.note(f"failed, with dead letters of their own: {counts_of(report.published)}", "yellow")
-        if report.dropped:
-            out.note(f"dropped by the pipeline: {counts_of(report.dropped)}", "yellow")
-        if report.renamed:
-            out.note(
-                f"replayed into all sinks, because no component has the name: {counts_of(report.renamed)}", "yellow"
-            )
-    out.next(f"ingest dead-letters list {target_of(file, configuration, pipeline)}")
-    if report.failed_again or report.published or report.cut or report.skipped.keys() & _KEPT:
-        raise typer.Exit(1)
-
-
-def _note_none(out: Output, queue: "DeadLetterQueue", given: list[str], *, all_: bool) -> None:
-    """Say that none is selected, if there are any."""
-    seen = Counter(entry.dead_letter.code for entry in queue.entries())
-    if seen:
-        advice = "" if all_ else "; --all includes those that were replayed or are kept"
-        note_none_selected(out, seen, given, advice)
-
-
-class _Sum:
-    """Adds up counts of dead letters for a progress bar, which shows the total."""
-
-    def __init__(self, advance: Callable[[int], None]) -> None:
-        self._advance = advance
-        self._done = 0
-
-    def __call__(self, dead_letters: int) -> None:
-        self._done += dead_letters
-        self._advance(self._done)
 
 
 def _row(entry: "Entry") -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from ingest.cli import completion
 from ingest.cli.by_service import OwnProcessOption, requested
 from ingest.cli.command import FileArgument, PipelineOption, TableArgument
 from ingest.cli.confirmation import confirm_deletion
@@ -35,6 +36,8 @@ ToOption = Annotated[
 ]
 _METAVARS = {"date-time": "TIME", "id": "ID", "path": "PATH", "position": "POSITION", "value": "VALUE"}
 """Format of text -> how the help page names it."""
+_COMPLETIONS: Mapping[str, Callable[..., Any]] = {"code": completion.codes, "sink": completion.sinks}
+"""Option -> what a shell completes."""
 
 
 def command_of(words: str, module: str, name: str) -> Callable[..., None]:
@@ -90,7 +93,7 @@ def command_of(words: str, module: str, name: str) -> Callable[..., None]:
         if summary.next:
             out.next(summary.next.replace("{target}", with_pipeline(file, configuration, job.subject)))
         if dry_run and summary.would_change:
-            out.next(shlex.join([*arguments, *_written(given)]))
+            out.next(shlex.join([*arguments, *_written(given, about.arguments)]))
         if summary.exit_code:
             raise typer.Exit(summary.exit_code)
 
@@ -148,8 +151,14 @@ def _parameter(name: str, field: Any, schema: Mapping[str, Any], about: "JobComm
     help_text = str(field.description)
     kind = _kind(schema)
     if name in about.arguments:
-        argument = typer.Argument(metavar=name.upper(), help=help_text)
-        return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=Annotated[str, argument])
+        is_one, word = kind["type"] != "array", name.upper()
+        argument = typer.Argument(metavar=word if is_one else f"[{word}]...", help=help_text)
+        return inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if is_one else None,
+            annotation=Annotated[str, argument] if is_one else Annotated[list[str] | None, argument],
+        )
     if kind["type"] == "boolean":
         return _flag(name, Annotated[bool, typer.Option(option, help=help_text)])
     if kind["type"] == "array":
@@ -160,7 +169,7 @@ def _parameter(name: str, field: Any, schema: Mapping[str, Any], about: "JobComm
     elif not field.is_required() and field.default:
         help_text = f"{help_text.removesuffix('.')}; {field.default} by default."
     annotation, metavar = _annotation(name, kind)
-    about_option = typer.Option(option, metavar=metavar, help=help_text)
+    about_option = typer.Option(option, metavar=metavar, help=help_text, autocompletion=_COMPLETIONS.get(name))
     if field.is_required():
         return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=Annotated[annotation, about_option])
     return inspect.Parameter(
@@ -203,12 +212,14 @@ def _value(value: Any, schema: Mapping[str, Any]) -> Any:
     return str(Path(value).absolute()) if is_path else value
 
 
-def _written(given: Mapping[str, Any]) -> Iterator[str]:
-    """Options as they are written in a command."""
-    for name, value in given.items():
-        yield _option(name)
-        if value is not True:
-            yield ",".join(value) if isinstance(value, list) else str(value)
+def _written(given: Mapping[str, Any], arguments: Sequence[str]) -> Iterator[str]:
+    """Arguments and options as they are written in a command."""
+    for name, value in sorted(given.items(), key=lambda each: each[0] not in arguments):
+        for one in value if isinstance(value, list) else [value]:
+            if name not in arguments:
+                yield _option(name)
+            if one is not True:
+                yield str(one)
 
 
 def _option(name: str) -> str:
@@ -216,18 +227,20 @@ def _option(name: str) -> str:
 
 
 @contextmanager
-def _progress(out: Output, about: "JobCommand", again: str) -> Iterator[Callable[[Mapping[str, Any]], None]]:
+def _progress(out: Output, job: "StepJob[Any]", again: str) -> Iterator[Callable[[Mapping[str, Any]], None]]:
     """A progress bar; yields the function that shows the result so far, and says once how to resume the job."""
+    about, is_said = job.command, False
     label, number = about.advances
-    is_said = False
     with out.progress(label, total=None) as advance:
 
         def show(content: Mapping[str, Any]) -> None:
             nonlocal is_said
-            if about.resumed_by is not None and not is_said:
-                is_said = True
+            if not is_said and about.resumed_by is not None:
                 out.note(f"if it is interrupted, resume it: {again} {about.resumed_by(content)}", "dim")
-            advance(content[number])
+            for note in () if is_said else job.begun(content):
+                out.note(note, "yellow")
+            is_said = True
+            advance(content[number], content.get(about.total) or None)
 
         yield show
 
@@ -259,7 +272,7 @@ def _in_service(
     )
     if followed is None:
         return None
-    with _progress(out, about, again) as show:
+    with _progress(out, job, again) as show:
         content = followed.follow(lambda content, _done, _total: show(content), out.state)
     kept = content.get(about.prints, ())
     if not out.is_json:
@@ -289,7 +302,7 @@ def _in_this_process(
     content: dict[str, Any] = {}
     details: dict[str, list[Any]] = {}
     blocked = ""
-    with _progress(out, job.command, again) as show, _interruptible(job.command), ExitStack() as opened:
+    with _progress(out, job, again) as show, _interruptible(job.command), ExitStack() as opened:
         place = OwnProcess(configuration, catalog, opened, is_dry_run=is_dry_run)
         with closing(job.steps(place)) as steps:
             for progress in steps:

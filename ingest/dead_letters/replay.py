@@ -1,8 +1,9 @@
 """Replay: runs dead letters through the pipeline as it is configured now."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from ingest import failpoint
 from ingest.api import ConflictError, IngestError, NotFoundError, Record, RecordPlace
@@ -123,6 +124,11 @@ class ReplayReport:
     renamed: Counter[str] = field(default_factory=Counter)
     published: Counter[str] = field(default_factory=Counter)
 
+    def to_json(self) -> dict[str, Any]:
+        """The same as plain data, as it is now."""
+        plain = {name: getattr(self, name) for name in self.__slots__}
+        return {name: value.copy() if isinstance(value, (Counter, list)) else value for name, value in plain.items()}
+
 
 def require(queue: DeadLetterQueue, ids: Iterable[str]) -> None:
     """
@@ -155,12 +161,12 @@ def replay(  # noqa: PLR0913 - a queue, what runs its dead letters, and callback
     runs_again: Callable[[Entry], bool] = lambda _entry: False,
     skip_reason: Callable[[Entry], SkipReason | None] = lambda _entry: None,
     counted: Callable[[RecordPlace], Mapping[str, int]] = lambda _place: {},
-    on_progress: Callable[[int], None] = lambda _count: None,
     on_marked: Callable[[], None] = lambda: None,
     on_released: Callable[[Sequence[DeadLetter]], None] = lambda _dead_letters: None,
-) -> ReplayReport:
+) -> Iterator[ReplayReport]:
     """
-    Run selected dead letters through the present configuration, with a time just before the batch in which they failed.
+    Run selected dead letters through the present configuration, with a time just before the batch in which they failed;
+    yields the report so far after each batch, and at the end.
 
     - The cells get the time of their micro-batch less one millisecond: newer than the previous batch, older than all
       that their own batch wrote. So a replay never hides a newer value.
@@ -184,7 +190,6 @@ def replay(  # noqa: PLR0913 - a queue, what runs its dead letters, and callback
             asked as soon as the dead letter is read.
         skip_reason: why another dead letter does not run; None if it runs.
         counted: after `run_records`, the sinks in which it has counted a record, for the marks; see `Mark.counted`.
-        on_progress: called with the number of dead letters of each batch.
         on_marked: called when the marks of records that ran are durable.
         on_released: called with the dead letters whose bodies may be released, as they need no replay any more, when
             their marks are durable.
@@ -201,21 +206,20 @@ def replay(  # noqa: PLR0913 - a queue, what runs its dead letters, and callback
         runs_again,
         skip_superseded(queue, skip_reason),
         counted,
-        on_progress,
         on_marked,
         on_released,
     )
-    postponed = found.run(selection.matches)
+    postponed = yield from found.run(selection.matches)
     while postponed:
         waiting = postponed
 
         def is_waiting(entry: Entry, waiting: Collection[str] = frozenset(waiting)) -> bool:
             return entry.position in waiting and selection.matches(entry) and not found.has_published(entry)
 
-        postponed = found.run(is_waiting)
+        postponed = yield from found.run(is_waiting)
         if postponed.keys() == waiting.keys():
             raise found.stopped(next(iter(postponed.values())))
-    return found.report
+    yield found.report
 
 
 @dataclass(slots=True)
@@ -229,13 +233,14 @@ class _Replay:
     runs_again: Callable[[Entry], bool]
     skip_reason: Callable[[Entry], SkipReason | None]
     counted: Callable[[RecordPlace], Mapping[str, int]]
-    on_progress: Callable[[int], None]
     on_marked: Callable[[], None]
     on_released: Callable[[Sequence[DeadLetter]], None]
     report: ReplayReport = field(default_factory=ReplayReport)
     published_ms: set[int] = field(default_factory=set)
 
-    def run(self, is_selected: Callable[[Entry], bool]) -> Mapping[str, InterruptedReplayError]:
+    def run(
+        self, is_selected: Callable[[Entry], bool]
+    ) -> Generator[ReplayReport, None, Mapping[str, InterruptedReplayError]]:
         """Run dead letters; returns the positions of those that wait for an interrupted replay, with the error."""
         postponed = {}
         alone, report = self.components.alone, self.report
@@ -246,7 +251,7 @@ class _Replay:
                 self.queue.mark(_marks_of_skipped(batch, self.now_ms()))
                 self.on_released(batch.released(batch.settled))
                 report.skipped.update(batch.skipped.values())
-                self.on_progress(len(batch.skipped))
+                yield report
             if not batch.records:
                 continue
             try:
@@ -260,6 +265,7 @@ class _Replay:
                 raise self.stopped(error) from error
             report.dropped.update(counts.dropped)
             self._end(batch, dead_letters)
+            yield report
         return postponed
 
     def has_published(self, entry: Entry) -> bool:
@@ -295,7 +301,6 @@ class _Replay:
                 report.replayed += 1
             else:
                 report.failed_again[mark.code] += 1
-        self.on_progress(len(marks))
 
 
 def _publish(

@@ -34,6 +34,10 @@ class Preview:
     failed_again: Counter[str] = field(default_factory=Counter)
     unknown: int = 0
 
+    def to_json(self) -> dict[str, Any]:
+        """The same as plain data."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
 
 def preview(plan: Plan, tables: Collection[Table], entries: Iterable[Entry], components: Components) -> Preview:
     """

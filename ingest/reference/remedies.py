@@ -97,7 +97,7 @@ REMEDIES: Mapping[str, str] = {
     "bad_timestamp": "Set a time after 1970 with the decorator `timestamp`, or use `timestamp: batch`.",
     "bad_url": _FIX_DATA,
     "bare_key": "Choose another `on_bare`, or correct the producer.",
-    "batch_incomplete": "Run the pipeline until the batch is durable, stop it, then replay.",
+    "batch_incomplete": "Run the pipeline until the batch is durable, then replay.",
     "batch_not_logged": "Leave them out with `--since`; or add `--recount` if their micro-batches did not run again.",
     "batch_shown": "Run the pipeline with its former configuration until the batch is durable, then change it.",
     "batch_slow": "Check the machine's disks and the workers; the batch resumes by itself.",
@@ -223,7 +223,7 @@ REMEDIES: Mapping[str, str] = {
     "repeated_name": "Set a `separator` that no name contains, or another prefix in `elements`; then replay the dead "
     "letters.",
     "replay_unfinished": "Run the command of the replay again, which finishes it, or takes it back if it cannot run "
-    "as it was; then start the pipeline, or roll back. If another "
+    "as it was; without a service, then start the pipeline, or roll back. If another "
     "pipeline has taken over one of its tables since, run with --take-over, which gives the replay up.",
     "replay_stopped": "Correct the cause in the message, then run the same command again.",
     "row_key_too_long": "Shorten the row key, with a hash of its long part for example.",

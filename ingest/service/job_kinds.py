@@ -12,6 +12,8 @@ from ingest.service.dumps.dump import Dump
 from ingest.service.jobs.job import Job
 from ingest.service.jobs.step_job import StepJob
 from ingest.service.offsets_reset_job import OffsetsReset
+from ingest.service.replay.dead_letters_job import DeadLettersReplay
+from ingest.service.replay.job import Replay
 from ingest.service.request import options_of
 from ingest.service.rewriting.body_check import BodyCheck
 from ingest.service.rewriting.body_put import BodyMark, BodyPut, BodyUnmark
@@ -36,6 +38,8 @@ KINDS: Mapping[str, type[StepJob[Any]]] = {
         ArchiveJoin,
         ArchiveCleanup,
         OffsetsReset,
+        DeadLettersReplay,
+        Replay,
     )
 }
 SCHEDULED: Sequence[type[StepJob[Any]]] = (Compaction, BodySweep, Dump)

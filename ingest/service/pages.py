@@ -22,8 +22,6 @@ from ingest.service.feed_shards import ShardRequest, apply_in_service
 from ingest.service.job_kinds import job_of
 from ingest.service.jobs.job import JobStatus
 from ingest.service.jobs.scheduler import Jobs
-from ingest.service.replay.job import ReplayJob
-from ingest.service.replay.request import ReplayRequest
 from ingest.service.request import json_object
 
 Page: TypeAlias = Callable[..., Response]
@@ -33,8 +31,8 @@ _HEADERS = {"Server": "attr2hbase", "Cache-Control": "no-store", "X-Content-Type
 _READING = frozenset({"GET", "HEAD"})
 """Methods that need no token."""
 
-MAX_CONTENT_BYTES = 64 << 10
-"""Of a request; one for a replay has a few hundred bytes."""
+MAX_CONTENT_BYTES = 1 << 20
+"""Of a request; one for a job has a few hundred bytes, and 30 for each dead letter that it names."""
 
 _LENGTH = re.compile(r"\d{1,18}", re.ASCII)
 """A `Content-Length` (RFC 9110, 8.6); with more digits Python or the library may not read it."""
@@ -45,7 +43,7 @@ _log = logger(__name__)
 class Pages:
     """
     A WSGI application: `/metrics`, `/livez`, `/readyz`, `/pipelines`, `/pipelines/NAME`, `/reload`, `/reload/ID`,
-    `/jobs` and `/jobs/ID`, and for POST `/pipelines/NAME/pause`, `resume`, `flush` and `replay`, `/tables/NAME/shards`,
+    `/jobs` and `/jobs/ID`, and for POST `/pipelines/NAME/pause`, `resume` and `flush`, `/tables/NAME/shards`,
     `/jobs/KIND`, `/jobs/ID/cancel`, `/reload` and `/log-level/LEVEL`.
 
     A page is a method from a request and the names in its path to a response, and an entry in the table of routes. If
@@ -86,7 +84,6 @@ class Pages:
                 _route("POST", "/pipelines/<pipeline>/pause", self._command(self._pause)),
                 _route("POST", "/pipelines/<pipeline>/resume", self._command(control.resume)),
                 _route("POST", "/pipelines/<pipeline>/flush", self._command(self._flush)),
-                _route("POST", "/pipelines/<pipeline>/replay", self._replay),
                 _route("GET", "/jobs", self._list_jobs),
                 _route("GET", "/jobs/<job>", self._job),
                 _route("POST", "/jobs/<kind>", self._submit),
@@ -190,13 +187,6 @@ class Pages:
 
     def _cancel_job(self, _request: Request, job: str) -> Response:
         return self._about_job(lambda: self._jobs.cancel(job), HTTPStatus.ACCEPTED)
-
-    def _replay(self, request: Request, pipeline: str) -> Response:
-        def submitted() -> JobStatus:
-            self._control.check(pipeline)
-            return self._jobs.submit(ReplayJob(pipeline, ReplayRequest.of(request.get_data())))
-
-        return self._about_job(submitted, HTTPStatus.ACCEPTED)
 
     def _submit(self, request: Request, kind: str) -> Response:
         return self._about_job(

@@ -168,7 +168,7 @@ class PipelineTables:
             "a replay into the tables of this pipeline was interrupted, and some of its records may be written",
             code="replay_unfinished",
             hint="run its command again, 'ingest replay' or 'ingest dead-letters replay', which finishes it or takes "
-            "it back; then start the pipeline",
+            "it back; the service then starts the pipeline",
         )
 
     def _release_undeclared(self) -> None:

@@ -42,8 +42,8 @@ def run(kafka: Kafka, folder: Path) -> Rates:
         service.start(env=LONG_LIVED)
         service.wait_for(lambda: _stored(service) >= EVENTS / 20, "warm", 300)
         before = _rate(service)
-        request = {"start": moment(ticks.FIRST_MS), "end": moment(ticks.FIRST_MS + HOUR_MS)}
-        _, text = service.post(f"/pipelines/{OLD}/replay", json.dumps(request).encode())
+        request = {"pipeline": OLD, "from": moment(ticks.FIRST_MS), "to": moment(ticks.FIRST_MS + HOUR_MS)}
+        _, text = service.post("/jobs/replay", json.dumps(request).encode())
         job_id = json.loads(text)["id"]
         service.wait_for(lambda: _job(service, job_id)["done"] >= 1, "a replayed batch", 120)
         beside = _rate(service)

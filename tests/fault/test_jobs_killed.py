@@ -10,6 +10,8 @@ import pytest
 
 from ingest import failpoint
 from ingest.api import FamilySpec, Put, Scan, TableSpec
+from ingest.service.dead_letters.queues import dead_letter_queue
+from ingest.service.state_folders import update_replay_file
 from sinks.archive.layout import SUCCESS
 from sinks.archive.partition import Partition
 from sinks.archive.rewrite import Rewrite
@@ -23,6 +25,7 @@ from tests.support.archives import START_S, Stream, event, visible
 from tests.support.counters import HOUR, T, mark, opened, written
 from tests.support.leases import expire_lease
 from tests.support.service import environment
+from tests.support.update_pipeline import BATCH_MS, Pipeline
 
 ARCHIVE = """
 version: 1
@@ -86,6 +89,28 @@ def test_killed_cleanup_removes_the_batch_when_it_runs_again(folder: Path) -> No
     assert (len(partition.parts(START_S)), visible(root)) == (3, {"20151210": [1]})
     run(*command)
     assert (partition.batch_ids(), visible(root)) == ([rewrite.batch_id], {"20151210": [1]})
+
+
+@pytest.mark.parametrize(
+    "point",
+    [
+        "replay_written",
+        *(pytest.param(point, marks=pytest.mark.slow) for point in ("replay_begun", "replay_moved")),
+    ],
+)
+def test_killed_replay_of_dead_letters_counts_once(folder: Path, point: str) -> None:
+    pipeline = Pipeline(folder)
+    configuration = pipeline.load()
+    queue = dead_letter_queue(configuration, configuration.pipelines["p"])
+    queue.publish([pipeline.dead_letter("counts").to_json()], 0, BATCH_MS)
+    file = folder / "p.yaml"
+    file.write_text(file.read_text().replace("localhost:9092", "localhost:1"))  # no broker answers there
+    run("dead-letters", "replay", "p.yaml", kill_at=point)
+    assert update_replay_file(configuration, "p").exists()
+    run("dead-letters", "replay", "p.yaml")
+    assert not update_replay_file(configuration, "p").exists()
+    assert [value for _, value in pipeline.updates()] == [b"2"]
+    assert [entry.is_replayed for entry in queue.entries()] == [True]
 
 
 @pytest.mark.slow

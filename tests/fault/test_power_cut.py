@@ -16,12 +16,12 @@ from ingest.dead_letters.marks import Marks
 from ingest.durable.marker import Marker
 from ingest.durable.register import StateRegister
 from ingest.service.kafka.topics import TopicIds, TopicRecreatedError
-from ingest.service.replay.request import ReplayRequest
 from ingest.service.replay.state import ReplayState
 from ingest.spark.streaming.batch_log import DAY_MS, BatchLog, LoggedBatch
 from ingest.spark.streaming.batch_time import BatchTimes
 from ingest.spark.streaming.checkpoint import Checkpoint
 from tests.support.disk_faults import DiskFaults
+from tests.support.place import replay_options
 from tests.support.power_cut import RETURNED, State, states
 from tests.support.service import environment
 
@@ -83,9 +83,8 @@ for number, time_ms in enumerate((1_000, 1_002, DAY_MS + 5)):
     "replay": """
 from ingest.service.replay.plan import ReplayBatch, BatchKind
 from ingest.service.kafka.topics import TopicIds, TopicRecreatedError
-from ingest.service.replay.request import ReplayRequest
 from ingest.service.replay.state import ReplayState, ReplayTotals
-state = ReplayState(folder / "replays" / "p", ReplayRequest(from_ms=1, to_ms=2), "f")
+state = ReplayState(folder / "replays" / "p", replay_options(1, 2), "f")
 state.start([ReplayBatch(BatchKind.WHOLE, 0, 1_000, {("ticks", 0): (0, 1)})], {"ticks": "a"}, ReplayTotals())
 returned()
 state.progress(ReplayTotals(batches=1))
@@ -247,7 +246,7 @@ def batch_log_holds(folder: Path, state: State) -> None:
 
 
 def replay_holds(folder: Path, state: State) -> None:
-    found = ReplayState(folder / "replays" / "p", ReplayRequest(from_ms=1, to_ms=2), "f").load()
+    found = ReplayState(folder / "replays" / "p", replay_options(1, 2), "f").load()
     finished = None if found is None else found.totals.batches
     assert finished in ([None, 0], [0, 1], [1, None], [None])[state.returned]
 

@@ -213,6 +213,29 @@ class TestReset:
         assert {key for key, time_ms in times.items() if time_ms > newest} == {b"6", b"7", b"8", b"9"}
 
     @pytest.mark.slow
+    @pytest.mark.parametrize("point", ["before_exchange", "after_exchange"])
+    def test_service_that_is_killed_within_a_reset_starts_with_one_of_the_checkpoints(
+        self, service: Service, tmp_path: Path, point: str
+    ) -> None:
+        shutil.rmtree(service.checkpoint(PIPELINE).folder)
+        points = {"INGEST_FAILPOINT": f"{point}:1:kill", "INGEST_FAILPOINT_FOLDER": str(tmp_path / "points")}
+        with service:
+            service.start(env=points)
+            service.wait_for_offsets({0: 5, 1: 5}, PIPELINE, self.topic)
+            done = service.command("offsets reset", "--to", "2025-11-23T12:00:06Z")
+            assert done.returncode == 1, done.stderr
+            assert self.acknowledged(service) == ([5, 5] if point == "before_exchange" else [3, 3])
+            service.start()
+            self.reset(service, "2025-11-23T12:00:08Z")
+            service.wait_for_offsets({0: 5, 1: 5}, PIPELINE, self.topic)
+            assert service.stop() == 0, service.last_lines()
+        times = {key: cells[0].timestamp_ms for key, cells in rocksdb_table(tmp_path / "store", "t").items()}
+        assert len(times) == 10
+        first = min(times.values())
+        again = {b"8", b"9"} if point == "before_exchange" else {b"6", b"7", b"8", b"9"}
+        assert again >= {key for key, time_ms in times.items() if time_ms > first} >= {b"8", b"9"}
+
+    @pytest.mark.slow
     def test_pipeline_starts_at_the_new_offsets_with_later_times(
         self, service: Service, kafka: Kafka, tmp_path: Path
     ) -> None:

@@ -14,7 +14,6 @@ from ingest.dead_letters.envelope import DeadLetter
 from ingest.dead_letters.files import FileDeadLetters
 from ingest.formats.times import moment
 from ingest.service.replay.plan import BatchKind, ReplayBatch
-from ingest.service.replay.request import ReplayRequest
 from ingest.service.replay.state import ReplayState, ReplayTotals
 from ingest.spark.streaming.batch_log import BatchLog, LoggedBatch
 from sinks.rocksdb.settings import RocksDBSettings
@@ -24,6 +23,7 @@ from tests.support.audit import assert_same_table, rocksdb_table, table_of
 from tests.support.by_key import PIPELINE, content_of
 from tests.support.checkpoint import acknowledge
 from tests.support.names import unique
+from tests.support.place import replay_options
 from tests.support.servers import Given, Kafka
 from tests.support.service import Service
 from tests.support.ticks import Ticks
@@ -142,7 +142,7 @@ def test_dropped_table_is_refilled_alone_at_the_times_of_logged_batches(kafka: K
 def test_interrupted_replay_does_not_read_a_topic_that_was_recreated(kafka: Kafka, tmp_path: Path) -> None:
     made = Ticks.produced(kafka, 20)
     service = Service(tmp_path, content_with_ticks(kafka, made, tmp_path / "store"))
-    request = ReplayRequest(from_ms=ticks.FIRST_MS, to_ms=ticks.FIRST_MS + HOUR_MS)
+    request = replay_options(ticks.FIRST_MS, ticks.FIRST_MS + HOUR_MS)
     state = ReplayState(tmp_path / "data" / "state" / "replays" / PIPELINE, request, "")
     batch = ReplayBatch(BatchKind.WHOLE, 0, NOON_MS, {(made.topic, 0): (0, 20)})
     state.start([batch], {made.topic: "of the deleted topic"}, ReplayTotals())

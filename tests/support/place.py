@@ -1,14 +1,18 @@
 """A place for jobs of unit tests, which are given their stores."""
 
 from collections.abc import Callable, Collection, Generator, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from typing import Any, TypeVar
 
-from ingest.config.model import Pipeline
+from ingest.catalog import Catalog
+from ingest.config.model import Configuration, Pipeline
+from ingest.formats.times import moment
 from ingest.plan.plan import Plan
 from ingest.service.jobs.cancellation import Cancellation
-from ingest.service.jobs.place import Place
+from ingest.service.jobs.place import OwnProcess, Place
 from ingest.service.jobs.step_job import StepJob
+from ingest.service.replay.options import ReplayOptions
+from ingest.spark.streaming.checkpoint import Checkpoint
 from ingest.spark.streaming.reading import Session
 from sinks.rewriting.store_calls import Access, StoreCalls
 
@@ -40,6 +44,12 @@ class Here(Place):
     def stores(self, plan: Plan, written: str, read: Collection[str] = ()) -> Mapping[str, StoreCalls]:
         raise AssertionError("the test has passed the stores")
 
+    def driver_stores(self, plan: Plan, opened: ExitStack) -> Any:
+        raise AssertionError("the test has passed the stores")
+
+    def borrowed(self, pipeline: Pipeline, *, kind: str) -> Any:
+        raise AssertionError("the test has passed the checkpoint")
+
     def store(
         self, name: str, *, is_written: bool = True, creates: bool = False, outlives_reload: bool = False
     ) -> Access:
@@ -69,3 +79,18 @@ def returned(generator: Generator[Any, None, T]) -> T:
         except StopIteration as stop:
             value: T = stop.value
             return value
+
+
+def own_process(configuration: Configuration, catalog: Catalog | None = None) -> OwnProcess:
+    """The place of a command without a service."""
+    return OwnProcess(configuration, catalog or Catalog(), ExitStack())
+
+
+def borrowed(configuration: Configuration, pipeline: Pipeline, opened: ExitStack) -> Checkpoint:
+    """The locked checkpoint of a pipeline that does not run."""
+    return opened.enter_context(own_process(configuration).borrowed(pipeline, kind="test"))
+
+
+def replay_options(from_ms: int, to_ms: int, **more: Any) -> ReplayOptions:
+    """The options of a replay of a time range."""
+    return ReplayOptions.model_validate({"from": moment(from_ms), "to": moment(to_ms)} | more)

@@ -21,6 +21,7 @@ from sinks.updates.groups import UpdateRow
 from sinks.updates.keys import time_of
 from sinks.updates.marks import TableMark
 from tests.support.checkpoint import acknowledge
+from tests.support.place import own_process
 
 CATALOG = Catalog()
 BATCH_MS = 1_000
@@ -81,7 +82,9 @@ class Pipeline:
         """Replay records with these bodies; returns the dead letters."""
         configuration = configuration or self.load()
         records = [Record("t", 0, self._offset_of(body), None, body, 5) for body in bodies]
-        with DeadLetterReplay(configuration, configuration.pipelines["p"], CATALOG, check_clock=no_clock) as replay:
+        with DeadLetterReplay(
+            own_process(configuration, CATALOG), configuration.pipelines["p"], check_clock=no_clock
+        ) as replay:
             _, dead_letters = replay(records, BATCH_MS - 1, {})
             if is_marked:
                 replay.marked()

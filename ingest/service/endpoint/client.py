@@ -161,25 +161,6 @@ class ServiceClient:
         """
         self._ask("POST", f"/log-level/{level}")
 
-    def replay(self, pipeline: str, request: Mapping[str, Any]) -> dict[str, Any]:
-        """
-        Let the service replay a time range; returns the job, as `JobStatus` has it. One that waits or runs already
-        for the same request is returned instead of a second one.
-
-        Args:
-            pipeline: its name.
-            request: the fields of `ingest.service.replay.request.ReplayRequest`.
-
-        Raises:
-            NotRunningError: no service answers.
-            NoAnswerError: the service may have accepted the command.
-            NotFoundError: it has no such pipeline.
-            ConfigError: the request is wrong.
-            ConflictError: the service refuses the command.
-        """
-        content = json.dumps(request).encode()
-        return self._object("POST", f"/pipelines/{pipeline}/replay", content)
-
     def submit(self, kind: str, request: Mapping[str, Any]) -> dict[str, Any]:
         """
         Let the service run a job; returns it, as `JobStatus` has it, or the same one that waits or runs already.

@@ -41,6 +41,7 @@ class JobCommand(NamedTuple):
     Attributes:
         help: its text, with an example.
         advances: what the progress bar counts, and the name of that number in the result.
+        total: name of the number in the result that the progress bar ends at; "" if it is not known.
         does: what is done, as in "compacts the table".
         resumes: the hint if the job has not finished, as in "run the same command again".
         subject: what the job works on.
@@ -59,6 +60,7 @@ class JobCommand(NamedTuple):
     does: str
     resumes: str
     subject: Subject = Subject.TABLE
+    total: str = ""
     section: tuple[str, type[Model]] = ("", Model)
     dry_run: str = ""
     asks: Callable[[Mapping[str, Any]], str | None] | None = None

@@ -4,9 +4,9 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ingest.api import ConflictError, IngestError
 from ingest.service.jobs.cancellation import Cancellation
@@ -195,41 +195,6 @@ class JobRun:
         yield
         worked_s = self.clock() - started_s
         self.cancellation.wait(max(0.0, min(worked_s, self.context.busy_s() - busy_s, MAX_WAIT_S)))
-
-
-class JobResult(Protocol):
-    """The result of a job."""
-
-    def to_json(self) -> dict[str, Any]:
-        """The same as plain data."""
-
-
-class JobReporter:
-    """
-    Reports the result of a job that runs slices, as its progress.
-
-    Args:
-        report: of the run.
-    """
-
-    def __init__(self, report: Report) -> None:
-        self._report = report
-        self._progress = Progress()
-
-    def advanced(self, result: JobResult, done: int, total: int) -> None:
-        """Report the result so far, and the numbers of finished slices and of all."""
-        self._progress = Progress(done, total, result.to_json())
-        self._report(self._progress)
-
-    def blocked(self, reason: str) -> None:
-        """Report why the slice that runs is retried, if the reason is another one than before; "" if it is not."""
-        if reason != self._progress.blocked:
-            self._progress = replace(self._progress, blocked=reason)
-            self._report(self._progress)
-
-    def done(self, result: JobResult) -> None:
-        """Report the complete result."""
-        self.advanced(result, self._progress.total, self._progress.total)
 
 
 class Job(ABC):

@@ -12,7 +12,7 @@ from ingest.observe.health import State
 from ingest.plan.assemble import plan_of, store_component
 from ingest.plan.plan import Plan
 from ingest.plan.reading import reading_plan
-from ingest.plan.stores import owned_store, reading_store, reading_store_if_exists, unopened_store
+from ingest.plan.stores import open_or_advise, owned_store, reading_store, reading_store_if_exists, unopened_store
 from ingest.service.jobs.cancellation import Cancellation
 from ingest.service.jobs.job import JobRun
 from ingest.service.jobs.slices import SliceResult, slices
@@ -21,6 +21,7 @@ from sinks.rewriting.store_calls import Access, StoreCalls, each_call, one_at_a_
 if TYPE_CHECKING:  # a command that asks the service starts without Spark and Kafka
     from ingest.spark.streaming.checkpoint import Checkpoint
     from ingest.spark.streaming.reading import Session
+    from sinks.writing.driver_store import DriverStore
 
 _R = TypeVar("_R")
 _U = TypeVar("_U", bound=SliceResult)
@@ -66,6 +67,16 @@ class Place(ABC):
         Raises:
             ConflictError: another process has locked a store that only one process may write.
             StoreError: a store is unavailable.
+        """
+
+    @abstractmethod
+    def driver_stores(self, plan: Plan, opened: ExitStack) -> "Mapping[str, DriverStore]":
+        """
+        The stores of a plan that the driver writes, as `ingest.service.stores.driver_stores`, until `opened` closes.
+
+        Raises:
+            ConflictError: another process has locked a store that only one process may write.
+            StoreError: such a store is unavailable.
         """
 
     @abstractmethod
@@ -223,6 +234,21 @@ class OwnProcess(Place):
                 found[name] = store
         return {name: StoreCalls(one_at_a_time(store)) for name, store in found.items()}
 
+    def driver_stores(self, plan: Plan, opened: ExitStack) -> "Mapping[str, DriverStore]":
+        """Stores of this process; one with a single writer is refused while a service runs."""
+        from ingest.service.stores import driver_stores
+
+        stores = driver_stores(self.configuration, [plan], opened)
+        for store in stores.values():
+            if store.capabilities.written_by_driver:
+                open_or_advise(
+                    store,
+                    "only one process at a time may write it: stop that process, or wait for its end, and then run "
+                    "this command again; if it is a service with this pipeline, it can do this: leave out "
+                    "--own-process",
+                )
+        return stores
+
     def store(
         self,
         name: str,
@@ -304,6 +330,10 @@ class InService(Place):
         """The stores of the service."""
         stores = self._run.context.shared.stores.used_by(plan, self._opened)
         return {name: StoreCalls(store.held) for name, store in stores.items()}
+
+    def driver_stores(self, plan: Plan, opened: ExitStack) -> "Mapping[str, DriverStore]":
+        """The stores that the pipelines write too."""
+        return self._run.context.shared.stores.used_by(plan, opened)
 
     def store(
         self,

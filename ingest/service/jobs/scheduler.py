@@ -97,7 +97,11 @@ class Jobs:
                 if entry.job.is_same(job) and not entry.is_cancelled:
                     return entry.status
             if self._refusal or self._is_stopping:
-                raise ConflictError(self._refusal or "the service stops", code="no_jobs")
+                raise ConflictError(
+                    self._refusal or "the service stops",
+                    code="no_jobs",
+                    hint="--own-process runs it beside the service, unless a store is RocksDB",
+                )
             if len(self._waiting) >= MAX_WAITING:
                 raise ConflictError(f"{MAX_WAITING} jobs wait already", code="no_jobs", hint="try again later")
             status = JobStatus(

@@ -1,7 +1,7 @@
 """A job that is one class: its options, its command, its steps at any place, and its schedule."""
 
 from abc import abstractmethod
-from collections.abc import Collection, Generator, Mapping
+from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from types import MappingProxyType
@@ -134,6 +134,10 @@ class StepJob(Job, Generic[O]):
         Raises:
             IngestError: it cannot be done, or was cancelled.
         """
+
+    def begun(self, content: Mapping[str, Any]) -> Sequence[str]:  # noqa: ARG002 - of the contract
+        """What a user is told as soon as there is a result."""
+        return ()
 
     def record(self, content: Mapping[str, Any], metrics: "Metrics") -> None:
         """Set the metrics of the service from the complete result."""

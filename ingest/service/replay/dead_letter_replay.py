@@ -1,15 +1,14 @@
 """Replay of dead letters: records through a pipeline into its stores, without Spark."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Self
 
 from ingest.api import ConflictError, Record, RecordPlace, SourceError
-from ingest.catalog import Catalog
-from ingest.config.model import Configuration, Pipeline
+from ingest.config.model import Pipeline
 from ingest.dead_letters.envelope import DeadLetter, PlaceRange
 from ingest.dead_letters.queue import DeadLetterQueue, Entry
 from ingest.dead_letters.replay import Components
@@ -18,12 +17,13 @@ from ingest.kafka.settings import KafkaConnection, connection_of
 from ingest.pipeline.in_process import InProcessHost
 from ingest.pipeline.loop import MicroBatch, run_until_durable
 from ingest.pipeline.splits import ranked
-from ingest.plan.assemble import live_task, plan_of
+from ingest.plan.assemble import live_task
 from ingest.receipt import Counts
 from ingest.service.committers import committers_of
 from ingest.service.dead_letters.bodies import OpenDeadLetterBodies, RecordsWithValues
 from ingest.service.dead_letters.queues import components_of
 from ingest.service.dead_letters.unread import warn_of_gone
+from ingest.service.jobs.place import Place
 from ingest.service.kafka.clock import check_clock
 from ingest.service.replay.interrupted import InterruptedDeadLetters
 from ingest.service.replay.known_letters import KnownLetters
@@ -39,10 +39,9 @@ from ingest.service.replay.places import (
 )
 from ingest.service.replay.readable import ReadableRecords
 from ingest.service.replay.update_history import UpdateHistory
-from ingest.service.replay.update_replay import UpdateReplay
+from ingest.service.replay.update_replay import UpdateReplay, logged
 from ingest.service.replay_lock import replay_lock
 from ingest.service.state_folders import batch_log_folder
-from ingest.service.stores import driver_stores
 from ingest.service.tables import owned_tables
 from ingest.sources.kafka import KafkaSourceSettings
 from ingest.spark.state import checkpoint_folder
@@ -58,10 +57,12 @@ class DeadLetterReplay:
     """
     Runs records through a pipeline; see `ingest.dead_letters.replay.RunRecords`.
 
-    Opens the pipeline's stores until the block ends, so a store with a single writer is refused while the service runs.
-    Another replay of the pipeline is refused too, as it would replay the same dead letters.
+    Opens the pipeline's stores until the block ends, and borrows the pipeline if it has tables with deferred updates or
+    a feed. Another replay of the pipeline is refused, as it would replay the same dead letters.
 
     Args:
+        place: where it runs.
+        pipeline: whose dead letters it runs.
         recount: also replay dead letters into deferred updates if the batch log no longer has their micro-batch, or if
             a replay has stored them.
         check_clock: refuses a clock that is ahead of the cluster's, before records get a new time.
@@ -69,17 +70,18 @@ class DeadLetterReplay:
 
     def __init__(
         self,
-        configuration: Configuration,
+        place: Place,
         pipeline: Pipeline,
-        catalog: Catalog,
         *,
         recount: bool = False,
         check_clock: Callable[[KafkaConnection], None] = check_clock,
     ) -> None:
+        configuration, catalog = place.configuration, place.catalog
+        self._place = place
         self._configuration = configuration
         self._pipeline = pipeline
         self._catalog = catalog
-        self._plan = replace(plan_of(configuration, pipeline, catalog), is_replay=True, publishes_dead_letters=False)
+        self._plan = replace(place.plan_of(pipeline), is_replay=True, publishes_dead_letters=False)
         self._lock = replay_lock(configuration, pipeline)
         self._opened = ExitStack()
         self._updates: UpdateReplay | None = None
@@ -99,7 +101,7 @@ class DeadLetterReplay:
         with ExitStack() as opened:
             opened.enter_context(self._lock)
             self._compare_clocks()
-            stores = driver_stores(self._configuration, [self._plan], opened)
+            stores = self._place.driver_stores(self._plan, opened)
             self._bodies = opened.enter_context(OpenDeadLetterBodies(self._configuration, self._catalog, stores))
             tables = owned_tables(self._configuration, self._plan, stores)
             self._committers = committers_of(
@@ -111,7 +113,8 @@ class DeadLetterReplay:
             if self._plan.updates:
                 self._refuse_fan_out()
             if self._plan.updates or self._plan.feeds:
-                self._updates = UpdateReplay(self._configuration, self._pipeline, opened, tables)
+                checkpoint = opened.enter_context(self._place.borrowed(self._pipeline, kind="replay of dead letters"))
+                self._updates = UpdateReplay(self._configuration, self._pipeline, checkpoint, tables)
             if self._plan.updates and self._updates is not None:
                 self._history = self._history_of(stores, tables, self._updates)
             observer = None if self._updates is None else self._drops
@@ -314,11 +317,28 @@ class DeadLetterReplay:
                     hint="correct the producer, and send the lost events again",
                 )
 
-    def settle(self, queue: DeadLetterQueue) -> None:
-        """Finish an earlier replay that was killed when nothing was left to do but to note its end, or take it back."""
+    def settle(self, queue: DeadLetterQueue, *, may_run: bool = True) -> None:
+        """
+        Finish an earlier replay that was killed when nothing was left to do but to note its end, or take it back.
+
+        Args:
+            queue: of the pipeline.
+            may_run: leave a replay that can run as it was; else it is taken back, and the pipeline can start.
+        """
         if self._updates is not None:
-            self._updates.settle(InterruptedDeadLetters(queue, self._can_read))
+            self._updates.settle(InterruptedDeadLetters(queue, self._can_read), may_run=may_run)
             self._history.refresh()
+
+    @contextmanager
+    def taken_back_on_failure(self, queue: DeadLetterQueue) -> Iterator[None]:
+        """A block of calls; if one fails in a service, what it has begun is taken back, so that the pipeline starts."""
+        try:
+            yield
+        except BaseException:
+            if self._place.is_service:
+                with logged("a replay of dead letters is not taken back", self._pipeline.name):
+                    self.settle(queue, may_run=False)
+            raise
 
     def _can_read(self, entry: Entry) -> bool:
         """Whether all records of a dead letter can be read."""

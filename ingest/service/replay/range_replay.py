@@ -1,33 +1,34 @@
 """
 Replay of a time range: records of the topics through the pipeline again, in the micro-batches of the batch log.
 
-It uses the loop, the tasks and the committers of the streaming query (`ingest.spark.streaming.batch_runner`), on a
-Spark session of its own or on that of a running service, and commits no offsets.
+It uses the loop, the tasks and the committers of the streaming query (`ingest.spark.streaming.batch_runner`), on the
+Spark session of its place, and commits no offsets.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from ingest.api import ConfigError, IngestError, PositionLostError
-from ingest.catalog import Catalog
 from ingest.clock import now_ms
-from ingest.config.model import Configuration, Pipeline
+from ingest.config.model import Pipeline
 from ingest.dead_letters.replay import ReplayStoppedError
 from ingest.durable import StatePath
 from ingest.durable.lock import ProcessLock
 from ingest.kafka.admin import KafkaAdmin
 from ingest.observe.logs import logger
 from ingest.pipeline.rate_limiter import RateLimiter
-from ingest.plan.assemble import plan_of
 from ingest.service.archived_tables import refuse_archives
-from ingest.service.jobs.cancellation import Cancellation
+from ingest.service.jobs.job import Progress
+from ingest.service.jobs.place import Place
+from ingest.service.jobs.step_job import Steps
 from ingest.service.kafka.positions import acknowledged_offsets
 from ingest.service.kafka.topics import TopicIds, TopicRecreatedError, recreated
 from ingest.service.offsets import kafka_source_of
-from ingest.service.replay.host import OwnProcess, ReplayHost
 from ingest.service.replay.interrupted import InterruptedBatch
+from ingest.service.replay.options import ReplayOptions
 from ingest.service.replay.plan import (
     BatchKind,
     ReplayBatch,
@@ -37,7 +38,7 @@ from ingest.service.replay.plan import (
     replay_batches,
     unlogged_batches,
 )
-from ingest.service.replay.request import ReplayRequest
+from ingest.service.replay.range_plan import RangePlan
 from ingest.service.replay.rolled_back_batches import (
     RolledBack,
     batches_rolled_back,
@@ -56,7 +57,7 @@ from ingest.service.replay.selection import (
 )
 from ingest.service.replay.sinks import only_sinks
 from ingest.service.replay.state import ReplayState, ReplayTotals
-from ingest.service.replay.update_replay import UpdateReplay, unfinished
+from ingest.service.replay.update_replay import UpdateReplay, logged, unfinished
 from ingest.service.replay_lock import replay_lock
 from ingest.service.state_folders import batch_log_folder, replay_folder, update_replay_file
 from ingest.service.tables import owned_tables
@@ -66,39 +67,6 @@ from ingest.spark.streaming.batch_log import BatchLog, LoggedBatch, offsets_in
 from ingest.spark.streaming.checkpoint import Checkpoint
 
 _log = logger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class RangePlan:
-    """
-    What a replay of a range runs.
-
-    Attributes:
-        batches: in the order in which they run.
-        totals: of the batches that an earlier, interrupted run has finished; also what is left out of the range.
-        resumes: whether there was such a run.
-        has_changed: whether the pipeline has changed since that run began, so that the finished batches have the
-            results of its earlier version.
-        topic_ids: topic -> its id when the batches were planned, as far as it is known.
-        counted: those of the batches that another replay has brought into the tables with deferred updates since: they
-            do not run.
-    """
-
-    batches: Sequence[ReplayBatch]
-    totals: ReplayTotals
-    resumes: bool = False
-    has_changed: bool = False
-    topic_ids: Mapping[str, str] = field(default_factory=dict)
-    counted: Sequence[ReplayBatch] = ()
-
-    @property
-    def offsets(self) -> int:
-        """Number of offsets of all batches."""
-        return sum(batch.offsets for batch in self.batches)
-
-    def of_kind(self, kind: BatchKind) -> list[ReplayBatch]:
-        """The batches of a kind."""
-        return [batch for batch in self.batches if batch.kind is kind]
 
 
 class RangeReplay:
@@ -111,13 +79,13 @@ class RangeReplay:
     - Other records run only if the cells have event times, or if the request gives them a time.
 
     Cells with event times have the same timestamps again in all cases; see `may_hide_values`. The pipeline may run
-    meanwhile. Records that are not durable yet are left out. An interrupted replay resumes after its last durable
-    micro-batch.
+    meanwhile, unless it has tables with deferred updates or a feed: these are borrowed with it. Records that are not
+    durable yet are left out. An interrupted replay resumes after its last durable micro-batch.
 
     Args:
-        request: which records.
-        host: the Spark session and the stores; those of this process alone if None, and then a store with a single
-            writer is refused while the service runs.
+        place: where it runs.
+        pipeline: whose records run.
+        options: which records.
 
     Raises:
         NotFoundError: the pipeline has no such sink.
@@ -127,34 +95,31 @@ class RangeReplay:
 
     def __init__(
         self,
-        configuration: Configuration,
+        place: Place,
         pipeline: Pipeline,
-        catalog: Catalog,
-        request: ReplayRequest,
-        host: ReplayHost | None = None,
+        options: ReplayOptions,
     ) -> None:
         self._settings = kafka_source_of(pipeline)
-        if request.at_ms is not None and request.at_ms > now_ms():
+        if options.at is not None and options.at > now_ms():
             raise ConfigError(
                 "--at is later than now: its cells would hide what the pipeline writes until then",
                 hint="choose a time before the values that must stay visible",
             )
-        self._pipeline_plan = only_sinks(plan_of(configuration, pipeline, catalog), request.sinks)
+        self._pipeline_plan = only_sinks(place.plan_of(pipeline), options.sink)
         if not self._pipeline_plan.updates:  # with them, only the sinks of updates run
             refuse_archives(pipeline, {sink.name for sink in self._pipeline_plan.sinks})
-        self._configuration = configuration
+        self._place = place
+        self._configuration = place.configuration
         self._pipeline = pipeline
-        self._catalog = catalog
-        self._request = request
-        self._host = host or OwnProcess(configuration)
-        self._state = ReplayState(replay_folder(configuration, pipeline.name), request, pipeline.fingerprint)
+        self._options = options
+        self._state = ReplayState(replay_folder(place.configuration, pipeline.name), options, pipeline.fingerprint)
 
     @property
     def is_any_allowed(self) -> bool:
         """Whether records that are in no logged batch have a time."""
         return (
-            self._request.overwrite
-            or self._request.at_ms is not None
+            self._options.overwrite
+            or self._options.at is not None
             or all(sink.settings.has_event_time for sink in self._pipeline_plan.sinks)
         )
 
@@ -197,7 +162,7 @@ class RangeReplay:
         with KafkaAdmin(self._settings) as admin:
             topics = required_topics_of(self._settings, admin)
             now = TopicState(admin.topic_ids(topics), compacted_topics(admin, topics))
-            in_range = offsets_between(admin, topics, self._request)
+            in_range = offsets_between(admin, topics, self._options)
             there = offsets_there(admin, topics) if self._pipeline_plan.updates else {}
         known_ids = TopicIds(checkpoint.folder).known()
         selected = cut_at(in_range, durable_ends(batches, acknowledged, known_ids, now))
@@ -207,7 +172,7 @@ class RangeReplay:
             rolled_back = batches_rolled_back(logged, self._rolled_back(batches), replay_batches(batches, there, now))
             totals.gone = offsets_gone(rolled_back, batches)
             return RangePlan(rolled_back, totals, topic_ids=now.ids)
-        time_ms = now_ms() if self._request.at_ms is None else self._request.at_ms
+        time_ms = now_ms() if self._options.at is None else self._options.at
         others = unlogged_batches(logged, selected, time_ms, self._settings.max_events_per_batch)
         return RangePlan([*others, *logged], totals, topic_ids=now.ids)
 
@@ -246,68 +211,79 @@ class RangeReplay:
         return self._state.plan_file
 
     def _rolled_back(self, batches: Sequence[LoggedBatch]) -> RolledBack:
-        return rolled_back_from(self._configuration, self._pipeline_plan, self._catalog, batches)
+        return rolled_back_from(self._configuration, self._pipeline_plan, self._place.catalog, batches)
 
     def _batch_log(self) -> BatchLog:
         return BatchLog(batch_log_folder(self._configuration, self._pipeline.name))
 
-    def run(
-        self,
-        *,
-        on_progress: Callable[[ReplayTotals, int], None] = lambda _totals, _planned: None,
-        on_blocked: Callable[[str], None] = lambda _reason: None,
-        cancellation: Cancellation | None = None,
-    ) -> ReplayTotals:
+    def preview(self) -> dict[str, Any]:
         """
-        Run the plan until all of it is durable.
+        What would run, as plain data.
 
-        Args:
-            on_progress: called with the totals and the number of planned micro-batches, after each durable one.
-            on_blocked: called with the reason when a micro-batch cannot be made durable now, and with "" when it can.
-            cancellation: ends it early; a running micro-batch is abandoned.
+        Raises:
+            IngestError: as `plan`.
+        """
+        plan = self.plan()
+        is_refused = bool(plan.of_kind(BatchKind.UNLOGGED)) and not self.is_any_allowed
+        return self._begun(plan) | {"has_changed": plan.has_changed, "is_refused": is_refused} | plan.to_json()
+
+    def _begun(self, plan: RangePlan) -> dict[str, Any]:
+        """What is to be told before the first micro-batch runs."""
+        return {
+            "resumes": plan.resumes,
+            "finished": plan.totals.batches,
+            "planned": len(plan.batches),
+            "may_hide_values": self.has_event_time and self.may_hide_values(plan),
+            "plan": str(self.plan_file),
+        }
+
+    def steps(self) -> Steps:
+        """
+        Run the plan until all of it is durable; yields the totals after each micro-batch.
 
         Raises:
             ConfigError: there are records without a time.
-            ConflictError: the service holds a store with a single writer, or another replay of the pipeline runs.
+            ConflictError: another process holds a store with a single writer, or another replay of the pipeline runs.
             ReplayStoppedError: a micro-batch cannot be made durable, or the replay was cancelled; finished ones are not
                 run again.
             IngestError: as `plan`.
         """
-        lock = replay_lock(self._configuration, self._pipeline)
-        with lock:
-            self._settle()
+        with replay_lock(self._configuration, self._pipeline) as lock, ExitStack() as opened:
+            checkpoint = None
+            if self._pipeline_plan.updates or self._pipeline_plan.feeds:
+                if unfinished(update_replay_file(self._configuration, self._pipeline.name)) is None:
+                    self.plan()  # what is refused does not end the pipeline
+                checkpoint = opened.enter_context(self._place.borrowed(self._pipeline, kind="replay"))
+            self._settle(checkpoint)
             try:
-                return self._run_locked(lock, on_progress, on_blocked, cancellation or Cancellation())
+                yield from self._steps(lock, checkpoint)
             except PositionLostError:
-                self._settle()  # what it has written of the micro-batch whose records are gone
+                self._settle(checkpoint)  # what it has written of the micro-batch whose records are gone
+                raise
+            except BaseException:
+                if self._place.is_service:  # the pipeline could not start
+                    with logged("a replay is not taken back", self._pipeline.name):
+                        self._settle(checkpoint, may_run=False)
                 raise
 
-    def _run_locked(
-        self,
-        lock: ProcessLock,
-        on_progress: Callable[[ReplayTotals, int], None],
-        on_blocked: Callable[[str], None],
-        cancellation: Cancellation,
-    ) -> ReplayTotals:
+    def _steps(self, lock: ProcessLock, checkpoint: Checkpoint | None) -> Steps:
         with ExitStack() as opened:
             plan = self._without_counted(self.plan())
             check_allowed(plan.batches, is_allowed=self.is_any_allowed)
-            totals = plan.totals
+            begun, totals = self._begun(plan), plan.totals
             totals.has_changed |= plan.has_changed and totals.batches > 0
             left = [batch for batch in plan.batches[totals.batches :] if batch not in plan.counted]
             if left:
                 runner = ReplayRunner(
-                    self._configuration,
+                    self._place,
                     self._pipeline,
-                    self._catalog,
-                    self._host,
-                    RateLimiter(self._request.rate),
+                    RateLimiter(self._options.rate),
                     opened,
+                    checkpoint=checkpoint,
                     tables=self._tables(left) if self._pipeline_plan.updates else None,
-                    sinks=self._request.sinks,
+                    sinks=self._options.sink,
                     left=left,
                     topic_ids=plan.topic_ids,
-                    on_blocked=on_blocked,
                     check_owner=lock.check,
                 )
                 if not plan.resumes:
@@ -319,12 +295,13 @@ class RangeReplay:
                         finished=totals.batches,
                         plan=str(self.plan_file),
                     )
-                with cancellation.calls(runner.stop):
-                    self._run(runner, plan, cancellation, on_progress)
+                with self._place.cancellation.calls(runner.stop):
+                    for _ in self._run(runner, plan):
+                        yield Progress(totals.batches, len(plan.batches), begun | totals.to_json())
                     runner.until_possible(self._state.finish)
             elif plan.resumes:
                 self._state.finish()
-        return totals
+        yield Progress(totals.batches, totals.batches, begun | totals.to_json())
 
     def _tables(self, left: Sequence[ReplayBatch]) -> frozenset[str]:
         """The tables with deferred updates that the rest of a replay writes."""
@@ -337,37 +314,31 @@ class RangeReplay:
         rolled_back = self._rolled_back(list(self._batch_log().batches()))
         return replace(plan, counted=[batch for batch in plan.batches if not tables_of(rolled_back, batch.time_ms)])
 
-    def _settle(self) -> None:
+    def _settle(self, checkpoint: Checkpoint | None, *, may_run: bool = True) -> None:
         """End a batch of this pipeline that may be written in part, unless this replay runs it first, as it was."""
         path = update_replay_file(self._configuration, self._pipeline.name)
-        has_marks = self._pipeline_plan.updates or self._pipeline_plan.feeds
-        if not has_marks or unfinished(path) is None:
+        if checkpoint is None or unfinished(path) is None:
             return
-        whole = replace(plan_of(self._configuration, self._pipeline, self._catalog), is_replay=True)
+        whole = replace(self._place.plan_of(self._pipeline), is_replay=True)
         with ExitStack() as opened:
-            tables = owned_tables(self._configuration, whole, self._host.stores(whole, opened))
-            updates = UpdateReplay(self._configuration, self._pipeline, opened, tables)
-            updates.settle_batch(InterruptedBatch(self._state, self._settings))
+            tables = owned_tables(self._configuration, whole, self._place.driver_stores(whole, opened))
+            updates = UpdateReplay(self._configuration, self._pipeline, checkpoint, tables)
+            updates.settle_batch(InterruptedBatch(self._state, self._settings), may_run=may_run)
 
-    def _run(
-        self,
-        runner: ReplayRunner,
-        plan: RangePlan,
-        cancellation: Cancellation,
-        on_progress: Callable[[ReplayTotals, int], None],
-    ) -> None:
+    def _run(self, runner: ReplayRunner, plan: RangePlan) -> Iterator[None]:
+        """Run the batches that are left; yields before the first one, and after each."""
         totals, planned = plan.totals, len(plan.batches)
-        on_progress(totals, planned)
+        yield
         for batch in plan.batches[totals.batches :]:
             if batch in plan.counted:
                 totals.batches += 1
                 runner.until_possible(partial(self._state.progress, totals))
                 continue
-            cancellation.wait(runner.delay_s())
-            with self._host.micro_batch():
+            self._place.cancellation.wait(runner.delay_s())
+            with self._place.new_slice():
                 runner.until_possible(partial(self._check_topics, plan))
                 self._run_batch(runner, batch, totals, planned)
-                on_progress(totals, planned)
+            yield
 
     def _run_batch(self, runner: ReplayRunner, batch: ReplayBatch, totals: ReplayTotals, planned: int) -> None:
         """Run a batch until it is durable, and its progress too."""

@@ -6,32 +6,31 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
-from ingest.catalog import Catalog
-from ingest.config.model import Configuration, Pipeline
+from ingest.config.model import Pipeline
 from ingest.dead_letters.envelope import with_topic_ids
 from ingest.dead_letters.queue import DeadLetterQueue
 from ingest.dead_letters.replay import Components
 from ingest.observe.logs import logger
 from ingest.pipeline.rate_limiter import RateLimiter
-from ingest.plan.assemble import plan_of
 from ingest.plan.codec import packed
 from ingest.receipt import Counts
 from ingest.service.committers import committers_of
 from ingest.service.dead_letters.bodies import DeadLetterPublication, OpenDeadLetterBodies
 from ingest.service.dead_letters.queues import components_of, dead_letter_queue, error_budget
+from ingest.service.jobs.place import Place
 from ingest.service.kafka.clock import check_clock
 from ingest.service.kafka.positions import splits_of
 from ingest.service.kafka.quarantine import Quarantine
 from ingest.service.offsets import kafka_source_of
-from ingest.service.replay.host import ReplayHost
 from ingest.service.replay.plan import ReplayBatch
 from ingest.service.replay.rolled_back_batches import UnfinishedBatch
 from ingest.service.replay.sinks import WaitingLetters, letters_of_sinks, only_sinks, sinks_alone
 from ingest.service.replay.update_replay import UpdateReplay
+from ingest.service.stores import refuse_cluster
 from ingest.service.tables import owned_tables
 from ingest.spark.cancelled_tasks import CancelledTasks
-from ingest.spark.session import JobGroup
 from ingest.spark.streaming.batch_runner import BatchRunner
+from ingest.spark.streaming.checkpoint import Checkpoint
 from ingest.spark.streaming.reading import read_kafka_ranges
 
 T = TypeVar("T")
@@ -43,14 +42,15 @@ class ReplayRunner:
     The pipeline of a replay on a Spark session, with its stores.
 
     Args:
-        host: opens session and stores.
+        place: has session and stores.
+        pipeline: whose batches run.
         limiter: of the replay's own rate.
-        opened: closes session and stores.
+        opened: ends the use of the stores.
+        checkpoint: of the pipeline, which does not run, and is locked; None if it may run.
         tables: with deferred updates; only their sinks run. None to run all sinks.
         sinks: names of the only sinks that run, of which `tables` are; None for all.
         left: the batches that may run.
         topic_ids: topic -> its id, as far as it is known.
-        on_blocked: called with the reason when a micro-batch cannot be made durable now, and with "" when it can.
         check_owner: as in `BatchRunner`, for the lock of the replay.
 
     Raises:
@@ -59,32 +59,31 @@ class ReplayRunner:
 
     def __init__(  # noqa: PLR0913 - the parts of a replay; only `RangeReplay` calls it
         self,
-        configuration: Configuration,
+        place: Place,
         pipeline: Pipeline,
-        catalog: Catalog,
-        host: ReplayHost,
         limiter: RateLimiter,
         opened: ExitStack,
         *,
+        checkpoint: Checkpoint | None,
         tables: frozenset[str] | None,
         sinks: Collection[str] | None,
         left: Collection[ReplayBatch],
         topic_ids: Mapping[str, str],
-        on_blocked: Callable[[str], None],
         check_owner: Callable[[], None],
     ) -> None:
-        whole = replace(plan_of(configuration, pipeline, catalog), is_replay=True)
+        configuration = place.configuration
+        whole = replace(place.plan_of(pipeline), is_replay=True)
         plan = only_sinks(whole, sinks)
         possible = whole if tables is None else whole.with_tables(tables)
-        moves_marks = tables is not None or bool(plan.feeds)
+        moves_marks = checkpoint is not None and (tables is not None or bool(plan.feeds))
         marked = whole if moves_marks else plan
         self._updates: UpdateReplay | None = None
-        stores = host.stores(marked, opened)
+        stores = place.driver_stores(marked, opened)
         owned = owned_tables(configuration, marked, stores)
-        if moves_marks:
+        if checkpoint is not None and moves_marks:
             check_clock(kafka_source_of(pipeline))
             # of all tables: their marks move together
-            self._updates = UpdateReplay(configuration, pipeline, opened, owned)
+            self._updates = UpdateReplay(configuration, pipeline, checkpoint, owned)
         if tables is not None:
             plan = plan.with_tables(tables)
         self._tables = tables or frozenset()
@@ -97,17 +96,16 @@ class ReplayRunner:
         dead_letters = dead_letter_queue(configuration, pipeline)
         opened.callback(dead_letters.close)
         dead_letters.prepare()
-        bodies = opened.enter_context(OpenDeadLetterBodies(configuration, catalog, stores))
+        bodies = opened.enter_context(OpenDeadLetterBodies(configuration, place.catalog, stores))
         components, every = components_of(plan), components_of(whole)
         self._settings = kafka_source_of(pipeline)
-        self._session = host.session(pipeline.name, self._settings, stores, opened)
+        self._session = place.session(f"replay {pipeline.name}", pipeline)
+        refuse_cluster(stores, str(self._session.sparkContext.master))
         self._quarantine = Quarantine(pipeline, self._settings, self._session)
-        self._group = JobGroup(self._session, f"replay {pipeline.name}")
-        opened.enter_context(self._group)
         cancelled = CancelledTasks(self._session)
         # a reload may build the pipeline as soon as its replay has ended
         opened.callback(cancelled.wait)
-        self._observer = _Observer(pipeline.name, on_blocked)
+        self._observer = _Observer(pipeline.name, place)
         self._runner = BatchRunner(
             pipeline=pipeline.name,
             task_name=f"{pipeline.name}+replay",  # no pipeline has such a name
@@ -120,7 +118,7 @@ class ReplayRunner:
             observer=self._observer,
             check_owner=check_owner,
             needs_splits=plan.needs_splits,
-            max_tasks=host.max_tasks(self._session),
+            max_tasks=place.max_tasks(self._session),
             limiter=limiter,
             watched=cancelled.watched,
             hide=configuration.masks.hide,
@@ -182,7 +180,6 @@ class ReplayRunner:
     def stop(self) -> None:
         """Abandon the running batch; called from another thread, and returns at once."""
         self._runner.stop()
-        self._group.cancel()
 
 
 def _publication(
@@ -235,9 +232,9 @@ def _check_both(check_owner: Callable[[], None], updates: UpdateReplay | None) -
 class _Observer:
     """Reports what blocks a replay, and keeps the counts of its last micro-batch."""
 
-    def __init__(self, pipeline: str, on_blocked: Callable[[str], None]) -> None:
+    def __init__(self, pipeline: str, place: Place) -> None:
         self._pipeline = pipeline
-        self._on_blocked = on_blocked
+        self._place = place
         self._code = ""
         self.counts = Counts()
 
@@ -245,13 +242,13 @@ class _Observer:
         if self._code:
             _log.warning("replay resumes", pipeline=self._pipeline)
             self._code = ""
-            self._on_blocked("")
+            self._place.on_blocked("")
 
     def blocked(self, code: str, message: str) -> None:
         if code != self._code:
             _log.error("replay is blocked", pipeline=self._pipeline, code=code, reason=message)
             self._code = code
-            self._on_blocked(f"{code}: {message}")
+            self._place.on_blocked(f"{code}: {message}")
 
     def attempted(self, counts: Counts) -> None:
         """Nothing: only durable batches count."""

@@ -6,19 +6,19 @@ from ingest.api import SourceError, TopicPartition
 from ingest.kafka.admin import KafkaAdmin
 from ingest.observe.logs import logger
 from ingest.service.kafka.topics import recreated
+from ingest.service.replay.options import ReplayOptions
 from ingest.service.replay.plan import TopicState
-from ingest.service.replay.request import ReplayRequest
 from ingest.spark.streaming.batch_log import LoggedBatch, OffsetRanges
 
 _log = logger(__name__)
 
 
 def offsets_between(
-    admin: KafkaAdmin, topics: Sequence[str], request: ReplayRequest
+    admin: KafkaAdmin, topics: Sequence[str], options: ReplayOptions
 ) -> dict[TopicPartition, tuple[int, int]]:
     """The offsets of the time range, of records that the topics still have."""
     ends = admin.ends(topics)
-    begins, stops = admin.offsets_since(topics, request.from_ms), admin.offsets_since(topics, request.to_ms)
+    begins, stops = admin.offsets_since(topics, options.from_), admin.offsets_since(topics, options.to)
     ranges = {
         partition: (begins.get(partition, end), min(stops.get(partition, end), end)) for partition, end in ends.items()
     }

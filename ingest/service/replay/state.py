@@ -10,8 +10,8 @@ import orjson
 from ingest.api import ConflictError, IntegrityError
 from ingest.durable import StatePath, file_errors, make_folder, sync_folder, write_durably
 from ingest.receipt import Counts
+from ingest.service.replay.options import ReplayOptions
 from ingest.service.replay.plan import ReplayBatch
-from ingest.service.replay.request import ReplayRequest
 
 FORMAT = 1
 _PLAIN = ("batches", "records", "read", "stored", "cells", "has_changed", "not_durable", "gone")
@@ -105,11 +105,11 @@ class ReplayState:
         fingerprint: of the pipeline.
     """
 
-    def __init__(self, folder: StatePath, request: ReplayRequest, fingerprint: str) -> None:
+    def __init__(self, folder: StatePath, options: ReplayOptions, fingerprint: str) -> None:
         self._folder = folder
-        self._request = request
+        self._options = options
         self._fingerprint = fingerprint
-        name = f"{request.from_ms}-{request.to_ms}"
+        name = f"{options.from_}-{options.to}"
         self._plan_file = folder / f"{name}.plan"
         self._done = folder / f"{name}.done"
 
@@ -144,7 +144,7 @@ class ReplayState:
             raise self._unreadable(str(error)) from error
         if found != FORMAT:
             raise self._unreadable(f"it has the format {found}, this version reads {FORMAT}")
-        if request != self._request.selection():
+        if request != self._options.selection():
             raise ConflictError(
                 f'an unfinished replay of this range has other options: "{self._plan_file}"',
                 code="other_replay",
@@ -172,7 +172,7 @@ class ReplayState:
             IntegrityError: the disk fails.
         """
         about = {"pipeline": self._fingerprint, "topic_ids": dict(topic_ids)}
-        header = orjson.dumps({"format": FORMAT, "request": self._request.selection()} | about)
+        header = orjson.dumps({"format": FORMAT, "request": self._options.selection()} | about)
         with file_errors(self._folder):
             make_folder(self._folder)
             self.progress(totals)  # before the plan, so that it replaces that of another replay

@@ -13,14 +13,15 @@ Time and records are stored before the first write. A replay that was interrupte
   has read what it has written, and its records run anew, at a later time.
 """
 
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from typing import Any
 
 import orjson
 
-from ingest.api import ConflictError, IntegrityError
+from ingest import failpoint
+from ingest.api import ConflictError, IngestError, IntegrityError
 from ingest.clock import now_ms
 from ingest.config.model import Configuration, Pipeline
 from ingest.dead_letters.replay import InterruptedReplayError
@@ -31,7 +32,6 @@ from ingest.service.replay.interrupted import InterruptedBatch, InterruptedDeadL
 from ingest.service.replay.plan import BatchKind
 from ingest.service.replay.rolled_back_batches import UnfinishedBatch
 from ingest.service.state_folders import batch_log_folder, update_replay_file
-from ingest.spark.state import checkpoint_folder
 from ingest.spark.streaming.batch_log import BatchLog, LoggedBatch
 from ingest.spark.streaming.batch_time import MIN_GAP_MS, BatchTimes, newest_time
 from ingest.spark.streaming.checkpoint import Checkpoint
@@ -52,31 +52,26 @@ class UpdateReplay:
     """
     Writes records into the tables with deferred updates of one pipeline.
 
-    Locks the checkpoint of the pipeline until `opened` closes.
-
     Args:
-        opened: releases the checkpoint.
+        checkpoint: of the pipeline, which does not run; this process has locked it.
         tables: that the plan names, not claimed.
         clock: ms since the epoch.
 
     Raises:
-        ConflictError: the pipeline runs, or its last micro-batch is not complete; another pipeline owns a table.
+        ConflictError: the last micro-batch of the pipeline is not complete, or another pipeline owns a table.
     """
 
     def __init__(
         self,
         configuration: Configuration,
         pipeline: Pipeline,
-        opened: ExitStack,
+        checkpoint: Checkpoint,
         tables: OwnedTables,
         clock: Callable[[], int] = now_ms,
     ) -> None:
         self._fingerprint = pipeline.fingerprint
         self._clock = clock
         self._path = update_replay_file(configuration, pipeline.name)
-        checkpoint = Checkpoint(checkpoint_folder(configuration, pipeline.name))
-        checkpoint.lock()
-        opened.callback(checkpoint.unlock)
         self._checkpoint = checkpoint
         self._times = checkpoint.times_folder
         self._topic_ids = TopicIds(checkpoint.folder).known()
@@ -102,7 +97,7 @@ class UpdateReplay:
                 f'the last micro-batch of pipeline "{pipeline}" is not complete, so its updates cannot be followed by '
                 "others",
                 code="batch_incomplete",
-                hint="run the pipeline until the batch is durable, stop it, and replay then",
+                hint="run the pipeline until the batch is durable, and replay then",
             )
         return mark
 
@@ -142,14 +137,21 @@ class UpdateReplay:
             self._store(stored)
         # the changes too: no request for the shards of a feed takes effect in a replay
         self._tables.feeds.replay_at(time_ms)
+        failpoint.point("replay_begun")()
         write(time_ms)
+        failpoint.point("replay_written")()
         self.check_locked()
         self._mark = replace(self._mark, time_ms=time_ms)
         self._tables.move(self._mark)
+        failpoint.point("replay_moved")()
 
-    def settle_batch(self, batch: InterruptedBatch) -> None:
+    def settle_batch(self, batch: InterruptedBatch, *, may_run: bool = True) -> None:
         """
         Finish a replay of a micro-batch that was interrupted, or take it back; see the module.
+
+        Args:
+            batch: for the replay that begins now.
+            may_run: leave a replay that can run as it was; else it is taken back, too.
 
         Raises:
             IngestError: as the methods of `InterruptedBatch`; or a store is unavailable.
@@ -162,7 +164,7 @@ class UpdateReplay:
             self._tables.move(self._mark)
             self.note_replayed(interrupted, stored["time"])
             batch.note_complete(interrupted)
-        elif self._is_as_it_was(stored) and batch.can_run(interrupted):
+        elif may_run and self._is_as_it_was(stored) and batch.can_run(interrupted):
             return
         else:
             self._take_back(stored)
@@ -170,13 +172,17 @@ class UpdateReplay:
             self._tables.letters.note_rolled_back(stored["time"], interrupted.tables)
         self._forget()
 
-    def settle(self, letters: InterruptedDeadLetters) -> None:
+    def settle(self, letters: InterruptedDeadLetters, *, may_run: bool = True) -> None:
         """
         Finish a replay of dead letters that was interrupted, or take it back; see the module.
 
         One whose marks are at its time runs again too, if it can and has counted no record, since its outcome may be
         unknown. Else what it has written stays: a feed or a compaction may have read it, and the tables know which of
         its records they have counted.
+
+        Args:
+            letters: of the pipeline.
+            may_run: leave a replay that can run as it was; else it is taken back, too.
 
         Raises:
             IngestError: as `InterruptedDeadLetters.can_run`; or a store is unavailable.
@@ -189,8 +195,8 @@ class UpdateReplay:
         is_counted = self._is_counted(stored)
         has_ended = is_counted and outcome is not False
         # a compaction may have merged what it has counted: the same rows would count again
-        may_run = not has_ended and outcome is not None and not (is_counted and self._has_counted(stored["time"]))
-        if may_run and self._is_as_it_was(stored) and letters.can_run(places):
+        is_left = not has_ended and outcome is not None and not (is_counted and self._has_counted(stored["time"]))
+        if may_run and is_left and self._is_as_it_was(stored) and letters.can_run(places):
             return
         if not is_counted:
             self._take_back(stored)
@@ -304,6 +310,15 @@ class UpdateReplay:
             sync_folder(self._path.parent)  # a process that was killed before its own sync may have written it
         time_ms: int = stored["time"]
         return time_ms
+
+
+@contextmanager
+def logged(failure: str, pipeline: str) -> Iterator[None]:
+    """A block after another failure, which is the one to report: an error of the block is logged."""
+    try:
+        yield
+    except IngestError as error:
+        _log.error(failure, pipeline=pipeline, reason=str(error), hint="run the command of the replay again")
 
 
 def unfinished(path: StatePath) -> dict[str, Any] | None:

@@ -89,7 +89,7 @@ class TableGroup:
             self._replay,
             self._pipeline,
             "would write updates at a time that is rolled back",
-            "if it was interrupted, stop the pipeline and run its command again: 'ingest replay' with the same times, "
+            "if it was interrupted, run its command again: 'ingest replay' with the same times, "
             "or 'ingest dead-letters replay'",
         )
 

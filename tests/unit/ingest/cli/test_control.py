@@ -29,12 +29,12 @@ from ingest.service.endpoint.http import HttpEndpoint
 from ingest.service.jobs.scheduler import Jobs
 from ingest.service.pages import Pages
 from ingest.service.pauses import Pauses
-from ingest.service.replay.job import ReplayJob
-from ingest.service.replay.request import ReplayRequest
+from ingest.service.replay.job import Replay
 from ingest.service.rewriting.compaction import Compaction
 from ingest.spark.streaming.checkpoint import Checkpoint
 from tests.support.endpoint import no_metrics, published
 from tests.support.local import free_ports
+from tests.support.place import replay_options
 from tests.support.remote_files import MemoryFiles
 
 
@@ -127,7 +127,7 @@ def test_status_shows_the_jobs_of_pipelines_tables_and_roots(pipeline: Path, ing
     configuration = load(pipeline / "pipeline.yaml", env={}, lookup=Catalog())
     name, jobs = name_in(pipeline), Jobs(Metrics(process=False))
     control = Control(Pauses(configuration.local_dir), configuration.pipelines)
-    jobs.submit(ReplayJob(name, ReplayRequest(from_ms=1_000, to_ms=2_000)))
+    jobs.submit(Replay(name, replay_options(1_000, 2_000)))
     jobs.submit(Compaction("counts", CompactionOptions()))
     jobs.submit(Dump("./dumps", DumpRunOptions()))
     jobs.cancel(jobs.submit(Compaction("other", CompactionOptions())).id)

@@ -209,16 +209,19 @@ class TestUnread:
 
 class TestReplay:
     def test_selection_without_a_match_says_how_many_there_are(self, ingest, positions):
-        options = (positions[0], "--code", "unknown", "--until", "2100-01-01")
-        result = ingest("dead-letters", "replay", FILE, *options, "--output", "json")
+        options = (positions[0], "--code", "unknown", "--until", "2100-01-01T00:00:00.000Z")
+        assert ingest("dead-letters", "replay", FILE, *options, "--output", "json").json["selected"] == 0
+        result = ingest("dead-letters", "replay", FILE, *options)
         note = f"{NONE} is selected by {' '.join(options)}; --all includes those that were replayed or are kept\n"
-        assert (result.code, result.json["selected"], note in result.err) == (0, 0, True)
+        assert (result.code, note in result.err) == (0, True)
 
     def test_all_dead_letters_are_replayed_by_default(self, ingest, positions):
         result = ingest("dead-letters", "replay", FILE, "--output", "json")
         assert (result.code, result.json) == (
             1,
             {
+                "pipeline": "ticks",
+                "dry_run": False,
                 "selected": 3,
                 "replayed": 2,
                 "failed_again": {"no_match": 1},
@@ -272,10 +275,14 @@ class TestReplay:
         assert result.code == 0
         assert ingest("scan", FILE, "mytable", "--output", "json").json["row"] == "monday.txt:000000"
 
+    def test_process_of_its_own_asks_no_service(self, ingest, positions):
+        result = ingest("dead-letters", "replay", FILE, "--own-process")
+        assert (result.code, "service" in result.err) == (1, False), result.err
+
     def test_unknown_position_is_an_error_and_nothing_is_replayed(self, ingest, positions):
         result = ingest("dead-letters", "replay", FILE, positions[0], "9")
         assert (result.code, result.out) == (3, "")
-        assert result.err.startswith('error[not_found]: no dead letter "9" in ')
+        assert 'error[not_found]: no dead letter "9" in ' in result.err
         assert ingest("dead-letters", "replay", FILE, positions[0], "--output", "json").json["replayed"] == 1
 
     def test_dead_letter_is_replayed_by_id(self, ingest, positions):
@@ -331,8 +338,9 @@ def _listed(ingest):
 class TestDryRun:
     def test_outcomes_are_counted_and_nothing_is_written(self, ingest, positions, pipeline):
         result = ingest("dead-letters", "replay", FILE, "--dry-run", "--output", "json")
+        about = {"pipeline": "ticks", "dry_run": True}
         expected = {"selected": 3, "stored": 2, "dropped": {}, "failed_again": {"no_match": 1}, "unknown": 0}
-        assert (result.code, result.json) == (0, expected)
+        assert (result.code, result.json) == (0, about | expected)
         assert {line["replay"] for line in _listed(ingest)} == {None}
         assert not (pipeline / "data" / "store").exists()
         text = ingest("dead-letters", "replay", FILE, "--dry-run")

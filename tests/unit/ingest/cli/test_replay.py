@@ -21,20 +21,24 @@ from ingest.service.endpoint import client
 from ingest.service.endpoint.access import access_of
 from ingest.service.endpoint.address import ServiceAddress
 from ingest.service.endpoint.http import HttpEndpoint
-from ingest.service.jobs.job import JobContext
+from ingest.service.jobs.job import JobContext, Progress
 from ingest.service.jobs.scheduler import Jobs
 from ingest.service.pages import Pages
 from ingest.service.pauses import Pauses
-from ingest.service.replay import job as replay_job
 from ingest.service.replay import range_replay
+from ingest.service.replay.job import Replay
+from ingest.service.replay.options import ReplayOptions
 from ingest.service.replay.plan import BatchKind, ReplayBatch
-from ingest.service.replay.request import ReplayRequest
+from ingest.service.replay.range_plan import RangePlan
 from ingest.service.replay.state import ReplayState, ReplayTotals
 from ingest.service.state_folders import batch_log_folder
 from ingest.spark.streaming.batch_log import BatchLog, LoggedBatch
 from tests.support.endpoint import no_metrics
+from tests.support.place import replay_options
 from tests.support.waiting import reached
 
+RANGE_REPLAY = range_replay.RangeReplay
+BEGUN = {"resumes": False, "finished": 0, "planned": 2, "may_hide_values": False, "plan": ""}
 TIMES = ("--from", "2026-01-30", "--to", "2026-01-31")
 
 
@@ -62,7 +66,7 @@ class Service:
         [self.pipeline] = configuration.pipelines
         self.local_dir = configuration.local_dir
         self.jobs = Jobs(Metrics(process=False))
-        self.requests: list[ReplayRequest] = []
+        self.requests: list[ReplayOptions] = []
         self.may_end = threading.Event()
         self.run: Callable[[], ReplayTotals] = ReplayTotals
         health = Health(configuration.pipelines)
@@ -73,18 +77,19 @@ class Service:
         self.address = ServiceAddress(configuration.local_dir)
         self.address.take()
         self.address.publish(self.endpoint.url)
-        self.shared = SimpleNamespace(configuration=configuration, catalog=None)
+        self.shared = SimpleNamespace(configuration=configuration, catalog=None, metrics=Metrics(process=False))
 
     def start(self) -> None:
         """Run the jobs."""
         self.jobs.start(JobContext(self.shared, None, 2))
 
-    def replay(self, configuration: Any, pipeline: Any, catalog: object, request: ReplayRequest, _host: object):
-        """What stands for a `RangeReplay`."""
-        assert (configuration, catalog) == (self.shared.configuration, self.shared.catalog)
-        assert pipeline in configuration.pipelines.values()
-        self.requests.append(request)
-        return SimpleNamespace(run=lambda **_options: self.run())
+    def replay(self, place: Any, pipeline: Any, options: ReplayOptions) -> Any:
+        """What stands for a `RangeReplay` of the service; one of the process of a command is none."""
+        if not place.is_service:
+            return RANGE_REPLAY(place, pipeline, options)
+        assert pipeline in self.shared.configuration.pipelines.values()
+        self.requests.append(options)
+        return SimpleNamespace(steps=lambda: iter([Progress(2, 2, BEGUN | self.run().to_json())]))
 
     def close(self) -> None:
         self.jobs.close()
@@ -96,7 +101,7 @@ class Service:
 def service(folder: Path, ingest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
     assert ingest("init", "--template", "kafka").code == 0
     made = Service()
-    monkeypatch.setattr(replay_job, "RangeReplay", made.replay)
+    monkeypatch.setattr(range_replay, "RangeReplay", made.replay)
     yield made
     made.close()
 
@@ -108,6 +113,8 @@ def test_running_service_runs_the_replay(ingest, service: Service):
     assert (done.code, done.json) == (
         0,
         {
+            "pipeline": service.pipeline,
+            "dry_run": False,
             "batches": 2,
             "records": 600,
             "read": 600,
@@ -156,19 +163,21 @@ def test_file_that_the_service_has_not_read_is_refused(ingest, service: Service)
 
 
 @pytest.fixture
-def own(monkeypatch: pytest.MonkeyPatch) -> list[ReplayRequest]:
+def own(monkeypatch: pytest.MonkeyPatch) -> list[ReplayOptions]:
     """The replays that run in the process of the command."""
-    requests: list[ReplayRequest] = []
+    requests: list[ReplayOptions] = []
 
-    def run(replay: range_replay.RangeReplay, **_options: object) -> ReplayTotals:
-        requests.append(replay._request)
-        return ReplayTotals()
+    def steps(replay: range_replay.RangeReplay) -> Iterator[Progress]:
+        requests.append(replay._options)
+        plan = replay.interrupted_plan() or (replay.plan() if replay.has_event_time else None)
+        begun = BEGUN if plan is None else replay._begun(plan) | {"has_changed": plan.has_changed}
+        yield Progress(0, 0, BEGUN | ReplayTotals().to_json() | begun)
 
-    monkeypatch.setattr(range_replay.RangeReplay, "run", run)
+    monkeypatch.setattr(RANGE_REPLAY, "steps", steps)
     return requests
 
 
-def test_state_in_another_folder_is_named(ingest, folder: Path, own: list[ReplayRequest]):
+def test_state_in_another_folder_is_named(ingest, folder: Path, own: list[ReplayOptions]):
     assert ingest("init", "--template", "kafka").code == 0
     done = ingest("replay", "pipeline.yaml", *TIMES)
     assert f'no state at "{folder / "data" / "state"}"; relative paths start at the current folder' in done.err
@@ -181,36 +190,26 @@ def test_refused_replay_can_run_beside_the_service(ingest, service: Service):
 
 
 @pytest.fixture
-def running(service: Service) -> Iterator[ReplayRequest]:
+def running(service: Service) -> Iterator[ReplayOptions]:
     """A replay that was requested earlier, and runs until the test ends or the timer of the test."""
-    [pipeline] = load("pipeline.yaml", env={}, lookup=Catalog()).pipelines.values()
-    request = ReplayRequest.model_validate({"from": TIMES[1], "to": TIMES[3], "fingerprint": pipeline.fingerprint})
+    options = ReplayOptions.model_validate({"from": TIMES[1], "to": TIMES[3]})
     service.run = lambda: ReplayTotals(has_changed=not service.may_end.wait(60))
     service.start()
-    service.jobs.submit(replay_job.ReplayJob(service.pipeline, request))
+    service.jobs.submit(Replay(service.pipeline, options))
     assert reached(lambda: bool(service.requests), 60)
-    yield request
+    yield options
     service.may_end.set()
 
 
-def test_changed_file_is_refused_while_a_replay_of_the_range_runs(ingest, running: ReplayRequest):
+def test_changed_file_is_refused_while_a_replay_of_the_range_runs(ingest, running: ReplayOptions):
     file = Path("pipeline.yaml")
     file.write_text(file.read_text().replace("table: mytable}", "table: mytable, write_to_wal: false}", 1))
     refused = ingest("replay", "pipeline.yaml", *TIMES)
     assert (refused.code, "the service runs another version" in refused.err) == (4, True), refused.err
-    assert ("ingest reload" in refused.err, "--own-process" in refused.err) == (True, False)
+    assert ("ingest reload" in refused.err, "--own-process" in refused.err) == (True, True)
 
 
-def test_replay_that_runs_is_not_called_interrupted(ingest, service: Service, running: ReplayRequest):
-    configuration = load("pipeline.yaml", env={}, lookup=Catalog())
-    state = ReplayState(configuration.local_dir / "replays" / service.pipeline, running, str(running.fingerprint))
-    state.start([ReplayBatch(BatchKind.WHOLE, 0, 1_000, {("t", 0): (0, 1)})], {}, ReplayTotals())
-    threading.Timer(0.5, service.may_end.set).start()
-    assert "resumes after" not in ingest("replay", "pipeline.yaml", *TIMES).err
-    assert "resumes after 0 micro-batches" in ingest("replay", "pipeline.yaml", *TIMES).err
-
-
-def test_without_a_service_the_command_runs_the_replay(ingest, folder: Path, own: list[ReplayRequest]):
+def test_without_a_service_the_command_runs_the_replay(ingest, folder: Path, own: list[ReplayOptions]):
     assert ingest("init", "--template", "kafka").code == 0
     done = ingest("replay", "pipeline.yaml", *TIMES)
     assert (done.code, len(own)) == (0, 1)
@@ -220,7 +219,7 @@ def test_without_a_service_the_command_runs_the_replay(ingest, folder: Path, own
 
 def test_first_replay_of_a_range_without_records_succeeds(ingest, folder: Path, monkeypatch: pytest.MonkeyPatch):
     assert ingest("init", "--template", "kafka").code == 0
-    monkeypatch.setattr(range_replay.RangeReplay, "plan", lambda _: range_replay.RangePlan([], ReplayTotals()))
+    monkeypatch.setattr(RANGE_REPLAY, "plan", lambda _: RangePlan([], ReplayTotals()))
     done = ingest("replay", "pipeline.yaml", *TIMES)
     assert (done.code, done.out) == (0, ""), done.err
     assert "nothing was replayed: the topics have no record in this range" in done.err
@@ -230,8 +229,8 @@ def test_first_replay_of_a_range_without_records_succeeds(ingest, folder: Path, 
 
 def test_records_that_are_not_stored_yet_are_named(ingest, folder: Path, monkeypatch: pytest.MonkeyPatch):
     assert ingest("init", "--template", "kafka").code == 0
-    plan = range_replay.RangePlan([], ReplayTotals(not_durable=30))
-    monkeypatch.setattr(range_replay.RangeReplay, "plan", lambda _: plan)
+    plan = RangePlan([], ReplayTotals(not_durable=30))
+    monkeypatch.setattr(RANGE_REPLAY, "plan", lambda _: plan)
     for options in ([], ["--dry-run"]):
         done = ingest("replay", "pipeline.yaml", *TIMES, *options)
         assert "left out: 30 offsets of this range, which the pipeline had not stored when the replay began" in done.err
@@ -241,22 +240,22 @@ def test_records_that_are_not_stored_yet_are_named(ingest, folder: Path, monkeyp
 
 def test_records_of_rolled_back_batches_that_are_gone_are_named(ingest, folder: Path, monkeypatch: pytest.MonkeyPatch):
     assert ingest("init", "--template", "kafka").code == 0
-    plan = range_replay.RangePlan([], ReplayTotals(gone=4))
-    monkeypatch.setattr(range_replay.RangeReplay, "plan", lambda _: plan)
+    plan = RangePlan([], ReplayTotals(gone=4))
+    monkeypatch.setattr(RANGE_REPLAY, "plan", lambda _: plan)
     for options in ([], ["--dry-run"]):
         done = ingest("replay", "pipeline.yaml", *TIMES, *options)
         assert "4 offsets of rolled-back micro-batches are left out" in done.err
         assert ingest("replay", "pipeline.yaml", *TIMES, *options, "--output", "json").json["gone"] == 4
 
 
-def test_range_without_records_is_named(ingest, folder: Path, own: list[ReplayRequest]):
+def test_range_without_records_is_named(ingest, folder: Path, own: list[ReplayOptions]):
     assert ingest("init", "--template", "kafka").code == 0
     done = ingest("replay", "pipeline.yaml", *TIMES)
     assert (done.code, len(own), done.out) == (0, 1, "")
     assert "nothing was replayed: the topics have no record in this range" in done.err
 
 
-def test_service_that_has_ended_does_not_prevent_a_replay(ingest, service: Service, own: list[ReplayRequest]):
+def test_service_that_has_ended_does_not_prevent_a_replay(ingest, service: Service, own: list[ReplayOptions]):
     service.endpoint.stop()
     service.address.release()
     done = ingest("replay", "pipeline.yaml", *TIMES)
@@ -266,7 +265,7 @@ def test_service_that_has_ended_does_not_prevent_a_replay(ingest, service: Servi
 
 
 def test_request_that_may_have_been_accepted_does_not_run_twice(
-    ingest, service: Service, own: list[ReplayRequest], monkeypatch: pytest.MonkeyPatch
+    ingest, service: Service, own: list[ReplayOptions], monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(client, "TIMEOUT_S", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as silent:  # connects, and never answers
@@ -279,7 +278,7 @@ def test_request_that_may_have_been_accepted_does_not_run_twice(
 
 @pytest.mark.parametrize(("time", "warns"), [("event", True), ("batch", False)])
 def test_replay_that_may_hide_values_with_the_same_event_time_prints_a_warning(
-    ingest, folder: Path, own: list[ReplayRequest], monkeypatch: pytest.MonkeyPatch, time: str, warns: bool
+    ingest, folder: Path, own: list[ReplayOptions], monkeypatch: pytest.MonkeyPatch, time: str, warns: bool
 ):
     assert ingest("init", "--template", "kafka").code == 0
     file = Path("pipeline.yaml")
@@ -290,7 +289,7 @@ def test_replay_that_may_hide_values_with_the_same_event_time_prints_a_warning(
     for number in range(2):
         log.append(LoggedBatch(number, 1_000 + 2 * number, {("t", 0): (10 * number, 10 * number + 10)}))
     batch = ReplayBatch(BatchKind.WHOLE, 0, 1_000, {("t", 0): (0, 10)})
-    monkeypatch.setattr(range_replay.RangeReplay, "plan", lambda _: range_replay.RangePlan([batch], ReplayTotals()))
+    monkeypatch.setattr(RANGE_REPLAY, "plan", lambda _: RangePlan([batch], ReplayTotals()))
     warning = "the range leaves out records of later micro-batches"
     assert (warning in ingest("replay", "pipeline.yaml", *TIMES, "--dry-run").err) is warns
     assert ingest("replay", "pipeline.yaml", *TIMES, "--dry-run", "--output", "json").json["may_hide_values"] is warns
@@ -299,11 +298,11 @@ def test_replay_that_may_hide_values_with_the_same_event_time_prints_a_warning(
     assert len(own) == 1
 
 
-def test_resumed_replay_of_a_changed_pipeline_prints_a_warning(ingest, folder: Path, own: list[ReplayRequest]):
+def test_resumed_replay_of_a_changed_pipeline_prints_a_warning(ingest, folder: Path, own: list[ReplayOptions]):
     assert ingest("init", "--template", "kafka").code == 0
     configuration = load("pipeline.yaml", env={}, lookup=Catalog())
     [pipeline] = configuration.pipelines.values()
-    request = ReplayRequest.model_validate({"from": TIMES[1], "to": TIMES[3]})
+    request = ReplayOptions.model_validate({"from": TIMES[1], "to": TIMES[3]})
     state = ReplayState(configuration.local_dir / "replays" / pipeline.name, request, pipeline.fingerprint)
     batches = [
         ReplayBatch(BatchKind.WHOLE, number, 1_000 + number, {("t", 0): (number, number + 1)}) for number in (0, 1)
@@ -325,8 +324,8 @@ def test_resumed_replay_of_a_changed_pipeline_prints_a_warning(ingest, folder: P
 
 
 def test_status_shows_jobs(ingest, service: Service):
-    request = ReplayRequest(from_ms=1_000, to_ms=2_000)
-    service.jobs.submit(replay_job.ReplayJob(service.pipeline, request))
+    request = replay_options(1_000, 2_000)
+    service.jobs.submit(Replay(service.pipeline, request))
     assert f"{service.pipeline}: replay waiting" in ingest("status", "pipeline.yaml").err
     [status] = ingest("status", "pipeline.yaml", "--output", "json").lines
     assert [(each["kind"], each["state"]) for each in status["jobs"]] == [("replay", "waiting")]

@@ -85,7 +85,8 @@ COMPONENTS = Components(sinks=frozenset({"sink", "other"}), decorators=frozenset
 
 
 def run(queue, pipeline, components=COMPONENTS, **selection):
-    return replay(queue, Selection(**selection), pipeline, components=components, now_ms=lambda: 99)
+    *_, report = replay(queue, Selection(**selection), pipeline, components=components, now_ms=lambda: 99)
+    return report
 
 
 def test_dead_letters_run_1_ms_before_their_batch(queue, pipeline, make_dead_letter):
@@ -126,11 +127,7 @@ def test_batch_that_is_not_durable_stops_the_replay_without_marks(queue, pipelin
 
 
 def test_interrupted_replay_can_be_resumed(queue, pipeline):
-    def interrupt(dead_letters):
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        replay(queue, Selection(), pipeline, components=COMPONENTS, now_ms=lambda: 99, on_progress=interrupt)
+    next(replay(queue, Selection(), pipeline, components=COMPONENTS, now_ms=lambda: 99))
     assert run(queue, pipeline).selected == 1
     assert [offsets for offsets, _ in pipeline.calls] == [[1, 2], [7]]
 
@@ -285,7 +282,7 @@ class TestSkipped:
 
     def run(self, queue, pipeline, reasons: dict[int, SkipReason]):
         marked = []
-        report = replay(
+        *_, report = replay(
             queue,
             Selection(),
             pipeline,
@@ -320,7 +317,7 @@ def test_dead_letter_that_is_replaced_while_the_batch_before_it_runs_is_not_mark
         unacknowledged_ms.clear()
         return pipeline(*arguments)
 
-    report = replay(
+    *_, report = replay(
         queue,
         Selection(),
         run_records,
@@ -349,7 +346,7 @@ def test_bodies_are_released_after_the_marks_of_their_dead_letters(tmp_path, pip
         marks = {entry.dead_letter.id: entry.mark for entry in queue.entries()}
         released.extend((dead_letter.record.offset, marks[dead_letter.id].outcome) for dead_letter in dead_letters)
 
-    replay(
+    found = replay(
         queue,
         Selection(),
         pipeline,
@@ -358,6 +355,7 @@ def test_bodies_are_released_after_the_marks_of_their_dead_letters(tmp_path, pip
         skip_reason=lambda entry: reasons.get(entry.dead_letter.record.offset),
         on_released=on_released,
     )
+    assert len(list(found)) == 3
     assert released == [(7, ReplayOutcome.REPLAYED), (2, ReplayOutcome.REPLAYED)]
     assert pipeline.values == {("ticks", 0, offset): body for offset in (1, 2)}
 
@@ -481,7 +479,7 @@ class TestByPlace:
             pipeline(*arguments)
             return Counts(), [letter.to_json() for letter in again]
 
-        report = replay(queue, Selection(), fails, components=COMPONENTS, now_ms=lambda: 99)
+        *_, report = replay(queue, Selection(), fails, components=COMPONENTS, now_ms=lambda: 99)
         assert pipeline.values == {("ticks", 0, 10): PlaceRange(20, was_read=True)}
         assert pipeline.calls == [([10], 999)]
         assert (report.replayed, report.failed_again, report.published) == (1, Counter(), Counter(one=1, other=1))
@@ -501,7 +499,7 @@ class TestByPlace:
             return Counts(), [place(10, 20, batch_time_ms=batch_time_ms).to_json()]
 
         for _ in range(3):
-            replay(queue, Selection(), fails, components=COMPONENTS, now_ms=lambda: 99)
+            list(replay(queue, Selection(), fails, components=COMPONENTS, now_ms=lambda: 99))
         found = [entry.dead_letter for entry in queue.entries() if not entry.is_replayed]
         assert [(each.batch_time_ms, each.source_ms) for each in found] == [(997, 1000)]
         assert [each.by_place.topic_id for each in found] == ["id"]

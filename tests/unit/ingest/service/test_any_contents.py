@@ -13,13 +13,15 @@ from ingest.observe.health import Health
 from tests.support.endpoint import TOKEN, pages
 
 COMMANDS: dict[str, dict[str, object]] = {
-    "/pipelines/ticks/replay": {
+    "/jobs/replay": {
+        "pipeline": "ticks",
         "from": "2026-01-31",
         "to": "2026-02-01T12:00:00Z",
         "at": "2026-02-02",
         "overwrite": False,
-        "rate": 7.5,
-        "fingerprint": "f",
+        "rate": 7,
+        "sink": ["a"],
+        "fingerprints": {"ticks": "f"},
     },
     "/jobs/compaction": {"table": "t", "older_than": "7ms", "window": "9ms"},
     "/jobs/rollback": {"table": "t", "from": "2026-01-31", "to": "2026-02-01T12:00:00Z", "strict": True},
@@ -30,6 +32,8 @@ COMMANDS: dict[str, dict[str, object]] = {
         "max_rate": 7,
         "keep": "1d",
     },
+    "/jobs/dead-letters-replay": {"pipeline": "ticks", "code": ["no_match"], "since": "2026-01-31", "all": True},
+    "/jobs/offsets-reset": {"pipeline": "ticks", "to": "earliest", "recount": True},
     "/tables/t/shards": {"split": 1, "at": "6d"},
 }
 """Path of a command with content -> such content."""

@@ -38,7 +38,6 @@ from ingest.service.kafka.source import KafkaSource
 from ingest.service.replay import interrupted as interrupted_module
 from ingest.service.replay.interrupted import InterruptedBatch
 from ingest.service.replay.plan import BatchKind, ReplayBatch
-from ingest.service.replay.request import ReplayRequest
 from ingest.service.replay.rolled_back_batches import UnfinishedBatch
 from ingest.service.replay.state import ReplayState, ReplayTotals
 from ingest.service.replay.update_replay import UpdateReplay, unfinished
@@ -69,7 +68,7 @@ from sinks.writing.messages import Prepared
 from sinks.writing.mutator import BufferedMutator
 from sinks.writing.sending import DirectSender
 from tests.support.checkpoint import acknowledge
-from tests.support.place import Here
+from tests.support.place import Here, borrowed, replay_options
 from tests.support.sources import driver_context
 from tests.support.without_spark import spec_of
 
@@ -89,7 +88,7 @@ pipelines:
     decorators: [value: {{attribute: note, value: "{note}"}}]
     sinks: [attr2hbase: {{table: hits}}]
 """
-REQUEST = ReplayRequest(from_ms=0, to_ms=1)
+REQUEST = replay_options(0, 1)
 KAFKA = KafkaSource.settings_class()(brokers="localhost:9092", topics=["t"])
 
 Ends = dict[int, int]
@@ -431,7 +430,13 @@ class World:
             self._write(batch.begins, batch.ends, time_ms, sorted(wanted.tables))
 
         with ExitStack() as opened:
-            replay = UpdateReplay(self.configuration, pipeline, opened, self._owned(), clock=self._clock)
+            replay = UpdateReplay(
+                self.configuration,
+                pipeline,
+                borrowed(self.configuration, pipeline, opened),
+                self._owned(),
+                clock=self._clock,
+            )
             replay.settle_batch(InterruptedBatch(state, KAFKA))
             if stored is not None and not all(
                 is_in(rolled_back(self.store, table), batch.time_ms) for table in wanted.tables

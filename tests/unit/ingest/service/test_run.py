@@ -14,8 +14,8 @@ from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.durable.lock import FolderLock
 from ingest.plan.plan import Plan
-from ingest.service import run as run_module
 from ingest.service import building, state_folders, state_wait
+from ingest.service import run as run_module
 from ingest.service.building import build_pipeline
 from ingest.service.lifecycle import Stop
 from ingest.service.pipeline import LivePipeline

@@ -316,7 +316,7 @@ def test_command_without_an_answer_may_have_been_accepted(tmp_path: Path, monkey
         made.address.publish(f"http://127.0.0.1:{silent.getsockname()[1]}")
         client = ServiceClient(made.configuration)
         with pytest.raises(NoAnswerError, match="may have accepted the command") as caught:
-            client.replay("p", REPLAY)
+            client.submit("replay", REPLAY)
         assert "ingest status" in str(caught.value.hint)
         with pytest.raises(NoAnswerError, match="did not answer: timed out") as caught:  # a status changes nothing
             client.status()
@@ -356,15 +356,15 @@ def test_command_whose_connection_is_reset_may_have_been_accepted(tmp_path: Path
     made.stop()
 
 
-REPLAY = {"from": "2026-01-31", "to": "2026-02-01"}
+REPLAY = {"pipeline": "p", "from": "2026-01-31", "to": "2026-02-01"}
 
 
 def test_replay_waits_as_a_job_and_can_be_cancelled(running: Running):
     client = ServiceClient(running.configuration)
-    job = client.replay("p", REPLAY)
+    job = client.submit("replay", REPLAY)
     assert (job["kind"], job["subject"], job["state"]) == ("replay", "p", "waiting")
-    assert client.replay("p", REPLAY) == job
-    assert client.replay("p", REPLAY | {"overwrite": True})["id"] != job["id"]
+    assert client.submit("replay", REPLAY) == job
+    assert client.submit("replay", REPLAY | {"overwrite": True})["id"] != job["id"]
     assert [each["id"] for each in client.status()[0]["jobs"]] == [each["id"] for each in client.jobs()]
     client.cancel_job(job["id"])
     assert client.job(job["id"])["state"] == "cancelled"
@@ -374,17 +374,17 @@ def test_replay_waits_as_a_job_and_can_be_cancelled(running: Running):
 @pytest.mark.parametrize(
     ("request_", "message"),
     [
-        ({"from": "2026-01-31"}, "to: Field required"),
+        ({"pipeline": "p", "from": "2026-01-31"}, "to: Field required"),
         (REPLAY | {"ned": 1}, "ned: Extra inputs"),
         (REPLAY | {"from": "yesterday"}, '"yesterday" is not a time'),
         (REPLAY | {"at": "2026-01-31", "overwrite": True}, "choose one of them"),
-        (REPLAY | {"rate": 0}, "the rate must be above 0"),
+        (REPLAY | {"rate": 0}, "rate: "),
     ],
 )
 def test_wrong_request_for_a_replay_is_refused(running: Running, request_: dict[str, object], message: str):
     client = ServiceClient(running.configuration)
     with pytest.raises(ConfigError, match=message):
-        client.replay("p", request_)
+        client.submit("replay", request_)
     assert client.jobs() == []
 
 
@@ -395,7 +395,7 @@ def test_replay_of_a_source_without_offsets_is_refused_at_once(running: Running)
     client = ServiceClient(running.configuration)
     try:
         with pytest.raises(ConfigError, match='the source of pipeline "p" is files, which has no offsets'):
-            client.replay("p", REPLAY)
+            client.submit("replay", REPLAY)
         assert client.jobs() == []
     finally:
         running.jobs.close()
@@ -407,19 +407,21 @@ def test_unknown_job_and_pipeline_are_errors(running: Running):
         client.job("x")
     with pytest.raises(NotFoundError, match='there is no job "x"'):
         client.cancel_job("x")
+    running.jobs.start(JobContext(SimpleNamespace(configuration=running.configuration), None, slots=2))  # type: ignore[arg-type]
     with pytest.raises(NotFoundError, match='there is no pipeline "q"'):
-        client.replay("q", REPLAY)
+        client.submit("replay", REPLAY | {"pipeline": "q"})
+    running.jobs.close()
 
 
 def test_service_that_stops_takes_no_replay(running: Running):
     running.jobs.stop()
     with pytest.raises(ConflictError, match="the service stops"):
-        ServiceClient(running.configuration).replay("p", REPLAY)
+        ServiceClient(running.configuration).submit("replay", REPLAY)
 
 
 def test_request_that_is_too_large_is_refused(running: Running):
     with pytest.raises(ConflictError, match="the request is too large") as caught:
-        ServiceClient(running.configuration).replay("p", REPLAY | {"at": " " * MAX_CONTENT_BYTES})
+        ServiceClient(running.configuration).submit("replay", REPLAY | {"at": " " * MAX_CONTENT_BYTES})
     assert caught.value.hint is None
 
 
@@ -438,7 +440,7 @@ def test_content_that_cannot_be_read_whole_is_refused(
     lines = {"Host": place.netloc, "Authorization": f"Bearer {token}", "Connection": "close"} | headers
     head = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
     with socket.create_connection((str(place.hostname), int(place.port or 0)), 10) as connection:
-        connection.sendall(f"POST /pipelines/p/replay HTTP/1.1\r\n{head}\r\n".encode() + content)
+        connection.sendall(f"POST /jobs/replay HTTP/1.1\r\n{head}\r\n".encode() + content)
         connection.shutdown(socket.SHUT_WR)
         answer = connection.makefile("rb").readline()
     assert answer.split()[1] == b"%d" % status
@@ -446,14 +448,14 @@ def test_content_that_cannot_be_read_whole_is_refused(
 
 
 def test_internal_error_of_the_service_is_no_conflict(running: Running, monkeypatch: pytest.MonkeyPatch):
-    def fail(_pipeline: str) -> None:
+    def fail(_job: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(running.control, "check", fail)
+    monkeypatch.setattr(running.jobs, "submit", fail)
     with pytest.raises(
         ServiceFailedError, match=r"failed with HTTP status 500: this page failed; see the log"
     ) as caught:
-        ServiceClient(running.configuration).replay("p", REPLAY)
+        ServiceClient(running.configuration).submit("replay", REPLAY)
     assert (caught.value.code, caught.value.exit_code) == ("service_failed", 1)
     assert "the log of the service" in str(caught.value.hint)
 
@@ -473,7 +475,7 @@ def test_replay_finds_the_service_as_the_status_does(tmp_path: Path, unused_port
         shutil.rmtree(made.configuration.local_dir)  # as if the service had another `state_dir`
         client = ServiceClient(made.configuration)
         assert [each["name"] for each in client.status()] == ["p"]
-        client.replay("p", REPLAY)
+        client.submit("replay", REPLAY)
         assert [each["subject"] for each in client.jobs()] == ["p"]
     finally:
         made.stop()
@@ -482,4 +484,4 @@ def test_replay_finds_the_service_as_the_status_does(tmp_path: Path, unused_port
 def test_replay_without_the_token_and_the_address_of_a_service_finds_none(tmp_path: Path):
     client = ServiceClient(configuration(tmp_path))
     with pytest.raises(NotRunningError, match="no service has started with this state_dir"):
-        client.replay("p", REPLAY)
+        client.submit("replay", REPLAY)

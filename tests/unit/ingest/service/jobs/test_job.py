@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ingest.service.jobs.job import MAX_WAIT_S, JobContext, JobReporter, JobRun, Progress
+from ingest.service.jobs.job import MAX_WAIT_S, JobContext, JobRun, Progress
 from tests.support.waits import Waits
 
 
@@ -40,28 +40,3 @@ def test_slice_that_fails_does_not_rest():
 @pytest.mark.parametrize(("progress", "ratio"), [(Progress(), 0.0), (Progress(1, 4), 0.25), (Progress(4, 4), 1.0)])
 def test_progress_is_a_fraction(progress: Progress, ratio: float):
     assert progress.ratio == ratio
-
-
-class Result:
-    """A result with a number."""
-
-    rows = 0
-
-    def to_json(self) -> dict[str, int]:
-        return {"rows": self.rows}
-
-
-def test_reporter_reports_a_reason_once():
-    reported: list[Progress] = []
-    reporter, result = JobReporter(reported.append), Result()
-    reporter.advanced(result, 0, 2)
-    for reason in ("no answer", "no answer", "", ""):
-        reporter.blocked(reason)
-    result.rows = 9
-    reporter.done(result)
-    assert reported == [
-        Progress(0, 2, {"rows": 0}),
-        Progress(0, 2, {"rows": 0}, "no answer"),
-        Progress(0, 2, {"rows": 0}),
-        Progress(2, 2, {"rows": 9}),
-    ]

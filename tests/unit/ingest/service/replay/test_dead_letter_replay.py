@@ -11,6 +11,7 @@ from ingest.config.model import Configuration
 from ingest.pipeline.in_process import InProcessHost
 from ingest.plan.plan import Plan
 from ingest.service.replay.dead_letter_replay import DeadLetterReplay
+from tests.support.place import own_process
 from tests.support.sinks import LINES, PIPELINE
 
 RECORDS = [Record(*place, None, b"x", 500) for place in (("t", 1, 9), ("t", 0, 3), ("t", 0, 4))]
@@ -41,6 +42,8 @@ def test_each_record_is_a_split(
         "run_tasks",
         lambda self, spec, **options: (found.append(spec.splits), run_tasks(self, spec, **options))[1],
     )
-    with DeadLetterReplay(configuration, configuration.pipelines["p"], Catalog(configuration.plugins)) as replay:
+    with DeadLetterReplay(
+        own_process(configuration, Catalog(configuration.plugins)), configuration.pipelines["p"]
+    ) as replay:
         counts, dead_letters = replay(RECORDS, 1_000, {})
     assert (counts.stored, dead_letters, found) == (3, [], [splits])

@@ -29,6 +29,7 @@ from sinks.feed.keys import FeedKey
 from sinks.feed.stream import FEED, FeedStream, SplitRequest
 from sinks.updates.marks import TableMark
 from tests.support.checkpoint import acknowledge
+from tests.support.place import own_process
 from tests.support.update_pipeline import no_clock
 
 CATALOG = Catalog()
@@ -77,7 +78,7 @@ class Pipeline:
         """Replay records with these bodies."""
         records = [Record("t", 0, offset, None, body, 5) for offset, body in enumerate(bodies)]
         with DeadLetterReplay(
-            self.configuration, self.configuration.pipelines["p"], CATALOG, check_clock=no_clock
+            own_process(self.configuration, CATALOG), self.configuration.pipelines["p"], check_clock=no_clock
         ) as replay:
             assert replay(records, BATCH_MS - 1, {})[1] == []
             if is_marked:
@@ -157,7 +158,7 @@ def test_dead_letters_of_other_sinks_do_not_split_a_shard_at_their_old_time(tmp_
         assert store.set_property("values", FEED, text, stream.to_text())
     record = Record("t", 0, 3, None, b"2", 5)
     with DeadLetterReplay(
-        pipeline.configuration, pipeline.configuration.pipelines["p"], CATALOG, check_clock=no_clock
+        own_process(pipeline.configuration, CATALOG), pipeline.configuration.pipelines["p"], check_clock=no_clock
     ) as replay:
         (plain,) = (name for name in replay.components.sinks if "plain" in name)
         assert replay([record], BATCH_MS - 1, {record.place: frozenset([plain])})[1] == []
@@ -197,8 +198,10 @@ def test_record_with_a_dead_letter_of_a_sink_and_a_place_changes_each_row_once(t
     buffer.add(letter("template", 1), 1, names)
     queue = dead_letter_queue(configuration, configuration.pipelines["p"])
     queue.publish(buffer.lines(), 0, BATCH_MS)
-    with DeadLetterReplay(configuration, configuration.pipelines["p"], CATALOG, check_clock=no_clock) as replayer:
-        report = replay(
+    with DeadLetterReplay(
+        own_process(configuration, CATALOG), configuration.pipelines["p"], check_clock=no_clock
+    ) as replayer:
+        *_, report = replay(
             queue, Selection(), replayer, components=replayer.components, now_ms=now_ms, on_marked=replayer.marked
         )
     assert report.replayed == 2

@@ -17,14 +17,15 @@ from ingest.service.replay import interrupted as interrupted_module
 from ingest.service.replay import range_replay
 from ingest.service.replay.plan import BatchKind, ReplayBatch
 from ingest.service.replay.range_replay import RangeReplay
-from ingest.service.replay.request import ReplayRequest
 from ingest.service.replay.rolled_back_batches import UnfinishedBatch
 from ingest.service.replay.update_replay import UpdateReplay
 from ingest.service.state_folders import update_replay_file
 from ingest.service.stores import driver_stores
 from ingest.service.tables import owned_tables
+from ingest.spark.streaming.checkpoint import Checkpoint
 from sinks.rewriting.rolled_back import Interval, add_rolled_back, rolled_back
 from sinks.updates.keys import UpdateKey, update_id_of
+from tests.support.place import borrowed, own_process, replay_options
 from tests.support.update_pipeline import BATCH_MS, CATALOG, Pipeline
 
 P0 = ("t", 0)
@@ -76,8 +77,14 @@ class Cluster:
 class Runner:
     """Writes an update of a batch, as `ReplayRunner` does, until its records are gone."""
 
-    def __init__(self, pipeline: Pipeline, opened: ExitStack, end: type[BaseException]) -> None:
-        self.updates = updates_of(pipeline, opened)
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        opened: ExitStack,
+        end: type[BaseException],
+        checkpoint: Checkpoint | None = None,
+    ) -> None:
+        self.updates = updates_of(pipeline, opened, checkpoint)
         self.store = self.updates._tables._stores["s"]
         self.end = end
 
@@ -102,11 +109,16 @@ class Runner:
         """It is not stopped."""
 
 
-def updates_of(pipeline: Pipeline, opened: ExitStack) -> UpdateReplay:
+def updates_of(pipeline: Pipeline, opened: ExitStack, checkpoint: Checkpoint | None = None) -> UpdateReplay:
     configuration = pipeline.load()
     plan = plan_of(configuration, configuration.pipelines["p"], CATALOG)
     tables = owned_tables(configuration, plan, driver_stores(configuration, [plan], opened))
-    return UpdateReplay(configuration, configuration.pipelines["p"], opened, tables)
+    return UpdateReplay(
+        configuration,
+        configuration.pipelines["p"],
+        checkpoint or borrowed(configuration, configuration.pipelines["p"], opened),
+        tables,
+    )
 
 
 @pytest.fixture
@@ -124,18 +136,18 @@ def pipeline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pipeline:
 
 def replay_of(pipeline: Pipeline) -> RangeReplay:
     configuration = pipeline.load()
-    request = ReplayRequest(from_ms=BATCH_MS, to_ms=BATCH_MS + 1)
-    return RangeReplay(configuration, configuration.pipelines["p"], CATALOG, request)
+    request = replay_options(BATCH_MS, BATCH_MS + 1)
+    return RangeReplay(own_process(configuration, CATALOG), configuration.pipelines["p"], request)
 
 
 @contextmanager
 def runner_that_ends(
     pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch, end: type[BaseException]
 ) -> Iterator[pytest.MonkeyPatch]:
-    def runner(*arguments: object, **_options: object) -> Runner:
-        opened = arguments[5]
+    def runner(*arguments: object, checkpoint: Checkpoint, **_options: object) -> Runner:
+        opened = arguments[3]
         assert isinstance(opened, ExitStack)
-        return Runner(pipeline, opened, end)
+        return Runner(pipeline, opened, end, checkpoint)
 
     with monkeypatch.context() as patched:
         patched.setattr(range_replay, "ReplayRunner", runner)
@@ -153,7 +165,7 @@ def are_rolled_back(pipeline: Pipeline) -> tuple[Interval, ...]:
 
 def interrupted(pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch) -> None:
     with runner_that_ends(pipeline, monkeypatch, KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
-        replay_of(pipeline).run()
+        list(replay_of(pipeline).steps())
     assert (len(pipeline.updates()), is_unfinished(pipeline)) == (1, True)
 
 
@@ -178,7 +190,7 @@ def test_records_that_go_while_it_runs_leave_nothing(pipeline: Pipeline, monkeyp
     with runner_that_ends(pipeline, monkeypatch, PositionLostError) as patched:
         patched.setattr(Runner, "write", gone)
         with pytest.raises(PositionLostError, match="stopped after 0 of 1"):
-            replay.run()
+            list(replay.steps())
     assert (pipeline.updates(), is_unfinished(pipeline)) == ([], False)
 
 
@@ -201,5 +213,5 @@ def test_it_counts_as_replayed_if_its_marks_have_moved(pipeline: Pipeline, monke
     before = pipeline.updates()
     monkeypatch.setattr(Cluster, "first", 5)
     with pytest.raises(ConflictError, match="was rolled back from counts"):
-        replay_of(pipeline).run()
+        list(replay_of(pipeline).steps())
     assert (pipeline.updates(), is_unfinished(pipeline), are_rolled_back(pipeline)) == (before, False, ())

@@ -23,7 +23,6 @@ from ingest.service.replay.dead_letter_replay import DeadLetterReplay
 from ingest.service.replay.interrupted import InterruptedBatch
 from ingest.service.replay.plan import BatchKind, ReplayBatch
 from ingest.service.replay.range_replay import RangeReplay
-from ingest.service.replay.request import ReplayRequest
 from ingest.service.replay.rolled_back_batches import UnfinishedBatch, rolled_back_from
 from ingest.service.replay.state import ReplayState, ReplayTotals
 from ingest.service.replay.update_replay import UpdateReplay
@@ -40,13 +39,14 @@ from sinks.updates.processors.sum import Sum
 from sinks.writing.messages import Prepared
 from sinks.writing.mutator import BufferedMutator
 from sinks.writing.sending import DirectSender
+from tests.support.place import borrowed, own_process, replay_options
 from tests.support.update_pipeline import BATCH_MS, CATALOG, Pipeline, no_clock
 from tests.support.without_spark import spec_of
 
 PART = ("t", 0)
 BATCH = ReplayBatch(BatchKind.WHOLE, 0, BATCH_MS, {PART: (0, 10)})
 WANTED = UnfinishedBatch(BATCH, frozenset({"counts"}))
-REQUEST = ReplayRequest(from_ms=1_000, to_ms=2_000)
+REQUEST = replay_options(1_000, 2_000)
 
 
 class KilledError(Exception):
@@ -122,7 +122,15 @@ class Replays:
                     mutator.split_end()
                     mutator.flush()
 
-            yield UpdateReplay(self.configuration, self.configuration.pipelines["p"], opened, tables), write
+            yield (
+                UpdateReplay(
+                    self.configuration,
+                    self.configuration.pipelines["p"],
+                    borrowed(self.configuration, self.configuration.pipelines["p"], opened),
+                    tables,
+                ),
+                write,
+            )
 
     def run(self, *, killed: bool = False) -> None:
         """Replay the micro-batch; killed after its marks were moved, before that is noted."""
@@ -230,7 +238,7 @@ def test_dead_letter_of_a_batch_that_was_taken_back_waits_for_its_replay(killed:
     letter = replace(killed.pipeline.dead_letter("counts"), batch_time_ms=time_ms)
 
     def reason() -> SkipReason | None:
-        with DeadLetterReplay(killed.configuration, pipeline, CATALOG, check_clock=no_clock) as replay:
+        with DeadLetterReplay(own_process(killed.configuration, CATALOG), pipeline, check_clock=no_clock) as replay:
             return replay.skip_reason(Entry("0", letter))
 
     assert reason() is SkipReason.ROLLED_BACK
@@ -292,7 +300,7 @@ def test_dead_letters_of_records_that_are_gone_run_after_the_rest_of_their_batch
         shutil.rmtree(batch_log_folder(replays.configuration, "p"))
     pipeline = replays.configuration.pipelines["p"]
     with DeadLetterReplay(
-        replays.configuration, pipeline, CATALOG, recount=not is_logged, check_clock=no_clock
+        own_process(replays.configuration, CATALOG), pipeline, recount=not is_logged, check_clock=no_clock
     ) as replay:
         gone, ran = (Entry("0", replays.pipeline.dead_letter("counts", offset)) for offset in (2, 3))
         assert (replay.skip_reason(gone), replay.skip_reason(ran)) == (None, SkipReason.COUNTED)
@@ -312,7 +320,7 @@ def test_dead_letters_are_not_kept_while_a_replay_may_run_them_again(killed: Rep
 
 
 def range_replay_of(configuration: Configuration) -> RangeReplay:
-    return RangeReplay(configuration, configuration.pipelines["p"], CATALOG, REQUEST)
+    return RangeReplay(own_process(configuration, CATALOG), configuration.pipelines["p"], REQUEST)
 
 
 def test_range_whose_last_batch_is_complete_ends_without_running_it(
@@ -322,8 +330,8 @@ def test_range_whose_last_batch_is_complete_ends_without_running_it(
     replays.run(killed=True)
     replays.change()
     before = replays.times()
-    totals = range_replay_of(replays.configuration).run()
-    assert (totals.batches, replays.times(), replays.is_unfinished) == (1, before, False)
+    *_, last = range_replay_of(replays.configuration).steps()
+    assert (last.done, replays.times(), replays.is_unfinished) == (1, before, False)
     assert replays.state().load() is None
 
 
@@ -334,7 +342,7 @@ def test_batch_that_another_replay_has_counted_since_does_not_run(
     monkeypatch.setattr(range_replay, "KafkaAdmin", Cluster)
     replays.run()
     before = replays.times()
-    range_replay_of(replays.configuration).run()
+    list(range_replay_of(replays.configuration).steps())
     assert (replays.times(), replays.state().load()) == (before, None)
 
 
@@ -345,7 +353,7 @@ def test_replay_that_is_refused_has_settled_the_interrupted_one(
     monkeypatch.setattr(range_replay, "KafkaAdmin", Cluster)
     monkeypatch.setattr(Cluster, "id_", "b")
     with pytest.raises(Exception, match="recreated since this replay was planned"):
-        range_replay_of(killed.configuration).run()
+        list(range_replay_of(killed.configuration).steps())
     assert (killed.times(), killed.is_unfinished) == ([], False)
     plan = plan_of(killed.configuration, killed.configuration.pipelines["p"], CATALOG)
     with closing(BatchLog(batch_log_folder(killed.configuration, "p"))) as log:

@@ -14,16 +14,18 @@ from ingest.clock import now_ms
 from ingest.config import load
 from ingest.dead_letters.replay import ReplayStoppedError
 from ingest.durable import StatePath
+from ingest.formats.times import moment
 from ingest.kafka.stored import TopicSettings
 from ingest.receipt import Counts
 from ingest.service.replay import range_replay
 from ingest.service.replay import state as replay_state
 from ingest.service.replay.plan import BatchKind, ReplayBatch, TopicState
-from ingest.service.replay.range_replay import RangePlan, RangeReplay
-from ingest.service.replay.request import ReplayRequest
+from ingest.service.replay.range_plan import RangePlan
+from ingest.service.replay.range_replay import RangeReplay
 from ingest.service.replay.selection import are_there, cut_at, durable_ends, offsets_between, offsets_there
 from ingest.service.replay.state import ReplayState, ReplayTotals
 from ingest.spark.streaming.batch_log import LoggedBatch, OffsetRanges
+from tests.support.place import own_process, replay_options
 from tests.support.sources import pipeline
 from tests.support.waits import Waits
 
@@ -43,7 +45,7 @@ class Admin:
 
 
 def test_range_is_from_the_first_record_not_older_to_the_last_stable_one():
-    found = offsets_between(Admin(), ["t"], ReplayRequest(from_ms=1_000, to_ms=2_000))
+    found = offsets_between(Admin(), ["t"], replay_options(1_000, 2_000))
     assert found == {P0: (10, 100), P2: (5, 30)}
 
 
@@ -147,7 +149,7 @@ def replay_of(folder: Path, sink: str = "table: t", stores: str = "stores: {s: {
     configuration = load(folder / "p.yaml", env={}, lookup=Catalog())
     configuration = replace(configuration, local_dir=folder / "state")
     return RangeReplay(
-        configuration, configuration.pipelines["p"], Catalog(), ReplayRequest(from_ms=1_000, to_ms=2_000)
+        own_process(configuration, Catalog()), configuration.pipelines["p"], replay_options(1_000, 2_000)
     )
 
 
@@ -158,7 +160,8 @@ def test_each_micro_batch_waits_for_the_rate_and_for_an_overloaded_store(tmp_pat
     replay = replay_of(tmp_path)
     replay._state.start(BATCHES, {"t": "a"}, ReplayTotals())
     runner, plan, waits = Runner(), RangePlan(BATCHES, ReplayTotals()), Waits()
-    replay._run(runner, plan, waits, lambda _totals, _number: None)  # type: ignore[arg-type]
+    replay._place.cancellation = waits  # type: ignore[assignment]
+    list(replay._run(runner, plan))  # type: ignore[arg-type]
     assert (waits.seconds, runner.ran, plan.totals.records) == ([0.0, 1.5], [0, 1], 20)
     assert runner.finished == [0, 1]
 
@@ -174,7 +177,8 @@ def test_progress_is_stored_as_soon_as_the_disk_is_available_again(tmp_path: Pat
     replay = replay_of(tmp_path)
     replay._state.start(BATCHES, {"t": "a"}, ReplayTotals())
     monkeypatch.setattr(replay_state, "write_durably", write_durably)
-    replay._run(Runner(), RangePlan(BATCHES, ReplayTotals()), Waits(), lambda _totals, _number: None)  # type: ignore[arg-type]
+    replay._place.cancellation = Waits()  # type: ignore[assignment]
+    list(replay._run(Runner(), RangePlan(BATCHES, ReplayTotals())))  # type: ignore[arg-type]
     stored = replay._state.load()
     assert stored is not None
     assert (stored[1].batches, stored[1].records, failures) == (2, 20, [])
@@ -235,7 +239,7 @@ def test_records_that_are_not_durable_are_counted(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(range_replay, "KafkaAdmin", Cluster)
     monkeypatch.setattr(range_replay, "required_topics_of", lambda _settings, _admin: ["t"])
     plan = replay.plan()
-    assert (plan.offsets, plan.totals.not_durable) == (100, 100)
+    assert (sum(batch.offsets for batch in plan.batches), plan.totals.not_durable) == (100, 100)
 
 
 def test_topic_that_is_recreated_ends_the_replay_before_the_next_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -252,7 +256,7 @@ def test_topic_that_is_recreated_ends_the_replay_before_the_next_batch(tmp_path:
     runner = Runner()
     monkeypatch.setattr(range_replay, "KafkaAdmin", Recreated)
     with pytest.raises(PositionLostError, match='recreated since this replay was planned: topic "t"') as caught:
-        replay._run(runner, plan, Waits(), lambda _totals, _number: None)  # type: ignore[arg-type]
+        list(replay._run(runner, plan))  # type: ignore[arg-type]
     assert (runner.ran, caught.value.code) == ([0], "topic_recreated")
 
 
@@ -268,24 +272,26 @@ def test_batch_whose_progress_is_not_durable_does_not_count_as_finished(
 
     monkeypatch.setattr(replay_state, "write_durably", away)
     with pytest.raises(ReplayStoppedError, match="stopped after 0 of 2 micro-batches"):
-        replay._run(Runner(), plan, Waits(), lambda _totals, _number: None)  # type: ignore[arg-type]
+        list(replay._run(Runner(), plan))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("fingerprint", ["", None])
 def test_result_says_whether_the_pipeline_was_changed_meanwhile(tmp_path: Path, fingerprint: str | None):
     replay = replay_of(tmp_path)
     version = replay._pipeline.fingerprint if fingerprint is None else fingerprint
-    state = ReplayState(replay._state.plan_file.parent, replay._request, version)
+    state = ReplayState(replay._state.plan_file.parent, replay._options, version)
     state.start(BATCHES, {}, ReplayTotals())
     state.progress(ReplayTotals(batches=len(BATCHES)))
-    assert replay.run().has_changed is (fingerprint is not None)
+    *_, last = replay.steps()
+    assert last.result is not None
+    assert last.result["has_changed"] is (fingerprint is not None)
 
 
 def test_time_in_the_future_is_refused(tmp_path: Path):
     configuration = replay_of(tmp_path)._configuration
-    request = ReplayRequest(from_ms=1_000, to_ms=2_000, at_ms=now_ms() + 3_600_000)
+    request = replay_options(1_000, 2_000, at=moment(now_ms() + 3_600_000))
     with pytest.raises(ConfigError, match="later than now"):
-        RangeReplay(configuration, configuration.pipelines["p"], Catalog(), request)
+        RangeReplay(own_process(configuration, Catalog()), configuration.pipelines["p"], request)
 
 
 @pytest.mark.parametrize("time", ["event", "batch"])

@@ -19,6 +19,7 @@ from ingest.service.replay.plan import BatchKind, ReplayBatch
 from ingest.service.replay.rolled_back_batches import UnfinishedBatch
 from ingest.service.replay.runner import ReplayRunner, _Observer, _publication
 from tests.support.large_dead_letters import publish, references, run, written
+from tests.support.place import Here
 
 
 class BatchRunner:
@@ -47,7 +48,7 @@ class BatchRunner:
 def test_action_that_is_retried_blocks_the_replay_until_it_succeeds():
     reasons: list[str] = []
     runner = ReplayRunner.__new__(ReplayRunner)  # without Spark
-    runner._observer = _Observer("p", reasons.append)
+    runner._observer = _Observer("p", SimpleNamespace(on_blocked=reasons.append))  # type: ignore[arg-type]
     runner._runner = BatchRunner(runner._observer)  # type: ignore[assignment]
     assert runner.until_possible(lambda: 7) == 7
     assert reasons == ["store_unavailable: HDFS does not answer", ""]
@@ -66,7 +67,7 @@ def test_splits_of_a_batch_are_its_ranges(monkeypatch: pytest.MonkeyPatch):
     runner = ReplayRunner.__new__(ReplayRunner)  # without Spark
     runner._session, runner._settings, runner._updates = "session", "settings", None  # type: ignore[assignment]
     runner._quarantine = SimpleNamespace(guard=sorted)  # type: ignore[assignment]
-    runner._observer = _Observer("p", lambda _reason: None)
+    runner._observer = _Observer("p", Here())
     runner._runner = batch_runner = BatchRunner(runner._observer)  # type: ignore[assignment]
     runner.run(ReplayBatch(BatchKind.WHOLE, 7, 1_000, ranges))
     assert batch_runner.splits == [("t", 1, 4), ("t", 0, 0)]

@@ -8,10 +8,10 @@ import pytest
 from ingest.api import ConflictError, IntegrityError
 from ingest.receipt import Counts
 from ingest.service.replay.plan import BatchKind, ReplayBatch
-from ingest.service.replay.request import ReplayRequest
 from ingest.service.replay.state import ReplayState, ReplayTotals
+from tests.support.place import replay_options
 
-REQUEST = ReplayRequest(from_ms=1_000, to_ms=2_000)
+REQUEST = replay_options(1_000, 2_000)
 BATCHES = [
     ReplayBatch(BatchKind.WHOLE, number, 1_000 + 2 * number, {("t", 0): (number, number + 1)}) for number in range(3)
 ]
@@ -60,8 +60,8 @@ def test_progress_of_an_earlier_replay_does_not_count(state: ReplayState, tmp_pa
 def test_other_options_are_refused(state: ReplayState, tmp_path: Path):
     state.start(BATCHES, IDS, ReplayTotals())
     with pytest.raises(ConflictError, match="other options"):
-        ReplayState(tmp_path / "replays", ReplayRequest(from_ms=1_000, to_ms=2_000, overwrite=True), "f1").load()
-    assert ReplayState(tmp_path / "replays", ReplayRequest(from_ms=1_000, to_ms=2_001), "f1").load() is None
+        ReplayState(tmp_path / "replays", replay_options(1_000, 2_000, overwrite=True), "f1").load()
+    assert ReplayState(tmp_path / "replays", replay_options(1_000, 2_001), "f1").load() is None
 
 
 def test_plan_keeps_the_version_of_the_pipeline(state: ReplayState, tmp_path: Path):

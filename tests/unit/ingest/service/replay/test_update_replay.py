@@ -42,6 +42,7 @@ from sinks.rewriting.owned_tables import OwnedTables
 from sinks.rewriting.rolled_back import Interval, add_rolled_back
 from sinks.updates.marks import TableMark
 from tests.support.checkpoint import acknowledge
+from tests.support.place import borrowed, own_process
 from tests.support.record_batches import batch_of
 from tests.support.update_pipeline import BATCH_MS, CATALOG, Pipeline, no_clock
 
@@ -68,7 +69,7 @@ def test_clock_that_is_ahead_of_the_cluster_is_refused_before_updates_get_a_time
         raise ConflictError("the clock of this machine is ahead", code="clock_ahead")
 
     configuration = pipeline.load()
-    replay = DeadLetterReplay(configuration, configuration.pipelines["p"], CATALOG, check_clock=ahead)
+    replay = DeadLetterReplay(own_process(configuration, CATALOG), configuration.pipelines["p"], check_clock=ahead)
     with pytest.raises(ConflictError, match="is ahead"), replay:
         pass
     assert compared == ["localhost:9092"]
@@ -112,7 +113,9 @@ def test_record_that_fails_when_an_interrupted_replay_runs_again_is_not_counted(
     def run(*bodies: bytes) -> None:
         configuration = pipeline.load()
         records = [Record("t", 0, offset, None, body, 5) for offset, body in enumerate(bodies)]
-        with DeadLetterReplay(configuration, configuration.pipelines["p"], CATALOG, check_clock=no_clock) as replay:
+        with DeadLetterReplay(
+            own_process(configuration, CATALOG), configuration.pipelines["p"], check_clock=no_clock
+        ) as replay:
             replay(records, BATCH_MS - 1, {})
             replay.marked()
 
@@ -147,7 +150,9 @@ def test_replay_into_plain_tables_does_not_end_an_interrupted_one(pipeline: Pipe
     pipeline.replay(b"2", is_marked=False)
     before = pipeline.updates()
     configuration = pipeline.load()
-    with DeadLetterReplay(configuration, configuration.pipelines["p"], CATALOG, check_clock=no_clock) as replay:
+    with DeadLetterReplay(
+        own_process(configuration, CATALOG), configuration.pipelines["p"], check_clock=no_clock
+    ) as replay:
         replay([Record("t", 0, 7, None, b"3", 5)], BATCH_MS - 1, {("t", 0, 7): frozenset({"values"})})
         replay.marked()
     pipeline.replay(b"2")
@@ -164,7 +169,15 @@ def updates_of(pipeline: Pipeline) -> Iterator[tuple[UpdateReplay, OwnedTables]]
     plan = plan_of(configuration, configuration.pipelines["p"], CATALOG)
     with ExitStack() as opened:
         tables = owned_tables(configuration, plan, driver_stores(configuration, [plan], opened))
-        yield UpdateReplay(configuration, configuration.pipelines["p"], opened, tables), tables
+        yield (
+            UpdateReplay(
+                configuration,
+                configuration.pipelines["p"],
+                borrowed(configuration, configuration.pipelines["p"], opened),
+                tables,
+            ),
+            tables,
+        )
 
 
 def test_replay_into_another_sink_waits_for_an_interrupted_one(pipeline: Pipeline) -> None:
@@ -188,7 +201,9 @@ def test_replay_that_was_killed_after_its_marks_is_settled(pipeline: Pipeline, i
     if is_marked:
         (entry,) = queue.entries()
         queue.mark({entry.position: Mark(ReplayOutcome.FAILED_AGAIN, now_ms(), "not_a_number")})
-    with DeadLetterReplay(configuration, configuration.pipelines["p"], CATALOG, check_clock=no_clock) as replay:
+    with DeadLetterReplay(
+        own_process(configuration, CATALOG), configuration.pipelines["p"], check_clock=no_clock
+    ) as replay:
         replay.settle(queue)
     if is_marked:
         assert pipeline.replay(b"2", b"3") == []
@@ -199,7 +214,9 @@ def test_replay_that_was_killed_after_its_marks_is_settled(pipeline: Pipeline, i
 
 def settle(configuration: Configuration) -> None:
     queue = dead_letter_queue(configuration, configuration.pipelines["p"])
-    with DeadLetterReplay(configuration, configuration.pipelines["p"], CATALOG, check_clock=no_clock) as replay:
+    with DeadLetterReplay(
+        own_process(configuration, CATALOG), configuration.pipelines["p"], check_clock=no_clock
+    ) as replay:
         replay.settle(queue)
 
 
@@ -244,7 +261,7 @@ def test_replay_that_was_killed_after_its_marks_stays(pipeline: Pipeline, decora
     other = pipeline.load(*decorators)
     settle(other)
     assert not update_replay_file(other, "p").exists()
-    with DeadLetterReplay(other, other.pipelines["p"], CATALOG, check_clock=no_clock) as replay:
+    with DeadLetterReplay(own_process(other, CATALOG), other.pipelines["p"], check_clock=no_clock) as replay:
         assert replay.skip_reason(entry) is SkipReason.COUNTED
     assert pipeline.updates() == before
 
@@ -276,7 +293,9 @@ def test_replay_whose_dead_letters_are_gone_is_settled(pipeline: Pipeline) -> No
     configuration = pipeline.load()
     queue = dead_letter_queue(configuration, configuration.pipelines["p"])
     queue.prepare()
-    with DeadLetterReplay(configuration, configuration.pipelines["p"], CATALOG, check_clock=no_clock) as replay:
+    with DeadLetterReplay(
+        own_process(configuration, CATALOG), configuration.pipelines["p"], check_clock=no_clock
+    ) as replay:
         replay.settle(queue)
     pipeline.replay(b"3")
     assert [value for _, value in pipeline.updates()] == [b"2", b"3"]
@@ -298,7 +317,9 @@ def test_replay_that_was_killed_is_taken_back_if_its_records_are_gone(
     unread = PlaceRange(1, was_read=True)
     queue.publish([replace(letter, record=letter.record._replace(value=None), by_place=unread).to_json()], 0, BATCH_MS)
     monkeypatch.setattr(Retention, "begin_of", lambda _retention, _place, _end, _topic_id: 0 if is_there else None)
-    with DeadLetterReplay(configuration, configuration.pipelines["p"], CATALOG, check_clock=no_clock) as replay:
+    with DeadLetterReplay(
+        own_process(configuration, CATALOG), configuration.pipelines["p"], check_clock=no_clock
+    ) as replay:
         replay.settle(queue)
     if is_there:
         with pytest.raises(ConflictError, match="of other records"):
@@ -319,7 +340,7 @@ def test_replay_that_was_killed_before_its_marks_ends_if_its_records_are_gone(
         yield from _Batches(0, TopicPartition("t", 0), MemoryRecords(content)).record_iterator
 
     def replaying() -> DeadLetterReplay:
-        return DeadLetterReplay(configuration, configuration.pipelines["p"], CATALOG, check_clock=no_clock)
+        return DeadLetterReplay(own_process(configuration, CATALOG), configuration.pipelines["p"], check_clock=no_clock)
 
     configuration = pipeline.load()
     queue = dead_letter_queue(configuration, configuration.pipelines["p"])
@@ -349,7 +370,7 @@ def test_replay_of_dead_letters_of_which_some_are_gone_ends(pipeline: Pipeline) 
     queue = dead_letter_queue(configuration, configuration.pipelines["p"])
     queue.publish([pipeline.dead_letter("counts").to_json()], 0, BATCH_MS)
     pipeline.replay(b"2", b"3", is_marked=False)
-    replay = DeadLetterReplay(configuration, configuration.pipelines["p"], CATALOG, check_clock=no_clock)
+    replay = DeadLetterReplay(own_process(configuration, CATALOG), configuration.pipelines["p"], check_clock=no_clock)
     with replay, capture_logs() as lines:
         replay.settle(queue)
     assert [line["records"] for line in lines] == [2]
@@ -363,7 +384,9 @@ def test_replay_whose_large_value_is_gone_ends(pipeline: Pipeline) -> None:
     letter = pipeline.dead_letter("counts").with_body(DeadLetterBody("no_table", "0" * 64, 1))
     queue.publish([letter.to_json()], 0, BATCH_MS)
     pipeline.replay(b"2", is_marked=False)
-    with DeadLetterReplay(configuration, configuration.pipelines["p"], CATALOG, check_clock=no_clock) as replay:
+    with DeadLetterReplay(
+        own_process(configuration, CATALOG), configuration.pipelines["p"], check_clock=no_clock
+    ) as replay:
         replay.settle(queue)
     pipeline.replay(b"3")
     assert [value for _, value in pipeline.updates()] == [b"2", b"3"]
@@ -414,7 +437,7 @@ def test_records_that_become_several_events_are_not_replayed(pipeline: Pipeline)
 def skip_reason(pipeline: Pipeline, component: str, offset: int = 0, *, recount: bool = False) -> SkipReason | None:
     configuration = pipeline.load()
     with DeadLetterReplay(
-        configuration, configuration.pipelines["p"], CATALOG, recount=recount, check_clock=no_clock
+        own_process(configuration, CATALOG), configuration.pipelines["p"], recount=recount, check_clock=no_clock
     ) as replay:
         return replay.skip_reason(Entry("0", pipeline.dead_letter(component, offset)))
 
@@ -435,7 +458,9 @@ def test_records_that_fail_again_in_several_replays_are_still_counted(pipeline: 
     """Each replay publishes them one millisecond earlier: the run of their micro-batch is not a later one."""
     letter = replace(pipeline.dead_letter("counts"), batch_time_ms=time_ms, source_batch_ms=BATCH_MS)
     configuration = pipeline.load()
-    with DeadLetterReplay(configuration, configuration.pipelines["p"], CATALOG, check_clock=no_clock) as replay:
+    with DeadLetterReplay(
+        own_process(configuration, CATALOG), configuration.pipelines["p"], check_clock=no_clock
+    ) as replay:
         assert replay.skip_reason(Entry("0", letter)) is None
         replay([letter.record], time_ms - 1, {})
         replay.marked()
@@ -480,7 +505,9 @@ def test_only_that_part_of_a_place_is_counted_which_did_not_run_again(
             "1", replace(letter, record=letter.record._replace(value=None), by_place=PlaceRange(end, was_read=True))
         )
 
-    with DeadLetterReplay(configuration, configuration.pipelines["p"], CATALOG, check_clock=no_clock) as replay:
+    with DeadLetterReplay(
+        own_process(configuration, CATALOG), configuration.pipelines["p"], check_clock=no_clock
+    ) as replay:
         assert replay.skip_reason(entry(6, 10)) is SkipReason.RAN_AGAIN
         whole = entry(6, 12)
         assert replay.skip_reason(whole) is None
