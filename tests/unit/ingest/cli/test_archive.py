@@ -8,7 +8,7 @@ import pytest
 
 from sinks.archive.layout import CURRENT, SUCCESS, WRITERS, PartName
 from sinks.archive.partition import Partition
-from sinks.archive.rewrites import RewriteLease, put_lease
+from sinks.archive.rewrites import Announcement, announce
 from sinks.archive.switching import switch
 from sinks.files.local_root import LocalRoot
 
@@ -55,7 +55,7 @@ def add_file(partition: Partition) -> None:
 def test_history(ingest, partition):
     late = partition.create(SECOND_S, "archive rerun")
     (partition.root._folder / partition.folder / "batchid=1").mkdir()
-    put_lease(partition.root, RewriteLease("r", partition.folder, SECOND_S, "test", 1 << 60))
+    announce(partition.root, Announcement("r", partition.folder, SECOND_S, "test", 1 << 60))
     lines = ingest("archive", "history", *OF_TABLE, "--dt", "20151210", "--output", "json").lines
     assert [(each["batch"], each["status"], each["files"], each["owner"]) for each in lines] == [
         (FIRST_S, "current", 1, "test"),

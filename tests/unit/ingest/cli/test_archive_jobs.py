@@ -16,7 +16,7 @@ from ingest.service.jobs.scheduler import Jobs
 from ingest.spark.state import checkpoint_folder
 from ingest.spark.streaming.checkpoint import Checkpoint
 from sinks.archive.partition import Partition
-from sinks.archive.rewrites import leases
+from sinks.archive.rewrites import announcements
 from sinks.files.local_root import LocalRoot
 from tests.support.archives import DAY_MS, START_S, Stream, event, visible
 from tests.support.checkpoint import acknowledge
@@ -90,7 +90,7 @@ def test_cancelled_join_leaves_the_older_batch(shared: SimpleNamespace, jobs: Jo
     finally:
         checkpoint.unlock()
     assert (jobs.status(status.id).state.value, partition.current()) == ("cancelled", START_S)
-    assert list(leases(partition.root, 0)) == []
+    assert list(announcements(partition.root, 0)) == []
 
 
 def test_service_with_another_version_of_the_pipeline_is_not_asked_to_run_it(
