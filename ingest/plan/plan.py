@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import cast
+from typing import TypeVar, cast
 
 from ingest.api import Decoding, FeedSpec, OffsetUnit, OnError, Settings, SinkSettings, StoreSettings
 from ingest.config.model import Component, TableUpdates
@@ -12,6 +12,7 @@ from ingest.plugins.loader import PluginFile
 from sinks.bodies.large_values import DeadLetterPlace, LargeValues
 from sinks.mapping.mapper import MapperSettings
 
+T = TypeVar("T")
 DEAD_LETTERS = "dead letters"
 """Name of the destination that keeps large values of records that fail; no store has a space in its name."""
 
@@ -93,16 +94,8 @@ class Plan:
         tables = {sink.settings.fixed_table for sink in sinks}
         names = {sink.settings.store_name for sink in sinks}
         stores = {name: store for name, store in self.stores.items() if name in names}
-        updates = {
-            name: {table: each for table, each in found.items() if table in tables}
-            for name, found in self.updates.items()
-            if name in names
-        }
-        feeds = {
-            name: {table: each for table, each in found.items() if table in tables}
-            for name, found in self.feeds.items()
-            if name in names
-        }
+        updates = _of_tables(self.updates, tables, names)
+        feeds = _of_tables(self.feeds, tables, names)
         kept = self.dead_letter_bodies
         bodies = kept if kept is not None and kept.store in stores else None
         return replace(self, sinks=sinks, stores=stores, updates=updates, feeds=feeds, dead_letter_bodies=bodies)
@@ -116,3 +109,15 @@ class Plan:
         """The name of the destination that a sink writes to: its store, or its own; see also `DEAD_LETTERS`."""
         # a store's name has no space
         return f"sink {sink.name}" if sink.settings.store_name is None else sink.settings.store_name
+
+
+def _of_tables(
+    declared: Mapping[str, Mapping[str, T]], tables: Collection[str | None], stores: Collection[str | None]
+) -> dict[str, Mapping[str, T]]:
+    """Store -> table -> what is declared of it, of these tables; a store without one of them is not in it."""
+    found = {
+        name: {table: each for table, each in by_table.items() if table in tables}
+        for name, by_table in declared.items()
+        if name in stores
+    }
+    return {name: by_table for name, by_table in found.items() if by_table}

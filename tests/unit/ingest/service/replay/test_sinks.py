@@ -30,6 +30,7 @@ def plan(tmp_path: Path) -> Plan:
             "shared": {"store": "s", "families": {"c": {}}, "updates": {"processor": "sum"}},
             "fed": {"store": "s", "families": {"c": {}}, "feed": {}},
             "plain": {"store": "other", "families": {"c": {}}},
+            "beside": {"store": "s", "families": {"c": {}}},
         },
         "pipelines": {
             "p": {
@@ -41,6 +42,7 @@ def plan(tmp_path: Path) -> Plan:
                         ("counts", "counts", "s"),
                         ("fed", "fed", "s"),
                         ("plain", "plain", "other"),
+                        ("beside", "beside", "s"),
                         ("one", "shared", "s"),
                         ("two", "shared", "s"),
                     )
@@ -61,6 +63,12 @@ def test_plan_has_the_sinks_with_their_stores_and_tables(plan: Plan):
     assert ([*fed.feeds["s"]], fed.sinks_of_feeds, fed.sinks_of_updates) == (["fed"], {"fed"}, frozenset())
     assert only_sinks(plan, ["counts"]).sinks_of_updates == {"counts"}
     assert only_sinks(plan, None) is plan
+
+
+def test_plain_sink_beside_updates_and_feeds_in_its_store_has_none_of_them(plan: Plan):
+    """So a replay refills its table at the times of the micro-batches, and needs no lock of the checkpoint."""
+    beside = only_sinks(plan, ["beside"])
+    assert ([*beside.stores], beside.updates, beside.feeds, beside.needs_splits) == (["s"], {}, {}, False)
 
 
 def test_sink_that_the_pipeline_lacks_is_refused(plan: Plan):
