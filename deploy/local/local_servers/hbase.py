@@ -1,7 +1,7 @@
 """HBase in one process (master, region server, ZooKeeper), and its two Thrift servers."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from xml.sax.saxutils import escape
 
@@ -11,6 +11,8 @@ from local_servers.probes import hbase_is_ready, thrift_is_ready
 from local_servers.processes import ServerProcess, free_ports
 
 _READY_TIMEOUT_S = 180.0
+"""Without a new line in HBase's log: after a crash it recovers for minutes, and a stop in between begins that anew."""
+_MOST_S = 1_800.0
 _PORTS = ("thrift", "thrift2", "zookeeper", "master", "region_server")
 _OPENED = [
     *(
@@ -164,13 +166,11 @@ class HBaseServer:
             ServerError: a process ended or took too long.
         """
         if not self._has_thrift:
-            self.hbase.wait_until(lambda: hbase_is_ready(self.master_port), timeout_s=_READY_TIMEOUT_S)
+            self._wait_for(self.hbase, lambda: hbase_is_ready(self.master_port))
             return
         try:
-            self.thrift.wait_until(lambda: self._answers(self.port, "getColumnDescriptors"), timeout_s=_READY_TIMEOUT_S)
-            self.thrift2.wait_until(
-                lambda: self._answers(self.thrift2_port, "getThriftServerType"), timeout_s=_READY_TIMEOUT_S
-            )
+            self._wait_for(self.thrift, lambda: self._answers(self.port, "getColumnDescriptors"))
+            self._wait_for(self.thrift2, lambda: self._answers(self.thrift2_port, "getThriftServerType"))
         except ServerError as error:  # mostly for a reason that only HBase's log has
             raise ServerError(f"{error}; HBase: {self.hbase.last_error()}; see {self.hbase.log}") from None
 
@@ -178,6 +178,9 @@ class HBaseServer:
         """Stop all processes, the Thrift servers first; returns False if none was running."""
         stopped = [process.stop() for process in reversed(self.processes)]
         return any(stopped)
+
+    def _wait_for(self, process: ServerProcess, ready: Callable[[], bool]) -> None:
+        process.wait_until(ready, timeout_s=_READY_TIMEOUT_S, progress=self.hbase.log_size, most_s=_MOST_S)
 
     def _answers(self, port: int, call: str) -> bool:
         if self.hbase.pid is None:

@@ -7,6 +7,7 @@ import random
 import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -86,19 +87,41 @@ class ServerProcess:
         self._forget()
         return was_there
 
-    def wait_until(self, ready: Callable[[], bool], *, timeout_s: float) -> None:
+    def wait_until(
+        self,
+        ready: Callable[[], bool],
+        *,
+        timeout_s: float,
+        progress: Callable[[], object] = lambda: None,
+        most_s: float = 0.0,
+    ) -> None:
         """
-        Wait until the server is ready.
+        Wait until the server is ready: for `timeout_s`, and again as long as it makes progress, with a line on stderr.
+
+        Args:
+            ready: whether it is.
+            timeout_s: without progress.
+            progress: a value that changes when the server does something.
+            most_s: in all, if that is longer: a server may do the same again and again.
 
         Raises:
             ServerError: it ended, or was not ready in time; the message names its log.
         """
-        reached = _reached(lambda: self.pid is None or ready(), timeout_s)
+        begun_s, before = time.monotonic(), progress()
+        while not _reached(lambda: self.pid is None or ready(), timeout_s):
+            waited_s = time.monotonic() - begun_s
+            what = f"{self.name} was not ready within {waited_s:.0f} s"
+            now = progress()
+            if now == before or waited_s >= most_s:
+                raise ServerError(f"{what}: {self.last_error()}; see {self.log}")
+            print(f"{what}; waiting, since its log goes on: {self.last_error()}", file=sys.stderr, flush=True)
+            before = now
         if self.pid is None:
             raise ServerError(f"{self.name} ended while it was starting: {self.last_error()}; see {self.log}")
-        if not reached:
-            reason = self.last_error()
-            raise ServerError(f"{self.name} was not ready within {timeout_s:.0f} s: {reason}; see {self.log}")
+
+    def log_size(self) -> int:
+        """Bytes of its log."""
+        return self.log.stat().st_size if self.log.exists() else 0
 
     def last_error(self) -> str:
         """The last line of its log with an error, or its last line."""
