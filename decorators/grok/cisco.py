@@ -4,7 +4,7 @@ Patterns of messages of Cisco's firewalls ASA and PIX; each has the numbers of t
 They have the names and the captures of Logstash's patterns, and are written anew for `re`, without nested repetition.
 """
 
-from decorators.grok.family import Family
+from decorators.grok.family import Family, renamed
 
 _WORDS = r"(?<!\w)\w+(?:[ -]\w+){0,15}?"  # of a reason; not any number: each word may be the first one
 _ON = r"(?<{}>\S+)"
@@ -14,10 +14,19 @@ def _user(name: str) -> str:
     return rf"(?:\((?<{name}>[^()]*)\))?"
 
 
-def _side(side: str) -> str:
+def _side(side: str, address: str, port: str = "") -> str:
     """Interface, address, port and user of one side of a connection."""
-    address = rf"(?<{side}_interface>[^\s:/]+):(?<{side}_ip>[^\s/()]+)(?:/%{{INT:{side}_port}})?"
-    return address + _user(f"{side}_fwuser")
+    return rf"(?<![^\s:/])(?<{side}_interface>[^\s:/]+):{address}{port}" + _user(f"{side}_fwuser")
+
+
+def _sides(source: str, destination: str) -> dict[str, str]:
+    """Patterns of the sides, with a pattern of each address that may be the name of a host."""
+    return {
+        "CISCO_SRC_IP_USER": _side("src", "%{IP:src_ip}"),
+        "CISCO_DST_IP_USER": _side("dst", "%{IP:dst_ip}"),
+        "CISCO_SRC_HOST_PORT_USER": _side("src", source, "(?:/%{INT:src_port})?"),
+        "CISCO_DST_HOST_PORT_USER": _side("dst", destination, "(?:/%{INT:dst_port})?"),
+    }
 
 
 _PORTS = r"%{IP:src_ip}/%{INT:src_port} to %{IP:dst_ip}/%{INT:dst_port}"
@@ -33,10 +42,28 @@ _LISTED = (
     + _user("src_fwuser")
     + r" -> (?<dst_interface>[^\s/]+)/%{IP:dst_ip}\(%{INT:dst_port}\)"
     + _user("dst_fwuser")
-    + rf" hit-cnt %{{INT:hit_count}} %{{CISCO_INTERVAL:interval}} {_HASH}"
+    + rf" %{{CISCO_HITCOUNT_INTERVAL}} {_HASH}"
 )
 _MAPPED = r"(?: \(%{{IP:{0}_mapped_ip}}/%{{INT:{0}_mapped_port}}\))?"
 _PAYLOAD = r"%{{IP:orig_{0}_ip}}/%{{INT:orig_{0}_port}}"
+
+
+def _icmp_error(on: str, of_payload: str) -> str:
+    """Pattern of 313005, with those of its interface and of the protocol of the original packet."""
+    return (
+        r"%{CISCO_REASON:reason} for %{WORD:protocol} error message: %{WORD:err_protocol} src "
+        r"(?<err_src_interface>[^\s:/]+):%{IP:err_src_ip}"
+        rf"{_user('err_src_fwuser')} dst (?<err_dst_interface>[^\s:/]+):%{{IP:err_dst_ip}}{_user('err_dst_fwuser')} "
+        rf"\(type %{{INT:err_icmp_type}}, code %{{INT:err_icmp_code}}\) on {on} interface\. +Original IP payload: "
+        rf"{of_payload} src {_PAYLOAD.format('src')}{_user('orig_src_fwuser')} dst "
+        rf"{_PAYLOAD.format('dst')}{_user('orig_dst_fwuser')}"
+    )
+
+
+_TRANSLATED = (
+    r"%{CISCO_ACTION:action} %{CISCO_XLATE_TYPE:xlate_type} %{WORD:protocol} translation from "
+    r"%{CISCO_SRC_HOST_PORT_USER} to "
+)
 
 _PATTERNS = {
     "CISCOTIMESTAMP": r"%{MONTH} +%{MONTHDAY}(?: %{YEAR})? %{TIME}",
@@ -49,6 +76,8 @@ _PATTERNS = {
     "CISCO_DIRECTION": r"Inbound|inbound|Outbound|outbound",
     "CISCO_INTERVAL": r"first hit|%{INT}-second interval",
     "CISCO_XLATE_TYPE": r"static|dynamic",
+    "CISCO_HITCOUNT_INTERVAL": r"hit-cnt %{INT:hit_count} %{CISCO_INTERVAL:interval}",
+    **_sides(r"(?<src_ip>[^\s/()]+)", r"(?<dst_ip>[^\s/()]+)"),
     "CISCOFW104001": r"\((?:Primary|Secondary)\) Switching to ACTIVE - %{GREEDYDATA:switch_reason}",
     "CISCOFW104002": r"\((?:Primary|Secondary)\) Switching to STANDBY - %{GREEDYDATA:switch_reason}",
     "CISCOFW104003": r"\((?:Primary|Secondary)\) Switching to FAILED\.",
@@ -66,17 +95,18 @@ _PATTERNS = {
     rf"(?:[^\s:/]+:)?%{{IP:dst_ip}}(?:/%{{INT:dst_port}})?{_user('dst_fwuser')} "
     rf"(?:on interface {_ON.format('interface')}|due to (?<reason>\w+(?: \w+){{0,15}}))",
     "CISCOFW106014": r"%{CISCO_ACTION:action} %{CISCO_DIRECTION:direction} %{WORD:protocol} src "
-    rf"{_side('src')} dst {_side('dst')} ?\({_ICMP}\)",
+    rf"%{{CISCO_SRC_HOST_PORT_USER}} dst %{{CISCO_DST_HOST_PORT_USER}} ?\({_ICMP}\)",
     "CISCOFW106015": r"%{CISCO_ACTION:action} %{WORD:protocol} \((?<policy_id>[^()]*)\) from "
     rf"{_PORTS} flags (?<tcp_flags>[A-Za-z ]{{0,60}}?) on interface {_ON.format('interface')}",
     "CISCOFW106021": r"%{CISCO_ACTION:action} %{WORD:protocol} reverse path check from %{IP:src_ip} to %{IP:dst_ip} on "
     rf"interface {_ON.format('interface')}",
     "CISCOFW106023": r"%{CISCO_ACTION:action}(?: protocol)? %{WORD:protocol} src "
-    rf"{_side('src')} dst {_side('dst')}(?: \({_ICMP}\))? by access-group \"?(?<policy_id>[^\s\"]+)\"? {_HASH}",
+    rf"%{{CISCO_SRC_HOST_PORT_USER}} dst %{{CISCO_DST_HOST_PORT_USER}}(?: \({_ICMP}\))? by access-group "
+    rf"\"?(?<policy_id>[^\s\"]+)\"? {_HASH}",
     "CISCOFW106100_2_3": r"access-list %{NOTSPACE:policy_id} %{CISCO_ACTION:action} %{WORD:protocol} for user "
     r"'(?<src_fwuser>[^']*)' (?<src_interface>[^\s/]+)/%{IP:src_ip}\(%{INT:src_port}\) -> "
-    rf"(?<dst_interface>[^\s/]+)/%{{IP:dst_ip}}\(%{{INT:dst_port}}\) hit-cnt %{{INT:hit_count}} "
-    rf"%{{CISCO_INTERVAL:interval}} {_HASH}",
+    rf"(?<dst_interface>[^\s/]+)/%{{IP:dst_ip}}\(%{{INT:dst_port}}\) "
+    rf"%{{CISCO_HITCOUNT_INTERVAL}} {_HASH}",
     "CISCOFW106100": rf"access-list %{{NOTSPACE:policy_id}} %{{CISCO_ACTION:action}} %{{WORD:protocol}} {_LISTED}",
     "CISCOFW304001": rf"%{{IP:src_ip}}{_user('src_fwuser')} Accessed URL %{{IP:dst_ip}}:%{{GREEDYDATA:dst_url}}",
     "CISCOFW110002": r"%{CISCO_REASON:reason} for %{WORD:protocol} from (?<src_interface>[^\s:/]+):%{IP:src_ip}/"
@@ -90,16 +120,11 @@ _PATTERNS = {
     "CISCOFW302020_302021": r"%{CISCO_ACTION:action}(?: %{CISCO_DIRECTION:direction})? %{WORD:protocol} connection for "
     rf"faddr %{{IP:dst_ip}}/%{{INT:icmp_seq_num}}{_user('fwuser')} gaddr %{{IP:src_xlated_ip}}/"
     r"%{INT:icmp_code_xlated} laddr %{IP:src_ip}/%{INT:icmp_code}(?: ?\((?<user>[^()]*)\))?",
-    "CISCOFW305011": r"%{CISCO_ACTION:action} %{CISCO_XLATE_TYPE:xlate_type} %{WORD:protocol} translation from "
-    rf"{_side('src')} to (?<src_xlated_interface>[^\s:/]+):%{{IP:src_xlated_ip}}(?:/%{{INT:src_xlated_port}})?",
+    "CISCOFW305011": rf"{_TRANSLATED}(?<src_xlated_interface>[^\s:/]+):%{{IP:src_xlated_ip}}"
+    r"(?:/%{INT:src_xlated_port})?",
     "CISCOFW313001_313004_313008": r"%{CISCO_ACTION:action} %{WORD:protocol} type=%{INT:icmp_type}, "
     r"code=%{INT:icmp_code} from %{IP:src_ip} on interface (?<interface>\S+)(?: to %{IP:dst_ip})?",
-    "CISCOFW313005": r"%{CISCO_REASON:reason} for %{WORD:protocol} error message: %{WORD:err_protocol} src "
-    r"(?<err_src_interface>[^\s:/]+):%{IP:err_src_ip}"
-    rf"{_user('err_src_fwuser')} dst (?<err_dst_interface>[^\s:/]+):%{{IP:err_dst_ip}}{_user('err_dst_fwuser')} "
-    r"\(type %{INT:err_icmp_type}, code %{INT:err_icmp_code}\) on (?<interface>\S+) interface\. +Original IP payload: "
-    rf"%{{WORD:protocol}} src {_PAYLOAD.format('src')}{_user('orig_src_fwuser')} dst "
-    rf"{_PAYLOAD.format('dst')}{_user('orig_dst_fwuser')}",
+    "CISCOFW313005": _icmp_error(_ON.format("interface"), "%{WORD:protocol}"),
     "CISCOFW321001": r"Resource '(?<resource_name>[^']*)' limit of %{POSINT:resource_limit} reached for system",
     "CISCOFW402117": r"%{WORD:protocol}: Received a non-IPSec packet \(protocol= ?%{WORD:orig_protocol}\) from "
     r"%{IP:src_ip} to %{IP:dst_ip}",
@@ -137,8 +162,7 @@ _FIELDS = {
     "src_mapped_ip": "source.nat.ip", "src_mapped_port": "source.nat.port", "dst_mapped_ip": "destination.nat.ip",
     "dst_mapped_port": "destination.nat.port", "duration": "cisco.asa.duration", "bytes": "network.bytes",
     "user": "source.user.name", "fwuser": "destination.user.name", "icmp_seq_num": "cisco.asa.icmp_seq",
-    "src_xlated_ip": "source.nat.ip", "src_xlated_port": "source.nat.port",
-    "src_xlated_interface": "observer.egress.interface.name", "icmp_code_xlated": "cisco.asa.icmp_type",
+    "src_xlated_ip": "source.nat.ip", "icmp_code_xlated": "cisco.asa.icmp_type",
     "xlate_type": "cisco.asa.xlate_type", "err_protocol": "cisco.asa.error.network.transport",
     "err_src_interface": "observer.ingress.interface.name", "err_src_ip": "source.ip",
     "err_src_fwuser": "source.user.name", "err_dst_interface": "observer.egress.interface.name",
@@ -160,4 +184,23 @@ _FIELDS = {
     "drop_total_count": "cisco.asa.burst.cumulative_count",
 }  # fmt: skip
 
-CISCO = Family(_PATTERNS, _FIELDS)
+_SOURCE, _DESTINATION = (
+    rf"(?:%{{IP:{side}.ip}}(?![^\s/()])|(?<{side}.address>[^\s/()]+))" for side in ("source", "destination")
+)
+_OF_IPSEC = {"protocol": "cisco.asa.network.type"}
+_OF_USER = {"user": "user.name"}
+_ECS = {
+    "CISCO_HITCOUNT_INTERVAL": r"hit-cnt %{INT:hit_count} (?:first hit|%{INT:interval}-second interval)",
+    **_sides(_SOURCE, _DESTINATION),
+    "CISCOFW106100_2_3": renamed(_PATTERNS["CISCOFW106100_2_3"], {"src_fwuser": "user.name"}),
+    "CISCOFW302013_302014_302015_302016": renamed(_PATTERNS["CISCOFW302013_302014_302015_302016"], _OF_USER),
+    "CISCOFW302020_302021": _PATTERNS["CISCOFW302020_302021"].replace("%{INT:icmp_code}", "%{INT}"),
+    "CISCOFW305011": rf"{_TRANSLATED}(?<observer.egress.interface.name>[^\s:/]+):%{{IP:destination.ip}}"
+    r"(?:/%{INT:destination.port})?",
+    "CISCOFW313005": _icmp_error(r"\S+", "%{WORD:cisco.asa.original_ip_payload.network.transport}"),
+    "CISCOFW402117": renamed(_PATTERNS["CISCOFW402117"], _OF_IPSEC | {"orig_protocol": "cisco.asa.network.transport"}),
+    "CISCOFW402119": renamed(_PATTERNS["CISCOFW402119"], _OF_IPSEC),
+    "CISCOFW602303_602304": renamed(_PATTERNS["CISCOFW602303_602304"], _OF_IPSEC),
+}
+
+CISCO = Family(_PATTERNS, _FIELDS, _ECS)

@@ -4,20 +4,12 @@ The library with the field names of the Elastic Common Schema, as Logstash's gro
 A field of objects, `[source][ip]` in Logstash, has a dotted name, `source.ip`, as everywhere here.
 """
 
-import re
-
-from decorators.grok.family import Family
+from decorators.grok.family import renamed
 from decorators.grok.library import FAMILIES
 
-_CAPTURE = re.compile(r"(%\{\w+:|\(\?<)(\w[\w-]*)(?=[}>])")
-
-
-def _with_fields(family: Family) -> dict[str, str]:
-    return {
-        name: _CAPTURE.sub(lambda found: found[1] + family.fields.get(found[2], found[2]), pattern)
-        for name, pattern in {**family.patterns, **family.ecs}.items()
-    }
-
-
-ECS_LIBRARY = {name: pattern for family in FAMILIES for name, pattern in _with_fields(family).items()}
+ECS_LIBRARY = {
+    name: renamed(pattern, family.fields)
+    for family in FAMILIES
+    for name, pattern in {**family.patterns, **family.ecs}.items()
+}
 """Name -> pattern."""

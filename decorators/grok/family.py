@@ -1,7 +1,10 @@
 """Patterns of one family, with the names of what they capture."""
 
+import re
 from collections.abc import Mapping
 from typing import NamedTuple
+
+_CAPTURE = re.compile(r"(%\{\w+:|\(\?<)(\w[\w-]*)(?=[}>])")
 
 
 class Family(NamedTuple):
@@ -18,3 +21,8 @@ class Family(NamedTuple):
     patterns: Mapping[str, str]
     fields: Mapping[str, str]
     ecs: Mapping[str, str] = {}
+
+
+def renamed(pattern: str, names: Mapping[str, str]) -> str:
+    """A pattern with other names of captures, by old name; a capture that has no other one keeps its name."""
+    return _CAPTURE.sub(lambda found: found[1] + names.get(found[2], found[2]), pattern)

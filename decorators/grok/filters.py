@@ -51,19 +51,48 @@ _NETSCREEN_FIELDS = {
     "dst_xlated_port": "destination.nat.port", "session_id": "netscreen.session.id",
     "reason": "netscreen.session.reason",
 }  # fmt: skip
+_NETSCREEN_ECS = {
+    "NETSCREENSESSIONLOG": _NETSCREEN.replace(": NetScreen device", ": (?<observer.product>NetScreen) device"),
+}
+
+
+def _packet(address: str, tos: str = r"(?<nf_tos>\w+)", precedence: str = r"(?<nf_prec>\w+)") -> str:
+    """Header of a packet, with the pattern of an address and of what is hexadecimal."""
+    return (
+        rf"SRC=%{{{address}:nf_src_ip}}\s+DST=%{{{address}:nf_dst_ip}}(?:\s+LEN=(?<nf_len>[0-9]+)?)?"
+        rf"(?:\s+(?:TOS|TC)=(?:{tos})?)?(?:\s+PREC=(?:{precedence})?)?(?:\s+(?:TTL|HOPLIMIT)=(?<nf_ttl>[0-9]+)?)?"
+        r"(?:\s+ID=(?<nf_id>[0-9]+)?)?(?:\s+FLOWLBL=(?<nf_flow_label>[0-9]+)?)?(?:\s+%{IPTABLES4_FRAG:nf_fragment})?"
+        r"(?:\s+FRAG:\s?(?<nf_fragment_offset>[0-9]+))?"
+    )
+
+
+def _netfilter(*hexadecimal: str) -> dict[str, str]:
+    return {
+        "IPTABLES4_PART": _packet("IPV4", *hexadecimal),
+        "IPTABLES6_PART": _packet("IPV6", *hexadecimal),
+        "IPTABLES": r"IN=(?<nf_in_interface>[^\s=]+)?\s+OUT=(?<nf_out_interface>[^\s=]+)?\s+"
+        r"(?:MAC=%{COMMONMAC:nf_dst_mac}?(?::%{COMMONMAC:nf_src_mac})?(?::[0-9A-Fa-f]{2})*+\s+)?"
+        rf"{_packet('IP', *hexadecimal)}(?:\s+OPT \([0-9A-Fa-f]*\))?(?:\s+PROTO=(?<nf_protocol>\w+)?)?"
+        r"(?:\s+SPT=(?<nf_src_port>[0-9]+)?\s+DPT=(?<nf_dst_port>[0-9]+)?)?(?:\s+%{IPTABLES_TCP_PART})?",
+    }
+
 
 _NETFILTER = {
-    "IPTABLES": r"IN=(?<nf_in_interface>[^\s=]+)?\s+OUT=(?<nf_out_interface>[^\s=]+)?\s+"
-    r"(?:MAC=%{COMMONMAC:nf_dst_mac}?(?::%{COMMONMAC:nf_src_mac})?(?::[0-9A-Fa-f]{2})*+\s+)?"
-    r"SRC=%{IP:nf_src_ip}\s+DST=%{IP:nf_dst_ip}(?:\s+LEN=(?<nf_len>[0-9]+)?)?(?:\s+(?:TOS|TC)=(?<nf_tos>\w+)?)?"
-    r"(?:\s+PREC=(?<nf_prec>\w+)?)?(?:\s+(?:TTL|HOPLIMIT)=(?<nf_ttl>[0-9]+)?)?(?:\s+ID=(?<nf_id>[0-9]+)?)?"
-    r"(?:\s+FLOWLBL=(?<nf_flow_label>[0-9]+)?)?(?<nf_fragment>(?:\s+(?:CE|DF|MF))++)?(?:\s+FRAG:\s?[0-9]+)?"
-    r"(?:\s+OPT \([0-9A-Fa-f]*\))?(?:\s+PROTO=(?<nf_protocol>\w+)?)?"
-    r"(?:\s+SPT=(?<nf_src_port>[0-9]+)?\s+DPT=(?<nf_dst_port>[0-9]+)?)?",
+    "IPTABLES_TCP_FLAGS": r"(?:(?:CWR|ECE|URG|ACK|PSH|RST|SYN|FIN) )*+",
+    "IPTABLES_TCP_PART": r"(?:SEQ=(?<nf_tcp_seq>[0-9]+)\s+)?(?:ACK=(?<nf_tcp_ack>[0-9]+)\s+)?"
+    r"WINDOW=(?<nf_tcp_window>[0-9]+)\s+RES=0x(?<nf_tcp_reserved_bits>[0-9A-Fa-f]+)"
+    r"(?:\s+(?=[A-Z]{3} )%{IPTABLES_TCP_FLAGS:nf_tcp_flags})?",
+    "IPTABLES4_FRAG": r"(?:CE|DF|MF)(?: (?:CE|DF|MF))*+",
+    **_netfilter(),
     "SHOREWALL": r"%{SYSLOGTIMESTAMP:timestamp} (?<nf_host>\S+) [^=]*?Shorewall:(?<nf_action1>[^\s:]+)?:"
     r"(?<nf_action2>[^\s:]+)?:?[^=]*?%{IPTABLES}",
+    "SFW2_LOG_PREFIX": r"SFW2-INext-(?<nf_action>\S+)",
     "SFW2": r"(?:%{SYSLOGTIMESTAMP:timestamp}|%{TIMESTAMP_ISO8601:timestamp})\s+%{HOSTNAME:nf_host}\s[^=]*?"
-    r"SFW2-INext-(?<nf_action>\S+)\s+%{IPTABLES}",
+    r"%{SFW2_LOG_PREFIX}\s+%{IPTABLES}",
+}
+_NETFILTER_ECS = {
+    **_netfilter(r"(?>0x(?<nf_tos>[0-9A-Fa-f]+)|\w+)", r"(?>0x(?<nf_prec>[0-9A-Fa-f]+)|\w+)"),
+    "SFW2": _NETFILTER["SFW2"].replace("%{SFW2_LOG_PREFIX}", "%{SFW2_LOG_PREFIX:suse.firewall.log_prefix}"),
 }
 _NETFILTER_FIELDS = {
     "nf_in_interface": "observer.ingress.interface.name", "nf_out_interface": "observer.egress.interface.name",
@@ -73,11 +102,13 @@ _NETFILTER_FIELDS = {
     "nf_flow_label": "iptables.flow_label", "nf_fragment": "iptables.fragment_flags",
     "nf_protocol": "network.transport", "nf_src_port": "source.port", "nf_dst_port": "destination.port",
     "nf_host": "observer.hostname", "nf_action1": "shorewall.firewall.type", "nf_action2": "shorewall.firewall.action",
-    "nf_action": "suse.firewall.action",
+    "nf_action": "suse.firewall.action", "nf_fragment_offset": "iptables.fragment_offset",
+    "nf_tcp_seq": "iptables.tcp.seq", "nf_tcp_ack": "iptables.tcp.ack", "nf_tcp_window": "iptables.tcp.window",
+    "nf_tcp_reserved_bits": "iptables.tcp_reserved_bits", "nf_tcp_flags": "iptables.tcp.flags",
 }  # fmt: skip
 
 FILTERS = (
     Family(_JUNOS, _JUNOS_FIELDS),
-    Family({"NETSCREENSESSIONLOG": _NETSCREEN}, _NETSCREEN_FIELDS),
-    Family(_NETFILTER, _NETFILTER_FIELDS),
+    Family({"NETSCREENSESSIONLOG": _NETSCREEN}, _NETSCREEN_FIELDS, _NETSCREEN_ECS),
+    Family(_NETFILTER, _NETFILTER_FIELDS, _NETFILTER_ECS),
 )

@@ -31,6 +31,9 @@ _BIND_FIELDS = {
     "queryclass": "dns.question.class", "querytype": "dns.question.type", "queryflags": "bind.log.question.flags",
     "dns": "server.ip", "category": "bind.log.category", "loglevel": "log.level",
 }  # fmt: skip
+_BIND_ECS = {
+    "BIND9_QUERYLOGBASE": _BIND["BIND9_QUERYLOGBASE"].replace("(?<query>", "(?<bind.log.question.name>", 1),
+}
 
 _MONGO = {
     "MONGO_LOG": r"%{SYSLOGTIMESTAMP:timestamp} \[%{WORD:component}\] %{GREEDYDATA:message}",
@@ -68,6 +71,7 @@ _POSTGRESQL = {
     r"(?<connection_id>.*) %{POSINT:pid}",
 }
 _POSTGRESQL_FIELDS = {"user_id": "user.name", "connection_id": "postgresql.log.connection_id", "pid": "process.pid"}
+_POSTGRESQL_ECS = {"POSTGRESQL": _POSTGRESQL["POSTGRESQL"].replace("%{TZ}", "%{TZ:event.timezone}")}
 
 _RUBY = {
     "RUBY_LOGLEVEL": r"DEBUG|FATAL|ERROR|WARN|INFO",
@@ -77,8 +81,9 @@ _RUBY = {
 _RUBY_FIELDS = {"pid": "process.pid", "loglevel": "log.level", "progname": "process.name"}
 
 _SQUID = {
+    "SQUID3_STATUS": r"%{NONNEGINT:status_code}",
     "SQUID3": r"%{NUMBER:timestamp} +%{NUMBER:duration} %{IP:client_address} %{WORD:cache_result}/"
-    r"%{NONNEGINT:status_code} %{NUMBER:bytes} %{WORD:request_method} %{NOTSPACE:url} (?:-|%{NOTSPACE:user}) "
+    r"%{SQUID3_STATUS} %{NUMBER:bytes} %{WORD:request_method} %{NOTSPACE:url} (?:-|%{NOTSPACE:user}) "
     r"%{WORD:hierarchy_code}/(?:-|%{IPORHOST:server}) (?:-|%{NOTSPACE:content_type})",
 }
 _SQUID_FIELDS = {
@@ -89,10 +94,10 @@ _SQUID_FIELDS = {
 }  # fmt: skip
 
 SERVERS = (
-    Family(_BIND, _BIND_FIELDS),
+    Family(_BIND, _BIND_FIELDS, _BIND_ECS),
     Family(_MONGO, _MONGO_FIELDS),
     Family(_REDIS, _REDIS_FIELDS),
-    Family(_POSTGRESQL, _POSTGRESQL_FIELDS),
+    Family(_POSTGRESQL, _POSTGRESQL_FIELDS, _POSTGRESQL_ECS),
     Family(_RUBY, _RUBY_FIELDS),
-    Family(_SQUID, _SQUID_FIELDS),
+    Family(_SQUID, _SQUID_FIELDS, {"SQUID3_STATUS": r"%{POSINT:status_code}|0(?:00)?(?![0-9])"}),
 )

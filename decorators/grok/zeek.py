@@ -10,7 +10,7 @@ from decorators.grok.family import Family
 _TYPES = {
     **dict.fromkeys(("uid", "fuid"), "NOTSPACE"),
     **dict.fromkeys(("orig_h", "resp_h"), "IP"),
-    **dict.fromkeys(("proto", "conn_state"), "WORD"),
+    "conn_state": "WORD",
     **dict.fromkeys(("ts", "duration", "rtt", "version", "request_body_len", "response_body_len"), "NUMBER"),
     **dict.fromkeys(("status_code", "info_code"), "POSINT"),
     **dict.fromkeys(("orig_l2_addr", "resp_l2_addr"), "COMMONMAC"),
@@ -30,7 +30,10 @@ _TYPES = {
         "ZEEK_BOOL",
     ),
 }
-"""Name of a column -> pattern of its values; text without a tab if there is none."""
+"""Name of a column -> known pattern of its values; `_TEXT` if there is none."""
+_TEXT = r"[^\t]*"
+_PROTOCOL = r"[A-Za-z]\w*"  # a word may be a number, as in the column of HTTP's depth
+_REQUIRED = frozenset(("ts", "uid", "orig_h", "orig_p", "resp_h", "resp_p", "proto", "trans_depth"))
 _ENDPOINTS = "ts uid orig_h orig_p resp_h resp_p"
 _FILE = (
     "conn_uids source depth analyzers mime_type filename duration is_local is_orig seen_bytes total_bytes "
@@ -44,9 +47,12 @@ def _columns(names: str) -> str:
     r"""Columns of a table with tabs; one of `-` or `(empty)` captures nothing. A column with a ? may be absent."""
 
     def column(name: str) -> str:
-        kind = _TYPES.get(name.rstrip("?"))
-        value = f"%{{{kind}:{name.rstrip('?')}}}" if kind else rf"(?<{name.rstrip('?')}>[^\t]*)"
+        name = name.rstrip("?")
+        text = _PROTOCOL if name == "proto" else _TEXT
+        value = f"%{{{_TYPES[name]}:{name}}}" if name in _TYPES else f"(?<{name}>{text})"
         # what is absent is no value, too: if both could match, a line that fails would take 2^n of its n columns
+        if name in _REQUIRED:
+            return rf"\t{value}"
         column = rf"\t(?:{_ABSENT}|(?!{_ABSENT}){value})"
         # a set may be empty, not absent: where Zeek has the tags, three columns further, Bro's table has a message
         return rf"(?!\t-\t){column}" if name == "bro_tags" else column
@@ -56,10 +62,15 @@ def _columns(names: str) -> str:
 
 
 def _hosts(name: str) -> str:
-    return rf"\t(?:-|(?<{name}>%{{IP}}(?:[ ,]%{{IP}})*))"
+    return rf"(?:-|(?<{name}>%{{IP}}(?:[ ,]%{{IP}})*))"
 
 
-_FILES = rf"%{{NUMBER:ts}}\t%{{NOTSPACE:fuid}}{_hosts('tx_hosts')}{_hosts('rx_hosts')}\t{_columns(_FILE)}"
+def _first_host(first: str, all_hosts: str) -> str:
+    """Hosts with the first one as a field of its own; several ones are a field, too."""
+    return rf"(?:-|%{{IP:{first}}}(?![ ,])|(?<{all_hosts}>%{{IP:{first}}}(?:[ ,]%{{IP}})+))"
+
+
+_FILES = r"%{NUMBER:ts}\t%{NOTSPACE:fuid}\t%{ZEEK_FILES_TX_HOSTS}\t%{ZEEK_FILES_RX_HOSTS}\t" + _columns(_FILE)
 _DNS = "query qclass qclass_name qtype qtype_name rcode rcode_name AA TC RD RA Z answers TTLs rejected"
 _COUNTS = "history orig_pkts orig_ip_bytes resp_pkts resp_ip_bytes tunnel_parents"
 _CONNECTION = f"{_ENDPOINTS} proto service duration orig_bytes resp_bytes conn_state local_orig"
@@ -91,8 +102,8 @@ _CONN = {
 }
 _FILES_LINES = {
     "BRO_FILES": _FILES,
-    "ZEEK_FILES_TX_HOSTS": _hosts("tx_hosts").removeprefix(r"\t"),
-    "ZEEK_FILES_RX_HOSTS": _hosts("rx_hosts").removeprefix(r"\t"),
+    "ZEEK_FILES_TX_HOSTS": _hosts("tx_hosts"),
+    "ZEEK_FILES_RX_HOSTS": _hosts("rx_hosts"),
     "ZEEK_FILES": _FILES + rf"(?:\t{_columns('extracted_cutoff extracted_size')})?",
 }
 _OF_CONNECTION = {
@@ -132,15 +143,19 @@ _CONNECTION_FIELDS = _ENDPOINT_FIELDS | _OF_CONNECTION | {
     "orig_l2_addr": "source.mac", "resp_l2_addr": "destination.mac",
 }  # fmt: skip
 _FILES_FIELDS = {name: f"zeek.files.{name}" for name in f"fuid {_FILE} extracted_cutoff extracted_size".split()} | {
-    "ts": "timestamp", "tx_hosts": "server.ip", "rx_hosts": "client.ip", "conn_uids": "zeek.files.session_ids",
+    "ts": "timestamp", "conn_uids": "zeek.files.session_ids",
     "mime_type": "file.mime_type", "filename": "file.name", "is_local": "zeek.files.local_orig",
     "total_bytes": "file.size", "md5": "file.hash.md5", "sha1": "file.hash.sha1", "sha256": "file.hash.sha256",
 }  # fmt: skip
+_FILES_ECS = {
+    "ZEEK_FILES_TX_HOSTS": _first_host("server.ip", "zeek.files.tx_hosts"),
+    "ZEEK_FILES_RX_HOSTS": _first_host("client.ip", "zeek.files.rx_hosts"),
+}
 
 ZEEK = (
     Family(_WORDS, {}),
     Family(_HTTP, _HTTP_FIELDS),
     Family(_DNS_LINES, _DNS_FIELDS),
     Family(_CONN, _CONNECTION_FIELDS),
-    Family(_FILES_LINES, _FILES_FIELDS),
+    Family(_FILES_LINES, _FILES_FIELDS, _FILES_ECS),
 )

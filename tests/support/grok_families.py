@@ -8,7 +8,7 @@ NETFILTER = (
 IN_NETFILTER = {
     "nf_in_interface": "eth2", "nf_out_interface": "eth2", "nf_dst_mac": "00:50:56:40:91:b4",
     "nf_src_mac": "00:50:56:40:91:b5", "nf_src_ip": "10.1.1.1", "nf_dst_ip": "10.2.2.2", "nf_len": "141",
-    "nf_tos": "0x00", "nf_prec": "0x00", "nf_ttl": "63", "nf_id": "55251", "nf_fragment": " DF", "nf_protocol": "UDP",
+    "nf_tos": "0x00", "nf_prec": "0x00", "nf_ttl": "63", "nf_id": "55251", "nf_fragment": "DF", "nf_protocol": "UDP",
     "nf_src_port": "5353", "nf_dst_port": "5335",
 }  # fmt: skip
 FLOW = {
@@ -355,7 +355,10 @@ PARTS = {
     "BACULA_LOG": "25-Aug 10:50 web-dir: End auto prune.",
     **{f"BACULA_LOG_{name}": text for name, text in _BACULA.items()},
     "BRO_BOOL": "T", "BRO_DATA": "a b", "ZEEK_BOOL": "F", "ZEEK_DATA": "a b", "ZEEK_FILES_TX_HOSTS": "192.0.2.1",
-    "ZEEK_FILES_RX_HOSTS": "192.0.2.1,::1", "RT_FLOW_TAG": "RT_FLOW_SESSION_CLOSE",
+    "ZEEK_FILES_RX_HOSTS": "192.0.2.1,::1", "IPTABLES4_FRAG": "CE DF", "IPTABLES_TCP_FLAGS": "ACK PSH ",
+    "IPTABLES_TCP_PART": "SEQ=1 ACK=2 WINDOW=3 RES=0x00 ACK ", "IPTABLES4_PART": "SRC=10.0.0.1 DST=10.0.0.2 LEN=1",
+    "IPTABLES6_PART": "SRC=::1 DST=::2 LEN=1 TC=0 HOPLIMIT=255 FLOWLBL=0", "SFW2_LOG_PREFIX": "SFW2-INext-DROP",
+    "RT_FLOW_TAG": "RT_FLOW_SESSION_CLOSE",
     "RT_FLOW_EVENT": "RT_FLOW_SESSION_DENY", "EXIM_MSGID": "1Ov4tU-0000Nz-Rm", "EXIM_FLAGS": "=>",
     "EXIM_DATE": "2010-09-13 05:00:13 +0200", "EXIM_PID": "[1487]", "EXIM_QT": "2d3h4m",
     "EXIM_EXCLUDE_TERMS": "Message is frozen", "EXIM_REMOTE_HOST": "H=a.test [192.0.2.2]:5",

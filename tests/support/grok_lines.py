@@ -417,5 +417,8 @@ PARTS = {
     "REDISTIMESTAMP": "14 Nov 07:01:22.119", "RUBY_LOGLEVEL": "WARN", "CISCOTIMESTAMP": "Nov  2 2026 08:15:01",
     "CISCOTAG": "ASA-6-302013", "CISCO_ACTION": "denied by ACL", "CISCO_REASON": "No matching connection",
     "CISCO_DIRECTION": "inbound", "CISCO_INTERVAL": "first hit", "CISCO_XLATE_TYPE": "static",
+    "CISCO_HITCOUNT_INTERVAL": "hit-cnt 1 300-second interval", "CISCO_SRC_IP_USER": "out:192.0.2.1(a)",
+    "CISCO_DST_IP_USER": "in:::1", "CISCO_SRC_HOST_PORT_USER": "out:a.test/5(b)",
+    "CISCO_DST_HOST_PORT_USER": "in:192.0.2.1/5", "SQUID3_STATUS": "200",
 }  # fmt: skip
 """Patterns that are parts of others, with a text."""

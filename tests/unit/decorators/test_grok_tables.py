@@ -42,6 +42,9 @@ def grok(patterns, text, mode="disabled"):
         ("BRO_FILES", ZEEK + HTTP_OF_ZEEK.format("-\t-\t-\t-", "-", "0")),
         ("ZEEK_FILES", ZEEK + HTTP_OF_ZEEK.format("-\t-\t-\t-", "-", "0")),
         ("ZEEK_DNS", f"{ZEEK}udp\t3648\t{DNS}"),
+        ("BRO_CONN", ZEEK + "0" + "\t-" * 12 + "\t(empty)" + "\t-" * 7),
+        ("ZEEK_CONN", ZEEK + "0" + "\t-" * 12 + "\t(empty)" + "\t-" * 7),
+        ("ZEEK_DNS", ZEEK + "0" + "\t-" * 12 + "\t(empty)" + "\t-" * 7),
     ],
 )
 def test_a_table_with_other_columns_has_no_match(name, line, mode):
