@@ -9,9 +9,10 @@ import pytest
 from ingest.formats.times import moment
 from tests.support import ticks
 from tests.support.audit import assert_same_table, rocksdb_table, table_of
+from tests.support.by_key import PIPELINE, content_of
 from tests.support.lost_batches import with_lost_batches
 from tests.support.names import unique
-from tests.support.servers import Kafka
+from tests.support.servers import Given, Kafka
 from tests.support.service import Service
 from tests.support.ticks import Ticks
 from tests.support.waiting import worker_ended
@@ -55,6 +56,39 @@ def test_replay_by_a_running_service_restores_lost_rows_beside_new_ones(kafka: K
         assert {"pipeline": "ticks", "dry_run": False, **ended["result"]}.items() >= totals.items()
         assert service.stop() == 0, service.last_lines()
     assert_same_table(table_of(expected, "t", versions=10), rocksdb_table(store, "t"))
+
+
+def test_running_service_replays_what_was_rolled_back_from_its_own_table(kafka: Kafka, tmp_path: Path) -> None:
+    """Its pipeline moves the marks of the table: it is lent to the replay, and counts what arrives later."""
+    topic, group = kafka.create_topic("counted", partitions=2), unique("group")
+    kafka.produce(topic, [Given("v", key=f"k{number}", partition=number % 2) for number in range(10)])
+    content = content_of(kafka, tmp_path, topic, group)
+    content |= {"tables": {"t": {"families": {"colfam": {}}, "updates": {"processor": "count"}}}}
+    with Service(tmp_path, content) as service:
+
+        def counts() -> list[object]:
+            done = service.command("scan", "t", "--output", "json")
+            rows = [json.loads(line) for line in done.stdout.splitlines()]
+            return [[row["row"], [cell[-1] for cell in row["cells"]]] for row in rows]
+
+        service.start()
+        service.wait_for_offsets({0: 5, 1: 5}, PIPELINE, topic)
+        checkpoint = service.checkpoint(PIPELINE)
+        newest = moment(checkpoint.time_ms(checkpoint.commits()[-1]))
+        before = counts()
+        assert len(before) == 10
+        back = service.command("rollback", "t", "--from", "2020-01-01", "--to", newest, "--yes")
+        assert (back.returncode, counts()) == (0, []), back.stderr
+        done = service.command("replay", "--from", "2020-01-01", "--to", "2100-01-01", "--output", "json")
+        assert (done.returncode, "the running service runs the replay" in done.stderr) == (0, True), done.stderr
+        assert (json.loads(done.stdout)["stored"], counts()) == (10, before)
+        refused = service.command("replay", "--from", "2020-01-01", "--to", "2100-01-01")
+        assert (refused.returncode, "was rolled back" in refused.stderr) == (4, True), refused.stderr
+        service.wait_for_state("running", PIPELINE)
+        kafka.produce(topic, [Given("v", key="new", partition=0)])
+        service.wait_for_offsets({0: 6, 1: 5}, PIPELINE, topic)
+        assert len(counts()) == 11
+        assert service.stop() == 0, service.last_lines()
 
 
 @pytest.mark.slow
