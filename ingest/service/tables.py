@@ -72,7 +72,8 @@ class PipelineTables:
         """
         Claim the tables, complete those with a feed, and remove updates that would be counted twice.
 
-        Under a new checkpoint these are the updates above the marks, because the pipeline reads their events again. A
+        Under a new checkpoint these are the updates above the marks, because the pipeline reads their events again, and
+        so they are if the batch that is planned has no time. A
         micro-batch that was not acknowledged writes the same rows again, unless the configuration has changed: then its
         updates are removed too, and it gets a later time, so that the deletes do not hide what it writes next. A table
         with a feed gets what the feed has of such a micro-batch, because it may have a part of it already.
@@ -114,18 +115,26 @@ class PipelineTables:
         self._times.start_after(self._newest_ms())
         if self._options.recount and mark is not None:
             self._tables.letters.forget(self._times.start_after_now())
-        if uncommitted is None and self._checkpoint.newest_commit() is None:
+        if uncommitted is not None:
+            self._check_uncommitted(uncommitted, withdraw)
+        elif self._checkpoint.newest_commit() is None:
             if self._tables.have_updates:
                 self._check_topics(mark, source)
             self.resume_at()  # the marks agree
-            self._checkpoint.check_locked()
             # also after a reset of the offsets, which makes a new checkpoint
-            self._tables.remove_after_marks(self._times.start_after)
-            if not self._options.recount and mark is not None:
-                # dead letters of the micro-batches that are removed, in a topic, are of records that run again
-                self._tables.note_run_again(self._times.start_after_now())
-        elif uncommitted is not None:
-            self._check_uncommitted(uncommitted, withdraw)
+            self._remove_after_marks(mark)
+        elif self._checkpoint.is_time_missing():
+            # a table that was not written for some time has an older mark, and not the records since then
+            newest = self._checkpoint.newest_commit()
+            self._remove_after_marks(mark, after_ms=-1 if newest is None else self._times.known(newest) or -1)
+
+    def _remove_after_marks(self, mark: TableMark | None, *, after_ms: int = -1) -> None:
+        """Remove the updates above the marks; their records run again, those of micro-batches after a time."""
+        self._checkpoint.check_locked()
+        self._tables.remove_after_marks(self._times.start_after)
+        if not self._options.recount and mark is not None:
+            # dead letters of the micro-batches that are removed, in a topic, are of records that run again
+            self._tables.note_run_again(self._times.start_after_now(), after_ms=after_ms)
 
     def withdraw(self, batch_id: int, time_ms: int) -> None:
         """
@@ -210,18 +219,21 @@ class PipelineTables:
     def _refuse_counting_twice(self, uncommitted: int | None) -> None:
         """Refuse a checkpoint behind the marks, such as one that was restored: the pipeline would read events again."""
         newest = self._checkpoint.newest_commit() if uncommitted is None else uncommitted
-        marked = self._tables.resume_at(is_new=False) if self._tables.have_updates and newest is not None else None
-        if marked is None or newest is None:
+        marks = self._tables.reached() if newest is not None else []
+        if newest is None or not marks:
             return
         reached = _numbers(self._checkpoint.end_offsets(newest))
         behind = sorted(
-            place for place, offset in _numbers(marked).items() if place in reached and offset > reached[place]
+            (place, offset)
+            for marked in marks
+            for place, offset in _numbers(marked).items()
+            if place in reached and offset > reached[place]
         )
         if behind:
-            place = behind[0]
+            place, offset = behind[0]
             raise ConflictError(
                 f"the checkpoint is behind the tables with deferred updates: {'/'.join(place)} is "
-                f"{reached[place]:,} there and {_numbers(marked)[place]:,} in the mark; events would be counted twice",
+                f"{reached[place]:,} there and {offset:,} in the mark; events would be counted twice",
                 code="behind_mark",
                 hint="move the checkpoint away: a new one starts at the marks; or count the events again: --recount",
             )

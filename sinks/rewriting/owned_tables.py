@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 
@@ -15,28 +15,11 @@ from sinks.rewriting.owned_feeds import OwnedFeeds
 from sinks.rewriting.owned_letters import OwnedLetters
 from sinks.rewriting.owner import refuse_other_owner
 from sinks.rewriting.rolling_forward import newest_change_ms, recorded_stream, roll_forward
+from sinks.rewriting.taken_over import NOT_TAKEN, Taken, taken_over
 from sinks.rowkeys.row_format import UPDATES
 from sinks.table_records import record_updates, refuse_other_updates
 from sinks.updates.marks import FORMER, MARK, OWNER, TableMark, former_owners, later_offsets
 from sinks.writing.driver_store import DriverStore
-
-
-class _Taken(NamedTuple):
-    """
-    A table that was taken over, and not written since.
-
-    Attributes:
-        ours_ms: batch time up to which this pipeline completed it, when it owned it; -1 if it did not.
-        theirs_ms: batch time up to which others completed it after that.
-        offsets: of this pipeline, at the first of these times.
-    """
-
-    ours_ms: int
-    theirs_ms: int
-    offsets: Mapping[str, object]
-
-
-_NOT_TAKEN = _Taken(-1, -1, {})
 
 
 class OwnedTables:
@@ -73,7 +56,7 @@ class OwnedTables:
         self._tables = tables
         self._plain = plain
         self._marks: dict[tuple[str, str], str | None] = {}
-        self._taken: dict[str, _Taken] = {}
+        self._taken: dict[str, Taken] = {}
         self.feeds = OwnedFeeds(pipeline, stores, tables, others)
         self.letters = OwnedLetters(stores, tables)
 
@@ -209,7 +192,7 @@ class OwnedTables:
         """
         updated = {(name, spec.name) for name, spec in self._declared() if spec.updates}
         known = {
-            key: replace(mark, offsets=later_offsets(self._taken.get(key[1], _NOT_TAKEN).offsets, mark.offsets))
+            key: replace(mark, offsets=later_offsets(self._taken.get(key[1], NOT_TAKEN).offsets, mark.offsets))
             for key, mark in self._known().items()
             if key in updated
         }
@@ -224,6 +207,17 @@ class OwnedTables:
                 "from its sinks",
             )
         return marks[0].offsets
+
+    def reached(self) -> list[Mapping[str, object]]:
+        """
+        The offsets behind which a checkpoint would read events again: of the marks of the tables with deferred updates
+        that this pipeline has written last, and of `resume_at` for those that were taken over.
+        """
+        oldest = self.resume_at(is_new=False)
+        known = self._known()
+        ours = [(name, spec) for name, spec in self._declared() if spec.updates and spec.name not in self._taken]
+        marks = [known[name, spec.name].offsets for name, spec in ours if (name, spec.name) in known]
+        return marks if oldest is None else [oldest, *marks]
 
     def remove_after_marks(self, on_found: Callable[[int], None]) -> None:
         """
@@ -244,10 +238,19 @@ class OwnedTables:
                     remove_with_changes(store, spec, marked_ms + 1, on_found=on_found)
                 self.letters.remove_after(spec.name, marked_ms)
 
-    def note_run_again(self, until_ms: int) -> None:
-        """Note that the records of micro-batches after the marks, up to a time, run again; errors as in `letters`."""
+    def note_run_again(self, until_ms: int, *, after_ms: int = -1) -> None:
+        """
+        Note that the records of micro-batches after the marks, and after a time, run again.
+
+        Args:
+            until_ms: the time of the last of them.
+            after_ms: the time that all of them are after.
+
+        Raises: as `letters.note_run_again`.
+        """
         marks = self._known()
-        self.letters.note_run_again({table: mark.time_ms + 1 for (_, table), mark in marks.items()}, until_ms)
+        first_ms = {table: max(mark.time_ms, after_ms) + 1 for (_, table), mark in marks.items()}
+        self.letters.note_run_again(first_ms, until_ms)
 
     def remove_batch(self, first_ms: int, last_ms: int) -> None:
         """
@@ -265,7 +268,7 @@ class OwnedTables:
         """
         updated = []
         for name, spec in self._declared():
-            ours_ms, theirs_ms, _ = self._taken.get(spec.name, _NOT_TAKEN)
+            ours_ms, theirs_ms, _ = self._taken.get(spec.name, NOT_TAKEN)
             if spec.updates:
                 updated.append(spec.name)
             # what another pipeline wrote may have the same times
@@ -298,7 +301,7 @@ class OwnedTables:
             for table, mark in fed.items()
             if mark
             and time_ms <= mark.time_ms
-            and (offsets in (None, mark.offsets) or time_ms <= self._taken.get(table, _NOT_TAKEN).ours_ms)
+            and (offsets in (None, mark.offsets) or time_ms <= self._taken.get(table, NOT_TAKEN).ours_ms)
         ]
 
     def move(self, mark: TableMark) -> None:
@@ -362,10 +365,9 @@ class OwnedTables:
                 raise self._lost(spec.name)
         if owner != self._pipeline and not store.set_property(spec.name, OWNER, owner, self._pipeline):
             raise self._lost(spec.name)
-        theirs = [each.time_ms for name, each in former.items() if name != self._pipeline]
-        if theirs and marked_ms <= max(theirs):  # also at a start after one that was interrupted here
-            ours = former.get(self._pipeline, TableMark(-1, {}))
-            self._taken[spec.name] = _Taken(ours.time_ms, max(theirs), ours.offsets)
+        taken = taken_over(former, self._pipeline, marked_ms)  # also at a start after one that was interrupted here
+        if taken is not None:
+            self._taken[spec.name] = taken
         return mark
 
     def _moved(self, store: Store[Any], table: str, before: str | None, mark: TableMark) -> str:

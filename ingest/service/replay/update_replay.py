@@ -91,8 +91,9 @@ class UpdateReplay:
             mark is None
             or not self._tables.is_complete(newest_time(self._times) or 0, checkpoint.end_offsets(uncommitted))
         )
-        # under a new checkpoint, the next start removes updates above the marks
-        if mark is None or is_open or checkpoint.unplanned() or checkpoint.newest_commit() is None:
+        # under a new checkpoint, or without the time of a batch, the next start removes updates above the marks
+        removes_updates = checkpoint.newest_commit() is None or checkpoint.is_time_missing()
+        if mark is None or is_open or checkpoint.unplanned() or removes_updates:
             raise ConflictError(
                 f'the last micro-batch of pipeline "{pipeline}" is not complete, so its updates cannot be followed by '
                 "others",

@@ -18,9 +18,8 @@ from ingest.durable import StatePath, file_errors, sync_folder, write_durably
 from ingest.durable.lease import folder_lock
 from ingest.observe.logs import logger
 from ingest.spark.streaming.batch_time import stored_time
-from ingest.spark.streaming.spark_files import checksum_file, has_checksums, sync_files
+from ingest.spark.streaming.spark_files import checksum_file, flaw_of, has_checksums, sync_files
 
-VERSION_LINE = "v1"
 FORMAT = b"1"
 """Of the product's files and of the offsets of its sources; incremented with a change that earlier versions misread."""
 FOLDERS = ("offsets", "commits", "sources", "times")
@@ -303,10 +302,21 @@ class Checkpoint:
         """
         Number of the batch that has started and is not acknowledged, so that a restart runs it again; None for none.
 
-        A batch that Spark has only planned does not count: nothing of it was written.
+        A batch that Spark has only planned does not count: nothing of it was written; but see `is_time_missing`.
         """
+        return None if self.is_time_missing() else self._open_plan()
+
+    def is_time_missing(self) -> bool:
+        """
+        Whether the batch that is planned and not acknowledged has no time. The driver was killed before it chose one,
+        or the time is lost: then the batch runs at another time, and what was written of it must be withdrawn.
+        """
+        planned = self._open_plan()
+        return planned is not None and planned not in self._numbers("times")
+
+    def _open_plan(self) -> int | None:
         planned = max(self._numbers("offsets"), default=None)
-        return planned if planned != self.newest_commit() and planned in self._numbers("times") else None
+        return None if planned == self.newest_commit() else planned
 
     def unplanned(self) -> tuple[int, ...]:
         """
@@ -376,18 +386,8 @@ class Checkpoint:
         checksums = checksum_file(path)
         if checksums.exists() and not has_checksums(content, checksums.read_bytes()):
             raise self.damaged(path, "does not match its checksum")
-        lines = content.decode("utf-8", "replace").split("\n")
-        wanted = {"offsets": 3, "commits": 2}.get(path.parent.name)
-        try:
-            if wanted is not None:
-                if lines[0] != VERSION_LINE or len(lines) < wanted:
-                    raise self.damaged(path, "is truncated")
-                for line in lines[1:wanted]:
-                    json.loads(line)
-            else:
-                json.loads(content)
-        except ValueError as error:
-            raise self.damaged(path, "does not have the format of Spark") from error
+        if (flaw := flaw_of(path.parent.name, content)) is not None:
+            raise self.damaged(path, flaw)
 
 
 def _check_access(folders: Iterable[Path]) -> None:

@@ -1,5 +1,6 @@
 """The files that Spark writes to a checkpoint, each with a checksum file in Hadoop's format; it syncs none of them."""
 
+import json
 import os
 import struct
 import zlib
@@ -10,6 +11,8 @@ from pathlib import Path
 from ingest.durable import StatePath, file_errors
 
 _CRC_HEADER_BYTES = 8
+_VERSION_LINE = "v1"
+_LINES = {"offsets": 3, "commits": 2}
 
 
 def checksum_file(path: StatePath) -> StatePath:
@@ -31,6 +34,26 @@ def has_checksums(content: bytes, checksums: bytes) -> bool:
         for start in range(0, len(content), max(chunk_bytes, 1))
     )
     return checksums[_CRC_HEADER_BYTES:] == expected
+
+
+def flaw_of(folder: str, content: bytes) -> str | None:
+    """
+    What is wrong with a file of Spark, as the end of a sentence; None for nothing.
+
+    Args:
+        folder: name of its folder: `offsets` and `commits` have lines of JSON after that of the version.
+        content: of the file.
+    """
+    lines = content.decode("utf-8", "replace").split("\n")
+    wanted = _LINES.get(folder)
+    if wanted is not None and (lines[0] != _VERSION_LINE or len(lines) < wanted):
+        return "is truncated"
+    try:
+        for document in [content] if wanted is None else lines[1:wanted]:
+            json.loads(document)
+    except ValueError:
+        return "does not have the format of Spark"
+    return None
 
 
 def sync_files(paths: Iterable[StatePath]) -> None:

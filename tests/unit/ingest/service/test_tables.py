@@ -441,6 +441,17 @@ def test_restored_checkpoint_behind_the_marks_is_refused(service: Service) -> No
     service.start(options=OwnerOptions(recount=True))
 
 
+def test_checkpoint_behind_the_mark_of_one_table_is_refused(service: Service) -> None:
+    """The other one was not written for some time, so its mark is older."""
+    service.start().complete(0, service.plan(0, 100))
+    acknowledge(service.folder, 0, {"t": {0: 100}})
+    service.start(tables=("bytes",)).complete(1, service.plan(1, 140))
+    for name in ("offsets", "times"):
+        (service.folder / name / "1").unlink()
+    with pytest.raises(ConflictError, match="t/0 is 100 there and 140 in the mark"):
+        service.start()
+
+
 def test_new_checkpoint_is_refused_if_the_tables_end_at_different_offsets(service: Service, tmp_path: Path) -> None:
     service.start().complete(0, service.plan(0, 10))
     mark = service.store.properties("hits")[MARK]
@@ -736,3 +747,45 @@ class TestLostPlan:
         self.restarted(service, options=OwnerOptions(recount=True))
         assert service.times_in("hits") == [time_ms]
         assert service.plan(1, 15) > time_ms
+
+
+class TestLostTime:
+    """A micro-batch that is planned, and whose time is lost: Spark runs it again, at another time."""
+
+    def lost(self, service: Service) -> int:
+        """The time of such a batch, with a row in one table."""
+        time_ms = service.interrupted()
+        (service.folder / "times" / "1").unlink()
+        return time_ms
+
+    def test_its_updates_are_removed_and_it_gets_a_later_time(self, service: Service) -> None:
+        time_ms = self.lost(service)
+        service.write("bytes", 1_000)  # of the batch before
+        service.start()
+        assert [service.times_in(table) for table in TABLES] == [[], [1_000]]
+        renewed = service.plan(1, 20)
+        assert renewed > time_ms
+        assert service.ran_again(1_000, time_ms, renewed) == [False, True, False]
+
+    def test_dead_letters_of_batches_that_one_table_lacks_do_not_count_as_run_again(self, service: Service) -> None:
+        service.start().complete(0, service.plan(0, 10))
+        acknowledge(service.folder, 0, {"t": {0: 10}})
+        service.start(tables=("bytes",)).complete(1, service.plan(1, 20))
+        acknowledge(service.folder, 1, {"t": {0: 20}})
+        service.start(tables=("bytes",))
+        one_ms, time_ms = service.times.of(1), service.plan(2, 30)
+        (service.folder / "times" / "2").unlink()
+        service.start(now_ms=5_000)
+        assert service.ran_again(one_ms, time_ms) == [False, True]
+
+    def test_batch_that_one_table_has_is_refused(self, service: Service) -> None:
+        service.start().complete(0, service.plan(0, 10))
+        acknowledge(service.folder, 0, {"t": {0: 10}})
+        service.start()
+        mark = TableMark(service.plan(1, 20), {"t": {"0": 20}})
+        before = service.store.properties("hits")[MARK]
+        service.store.set_property("hits", MARK, before, mark.to_text())  # killed before the mark of the other one
+        (service.folder / "times" / "1").unlink()
+        with pytest.raises(ConflictError) as caught:
+            service.start()
+        assert caught.value.code == "behind_mark"

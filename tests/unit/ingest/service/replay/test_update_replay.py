@@ -404,12 +404,12 @@ def test_value_that_fails_again_is_a_dead_letter_of_its_sink(pipeline: Pipeline)
     assert [value for _, value in pipeline.updates()] == [b"3"]
 
 
-@pytest.mark.parametrize("lost", ["commits", "offsets"])
+@pytest.mark.parametrize("lost", ["commits", "offsets", "times"])
 def test_replay_waits_until_the_last_batch_is_complete(pipeline: Pipeline, lost: str) -> None:
     acknowledge(pipeline.checkpoint, 1, {"t": {0: 20}})
+    BatchTimes(pipeline.checkpoint / "times", lambda: 2_000).of(1)
     for name in {"commits", lost}:
         (pipeline.checkpoint / name / "1").unlink()
-    BatchTimes(pipeline.checkpoint / "times", lambda: 2_000).of(1)
     with pytest.raises(ConflictError, match="not complete") as caught:
         pipeline.replay(b"2")
     assert caught.value.code == "batch_incomplete"
