@@ -11,6 +11,7 @@ from ingest.observe.health import State
 from ingest.observe.logs import logger
 from ingest.service.observer import PipelineObserver
 from ingest.service.pipeline import LivePipeline
+from ingest.spark.errors import translated
 from ingest.spark.streaming.query import PipelineQuery
 
 _log = logger(__name__)
@@ -40,8 +41,10 @@ class Start:
     def _run(self) -> None:
         try:
             self._pipeline.start()
-        except BaseException as error:  # noqa: BLE001 - the supervisor handles it
+        except IngestError as error:
             self.error = error
+        except BaseException as error:  # noqa: BLE001 - the supervisor handles it
+            self.error = translated(error) or error
 
 
 @dataclass(slots=True)

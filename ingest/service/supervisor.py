@@ -17,6 +17,7 @@ from ingest.service.observer import with_note
 from ingest.service.pipeline import LivePipeline
 from ingest.service.reload import Reloader
 from ingest.service.systemd import ServiceManager
+from ingest.spark.streaming.query import JVM_UNRESPONSIVE
 
 POLL_S = 0.1  # between polls of queries and signals
 RESTART_S = (1.0, 2.0, 5.0, 10.0, 30.0)  # back-off before a failed query is restarted; the last value repeats
@@ -243,7 +244,7 @@ class Supervisor:
         if error is None:
             member.is_done = True
             member.observer.end(State.STOPPED)
-        else:
+        elif not isinstance(error, IngestError) or error.code != JVM_UNRESPONSIVE:  # else it is asked again
             self._handle_failure(member, error)
 
     def _apply_pause(self, member: Member) -> bool:
@@ -367,9 +368,8 @@ class Supervisor:
         for member in running:
             member.observer.end(State.STOPPING)
             _log.info("pipeline stops", pipeline=member.name)
-        deadline = time.monotonic() + self._stop_timeout_s
-        for member in running:
             member.query.refuse_batches()
+        deadline = time.monotonic() + self._stop_timeout_s
         failpoint.point("drain")()
         for member in running:
             self._wait_for_batch(member, deadline)

@@ -17,6 +17,8 @@ from ingest.spark.streaming.batch_runner import BatchRunner
 from ingest.spark.streaming.checkpoint import Checkpoint
 from ingest.spark.streaming.timed_caller import TimedCaller
 
+JVM_UNRESPONSIVE = "jvm_unresponsive"
+"""Code of the error in place of a reason that the JVM has not given yet."""
 STOP_WAIT_S = 5.0  # Spark cancels tasks in milliseconds; a JVM that does not answer is not waited for
 POLL_S = 0.02
 WAITING = (
@@ -61,6 +63,7 @@ class PipelineQuery:
         self._checkpoint = checkpoint
         self._runner = runner
         self._query: StreamingQuery | None = None
+        self._reasons: list[BaseException | None] = []  # of the query that has ended; empty until the JVM has said it
         self._is_endless = False
 
     def start(self, frame: DataFrame, trigger: Trigger) -> None:
@@ -78,12 +81,13 @@ class PipelineQuery:
         elif trigger.every_s > 0:
             writer = writer.trigger(processingTime=f"{int(trigger.every_s * 1000)} milliseconds")
         self._is_endless = not trigger.once
+        self._reasons = []
         self._query = writer.start()
 
     def ended(self) -> bool:
         """Whether the query has ended, well or not."""
         query = self._query
-        if query is None:
+        if query is None or self._reasons:
             return True
         try:
             return not self._ask(lambda: bool(query.isActive), default=True)
@@ -91,7 +95,11 @@ class PipelineQuery:
             return True
 
     def failure(self) -> BaseException | None:
-        """Why the query ended; None if it read all records of a `once` trigger, or was stopped."""
+        """
+        Why the query ended; None if it read all records of a `once` trigger, or was stopped.
+
+        An error with the code `JVM_UNRESPONSIVE` if the JVM has not said it yet: a later call returns what it said.
+        """
         failure = self._runner.failure
         if failure is not None:
             if isinstance(failure, IngestError):
@@ -100,19 +108,29 @@ class PipelineQuery:
         query = self._query
         if query is None:
             return None
-        timeout: BaseException | None = SourceUnavailableError(
-            "the query ended, and Spark's Java process does not answer",
-            code="jvm_unresponsive",
-            hint="check the machine's memory and load; end other programs, or run this one with fewer pipelines",
-        )
         try:
-            error = self._ask(query.exception, default=timeout)
+            error = self._reason(query)
         except JVM_GONE as gone:
             return gone
         if error is None:
             # Spark may fail to report the exception, but an endless query does not end without one
             return RuntimeError("the query ended, and Spark reports no reason") if self._is_endless else None
         return translated(error) or error
+
+    def _reason(self, query: StreamingQuery) -> BaseException | None:
+        reasons = self._reasons
+
+        def ask() -> None:
+            reasons[:] = [query.exception()]  # also if the answer comes too late for this call
+
+        if not reasons:
+            self._ask(ask, default=None)
+        unknown = SourceUnavailableError(
+            "the query ended, and Spark's Java process does not answer",
+            code=JVM_UNRESPONSIVE,
+            hint="check the machine's memory and load; end other programs, or run this one with fewer pipelines",
+        )
+        return reasons[0] if reasons else unknown
 
     def failure_of_batch(self) -> BaseException | None:
         """Why the last batch has failed, also before Spark has ended the query; None if it has not."""

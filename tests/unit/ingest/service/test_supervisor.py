@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable
 
 import pytest
+from pyspark.errors import PySparkException
 
 from ingest.api import ConfigError, IngestError, PositionLostError, SourceUnavailableError
 from ingest.observe.health import MAX_REASON_CHARS, State
@@ -14,7 +15,7 @@ from ingest.service import member as member_module
 from ingest.service import supervisor as supervisor_module
 from ingest.service.supervisor import Supervisor
 from ingest.service.systemd import ServiceManager
-from tests.support.supervised import Bench
+from tests.support.supervised import Bench, Query
 
 WAIT_S = 30.0  # for another thread; only a failing test waits so long
 
@@ -206,6 +207,37 @@ def test_once_run_on_a_busy_machine_starts_more_often():
     (error,) = bench.supervisor.run()
     assert isinstance(error, IngestError)
     assert (bench.starts, error.exit_code) == (10, 3)
+
+
+@pytest.mark.parametrize("once", [True, False])
+def test_query_whose_reason_the_jvm_has_not_given_yet_is_not_restarted(once: bool):
+    """The reason decides how often a `--once` run starts."""
+
+    class Late(Query):
+        asked = 0
+
+        def failure(self) -> BaseException | None:
+            self.asked += 1
+            return SourceUnavailableError("no answer", code="jvm_unresponsive") if self.asked < 9 else None
+
+    def start(bench: Bench) -> None:
+        bench.query.has_ended = True
+
+    bench = Bench(start, once=once)
+    bench.query = bench.pipeline.query = Late()
+    assert bench.supervisor.run() == []
+    assert (bench.starts, bench.state) == (1, State.STOPPED)
+
+
+def test_start_on_a_busy_machine_is_repeated():
+    def start(bench: Bench) -> None:
+        bench.query.has_ended = True
+        if bench.starts < 6:
+            raise PySparkException("Python worker failed to connect back.")
+
+    bench = Bench(start, once=True)
+    assert bench.supervisor.run() == []
+    assert bench.starts == 6
 
 
 def test_fatal_error_stops_a_query_that_does_not_detect_it():

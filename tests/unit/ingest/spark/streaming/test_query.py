@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from py4j.protocol import Py4JNetworkError
+from pyspark.errors import PySparkException
 
 from ingest.api import Disposition, IngestError
 from ingest.dead_letters.budget import ErrorBudget
@@ -176,6 +177,27 @@ def test_reason_that_a_busy_jvm_does_not_give_is_no_bug(tmp_path: Path):
         answers.set()
     assert isinstance(failure, IngestError)
     assert (failure.code, failure.disposition) == ("jvm_unresponsive", Disposition.RETRY)
+
+
+def test_reason_that_a_busy_jvm_gives_late_is_the_one_that_counts(tmp_path: Path):
+    """Each later call may be too late as well."""
+    answers, asked = threading.Event(), []
+
+    def reason() -> Exception:
+        asked.append(1)
+        answers.wait(30)
+        return PySparkException("Python worker failed to connect back.")
+
+    ask = TimedCaller(timeout_s=0.01)
+    query = PipelineQuery("p", Checkpoint(tmp_path), query_in(tmp_path)._runner, ask, TimedCaller())
+    query.start(Frame(SimpleNamespace(isActive=False, exception=reason)), Trigger(once=True))
+    assert isinstance(query.failure(), IngestError)
+    answers.set()
+    while not query.ended():
+        pass
+    failure = query.failure()
+    assert isinstance(failure, IngestError)
+    assert (failure.code, len(asked)) == ("worker_late", 1)
 
 
 class Silent(BatchObserver):
