@@ -87,10 +87,14 @@ class Avro(Decorator[AvroSettings]):
     A float is written with the fewest digits that identify it; values that are not finite are `nan`, `inf` or `-inf`,
     and null in an array. In the JSON of an array, bytes and text that are not UTF-8 are `{"b64": …}`.
 
-    The given schema must be the one that the values were written with; `header` detects values of another schema. If a
-    topic has several versions, use a decorator for each, with a condition on the ID: `when: "%{substring(encode(body,
-    'hex'), 2, 8)} == '0000002a'"` holds for values with the ID 42. Avro container files, which include their schema,
-    are not supported.
+    The given schema must be the one that the values were written with; `header` detects values of another schema. A
+    value without a header fails only if it cannot be of this schema: also by an index that an enum or a union does not
+    have, an int of more than 32 bits, or a boolean other than 0 and 1. What is not detected: a long of more than 64
+    bits, a number with more bytes than it needs, and a wrong size of a block of an array or a map.
+
+    If a topic has several versions, use a decorator for each, with a condition on the ID: `when:
+    "%{substring(encode(body, 'hex'), 2, 8)} == '0000002a'"` holds for values with the ID 42. Avro container files,
+    which include their schema, are not supported.
 
     With `numbers: auto` the types int and long are an int64, float and double a float64; a decimal stays text.
 
@@ -130,6 +134,13 @@ class Avro(Decorator[AvroSettings]):
             error="bad_avro",
         ),
         Example(
+            "a symbol that the enum does not have",
+            settings="""{schema_text: '{"type": "record", "name": "A", "fields": [
+              {"name": "a", "type": {"type": "enum", "name": "E", "symbols": ["on", "off"]}}]}'}""",
+            body=b"\x01",
+            error="bad_avro",
+        ),
+        Example(
             "the fingerprint of another schema",
             settings="""{header: single_object, schema_text: '{"type": "record", "name": "A", "fields": []}'}""",
             body=b"\xc3\x01\0\0\0\0\0\0\0\0",
@@ -148,6 +159,7 @@ class Avro(Decorator[AvroSettings]):
         super().__init__(settings)
         self._source = settings.source
         self._schema = _schema(settings)
+        self._has_header = settings.header is not Header.NONE
         self._marker = _SINGLE_OBJECT + self._schema.fingerprint
         self._ids = None if settings.schema_ids is None else frozenset(settings.schema_ids)
         self._flattening = Flattening(settings, number_writer(settings.numbers, written), settings.on_null)
@@ -155,7 +167,7 @@ class Avro(Decorator[AvroSettings]):
     def decorate(self, event: Event) -> bool:
         """Set the attributes."""
         value = event.text_of(self._source, "to read a record from")
-        if self.settings.header is not Header.NONE:
+        if self._has_header:
             value = self._without_header(value)
         try:
             content = self._schema.read(value)

@@ -7,7 +7,7 @@ Source: the Apache Avro specification; Flume's AvroFlumeEvent.
 import io
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from decimal import Context, Decimal, Inexact
 from functools import cache
 from typing import Any, NamedTuple, cast
@@ -21,12 +21,12 @@ from ingest.api.notation import name_to_bytes
 from ingest.formats.numbers import float32
 
 _KEPT_LOGICAL = "decimal"  # its bytes are meaningless without the scale
-_OUR_DECIMAL = "attr2hbase-decimal"  # fastavro rounds a decimal to its precision, and has no limit to its digits
+_OURS = "attr2hbase"  # a logical type: fastavro converts only values of logical types
 _MAX_DIGITS = 4300  # of a decimal, whose conversion takes quadratic time: Python's limit for the text of an integer
 _END = 10**_MAX_DIGITS
 _MAX_EMPTY_FIELDS = 16  # of what may be repeated: a record of one byte takes 200 bytes of memory, with these 480
 _INNER = frozenset({"type", "items", "values"})
-_FLOAT = {"type": "float", "logicalType": "attr2hbase"}  # fastavro converts only values of logical types
+_INT32 = 2**31
 _OF_VALUES = (EOFError, ValueError, IndexError, ArithmeticError, MemoryError)
 _OF_SCHEMAS = (SchemaParseException, ValueError, TypeError, KeyError, AttributeError)
 
@@ -35,20 +35,34 @@ def _float(number: float, _written: object = None, _read: object = None) -> floa
     return float32(number)
 
 
+def _int(number: int, _written: object = None, _read: object = None) -> int:
+    if -_INT32 <= number < _INT32:
+        return number
+    raise ValueError(f"an int of 32 bits is {number}")
+
+
 _EXACT = Context(prec=2 * _MAX_DIGITS, traps=[Inexact])
 
 
 def _decimal(data: bytes, written: Mapping[str, Any], _read: object = None) -> Decimal:
-    """The number in the bytes, whatever precision its schema declares: so does Java's Conversions.DecimalConversion."""
+    """
+    The number in the bytes, whatever precision its schema declares: so does Java's Conversions.DecimalConversion.
+
+    fastavro rounds a decimal to its precision, and has no limit to its digits.
+    """
     unscaled = int.from_bytes(data, "big", signed=True)  # in linear time, unlike the conversion to a Decimal
     if -_END < unscaled < _END:
         return Decimal(unscaled).scaleb(-written.get("scale", 0), _EXACT)
     raise ValueError(f"a decimal has more than {_MAX_DIGITS} digits")
 
 
-LOGICAL_READERS["float-attr2hbase"] = _float
-for _of in ("bytes", "fixed"):
-    LOGICAL_READERS[f"{_of}-{_OUR_DECIMAL}"] = cast("Any", _decimal)
+_DECIMAL = f"{_OURS}-{_KEPT_LOGICAL}"
+LOGICAL_READERS |= {f"float-{_OURS}": _float, f"int-{_OURS}": _int}
+LOGICAL_READERS |= dict.fromkeys((f"bytes-{_DECIMAL}", f"fixed-{_DECIMAL}"), cast("Any", _decimal))
+
+# In a list, a negative index of the data counts from the end; so fastavro gets what it looks up as dicts by index. It
+# reads each byte but 0 as true; as an index, which is zigzag-encoded, the byte 1 is -1.
+_BOOLEAN = {"type": "enum", "symbols": {0: False, -1: True}}
 
 
 class AvroSchema:
@@ -58,7 +72,10 @@ class AvroSchema:
     Values are Python's: bytes for bytes and fixed, str for strings and enums (invalid UTF-8 as lone surrogates),
     Decimal for decimals, and for 32-bit floats the number with the fewest digits that rounds to the same float. All
     other logical types are ignored, as is a decimal whose precision or scale the specification forbids. A decimal has
-    all its digits, also if they are more than its precision; one with more than 4,300 is not of the schema.
+    all its digits, also if they are more than its precision; one with more than 4,300 is not of the schema. Nor is an
+    int of more than 32 bits, a boolean other than 0 and 1, or an index of an enum or a union that the schema lacks; a
+    long of more than 64 bits is not detected, nor a number with more bytes than it needs, or a block of an array or a
+    map whose size is not the one before it.
 
     Attributes:
         fingerprint: CRC-64-AVRO of its canonical form, little-endian, as in single-object encoding.
@@ -69,16 +86,19 @@ class AvroSchema:
 
     def __init__(self, text: str | bytes) -> None:
         try:
-            self._schema: Any = parse_schema(_with_our_decimals(_checked(_stripped(json.loads(text)))))
-            recursive = _TypeCheck(self._schema).recursive
-            self.fingerprint = bytes.fromhex(fingerprint(to_parsing_canonical_form(self._schema), "CRC-64-AVRO"))
+            schema: Any = parse_schema(_stripped(json.loads(text)))
+            recursive = _TypeCheck(schema).recursive
+            self.fingerprint = bytes.fromhex(fingerprint(to_parsing_canonical_form(schema), "CRC-64-AVRO"))
         except _OF_SCHEMAS as error:
             raise ValueError(str(error)) from error
         except RecursionError as error:
             raise ValueError("it is nested too deep") from error
-        branches = self._schema if isinstance(self._schema, list) else [self._schema]
+        branches = schema if isinstance(schema, list) else [schema]
         if not branches or any(not isinstance(each, dict) or each["type"] != "record" for each in branches):
             raise ValueError("it is not a record")
+        marks = {key: value for key, value in branches[0].items() if key.startswith("__")}
+        self._ints = () if recursive or isinstance(schema, list) else tuple(_read_as_longs(schema["fields"]))
+        self._schema: Any = _checking(schema) | marks
         # fastavro's C code crashes the process on deep recursion, which a recursive schema allows
         self._read = read_in_python if recursive else fastavro.schemaless_reader
 
@@ -93,11 +113,17 @@ class AvroSchema:
         stream = io.BytesIO(value)
         try:
             fields: Any = self._read(stream, self._schema, None, handle_unicode_errors="surrogateescape")
+        except KeyError as error:
+            raise ValueError(f"{error} is not an index of the union, enum or boolean") from error
         except _OF_VALUES as error:
             raise ValueError(f"{type(error).__name__} {error}") from error
         rest = len(value) - stream.tell()
         if rest:
             raise ValueError(f"{rest} bytes follow it")
+        for name in self._ints:
+            number = fields[name]
+            if number is not None and not -_INT32 <= number < _INT32:
+                _int(number)
         return cast("dict[str, object]", fields)
 
 
@@ -122,10 +148,8 @@ def _flume_schema() -> AvroSchema:
 
 
 def _stripped(schema: Any) -> Any:
-    """The schema without logical types other than valid decimals, and with our logical type for floats."""
+    """The schema without logical types other than valid decimals."""
     match schema:
-        case "float" | {"type": "float"}:
-            return _FLOAT
         case list():
             return [_stripped(each) for each in schema]
         case {"type": "record" | "error", "fields": list(fields)}:
@@ -158,18 +182,38 @@ def _is_decimal(schema: Mapping[str, Any]) -> bool:
     return False
 
 
-def _checked(schema: Any) -> Any:
-    """The schema, if fastavro accepts it, also what it says of decimals."""
-    parse_schema(schema)
+def _read_as_longs(fields: list[dict[str, Any]]) -> Iterator[str]:
+    """Make longs of the ints among fields, in place, and name them: a check after the read takes far less time."""
+    for field in fields:
+        match field["type"]:
+            case "int" | {"type": "int"}:
+                field["type"] = "long"
+                yield field["name"]
+            case ["null", "int"] | ["int", "null"]:
+                field["type"] = ["null" if each == "null" else "long" for each in field["type"]]
+                yield field["name"]
+
+
+def _checking(schema: Any) -> Any:
+    """A parsed schema, changed in place so that fastavro converts and checks values with the functions above."""
+    match schema:
+        case list():
+            return {"type": "union", **{index: _checking(each) for index, each in enumerate(schema)}}
+        case "boolean" | {"type": "boolean"}:
+            return _BOOLEAN
+        case "float" | "int" | {"type": "float" | "int"}:
+            return {"type": schema["type"] if isinstance(schema, dict) else schema, "logicalType": _OURS}
+        case {"type": "record" | "error"}:
+            for field in schema["fields"]:
+                field["type"] = _checking(field["type"])
+        case {"type": "enum"}:
+            schema["symbols"] = dict(enumerate(schema["symbols"]))
+        case {"logicalType": str(kind)} if kind == _KEPT_LOGICAL:
+            schema["logicalType"] = _DECIMAL
+        case dict():
+            for key in _INNER & schema.keys():
+                schema[key] = _checking(schema[key])
     return schema
-
-
-def _with_our_decimals(schema: Any) -> Any:
-    def renamed(part: dict[str, Any]) -> dict[str, Any]:
-        is_decimal = part.get("logicalType") == _KEPT_LOGICAL
-        return part | {"logicalType": _OUR_DECIMAL} if is_decimal else part
-
-    return json.loads(json.dumps(schema), object_hook=renamed)
 
 
 class _TypeCheck:

@@ -282,6 +282,63 @@ def test_invalid_avro_fails(refusal_of, kind, value):
     assert refusal_of(Avro, settings_with(record(("x", kind))), value) == "bad_avro"
 
 
+ENUM = {"type": "enum", "name": "E", "symbols": ["A", "B", "C"]}
+INT = {"type": "int"}  # the same as "int", see "Primitive Types" of the specification
+TOO_LARGE, TOO_SMALL = b"\x80\x80\x80\x80\x10", b"\x81\x80\x80\x80\x10"  # 2**31 and -2**31 - 1, zigzag-encoded
+INT_LATER = {"type": "record", "name": "S", "fields": [{"name": "e", "type": "E"}, {"name": "n", "type": "int"}]}
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        # the index of a symbol or a branch is zero-based, so it is not negative ("Enums", "Unions")
+        (ENUM, b"\x01"),
+        (ENUM, b"\x06"),
+        (["null", "string"], b"\x01\x02a"),
+        (["null", "string"], b"\x03"),
+        (["null", "string"], b"\x04\x02a"),
+        ({"type": "array", "items": ENUM}, b"\x02\x01\0"),
+        ({"type": "map", "values": ["null", ENUM]}, b"\x02\x02k\x02\x01\0"),
+        # a boolean is the byte 0 or 1 ("Binary encoding")
+        *[(kind, before + bytes([byte]) + after) for byte in (2, 7, 255) for kind, before, after in (
+            ("boolean", b"", b""),
+            ({"type": "boolean"}, b"", b""),
+            (["null", "boolean"], b"\x02", b""),
+            ({"type": "array", "items": "boolean"}, b"\x02", b"\0"),
+        )],
+        # an int has 32 bits ("Primitive Types")
+        *[(kind, before + number + after) for number in (TOO_LARGE, TOO_SMALL) for kind, before, after in (
+            ("int", b"", b""),
+            (INT, b"", b""),
+            (["null", "int"], b"\x02", b""),
+            (["int", "null"], b"\0", b""),
+            (["string", INT], b"\x02", b""),
+            ({"type": "array", "items": "int"}, b"\x02", b"\0"),
+            ({"type": "map", "values": INT}, b"\x02\x02k", b"\0"),
+            (record(("n", "int")) | {"name": "S"}, b"", b""),
+            (record(("n", NODE)) | {"name": "S"}, b"", b"\0"),
+        )],
+    ],
+)  # fmt: skip
+def test_value_of_another_schema_fails(refusal_of, kind, value):
+    assert refusal_of(Avro, settings_with(record(("x", kind))), value) == "bad_avro"
+
+
+def test_index_of_a_type_that_is_named_only_is_checked(refusal_of):
+    settings = settings_with([record(("e", ENUM)), INT_LATER])
+    for value in (b"\x01\0", b"\x02\x01\0", b"\x02\0" + TOO_LARGE, b"\0\x01"):
+        assert refusal_of(Avro, settings, value) == "bad_avro"
+
+
+@pytest.mark.parametrize("kind", ["int", INT, ["null", "int"], {"type": "array", "items": "int"}])
+@pytest.mark.parametrize("number", [-(2**31), -1, 0, 2**31 - 1])
+def test_int_of_32_bits_is_read(attributes_after, kind, number):
+    is_array = isinstance(kind, dict) and kind["type"] == "array"
+    schema = record(("x", kind))
+    value = avro(schema, {"x": [number] if is_array else number})
+    assert attributes_after(Avro, settings_with(schema), value) == {"x": (b"[%d]" if is_array else b"%d") % number}
+
+
 def test_absent_attribute_fails(refusal_of):
     assert refusal_of(Avro, settings_with(record(("x", "int")), "{source: y}"), b"\x02") == "no_attribute"
 
