@@ -145,7 +145,8 @@ class Grok(Decorator[GrokSettings]):
     An `int` or `long` is written as digits only (`+007` becomes `7`), a `float` or `double` without exponent, a
     `boolean` as `true` or `false`; values stay text, and a sink's encodings make them binary. A pattern that starts
     with `^`, or is `anchored`, fails much faster, since it is tried at one position instead of all. The search for the
-    start of a match takes linear time if a pattern starts with a known one that is not a list of alternatives.
+    start of a match takes linear time if a pattern starts with a known one that is not a list of alternatives; with
+    `SYSLOG5424SD`, if no quoted value of the text has a bracket.
 
     In the known patterns, names of users, hosts and classes, and paths have the letters of all scripts and underscores,
     as real names do, also those of hosts, which RFC 952 forbids.

@@ -120,6 +120,11 @@ _TIMES = {
     "SYSLOGTIMESTAMP": r"%{MONTH} +%{MONTHDAY} %{TIME}",
 }
 
+_SD_NAME = r'[^\s="\[\]\\]++'
+_SD_PARAM = rf' ++{_SD_NAME}="[^"\\]*+(?:\\.[^"\\]*+)*+"'
+_SD_ELEMENT = rf"\[{_SD_NAME}(?:{_SD_PARAM})*+ *+\]"
+"""As in RFC 5424, where a value may have a bracket, if it is not escaped, too."""
+
 _SYSLOG = {
     "PROG": r"[!-Z\\^-~]+",
     "SYSLOGPROG": r"%{PROG:program}(?:\[%{POSINT:pid}\])?",
@@ -133,15 +138,15 @@ _SYSLOG = {
     "CRONLOG": r"%{SYSLOGBASE} \(%{USER:user}\) %{CRON_ACTION:action} \(%{DATA:message}\)",
     "SYSLOG5424PRINTASCII": r"[!-~]+",
     "SYSLOG5424PRI": r"<%{NONNEGINT:syslog5424_pri}>",
-    "SYSLOG5424SD": r"(?:\[[^\]\\]*(?:\\.[^\]\\]*)*\])+",
-    "SYSLOG5424BASE": r"%{SYSLOG5424PRI}%{NONNEGINT:syslog5424_ver} (?:-|%{TIMESTAMP_ISO8601:syslog5424_ts}) "
-    r"(?:-|%{SYSLOG5424PRINTASCII:syslog5424_host}) (?:-|%{SYSLOG5424PRINTASCII:syslog5424_app}) "
-    r"(?:-|%{SYSLOG5424PRINTASCII:syslog5424_proc}) (?:-|%{SYSLOG5424PRINTASCII:syslog5424_msgid}) "
-    r"(?:-|%{SYSLOG5424SD:syslog5424_sd})",
-    "SYSLOG5424LINE": r"%{SYSLOG5424BASE}(?: %{GREEDYDATA:syslog5424_msg})?",
+    "SYSLOG5424SD": rf"(?>{_SD_ELEMENT}|\[[^\]\\]*+(?:\\.[^\]\\]*+)*+\])+",
+    "SYSLOG5424BASE": r"%{SYSLOG5424PRI}%{NONNEGINT:syslog5424_ver} ++(?:-|%{TIMESTAMP_ISO8601:syslog5424_ts}) ++"
+    r"(?:-|%{SYSLOG5424PRINTASCII:syslog5424_host}) ++(?:-|%{SYSLOG5424PRINTASCII:syslog5424_app}) ++"
+    r"(?:-|%{SYSLOG5424PRINTASCII:syslog5424_proc}) ++(?:-|%{SYSLOG5424PRINTASCII:syslog5424_msgid})"
+    r"(?: ++(?:-(?![^ ])|%{SYSLOG5424SD:syslog5424_sd})|(?=  ))",
+    "SYSLOG5424LINE": r"%{SYSLOG5424BASE}(?:(?: ++|(?<=\])(?=.))%{GREEDYDATA:syslog5424_msg})?",
 }
 _SYSLOG_FIELDS = {
-    "program": "process.name", "pid": "process.pid", "logsource": "host.hostname", "timestamp8601": "timestamp",
+    "program": "process.name", "pid": "process.pid", "logsource": "host.hostname",
     "facility": "log.syslog.facility.code", "priority": "log.syslog.priority", "user": "user.name",
     "action": "system.cron.action", "syslog5424_pri": "log.syslog.priority", "syslog5424_ver": "system.syslog.version",
     "syslog5424_ts": "timestamp", "syslog5424_host": "host.hostname", "syslog5424_app": "process.name",
@@ -149,6 +154,10 @@ _SYSLOG_FIELDS = {
     "syslog5424_sd": "system.syslog.structured_data",
     "syslog5424_msg": "message",
 }  # fmt: skip
+_SYSLOG_ECS = {
+    "SYSLOGBASE2": r"(?:%{SYSLOGTIMESTAMP:timestamp}|%{TIMESTAMP_ISO8601:timestamp})(?: %{SYSLOGFACILITY})?"
+    r"(?: %{SYSLOGHOST:host.hostname}(?![^ ]))?(?: %{SYSLOGPROG}:)?",
+}
 
 _HTTPD = {
     "HTTPDUSER": r"%{EMAILADDRESS}|%{USER}",
@@ -193,7 +202,7 @@ PROGRAMS = (HAPROXY, *AWS, *SERVERS, CISCO, *FILTERS, *APPLICATIONS, *MONITORING
 """Families of what one program writes, or several that write alike."""
 FAMILIES = (
     *(Family(patterns, {}) for patterns in (_WORDS, _ADDRESSES, _TIMES)),
-    Family(_SYSLOG, _SYSLOG_FIELDS),
+    Family(_SYSLOG, _SYSLOG_FIELDS, _SYSLOG_ECS),
     Family(_HTTPD, _HTTPD_FIELDS),
     Family(_JAVA, _JAVA_FIELDS),
     *PROGRAMS,

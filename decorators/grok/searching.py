@@ -75,8 +75,9 @@ _RUNS = {
 }
 _IN_BRACKETS = r"\[[^\]\\]*+(?:\\.[^\]\\]*+)*+"
 _QUOTED = {quote: (rf"{quote}[^{quote}\\]*+(?:\\.[^{quote}\\]*+)*+", quote) for quote in "\"'`"}
+_QUOTED_BRACKET = r'="[^"\\\[\]]*+(?:\\.[^"\\\[\]]*+)*+[\[\]]'
 _BRACKETS = {"[": (_IN_BRACKETS, rf"\](?:{_IN_BRACKETS}\])*+")}
-_ENCLOSED = {"QUOTEDSTRING": _QUOTED, "SYSLOG5424SD": _BRACKETS}
+_ENCLOSED = {"QUOTEDSTRING": (_QUOTED, "(?!)"), "SYSLOG5424SD": (_BRACKETS, _QUOTED_BRACKET)}
 _STRUCTURED = "SYSLOG5424SD"
 
 
@@ -98,7 +99,7 @@ def searching(text: str, patterns: Mapping[str, str], pattern: Pattern) -> Searc
         if run is not None and (not run.ends or after in run.ends):
             return _choosing(pattern, _BehindRuns(run))
         if name in _ENCLOSED:
-            return _choosing(pattern, _AtEnclosed(_ENCLOSED[name]))
+            return _choosing(pattern, _AtEnclosed(*_ENCLOSED[name]))
     if any(name == "SYSLOG5424PRI" for name, _ in beginning):
         return _choosing(pattern, _BeforeBrackets(expanded(text, {**patterns, _STRUCTURED: "(?!)"}).pattern.text))
     return pattern.search
@@ -173,9 +174,12 @@ class _AtEnclosed:
 
     Attributes:
         enclosed: opening character -> pattern of the text up to the closing one, and of that one.
+        other: a text with a match of this pattern is searched by `re`: what is enclosed may end at another character
+            if the search begins inside of it.
     """
 
     enclosed: Mapping[str, tuple[str, str]]
+    other: str
 
     def __call__(self, found: re.Pattern[AnyStr]) -> _Find[AnyStr]:
         match = found.match
@@ -184,7 +188,11 @@ class _AtEnclosed:
             for begin, (opened, end) in self.enclosed.items()
         }
 
+        is_other = compiled_like(found, self.other).search
+
         def search(text: AnyStr) -> re.Match[AnyStr] | None:
+            if is_other(text) is not None:
+                return found.search(text)
             nearest = {begin: at for begin in patterns if (at := text.find(begin)) >= 0}
             while nearest:
                 begin = min(nearest, key=nearest.__getitem__)
@@ -216,7 +224,7 @@ class _BeforeBrackets:
 
     def __call__(self, found: re.Pattern[AnyStr]) -> _Find[AnyStr]:
         match, match_without = found.match, compiled_like(found, self.without).match
-        opened = compiled_like(found, r"<[0-9]++>[0-9]++(?: \S++){5,6} (?=\[)").match
+        opened = compiled_like(found, r"<[0-9]++>[0-9]++(?: ++\S++){5,6} ++(?=\[)").match
         whole = compiled_like(found, rf"(?s:{_IN_BRACKETS}\])").match
         begin = like(found, "<")
 
