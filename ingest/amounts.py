@@ -1,6 +1,6 @@
 """Sizes and numbers as text."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 _UNITS = (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
 
@@ -21,6 +21,13 @@ def number(value: float) -> str:
 def counted(count: int, noun: str, plural: str = "") -> str:
     """A number with its noun, as in `1 table`, `2,000 tables`; `plural` if it is not the noun with an s."""
     return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
+
+
+def total_of(value: int | Mapping[str, int] | Sequence[str]) -> int:
+    """How many there are: a number, the sum of numbers by name, or the length of a list."""
+    if isinstance(value, int):
+        return value
+    return sum(value.values()) if isinstance(value, Mapping) else len(value)
 
 
 def counts_of(counts: Mapping[str, int]) -> str:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from ingest.cli import completion
-from ingest.cli.by_service import OwnProcessOption, requested
 from ingest.cli.command import FileArgument, PipelineOption, TableArgument
 from ingest.cli.confirmation import confirm_deletion
 from ingest.cli.output import Output
@@ -22,6 +21,13 @@ if TYPE_CHECKING:
     from ingest.service.jobs.command import JobCommand, Subject, Summary
     from ingest.service.jobs.step_job import StepJob
 
+OwnProcessOption = Annotated[
+    bool,
+    typer.Option(
+        "--own-process",
+        help="Run in this process with all task slots. While the service runs, not with its RocksDB stores.",
+    ),
+]
 RootOption = Annotated[
     str | None,
     typer.Option(
@@ -258,22 +264,24 @@ def _in_service(
     out: Output, job: "StepJob[Any]", configuration: "Configuration", given: Mapping[str, Any], again: str
 ) -> dict[str, Any] | None:
     """The result of the running service; None, with a note, if no service runs."""
+    from ingest.service.endpoint.client import NotRunningError, ServiceClient
+    from ingest.service.jobs.client import FollowedJob
     from ingest.service.jobs.job import MAX_DETAILS
 
     about = job.command
     meant = job.fingerprints(configuration)
     request = {about.subject.value: job.subject, **given, **({"fingerprints": meant} if meant else {})}
-    followed = requested(
-        out,
-        configuration,
-        lambda client: client.submit(job.kind, request),
-        does=about.does,
-        resumes=about.resumes,
-    )
-    if followed is None:
+    try:
+        client = ServiceClient(configuration)
+        submitted = client.submit(job.kind, request)
+    except NotRunningError as error:
+        out.note(f"{error.message}; the command {about.does} in its own process", "dim")
         return None
+    out.note(f"the running service {about.does}", "dim")
     with _progress(out, job, again) as show:
-        content = followed.follow(lambda content, _done, _total: show(content), out.state)
+        content = FollowedJob(client, submitted, about.resumes).follow(
+            lambda content, _done, _total: show(content), out.state
+        )
     kept = content.get(about.prints, ())
     if not out.is_json:
         _print_details(out, about, kept)

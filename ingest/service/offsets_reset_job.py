@@ -74,15 +74,8 @@ class OffsetsReset(PipelineJob[OffsetsResetOptions]):
     def summary(self, content: Mapping[str, Any], *, is_dry_run: bool) -> Summary:
         """The old and the new offsets, and how to undo the reset."""
         changed = [(each["from"], each["to"]) for each in content["partitions"]]
-        table = [
-            {
-                "topic": each["topic"],
-                "#partition": str(each["partition"]),
-                "#from": "-" if each["from"] is None else f"{each['from']:,}",
-                "#to": f"{each['to']:,}",
-            }
-            for each in content["partitions"]
-        ]
+        columns = {"topic": "topic", "partition": "#partition", "from": "#from", "to": "#to"}
+        table = [{column: _shown(each[name]) for name, column in columns.items()} for each in content["partitions"]]
         notes, kept = [], content["kept"]
         if content["uncommitted"] is not None:
             notes.append(f"batch {content['uncommitted']} had started: a part of its rows may be stored")
@@ -101,3 +94,7 @@ class OffsetsReset(PipelineJob[OffsetsResetOptions]):
             next="ingest offsets show {target}" if kept is not None else "",
             would_change=is_dry_run,
         )
+
+
+def _shown(value: str | int | None) -> str:
+    return "-" if value is None else f"{value:,}" if isinstance(value, int) else value

@@ -23,16 +23,12 @@ class FollowedJob:
         client: of the service.
         job: as the service has returned it.
         resumes: the hint if it has not finished, as in "run the same command again".
-
-    Attributes:
-        has_waited: whether it had not started when the service returned it; one that runs already was requested before.
     """
 
     def __init__(self, client: ServiceClient, job: dict[str, Any], resumes: str) -> None:
         self._client = client
         self._job = job
         self._resumes = resumes
-        self.has_waited = job["state"] == "waiting"
 
     def follow(
         self,

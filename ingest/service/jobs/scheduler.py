@@ -22,6 +22,7 @@ MAX_ENDED = 20
 STOP_S = 5.0
 """How long `close` waits for the running job: Spark cancels tasks in milliseconds, unless its JVM hangs."""
 
+_OWN_PROCESS = "--own-process runs it beside the service, unless a store is RocksDB"
 _log = logger(__name__)
 
 
@@ -97,11 +98,7 @@ class Jobs:
                 if entry.job.is_same(job) and not entry.is_cancelled:
                     return entry.status
             if self._refusal or self._is_stopping:
-                raise ConflictError(
-                    self._refusal or "the service stops",
-                    code="no_jobs",
-                    hint="--own-process runs it beside the service, unless a store is RocksDB",
-                )
+                raise ConflictError(self._refusal or "the service stops", code="no_jobs", hint=_OWN_PROCESS)
             if len(self._waiting) >= MAX_WAITING:
                 raise ConflictError(f"{MAX_WAITING} jobs wait already", code="no_jobs", hint="try again later")
             status = JobStatus(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from ingest.amounts import counted, counts_of
+from ingest.amounts import counted, counts_of, total_of
 from ingest.api import Model, option
 from ingest.dead_letters.selecting import filters, none_selected
 from ingest.formats.times import moment
@@ -31,6 +31,10 @@ _SKIPPED = {
     "runs_again": "their micro-batch is not acknowledged, and runs their records again when the pipeline runs",
     "rolled_back": "their micro-batches were rolled back; 'ingest replay' runs these as a whole",
 }
+_PREVIEW = {"selected": "selected", "stored": "would be stored", "dropped": "dropped"}
+_PREVIEW |= {"failed_again": "would fail again", "unknown": "not known"}
+_OUTCOME = {"selected": "selected", "replayed": "replayed", "failed_again": "failed again", "skipped": "skipped"}
+_OUTCOME |= {"cut": "not on this machine"}
 _KEPT = {"no_body", "unread"}  # reasons for which a dead letter could not run, and still should
 
 
@@ -163,14 +167,8 @@ class DeadLettersReplay(PipelineJob[DeadLettersReplayOptions]):
     def summary(self, content: Mapping[str, Any], *, is_dry_run: bool) -> Summary:
         """What has become of the dead letters."""
         plain = {name: value for name, value in content.items() if name != "seen"}
-        columns = (
-            {"selected": "selected", "stored": "would be stored", "dropped": "dropped"}
-            | {"failed_again": "would fail again", "unknown": "not known"}
-            if is_dry_run
-            else {"selected": "selected", "replayed": "replayed", "failed_again": "failed again"}
-            | {"skipped": "skipped", "cut": "not on this machine"}
-        )
-        row = {f"#{column}": f"{_total(content[name]):,}" for name, column in columns.items()}
+        columns = _PREVIEW if is_dry_run else _OUTCOME
+        row = {f"#{column}": f"{total_of(content[name]):,}" for name, column in columns.items()}
         notes = []
         if content["seen"]:
             advice = "" if self.options.all_ else "; --all includes those that were replayed or are kept"
@@ -197,10 +195,3 @@ class DeadLettersReplay(PipelineJob[DeadLettersReplayOptions]):
             would_change=bool(content["selected"]),
             exit_code=int(not is_dry_run and (is_left or bool(content["skipped"].keys() & _KEPT))),
         )
-
-
-def _total(value: Any) -> int:
-    """The number of dead letters: a number, a list of them, or numbers by name."""
-    if isinstance(value, Mapping):
-        return sum(value.values())
-    return value if isinstance(value, int) else len(value)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ingest.amounts import counted, counts_of
+from ingest.amounts import counted, counts_of, total_of
 from ingest.config.model import Configuration
 from ingest.formats.times import moment
 from ingest.service.jobs.command import JobCommand, Subject, Summary
@@ -163,12 +163,6 @@ def _of_totals(content: Mapping[str, Any], notes: list[str]) -> Summary:
             "finished before keep the results of the earlier version"
         )
     columns = {name: name.replace("_", "-") for name in ("batches", "read", "stored", "dropped", "dead_lettered")}
-    row = {f"#{column}": f"{_total(content[name]):,}" for name, column in (columns | {"cells": "cells"}).items()}
+    row = {f"#{column}": f"{total_of(content[name]):,}" for name, column in (columns | {"cells": "cells"}).items()}
     lines = [f"{columns[name]}: {counts_of(content[name])}" for name in ("dropped", "dead_lettered") if content[name]]
     return Summary(plain, table=[row], notes=notes, lines=lines, next=next_command)
-
-
-def _total(value: Any) -> int:
-    """A number, or the sum of numbers by name."""
-    found: int = sum(value.values()) if isinstance(value, Mapping) else value
-    return found
