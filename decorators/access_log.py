@@ -128,6 +128,8 @@ class AccessLog(Decorator[AccessLogSettings]):
     outside quotes, its value may contain spaces, but a user neither starts nor ends with a dash beside a space. If
     several are, a value may contain a space only after a comma; any other line with spaces in these fields fails.
 
+    Apache writes an empty user name as `""`; it sets an empty user.
+
     Source: own design; the formats are those of Apache's mod_log_config and nginx's ngx_http_log_module, with the
     escapes of Apache's ap_escape_logitem and nginx's `escape=default`.
     """

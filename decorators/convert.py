@@ -204,11 +204,11 @@ class Convert(Decorator[ConvertSettings]):
     Convert the body or attributes from one type or encoding to another: first `decode`, then `encode`.
 
     Fixed-width numbers are those of HBase's `Bytes.toBytes`: big-endian, floats in IEEE 754. The words for true are
-    true, t, yes, y, on and 1, those for false are false, f, no, n, off and 0, in any case. Numbers may also be
-    hexadecimal (`0x1f`). A `bool` that is decoded becomes the number 1 or 0 if a number is encoded. A value that is out
-    of range or not in its encoding is never changed silently: see `on_invalid`. So is a whole number that a float would
-    round, such as 16777217 as `float32`; a number with a fraction becomes the nearest float. Padding at the end of
-    base64 may be missing.
+    true, t, yes, y, on and 1, those for false are false, f, no, n, off and 0, in any case. With `decode: number` a
+    number may also be hexadecimal (`0x1f`). A `bool` that is decoded becomes the number 1 or 0 if a number is encoded.
+    A value that is out of range or not in its encoding is never changed silently: see `on_invalid`. So is a whole
+    number that a float would round, such as 16777217 and 1.6777217e7 as `float32`; a number with a fraction becomes the
+    nearest float. Padding at the end of base64 may be missing.
 
     A Decimal of Kafka Connect in JSON, as Debezium writes it with `decimal.handling.mode: precise`, is the `bigint` in
     base64: decode `base64` first, then `bigint` with the `scale` of the schema.

@@ -181,10 +181,10 @@ class Csv(Decorator[CsvSettings]):
         return fields if self._blanks is None else [field.strip(self._blanks) for field in fields]
 
     def _read(self, line: bytes) -> list[bytes]:
+        if self._escapes is not None:  # first: without a blank after it, an escape would escape the separator
+            line = self._escapes(line)
         if self._skips_blanks is not None:
             line = self._skips_blanks(line)
-        if self._escapes is not None:
-            line = self._escapes(line)
         reader = csv.reader(
             io.StringIO(line.decode(_BYTES), newline=""),
             delimiter=self.settings.separator,

@@ -142,13 +142,17 @@ class Kv(Decorator[KvSettings]):
     LTSV (`separator: "\t"`, `assign: ":"`) has neither quotes nor escapes, blanks are part of a value, and a value may
     be empty. A line end after the line is removed.
 
+    A key has no quotes: text with a quote that neither begins a value nor is inside of one is invalid, as in `a=b"c
+    d"`.
+
     White space between pairs includes the separators of ASCII (1C to 1F), of which auditd writes 1D. Text without a
     single pair, or with a part that is not a pair, such as an unclosed quote, is invalid; see `on_invalid`. If a key
     repeats, its last value wins. A byte order mark before the text is ignored; keys and values are otherwise unchanged
     bytes.
 
-    Source: own design; logfmt as Heroku's router writes it; LTSV as ltsv.org defines it. `include_brackets` and
-    `whitespace` are as in Logstash's kv filter, and `whitespace` also as in Vector's parse_key_value.
+    Source: own design; logfmt as Heroku's router writes it, with the keys of kr/logfmt, which have no quotes; LTSV as
+    ltsv.org defines it. `include_brackets` and `whitespace` are as in Logstash's kv filter, and `whitespace` also as in
+    Vector's parse_key_value.
     """
 
     kind = "kv"
@@ -299,7 +303,7 @@ class _Pair:
         if settings.include_brackets:
             values += [rf"\{pair[0]}([^\{pair[1]}]*+)\{pair[1]}" for pair in _BRACKETS]
         values.append(rf"((?:[^{gap}{quotes}](?:[^{stop}]*[^{gap}])?)?)")
-        key = rf"([^{gap}{assign}{quotes}](?:[^{stop}{assign}]*[^{gap}{assign}])?)"
+        key = rf"([^{gap}{assign}{quotes}](?:[^{stop}{assign}{quotes}]*[^{gap}{assign}{quotes}])?)"
         after = f"{blank}+" if blank else ""  # possessive: backtracking would try a value after each blank
         pair = rf"{key}(?:{blank}{assign}{after}(?:{'|'.join(values)}))?"
         self.match = re.compile(rf"[{gap}]*(?:{pair}{around}(?=[{stop}]|\Z)|\Z)".encode(), re.DOTALL).match

@@ -29,6 +29,10 @@ _TYPE = "@type"
 Convert = Callable[[Any], object]
 
 
+class NoJsonFormError(Exception):
+    """A value of `google.protobuf` has no form in ProtoJSON."""
+
+
 class Defaults:
     """Counts the defaults of absent fields: an empty message, of two bytes, has those of all its fields."""
 
@@ -138,10 +142,14 @@ class _Content:
             counted.add(len(self._defaults))
         content = dict(self._defaults)
         fields = self._fields
-        for field, value in message.ListFields():
-            name, convert = fields.get(field.number, ("", None))
-            if name:
-                content[name] = value if convert is None else convert(value)
+        name = ""
+        try:
+            for field, value in message.ListFields():
+                name, convert = fields.get(field.number, ("", None))
+                if name:
+                    content[name] = value if convert is None else convert(value)
+        except NoJsonFormError as error:
+            raise no_json_form(f"the field {name} of a {message.DESCRIPTOR.full_name}", error) from error
         if self._closed:
             self._add_unknown(message, content)
         return content
@@ -206,8 +214,16 @@ def _int32(number: int) -> int:
     return (number + _HALF_INT32) % (2 * _HALF_INT32) - _HALF_INT32
 
 
+def no_json_form(what: str, error: "NoJsonFormError") -> DecorateError:
+    """The refusal of a message that is valid, and has no text."""
+    return DecorateError(f"{what} is {error}", code="no_json_form")
+
+
 def _json_text(message: Any) -> str:
-    return str(message.ToJsonString())
+    try:
+        return str(message.ToJsonString())
+    except ValueError as error:
+        raise NoJsonFormError(f"a {message.DESCRIPTOR.full_name} without a form in JSON: {error}") from error
 
 
 def _struct(message: Any) -> dict[str, object]:

@@ -10,7 +10,7 @@ from google.protobuf.message import DecodeError
 from pydantic import model_validator
 from pydantic_core import PydanticCustomError
 
-from decorators.protobuf.content import Contents, Defaults
+from decorators.protobuf.content import Contents, Defaults, NoJsonFormError, no_json_form
 from ingest.api import DecorateError, Decorator, Event, Example, SmallFile, option
 from ingest.formats.nested import Flattening, NestedSettings, written
 from ingest.formats.number_types import number_writer
@@ -98,7 +98,8 @@ class Protobuf(Decorator[ProtobufSettings]):
     The types of `google.protobuf` are as in ProtoJSON: a Timestamp is `2003-10-11T22:14:15Z`, a Duration `1.5s`, a
     FieldMask `a.bC,d`, a wrapper such as StringValue its value, a Struct an object, a ListValue an array, a Value one
     of them. An Any is the message of its type, with the type as `@type`; `@type` and the bytes as `value` if the
-    descriptors have no such type.
+    descriptors have no such type. A value that ProtoJSON has no form for, such as a Timestamp after the year 9999 or a
+    FieldMask of `fooBar`, fails the event with `no_json_form`.
 
     An unknown enum number of proto2 comes after the known values of a repeated field; in any other field it counts if
     there is no known value, since the parser does not tell their order.
@@ -163,6 +164,8 @@ class Protobuf(Decorator[ProtobufSettings]):
             content = self._content(self._parse(value))
         except (DecodeError, ValueError) as error:
             raise DecorateError(f"the value is not a {self.settings.message}: {error}", code="bad_protobuf") from error
+        except NoJsonFormError as error:
+            raise no_json_form("the message", error) from error
         except RecursionError as error:
             raise DecorateError("the message is nested too deep", code="too_deep") from error
         event.update(self._flattening.attributes(content))

@@ -5,7 +5,6 @@ Encodings of values: numbers of a fixed width, and bytes as hexadecimal, base64 
 """
 
 import binascii
-import re
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Callable, Mapping
 from decimal import Decimal
@@ -18,7 +17,6 @@ from ingest.expressions.numbers import read_float, read_whole
 from ingest.formats.cell_types import NUMBERS, NotFiniteError
 from ingest.formats.numbers import float32, number_text
 
-_INTEGER = re.compile(rb"([+-]?[0-9]+)(?:\.0*)?")
 _FEW_DIGITS = 20  # as many as a 64-bit number has
 _PIECE_BYTES = 64 << 10  # Python makes a list of all escapes, which takes 184 times as much memory as the text
 _URL_LETTERS = bytes.maketrans(b"-_", b"+/")
@@ -50,7 +48,7 @@ def _whole_number(text: bytes) -> int:
 
 def _write_float(encoding: str, end_exact: int, shortest: Callable[[float], float] = float) -> Change:
     """
-    Encode numbers, except integers that would be read back as other ones.
+    Encode numbers, except whole ones, in any notation, that would be read back as other ones.
 
     Args:
         encoding: the name of the type.
@@ -69,8 +67,8 @@ def _write_float(encoding: str, end_exact: int, shortest: Callable[[float], floa
         except ValueError as error:
             raise _too_large(text, what) from error
         if not -end_exact < number < end_exact:
-            integer = _INTEGER.fullmatch(text)
-            if integer is not None and int(integer[1]) != Decimal(repr(shortest(unpack(value)))):
+            exact = Decimal(text.decode("ascii"))
+            if exact == exact.to_integral_value() and exact != Decimal(repr(shortest(unpack(value)))):
                 raise _too_large(text, f"{what} without rounding")
         return value
 

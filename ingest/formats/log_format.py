@@ -266,9 +266,15 @@ def _group_patterns(parts: list[str | _LocatedField]) -> list[str]:
     return [
         re.escape(part)
         if isinstance(part, str)
-        else f"({'' if part.field.is_read else '?:'}{_value(part, between, of_free=of_free)})"
+        else f"{_empty(part)}({'' if part.field.is_read else '?:'}{_value(part, between, of_free=of_free)})"
         for part in parts
     ]
+
+
+def _empty(part: _LocatedField) -> str:
+    """A pattern for what stands for an empty value: Apache writes an empty user as two quotes (`log_remote_user`)."""
+    is_user = part.field.name == "user" and part.field.written.startswith("%")
+    return rf'(?:""(?={re.escape(part.stop)}|\Z))?' if is_user else ""
 
 
 def _value(part: _LocatedField, between: str, *, of_free: int) -> str:

@@ -243,6 +243,10 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         "The file system of `state_dir` cannot exchange two folders in one act; HDFS cannot.",
     ),
     "no_host": (api.DecorateError, "The event has no host, with on_missing: error."),
+    "no_json_form": (
+        api.DecorateError,
+        "A Timestamp, Duration or FieldMask of a message has a value that ProtoJSON cannot write.",
+    ),
     "no_match": (
         api.DecorateError,
         "No pattern of the decorator matches, with on_no_match: error.",

@@ -189,6 +189,7 @@ REMEDIES: Mapping[str, str] = {
     "no_entry": "Add the entry to the file, or choose another `on_not_found`; then replay the dead letters.",
     "no_free_slot": "Give Spark a second task slot, or lower `service: jobs: tasks`; or stop the service first.",
     "no_host": "Set the host with the decorator `host`, or choose another `on_missing`.",
+    "no_json_form": "Correct the producer; or read the field with another type, whose fields are numbers or texts.",
     "no_match": "Correct the pattern, or choose another `on_no_match`; then replay the dead letters.",
     "no_parts": "Choose another `on_empty`, or guard the decorator with `when`.",
     "no_row_key": "Set the row key for every event, or configure the sink to drop such events.",

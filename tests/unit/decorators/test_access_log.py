@@ -63,6 +63,23 @@ def test_user_name_may_contain_spaces():
     assert read("{}", b"h - john doe [" + TIME + b'] "-" 401 -').attributes["user"] == b"john doe"
 
 
+@pytest.mark.parametrize(
+    ("settings", "line", "user"),
+    [
+        ("{}", b'h - "" [%b] "-" 401 -', b""),
+        ("{on_dash: keep}", b'h - "" [%b] "-" 401 -', b""),
+        ("{}", b'h - \\"\\" [%b] "-" 401 -', b'""'),
+        ("{}", b'h - ""a [%b] "-" 401 -', b'""a'),
+        ("{formats: '%%h \"%%u\" %%t'}", b'h """" [%b]', b""),
+        ("{formats: '%%h %%t %%u'}", b'h [%b] ""', b""),
+        ("{formats: '%%h %%t %%u %%{A}i'}", b'h [%b] "" x', b""),
+    ],
+)
+def test_empty_user_of_apache(settings, line, user):
+    """mod_log_config.c, log_remote_user: an empty name is written as two quotes, since quotes of a name are escaped."""
+    assert read(settings.replace("%%", "%"), line % TIME).attributes["user"] == user
+
+
 @pytest.mark.parametrize("name", ["vhost_common", "vhost_combined"])
 def test_virtual_host_formats(name):
     tail = b' "-" "-"' if name == "vhost_combined" else b""

@@ -22,6 +22,10 @@ ESCAPED = '{columns: [a, b], escape: "\\\\"}'
         (ABC, b"1,2,3", {"a": b"1", "b": b"2", "c": b"3"}),
         (ABC, b'\xef\xbb\xbf"1,1",2,\xef\xbb\xbf3', {"a": b"1,1", "b": b"2", "c": b"\xef\xbb\xbf3"}),
         (ABC, b"\xef\xbb\xbf1,2,3", {"a": b"1", "b": b"2", "c": b"3"}),
+        # an escape before a blank is itself, so it does not escape what follows the blank
+        (LENIENT_ESCAPED, b"C:\\Data\\ , x", {"a": b"C:\\Data\\", "b": b"x"}),
+        (LENIENT_ESCAPED, b"C:\\Data\\\t,x\\ ", {"a": b"C:\\Data\\", "b": b"x\\"}),
+        (LENIENT_ESCAPED, b'"C:\\Data\\\\" , x\\,y', {"a": b"C:\\Data\\", "b": b"x,y"}),
         (ABC, b"1,2,3\r\n", {"a": b"1", "b": b"2", "c": b"3"}),
         (ABC, b",,", {"a": b"", "b": b"", "c": b""}),
         (ABC, b' 1 , "2" ,3', {"a": b" 1 ", "b": b' "2" ', "c": b"3"}),

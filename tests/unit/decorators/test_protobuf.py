@@ -203,7 +203,7 @@ def nested(depth):
 
 @pytest.mark.parametrize(
     "value",
-    [b"\x0a\x05a", b"\x0a", b"\xff" * 12, b"\x0b", nested(5_000), M(at={"seconds": 10**15}).SerializeToString()],
+    [b"\x0a\x05a", b"\x0a", b"\xff" * 12, b"\x0b", nested(5_000)],
 )
 def test_invalid_message_fails(refusal_of, value):
     assert refusal_of(Protobuf, settings(), value) == "bad_protobuf"

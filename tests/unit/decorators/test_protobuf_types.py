@@ -19,7 +19,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from decorators.protobuf import Protobuf
-from ingest.testing.events import event_of
+from ingest.api import DecorateError
+from ingest.testing.events import event_of, settings_of
 
 KINDS = descriptor_pb2.FieldDescriptorProto
 ONE, MANY = KINDS.LABEL_OPTIONAL, KINDS.LABEL_REPEATED
@@ -186,7 +187,31 @@ def test_what_users_of_other_readers_expected(attributes_after, body, expected):
 def test_path_that_json_cannot_have_fails(refusal_of, path):
     """As in `SnakeCaseToCamelCase` of protobuf in C++."""
     body = message(mask=field_mask_pb2.FieldMask(paths=[path]).SerializeToString())
-    assert refusal_of(Protobuf, settings(), body) == "bad_protobuf"
+    assert refusal_of(Protobuf, settings(), body) == "no_json_form"
+
+
+@pytest.mark.parametrize(
+    ("parts", "field"),
+    [
+        ({"any": packed("google.protobuf.Timestamp", timestamp_pb2.Timestamp(seconds=2**60))}, "any"),
+        ({"any": packed("google.protobuf.Duration", duration_pb2.Duration(nanos=2**31 - 1))}, "any"),
+        ({"mask": field_mask_pb2.FieldMask(paths=["aB"]).SerializeToString()}, "mask"),
+        ({"t": message(mask=field_mask_pb2.FieldMask(paths=["aB"]).SerializeToString())}, "mask"),
+    ],
+)
+def test_value_without_a_form_in_json_is_named(parts, field):
+    """ProtoJSON has no form for it, but the message is valid: the error is not that it is of another type."""
+    decorator = Protobuf(settings_of(Protobuf.settings_class(), settings()))
+    with pytest.raises(
+        DecorateError, match=rf"the field {field} of a p\.T is a google\.protobuf\.\w+ without"
+    ) as caught:
+        decorator.decorate(event_of(message(**parts)))
+    assert caught.value.code == "no_json_form"
+
+
+def test_whole_message_without_a_form_in_json(refusal_of):
+    body = packed("google.protobuf.Duration", duration_pb2.Duration(nanos=2**31 - 1))
+    assert refusal_of(Protobuf, settings(message="google.protobuf.Any"), body) == "no_json_form"
 
 
 def test_array_of_any(attributes_after):
@@ -205,7 +230,7 @@ def test_whole_value_may_be_a_struct_or_any(attributes_after):
 @pytest.mark.parametrize(
     ("body", "code"),
     [
-        (message(mask=field_mask_pb2.FieldMask(paths=["aB"]).SerializeToString(deterministic=True)), "bad_protobuf"),
+        (message(mask=field_mask_pb2.FieldMask(paths=["aB"]).SerializeToString(deterministic=True)), "no_json_form"),
         (
             message(any=any_pb2.Any(type_url="t/p.T", value=b"\x0a\x05").SerializeToString(deterministic=True)),
             "bad_protobuf",
