@@ -4,7 +4,8 @@ The built-in patterns, under the names they have in other tools.
 They are written for `re`, on characters and on bytes: names of users, hosts and classes and paths have the letters of
 all scripts, as `\w` has. No nested repetition can match a text in many ways, so `re` takes quadratic time at
 most, and `searching` linear time. Patterns of a word, an address or a time capture nothing; patterns of a line,
-SYSLOGPROG and SYSLOGFACILITY capture their parts under the usual names. A part that is `-` in the line is not captured.
+SYSLOGPROG, SYSLOGFACILITY and URIHOST capture their parts under the usual names. A part that is `-` in the line is not
+captured.
 """
 
 from decorators.grok.applications import APPLICATIONS
@@ -83,13 +84,14 @@ _ADDRESSES = {
     "WINPATH": r'(?:\b[A-Za-z]:|\\)(?:\\[^\\/:*?"<>|\r\n]*)+',
     "PATH": r"%{UNIXPATH}|%{WINPATH}",
     "URIPROTO": r"[A-Za-z][A-Za-z0-9+.-]*",
-    "URIHOST": r"(?:\[%{IPV6}\]|%{IPORHOST})(?::%{POSINT})?",
+    "URIHOST": r"(?:\[%{IPV6}\]|%{IPORHOST})(?::%{POSINT:port})?",
     "URIPATH": rf"/{OF_URI_PATH}*",
     "URIQUERY": r"""[^\x00-\x20"\\^`\x7f]*""",
     "URIPARAM": r"\?%{URIQUERY}",
     "URIPATHPARAM": r"%{URIPATH}(?:%{URIPARAM})?",
     "URI": r"%{URIPROTO}://(?:%{USER}(?::[^@/\s]*)?@)?(?:%{URIHOST})?(?:%{URIPATHPARAM})?",
 }
+_ADDRESSES_ECS = {"URIHOST": _ADDRESSES["URIHOST"].replace("%{POSINT:port}", "%{POSINT}")}
 
 _TIMES = {
     "MONTH": r"\b(?i:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sep(?:t(?:ember)?)?"
@@ -201,7 +203,9 @@ _JAVA_FIELDS = {
 PROGRAMS = (HAPROXY, *AWS, *SERVERS, CISCO, *FILTERS, *APPLICATIONS, *MONITORING, *ZEEK)
 """Families of what one program writes, or several that write alike."""
 FAMILIES = (
-    *(Family(patterns, {}) for patterns in (_WORDS, _ADDRESSES, _TIMES)),
+    Family(_WORDS, {}),
+    Family(_ADDRESSES, {}, _ADDRESSES_ECS),
+    Family(_TIMES, {}),
     Family(_SYSLOG, _SYSLOG_FIELDS, _SYSLOG_ECS),
     Family(_HTTPD, _HTTPD_FIELDS),
     Family(_JAVA, _JAVA_FIELDS),

@@ -24,7 +24,7 @@ _TYPES = {
     ),
     **dict.fromkeys(
         (
-            *("local_orig", "local_resp", "AA", "TC", "RD", "RA", "rejected", "is_local", "is_orig", "timedout"),
+            *("local_orig", "local_resp", "AA", "TC", "RD", "RA", "rejected", "is_orig", "timedout"),
             "extracted_cutoff",
         ),
         "ZEEK_BOOL",
@@ -36,7 +36,7 @@ _PROTOCOL = r"[A-Za-z]\w*"  # a word may be a number, as in the column of HTTP's
 _REQUIRED = frozenset(("ts", "uid", "orig_h", "orig_p", "resp_h", "resp_p", "proto", "trans_depth"))
 _ENDPOINTS = "ts uid orig_h orig_p resp_h resp_p"
 _FILE = (
-    "conn_uids source depth analyzers mime_type filename duration is_local is_orig seen_bytes total_bytes "
+    "conn_uids source depth analyzers mime_type filename duration local_orig is_orig seen_bytes total_bytes "
     "missing_bytes overflow_bytes timedout parent_fuid md5 sha1 sha256 extracted"
 )
 
@@ -143,9 +143,9 @@ _CONNECTION_FIELDS = _ENDPOINT_FIELDS | _OF_CONNECTION | {
     "orig_l2_addr": "source.mac", "resp_l2_addr": "destination.mac",
 }  # fmt: skip
 _FILES_FIELDS = {name: f"zeek.files.{name}" for name in f"fuid {_FILE} extracted_cutoff extracted_size".split()} | {
-    "ts": "timestamp", "conn_uids": "zeek.files.session_ids",
-    "mime_type": "file.mime_type", "filename": "file.name", "is_local": "zeek.files.local_orig",
-    "total_bytes": "file.size", "md5": "file.hash.md5", "sha1": "file.hash.sha1", "sha256": "file.hash.sha256",
+    "ts": "timestamp", "conn_uids": "zeek.files.session_ids", "mime_type": "file.mime_type",
+    "filename": "file.name", "total_bytes": "file.size",
+    "md5": "file.hash.md5", "sha1": "file.hash.sha1", "sha256": "file.hash.sha256",
 }  # fmt: skip
 _FILES_ECS = {
     "ZEEK_FILES_TX_HOSTS": _first_host("server.ip", "zeek.files.tx_hosts"),

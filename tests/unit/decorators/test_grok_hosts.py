@@ -46,3 +46,11 @@ from decorators.grok import Grok
 def test_host_or_address_is_whole(attributes_after, pattern, line, expected):
     found = attributes_after(Grok, f"{{patterns: ['{pattern}']}}", line.encode())
     assert {name: found[name].decode() for name in expected} == expected
+
+
+@pytest.mark.parametrize(("settings", "expected"), [("", b"8080"), (", ecs_compatibility: v1", None)])
+def test_a_host_of_a_uri_sets_its_port(attributes_after, settings, expected):
+    """patterns/legacy/grok-patterns of logstash-patterns-core 4.3.1 has it; patterns/ecs-v1 has no field for it."""
+    text = b"proxy to http://u:p@a.test:8080/a?x=1"
+    assert attributes_after(Grok, f"{{patterns: ['to %{{URI}}']{settings}}}", text).get("port") == expected
+    assert attributes_after(Grok, f"{{patterns: ['to %{{URI}}']{settings}}}", b"to http://a.test/").get("port") is None

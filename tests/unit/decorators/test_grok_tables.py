@@ -117,3 +117,9 @@ def test_absent_columns_of_a_line_without_a_match_are_read_in_one_way(pattern, l
     """If `-` were an absent value and a text as well, 31 of them could be read in 2³¹ ways, which takes minutes."""
     settings = f"{{patterns: ['{pattern}'], on_no_match: keep}}"
     assert Grok(settings_of(Grok.settings_class(), settings)).decorate(event_of(line))
+
+
+@pytest.mark.parametrize(("mode", "name"), [("disabled", "local_orig"), ("v1", "zeek.files.local_orig")])
+def test_a_column_has_the_name_of_zeek(mode, name):
+    line = FILES_HEAD + FILES.replace("0.000004\t-\t", "0.000004\tT\t")
+    assert grok(["BRO_FILES"], line, mode)[name] == "T"
