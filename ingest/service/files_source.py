@@ -26,18 +26,27 @@ class FilesSource(Source[FilesSourceSettings]):
 
     - A gzip file that is truncated, damaged or no gzip file: nothing of it is read, since all of it is decompressed
       once before.
-    - A file that changes or is removed before it was read, as one that is still being copied; and lines added later to
-      a file that was read. So copy a file under a name that begins with a dot, or from another folder of the disk, and
-      then rename it. A file that keeps changing has a dead letter every ten minutes at most.
+    - A file that is replaced or removed before it was read; and lines added later to a file that was read. So copy a
+      file under a name that begins with a dot, or from another folder of the disk, and then rename it. A file that
+      keeps changing has a dead letter every ten minutes at most.
     - A file that may not be read, or whose folder is empty (its disk may not be mounted), blocks the pipeline instead.
+
+    A last line without a line end is read once its file has not changed for ten seconds: until then it may go on.
+    `ingest run --once` waits for that. If something is added to a file, the lines that it had at its discovery are
+    read, and the dead letter begins after the last of them that had a line end. If the rest of a line was added more
+    than ten seconds after its beginning, an event was made of the beginning too, and the dead letter says so.
+
+    A file has grown if the last KiB before its former end is the same; else it was replaced, and the dead letter is of
+    all of its lines.
 
     A file that was read to its end may be moved away. The next batch records its removal, unless the folder is empty.
     From then on a file at this path becomes a dead letter, new or restored, because its events would overwrite those of
     the first. The last 10,000 removals are stored; a file at an older path is read, and its events do overwrite. A
     daily export therefore needs the date in its file name.
 
-    If a table of the pipeline has deferred updates or a feed, a file that changes between discovery and reading stops
-    the pipeline: an earlier attempt may have counted its lines.
+    If a table of the pipeline has deferred updates or a feed, a file that is replaced or removed between discovery and
+    reading stops the pipeline, and so does a last line that goes on in between: an earlier attempt may have counted its
+    lines. Restore the file; or move the checkpoint away, and a new one starts where the tables end.
 
     In `%{topic}`, a byte of the path that is not UTF-8 is written as `\xe9`, and a backslash before such text is
     doubled, so every file has a topic of its own.

@@ -52,6 +52,15 @@ class LineEnds:
                 break
         return skipped
 
+    def after_last(self, piece: bytes) -> int | None:
+        """The index after the last line end of bytes that begin with a code unit; None without one."""
+        at = len(piece)
+        while (at := piece.rfind(self.lf, 0, at)) >= 0:
+            if at % self.width == 0:
+                return at + self.width
+            at += self.width - 1  # half of one character and half of the next
+        return None
+
     def without_end(self, line: bytes) -> bytes:
         """A line without LF or CR LF."""
         return line.removesuffix(self.lf).removesuffix(self.cr)

@@ -13,6 +13,7 @@ import stat
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from hashlib import blake2b
 from io import BufferedReader
 from pathlib import Path
 from typing import IO, cast
@@ -27,7 +28,11 @@ PARTITION = 0  # of every line
 GONE = (FileNotFoundError, NotADirectoryError)
 """Errors that mean that a file does not exist; after any other error it may exist."""
 
+QUIET_MS = 10_000
+"""A last line without a line end is read once its file has not changed for so long: until then it may go on."""
+
 _BUFFER_BYTES = 1 << 20
+_TAIL_BYTES = 1024
 _MOST_MARK_BYTES = 3
 
 
@@ -107,24 +112,66 @@ def check_readable(path: str, encoding: Encoding = Encoding.UTF8) -> None:
         SourceUnavailableError: as `lines_of`.
     """
     if is_gzip(path):
-        bytes_in(path)
+        lengths_of(path, encoding)
     with _read_errors(path), _opened(path) as file:
         _line_ends(file, encoding, path)
 
 
-def bytes_in(path: str) -> int:
+def lengths_of(path: str, encoding: Encoding = Encoding.UTF8) -> tuple[int, int]:
     """
-    Number of bytes of a file, uncompressed; it is read to its end, so that each damage is found.
+    Number of bytes of a file, uncompressed, and up to the end of its last line that has one.
+
+    A gzip file is read to its end, so that each damage is found.
 
     Raises:
         UnreadableFileError: as `lines_of`.
         SourceUnavailableError: as `lines_of`.
     """
-    size = 0
+    if not is_gzip(path):
+        with _read_errors(path):
+            size = path_of(path).stat().st_size
+        return size, end_of_last_line(path, size, encoding)
+    size = ended = 0
     with _read_errors(path), _opened(path) as file:
+        ends = _line_ends(file, encoding, path)
         while piece := file.read(_BUFFER_BYTES):
+            ended = size + after if (after := ends.after_last(piece)) is not None else ended
             size += len(piece)
-    return size
+    return size, ended
+
+
+def end_of_last_line(path: str, stop: int, encoding: Encoding = Encoding.UTF8) -> int:
+    """
+    Where the last line that has a line end ends in the first `stop` bytes of a plain file; 0 without one.
+
+    Raises:
+        UnreadableFileError: as `lines_of`.
+        SourceUnavailableError: as `lines_of`.
+    """
+    with _read_errors(path), _opened(path) as file:
+        ends = _line_ends(file, encoding, path)
+        after = stop - stop % ends.width
+        while after > 0:
+            begin = max(0, after - 1) // _BUFFER_BYTES * _BUFFER_BYTES
+            file.seek(begin)
+            found = ends.after_last(file.read(after - begin))
+            if found is not None:
+                return begin + found
+            after = begin
+    return 0
+
+
+def tail_of(path: str, size: int) -> str:
+    """
+    A hash of the last KiB before an offset, as the file is stored: equal if a file has only grown since.
+
+    Raises:
+        UnreadableFileError: as `lines_of`.
+        SourceUnavailableError: as `lines_of`.
+    """
+    with _read_errors(path), path_of(path).open("rb") as file:
+        file.seek(max(0, size - _TAIL_BYTES))
+        return blake2b(file.read(min(size, _TAIL_BYTES)), digest_size=8).hexdigest()
 
 
 def lines_in(
@@ -177,6 +224,8 @@ def unread(path: str, error: OSError) -> IngestError:
     """The error of a file that cannot be read."""
     if isinstance(error, GONE):
         return UnreadableFileError(f'"{path}" was removed before it was read completely', code="removed_file")
+    if isinstance(error, IsADirectoryError):
+        return UnreadableFileError(f'"{path}" is a folder now', code="changed_file")
     return SourceUnavailableError(
         f'"{path}" cannot be read: {error.strerror or error}',
         hint="the pipeline resumes once its user may read the file and the disk returns it",

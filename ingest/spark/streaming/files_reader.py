@@ -2,7 +2,8 @@
 Finished files as a stream: each line is a record, as `ingest.sources.lines` defines it.
 
 - The source offset contains the size and modification time of a file at its discovery, so a replay gives the same
-  records.
+  records. What is added after that is not read, so a file that is written to has the lines up to its discovery.
+- A last line without a line end is read once its file has not changed for a while (see `unfinished_lines`).
 - A plain file is split into ranges at arbitrary bytes: a line belongs to the range that contains its first byte. A gzip
   file is one range, and is decompressed once before it is planned: all of it is read, or nothing.
 - A file that is damaged, changes or is removed has a dead letter by place (see `file_entries`), and the other files are
@@ -34,15 +35,13 @@ from ingest.sources.lines import (
     files_at,
     is_gzip,
     lines_of,
-    size_and_time,
-    unread,
 )
 from ingest.spark.streaming.file_batches import line_batch, unread_batch
 from ingest.spark.streaming.file_entries import (
     Entry,
     Files,
     Unread,
-    changed,
+    check_unchanged,
     entry_after_change,
     entry_after_removal,
     entry_at_a_known_path,
@@ -53,6 +52,7 @@ from ingest.spark.streaming.file_entries import (
 )
 from ingest.spark.streaming.removed_files import RemovedFiles
 from ingest.spark.streaming.rows import ARROW_BYTES, ARROW_ROWS
+from ingest.spark.streaming.unfinished_lines import UnfinishedLines
 
 BATCH_BYTES = 64 * 1024 * 1024  # of files in one micro-batch: some seconds of work in bounded memory
 RANGE_BYTES = 16 * 1024 * 1024
@@ -81,11 +81,17 @@ class FileRange(InputPartition):
     start: int
     stop: int
     unread: Unread | None = None
+    tail: str | None = None
 
     @property
     def first_place(self) -> RecordPlace:
         """The first place of the range as a split."""
         return self.path, PARTITION, self.start
+
+    @property
+    def entry(self) -> Entry:
+        """The state of the file at its discovery."""
+        return {"size": self.size, "mtime_ms": self.mtime_ms, "tail": self.tail}
 
 
 class FilesDataSource(DataSource):
@@ -124,6 +130,7 @@ class FilesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         first_offset: where a query without a checkpoint starts; None if no file has been read.
         clock: monotonic seconds.
         encoding: of the files, see `ingest.sources.lines.lines_in`.
+        unfinished: their last lines that may go on.
     """
 
     def __init__(
@@ -134,8 +141,10 @@ class FilesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         first_offset: Offset | None = None,
         clock: Callable[[], float] = time.monotonic,
         encoding: Encoding = Encoding.UTF8,
+        unfinished: UnfinishedLines | None = None,
     ) -> None:
         self._path = path
+        self._unfinished = unfinished or UnfinishedLines(encoding)
         self._max_event_bytes = max_event_bytes
         self._encoding = encoding
         self._max_records = max_records
@@ -161,11 +170,19 @@ class FilesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         The end of the next micro-batch: files in the order of their paths, up to the limit.
 
         Each file is examined with one call, so a file that is removed meanwhile is either absent or has both size and
-        time.
+        time. A `--once` run waits here for last lines that may go on, and reads what is there then.
 
         Raises:
             SourceUnavailableError: a file cannot be examined now.
         """
+        end = self._end_after(start, limit)
+        if end is start and self._target is not None and self._unfinished.wait():
+            self._target |= {path: now for path, now in files_at(self._path) if path in self._unfinished}
+            end = self._end_after(start, limit)
+        return end
+
+    def _end_after(self, start: Offset, limit: ReadLimit) -> Offset:
+        """As `latestOffset`, without waiting; `start` itself if there is nothing to read."""
         files, removed = _files(start), RemovedFiles(start.get("forgotten", ""))
         found = dict(files_at(self._path)) if self._target is None else self._target
         room = limit.max_bytes if isinstance(limit, ReadMaxBytes) else None
@@ -176,14 +193,17 @@ class FilesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 break
             if not self._has_more(path, files.get(path), found.get(path)):
                 continue
-            file = end[path] = self._entry(path, files.get(path), found.get(path), removed)
+            file = self._entry(path, files.get(path), found.get(path), removed)
             if "unread" in file:
                 length, lines = UNREAD_BYTES, 1
             else:
-                remaining = file["size"] - file["position"]
+                remaining = self._unfinished.end_of(path, file) - file["position"]
+                if remaining <= 0:
+                    continue
                 length = remaining if room is None or is_gzip(path) else min(remaining, room)
                 length, lines = self._first_lines(path, file["position"], length, lines_left)
                 file["position"] += length
+            end[path] = file
             room = None if room is None else room - length
             lines_left = None if lines_left is None else lines_left - lines
         if end == files:
@@ -205,9 +225,12 @@ class FilesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """
         if file is None:
             # an empty file alone would start an empty batch; one that was removed since it was listed is not there
-            return now is not None and now["size"] > 0 and not _is_gone(path)
-        if now is None or is_same(file, now):
+            has_lines = now is not None and now["size"] > 0 and not self._unfinished.is_rest(path, now, 0)
+            return has_lines and not _is_gone(path)
+        if now is None:
             return not is_planned(file)
+        if is_same(file, now):
+            return not (is_planned(file) or self._unfinished.is_rest(path, now, file["position"]))
         if "unread" not in file:
             return True
         at_s = self._clock()
@@ -220,9 +243,9 @@ class FilesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """The entry of a file of which something is to be planned; arguments as in `_has_more`."""
         if file is None:
             assert now is not None  # noqa: S101 - for mypy: it exists
-            return entry_at_a_known_path(path, now) if path in removed else new_entry(path, now)
+            return entry_at_a_known_path(path, now) if path in removed else new_entry(path, now, self._encoding)
         if now is not None:
-            return dict(file) if is_same(file, now) else entry_after_change(path, file, now)
+            return dict(file) if is_same(file, now) else entry_after_change(path, file, now, self._encoding)
         return entry_after_removal(path, file) if _is_removed(path) else dict(file)
 
     def _first_lines(self, path: str, start: int, length: int, count: int | None) -> tuple[int, int]:
@@ -278,7 +301,7 @@ class FilesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         size = 0
         following = piece.start
         try:
-            check_unchanged(piece)
+            check_unchanged(piece.path, piece.entry, piece.stop, self._encoding)
             for offset, line in lines_of(piece.path, self._max_event_bytes, piece.start, piece.stop, self._encoding):
                 offsets.append(offset)
                 lines.append(line)
@@ -298,7 +321,11 @@ class FilesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             missing = UnreadError(message, end=end, is_certain=False, code=error.code)
             yield unread_batch(piece.path, following, piece.mtime_ms, missing)
             return
-        _check_unchanged_meanwhile(piece)
+        try:
+            check_unchanged(piece.path, piece.entry, piece.stop, self._encoding)
+        except UnreadableFileError as error:
+            # the lines may be of no state of the file
+            raise SourceUnavailableError(f"{error.message}, while it was read", hint="the batch runs again") from error
         if lines:
             yield line_batch(piece.path, offsets, lines, piece.mtime_ms)
 
@@ -317,37 +344,12 @@ def ranges_between(start: Offset, end: Offset) -> list[FileRange]:
         width = file["size"] if is_gzip(path) else RANGE_BYTES
         for first in range(begin, file["position"], max(width, 1)):
             stop = min(first + width, file["position"])
-            ranges.append(FileRange(path, file["size"], file["mtime_ms"], first, stop))
+            ranges.append(FileRange(path, file["size"], file["mtime_ms"], first, stop, tail=file.get("tail")))
     return ranges
 
 
 def _files(offset: Offset) -> Files:
     return {path: file for path, file in offset.items() if path != "forgotten"}
-
-
-def check_unchanged(piece: FileRange) -> None:
-    """
-    Check that a file is the one that its offsets belong to.
-
-    Raises:
-        UnreadableFileError: its size or modification time differs, or it does not exist.
-        SourceUnavailableError: it cannot be examined now.
-    """
-    try:
-        now = size_and_time(path_of(piece.path).stat())
-    except OSError as error:
-        raise unread(piece.path, error) from error
-    known = {"size": piece.size, "mtime_ms": piece.mtime_ms}
-    if not is_same(known, now):
-        raise changed(piece.path, known, now)
-
-
-def _check_unchanged_meanwhile(piece: FileRange) -> None:
-    """Refuse lines of a file that has changed since its first line was read: they may be of no state of the file."""
-    try:
-        check_unchanged(piece)
-    except UnreadableFileError as error:
-        raise SourceUnavailableError(f"{error.message}, while it was read", hint="the batch runs again") from error
 
 
 def _is_removed(path: str) -> bool:

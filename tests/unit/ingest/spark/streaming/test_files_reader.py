@@ -285,14 +285,14 @@ def test_new_file_that_is_removed_during_discovery_is_skipped(
     assert reader.latestOffset(end, ALL) == end
 
 
-@pytest.mark.parametrize("change", ["removed", "grown", "folder"])
+@pytest.mark.parametrize("change", ["removed", "replaced", "folder"])
 def test_file_that_is_another_one_when_it_is_read_is_reported(tmp_path: Path, change):
     """An earlier attempt may have read it."""
     reader = in_folders(tmp_path, "a/1", "a/2")
     end = reader.latestOffset({}, ALL)
     path = tmp_path / "a" / "1"
-    if change == "grown":
-        touch(path, b"one\ntwo\n")
+    if change == "replaced":
+        touch(path, b"two\none\n")
     else:
         path.unlink()
     if change == "folder":
@@ -315,20 +315,20 @@ def test_file_removed_before_it_is_opened_is_reported(tmp_path: Path, monkeypatc
 
 @pytest.mark.parametrize("lines", [1, files_reader.ARROW_ROWS + 1])
 def test_file_that_changes_while_it_is_read_fails_the_attempt(tmp_path: Path, lines):
-    """Its last line may have been cut."""
+    """Its lines may be of no state of the file."""
     path = touch(tmp_path / "a", b"one\n" * lines)
     reader = FilesReader(str(tmp_path), 1_000)
     (piece,) = reader.partitions({}, reader.latestOffset({}, ALL))
     found = iter(reader.read(piece))
     if lines > 1:
         next(found)
-        touch(path, b"one\n" * (lines + 1))
+        touch(path, b"two\n" * (lines + 1))
     else:
         original = source_lines.lines_of
 
         def read_meanwhile(*args):
             yield from original(*args)
-            touch(path, b"one\ntwo\n")
+            touch(path, b"two\none\n")
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(files_reader, "lines_of", read_meanwhile)
