@@ -100,11 +100,18 @@ _ADDED_COLUMNS = (
     *("cs_protocol_version", "fle_status", "fle_encrypted_fields", "c_port", "time_to_first_byte"),
     *("x_edge_detailed_result_type", "sc_content_type", "sc_content_len", "sc_range_start", "sc_range_end"),
 )
+_TYPES = {
+    **dict.fromkeys(("sc_bytes", "sc_status", "cs_bytes", "c_port"), "INT"),
+    **dict.fromkeys(("sc_content_len", "sc_range_start", "sc_range_end"), "INT"),
+    **dict.fromkeys(("time_taken", "time_to_first_byte"), "NUMBER"),
+}
+"""Name of a column -> known pattern of its values; text without a tab if there is none."""
 
 
 def _tabbed(name: str) -> str:
     start = "(?:HTTP/)?+" if name == "cs_protocol_version" else ""
-    return rf"(?>-(?![^\t])|{start}(?<{name}>[^\t]*))"  # atomic, since - is text, too
+    value = f"%{{{_TYPES[name]}:{name}}}" if name in _TYPES else rf"(?<{name}>[^\t]*)"
+    return rf"(?>-(?![^\t])|{start}{value})"  # atomic, since - is text, too
 
 
 _CLOUDFRONT = {

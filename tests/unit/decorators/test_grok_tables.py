@@ -1,5 +1,5 @@
 """
-Tables of Zeek and error logs of httpd with other columns than usual.
+Tables of Zeek and CloudFront, and error logs of httpd with other columns than usual.
 
 The rules are facts of logstash-patterns-core 4.3.1 (spec/patterns/bro_spec.rb, httpd_spec.rb), of Zeek's log tables and
 of httpd's log_apr_status.
@@ -11,6 +11,7 @@ from decorators.grok import Grok
 from ingest.api import DecorateError
 from ingest.testing.events import event_of, settings_of
 from tests.support.grok_families import DNS, FILES, FILES_HEAD, ZEEK
+from tests.support.grok_lines import CLOUDFRONT
 
 MODES = ("disabled", "v1")
 HTTP_OF_ZEEK = "1\t{}\t1.1\t{}\t-\t{}\t471\t200\tOK\t-\t-\t(empty)\t-\t-\t-\t-\t-\t-\tFPG\t-\ta/b"
@@ -42,6 +43,8 @@ def grok(patterns, text, mode="disabled"):
         ("BRO_FILES", ZEEK + HTTP_OF_ZEEK.format("-\t-\t-\t-", "-", "0")),
         ("ZEEK_FILES", ZEEK + HTTP_OF_ZEEK.format("-\t-\t-\t-", "-", "0")),
         ("ZEEK_DNS", f"{ZEEK}udp\t3648\t{DNS}"),
+        ("CLOUDFRONT_ACCESS_LOG", "\t".join([*CLOUDFRONT[:3], "x", *CLOUDFRONT[3:]])),
+        ("CLOUDFRONT_ACCESS_LOG", "\t".join([*CLOUDFRONT[:9], "x", *CLOUDFRONT[9:]])),
         ("BRO_CONN", ZEEK + "0" + "\t-" * 12 + "\t(empty)" + "\t-" * 7),
         ("ZEEK_CONN", ZEEK + "0" + "\t-" * 12 + "\t(empty)" + "\t-" * 7),
         ("ZEEK_DNS", ZEEK + "0" + "\t-" * 12 + "\t(empty)" + "\t-" * 7),
