@@ -1,5 +1,6 @@
 """Runs the pipelines of a service until they end or a signal stops them: state, back-off, restart, pause, drain."""
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -12,7 +13,7 @@ from ingest.service.control import Control, Phase
 from ingest.service.jobs.scheduler import Jobs
 from ingest.service.lifecycle import Stop
 from ingest.service.loans import Loans
-from ingest.service.member import Member, Start
+from ingest.service.member import Draining, Ended, Failures, Leaving, Member, Paused, Running, Starting, Waiting
 from ingest.service.observer import with_note
 from ingest.service.pipeline import LivePipeline
 from ingest.service.reload import Reloader
@@ -20,7 +21,6 @@ from ingest.service.systemd import ServiceManager
 from ingest.spark.streaming.query import JVM_UNRESPONSIVE
 
 POLL_S = 0.1  # between polls of queries and signals
-RESTART_S = (1.0, 2.0, 5.0, 10.0, 30.0)  # back-off before a failed query is restarted; the last value repeats
 ONCE_FAILURES = 3  # attempts to start a `--once` run that has no batch yet; a user waits for it
 LATE_FAILURES = 10  # the same on a machine so busy that Spark does not wait for its Python processes
 SLOW_S = 120.0  # a batch stage that takes longer counts as stuck; an unavailable store is reported within 10 s
@@ -110,9 +110,9 @@ class Supervisor:
                     member.observer.unresponsive(reason)
                 if member.name == wanted:
                     self._retire(member, lambda pipeline: pipeline.lend(self._loans.lend))
-                elif member.name in leaving or member.ending is not None:
+                elif member.name in leaving or isinstance(member.state, Leaving):
                     self._retire(member, lambda pipeline: pipeline.close())
-                elif not member.is_done and reason is None:
+                elif reason is None:
                     self._check(member)
         self._shut_down()
         return [member.error for member in self._members if member.error is not None]
@@ -142,8 +142,7 @@ class Supervisor:
         if not self._control.is_paused(member.name):
             self._start(member)
             return
-        member.is_paused = True
-        member.is_done = self._once
+        member.enter(Ended() if self._once else Paused())
         member.observer.paused()
         _log.warning("pipeline is paused", pipeline=member.name, hint="'ingest resume FILE PIPELINE' starts it")
 
@@ -177,26 +176,29 @@ class Supervisor:
 
     def _retire(self, member: Member, close: Callable[[LivePipeline], object]) -> None:
         """End a pipeline after its running batch, and close it."""
-        if member.start is not None and not member.start.has_returned():
-            member.report_slow_start(member.start)
-        elif (member.ending or member.is_done or self._drain(member)) and member.has_left(close):
-            self._members.remove(member)
+        state = member.state
+        if isinstance(state, Leaving):
+            if state.has_left():
+                self._members.remove(member)
+        elif isinstance(state, Starting) and not state.has_returned():
+            state.report_if_slow()
+        elif isinstance(state, Paused | Ended) or self._drain(member):
+            member.enter(Leaving(member.pipeline, close, has_ended=member.is_done))
 
     def _start(self, member: Member) -> None:
         if not self._stop.requested.is_set():
-            member.restart_at = None
-            member.start = Start(member.pipeline)
+            member.enter(Starting(member.pipeline))
 
-    def _check_start(self, member: Member, start: Start, timeout_s: float = 0.0) -> None:
+    def _check_start(self, member: Member, start: Starting, timeout_s: float = 0.0) -> None:
         """Handle the result of a start; report a start that takes long."""
         if not start.has_returned(timeout_s):
-            member.report_slow_start(start)
+            start.report_if_slow()
             return
-        member.start = None
         if start.error is None:
             member.has_started = True
+            member.enter(Running())
             _log.info("pipeline started", pipeline=member.name)
-        elif isinstance(start.error, IngestError) or member.failures or member.has_started:
+        elif isinstance(start.error, IngestError) or member.failures.count or member.has_started:
             self._handle_failure(member, start.error)
         else:
             # any error of Spark or a disk; it has never run, so the cause is not temporary
@@ -215,47 +217,49 @@ class Supervisor:
         self._wall_offset_s = offset_s
 
     def _check(self, member: Member) -> None:
-        if member.start is not None:
-            self._check_start(member, member.start)
+        if isinstance(member.state, Ended):
             return
-        fatal = member.pipeline.fatal()
-        if fatal is not None:
+        if isinstance(member.state, Starting):
+            self._check_start(member, member.state)
+            return
+        if (fatal := member.pipeline.fatal()) is not None:
             member.query.stop()
             member.fail(fatal)
             return
-        if self._apply_pause(member):
-            return
-        if member.restart_at is not None:
-            if time.monotonic() >= member.restart_at:
+        match member.state:
+            case Paused():
+                if not self._control.is_paused(member.name):
+                    self._resume(member)
+            case Draining():  # to its end, also if the pause was withdrawn since
+                self._pause(member)
+            case _ if self._control.is_paused(member.name):
+                self._pause(member)
+            case Waiting(until_s) if time.monotonic() >= until_s:
                 self._start(member)
-            return
-        if member.stuck_at is not None and time.monotonic() >= member.stuck_at and member.query.is_idle():
-            member.stuck_at = None
+            case Running() as running:
+                self._check_query(member, running)
+
+    def _check_query(self, member: Member, running: Running) -> None:
+        if time.monotonic() >= member.stuck_at and member.query.is_idle():
+            member.stuck_at = math.inf
             if member.observer.totals.batches <= member.batches:
                 _log.warning("the clock was set back; the query is restarted", pipeline=member.name)
-                member.query.stop()
-                member.restart_at = time.monotonic()
+                self._restart(member)
                 return
         if not member.query.ended():
             self._report_state(member)
-            self._flush(member)
+            self._flush(member, running)
             return
         error = member.query.failure()
         if error is None:
-            member.is_done = True
+            member.enter(Ended())
             member.observer.end(State.STOPPED)
         elif not isinstance(error, IngestError) or error.code != JVM_UNRESPONSIVE:  # else it is asked again
             self._handle_failure(member, error)
 
-    def _apply_pause(self, member: Member) -> bool:
-        """Pause or resume a pipeline as wanted; whether nothing else is to be done with it now."""
-        if not member.is_paused and (self._control.is_paused(member.name) or member.pausing_since is not None):
-            self._pause(member)
-        elif member.is_paused and not self._control.is_paused(member.name):
-            self._resume(member)
-        else:
-            return member.is_paused
-        return True
+    def _restart(self, member: Member) -> None:
+        member.query.stop()
+        member.wait()
 
     def _pause(self, member: Member) -> None:
         """Pause after the running batch; a blocked one is abandoned, and runs again after the pause."""
@@ -265,9 +269,7 @@ class Supervisor:
         member.query.stop()
         if has_failed:
             return
-        member.restart_at = member.pausing_since = None
-        member.is_paused = True
-        member.is_done = self._once
+        member.enter(Ended() if self._once else Paused())
         member.observer.paused()
         _log.info("pipeline is paused", pipeline=member.name)
         if self._once:
@@ -279,8 +281,8 @@ class Supervisor:
 
     def _check_last_batch(self, member: Member) -> bool:
         """Whether the batch that a pause or a stop has waited for failed for good; then its pipeline has failed."""
-        if member.is_paused or member.start is not None or member.restart_at is not None:
-            return False  # the query was stopped, or its failure is handled
+        if not member.has_batch:
+            return False
         error = member.query.failure_of_batch()
         if isinstance(error, IngestError) and error.disposition is not Disposition.RETRY:
             member.fail(error)
@@ -291,33 +293,32 @@ class Supervisor:
 
     def _drain(self, member: Member) -> bool:
         """Whether the running batch has ended, or is blocked and not waited for; no other one starts."""
-        if member.pausing_since is None:
-            member.pausing_since = time.monotonic()
+        state = member.state
+        if not isinstance(state, Draining):
+            state = Draining(has_batch=member.has_batch)
+            member.enter(state)
             member.query.refuse_batches()
-        waited_s = time.monotonic() - member.pausing_since
+        waited_s = time.monotonic() - state.since_s
         if member.query.drained() or (member.observer.is_blocked and waited_s > BLOCKED_STOP_S):
             return True
         self._report_state(member)
         return False
 
     def _resume(self, member: Member) -> None:
-        member.is_paused = False
         member.query.accept_batches()
         member.observer.resumed()
         _log.info("pipeline resumes after a pause", pipeline=member.name)
-        member.restart_at = time.monotonic()
+        member.wait()
 
-    def _flush(self, member: Member) -> None:
+    def _flush(self, member: Member, running: Running) -> None:
         """Start the next batch of a pipeline that waits for its interval: a restarted query runs one at once."""
-        member.must_flush |= self._control.pop_flush(member.name)
-        if not member.must_flush:
+        running.must_flush |= self._control.pop_flush(member.name)
+        if not running.must_flush:
             return
         if not member.pipeline.every_s:
-            member.must_flush = False  # it never waits
+            running.must_flush = False  # it never waits
         elif member.query.is_waiting():
-            member.must_flush = False
-            member.query.stop()
-            member.restart_at = time.monotonic()
+            self._restart(member)
 
     def _report_state(self, member: Member) -> None:
         """Report the state of a running query where it does not do so itself."""
@@ -335,12 +336,12 @@ class Supervisor:
             member.observer.running()
 
     def _handle_failure(self, member: Member, error: BaseException) -> None:
-        batches = member.observer.totals.batches
-        if batches > member.batches_at_failure:
-            member.batches_at_failure, member.failures, member.has_rechecked = batches, 0, False
-        if isinstance(error, PositionLostError) and not member.has_rechecked:
+        failures, batches = member.failures, member.observer.totals.batches
+        if batches > failures.batches:
+            failures = member.failures = Failures(batches=batches)
+        if isinstance(error, PositionLostError) and not failures.has_rechecked:
             # a start checks the source, whose error names the lost positions; Spark's text does not always
-            member.has_rechecked = True
+            failures.has_rechecked = True
             self._start(member)
             return
         if isinstance(error, IngestError) and error.disposition is not Disposition.RETRY:
@@ -348,12 +349,11 @@ class Supervisor:
             return
         code = error.code if isinstance(error, IngestError) else "query_failed"
         limit = LATE_FAILURES if code == "worker_late" else ONCE_FAILURES
-        if self._once and member.failures + 1 >= limit and not member.observer.totals.batches:
+        if self._once and failures.count + 1 >= limit and not batches:
             member.fail(error)
             return
-        wait_s = RESTART_S[min(member.failures, len(RESTART_S) - 1)]
-        member.failures += 1
-        member.restart_at = time.monotonic() + wait_s
+        wait_s = failures.back_off_s()
+        member.wait(wait_s)
         report = member.observer.blocked if isinstance(error, IngestError) else member.observer.backing_off
         report(code, with_note(str(error), f"the query is restarted in {wait_s:g} s"))
 
@@ -395,5 +395,5 @@ class Supervisor:
     def _wait_for_starts(self) -> None:
         deadline = time.monotonic() + START_STOP_S
         for member in self._members:
-            if member.start is not None and not member.is_done:
-                self._check_start(member, member.start, max(0.0, deadline - time.monotonic()))
+            if isinstance(member.state, Starting):
+                self._check_start(member, member.state, max(0.0, deadline - time.monotonic()))

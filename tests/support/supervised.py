@@ -12,7 +12,7 @@ from ingest.service.control import Control
 from ingest.service.jobs.scheduler import Jobs
 from ingest.service.lifecycle import Stop
 from ingest.service.loans import Loans
-from ingest.service.member import Member
+from ingest.service.member import Member, Running
 from ingest.service.observer import PipelineObserver, Totals
 from ingest.service.pauses import Pauses
 from ingest.service.supervisor import Supervisor
@@ -150,6 +150,11 @@ class Bench:
     def start(self) -> None:
         self.starts += 1
         self._start(self)
+
+    @property
+    def running(self) -> Running:
+        """The state of a pipeline whose query runs; a new one if it does not."""
+        return self.member.state if isinstance(self.member.state, Running) else Running()
 
     @property
     def state(self) -> State:

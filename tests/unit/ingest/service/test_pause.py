@@ -190,10 +190,10 @@ def test_flush_restarts_a_query_that_waits_for_its_interval(tmp_path: Path, ever
         assert is_in(bench, State.RUNNING)
         bench.control.flush("p")
         if every_s:
-            assert reached(lambda: bench.member.must_flush, WAIT_S)
+            assert reached(lambda: bench.running.must_flush, WAIT_S)
             assert bench.starts == 1
         bench.query.has_no_data = True
-        assert reached(lambda: bench.starts == starts and not bench.member.must_flush, WAIT_S)
+        assert reached(lambda: bench.starts == starts and not bench.running.must_flush, WAIT_S)
 
 
 def test_failed_pipeline_stays_failed(tmp_path: Path):

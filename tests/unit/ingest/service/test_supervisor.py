@@ -1,6 +1,7 @@
 """The supervisor: restart, failure, stop."""
 
 import json
+import math
 import threading
 from collections.abc import Callable
 
@@ -22,7 +23,7 @@ WAIT_S = 30.0  # for another thread; only a failing test waits so long
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(supervisor_module, "RESTART_S", (0.0,))
+    monkeypatch.setattr(member_module, "RESTART_S", (0.0,))
     monkeypatch.setattr(supervisor_module, "POLL_S", 0.001)
     monkeypatch.setattr(supervisor_module, "BLOCKED_STOP_S", 0.01)
 
@@ -724,7 +725,7 @@ def test_batch_that_began_before_the_clock_was_set_back_is_not_counted(batches: 
 
     def jump() -> None:
         bench.wall_offset_s = -2_600.0
-        while bench.member.stuck_at is None:
+        while bench.member.stuck_at == math.inf:
             pass
         for number in range(batches):
             bench.observer.durable(number, 0, Counts(), 0.0)
