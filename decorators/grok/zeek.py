@@ -44,18 +44,18 @@ _ABSENT = r"(?:-|\(empty\))(?![^\t])"
 
 
 def _columns(names: str) -> str:
-    r"""Columns of a table with tabs; one of `-` or `(empty)` captures nothing. A column with a ? may be absent."""
+    r"""Columns of a table with tabs; `-` or `(empty)` captures nothing. A column with a ? may be left out."""
 
     def column(name: str) -> str:
         name = name.rstrip("?")
         text = _PROTOCOL if name == "proto" else _TEXT
         value = f"%{{{_TYPES[name]}:{name}}}" if name in _TYPES else f"(?<{name}>{text})"
-        # what is absent is no value, too: if both could match, a line that fails would take 2^n of its n columns
         if name in _REQUIRED:
             return rf"\t{value}"
-        column = rf"\t(?:{_ABSENT}|(?!{_ABSENT}){value})"
-        # a set may be empty, not absent: where Zeek has the tags, three columns further, Bro's table has a message
-        return rf"(?!\t-\t){column}" if name == "bro_tags" else column
+        # what is absent is no value, too: if both could match, a line that fails would take 2^n of its n columns
+        optional = rf"\t(?:{_ABSENT}|(?!{_ABSENT}){value})"
+        # a set may be empty, not absent: in the place of Bro's tags, a line of Zeek has the message of a status
+        return rf"(?!\t-\t){optional}" if name == "bro_tags" else optional
 
     pieces = [f"(?:{column(name)})?" if name[-1] == "?" else column(name) for name in names.split()]
     return "".join(pieces).removeprefix(r"\t")
