@@ -17,6 +17,8 @@ keys, in this order::
                    time of the micro-batch for which the source read the record, if a replay of a dead letter by place
                    has published this one; else it is missing
     fingerprint    of the pipeline's configuration
+    table          table of the sink that refused the event, or its kind if it names no table; "" if the event failed
+                   before the sinks; missing in dead letters of earlier versions
     fan_out        number among the events made of one record
     events         number of events of the record that failed in this component with this code; 1 if it is missing
     attributes     [[name, value], …] at the failure, not an object because names may be bytes; empty if they are
@@ -89,6 +91,8 @@ class DeadLetter:
         component: name or label of the sink or decorator, "source" if the record could not be decoded.
         batch_time_ms: of the micro-batch in which it failed.
         source_batch_ms: of the micro-batch for which the source read the record; None if that is the same.
+        table: that the sink names which refused the event, or the kind of this sink if it names none; "" if the event
+            failed before the sinks; None if it is unknown.
         pointer: place of the complete dead letter; None if this is the complete one.
         body: where the value of the record is; None if the record has it.
         by_place: the records from the place of `record`, if it does not have their bytes; None if it has those of
@@ -111,6 +115,7 @@ class DeadLetter:
     by_place: PlaceRange | None = None
     events: int = 1
     source_batch_ms: int | None = None
+    table: str | None = None
     product: str = __version__
 
     @property
@@ -175,6 +180,7 @@ class DeadLetter:
         body = {} if self.body is None else {"body": self.body._asdict() | {"table": _plain(self.body.table)}}
         span = {} if self.by_place is None else {"unread": _plain_range(self.by_place)}
         source = {} if self.source_batch_ms is None else {"source_batch_ms": self.source_batch_ms}
+        table = {} if self.table is None else {"table": _plain(self.table)}
         return orjson.dumps(
             {
                 "format": PLACE_FORMAT if span else BODY_FORMAT if body else FORMAT,
@@ -187,6 +193,7 @@ class DeadLetter:
                 "batch_time_ms": self.batch_time_ms,
                 **source,
                 "fingerprint": self.fingerprint,
+                **table,
                 "fan_out": self.fan_out,
                 "events": self.events,
                 "attributes": [[_name(name), to_notation(value)] for name, value in self.attributes.items()],
@@ -234,6 +241,7 @@ class DeadLetter:
                 batch_time_ms=_integer(content["batch_time_ms"]),
                 source_batch_ms=None if (time_ms := content.get("source_batch_ms")) is None else _integer(time_ms),
                 fingerprint=_text(content["fingerprint"]),
+                table=None if (table := content.get("table")) is None else _text(table),
                 pointer=None if content["pointer"] is None else _text(content["pointer"]),
                 body=_body_of(content) if content["format"] == BODY_FORMAT else None,
                 by_place=_place_of(content) if content["format"] == PLACE_FORMAT else None,

@@ -7,6 +7,7 @@ from typing import Any
 
 from ingest import failpoint
 from ingest.api import ConflictError, IngestError, NotFoundError, Record, RecordPlace
+from ingest.dead_letters.components import Components
 from ingest.dead_letters.envelope import DeadLetter, dead_letters_of
 from ingest.dead_letters.queue import DeadLetterQueue, Entry, Mark, ReplayOutcome
 from ingest.dead_letters.replay_batches import (
@@ -78,27 +79,6 @@ class Selection:
             and (self.since_ms is None or dead_letter.batch_time_ms >= self.since_ms)
             and (self.until_ms is None or dead_letter.batch_time_ms < self.until_ms)
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Components:
-    """The present names of a pipeline's components; a dead letter names the component in which it failed."""
-
-    sinks: frozenset[str]
-    decorators: frozenset[str]
-
-    @property
-    def alone(self) -> frozenset[str]:
-        """Sinks whose dead letters can be replayed into them alone: no component before the sinks has their name."""
-        return self.sinks - self._before
-
-    def lacks(self, component: str) -> bool:
-        """Whether no component has this name, so that the sinks which have stored the event are unknown."""
-        return component not in self.sinks | self._before
-
-    @property
-    def _before(self) -> frozenset[str]:
-        return self.decorators | {"source"}
 
 
 @dataclass(slots=True)

@@ -35,6 +35,8 @@ class SkipReason(StrEnum):
     """Its micro-batch is not acknowledged, and runs the record again; it stays selectable."""
     SUPERSEDED = "superseded"
     """A later dead letter has the same place, of records that the source could not read; it is marked as replayed."""
+    SINK_UNKNOWN = "sink_unknown"
+    """Its event may be in deferred updates of some sinks, and it is unknown of which; it stays selectable."""
     NO_BODY = "no_body"
     """The value of its record is not in the body store any more; it stays selectable."""
     UNREAD = "unread"

@@ -40,6 +40,7 @@ _TEXTS = {
 """Key in the JSON -> header with the same text."""
 _NUMBERS = {name: f"{OWN}{name}" for name in ("batch_time_ms", "fan_out", "events")}
 _SOURCE_BATCH = f"{OWN}source_batch_ms"  # missing as in the JSON
+_TABLE = f"{OWN}table"  # missing as in the JSON
 _TOPIC = f"{CONNECT}topic"
 _OF_RECORD = {
     "partition": f"{CONNECT}partition",
@@ -111,6 +112,8 @@ def in_headers(line: bytes, dead_letter: DeadLetter, sinks: Collection[str]) -> 
     }
     if "source_batch_ms" in content:
         fields[_SOURCE_BATCH] = content["source_batch_ms"]
+    if "table" in content:
+        fields[_TABLE] = content["table"]
     if nulls := [str(number) for number, (_, value) in enumerate(record.headers) if value is None]:
         fields[_NULL_HEADERS] = ",".join(nulls)
     fields[ORIGINAL_HEADERS] = len(record.headers)
@@ -147,11 +150,13 @@ def _content(fields: Mapping[str, bytes | None]) -> dict[str, Any]:
             hint="read it with the version that wrote it or a later one",
         )
     source = {"source_batch_ms": _number(fields[_SOURCE_BATCH])} if _SOURCE_BATCH in fields else {}
+    table = {"table": _text(fields[_TABLE])} if _TABLE in fields else {}
     return {
         "format": FORMAT,
         **{name: _text(fields[header]) for name, header in _TEXTS.items()},
         **{name: _number(fields[header]) for name, header in _NUMBERS.items()},
         **source,
+        **table,
         "attributes": orjson.loads(_bytes(fields[_ATTRIBUTES])),
         "pointer": None,
         "record": {

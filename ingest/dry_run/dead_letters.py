@@ -7,9 +7,10 @@ from itertools import islice
 from typing import Any
 
 from ingest.config.model import Table
+from ingest.dead_letters.components import Components
 from ingest.dead_letters.envelope import DeadLetter
 from ingest.dead_letters.queue import Entry
-from ingest.dead_letters.replay import Components
+from ingest.dead_letters.replay_batches import SkipReason
 from ingest.dry_run.inputs import given_of_record
 from ingest.dry_run.pipeline import DryRun
 from ingest.plan.plan import Plan
@@ -20,11 +21,12 @@ _TOGETHER = 1_000  # dead letters in memory
 @dataclass(slots=True)
 class Preview:
     """
-    Numbers of dead letters; selected = stored + dropped + failed_again + unknown.
+    Numbers of dead letters; selected = stored + dropped + failed_again + skipped + unknown.
 
     Attributes:
         dropped: those of which no event would be stored, by the reason of the first.
         failed_again: error code -> number.
+        skipped: why a replay would not run those that are skipped by their names -> number.
         unknown: without the bytes of their records.
     """
 
@@ -32,6 +34,7 @@ class Preview:
     stored: int = 0
     dropped: Counter[str] = field(default_factory=Counter)
     failed_again: Counter[str] = field(default_factory=Counter)
+    skipped: Counter[SkipReason] = field(default_factory=Counter)
     unknown: int = 0
 
     def to_json(self) -> dict[str, Any]:
@@ -39,9 +42,18 @@ class Preview:
         return {name: getattr(self, name) for name in self.__slots__}
 
 
-def preview(plan: Plan, tables: Collection[Table], entries: Iterable[Entry], components: Components) -> Preview:
+def preview(
+    plan: Plan, tables: Collection[Table], entries: Iterable[Entry], components: Components, *, recount: bool = False
+) -> Preview:
     """
     Run the records of dead letters without storing anything: those of a sink into it, others into all sinks.
+
+    Args:
+        plan: of the pipeline.
+        tables: that the file declares.
+        entries: the dead letters.
+        components: of the plan.
+        recount: whether those run into deferred updates of which it is unknown which sinks have their event.
 
     Raises:
         IngestError: as `DryRun.run`.
@@ -51,7 +63,9 @@ def preview(plan: Plan, tables: Collection[Table], entries: Iterable[Entry], com
         found.selected += len(some)
         by_sink: dict[str, list[DeadLetter]] = {}
         for letter in some:
-            if letter.pointer is not None or letter.body is not None or letter.by_place is not None:
+            if plan.updates and not recount and components.is_unsure(letter):
+                found.skipped[SkipReason.SINK_UNKNOWN] += 1
+            elif letter.pointer is not None or letter.body is not None or letter.by_place is not None:
                 found.unknown += 1
             else:
                 sink = letter.component if letter.component in components.alone else ""

@@ -6,6 +6,7 @@ Plain iterators, without Kafka, HBase or Spark. In a task, only this module acts
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from ingest import failpoint
 from ingest.api import (
@@ -82,6 +83,7 @@ class Task:
         on_error: failure action for records that cannot be decoded.
         dead_letters: collects the dead letters of one run.
         bindings: the sinks, each of which writes to one of the destinations.
+        tables: name of a sink -> as in `DeadLetter.table`.
         destinations: by name.
         time_limit: for the calls that process one event; entered while records are read.
         observer: called for each event; makes the task slower.
@@ -95,6 +97,7 @@ class Task:
         decode: Callable[[Record], Event | str],
         chain: Chain,
         bindings: Sequence[SinkBinding],
+        tables: Mapping[str, str] = MappingProxyType({}),
         destinations: Mapping[str, TaskSink],
         on_error: OnError,
         dead_letters: DeadLetterBuffer,
@@ -108,6 +111,7 @@ class Task:
         self._run_chain = failpoint.after("mid_decorate", chain.run)
         self._after_last_send = failpoint.point("after_last_send")
         self._bindings = self._selected = tuple(bindings)
+        self._tables = tables
         self._destinations = destinations
         self._by_split = chain.has_splits or any(each.has_splits for each in destinations.values())
         self._on_error = on_error
@@ -362,6 +366,7 @@ class Task:
                         message=str(error),
                         batch_time_ms=self._spec.batch.time_ms,
                         fingerprint=self._fingerprint,
+                        table=self._tables.get(component) if failure.sinks else "",
                     ),
                     self._number,
                     failure.sinks or frozenset(binding.name for binding in self._selected),

@@ -247,6 +247,7 @@ def live_task(plan: Plan, observer: "TaskObserver | None" = None) -> "Task":
         decode=live_decoder(plan).decode,
         chain=chain,
         bindings=bindings,
+        tables=plan.tables_of_sinks,
         destinations={**stores, **own, **({} if bodies is None else {DEAD_LETTERS: bodies})},
         on_error=plan.on_error,
         dead_letters=DeadLetterBuffer(

@@ -64,6 +64,11 @@ class Plan:
         return bool(self.updates or self.feeds)
 
     @property
+    def tables_of_sinks(self) -> dict[str, str]:
+        """Name of each sink -> the table that it names; its kind if it names none."""
+        return {sink.name: sink.settings.fixed_table or sink.kind for sink in self.sinks}
+
+    @property
     def sinks_of_updates(self) -> frozenset[str]:
         """Names of the sinks that write tables with deferred updates."""
         return frozenset(

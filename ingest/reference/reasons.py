@@ -22,6 +22,8 @@ SKIPS = {
     "ran_again": "The record ran again in a later micro-batch; the dead letter counts as replayed.",
     "superseded": "A later dead letter has the same place; this one counts as replayed.",
     "unread": "The records are not in the topic any more, or are larger than `max_decompressed_bytes` of the source.",
+    "sink_unknown": "Deferred updates of some sinks may have the event, and it is unknown of which: no component has "
+    "the name of the dead letter, or sinks without a label have moved.",
     "no_body": "The value of the record is not in the body store any more.",
     "runs_again": "The micro-batch is not acknowledged, and runs the record again when the pipeline runs.",
     "rolled_back": "The micro-batch was rolled back; `ingest replay` runs it as a whole.",
@@ -39,6 +41,8 @@ REMEDIES_OF_REASONS = {
     "ran_again": "Nothing; if its event failed again, it has a newer dead letter.",
     "rolled_back": "Run `ingest replay` for the time of the micro-batch.",
     "runs_again": "Run the pipeline; it replaces the dead letter.",
+    "sink_unknown": "Give the sink or decorator in which it failed the name of the dead letter as its `label`; or add "
+    "`--recount`, which runs it into all sinks.",
     "superseded": "Nothing; the later dead letter is replayed.",
 }
 """What to do about reasons that are no error codes."""

@@ -39,6 +39,7 @@ WHOLE_LETTERS = st.builds(
     pointer=st.none() | UNICODE,
     events=st.integers(1, 2**31 - 1),
     source_batch_ms=st.none() | INT64,
+    table=st.none() | UNICODE,
     product=UNICODE,
 )
 UNREAD_LETTERS = st.builds(

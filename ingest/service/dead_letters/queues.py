@@ -2,13 +2,14 @@
 
 from functools import partial
 
+import decorators
 from ingest.config.model import Configuration, Pipeline, names_of
 from ingest.config.options import DeadLetterTopic
 from ingest.dead_letters.budget import ErrorBudget
+from ingest.dead_letters.components import Components
 from ingest.dead_letters.files import FileDeadLetters
 from ingest.dead_letters.kafka import Envelope, KafkaDeadLetters, cluster_of_reader
 from ingest.dead_letters.queue import DeadLetterQueue
-from ingest.dead_letters.replay import Components
 from ingest.dead_letters.topic_records import in_headers, in_json
 from ingest.plan.plan import Plan
 from ingest.spark.state import state_of
@@ -44,6 +45,10 @@ def components_of(plan: Plan) -> Components:
     return Components(
         sinks=frozenset(component.name for component in plan.sinks),
         decorators=frozenset(component.name for component in plan.decorators),
+        tables=plan.tables_of_sinks,
+        numbered=frozenset(sink.name for sink in plan.sinks if sink.settings.label is None and sink.name != sink.kind),
+        decorator_kinds=frozenset([*decorators.BUILTIN, *(component.kind for component in plan.decorators)]),
+        fingerprint=plan.fingerprint,
     )
 
 

@@ -143,6 +143,7 @@ class Quarantine:
             fingerprint=self._pipeline.fingerprint,
             events=min(batch.records, last - first + 1),
             by_place=PlaceRange(last + 1),
+            table="",
         )
 
 

@@ -9,9 +9,9 @@ from typing import Self
 
 from ingest.api import ConflictError, Record, RecordPlace, SourceError
 from ingest.config.model import Pipeline
+from ingest.dead_letters.components import Components
 from ingest.dead_letters.envelope import DeadLetter, PlaceRange
 from ingest.dead_letters.queue import DeadLetterQueue, Entry
-from ingest.dead_letters.replay import Components
 from ingest.dead_letters.replay_batches import SkipReason, Values
 from ingest.kafka.settings import KafkaConnection, connection_of
 from ingest.pipeline.in_process import InProcessHost
@@ -64,7 +64,7 @@ class DeadLetterReplay:
         place: where it runs.
         pipeline: whose dead letters it runs.
         recount: also replay dead letters into deferred updates if the batch log no longer has their micro-batch, or if
-            a replay has stored them.
+            a replay has stored them, or it is unknown which sinks have.
         check_clock: refuses a clock that is ahead of the cluster's, before records get a new time.
     """
 
@@ -260,6 +260,8 @@ class DeadLetterReplay:
             for part in parts(place, dead_letter.by_place, self._history.cuts)
         ]
         if any(reasons.keys() != sinks or None in reasons.values() for reasons in found):
+            if self._plan.updates and not self._recount and components.is_unsure(dead_letter):
+                return SkipReason.SINK_UNKNOWN
             if not self._bodies.keep(entry):
                 return SkipReason.NO_BODY
             begin = self._readable.begin_of(dead_letter)

@@ -27,15 +27,18 @@ _SKIPPED = {
     "ran_again": "their records ran again in later micro-batches; they are marked as replayed",
     "superseded": "a later dead letter has the same place; they are marked as replayed",
     "unread": "their records are not in the topic any more, or larger than max_decompressed_bytes of the source",
+    "sink_unknown": "it is unknown which sinks of deferred updates have their events: no component has their name, or "
+    "sinks without a label have moved; give the sink in which they failed that name as its label, or a decorator, or "
+    "count them in all sinks with --recount",
     "no_body": "the values of their records are not in the body store any more",
     "runs_again": "their micro-batch is not acknowledged, and runs their records again when the pipeline runs",
     "rolled_back": "their micro-batches were rolled back; 'ingest replay' runs these as a whole",
 }
 _PREVIEW = {"selected": "selected", "stored": "would be stored", "dropped": "dropped"}
-_PREVIEW |= {"failed_again": "would fail again", "unknown": "not known"}
+_PREVIEW |= {"failed_again": "would fail again", "skipped": "would be skipped", "unknown": "not known"}
 _OUTCOME = {"selected": "selected", "replayed": "replayed", "failed_again": "failed again", "skipped": "skipped"}
 _OUTCOME |= {"cut": "not on this machine"}
-_KEPT = {"no_body", "unread"}  # reasons for which a dead letter could not run, and still should
+_KEPT = {"sink_unknown", "no_body", "unread"}  # reasons for which a dead letter could not run, and still should
 
 
 class DeadLettersReplayOptions(Model):
@@ -51,7 +54,7 @@ class DeadLettersReplayOptions(Model):
     )
     recount: bool = option(
         "Also replay dead letters into deferred updates if the batch log no longer has their micro-batch, or, with "
-        "--all, if a replay has stored them; their events may be counted twice.",
+        "--all, if a replay has stored them, or if it is unknown which sinks have; their events may be counted twice.",
         default=False,
     )
 
@@ -101,7 +104,7 @@ class DeadLettersReplay(PipelineJob[DeadLettersReplayOptions]):
 
         Dead letters into deferred updates are skipped if a replay has stored them and that was not rolled back, if
         their record has run again in a later micro-batch, or if their micro-batch was rolled back: 'ingest replay' runs
-        it as a whole.
+        it as a whole. So are those of which it is unknown which sinks have their event.
 
         If the service runs, it runs them beside its pipelines; a pipeline with deferred updates or a feed waits
         meanwhile. Interrupting the command (Ctrl-C) cancels it.
@@ -141,7 +144,14 @@ class DeadLettersReplay(PipelineJob[DeadLettersReplayOptions]):
             if place.is_dry_run:
                 plan = place.plan_of(pipeline)
                 selected = filter(selection.matches, queue.entries())
-                result = preview(plan, place.configuration.tables.values(), selected, components_of(plan)).to_json()
+                found = preview(
+                    plan,
+                    place.configuration.tables.values(),
+                    selected,
+                    components_of(plan),
+                    recount=self.options.recount,
+                )
+                result = found.to_json()
             else:
                 with DeadLetterReplay(place, pipeline, recount=self.options.recount) as replayer:
                     replayer.settle(queue)
@@ -180,7 +190,7 @@ class DeadLettersReplay(PipelineJob[DeadLettersReplayOptions]):
             "failed_again": "would fail again" if is_dry_run else "failed again",
             "published": "failed, with dead letters of their own",
             "dropped": f"{would}dropped by the pipeline",
-            "renamed": "replayed into all sinks, because no component has the name",
+            "renamed": "replayed into all sinks, because the file has neither a sink nor a decorator of the name",
         }.items():
             if content.get(name):
                 notes.append(f"{meaning}: {counts_of(content[name])}")

@@ -9,8 +9,8 @@ from typing import Self
 
 from ingest.api import Record, RecordPlace, TopicPartition
 from ingest.dead_letters.bodies import DeadLetterBody
+from ingest.dead_letters.components import Components
 from ingest.dead_letters.envelope import DeadLetter, PlaceRange, dead_letters_of
-from ingest.dead_letters.replay import Components
 from ingest.dead_letters.replay_batches import Values
 from ingest.service.dead_letters.unread import SinksByRange
 
@@ -119,7 +119,8 @@ def published(runs: Sequence[Run], time_ms: int, components: Components) -> list
             names = by_range.get(each.record.place, components.sinks)
             is_whole = each.is_unread or each.component in components.alone or names == components.sinks
             for component in [each.component] if is_whole else sorted(names):
-                letter = replace(each, batch_time_ms=time_ms, component=component)
+                table = each.table if component == each.component else components.tables.get(component)
+                letter = replace(each, batch_time_ms=time_ms, component=component, table=table)
                 if letter.id not in found or found[letter.id].end_offset <= letter.end_offset:
                     found[letter.id] = letter
     return [each.to_json() for each in found.values()]

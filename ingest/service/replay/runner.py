@@ -7,9 +7,9 @@ from functools import partial
 from typing import TypeVar
 
 from ingest.config.model import Pipeline
+from ingest.dead_letters.components import Components
 from ingest.dead_letters.envelope import with_topic_ids
 from ingest.dead_letters.queue import DeadLetterQueue
-from ingest.dead_letters.replay import Components
 from ingest.observe.logs import logger
 from ingest.pipeline.rate_limiter import RateLimiter
 from ingest.plan.codec import packed

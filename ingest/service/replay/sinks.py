@@ -10,9 +10,10 @@ from typing import NamedTuple
 from ingest.api import ConfigError, NotFoundError, RecordPlace, TopicPartition
 from ingest.api.event import MAX_OFFSET
 from ingest.dead_letters.bodies import DeadLetterBody
+from ingest.dead_letters.components import Components
 from ingest.dead_letters.envelope import DeadLetter, dead_letters_of
 from ingest.dead_letters.queue import Entry
-from ingest.dead_letters.replay import BEFORE_BATCH_MS, Components
+from ingest.dead_letters.replay import BEFORE_BATCH_MS
 from ingest.plan.plan import Plan
 from ingest.suggest import did_you_mean
 
@@ -99,7 +100,8 @@ def letters_of_sinks(
         if waits is None:
             waits = waiting()
         if not waits.has(letter):
-            found.copies.extend(replace(letter, component=sink) for sink in sorted(components.sinks))
+            tables = {sink: components.tables.get(sink) for sink in sorted(components.sinks)}
+            found.copies.extend(replace(letter, component=sink, table=table) for sink, table in tables.items())
         if not waits.refers_as(letter):
             found.replaced.append(letter)
     return found

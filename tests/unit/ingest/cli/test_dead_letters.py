@@ -339,8 +339,8 @@ class TestDryRun:
     def test_outcomes_are_counted_and_nothing_is_written(self, ingest, positions, pipeline):
         result = ingest("dead-letters", "replay", FILE, "--dry-run", "--output", "json")
         about = {"pipeline": "ticks", "dry_run": True}
-        expected = {"selected": 3, "stored": 2, "dropped": {}, "failed_again": {"no_match": 1}, "unknown": 0}
-        assert (result.code, result.json) == (0, about | expected)
+        numbers = {"selected": 3, "stored": 2, "dropped": {}, "failed_again": {"no_match": 1}}
+        assert (result.code, result.json) == (0, about | numbers | {"skipped": {}, "unknown": 0})
         assert {line["replay"] for line in _listed(ingest)} == {None}
         assert not (pipeline / "data" / "store").exists()
         text = ingest("dead-letters", "replay", FILE, "--dry-run")
@@ -420,9 +420,9 @@ pipelines:
     def test_removed_component_is_replayed_into_all_sinks_and_reported(self, ingest, refused):
         refused(("two", b"v"), ("old", b"w"))
         result = ingest("dead-letters", "replay", FILE)
-        assert (result.code, "replayed into all sinks, because no component has the name: old 1" in result.err) == (
-            0,
-            True,
+        assert result.code == 0
+        assert "replayed into all sinks, because the file has neither a sink nor a decorator of the name: old 1" in (
+            result.err
         )
         assert (self.cells(ingest, "first"), self.cells(ingest, "second")) == ([[999, "w"]], [[999, "w"]])
 

@@ -70,6 +70,31 @@ def test_record_that_a_replay_has_counted_is_skipped(ingest, updated: Pipeline, 
     assert [value for _, value in updated.updates()] == [b"2", b"2"]
 
 
+@pytest.mark.parametrize("table", [None, "counts"])
+def test_dead_letter_of_a_sink_that_the_file_lacks_is_not_counted_by_the_others(ingest, updated: Pipeline, table):
+    """Nor is it lost: it runs once the sink has its name again, or with --recount."""
+    configuration = updated.load()
+    queue = dead_letter_queue(configuration, configuration.pipelines["p"])
+    queue.publish([replace(updated.dead_letter("renamed"), table=table).to_json()], 0, BATCH_MS)
+    assert replay(ingest, "--dry-run").json["skipped"] == {"sink_unknown": 1}
+    done = replay(ingest)
+    assert (done.code, done.json["replayed"], done.json["skipped"]) == (1, 0, {"sink_unknown": 1})
+    assert "its label" in ingest("dead-letters", "replay", "p.yaml").err
+    assert updated.updates() == []
+    assert replay(ingest, "--recount").json["replayed"] == 1
+    assert [value for _, value in updated.updates()] == [b"2"]
+
+
+def test_dead_letter_of_a_decorator_that_the_file_lacks_runs_into_all_sinks(ingest, updated: Pipeline):
+    configuration = updated.load()
+    queue = dead_letter_queue(configuration, configuration.pipelines["p"])
+    queue.publish([replace(updated.dead_letter("removed"), table="").to_json()], 0, BATCH_MS)
+    done = ingest("dead-letters", "replay", "p.yaml")
+    assert done.code == 0
+    assert "neither a sink nor a decorator of the name: removed" in done.err
+    assert [value for _, value in updated.updates()] == [b"2"]
+
+
 def test_dead_letter_of_a_pipeline_with_several_events_of_a_record_is_refused(ingest, updated: Pipeline):
     content = json.loads((updated.folder / "p.yaml").read_text())
     content["pipelines"]["p"]["decorators"].append({"explode": {"form": "lines"}})
@@ -149,7 +174,7 @@ def test_record_that_was_dropped_is_counted_by_another_replay(ingest, updated: P
 def publish_of_decorator(updated: Pipeline) -> None:
     """Publish a dead letter of a decorator in place of the other, which runs into all sinks."""
     queue = dead_letter_queue(updated.load(), updated.load().pipelines["p"])
-    queue.publish([updated.dead_letter("regex").to_json()], 0, BATCH_MS)
+    queue.publish([replace(updated.dead_letter("regex"), table="").to_json()], 0, BATCH_MS)
 
 
 @pytest.mark.parametrize("when", ["%{body} == 'x'", "%{body} == '2'"])

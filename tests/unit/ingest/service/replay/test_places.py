@@ -4,8 +4,8 @@ import pytest
 
 from ingest.api import Record, RecordPlace
 from ingest.api.event import MAX_OFFSET
+from ingest.dead_letters.components import Components
 from ingest.dead_letters.envelope import DeadLetter, PlaceRange, dead_letters_of
-from ingest.dead_letters.replay import Components
 from ingest.service.replay.places import Divided, batch_name, parts, published, sinks_by_range, stored_by_sink
 
 COMPONENTS = Components(sinks=frozenset({"a", "b"}), decorators=frozenset({"json"}))

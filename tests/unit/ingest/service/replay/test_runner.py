@@ -9,9 +9,9 @@ import pytest
 
 from ingest.api import RecordPlace
 from ingest.catalog import Catalog
+from ingest.dead_letters.components import Components
 from ingest.dead_letters.envelope import DeadLetter, PlaceRange
 from ingest.dead_letters.queue import Mark, ReplayOutcome
-from ingest.dead_letters.replay import Components
 from ingest.service.dead_letters.bodies import OpenDeadLetterBodies
 from ingest.service.dead_letters.queues import dead_letter_queue
 from ingest.service.replay import runner as replay_runner

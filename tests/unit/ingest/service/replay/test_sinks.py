@@ -9,9 +9,9 @@ import pytest
 from ingest.api import ConfigError, NotFoundError, Record
 from ingest.catalog import Catalog
 from ingest.config import load
+from ingest.dead_letters.components import Components
 from ingest.dead_letters.envelope import DeadLetter, PlaceRange
 from ingest.dead_letters.queue import Entry
-from ingest.dead_letters.replay import Components
 from ingest.plan.assemble import plan_of
 from ingest.plan.plan import Plan
 from ingest.service.replay.sinks import WaitingLetters, letters_of_sinks, only_sinks, sinks_alone
