@@ -16,14 +16,28 @@ _LINE = re.compile(rb"\r?\n|([!-9;-~]+)[ \t]*:([^\n]*+(?:\n[ \t][^\n]*+)*+)\n?")
 _BLANKS = b" \t\r"
 _WORD = re.compile(rb"=\?([A-Za-z0-9_.:-]+)(?:\*[A-Za-z0-9-]*)?\?([BbQq])\?([^?\s]*)\?=")
 _WORDS = re.compile(rb"%b(?:[ \t]+%b)*" % ((re.sub(rb"\((?!\?)", rb"(?:", _WORD.pattern),) * 2))
-_CHARSETS = frozenset(
-    [
+_CHARSETS = {
+    name: name
+    for name in [
         *("us-ascii", "utf-8", "utf-16", "koi8-r", "koi8-u", "gb2312", "gbk", "gb18030", "big5", "euc-jp", "shift_jis"),
         *("iso-2022-jp", "euc-kr", "ks_c_5601-1987", "tis-620"),
         *(f"iso-8859-{part}" for part in range(1, 17) if part != 12),  # noqa: PLR2004 - part 12 does not exist
         *(f"windows-125{page}" for page in range(9)),
     ]
-)  # not all codecs of Python: some are slow, and Python caches every name that is looked up
+} | {
+    "utf8": "utf-8",
+    "ascii": "us-ascii",
+    "latin1": "iso-8859-1",
+    "sjis": "shift_jis",
+    "x-sjis": "shift_jis",
+    "x-gbk": "gbk",
+    "ks_c_5601": "ks_c_5601-1987",
+    "euc_jp": "euc-jp",
+    "euc_kr": "euc-kr",
+    **{f"iso-8859-{part}-{order}": f"iso-8859-{part}" for part in (6, 8) for order in "ie"},  # RFC 1556: the direction
+    **{f"iso8859-{part}": f"iso-8859-{part}" for part in (1, 2, 5, 7, 9, 15)},
+    **{f"cp125{page}": f"windows-125{page}" for page in range(9)},
+}  # not all codecs of Python: some are slow, and Python caches every name that is looked up
 
 
 class Case(StrEnum):
@@ -105,8 +119,9 @@ class Headers(Decorator[HeadersSettings]):
 
     Lines end with LF or CRLF. A line that starts with a space or tab continues the previous line, joined by one space.
     White space around names and values, and a byte order mark before the first line, are removed. An encoded word in an
-    unknown charset, or a damaged one, stays unchanged. The headers of a Kafka record are attributes already; to set the
-    event's host from one of them, use `host`.
+    unknown charset, or a damaged one, stays unchanged; known are also names that mailers write and no registry has,
+    such as `utf8` and `cp1252`. The headers of a Kafka record are attributes already; to set the event's host from one
+    of them, use `host`.
 
     Source: own design; RFC 9112 and RFC 9110 for HTTP, RFC 5322 and RFC 2047 for mail.
     """
@@ -242,11 +257,11 @@ def _decoded_words(found: re.Match[bytes]) -> bytes:
 
 def _decoded(word: re.Match[bytes]) -> bytes | None:
     charset, encoding, text = word.groups()
-    name = charset.decode("ascii").lower()
-    if name not in _CHARSETS:
+    codec = _CHARSETS.get(charset.decode("ascii").lower())
+    if codec is None:
         return None
     try:
         data = binascii.a2b_base64(text) if encoding in b"Bb" else binascii.a2b_qp(text, header=True)
-        return data.decode(name).encode()
+        return data.decode(codec).encode()
     except (ValueError, LookupError):
         return None

@@ -32,6 +32,17 @@ class JsonSettings(NestedSettings):
         strict=False,
     )
 
+    def lint_warnings(self) -> Mapping[str, str]:
+        """Members of `elements` below `max_levels`, which stay text."""
+        levels = self.max_levels
+        below = [] if levels is None else [member for member in self.elements if member.count(self.separator) >= levels]
+        if not below:
+            return {}
+        return {
+            "elements": f"`{below[0]}` is below `max_levels: {levels}`, so its elements set no attributes; raise "
+            "`max_levels`, or leave the member out"
+        }
+
     @property
     def further_prefixes(self) -> Mapping[str, OptionPath]:
         """The prefixes of `elements`."""
@@ -53,7 +64,8 @@ class Json(Decorator[JsonSettings]):
     `elements: {tags: '2hb_tag:'}` sets `2hb_tag:a` and `2hb_tag:b` for `{"tags": ["a", "b"]}`, so that each tag is a
     column, which can be read alone and counted. Equal elements set one attribute; numbers and booleans are named by
     their text. An empty element gives the prefix alone: the empty qualifier, or with `sys_family` a cell of that
-    family. An empty or absent array, and with `on_null: unset` or `empty` a null in its place, sets nothing.
+    family. An empty or absent array, and with `on_null: unset` or `empty` a null in its place, sets nothing. Nor does a
+    member of an array or object that becomes text, by `arrays` or `max_levels`.
 
     Source: own design.
     """

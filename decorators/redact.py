@@ -101,7 +101,8 @@ class Redact(Decorator[RedactSettings]):
 
     A `token` is one of the following; the first two ignore case:
 
-    - after `bearer`, or after `authorization:` and a word: 6 characters or more;
+    - after `bearer`, or after `authorization:` and a word: 6 characters or more; after `authorization:` and a word also
+      parameters such as `username="ann", response="6629"`, all of them, with their names;
     - any value after `=` or `:` of a key that ends with `api_key`, `access_key`, `secret_key` (with underscore, hyphen
       or neither), `token`, `secret`, `password` or `passwd`; not of other keys such as `pwd`, `pass` and `key`. A value
       in double or single quotes, also escaped as in JSON within JSON, ends at the closing quote. Any other value ends
@@ -126,7 +127,8 @@ class Redact(Decorator[RedactSettings]):
     A dead letter contains the original record, so data that must not be stored at all must not enter the topic. To
     replace whole values with pseudonyms, use `hmac`.
 
-    Source: own design; ISO/IEC 7812 for card numbers, RFC 6750 for bearer tokens.
+    Source: own design; ISO/IEC 7812 for card numbers, RFC 6750 for bearer tokens, RFC 9110, 11.4, for
+    parameters of the Authorization header.
     """
 
     kind = "redact"

@@ -13,6 +13,7 @@ from decorators.syslog.messages import (
     TEXT,
     UNTIMED,
     data_of,
+    length_of_first,
     missing_of_rfc5424,
 )
 from decorators.syslog.times import epoch_milliseconds, milliseconds_of, plain_milliseconds_of
@@ -20,6 +21,7 @@ from ingest.api import DecorateError, Decorator, Event, Example, Settings, optio
 from ingest.api.notation import name_from_bytes, name_to_bytes, shown_start
 from ingest.expressions import ZoneName, zone_of
 from ingest.formats import byte_order_marks
+from ingest.formats.byte_numbers import LESS_THAN
 from ingest.formats.times import iso_milliseconds
 
 _FACILITIES = (
@@ -84,15 +86,18 @@ class Syslog(Decorator[SyslogSettings]):
     """
     Set attributes from the parts of a syslog message, or of a line that a syslog daemon wrote to a file.
 
-    What can be read of a header is read, and the rest is the message. An event fails only without a priority, or with a
-    time that does not exist, such as February 30; the error names the column. A part that is `-` sets nothing.
+    What can be read of a header is read, and the rest is the message. An event fails only without a priority of 0 to
+    191, with a time that does not exist, such as February 30, or with several frames; the error names the column. A
+    part that is `-` sets nothing.
 
-    A header of RFC 5424 is `<PRI>1` and five words. Without structured data, or with data that RFC 5424 does not allow,
-    as in messages of Heroku and Check Point, the rest is the message; blanks before `]` and a `]` in quotes are
-    accepted. Where no structured data follow, a word with `=`, `"`, `{` or `|` is of the message, and so is all that
-    follows the host. A `<PRI>` with neither this header nor a time is followed by the message alone (RFC 3164, 4.3.2).
-    A length before `<PRI>` (RFC 6587, 3.4.1) is skipped and not checked, as is an LF, CR LF or NUL at the end, and a
-    byte order mark at the start of the text or of the message.
+    A header of RFC 5424 is `<PRI>1` and five words, of which the first is `-` or begins with a year and a hyphen.
+    Values of a name that repeats in structured data, such as several `ip` of `origin`, are joined by commas. Without
+    structured data, or with data that RFC 5424 does not allow, as in messages of Heroku and Check Point, the rest is
+    the message; blanks before `]` and a `]` in quotes are accepted. Where no structured data follow, a word with `=`,
+    `"`, `{` or `|` is of the message, and so is all that follows the host. A `<PRI>` with neither this header nor a
+    time is followed by the message alone (RFC 3164, 4.3.2). A length before `<PRI>` (RFC 6587, 3.4.1) is skipped,
+    unless another frame follows after so many bytes; so is an LF, CR LF or NUL at the end, and a byte order mark at the
+    start of the text or of the message.
 
     In other headers the time is that of RFC 3164, with a year, a fraction, AM or PM and a zone if they are there, or
     that of RFC 3339, also with a blank in place of the T. Without a year, it is in the year nearest to the event's
@@ -101,8 +106,9 @@ class Syslog(Decorator[SyslogSettings]):
     (second 60) is the start of the next minute, also in RFC 5424, which does not allow it.
 
     The first word after the time is the host, unless it ends with a colon (`kernel:`, `su[42]:`), begins with `%` or
-    `#`, or has a bracket or a character of pairs or JSON: then there is no host. A word before a colon is the app,
-    unless it begins with `%` or is a number, `CEF` or `LEEF`, which `cef` and `leef` read in the message.
+    `#`, or has a bracket or a character of pairs or JSON: then there is no host. A word before a colon and white space
+    or the end, or before `[PID]:`, is the app, unless it begins with `%` or is a number, `CEF` or `LEEF`, which `cef`
+    and `leef` read in the message.
 
     Devices put words before the time: a counter of messages (`data.meta.sequenceId`), a host, and `*` or `.` if the
     clock is not synchronized (`data.timeQuality.isSynced` is `0`), by the names of RFC 5424, 7. A time since the start
@@ -223,6 +229,8 @@ class Syslog(Decorator[SyslogSettings]):
             raise self._no_message(line)
         attributes: dict[str, bytes] = {}
         if not self._is_file:
+            if line[0] != LESS_THAN:
+                _check_single(line)
             facility, severity = divmod(int(found["pri"]), len(_SEVERITIES))
             if facility >= len(_FACILITIES):
                 raise DecorateError(
@@ -327,6 +335,15 @@ class Syslog(Decorator[SyslogSettings]):
             hint = "for lines of a file, set `form: file`"
         message = f"{shown_start(line)} is not a syslog message: {reason}"
         return DecorateError(message, code="bad_syslog", hint=hint)
+
+
+def _check_single(line: bytes) -> None:
+    length = length_of_first(line)
+    if length is not None:
+        hint = (
+            "have a line end after each message in place of a length before it, and split the text with `explode` first"
+        )
+        raise DecorateError(f"the text has several frames: the first has {length} bytes", code="bad_syslog", hint=hint)
 
 
 def _bad_time(time: bytes, start: int, hint: str | None = None) -> DecorateError:

@@ -10,34 +10,38 @@ from decorators.syslog.times import TIME, ZONES
 from ingest.formats.byte_numbers import BACKSLASH
 
 _COUNT = rb"(?:\d{1,10} )?"  # octets of a frame, RFC 6587, 3.4.1
+_FRAME = re.compile(rb"\s*(\d{1,10}) <\d{1,3}>")
 _PRI = _COUNT + rb"<(?P<pri>\d{1,3})>"
 _EPOCH = rb"\d{9,11}\.\d+"
+_DATE = rb"(?:-|\d{4}-\S+)"  # without one, `1` is a word of the message
 _PAYLOAD = rb"(?:CEF|LEEF):"  # formats whose name looks like a tag, and is a part of the message
 _CLEAN = rb"[^\s={}\"|,;]*+"  # a word that is no pair, JSON, list or CEF
 
-_HEADER = rb"(?P<time>(?!%b )%%b(?: \d\d:\d\d:\d\d\S*)?) (?P<host>\S*) " % _EPOCH
+_HEADER = rb"(?P<time>%b(?: \d\d:\d\d:\d\d\S*)?) (?P<host>\S*) " % _DATE
 _EXACT = rb"(?P<app>(?!%b)\S*) (?P<pid>\S*) (?P<msgid>\S*) (?P<rest>(?:-(?: |\Z)|\[).*)" % _PAYLOAD
 _BARE = rb"(?P<app>(?!%b)%b(?<!:)) (?P<pid>%b) (?P<msgid>%b)(?: (?P<rest>.*)|\Z)" % (_PAYLOAD, *[_CLEAN] * 3)
 
-RFC5424 = re.compile(_PRI + rb"1 " + _HEADER % rb"\S+" + _EXACT, re.DOTALL)
+RFC5424 = re.compile(_PRI + rb"1 " + _HEADER + _EXACT, re.DOTALL)
 """A header of RFC 5424; `rest` is structured data and message. A second blank is an empty field, as for rsyslog."""
 
-RFC5424_BARE = re.compile(_PRI + rb"1 " + _HEADER % rb"\S+" + _BARE, re.DOTALL)
+RFC5424_BARE = re.compile(_PRI + rb"1 " + _HEADER + _BARE, re.DOTALL)
 """A header of RFC 5424 without structured data: words that can only be of a message are not of the header."""
 
 _STEPS = (
     ("<PRI>", _PRI),
     ("version 1", rb"1 "),
-    ("TIMESTAMP", rb"(?!%b )\S+ " % _EPOCH),
+    ("TIMESTAMP", _DATE + rb" "),
     ("HOSTNAME", rb"\S* "),
     ("APP-NAME", rb"\S* "),
     ("PROCID", rb"\S* "),
 )
 
 _WORD = rb"(?![%*#])[^\s={}\"<>(),;|\[\]]+?"  # of a host: not a pair, JSON, a list or the code of a message
-_TAG = rb"[^\s:\[\]]++(?:\[[^\]]*+\]:(?!\S)|:(?!\S)(?! +%))"
+_INNER = rb"|:(?=\S)"  # a colon within a word, as in Puppet::Agent, an address or a path, ends no name of an app
+_TAG = rb"(?:[^\s:\[\]]++%b)++(?:\[[^\]]*+\]:(?!\S)|(?<!:):(?!\S)(?! +%%))" % _INNER
 _CODE = rb"[%%#][A-Z][\w-]*-\d-\w+ ?:"  # of Cisco's message
-_APP = rb"(?!\d+:|%%|%b|%b)[^\s:\[\]={}\",;]+" % (_CODE, _PAYLOAD)
+_APP = rb"(?!\d+:|%%|%b|%b)(?:[^\s:\[\]={}\",;]++%b)++" % (_CODE, _PAYLOAD, _INNER)
+_END_OF_APP = rb"(?:\[(?P<pid>[^\]]*)\]: ?|(?<!:):(?: |(?!\S)))"
 _NAMED_PRI = (
     rb"(?:kern|user|mail|daemon|auth(?:priv)?|syslog|lpr|news|uucp|cron|ftp|ntp|local[0-7])\."
     rb"(?:emerg|panic|alert|crit|err(?:or)?|warn(?:ing)?|notice|info|debug)"
@@ -56,12 +60,10 @@ _AFTER_TIME = (
     rb"| +(?:(?P<first_pri>%(pri)b) +)?(?:(?=%%|%(tag)b|last message repeated )"
     rb"|(?P<host>%(word)b)(?: : ?|:? +(?=%%)| |(?=\t)))| +|\Z)"
     rb"(?:(?P<second_pri>%(pri)b) +)?"
-    rb"(?:(?P<app>%(app)b)(?:\[(?P<pid>[^\]]*)\])?: ?)?(?P<message>.*)"
-) % {b"word": _WORD, b"tag": _TAG, b"app": _APP, b"pri": _NAMED_PRI}
+    rb"(?:(?P<app>%(app)b)%(end)b)?(?P<message>.*)"
+) % {b"word": _WORD, b"tag": _TAG, b"app": _APP, b"end": _END_OF_APP, b"pri": _NAMED_PRI}
 
-_NOT_RFC5424 = rb"(?!1 %b(?:%b|%b))" % tuple(
-    re.sub(rb"\?P<\w+>", b"?:", part) for part in (_HEADER % rb"(?:-|\d{4}-\S+)", _EXACT, _BARE)
-)
+_NOT_RFC5424 = rb"(?!1 %b(?:%b|%b))" % tuple(re.sub(rb"\?P<\w+>", b"?:", part) for part in (_HEADER, _EXACT, _BARE))
 
 RFC3164 = re.compile(
     _PRI
@@ -75,8 +77,8 @@ _PLAIN = (
     rb"(?P<time>(?P<month>[A-Z][a-z]{2}) (?P<day>[ \d]\d) (?P<clock>\d\d:\d\d:\d\d)) "
     rb"(?!(?=[A-Z12])(?:(?:%b|(?:19|20)\d\d|[AP]M)[ :]|[AP]M\.)|(?=[acdfklmnsu])%b[ :])"  # most words begin otherwise
     rb"(?:(?P<host>[A-Za-z\d][\w.-]*+) |(?=%b))"
-    rb"(?P<app>(?!%b)[A-Za-z][\w./-]*+)(?:\[(?P<pid>[^\]]*)\])?: ?(?P<message>.*)"
-) % (ZONES, _NAMED_PRI, _TAG, _PAYLOAD)
+    rb"(?P<app>(?!%b)[A-Za-z][\w./-]*+)%b(?P<message>.*)"
+) % (ZONES, _NAMED_PRI, _TAG, _PAYLOAD, _END_OF_APP)
 
 PLAIN = re.compile(rb"<(?P<pri>\d{1,3})>" + _PLAIN, re.DOTALL)
 """What most daemons write: it gives the same as `RFC3164`, in half the time."""
@@ -112,22 +114,40 @@ def data_of(rest: bytes | None) -> tuple[dict[bytes, bytes], bytes | None]:
     """
     The structured data at the start of a text, and the message that follows, if there is one.
 
-    The text follows a header of RFC 5424. The data are the values by `ID.NAME`; what is not data is the message.
+    The text follows a header of RFC 5424. The data are the values by `ID.NAME`, those of a repeated name joined by
+    commas; what is not data is the message.
     """
     if rest is None or rest == b"-":
         return {}, None
     if rest.startswith(b"- "):
         return {}, rest[2:]
     parameters: dict[bytes, bytes] = {}
+    repeated: dict[bytes, list[bytes]] = {}  # joined at the end, to take linear time
     at = 0
     while (found := _ELEMENT(rest, at)) is not None:
         at = found.end()
         element, pairs = found.groups()
         for name, value in _PARAMETERS(pairs):
-            parameters[b"%b.%b" % (element, name)] = _ESCAPED.sub(rb"\1", value) if BACKSLASH in value else value
+            key = b"%b.%b" % (element, name)
+            plain = _ESCAPED.sub(rb"\1", value) if BACKSLASH in value else value
+            if key in parameters:
+                repeated.setdefault(key, [parameters[key]]).append(plain)
+            else:
+                parameters[key] = plain
+    for key, values in repeated.items():
+        parameters[key] = b",".join(values)
     if at and at == len(rest):
         return parameters, None
     return parameters, rest[at:].removeprefix(b" ")
+
+
+def length_of_first(line: bytes) -> int | None:
+    """The length of the first frame of RFC 6587 in a text, if another frame follows it."""
+    found = _FRAME.match(line)
+    if found is None:
+        return None
+    length = int(found[1])
+    return length if _FRAME.match(line, found.end(1) + 1 + length) else None
 
 
 def missing_of_rfc5424(line: bytes) -> tuple[str, int]:

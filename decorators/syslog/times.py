@@ -1,7 +1,7 @@
 """The time of a syslog message: a date with or without a year, a fraction and a zone, as text and in milliseconds."""
 
 import re
-from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from datetime import datetime, tzinfo
 
 from ingest.formats.times import (
     MONTH_NUMBERS,
@@ -9,6 +9,7 @@ from ingest.formats.times import (
     in_nearest_year,
     iso_milliseconds,
     milliseconds_at,
+    offset_of,
 )
 
 _CLOCK = rb"\d{1,2}:\d\d:\d\d"
@@ -43,7 +44,6 @@ it is a date of ISO 8601 or RFC 3339, with a blank or a T before the clock, or t
 
 _NOON = 12
 _UTC_NAMES = (b"UTC", b"GMT", b"Z")
-_OFFSET = re.compile(rb"(?:UTC|GMT)?([+-])(\d\d?):?(\d\d)?(?: DST)?")
 
 
 def milliseconds_of(found: re.Match[bytes], near_ms: int, zone: tzinfo) -> int:
@@ -102,12 +102,6 @@ def epoch_milliseconds(found: re.Match[bytes]) -> int:
 def _zone_of(text: bytes | None, zone: tzinfo) -> tzinfo:
     if text is None:
         return zone
-    text = text.lstrip()
-    if text in _UTC_NAMES:
-        return UTC
-    offset = _OFFSET.fullmatch(text)
-    if offset is None:
-        return zone
-    sign, hours, minutes = offset.groups()
-    value = timedelta(hours=int(hours), minutes=int(minutes or 0))
-    return timezone(-value if sign == b"-" else value)
+    name = text.lstrip().removesuffix(b" DST")
+    is_ambiguous = name.startswith(b"TZ") or (name.isalpha() and name not in _UTC_NAMES)
+    return zone if is_ambiguous else offset_of(name)

@@ -55,9 +55,10 @@ class TimestampSettings(Settings):
     ] = option(
         "One format or several; the first that matches is used. `iso8601` (or `rfc3339`), `apache`, `epoch_s`, "
         "`epoch_ms`, `epoch_us`, `epoch_ns`, or directives of strptime: %Y %y %m %b %h %B %d %e %j %H %I %M %S %f %L "
-        "%p %z %Z %a %A %F %T %n %t %%. %z parses an offset or Z; %Z parses UTC, GMT and Z, but no other names. "
-        "Without a year, as in `%m%d %H:%M:%S.%f`, it is the year that brings the time nearest to the event's. "
-        "`joda:` and a pattern of Joda-Time, as in `joda:dd/MMM/yyyy:HH:mm:ss Z`, parses what Joda-Time parses.",
+        "%p %z %Z %a %A %F %T %n %t %%. %z parses an offset (`+0200`, `+02:00`, `+02`) or Z; %Z parses UTC, GMT and "
+        "Z, but no other names. Without a year, as in `%m%d %H:%M:%S.%f`, it is the year that brings the time nearest"
+        " to the event's. `joda:` and a pattern of Joda-Time, as in `joda:dd/MMM/yyyy:HH:mm:ss Z`, parses what "
+        "Joda-Time parses.",
         default=["iso8601"],
         example=["apache", "%Y-%m-%d %H:%M:%S"],
         min_length=1,
@@ -106,7 +107,7 @@ class Timestamp(Decorator[TimestampSettings]):
 
     The time has milliseconds; further digits are cut off. A byte order mark before the text is ignored. White space of
     a format stands for white space of the text, also Unicode's, such as the narrow no-break space before AM and PM.
-    Names of months and days are English, whatever the locale, and in any case; %B and %A also accept the short names. A
+    Names of months and days are English, whatever the locale, and in any case, full or short. A
     leap second (second 60) is the start of the next minute; second 61 is invalid. The event's `nanos` stay. An epoch
     may have a fraction and an exponent, as in `1.663830962276e12`. To put the parts of a time into attributes, use
     `date_parts`; for Flume's lenient parsing, `ex_date`.

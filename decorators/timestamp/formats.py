@@ -3,13 +3,13 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
+from datetime import date, datetime, tzinfo
 
 from pydantic_core import PydanticCustomError
 
 from ingest.expressions.texts import bytes_of, characters_of
 from ingest.formats import byte_order_marks
-from ingest.formats.date_letters import READ
+from ingest.formats.date_letters import BLANKS, READ
 from ingest.formats.joda import JodaPattern
 from ingest.formats.times import (
     FIRST_MS,
@@ -18,6 +18,7 @@ from ingest.formats.times import (
     in_nearest_year,
     milliseconds_at,
     milliseconds_of,
+    offset_of,
 )
 from ingest.suggest import did_you_mean
 
@@ -30,7 +31,7 @@ _EPOCH = re.compile(rb"(-?\d{1,20})(?:\.(\d{1,18}))?(?:[eE]([+-]?\d{1,2}))?")  #
 ISO_NAMES = frozenset({"iso8601", "rfc3339"})
 _APACHE = "%d/%b/%Y:%H:%M:%S %z"
 _FIRST_SHORT_YEAR = 69  # POSIX: 69 to 99 mean 1969 to 1999
-_USUAL_ISO = re.compile(rb"\d{4}-\d\d-\d\d[T ](?:[01]\d|2[0-3]):\d\d:\d\d(?:\.\d{3,6})?(?:Z|[+-]\d\d:\d\d)?")
+_USUAL_ISO = re.compile(rb"\d{4}-\d\d-\d\d[T ](?:[01]\d|2[0-3]):\d\d:\d\d(?:\.\d{3,6})?(?:Z|[+-]\d\d:[0-5]\d)?")
 _ISO = re.compile(
     rb"(?P<Y>\d{4})-(?P<m>\d\d)-(?P<d>\d\d)(?:[Tt ](?P<H>\d\d):(?P<M>\d\d)(?::(?P<S>\d\d)(?:[.,](?P<f>\d{1,9})\d*)?)?"
     rb" ?(?P<z>[Zz]|[+-]\d\d(?::?\d\d)?)?)?"
@@ -93,24 +94,12 @@ def time_format(text: str) -> TimeFormat:
     )
 
 
-def offset_of(text: bytes) -> timezone:
-    """
-    The zone of an offset such as +02:00, +0200 or +02, or of Z.
-
-    Raises:
-        ValueError: it is none.
-    """
-    if re.fullmatch(rb"[Zz]|[+-]\d\d(?::?\d\d)?", text) is None:
-        raise ValueError("no such offset")
-    return timezone(timedelta(seconds=_offset_s(text)))
-
-
 def _compiled(letters: str) -> re.Pattern[bytes]:
     pieces = []
     seen: set[str] = set()
     for piece in re.findall(r"%.?|[^%\s]+|\s+", letters, re.DOTALL):
         if piece[0] != "%":
-            pieces.append(r"\s+" if piece.isspace() else re.escape(piece))
+            pieces.append(BLANKS if piece.isspace() else re.escape(piece))
             continue
         directive = READ.get(piece[1:])
         if directive is None:
@@ -128,7 +117,9 @@ def _compiled(letters: str) -> re.Pattern[bytes]:
             '"{text}" is not a complete date: it needs month and day, or year and day of the year',
             {"text": letters},
         )
-    return re.compile("".join(pieces).encode())
+    # neighbours that both match white space would take quadratic time
+    merged = [piece for at, piece in enumerate(pieces) if pieces[at - 1 : at] != [piece] or piece != BLANKS]
+    return re.compile("".join(merged).encode())
 
 
 def _iso_parser(zone: tzinfo) -> Parse:
@@ -172,15 +163,13 @@ def _milliseconds(parts: dict[str, bytes | None], zone: tzinfo, near_ms: int) ->
         if half:
             hour = hour % _NOON + (_NOON if half.lower() == b"pm" else 0)
     offset = parts.get("z")
+    time_zone = zone if offset is None else offset_of(offset)
     year = _year(parts)
     if year is None:
-        time_zone = zone if offset is None else timezone(timedelta(seconds=_offset_s(offset)))
         time = in_nearest_year((_month(parts), int(parts["d"] or 0), hour, minute), second, time_zone, near_ms)
     else:
         day = _day(year, parts)
-        time_zone = zone if offset is None else UTC
         time = milliseconds_at(datetime(day.year, day.month, day.day, hour, minute, tzinfo=time_zone), second)
-        time -= 0 if offset is None else _offset_s(offset) * 1000
     return time + int((parts.get("f") or b"0")[:3].ljust(3, b"0"))
 
 
@@ -211,16 +200,6 @@ def _month(parts: dict[str, bytes | None]) -> int:
 def _trimmed(text: bytes) -> bytes:
     """A text without a byte order mark and white space at its ends, and with blanks for white space beyond ASCII."""
     return bytes_of(_SPACE.sub(" ", characters_of(text.removeprefix(byte_order_marks.UTF8)))).strip()
-
-
-def _offset_s(offset: bytes) -> int:
-    if offset[:1] not in b"+-":
-        return 0
-    digits = offset[1:].replace(b":", b"")
-    minutes = int(digits[:2]) * 60 + int(digits[2:] or 0)
-    if int(digits[:2]) >= 24 or int(digits[2:] or 0) >= 60:  # noqa: PLR2004 - hours and minutes
-        raise ValueError("no such offset")
-    return minutes * (-60 if offset[:1] == b"-" else 60)
 
 
 def _epoch_parser(factor: int, divisor: int) -> Parse:

@@ -1,18 +1,15 @@
 """Time zones that the data names."""
 
-import re
 import zoneinfo
 from collections.abc import Callable
 from datetime import datetime, tzinfo
 from functools import cache
 from typing import NoReturn, TypeVar
 
-from decorators.timestamp.formats import offset_of
 from ingest.decorating.names import BoundedMemo
+from ingest.formats.times import offset_of
 
 T = TypeVar("T")
-
-_NAMED_OFFSET = re.compile(rb"(?:UTC|GMT)([+-])(\d\d?)(:?\d\d)?")  # of Java's ZoneId, and of FortiGate's `tz`
 
 _MAX_NAMES = 1_000  # there are 600 zones, and names come from the data
 
@@ -46,9 +43,8 @@ def by_zone(made: Callable[[tzinfo], T]) -> Callable[[bytes | None], T]:
 
 
 def _offset(text: bytes) -> tzinfo:
-    named = _NAMED_OFFSET.fullmatch(text)
     try:
-        return offset_of(text if named is None else named[1] + named[2].zfill(2) + (named[3] or b""))
+        return offset_of(text)
     except ValueError:
         return _Unknown()
 

@@ -77,9 +77,11 @@ def newest_of_topics(pipeline: "Pipeline", count: int) -> "list[Record]":
 
 def _raw(lines: str, pipeline: "Pipeline") -> "Iterable[Given]":
     from ingest.cli.lines import shown
+    from ingest.clock import now_ms
     from ingest.dry_run.raw_lines import records_of_file, records_of_stream
 
     decoding = pipeline.source.settings.decoding
     if lines == "-":
-        return records_of_stream(cast("BufferedReader", sys.stdin.buffer), shown(lines), decoding)
+        # a stream has no time of its own, and times without a year need one near
+        return records_of_stream(cast("BufferedReader", sys.stdin.buffer), shown(lines), decoding, now_ms())
     return records_of_file(Path(lines), decoding)

@@ -12,7 +12,7 @@ from ingest.sources.file_names import text_of
 from ingest.sources.lines import PARTITION, files_at, lines_in, lines_of, size_and_time
 
 
-def records_of_stream(stream: BufferedReader, topic: str, decoding: Decoding) -> Iterator[Given]:
+def records_of_stream(stream: BufferedReader, topic: str, decoding: Decoding, timestamp_ms: int) -> Iterator[Given]:
     """
     A record for each line of an open file.
 
@@ -20,9 +20,10 @@ def records_of_stream(stream: BufferedReader, topic: str, decoding: Decoding) ->
         stream: at its beginning.
         topic: of the records, in place of a path.
         decoding: of the source.
+        timestamp_ms: of the records, in place of the file's.
     """
     lines = lines_in(stream, decoding.max_event_bytes, topic, decoding.encoding)
-    return _records(lines, topic, timestamp_ms=0)
+    return _records(lines, topic, timestamp_ms)
 
 
 def records_of_file(path: Path, decoding: Decoding) -> Iterator[Given]:

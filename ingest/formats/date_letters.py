@@ -67,22 +67,22 @@ def _month_short(time: datetime) -> bytes:
     return MONTHS[time.month - 1][:3].encode("ascii")
 
 
-def _short(names: tuple[str, ...]) -> str:
-    return f"(?i:{'|'.join(name[:3] for name in names)})"
-
-
-def _long(names: tuple[str, ...]) -> str:
+def _names(names: tuple[str, ...]) -> str:
     return f"(?i:{'|'.join(f'{name[:3]}(?:{name[3:]})?' for name in names)})"
 
 
-_MONTH = rf"(?P<b>{_short(MONTHS)})"
+BLANKS = r"\s+"
+"""Regular expression of white space."""
+
+_WEEKDAY = _names(WEEKDAYS)
+_MONTH = rf"(?P<b>{_names(MONTHS)})"  # POSIX, strptime: each letter reads the full and the abbreviated name
 _DAY = r"(?P<d>3[01]|[12]\d|0?[1-9]| [1-9])"
 
 LETTERS = (
-    Letter("a", "weekday, short: Tue", _weekday_short, _short(WEEKDAYS), "EEE"),
-    Letter("A", "weekday: Tuesday", lambda time: WEEKDAYS[time.weekday()].encode("ascii"), _long(WEEKDAYS), "EEEE"),
+    Letter("a", "weekday, short: Tue", _weekday_short, _WEEKDAY, "EEE"),
+    Letter("A", "weekday: Tuesday", lambda time: WEEKDAYS[time.weekday()].encode("ascii"), _WEEKDAY, "EEEE"),
     Letter("b", "month, short: Jun", _month_short, _MONTH, "MMM"),
-    Letter("B", "month: June", lambda time: MONTHS[time.month - 1].encode("ascii"), rf"(?P<b>{_long(MONTHS)})", "MMMM"),
+    Letter("B", "month: June", lambda time: MONTHS[time.month - 1].encode("ascii"), _MONTH, "MMMM"),
     Letter("c", "date and time: Tue Jun 28 15:42:08 2011", _full),
     Letter("d", "day of the month, two digits", lambda time: b"%02d" % time.day, _DAY, "dd"),
     Letter("m", "month, two digits", lambda time: b"%02d" % time.month, r"(?P<m>1[0-2]|0?[1-9])", "MM"),
@@ -102,13 +102,13 @@ LETTERS = (
     Letter("S", "second, two digits", lambda time: b"%02d" % time.second, r"(?P<S>60|[0-5]?\d)", "ss"),
     Letter("p", "AM or PM", lambda time: b"AM" if time.hour < _NOON else b"PM", r"(?P<p>[AaPp][Mm])", "a"),
     Letter("s", "seconds since 1970"),
-    Letter("t", "milliseconds since 1970", reads=r"\s+"),
-    Letter("z", "offset from UTC: +0000", offset_of, r"(?P<z>[Zz]|[+-]\d\d:?\d\d)", "Z"),
+    Letter("t", "milliseconds since 1970", reads=BLANKS),
+    Letter("z", "offset from UTC: +0000", offset_of, r"(?P<z>[Zz]|[+-]\d\d(?::?\d\d)?)", "Z"),
     Letter("e", reads=_DAY),
     Letter("f", reads=r"(?P<f>\d{1,9})\d*"),
     Letter("h", reads=_MONTH),
     Letter("L", reads=r"(?P<f>\d{3})"),
-    Letter("n", reads=r"\s+"),
+    Letter("n", reads=BLANKS),
     Letter("F", reads=r"(?P<Y>\d{4})-(?P<m>\d\d)-(?P<d>\d\d)"),
     Letter("T", reads=r"(?P<H>2[0-3]|[01]?\d):(?P<M>[0-5]\d):(?P<S>60|[0-5]\d)"),
     Letter("Z", reads=r"(?P<z>[Zz]|UTC|GMT)"),

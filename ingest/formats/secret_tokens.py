@@ -13,10 +13,19 @@ _BARE = rb"[^\s\"'\\&,;<>(){}\[\]]++"
 _VALUE = rb"\\*[\"']?\s*+[:=]\s*+(?:%b|\\*[\"']?(?:bearer\s++)?(%b|[(\[{<]++%b[)\]}>]?))" % (_QUOTED, _BARE, _BARE)
 _KEY = rb"(?:(?:api|access|secret)[_-]?key|token|secret|passw(?:or)?d)"
 _NAME = re.compile(rb"(?i)(?:%b|(authorization))\Z" % _KEY)  # for the names of attributes
+# RFC 9110, 11.4: after a scheme, one token, or parameters; a parameter of AWS has semicolons, its older token a colon.
+# Groups are not for here: Python 3.11 gives wrong spans of groups in possessive repetitions.
+_QUOTES = (
+    rb"\"[^\"\\]*+(?:\\.[^\"\\]*+)*+\""
+    rb"|\\\"(?:[^\"\\]++|\\{4}|\\{3}\"|\\{1,2}(?![\"\\]))*+\\\""  # in a JSON string
+    rb"|\\{3,}+\"[^\"]*+\"|'[^']*+'"
+)
+_PARAMETERS = rb"(?:[\w-]++=(?:%b|(?!=)[^\s\"'\\,<>(){}\[\]]++)(?:\s*+,\s*+(?=[\w-]++=))?+)++" % _QUOTES
+_SCHEME = rb"authorization\\*[\"']?\s*+[:=]\s*+\\*[\"']?[\w-]++\s++"
 TOKENS = (
     (
         (b"bearer", b"authorization"),
-        re.compile(rb"(?i)(?:\bbearer|authorization\\*[\"']?\s*+[:=]\s*+\\*[\"']?\w++)\s++([\w.~+/-]{6,}+=*+)"),
+        re.compile(rb"(?i)(?:%b(%b|[\w.~+/:-]{6,}+=*+)|\bbearer\s++([\w.~+/-]{6,}+=*+))" % (_SCHEME, _PARAMETERS)),
     ),
     (
         (b"key", b"token", b"secret", b"passw"),

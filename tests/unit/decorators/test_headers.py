@@ -1,6 +1,7 @@
 """The headers decorator."""
 
 import base64
+from base64 import b64encode
 
 import pytest
 from hypothesis import given
@@ -154,3 +155,25 @@ def test_any_bytes_parse_or_fail(text, skip):
     except DecorateError as error:
         failed = error.code
     assert failed in ({""} if skip else {"", "bad_header_line"})
+
+
+@pytest.mark.parametrize(
+    ("charset", "data", "expected"),
+    [
+        ("utf8", "é".encode(), "é"),
+        ("UTF8", "é".encode(), "é"),
+        ("cp1252", b"\x80", "€"),
+        ("CP1251", b"\xff", "я"),
+        ("latin1", b"\xe9", "é"),
+        ("iso8859-15", b"\xa4", "€"),
+        ("iso-8859-8-i", b"\xf9", "ש"),
+        ("iso-8859-6-e", b"\xc8", "ب"),
+        ("x-sjis", "日".encode("shift_jis"), "日"),
+        ("x-gbk", "日".encode("gbk"), "日"),
+        ("ascii", b"a", "a"),
+    ],
+)
+def test_charset_by_another_name(attributes_after, charset, data, expected):
+    """RFC 1556 has iso-8859-8-i; the others are the names of mailers, of which most are labels of WHATWG's Encoding."""
+    body = f"Subject: =?{charset}?B?{b64encode(data).decode()}?=\n"
+    assert attributes_after(Headers, "{decode_words: true}", body) == {"subject": expected.encode()}

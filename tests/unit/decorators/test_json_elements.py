@@ -123,3 +123,19 @@ def test_each_element_is_one_name_and_other_members_stay(tags, others):
     Json(Json.settings_class()()).decorate(plain)
     names = {each if isinstance(each, str) else json.dumps(each) for each in tags}
     assert event.attributes == {**plain.attributes, **{f"\0tag:{name}": b"1" for name in names}}
+
+
+@pytest.mark.parametrize(
+    ("settings", "warned"),
+    [
+        ("elements: {user.tags: t}, max_levels: 1", ["elements"]),
+        ("elements: {user.tags: t}, max_levels: 2", []),
+        ("elements: {user.tags: t}", []),
+        ("elements: {user.tags: t}, max_levels: 1, separator: _", []),
+        ("elements: {tags: t, a_b_c: t}, max_levels: 2, separator: _", ["elements"]),
+    ],
+)
+def test_member_below_max_levels_is_a_warning(settings, warned):
+    """`max_levels` is the number of levels whose members become attributes, so a member below has no elements."""
+    found = settings_of(Json.settings_class(), f"{{{settings}}}")
+    assert list(found.lint_warnings()) == warned

@@ -152,6 +152,25 @@ def test_any_address_is_found(address):
         (b"Authorization: Bearer mF_9.B5f-4.1JqM==", b"Authorization: Bearer #"),
         (b"authorization=basic YWxpY2U6c2VjcmV0", b"authorization=basic #"),
         (b'{"Authorization":"Token abcdef0123"}', b'{"Authorization":"Token #"}'),
+        # RFC 9110, 11.4: parameters after the scheme, in place of one token
+        (
+            b'Authorization: Digest username="ann", realm="a, b", response="6629fa" from h',
+            b"Authorization: Digest # from h",
+        ),
+        (
+            b"authorization: AWS4-HMAC-SHA256 Credential=AKID/2026/s3, SignedHeaders=a;b, Signature=fe5f80\r\nHost: h",
+            b"authorization: AWS4-HMAC-SHA256 #\r\nHost: h",
+        ),
+        (b'Authorization: OAuth realm="x",oauth_token="a\\"b",n=1\nX: 1', b"Authorization: OAuth #\nX: 1"),
+        (
+            b'{"Authorization":"Digest username=\\"ann\\", response=\\"6629fa\\"","x":"y"}',
+            b'{"Authorization":"Digest #","x":"y"}',
+        ),
+        (b'{"Authorization":"Hawk id=1, mac=\\"a=\\"","x":"y"}', b'{"Authorization":"Hawk #","x":"y"}'),
+        (b"Authorization: AWS AKID0123:frJIUN8D/ypK= x", b"Authorization: AWS # x"),
+        (b"Authorization: Digest a=b", b"Authorization: Digest #"),
+        (b"Authorization: Basic YWxpY2U= from h", b"Authorization: Basic # from h"),
+        (b"authorization: none", b"authorization: none"),
         (b"bearer of bad news", b"bearer of bad news"),
         (b"basic authentication failed", b"basic authentication failed"),
         (b"?api_key=abc&page=2", b"?api_key=#&page=2"),
@@ -266,6 +285,7 @@ def test_only_the_selected_attributes_are_redacted(attributes_after):
         ("password", "", ""),
         ("Authorization", "Basic YTpiCg", "Basic #"),
         ("proxy-authorization", "Bearer abcdef", "Bearer #"),
+        ("authorization", 'Digest username="ann", response="6629"', "Digest #"),
         ("authorization", "none", "none"),
     ],
 )
@@ -488,3 +508,19 @@ class TestGrowth:
             assert decorator.decorate(event_of(b"1 2 3")) is True
         with pytest.raises(DecorateError, match="would become"):
             decorator.decorate(event_of(b"1 2 3 4"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b'authorization: d a="' * 20_000,
+        b'authorization: d a=\\"' * 20_000,
+        b"authorization: d " + b"a=b, " * 50_000 + b'"',
+        b"authorization: d " + b'a="b", ' * 50_000 + b'c="',
+        b"authorization: " * 30_000,
+        b"authorization: d " + b"a-" * 100_000,
+    ],
+)
+def test_authorization_takes_linear_time(text):
+    # the square of it would take minutes, and ends in `decorator_timeout`
+    assert redacted(text, ["token"])

@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from ingest.clock import now_ms
+
 
 def test_text_shows_each_decorator(ingest, pipeline):
     result = ingest("explain", "pipeline.yaml", "--events", "events.jsonl")
@@ -243,6 +245,13 @@ pipelines:
     def test_lines_are_read_from_stdin(self, ingest, monkeypatch):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(b"x\n"))))
         assert self.explained(ingest, "--lines", "-") == [("<stdin>:0", "x")]
+
+    def test_lines_of_stdin_have_the_present_time(self, ingest, monkeypatch):
+        """So a syslog time without a year is in the present year, as in a file that was written now."""
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(b"x\n"))))
+        before = now_ms()
+        (line,) = ingest("explain", "p.yaml", "--output", "json", "--lines", "-").lines
+        assert before <= line["puts"][0]["timestamp_ms"] <= now_ms()
 
     def test_the_source_decodes_them(self, ingest, folder):
         (folder / "p.yaml").write_text(self.FILE.replace("max_event_bytes", "format: json, max_event_bytes"))
