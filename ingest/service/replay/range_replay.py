@@ -44,6 +44,7 @@ from ingest.service.replay.rolled_back_batches import (
     batches_rolled_back,
     common_tables,
     offsets_gone,
+    refuse_counted,
     rolled_back_from,
     tables_of,
 )
@@ -169,9 +170,11 @@ class RangeReplay:
         totals = ReplayTotals(not_durable=offsets_in(in_range) - offsets_in(selected))
         logged = list(replay_batches(batches, selected, now))
         if self._pipeline_plan.updates:
-            rolled_back = batches_rolled_back(logged, self._rolled_back(batches), replay_batches(batches, there, now))
-            totals.gone = offsets_gone(rolled_back, batches)
-            return RangePlan(rolled_back, totals, topic_ids=now.ids)
+            taken_back = self._rolled_back(batches)
+            planned = batches_rolled_back(logged, taken_back, replay_batches(batches, there, now))
+            refuse_counted(self._configuration, self._pipeline_plan, self._place.catalog, planned, taken_back)
+            totals.gone = offsets_gone(planned, batches)
+            return RangePlan(planned, totals, topic_ids=now.ids)
         time_ms = now_ms() if self._options.at is None else self._options.at
         others = unlogged_batches(logged, selected, time_ms, self._settings.max_events_per_batch)
         return RangePlan([*others, *logged], totals, topic_ids=now.ids)

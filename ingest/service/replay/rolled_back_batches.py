@@ -9,10 +9,12 @@ from ingest.api import ConflictError, TopicPartition
 from ingest.catalog import Catalog
 from ingest.config.model import Configuration
 from ingest.dead_letters.replay import BEFORE_BATCH_MS
+from ingest.formats.times import moment
 from ingest.plan.plan import Plan
 from ingest.plan.stores import reading_store
 from ingest.service.replay.plan import BatchKind, ReplayBatch
 from ingest.spark.streaming.batch_log import LoggedBatch, offsets_in
+from sinks.rewriting.counted_letters import CountedRun, counted_letters
 from sinks.rewriting.rolled_back import Interval, is_in, rolled_back
 
 RolledBack = Mapping[str, frozenset[int]]
@@ -155,6 +157,60 @@ def batches_rolled_back(
             hint="roll its updates back first, with 'ingest rollback', or choose another range",
         )
     return found
+
+
+def refuse_counted(
+    configuration: Configuration, plan: Plan, catalog: Catalog, planned: Sequence[ReplayBatch], taken_back: RolledBack
+) -> None:
+    """
+    Refuse batches whose dead letters a replay has counted at a time that was not rolled back: a replay of the whole
+    batch would count them a second time.
+
+    Args:
+        configuration: declares the stores.
+        plan: of the pipeline.
+        catalog: of the configuration.
+        planned: the batches.
+        taken_back: what was rolled back.
+
+    Raises:
+        ConflictError: there is one.
+        IngestError: a store is unavailable.
+    """
+    for name, tables in plan.updates.items():
+        with reading_store(configuration.stores[name], catalog) as store:
+            for table in tables:
+                intervals, runs = rolled_back(store, table), counted_letters(store, table).runs
+                for batch in planned:
+                    if batch.time_ms not in taken_back.get(table, ()):
+                        continue
+                    times = sorted(
+                        {run.time_ms for run in runs if _has_counted(run, batch) and not is_in(intervals, run.time_ms)}
+                    )
+                    if times:
+                        raise _counted(table, batch, times)
+
+
+def _has_counted(run: CountedRun, batch: ReplayBatch) -> bool:
+    """Whether a replay of dead letters has counted a record of a batch."""
+    # dead letters that the replay of a part has published are just before it
+    return run.source_ms in (batch.time_ms, batch.time_ms - BEFORE_BATCH_MS) and any(
+        begin < after and first < end
+        for part, (begin, end) in batch.ranges.items()
+        for first, after in run.offsets.get(part, ())
+    )
+
+
+def _counted(table: str, batch: ReplayBatch, times_ms: Sequence[int]) -> ConflictError:
+    commands = " and ".join(
+        f"'ingest rollback FILE {table} --from {moment(time_ms)} --to {moment(time_ms)}'" for time_ms in times_ms
+    )
+    return ConflictError(
+        f'dead letters of the micro-batch of {moment(batch.time_ms)} were replayed into table "{table}" at '
+        f"{' and '.join(map(moment, times_ms))}, which was not rolled back: a replay would count their events twice",
+        code="not_rolled_back",
+        hint=f"roll them back too, with {commands}; then run the command again, which runs them with the others",
+    )
 
 
 def offsets_gone(planned: Iterable[ReplayBatch], batches: Iterable[LoggedBatch]) -> int:

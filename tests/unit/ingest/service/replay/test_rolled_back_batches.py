@@ -1,20 +1,27 @@
 """Which micro-batches may be replayed into tables with deferred updates."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.api import ConflictError
+from ingest.formats.times import moment
+from ingest.plan.assemble import plan_of
+from ingest.plan.stores import owned_store
 from ingest.service.replay.plan import BatchKind, ReplayBatch, TopicState, replay_batches
 from ingest.service.replay.rolled_back_batches import (
     UnfinishedBatch,
     batches_rolled_back,
     common_tables,
     offsets_gone,
+    refuse_counted,
     times_rolled_back,
 )
 from ingest.spark.streaming.batch_log import LoggedBatch, OffsetRanges
-from sinks.rewriting.rolled_back import Interval
+from sinks.rewriting.rolled_back import Interval, add_rolled_back
+from tests.support.update_pipeline import BATCH_MS, CATALOG, Pipeline
 
 RANGES = {("t", 0): (0, 5)}
 TAKEN = {"hits": frozenset({2_000, 2_500, 3_000}), "bytes": frozenset({2_000, 2_500, 4_000})}
@@ -110,3 +117,26 @@ def test_newest_batch_of_each_offset_counts(ranges: list[tuple[int, int]]) -> No
         if not any(begin < other + width and other < begin + size for other, width in ranges[at:])
     }
     assert times_rolled_back([Interval(0, 100)], batches, "hits") == newest
+
+
+def test_batch_whose_dead_letters_count_is_replayed_once_they_are_rolled_back_too(tmp_path: Path) -> None:
+    pipeline = Pipeline(tmp_path)
+    pipeline.replay(b"2")  # the record of offset 0
+    [(replayed_ms, _)] = pipeline.updates()
+    configuration = pipeline.load()
+    plan = plan_of(configuration, configuration.pipelines["p"], CATALOG)
+
+    def check(begin: int, time_ms: int = BATCH_MS) -> None:
+        planned = [ReplayBatch(BatchKind.REST, 1, time_ms, {("t", 0): (begin, 10)})]
+        refuse_counted(configuration, plan, CATALOG, planned, {"counts": frozenset({BATCH_MS, 3_000})})
+
+    for begin, time_ms in ((1, BATCH_MS), (0, 3_000), (0, 4_000)):  # the topic has deleted the record; other batches
+        check(begin, time_ms)
+    with pytest.raises(ConflictError) as caught:
+        check(0)
+    assert caught.value.code == "not_rolled_back"
+    time = moment(replayed_ms)
+    assert f"'ingest rollback FILE counts --from {time} --to {time}'" in str(caught.value.hint)
+    with owned_store(configuration.stores["s"], CATALOG) as store:
+        add_rolled_back(store, "counts", [Interval(replayed_ms, replayed_ms)])
+    check(0)
