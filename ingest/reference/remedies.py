@@ -44,7 +44,8 @@ REMEDIES: Mapping[str, str] = {
     "not-as-flume": "Compare the generated pipeline with the original at this place.",
     # while running
     "abandoned": "Start the service again; raise `stop_timeout` if this is frequent.",
-    "above_mark": "Choose an earlier end, or wait until the pipeline has acknowledged the micro-batch.",
+    "above_mark": "End at the time of the mark, which the message names, or wait until the pipeline has acknowledged "
+    "its micro-batch.",
     "access_denied": "Check the user, the password and the ACLs of the topic and group.",
     "announcement_expired": "Run the command again.",
     "archive_columns_differ": "Set the former type of the column, or write the whole partition again: `ingest archive "

@@ -13,7 +13,7 @@ from sinks.rewriting.counted_letters import change_counted
 from sinks.rewriting.incomplete_updates import remove_with_changes
 from sinks.rewriting.owned_feeds import OwnedFeeds
 from sinks.rewriting.owned_letters import OwnedLetters
-from sinks.rewriting.owner import refuse_other_owner
+from sinks.rewriting.owner import lost, refuse_other_owner
 from sinks.rewriting.rolling_forward import newest_change_ms, recorded_stream, roll_forward
 from sinks.rewriting.taken_over import NOT_TAKEN, Taken, taken_over
 from sinks.rowkeys.row_format import UPDATES
@@ -333,7 +333,7 @@ class OwnedTables:
             mark = TableMark(max(earlier, newest.time_ms), newest.offsets)
             with self._stores[name].held() as store:
                 if not store.set_property(spec.name, MARK, text, mark.to_text()):
-                    raise self._lost(spec.name)
+                    raise lost(spec.name, self._pipeline)
             self._marks[key] = mark.to_text()
 
     def _check(self, store: Store[Any], spec: TableSpec, *, take_over: bool) -> Mapping[str, str]:
@@ -362,9 +362,9 @@ class OwnedTables:
             content = {name: each.to_json() for name, each in former.items()}
             text = orjson.dumps(content, option=orjson.OPT_SORT_KEYS).decode()
             if not store.set_property(spec.name, FORMER, found.get(FORMER), text):
-                raise self._lost(spec.name)
+                raise lost(spec.name, self._pipeline)
         if owner != self._pipeline and not store.set_property(spec.name, OWNER, owner, self._pipeline):
-            raise self._lost(spec.name)
+            raise lost(spec.name, self._pipeline)
         taken = taken_over(former, self._pipeline, marked_ms)  # also at a start after one that was interrupted here
         if taken is not None:
             self._taken[spec.name] = taken
@@ -375,20 +375,14 @@ class OwnedTables:
         known = None if before is None else TableMark.from_text(before, table)
         if before is not None and known is not None and known.time_ms >= mark.time_ms:
             return before
-        is_owner = store.properties(table).get(OWNER) == self._pipeline
-        if not is_owner or not store.set_property(table, MARK, before, mark.to_text()):
-            raise self._lost(table)
+        owner = store.properties(table).get(OWNER)
+        if owner != self._pipeline or not store.set_property(table, MARK, before, mark.to_text()):
+            updated = [spec.name for _, spec in self._declared() if spec.updates]
+            raise lost(table, self._pipeline, owner=owner, written=mark.time_ms, updated=updated)
         return mark.to_text()
 
     def _declared(self) -> Iterator[tuple[str, TableSpec]]:
         return _named(self._tables)
-
-    def _lost(self, table: str) -> ConflictError:
-        return ConflictError(
-            f'pipeline "{self._pipeline}" no longer owns table "{table}": another one has taken it over',
-            code="other_owner",
-            hint="end one of the two pipelines; run the other with --take-over",
-        )
 
 
 def _named(tables: Mapping[str, Sequence[TableSpec]]) -> Iterator[tuple[str, TableSpec]]:

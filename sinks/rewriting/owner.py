@@ -1,8 +1,9 @@
 """The owner of a table with deferred updates or with a feed: the one pipeline that writes all of them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ingest.api import ConflictError, TableSpec
+from ingest.formats.times import moment
 from sinks.feed.stream import FEED
 from sinks.rowkeys.row_format import UPDATES
 from sinks.updates.marks import OWNER
@@ -29,3 +30,35 @@ def refuse_other_owner(properties: Mapping[str, str], spec: TableSpec, pipeline:
             code="other_owner",
             hint=f'if "{owner}" has ended for good, run with --take-over; else use another table',
         )
+
+
+def lost(
+    table: str, pipeline: str, *, owner: str | None = None, written: int | None = None, updated: Sequence[str] = ()
+) -> ConflictError:
+    """
+    The error of a pipeline whose table another process writes.
+
+    Args:
+        table: its name.
+        pipeline: name of the pipeline that has lost it.
+        owner: of the table now; None if it is not known.
+        written: time in ms of the micro-batch that this process has written last: it counts as soon as the mark of the
+            other process is past it; None for none.
+        updated: the tables with deferred updates.
+    """
+    if owner == pipeline:
+        who, hint = "another process that runs it, with another state_dir, has moved its mark", "end one of the two"
+    else:
+        who, hint = "another one has taken it over", "end one of the two pipelines; run the other with --take-over"
+    if written is not None and updated:
+        time = moment(written)
+        commands = ", ".join(f"'ingest rollback FILE {name} --from {time} --to {time}'" for name in updated)
+        hint += (
+            f". This process has written a micro-batch at {time}, whose events the other one counts too: when the mark "
+            f"is past it, take it back with {commands}"
+        )
+    return ConflictError(
+        f'pipeline "{pipeline}" no longer owns table "{table}": {who}',
+        code="other_owner",
+        hint=hint,
+    )

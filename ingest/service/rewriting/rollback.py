@@ -222,7 +222,7 @@ def check_complete(mark: OldestMark | None, table: str, interval: Interval) -> N
         other = "" if mark.table == table else ", which the same pipeline writes"
         raise ConflictError(
             f'the interval ends at {moment(interval.last_ms)}, after the mark of table "{mark.table}"{other}, '
-            f"{moment(mark.time_ms)}: micro-batches after it may not be complete",
+            f"{(newest := moment(mark.time_ms))}: micro-batches after it may not be complete",
             code="above_mark",
-            hint="choose an earlier --to, or wait until the pipeline has acknowledged its micro-batch",
+            hint=f"end at the mark, --to {newest}; or wait until the pipeline has acknowledged its micro-batch",
         )

@@ -19,6 +19,7 @@ from ingest.api import (
     TableSpec,
     UpdatesDifferError,
 )
+from ingest.formats.times import moment
 from ingest.service.kafka.source import KafkaSource
 from ingest.service.lost_batches import withdraw_lost_batches
 from ingest.service.tables import OwnerOptions, PipelineTables
@@ -310,6 +311,23 @@ def test_other_pipeline_is_refused_until_it_takes_the_tables_over(service: Servi
     with pytest.raises(ConflictError, match="no longer owns"):
         earlier.complete(0, time_ms)
     assert service.marks() == {}
+
+
+def test_second_process_of_a_pipeline_says_which_micro_batch_counts_twice(service: Service, tmp_path: Path) -> None:
+    """Its rows are in the tables, and count as soon as the mark of the first one is past them."""
+    first, marks = service.start(), service.folder
+    service.folder = tmp_path / "second"
+    second = service.start(now_ms=1_005)
+    time_ms = service.plan(0, 10)
+    times, service.folder = service.times, marks
+    service.times = BatchTimes(marks / "times", lambda: 1_000)
+    first.complete(0, service.plan(0, 10))
+    acknowledge(tmp_path / "second", 0, {"t": {0: 10}})
+    with pytest.raises(ConflictError, match="another process that runs it") as caught:
+        second.complete(0, times.of(0))
+    time = moment(time_ms)
+    for table in TABLES:
+        assert f"'ingest rollback FILE {table} --from {time} --to {time}'" in str(caught.value.hint)
 
 
 def test_start_waits_for_an_unfinished_replay(service: Service) -> None:

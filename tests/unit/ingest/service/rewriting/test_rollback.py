@@ -57,6 +57,7 @@ def test_interval_above_the_mark_is_refused():
     with pytest.raises(ConflictError, match='after the mark of table "counters", 1970') as refused:
         rollback(table, 6).run()
     assert refused.value.code == "above_mark"
+    assert "--to 1970-01-01T00:00:00.005Z" in str(refused.value.hint)
     assert rollback(table, 5).run()["deleted"] == 1
 
 
