@@ -29,6 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; the entry point of both console scripts."""
     if arguments is None:
         garbage_collector.collect_rarely()
+        garbage_collector.collect_nothing_at_exit()
         arguments = sys.argv[1:]
         _hold_hang_ups(arguments)
     arguments = list(arguments)
