@@ -51,6 +51,16 @@ def test_paused_hbase_resumes(hbase: HBase) -> None:
     assert hbase.rows(table) == {}
 
 
+def test_processes_of_hbase_read_whole_settings_while_others_are_started(tmp_path: Path) -> None:
+    server = HBaseServer(tmp_path)
+    server.command("Master", heap="1m")
+    with (tmp_path / "conf" / "hbase-site.xml").open() as opened:
+        server.properties["later"] = "1"
+        server.command("ThriftServer", heap="1m")
+        assert "later" not in opened.read()
+    assert "later" in (tmp_path / "conf" / "hbase-site.xml").read_text()
+
+
 def test_hbase_that_cannot_start_is_reported_with_its_reason(tmp_path: Path) -> None:
     server = HBaseServer(tmp_path, java_options=jars.SHORT_LIVED, properties={"hbase.rootdir": "nosuch:///"})
     server.start()

@@ -249,6 +249,13 @@ class HBaseServer:
             f"<property><name>{escape(name)}</name><value>{escape(value)}</value></property>"
             for name, value in properties.items()
         ]
-        (folder / "hbase-site.xml").write_text("\n".join(["<configuration>", *lines, "</configuration>", ""]))
-        (folder / "log4j.properties").write_text(_LOGGING)
+        _replace(folder / "hbase-site.xml", "\n".join(["<configuration>", *lines, "</configuration>", ""]))
+        _replace(folder / "log4j.properties", _LOGGING)
         return folder
+
+
+def _replace(path: Path, text: str) -> None:
+    # the start of each process writes the settings, while an earlier one may be reading them
+    whole = path.with_name(f"{path.name}.new")
+    whole.write_text(text)
+    whole.replace(path)
