@@ -24,7 +24,7 @@ from ingest.durable.exchange import exchange
 from ingest.kafka.admin import KafkaAdmin
 from ingest.observe.logs import logger
 from ingest.service.kafka.group import set_group_offsets
-from ingest.service.kafka.positions import acknowledged_offsets, write_first_offsets
+from ingest.service.kafka.positions import RESET, acknowledged_offsets, write_first_offsets
 from ingest.service.kafka.topics import TopicIds, recreated
 from ingest.service.offsets import kafka_source_of
 from ingest.service.replay_lock import refuse_unfinished_replay
@@ -37,7 +37,6 @@ from sinks.archive.sink import ArchiveSettings
 
 Offsets = Mapping[TopicPartition, int]
 _COPIED = ("identity.json", "configuration")
-_RESET = "reset.json"  # names the folder in which its checkpoint was built
 _log = logger(__name__)
 
 
@@ -52,6 +51,7 @@ class Reset:
         topic_ids: topic -> its id.
         checkpoint: its folder.
         uncommitted: number of the batch that had started and was not acknowledged; a part of it may be stored.
+        recount: whether events may be counted again.
         kept: folder of the old checkpoint; None if nothing was changed.
         is_group_set: whether the consumer group has the new offsets; the next start sets them otherwise.
     """
@@ -61,6 +61,7 @@ class Reset:
     topic_ids: Mapping[str, str]
     checkpoint: Path
     uncommitted: int | None = None
+    recount: bool = False
     kept: Path | None = None
     is_group_set: bool = False
 
@@ -92,8 +93,9 @@ def planned_reset(
     Args:
         configuration: of the pipeline.
         pipeline: reads Kafka.
-        to: earliest, latest, a time, or the path of a JSON file, `{topic: {partition: offset}}`; partitions that the
-            file does not name keep their offsets.
+        to: earliest, latest, remaining, a time, or the path of a JSON file, `{topic: {partition: offset}}`; partitions
+            that the file does not name keep their offsets. With remaining all keep them, except for those whose
+            records at their offset are deleted.
         locked: checkpoint of the pipeline, which does not run; None if it may run, and complete its micro-batch.
         recount: also move back a pipeline that writes deferred updates or an archive, which have events twice then.
 
@@ -142,7 +144,7 @@ def planned_reset(
     uncommitted = None if runs else checkpoint.uncommitted()
     if not recount:
         _refuse_recount(configuration, pipeline, before, after, uncommitted)
-    return Reset(before, after, topic_ids, folder, uncommitted)
+    return Reset(before, after, topic_ids, folder, uncommitted, recount)
 
 
 def reset(configuration: Configuration, pipeline: Pipeline, checkpoint: Checkpoint, planned: Reset) -> Reset:
@@ -155,7 +157,7 @@ def reset(configuration: Configuration, pipeline: Pipeline, checkpoint: Checkpoi
         ConflictError: the file system cannot exchange folders; nothing was changed.
     """
     root = configuration.local_dir / "replaced-checkpoints" / pipeline.name
-    kept = _replaced(root, planned.checkpoint, planned.after, planned.topic_ids)
+    kept = _replaced(root, planned.checkpoint, planned.after, planned.topic_ids, recount=planned.recount)
     settings, newest_ms = kafka_source_of(pipeline), newest_time(checkpoint.times_folder)
     is_group_set = set_group_offsets(settings, pipeline.name, planned.after, newest_ms)
     return replace(planned, kept=kept, is_group_set=is_group_set)
@@ -166,18 +168,18 @@ def _refuse_recount(
 ) -> None:
     tables = [table.name for table in configuration.updated_by(pipeline)]
     places = [f"the deferred updates of {', '.join(tables)}"] if tables else []
-    places += ["the archive"] if any(isinstance(sink.settings, ArchiveSettings) for sink in pipeline.sinks) else []
-    if not places:
-        return
-    if uncommitted is not None:
+    has_archive = any(isinstance(sink.settings, ArchiveSettings) for sink in pipeline.sinks)
+    places += ["the archive"] if has_archive else []
+    if has_archive and uncommitted is not None:  # of tables the next start compares the marks, and removes the rest
         raise ConfigError(
-            f"batch {uncommitted} was not acknowledged, and {' and '.join(places)} may have its events",
+            f"batch {uncommitted} was not acknowledged, and the archive may have its events",
             hint="run the pipeline until the batch is durable, then reset; or add --recount",
         )
-    if any(after[partition] < before.get(partition, 0) for partition in after):
+    if places and any(after[partition] < before.get(partition, 0) for partition in after):
         raise ConfigError(
             f"{' and '.join(places)} would have the events from there on twice",
-            hint="roll them back with 'ingest rollback' and run 'ingest replay'; or add --recount"
+            hint="roll them back with 'ingest rollback' and run 'ingest replay'; if the topic has deleted records, "
+            "--to remaining goes back in no partition; or add --recount"
             if tables
             else "write partitions again with 'ingest archive rerun'; or add --recount",
         )
@@ -188,6 +190,8 @@ def _targets(
 ) -> dict[TopicPartition, int]:
     begins, ends = admin.earliest(topics), admin.ends(topics)
     path = Path(to)
+    if to == "remaining":
+        return {part: max(before.get(part, begin), begin) for part, begin in begins.items()}
     if to not in ("earliest", "latest") and path.is_file():
         listed = _listed(path)
         wrong = [
@@ -260,24 +264,24 @@ def _number(partition: str) -> int:
 _FORM = 'write JSON: {"TOPIC": {"PARTITION": OFFSET}}'
 
 
-def _replaced(root: Path, old: Path, offsets: Offsets, topic_ids: Mapping[str, str]) -> Path:
+def _replaced(root: Path, old: Path, offsets: Offsets, topic_ids: Mapping[str, str], *, recount: bool) -> Path:
     """Replace the checkpoint by one that starts at these offsets; returns the folder of the old one."""
     with file_errors(root):
         make_folder(root)
         _remove_unused(root)
         kept = root / datetime.fromtimestamp(now_ms() / 1000, UTC).strftime("%Y-%m-%dT%H-%M-%S.%fZ")
-        _build(kept, old, offsets, topic_ids)
+        _build(kept, old, offsets, topic_ids, recount=recount)
     failpoint.point("before_exchange")()
     exchange(kept, old)
     failpoint.point("after_exchange")()
     return kept
 
 
-def _build(new: Path, old: Path, offsets: Offsets, topic_ids: Mapping[str, str]) -> None:
+def _build(new: Path, old: Path, offsets: Offsets, topic_ids: Mapping[str, str], *, recount: bool = False) -> None:
     """Write a checkpoint that no query has used, durably."""
     make_folder(new)
     # first, so that a later reset removes what a killed one leaves
-    write_durably(new / _RESET, json.dumps({"built_in": new.name}).encode())
+    write_durably(new / RESET, json.dumps({"built_in": new.name, "recount": recount}).encode())
     for name in _COPIED:
         if (old / name).exists():
             write_durably(new / name, (old / name).read_bytes())
@@ -295,7 +299,7 @@ def _remove_unused(root: Path) -> None:
     """Remove checkpoints that a killed reset has built and not put in place."""
     for folder in root.iterdir():
         try:
-            built_in = json.loads((folder / _RESET).read_bytes())["built_in"]
+            built_in = json.loads((folder / RESET).read_bytes())["built_in"]
         except (FileNotFoundError, NotADirectoryError):
             continue
         if built_in == folder.name:

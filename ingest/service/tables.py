@@ -9,6 +9,7 @@ from ingest.config.model import Configuration, declared_in
 from ingest.durable import StatePath, file_errors, sync_folder
 from ingest.observe.logs import logger
 from ingest.plan.plan import Plan
+from ingest.service.kafka.positions import first_offsets, is_exact
 from ingest.service.kafka.source import KafkaSource
 from ingest.service.kafka.topics import TopicIds, check_marked
 from ingest.spark.streaming.batch_time import BatchTimes
@@ -219,10 +220,13 @@ class PipelineTables:
     def _refuse_counting_twice(self, uncommitted: int | None) -> None:
         """Refuse a checkpoint behind the marks, such as one that was restored: the pipeline would read events again."""
         newest = self._checkpoint.newest_commit() if uncommitted is None else uncommitted
-        marks = self._tables.reached() if newest is not None else []
-        if newest is None or not marks:
+        if newest is not None:
+            ends: Mapping[str, object] = self._checkpoint.end_offsets(newest)
+        elif is_exact(self._checkpoint.folder):
+            ends = first_offsets(self._checkpoint)
+        else:
             return
-        reached = _numbers(self._checkpoint.end_offsets(newest))
+        marks, reached = self._tables.reached(), _numbers(ends)
         behind = sorted(
             (place, offset)
             for marked in marks

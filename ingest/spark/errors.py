@@ -63,8 +63,8 @@ def translated(error: BaseException) -> IngestError | None:
     if lost is not None:
         return PositionLostError(
             f"records that were not read yet are gone: {_line_at(text, lost.start())}",
-            hint="check the topic's retention; to resume with the remaining records, move the checkpoint away and run "
-            "'ingest run --start-from earliest'",
+            hint="check the topic's retention; to resume with the remaining records: "
+            "'ingest offsets reset FILE --to remaining'",
         )
     unavailable = _UNAVAILABLE.search(text)
     if unavailable is not None:

@@ -8,6 +8,12 @@ from ingest.durable import StatePath, file_errors, make_folder, write_durably
 from ingest.spark.streaming.batch_log import OffsetRanges
 from ingest.spark.streaming.checkpoint import Checkpoint
 
+RESET = "reset.json"
+"""
+File of the checkpoint of a reset: `built_in`, the folder in which it was built, and whether events may be counted again
+(`recount`).
+"""
+
 
 def by_topic(offsets: Mapping[TopicPartition, int]) -> dict[str, dict[int, int]]:
     """Topic -> partition -> offset."""
@@ -95,3 +101,18 @@ def acknowledged_offsets(checkpoint: Checkpoint) -> dict[TopicPartition, int]:
     """
     newest = checkpoint.newest_commit()
     return kafka_offsets(first_offsets(checkpoint) if newest is None else checkpoint.end_offsets(newest))
+
+
+def is_exact(folder: StatePath) -> bool:
+    """
+    Whether a checkpoint is of a reset that lets no event be counted again.
+
+    Raises:
+        StoreUnavailableError: its file cannot be read now.
+    """
+    path = folder / RESET
+    with file_errors(path):
+        try:
+            return json.loads(path.read_bytes()).get("recount") is False
+        except FileNotFoundError:
+            return False

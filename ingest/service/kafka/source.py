@@ -187,8 +187,8 @@ class KafkaSource(Source[KafkaSourceSettings]):
         if lost:
             raise PositionLostError(
                 f"records that were not read yet are gone: {', '.join(lost)}",
-                hint="check the topic's retention; to resume with the remaining records, move "
-                f"\"{self._checkpoint.folder}\" away and run 'ingest run --start-from earliest'",
+                hint="check the topic's retention; to resume with the remaining records: "
+                "'ingest offsets reset FILE --to remaining'",
             )
 
     def _checked_start(self, topics: list[str]) -> Start:

@@ -20,6 +20,7 @@ from ingest.api import (
     UpdatesDifferError,
 )
 from ingest.formats.times import moment
+from ingest.service import offsets_reset
 from ingest.service.kafka.source import KafkaSource
 from ingest.service.lost_batches import withdraw_lost_batches
 from ingest.service.tables import OwnerOptions, PipelineTables
@@ -243,6 +244,21 @@ def test_checkpoint_of_a_reset_starts_without_the_updates_above_the_marks(servic
     start.write_text('v1\n{"t":{"0":10}}')
     service.start(now_ms=5)
     assert service.times_in("hits") == [1_000]
+
+
+@pytest.mark.parametrize(("start", "recount", "is_refused"), [(9, False, True), (10, False, False), (9, True, False)])
+def test_reset_before_the_marks_is_refused_unless_events_may_count_again(
+    service: Service, tmp_path: Path, start: int, recount: bool, is_refused: bool
+) -> None:
+    """The reset itself knows the acknowledged offsets alone: a batch may have been killed after its mark."""
+    service.start().complete(0, service.plan(0, 10))
+    old, service.folder = service.folder, tmp_path / "new"
+    offsets_reset._build(service.folder, old, {("t", 0): start}, {}, recount=recount)
+    if is_refused:
+        with pytest.raises(ConflictError, match="t/0 is 9 there and 10 in the mark"):
+            service.start()
+    else:
+        service.start()
 
 
 def test_recount_starts_elsewhere_after_the_times_of_the_marks(service: Service, tmp_path: Path) -> None:
