@@ -29,6 +29,7 @@ keys, in this order::
     unread         {end}: the dead letter has no bytes of its records, those from the place of `record` up to the offset
                    `end`, or null if that is not known: the source could not read them. With `was_read`, which is true,
                    the source has read them, and all of them failed. With `topic_id`, the id of their topic in Kafka;
+                   and with `read_before`, which is true, records at these offsets were read in an earlier micro-batch;
                    only in format 3
     record         {topic, partition, offset, timestamp_ms, key, value, headers: [[name, value], …]}
 """
@@ -40,7 +41,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from ingest import __version__
-from ingest.api import DecodeError, IntegrityError, Record
+from ingest.api import DecodeError, IntegrityError, Record, UnreadError
 from ingest.api.event import MAX_OFFSET
 from ingest.api.notation import Notation, from_notation, name_from_bytes, name_to_bytes, to_notation
 from ingest.dead_letters.bodies import DeadLetterBody, reference_of
@@ -63,11 +64,18 @@ class PlaceRange(NamedTuple):
         was_read: whether the source has read them and all of them failed, in a micro-batch whose dead letters were too
             large; else it could not read them.
         topic_id: of their topic, since one that is recreated has other records there; "" if it is unknown.
+        read_before: as `UnreadError.read_before`; tables with deferred updates may have counted these records.
     """
 
     end: int | None
     was_read: bool = False
     topic_id: str = ""
+    read_before: bool = False
+
+    @classmethod
+    def of(cls, error: UnreadError) -> "PlaceRange":
+        """The records that a source could not read."""
+        return cls(error.end, read_before=error.read_before)
 
     @property
     def end_offset(self) -> int:
@@ -302,15 +310,16 @@ def _body_of(content: Mapping[str, Any]) -> DeadLetterBody:
 def _place_of(content: Mapping[str, Any]) -> PlaceRange:
     end, was_read = content["unread"]["end"], content["unread"].get("was_read", False)
     topic_id = _text(content["unread"].get("topic_id", ""))
-    span = PlaceRange(None if end is None else _integer(end), was_read is True, topic_id)
+    read_before = content["unread"].get("read_before", False) is True
+    span = PlaceRange(None if end is None else _integer(end), was_read is True, topic_id, read_before)
     if content["record"]["value"] is not None:
         raise ValueError(f"{span} has a value")
     return span
 
 
 def _plain_range(span: PlaceRange) -> dict[str, object]:
-    was_read = {"was_read": True} if span.was_read else {}
-    return {"end": span.end, **was_read, **({"topic_id": span.topic_id} if span.topic_id else {})}
+    flags = {name: True for name in ("was_read", "read_before") if getattr(span, name)}
+    return {"end": span.end, **flags, **({"topic_id": span.topic_id} if span.topic_id else {})}
 
 
 def _plain(text: str, limit: int | None = None) -> str:

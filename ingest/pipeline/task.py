@@ -357,7 +357,7 @@ class Task:
                 self._dead_letters.add(
                     DeadLetter(
                         record=record._replace(headers=()) if isinstance(error, UnreadError) else record,
-                        by_place=PlaceRange(error.end) if isinstance(error, UnreadError) else None,
+                        by_place=PlaceRange.of(error) if isinstance(error, UnreadError) else None,
                         fan_out=failure.fan_out,
                         attributes={} if failure.event is None else failure.event.attributes,
                         pipeline=self._pipeline,

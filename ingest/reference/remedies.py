@@ -121,6 +121,7 @@ REMEDIES: Mapping[str, str] = {
     "spark_job_failed": "Read the log of Spark; a job is repeated.",
     "not_distributed": "Declare the number of buckets that the rows were written with, or leave out `distribute`.",
     "other_source": "Restore the source of the pipeline for the replay.",
+    "read_before": "If they were counted, mark the dead letter with `keep`; if not, replay it with `--recount`.",
     "removed_file": "Put the file back; then replay the dead letter.",
     "rows_straddle": "Roll back an interval of whole windows of the compaction, or leave out `--strict`.",
     "split_start_failed": "Correct the decorator in the message, then start again.",

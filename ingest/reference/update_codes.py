@@ -15,6 +15,10 @@ UPDATE_CODES: dict[str, tuple[type[api.IngestError], str]] = {
         api.ConflictError,
         "The tables with deferred updates of a pipeline without a checkpoint are complete up to different offsets.",
     ),
+    "read_before": (
+        api.ConflictError,
+        "Lines of a file were read before it changed, so tables with deferred updates may have counted them.",
+    ),
     "replay_unfinished": (
         api.ConflictError,
         "A replay into tables with deferred updates or a feed is not finished; the pipeline and rollbacks wait for it.",

@@ -36,6 +36,11 @@ _TAIL_BYTES = 1024
 _MOST_MARK_BYTES = 3
 
 
+def may_go_on(mtime_ms: int, now_ms: int) -> bool:
+    """Whether a file changed so short a time ago that its last line may go on; a file server's clock may be ahead."""
+    return abs(now_ms - mtime_ms) < QUIET_MS
+
+
 class UnreadableFileError(UnreadError):
     """A file that no retry can read: it is damaged, was removed, or is another one than it was."""
 

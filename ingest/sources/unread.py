@@ -21,7 +21,7 @@ def unread_record(place: RecordPlace, timestamp_ms: int, error: UnreadError) -> 
         timestamp_ms: of the records, for their dead letter.
         error: why they could not be read.
     """
-    about = {"code": error.code, "message": error.message, "end": error.end, "is_certain": error.is_certain}
+    about = {name: getattr(error, name) for name in ("code", "message", "end", "is_certain", "read_before")}
     return Record(*place, b"", None, timestamp_ms, ((_HEADER, orjson.dumps(about)),))
 
 

@@ -67,19 +67,19 @@ class CountedLetters:
     ran_again: tuple[Interval, ...] = ()
     unknown_ms: int = -1
 
-    def times_of(self, place: RecordPlace, source_ms: int, sink: str, sinks: Collection[str]) -> list[int]:
+    def times_of(self, place: RecordPlace, source_ms: int | None, sink: str, sinks: Collection[str]) -> list[int]:
         """
         The times of the updates in which a sink has counted a record.
 
         Args:
             place: of the record.
-            source_ms: of its micro-batch.
+            source_ms: of its micro-batch; None for any, if no other record is ever at this place.
             sink: name of the sink; what a sink counted that is not among `sinks` any more counts for each.
             sinks: names of the sinks of the pipeline.
         """
         topic, partition, offset = place
         found = []
-        for run in self._by_source.get(source_ms, ()):
+        for run in self.runs if source_ms is None else self._by_source.get(source_ms, ()):
             ranges = run.offsets.get((topic, partition), ())
             at = bisect_right(ranges, (offset, MAX_OFFSET)) - 1
             if at >= 0 and ranges[at][1] > offset and (run.sink == sink or run.sink not in sinks):

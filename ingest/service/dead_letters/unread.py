@@ -18,6 +18,7 @@ from ingest.api import (
     TopicPartition,
     UnreadError,
 )
+from ingest.clock import now_ms
 from ingest.dead_letters.envelope import PlaceRange
 from ingest.kafka.admin import KafkaAdmin
 from ingest.kafka.large_batches import decompressed_size
@@ -31,8 +32,9 @@ from ingest.sources.lines import (
     UnreadableFileError,
     check_readable,
     files_at,
-    is_gzip,
+    lengths_of,
     lines_of,
+    may_go_on,
 )
 from ingest.sources.unread import unread_record
 
@@ -185,6 +187,7 @@ class FileLines:
         self._max_event_bytes = source.max_event_bytes
         self._encoding = source.encoding
         self._found: set[str] = set()
+        self._ends: dict[str, int] = {}
 
     def can_read(self, path: str, places: Sequence[PlaceOfRecords]) -> bool:
         """
@@ -198,6 +201,20 @@ class FileLines:
         except UnreadableFileError:
             return False
         return True
+
+    def end_of(self, path: str) -> int | None:
+        """
+        The offset after the last line of a file, the same during a replay; None if it cannot be read.
+
+        Raises:
+            SourceUnavailableError: it is not known now.
+        """
+        if path not in self._ends:
+            try:
+                self._ends[path], _ = lengths_of(path, self._encoding)
+            except UnreadableFileError:
+                return None
+        return self._ends[path]
 
     def __call__(self, path: str, _partition: int, places: Sequence[PlaceOfRecords]) -> Iterator[Record]:
         """
@@ -215,7 +232,7 @@ class FileLines:
                 missing = UnreadError(error.message, end=span.end, code=error.code)
                 yield unread_record(record.place, record.timestamp_ms, missing)
             return
-        ends = [_end_of_lines(path, span) for _, span in places]
+        ends = [inf if span.end is None else span.end for _, span in places]
         ranges = _Ranges([(record.offset, end) for (record, _), end in zip(places, ends, strict=True)])
         begin, end = places[0][0].offset, ends[-1]
         try:
@@ -233,21 +250,27 @@ class FileLines:
         if found is None:
             raise UnreadableFileError(f'"{path}" is not there, or no file of the source', code="removed_file")
         check_readable(path, self._encoding)
+        if self._goes_on(path, found, places):
+            raise UnreadableFileError(
+                f'"{path}" changed a moment ago, and its last line has no line end: it may go on', code="changed_file"
+            )
         if any(span.was_read and record.timestamp_ms != found["mtime_ms"] for record, span in places):
             # the offsets are of other lines
             raise UnreadableFileError(f'"{path}" has changed since its lines failed', code="changed_file")
         self._found.add(path)
+
+    def _goes_on(self, path: str, now: Mapping[str, int], places: Sequence[PlaceOfRecords]) -> bool:
+        """Whether a program may be writing the last line of places that the source could not read."""
+        if not may_go_on(now["mtime_ms"], now_ms()):
+            return False
+        length, ended = lengths_of(path, self._encoding)
+        return any(not span.was_read and ended < min(length, span.end_offset) for _, span in places)
 
 
 def _changing(error: UnreadableFileError) -> SourceUnavailableError:
     return SourceUnavailableError(
         f"{error.message}, while it was read", hint="run the replay again once nothing changes the file"
     )
-
-
-def _end_of_lines(path: str, span: PlaceRange) -> float:
-    """The end of a place in a file; of a gzip file that could not be read, `end` is not an offset of its lines."""
-    return inf if span.end is None or (is_gzip(path) and not span.was_read) else span.end
 
 
 def _batch_records(

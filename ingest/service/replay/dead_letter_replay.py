@@ -153,6 +153,8 @@ class DeadLetterReplay:
         """
         self._is_by_place = any(isinstance(value, PlaceRange) for value in values.values())
         names = self.components.sinks
+        if self._history.cuts is not None:
+            values = self._readable.with_ends(values)
         divided = Divided.of(records, values, self._history.cuts, self._begins)
         records, self._values = divided.records, divided.values
         for (topic, partition), gone in divided.gone.items():
@@ -257,7 +259,7 @@ class DeadLetterReplay:
         place = dead_letter.record.place
         found = [
             self._history.skip_reasons(part, place, sinks, dead_letter.source_ms)
-            for part in parts(place, dead_letter.by_place, self._history.cuts)
+            for part in parts(place, self._readable.with_end(place, dead_letter.by_place), self._history.cuts)
         ]
         if any(reasons.keys() != sinks or None in reasons.values() for reasons in found):
             if self._plan.updates and not self._recount and components.is_unsure(dead_letter):

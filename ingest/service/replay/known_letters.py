@@ -56,8 +56,13 @@ class KnownLetters:
             self._letters[table] = self._of(table).with_run(time_ms, source_ms, sink, ranges)
 
     def times_of(self, sink: str, place: RecordPlace, source_ms: int) -> list[int]:
-        """The times of the updates in which a sink has counted a record, as `CountedLetters.times_of`."""
-        return self._of(self.sinks[sink]).times_of(place, source_ms, sink, self.sinks.keys())
+        """
+        The times of the updates in which a sink has counted a record, as `CountedLetters.times_of`.
+
+        Path and offset identify a line of a file, whatever the micro-batch that found it.
+        """
+        at_ms = source_ms if self._has_log else None
+        return self._of(self.sinks[sink]).times_of(place, at_ms, sink, self.sinks.keys())
 
     def cuts(self, place: RecordPlace, end: int) -> set[int]:
         """As `CountedLetters.cuts`, of all tables."""
@@ -70,6 +75,23 @@ class KnownLetters:
     def did_run_again(self, table: str, batch_time_ms: int) -> bool:
         """As `CountedLetters.did_run_again`."""
         return self._of(table).did_run_again(batch_time_ms)
+
+    def refuse_read_before(self, table: str, place: RecordPlace) -> None:
+        """
+        Refuse a dead letter whose records, or others at their offsets, were read in an earlier micro-batch.
+
+        Raises:
+            ConflictError: unless they are to be counted in any case.
+        """
+        if not self._recount:
+            topic, partition, offset = place
+            raise ConflictError(
+                f"lines of {topic}/{partition} from {offset} on were read before the file changed, so it is unknown "
+                f'whether table "{table}" has counted them',
+                code="read_before",
+                hint="if it has, mark the dead letter with 'ingest dead-letters keep'; if the lines are new, replay it "
+                "with --recount",
+            )
 
     def skip_reason(self, table: str, batch_time_ms: int) -> SkipReason | None:
         """

@@ -1,9 +1,15 @@
 """Whether the source still has the records of dead letters by place."""
 
+from typing import TypeVar
+
+from ingest.api import RecordPlace
 from ingest.config.model import Configuration, Pipeline
-from ingest.dead_letters.envelope import DeadLetter
+from ingest.dead_letters.envelope import DeadLetter, PlaceRange
+from ingest.dead_letters.replay_batches import Values
 from ingest.service.dead_letters.unread import FileLines, Retention, can_read_again, read_again_from
 from ingest.sources.kafka import DEFAULT_MEMORY_BYTES
+
+SpanOrNone = TypeVar("SpanOrNone", PlaceRange, PlaceRange | None)
 
 
 class ReadableRecords:
@@ -19,6 +25,26 @@ class ReadableRecords:
         self._memory_bytes = configuration.spark.driver_memory or DEFAULT_MEMORY_BYTES
         self._retention = Retention(self._source)
         self.read_again = read_again_from(self._source)
+
+    def with_ends(self, values: Values) -> Values:
+        """As `with_end`, of all places."""
+        return {
+            place: self.with_end(place, value) if isinstance(value, PlaceRange) else value
+            for place, value in values.items()
+        }
+
+    def with_end(self, place: RecordPlace, span: SpanOrNone) -> SpanOrNone:
+        """
+        The records of a place with the offset at which they end, if only the source knows it.
+
+        So a later dead letter of more records at this place counts those that were added.
+
+        Raises:
+            SourceUnavailableError: a file cannot be read now.
+        """
+        if span is None or span.end is not None or not isinstance(self.read_again, FileLines):
+            return span
+        return span._replace(end=self.read_again.end_of(place[0]))
 
     def begin_of(self, letter: DeadLetter) -> int | None:
         """

@@ -43,6 +43,7 @@ class UpdateHistory:
         self._counted: dict[RecordPlace, dict[str, int]] = {}
         self._source_ms: dict[RecordPlace, int] = {}
         self._recounted: set[RecordPlace] = set()
+        self._read_before: set[RecordPlace] = set()
 
     def refresh(self) -> None:
         """As `KnownLetters.refresh`."""
@@ -54,7 +55,9 @@ class UpdateHistory:
         is_first = self._read_ms != letter.batch_time_ms
         if is_first:
             self._read_ms = letter.batch_time_ms
-            self._counted, self._source_ms, self._recounted = {}, {}, set()
+            self._counted, self._source_ms, self._recounted, self._read_before = {}, {}, set(), set()
+        if letter.by_place is not None and letter.by_place.read_before:
+            self._read_before.add(letter.record.place)
         self._source_ms[letter.record.place] = letter.source_ms
         if self._recount and entry.is_replayed:
             self._recounted.add(letter.record.place)
@@ -100,7 +103,7 @@ class UpdateHistory:
             source_ms: of the dead letter.
 
         Raises:
-            ConflictError: as `KnownLetters.skip_reason`.
+            ConflictError: as `KnownLetters.skip_reason` and `refuse_read_before`.
         """
         found: dict[str, SkipReason | None] = {}
         for name in sinks & self._known.sinks.keys():
@@ -110,7 +113,10 @@ class UpdateHistory:
                 counted_ms += self._known.times_of(name, place, source_ms)
             if not all(self._known.is_rolled_back(table, time_ms) for time_ms in counted_ms):
                 found[name] = SkipReason.COUNTED
-            elif self._runs is not None:
+                continue
+            if whole in self._read_before:
+                self._known.refuse_read_before(table, whole)
+            if self._runs is not None:
                 found[name] = self._runs.skip_reason(table, place, source_ms)
             else:
                 found[name] = self._known.skip_reason(table, source_ms)

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from ingest.api import Encoding
+from ingest.api.event import MAX_OFFSET
 from ingest.sources.file_names import path_of
 from ingest.sources.lines import (
     UnreadableFileError,
@@ -27,7 +28,8 @@ from ingest.sources.lines import (
 Entry = dict[str, Any]
 """
 size, mtime_ms, tail and position; length of a gzip file, and is_ended, false if its last line has no line end;
-`unread`, the fields of an `Unread` as a list. Entries of earlier versions have neither tail nor is_ended.
+`unread`, the fields of an `Unread` as a list but the last one, and read, up to where lines at this path were read, in
+any of its states. Entries of earlier versions have neither tail nor is_ended, nor read.
 """
 Files = dict[str, Entry]
 """Text of a path -> its entry."""
@@ -42,17 +44,22 @@ class Unread(NamedTuple):
         end: offset up to which; None for all lines from the first on.
         code: of the error.
         message: of the error.
+        read_before: as `UnreadError.read_before`.
     """
 
     first: int
     end: int | None
     code: str
     message: str
+    read_before: bool = False
 
 
 def unread_of(entry: Entry) -> Unread | None:
     """The dead letter of a file; None if the file is read."""
-    return Unread(*entry["unread"]) if "unread" in entry else None
+    if "unread" not in entry:
+        return None
+    found = Unread(*entry["unread"])
+    return found._replace(read_before=found.first < _read_up_to(entry))
 
 
 def is_planned(entry: Entry) -> bool:
@@ -88,7 +95,7 @@ def entry_at_a_known_path(path: str, now: Entry) -> Entry:
         f'"{path}" exists again: a file with this path was read, and then moved away or deleted. Events are identified '
         "by path and offset, so a replay of this file replaces events of the first; give a new file another name"
     )
-    return _entry(now, Unread(0, None, "changed_file", message))
+    return _entry(now, Unread(0, None, "changed_file", message), read=MAX_OFFSET)
 
 
 def entry_after_change(path: str, entry: Entry, now: Entry, encoding: Encoding) -> Entry:
@@ -112,7 +119,7 @@ def entry_after_change(path: str, entry: Entry, now: Entry, encoding: Encoding) 
         if known is None and (first < entry["position"] if end is not None else not entry.get("is_ended", True)):
             which += "; the first of them had no line end, and was read as it was then"
     unread_lines = Unread(first, end, "changed_file", f"{changed(path, entry, now).message}; {which}")
-    return _entry(_with_tail(path, now) | {"position": entry["position"]}, unread_lines)
+    return _entry(_with_tail(path, now) | {"position": entry["position"]}, unread_lines, read=_read_up_to(entry))
 
 
 def has_grown(path: str, entry: Entry, now: Entry) -> bool:
@@ -163,7 +170,8 @@ def entry_after_removal(path: str, entry: Entry) -> Entry:
     """The entry of a file that was removed before all of it was planned."""
     error = unread(path, FileNotFoundError())
     message = f"{error.message}; its lines from byte {entry['position']} on were not read"
-    return _entry(entry, Unread(entry["position"], entry["size"], error.code, message))
+    end = None if is_gzip(path) else entry["size"]
+    return _entry(entry, Unread(entry["position"], end, error.code, message), read=entry["position"])
 
 
 def changed(path: str, entry: Entry, now: Entry) -> UnreadableFileError:
@@ -175,7 +183,17 @@ def changed(path: str, entry: Entry, now: Entry) -> UnreadableFileError:
     )
 
 
-def _entry(now: Entry, unread: Unread) -> Entry:
+def _read_up_to(entry: Entry) -> int:
+    """The offset up to which lines at the path of an entry were read before it, or with it."""
+    if "unread" in entry:
+        _, _, code, _ = entry["unread"]
+        return int(entry.get("read", 0 if code == UnreadableFileError.code else MAX_OFFSET))
+    if "length" in entry:
+        return int(entry["length"]) + (0 if entry.get("is_ended", True) else 1)
+    return int(entry["position"])
+
+
+def _entry(now: Entry, unread: Unread, read: int = 0) -> Entry:
     size = now["size"]
     tail = {"tail": now["tail"]} if "tail" in now else {}
     return {
@@ -183,7 +201,8 @@ def _entry(now: Entry, unread: Unread) -> Entry:
         "mtime_ms": now["mtime_ms"],
         **tail,
         "position": max(size, now.get("position", 0)),
-        "unread": list(unread),
+        "unread": [*unread[:-1]],
+        "read": read,
     }
 
 

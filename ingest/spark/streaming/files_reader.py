@@ -293,8 +293,9 @@ class FilesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """
         piece = cast("FileRange", partition)
         if piece.unread is not None:
-            first, end, code, message = piece.unread
-            yield unread_batch(piece.path, first, piece.mtime_ms, UnreadError(message, end=end, code=code))
+            first, end, code, message, read_before = piece.unread
+            error = UnreadError(message, end=end, code=code, read_before=read_before)
+            yield unread_batch(piece.path, first, piece.mtime_ms, error)
             return
         offsets: list[int] = []
         lines: list[bytes] = []

@@ -127,7 +127,7 @@ class PipelineQuery:
             self._ask(ask, default=None)
         unknown = SourceUnavailableError(
             "the query ended, and Spark's Java process does not answer",
-            code=JVM_UNRESPONSIVE,
+            code="jvm_unresponsive",
             hint="check the machine's memory and load; end other programs, or run this one with fewer pipelines",
         )
         return reasons[0] if reasons else unknown

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ingest.api import Encoding
 from ingest.clock import now_ms
-from ingest.sources.lines import QUIET_MS, UnreadableFileError, end_of_last_line, is_gzip
+from ingest.sources.lines import QUIET_MS, UnreadableFileError, end_of_last_line, is_gzip, may_go_on
 from ingest.spark.streaming.file_entries import Entry, is_same
 
 
@@ -79,5 +79,4 @@ class UnfinishedLines:
         return True
 
     def _may_go_on(self, entry: Entry) -> bool:
-        # clocks of file servers are ahead, too
-        return bool(abs(self._clock() - entry["mtime_ms"]) < QUIET_MS)
+        return may_go_on(entry["mtime_ms"], self._clock())

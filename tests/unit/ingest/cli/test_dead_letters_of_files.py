@@ -159,6 +159,75 @@ def test_lines_are_counted_once_in_deferred_updates(ingest, folder):
     assert sorted(value for _, value in updated.updates()) == [b"5"]
 
 
+class TestCountersOfFilesThatChange:
+    """Path and offset identify a line, whatever the micro-batch that found its file changed."""
+
+    @pytest.fixture
+    def updated(self, folder: Path) -> Pipeline:
+        (folder / "in").mkdir()
+        return Pipeline(folder)
+
+    @pytest.fixture
+    def add(self, folder: Path):
+        def add(name: str, number: int, span: PlaceRange, first: int = 0) -> None:
+            found = letter(folder / "in" / name, first, batch_time_ms=BATCH_MS + number, by_place=span, pipeline="p")
+            FileDeadLetters(folder / "state", "p").publish([found], number, BATCH_MS + number)
+
+        return add
+
+    @pytest.fixture
+    def run(self, ingest, folder: Path, updated: Pipeline):
+        def run(*options: str):
+            content = json.loads((folder / "p.yaml").read_text())
+            content["pipelines"]["p"]["source"] = {"files": {"path": str(folder / "in")}}
+            (folder / "p.yaml").write_text(json.dumps(content))
+            return ingest("dead-letters", "replay", "p.yaml", *options, "--output", "json")
+
+        return run
+
+    def total(self, updated: Pipeline) -> int:
+        return sum(int(value) for _, value in updated.updates())
+
+    def test_a_repaired_file_that_a_run_finds_changed_later(self, folder: Path, updated, add, run):
+        (folder / "in" / "a.gz").write_bytes(gzip.compress(b"2\n3\n"))
+        add("a.gz", 0, PlaceRange(None))
+        assert (run().json["replayed"], self.total(updated)) == (1, 5)
+        add("a.gz", 5, PlaceRange(None))
+        assert (run().json["replayed"], self.total(updated)) == (1, 5), "into the plain table"
+        assert len(updated.values()) > 0
+
+    @pytest.mark.parametrize("name", ["a", "a.gz"])
+    def test_a_file_that_grows_twice(self, folder: Path, updated, add, run, name):
+        """Without an end, the second dead letter has the lines of the first one, too."""
+        pack = gzip.compress if name == "a.gz" else bytes
+        path = folder / "in" / name
+        path.write_bytes(pack(b"100\n") + pack(b"2\n"))
+        add(name, 0, PlaceRange(None), first=4)
+        assert (run().json["replayed"], self.total(updated)) == (1, 2)
+        path.write_bytes(path.read_bytes() + pack(b"3\n"))
+        add(name, 5, PlaceRange(None), first=4)
+        assert (run().json["replayed"], self.total(updated)) == (1, 5)
+        assert (run("--all").json["replayed"], self.total(updated)) == (1, 5), "the first one is superseded"
+
+    def test_lines_that_were_read_before_are_counted_on_request_only(self, folder: Path, updated, add, run):
+        (folder / "in" / "a").write_bytes(b"2\n3\n")
+        add("a", 0, PlaceRange(None, read_before=True))
+        refused = run()
+        assert (refused.code, self.total(updated), updated.values()) == (4, 0, [])
+        assert '"code":"read_before"' in refused.err
+        assert (run("--recount").json["replayed"], self.total(updated)) == (1, 5)
+        add("a", 5, PlaceRange(None, read_before=True))
+        assert (run().json["replayed"], self.total(updated)) == (1, 5), "a replay has counted them"
+
+    def test_a_line_that_may_go_on_is_awaited(self, folder: Path, updated, add, run):
+        path = folder / "in" / "a"
+        path.write_bytes(b"2\n3")
+        add("a", 0, PlaceRange(None))
+        assert (run().json["failed_again"], self.total(updated)) == ({"changed_file": 1}, 0)
+        path.write_bytes(b"2\n34\n")
+        assert (run().json["replayed"], self.total(updated)) == (1, 36)
+
+
 def test_lines_that_fail_before_several_sinks_have_one_dead_letter_at_the_time_before_their_batch(ingest, folder):
     """So another replay writes their values at such a time, and hides no newer ones."""
     updated = Pipeline(folder)

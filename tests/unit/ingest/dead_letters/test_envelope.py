@@ -84,7 +84,8 @@ def test_line_with_a_body_has_keys_in_the_documented_order():
 @given(UNREAD_LETTERS)
 def test_only_a_dead_letter_by_place_has_format_3(each):
     content = json.loads(each.to_json())
-    unread = {"end": each.by_place.end} | ({"was_read": True} if each.by_place.was_read else {})
+    unread = {"end": each.by_place.end}
+    unread |= {name: True for name in ("was_read", "read_before") if getattr(each.by_place, name)}
     unread |= {"topic_id": each.by_place.topic_id} if each.by_place.topic_id else {}
     assert (content["format"], content["unread"], content["record"]["value"]) == (3, unread, None)
     assert list(content)[-4:] == ["attributes", "pointer", "unread", "record"]

@@ -206,6 +206,54 @@ def test_last_line_that_goes_on_after_it_was_planned_is_not_read(tmp_path: Path,
     assert [found[:2] for found in read(reader, start, reader.latestOffset(start, ALL))] == [(2, None)]
 
 
+DAMAGED = gzip.compress(b"1\n2\n", mtime=0)[:-9]
+
+
+@pytest.mark.parametrize(
+    ("name", "states", "expected"),
+    [
+        ("a", [b"1\n", b"1\n2\n"], [False]),
+        ("a", [b"1\n2", b"1\n22\n", b"1\n22\n3\n"], [True, False]),
+        ("a", [b"1\n", b"1\n"], [True]),
+        ("a", [b"1\n", b"1\n2\n", b"3\n"], [False, True]),
+        ("a", [b"1\n2\n", None, b"1\n"], [True]),
+        ("a.gz", [DAMAGED, DAMAGED + b"?", gzip.compress(b"1\n2\n")], [False, False, False]),
+        ("a.gz", [gzip.compress(b"1\n"), gzip.compress(b"1\n") + gzip.compress(b"2\n")], [False]),
+        ("a.gz", [gzip.compress(b"1"), gzip.compress(b"1") + gzip.compress(b"2\n")], [True]),
+        ("a.gz", [gzip.compress(b"1\n"), gzip.compress(b"2\n")], [True]),
+    ],
+    ids=[
+        "grown",
+        "completed",
+        "touched",
+        "replaced",
+        "restored",
+        "repaired",
+        "gz-grown",
+        "gz-completed",
+        "gz-replaced",
+    ],
+)
+def test_dead_letter_says_whether_lines_of_the_path_were_read_before(
+    tmp_path: Path, time: Time, name: str, states: list[bytes | None], expected: list[bool]
+):
+    """These may have been counted."""
+    written(tmp_path / "b", b"")
+    start, found = {}, []
+    for number, content in enumerate(states):
+        if content is None:
+            (tmp_path / name).unlink()
+            written(tmp_path / "c", b"1\n", OLD_MS)
+        else:
+            written(tmp_path / name, content, OLD_MS - 1_000 + number)
+        reader = reader_of(tmp_path, time)
+        end = reader.latestOffset(start, ALL)
+        records = [record for piece in reader.partitions(start, end) for record in records_of(reader.read(piece))]
+        found += [unread_error(record).read_before for record in records if record.value is None]
+        start = end
+    assert found == expected
+
+
 @pytest.mark.parametrize(
     ("encoding", "text"),
     [
