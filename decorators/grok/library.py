@@ -157,7 +157,7 @@ _SYSLOG_FIELDS = {
     "syslog5424_msg": "message",
 }  # fmt: skip
 _SYSLOG_ECS = {
-    "SYSLOGBASE2": r"(?:%{SYSLOGTIMESTAMP:timestamp}|%{TIMESTAMP_ISO8601:timestamp})(?: %{SYSLOGFACILITY})?"
+    "SYSLOGBASE2": r"(?<timestamp>%{SYSLOGTIMESTAMP}|%{TIMESTAMP_ISO8601})(?: %{SYSLOGFACILITY})?"
     r"(?: %{SYSLOGHOST:host.hostname}(?![^ ]))?(?: %{SYSLOGPROG}:)?",
 }
 
