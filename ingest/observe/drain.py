@@ -9,7 +9,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import Self, TextIO
+from typing import Protocol, Self, TextIO
 
 MAX_QUEUED_BYTES = 1024 * 1024  # a few thousand lines; more are dropped and counted
 MAX_LINE_BYTES = 64 * 1024
@@ -138,13 +138,26 @@ class Drain(io.TextIOBase):
                 self._on_drop(dropped)
 
 
+class LineFilter(Protocol):
+    """Takes lines out of a stream, which it gets in pieces of whole lines."""
+
+    def __call__(self, lines: bytes) -> bytes:
+        """What is left of lines, and of some before them; others may wait for the next ones."""
+
+    def rest(self) -> bytes:
+        """What waits, at the end."""
+
+
 @contextlib.contextmanager
-def caught_stderr() -> Iterator[None]:
+def caught_stderr(without: LineFilter | None = None) -> Iterator[None]:
     """
     Send the stderr of processes started in this block to this process's drain, if it has one.
 
     They inherit a pipe that is always read, so their first output does not block either, such as a JVM's warnings about
     its own options.
+
+    Args:
+        without: what to leave out; None to leave out nothing.
     """
     drain = sys.stderr
     if not isinstance(drain, Drain):
@@ -154,7 +167,7 @@ def caught_stderr() -> Iterator[None]:
     own = os.dup(_STDERR)
     os.dup2(writer, _STDERR)
     os.close(writer)
-    threading.Thread(target=_copy_lines, args=(reader, drain), name="stderr-of-children", daemon=True).start()
+    threading.Thread(target=_copy_lines, args=(reader, drain, without), name="stderr-of-children", daemon=True).start()
     try:
         yield
     finally:
@@ -162,16 +175,16 @@ def caught_stderr() -> Iterator[None]:
         os.close(own)
 
 
-def _copy_lines(reader: int, drain: Drain) -> None:
+def _copy_lines(reader: int, drain: Drain, without: LineFilter | None) -> None:
     rest = b""
     while data := os.read(reader, 65_536):
         # whole lines, so that they do not mix with ours; a line over the limit is passed in parts
         lines, newline, rest = (rest + data).rpartition(b"\n")
-        drain.put(lines + newline)
+        drain.put(lines + newline if without is None else without(lines + newline))
         if len(rest) > MAX_LINE_BYTES:
             drain.put(rest)
             rest = b""
-    drain.put(rest)
+    drain.put((b"" if without is None else without.rest()) + rest)
     os.close(reader)
 
 

@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 from ingest.api import NotFoundError
 from ingest.observe.drain import caught_stderr
 from ingest.spark.errors import JVM_GONE
+from ingest.spark.late_processes import WithoutLateProcesses
 from ingest.spark.settings import SessionOptions, session_settings, with_usable_sockets
 from ingest.spark.signals import interrupt_held, stop_signals_ignored_by_children
 
@@ -70,7 +71,7 @@ def start_java(name: str, **options: Unpack[SessionOptions]) -> dict[str, str]:
         # else Spark resolves the host name, and warns if that is the loopback address
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     try:
-        with caught_stderr(), interrupt_held(), stop_signals_ignored_by_children():
+        with caught_stderr(WithoutLateProcesses()), interrupt_held(), stop_signals_ignored_by_children():
             # PySpark puts all settings that it has at this point on Java's command line
             SparkContext._ensure_initialized(  # noqa: SLF001 - there is no public way to start Java alone
                 conf=SparkConf().setAll([each for each in settings.items() if each[0] not in options["secret_names"]])
