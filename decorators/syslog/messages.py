@@ -10,27 +10,28 @@ from decorators.syslog.times import TIME, ZONES
 from ingest.formats.byte_numbers import BACKSLASH
 
 _COUNT = rb"(?:\d{1,10} )?"  # octets of a frame, RFC 6587, 3.4.1
-_FRAME = re.compile(rb"\s*(\d{1,10}) <\d{1,3}>")
+_FRAME = re.compile(rb"\s*\d{1,10} <\d{1,3}>")
 _PRI = _COUNT + rb"<(?P<pri>\d{1,3})>"
 _EPOCH = rb"\d{9,11}\.\d+"
-_DATE = rb"(?:-|\d{4}-\S+)"  # without one, `1` is a word of the message
+_TIME = rb"(?!%b )[-\d]\S*" % _EPOCH  # any, to find errors in it, but no word: then `1` is of the message
+_DATE = rb"(?:-|\d{4}-\S+)"
 _PAYLOAD = rb"(?:CEF|LEEF):"  # formats whose name looks like a tag, and is a part of the message
 _CLEAN = rb"[^\s={}\"|,;]*+"  # a word that is no pair, JSON, list or CEF
 
-_HEADER = rb"(?P<time>%b(?: \d\d:\d\d:\d\d\S*)?) (?P<host>\S*) " % _DATE
+_HEADER = rb"(?P<time>%b(?: \d\d:\d\d:\d\d\S*)?) (?P<host>\S*) "
 _EXACT = rb"(?P<app>(?!%b)\S*) (?P<pid>\S*) (?P<msgid>\S*) (?P<rest>(?:-(?: |\Z)|\[).*)" % _PAYLOAD
 _BARE = rb"(?P<app>(?!%b)%b(?<!:)) (?P<pid>%b) (?P<msgid>%b)(?: (?P<rest>.*)|\Z)" % (_PAYLOAD, *[_CLEAN] * 3)
 
-RFC5424 = re.compile(_PRI + rb"1 " + _HEADER + _EXACT, re.DOTALL)
+RFC5424 = re.compile(_PRI + rb"1 " + _HEADER % _TIME + _EXACT, re.DOTALL)
 """A header of RFC 5424; `rest` is structured data and message. A second blank is an empty field, as for rsyslog."""
 
-RFC5424_BARE = re.compile(_PRI + rb"1 " + _HEADER + _BARE, re.DOTALL)
+RFC5424_BARE = re.compile(_PRI + rb"1 " + _HEADER % _DATE + _BARE, re.DOTALL)
 """A header of RFC 5424 without structured data: words that can only be of a message are not of the header."""
 
 _STEPS = (
     ("<PRI>", _PRI),
     ("version 1", rb"1 "),
-    ("TIMESTAMP", _DATE + rb" "),
+    ("TIMESTAMP", _TIME + rb" "),
     ("HOSTNAME", rb"\S* "),
     ("APP-NAME", rb"\S* "),
     ("PROCID", rb"\S* "),
@@ -63,7 +64,9 @@ _AFTER_TIME = (
     rb"(?:(?P<app>%(app)b)%(end)b)?(?P<message>.*)"
 ) % {b"word": _WORD, b"tag": _TAG, b"app": _APP, b"end": _END_OF_APP, b"pri": _NAMED_PRI}
 
-_NOT_RFC5424 = rb"(?!1 %b(?:%b|%b))" % tuple(re.sub(rb"\?P<\w+>", b"?:", part) for part in (_HEADER, _EXACT, _BARE))
+_NOT_RFC5424 = rb"(?!1 %b(?:%b|%b))" % tuple(
+    re.sub(rb"\?P<\w+>", b"?:", part) for part in (_HEADER % _DATE, _EXACT, _BARE)
+)
 
 RFC3164 = re.compile(
     _PRI
@@ -122,32 +125,35 @@ def data_of(rest: bytes | None) -> tuple[dict[bytes, bytes], bytes | None]:
     if rest.startswith(b"- "):
         return {}, rest[2:]
     parameters: dict[bytes, bytes] = {}
-    repeated: dict[bytes, list[bytes]] = {}  # joined at the end, to take linear time
-    at = 0
+    count = at = 0
     while (found := _ELEMENT(rest, at)) is not None:
         at = found.end()
         element, pairs = found.groups()
-        for name, value in _PARAMETERS(pairs):
-            key = b"%b.%b" % (element, name)
-            plain = _ESCAPED.sub(rb"\1", value) if BACKSLASH in value else value
-            if key in parameters:
-                repeated.setdefault(key, [parameters[key]]).append(plain)
-            else:
-                parameters[key] = plain
-    for key, values in repeated.items():
-        parameters[key] = b",".join(values)
+        named = _PARAMETERS(pairs)
+        count += len(named)
+        for name, value in named:
+            parameters[b"%b.%b" % (element, name)] = _ESCAPED.sub(rb"\1", value) if BACKSLASH in value else value
+    if count != len(parameters):  # rare, so only now it costs time to join values
+        parameters = _joined(rest)
     if at and at == len(rest):
         return parameters, None
     return parameters, rest[at:].removeprefix(b" ")
 
 
-def length_of_first(line: bytes) -> int | None:
-    """The length of the first frame of RFC 6587 in a text, if another frame follows it."""
-    found = _FRAME.match(line)
-    if found is None:
-        return None
-    length = int(found[1])
-    return length if _FRAME.match(line, found.end(1) + 1 + length) else None
+def _joined(rest: bytes) -> dict[bytes, bytes]:
+    values: dict[bytes, list[bytes]] = {}
+    at = 0
+    while (found := _ELEMENT(rest, at)) is not None:
+        at = found.end()
+        for name, value in _PARAMETERS(found[2]):
+            values.setdefault(b"%b.%b" % (found[1], name), []).append(_ESCAPED.sub(rb"\1", value))
+    return {key: b",".join(each) for key, each in values.items()}
+
+
+def has_second_frame(line: bytes, start: int) -> bool:
+    """Whether the length in front of a message that starts there (RFC 6587) is that of a first frame of several."""
+    end = start + int(line[: start - 1])
+    return end < len(line) and _FRAME.match(line, end) is not None
 
 
 def missing_of_rfc5424(line: bytes) -> tuple[str, int]:

@@ -8,6 +8,7 @@ RFC 5424 messages, where it is forbidden, rather than reject a message with a co
 
 import re
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from functools import lru_cache
 
 from ingest.api.errors import ConfigError
 from ingest.formats.date_letters import MONTHS
@@ -103,6 +104,7 @@ def iso_milliseconds(text: bytes, zone: tzinfo | None = None) -> int:
     return in_calendar(milliseconds_of(time))
 
 
+@lru_cache(maxsize=1_000)
 def offset_of(text: bytes) -> timezone:
     """
     The zone of an offset such as +02:00, +0200, +02 or UTC+2, or of UTC, GMT or Z.
