@@ -188,8 +188,9 @@ def test_bug_of_a_decorator_is_logged_once_with_its_traceback(spec, capsys):
     assert "unforeseen" in lines
 
 
-def test_records_that_could_not_be_read_are_a_dead_letter_by_place(spec):
-    error = UnreadError("it is truncated", end=90, code="damaged_file")
+@pytest.mark.parametrize("read_before", [True, False])
+def test_records_that_could_not_be_read_are_a_dead_letter_by_place(spec, read_before):
+    error = UnreadError("it is truncated", end=90, read_before=read_before, code="damaged_file")
     unread = unread_record(("/b.gz", 0, 20), 500, error)
     receipt = live_task(plan(decorators=TICK, decoding=Decoding(has_unread=True))).run(
         [record("a", "1:2"), unread], spec
@@ -197,7 +198,8 @@ def test_records_that_could_not_be_read_are_a_dead_letter_by_place(spec):
     (line,) = receipt.dead_letters
     letter = DeadLetter.from_json(line)
     assert letter.record == Record("/b.gz", 0, 20, b"", None, 500, ())
-    assert (letter.by_place, letter.code, letter.message) == (PlaceRange(90), "damaged_file", "it is truncated")
+    assert letter.by_place == PlaceRange(90, read_before=read_before)
+    assert (letter.code, letter.message) == ("damaged_file", "it is truncated")
     assert (letter.component, letter.attributes) == ("source", {})
     assert (receipt.counts.records, receipt.counts.failed, receipt.counts.stored) == (2, 1, 1)
     assert receipt.counts.dead_lettered == Counter(damaged_file=1)
