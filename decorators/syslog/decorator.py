@@ -33,7 +33,6 @@ _SEVERITIES = (b"emerg", b"alert", b"crit", b"err", b"warning", b"notice", b"inf
 _ALIASES = {b"panic": b"emerg", b"error": b"err", b"warn": b"warning"}
 _NIL = (b"-", b"")
 _COUNTER, _SYNCED = b"meta.sequenceId", b"timeQuality.isSynced"
-_COUNT_DIGITS = 10  # at most, of a length before a message
 _ENDS = (b"\n", b"\0")
 _END = re.compile(rb"(?:\r?\n|\x00)\Z")
 
@@ -230,12 +229,7 @@ class Syslog(Decorator[SyslogSettings]):
             raise self._no_message(line)
         attributes: dict[str, bytes] = {}
         if not self._is_file:
-            # most messages have no further priority, which takes a tenth of the time to see
-            if (
-                line[0] != LESS_THAN
-                and line.rfind(b" <") > _COUNT_DIGITS
-                and has_second_frame(line, found.start("pri") - 1)
-            ):
+            if line[0] != LESS_THAN and has_second_frame(line, found.start("pri")):
                 raise DecorateError(
                     f"the text has several frames: the first has {line.partition(b' ')[0].decode()} bytes",
                     code="bad_syslog",
