@@ -229,7 +229,8 @@ class Syslog(Decorator[SyslogSettings]):
             raise self._no_message(line)
         attributes: dict[str, bytes] = {}
         if not self._is_file:
-            if line[0] != LESS_THAN and has_second_frame(line, found.start("pri")):
+            # most messages have one priority
+            if line[0] != LESS_THAN and line.find(LESS_THAN) != line.rfind(LESS_THAN) and has_second_frame(line):
                 raise DecorateError(
                     f"the text has several frames: the first has {line.partition(b' ')[0].decode()} bytes",
                     code="bad_syslog",

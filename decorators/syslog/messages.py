@@ -7,7 +7,7 @@ Each form is one regular expression, which reads as much of a header as there is
 import re
 
 from decorators.syslog.times import TIME, ZONES
-from ingest.formats.byte_numbers import BACKSLASH, LESS_THAN
+from ingest.formats.byte_numbers import BACKSLASH
 
 _COUNT = rb"(?:\d{1,10} )?"  # octets of a frame, RFC 6587, 3.4.1
 _FRAME = re.compile(rb"\s*\d{1,10} <\d{1,3}>")
@@ -150,12 +150,10 @@ def _joined(rest: bytes) -> dict[bytes, bytes]:
     return {key: b",".join(each) for key, each in values.items()}
 
 
-def has_second_frame(line: bytes, priority: int) -> bool:
-    """Whether a length (RFC 6587) in front of a message, whose priority begins there, is of one of several frames."""
-    if line.find(LESS_THAN, priority) < 0:  # most messages
-        return False
-    end = priority - 1 + int(line[: priority - 2])
-    return _FRAME.match(line, end) is not None
+def has_second_frame(line: bytes) -> bool:
+    """Whether a length (RFC 6587) in front of a message is of one of several frames."""
+    length, blank, _ = line.partition(b" ")
+    return _FRAME.match(line, len(length + blank) + int(length)) is not None
 
 
 def missing_of_rfc5424(line: bytes) -> tuple[str, int]:

@@ -95,12 +95,13 @@ def iso_milliseconds(text: bytes, zone: tzinfo | None = None) -> int:
         if leap is None:
             raise
         return in_calendar(iso_milliseconds(leap[1] + b"59" + text[leap.end() :], zone) + 1000)
-    if text[-2:] > b"59" and _BAD_OFFSET.search(text) is not None:
-        raise ValueError("the offset has more than 59 minutes")
-    if time.tzinfo is None:
+    given = time.tzinfo
+    if given is None:
         if zone is None:
             raise ValueError("it has no zone")
         time = time.replace(tzinfo=zone)
+    elif given is not UTC and text[-2:] > b"59" and _BAD_OFFSET.search(text) is not None:
+        raise ValueError("the offset has more than 59 minutes")
     return in_calendar(milliseconds_of(time))
 
 
