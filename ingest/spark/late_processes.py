@@ -1,10 +1,13 @@
 """
-Python processes of Spark that the JVM has given up before they connected, as on a busy machine.
+Python processes of Spark that the JVM has given up before they connected or answered, as on a busy machine.
 
-The JVM reports that (`worker_late`, see `ingest.spark.errors`). The traceback of such a process says nothing more.
+The JVM reports that (`worker_late`, see `ingest.spark.errors`). The traceback of such a process says nothing more. The
+process from which those of data sources fork is Spark's own, not `ingest.spark.worker_daemon`.
 """
 
 _CONNECT = b", in local_connect_and_auth\n"
+_DAEMON = b"/pyspark/daemon.py"
+_CLOSED = (b"BrokenPipeError: ", b"ConnectionResetError: ")
 _FIRST = b"Traceback (most recent call last):"
 _BETWEEN = (b"\n", b"During handling of the above exception, another exception occurred:\n")
 
@@ -36,5 +39,5 @@ class WithoutLateProcesses:
         if line.startswith(b" "):
             return b""
         whole = self.rest()
-        self._was_dropped = _CONNECT in whole
+        self._was_dropped = _CONNECT in whole or (_DAEMON in whole and line.startswith(_CLOSED))
         return b"" if self._was_dropped else whole

@@ -25,6 +25,13 @@ after
 """
 
 
+GIVEN_UP = b"""Traceback (most recent call last):
+  File "/lib/pyspark.zip/pyspark/daemon.py", line 262, in manager
+  File "/lib/pyspark.zip/pyspark/daemon.py", line 95, in worker
+BrokenPipeError: [Errno 32] Broken pipe
+"""
+
+
 @pytest.fixture(scope="module")
 def late(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """What Spark's own process prints."""
@@ -39,10 +46,10 @@ def late(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 @pytest.mark.parametrize("length", [1, 3, 1_000])
 def test_only_processes_that_could_not_connect_leave_no_traceback(late: bytes, length: int):
     """However many lines the JVM copies at a time."""
-    lines = (OTHER + late + late + OTHER).splitlines(keepends=True)
+    lines = (OTHER + late + late + OTHER + GIVEN_UP + OTHER).splitlines(keepends=True)
     without = WithoutLateProcesses()
     found = [without(b"".join(lines[at : at + length])) for at in range(0, len(lines), length)]
-    assert b"".join(found) + without.rest() == OTHER * 2
+    assert b"".join(found) + without.rest() == OTHER * 3
 
 
 def test_traceback_without_an_end_is_not_lost(late: bytes):
