@@ -230,7 +230,7 @@ class Syslog(Decorator[SyslogSettings]):
         attributes: dict[str, bytes] = {}
         if not self._is_file:
             # most messages have one priority
-            if line[0] != LESS_THAN and line.find(LESS_THAN) != line.rfind(LESS_THAN) and has_second_frame(line):
+            if line[0] != LESS_THAN and line.count(LESS_THAN) > 1 and has_second_frame(line):
                 raise DecorateError(
                     f"the text has several frames: the first has {line.partition(b' ')[0].decode()} bytes",
                     code="bad_syslog",
