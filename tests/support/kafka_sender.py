@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.support.java_program import JavaProgram
-from tests.support.local import jars
+from tests.support.local import jars, versions
 from tests.support.servers import Kafka
 
 SOURCE = Path(__file__).with_name("KafkaSender.java")
@@ -27,7 +27,9 @@ class KafkaSender(JavaProgram):
 
     def __init__(self, kafka: Kafka) -> None:
         memory = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dlog4j2.level=ERROR"]
-        command = [jars.java(), *memory, "-cp", jars.class_path("kafka"), str(SOURCE), kafka.brokers]
+        # with its version named, as a broker's: else Maven would fetch the same jars into a second folder
+        class_path = jars.class_path("kafka", version=versions.default("kafka"))
+        command = [jars.java(), *memory, "-cp", class_path, str(SOURCE), kafka.brokers]
         super().__init__(command, kafka.server.folder / "sender.log")
 
     def send(self, topic: str, records: Iterable[ProducerRecord], options: Mapping[str, str] | None = None) -> int:
