@@ -1,11 +1,14 @@
 """
 The rollback of a table: deletes the updates of an interval of batch times, as `sinks.updates.rollback` plans it.
 
+A micro-batch is taken back from all rows or from none. So a first pass, which deletes nothing, finds the batch times
+that merged rows join to others outside of the interval; these stay.
+
 Orphaned updates are deleted first, and durably: if a rollback is interrupted, no row that a merged one covered counts
 again. Killed at any point, it can run again. The batch times rolled back are recorded once all deletes are durable.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +18,7 @@ from ingest.api.notation import shown
 from ingest.formats.times import moment
 from sinks.rewriting.compaction import SHOWN_ROWS
 from sinks.rewriting.leased_writes import CALL_ROWS, LeasedWrites
-from sinks.rewriting.rolled_back import Interval, joined, without
+from sinks.rewriting.rolled_back import Interval, Spans, without
 from sinks.rewriting.store_calls import StoreCalls
 from sinks.rewriting.table_ranges import rows_in_pages
 from sinks.rowkeys.distribution import Distribution
@@ -23,7 +26,7 @@ from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.partitions import Range
 from sinks.updates.groups import by_row
 from sinks.updates.keys import UpdateKey, last_update_id_of, time_of, update_id_of
-from sinks.updates.rollback import rollback_of
+from sinks.updates.rollback import Rollback, rollback_of
 
 
 @dataclass(slots=True)
@@ -34,30 +37,32 @@ class RollbackCounts:
     Attributes:
         logical_rows: those with updates that were deleted.
         deleted: update rows that were deleted, with orphaned ones.
-        straddling: merged rows with updates both inside and outside of the interval, which stay.
+        straddling: rows with updates of the interval that stay.
         examples: of those, up to 20, as text.
-        straddling_times: batch times of the rows that stay; disjoint.
+        spans: batch times that merged rows with updates of the interval join.
     """
 
     logical_rows: int = 0
     deleted: int = 0
     straddling: int = 0
     examples: list[str] = field(default_factory=list)
-    straddling_times: list[Interval] = field(default_factory=list)
+    spans: Spans = field(default_factory=Spans)
 
-    def rolled_back(self, interval: Interval) -> list[Interval]:
-        """The batch times of the interval of which no update is left."""
-        return without([interval], self.straddling_times)
+    def taken_back(self, interval: Interval) -> list[Interval]:
+        """The batch times of the interval that no merged row joins to others outside of it."""
+        return without([interval], [each for each in self.spans.found if not _is_within(each, interval)])
 
-    def add_straddling(self, keys: Iterable[UpdateKey]) -> None:
-        """Count merged rows that stay."""
-        for key in keys:
-            self.straddling += 1
-            interval = Interval(time_of(key.start), time_of(key.last))
-            self.straddling_times = joined([*self.straddling_times, interval])
-            if len(self.examples) < SHOWN_ROWS:
-                first, last = moment(interval.first_ms), moment(interval.last_ms)
-                self.examples.append(f"row {shown(key.row)}: merged updates from {first} to {last}")
+    def add(self, found: Rollback) -> None:
+        """Count the rollback of a logical row."""
+        self.logical_rows += bool(found.deletes)
+        self.deleted += len(found.deletes)
+        self.straddling += len(found.straddling)
+        for key in (*found.deletes[found.orphaned :], *found.straddling):
+            if (first := time_of(key.start)) != (last := time_of(key.last)):
+                self.spans.add(Interval(first, last))
+        for key in found.straddling[: SHOWN_ROWS - len(self.examples)]:
+            times = f"from {moment(time_of(key.start))} to {moment(time_of(key.last))}"
+            self.examples.append(f"row {shown(key.row)}: updates {times}")
 
 
 class RangeRollback:
@@ -68,7 +73,8 @@ class RangeRollback:
         calls: of the store.
         table: its name.
         row_format: of the table.
-        interval: batch times whose updates are deleted.
+        interval: batch times to be rolled back.
+        taken: the parts of it whose updates are deleted.
         is_dry_run: count what would be deleted; write nothing.
         check: called with the store before each write; raises if this process may not write any more.
 
@@ -83,12 +89,15 @@ class RangeRollback:
         row_format: RowFormat,
         interval: Interval,
         *,
+        taken: Sequence[Interval],
         is_dry_run: bool = False,
         check: Callable[[Store[Any]], None] = lambda _store: None,
     ) -> None:
         self._calls = calls
         self._table = table
-        self._interval = interval
+        self._first_ms = max(0, interval.first_ms)  # no cell is older
+        self._ids = update_id_of(self._first_ms, 0), last_update_id_of(interval.last_ms)
+        self._taken = [(update_id_of(max(0, first), 0), last_update_id_of(last)) for first, last in taken]
         self._is_dry_run = is_dry_run
         self._writes = LeasedWrites(calls, table, row_format, check)
         self._distribution = Distribution.of(row_format.buckets)
@@ -109,17 +118,13 @@ class RangeRollback:
             IntegrityError: a row is no update row.
             StoreError: the store is unavailable; the range can be rolled back again.
         """
-        first_ms = max(0, self._interval.first_ms)  # no cell is older
-        first, last = update_id_of(first_ms, 0), last_update_id_of(self._interval.last_ms)
         # a row that ends before the interval matters to no other one: what covers a row does not end before it
-        times = TimeRange(first_ms, MAX_TIME_MS + 1)
+        times = TimeRange(self._first_ms, MAX_TIME_MS + 1)
         rows = rows_in_pages(self._calls, self._table, keys, self._distribution, times)
         for _, group in by_row(rows):
             check_running()
-            found = rollback_of((row.key for row in group), first, last)
-            self.counts.logical_rows += bool(found.deletes)
-            self.counts.deleted += len(found.deletes)
-            self.counts.add_straddling(found.straddling)
+            found = rollback_of((row.key for row in group), *self._ids, self._taken)
+            self.counts.add(found)
             self._orphaned += found.deletes[: found.orphaned]
             self._others += found.deletes[found.orphaned :]
             if len(self._orphaned) + len(self._others) >= CALL_ROWS:
@@ -131,3 +136,7 @@ class RangeRollback:
             if not self._is_dry_run:
                 self._writes.remove(keys, self._after_deletes)
             keys.clear()
+
+
+def _is_within(interval: Interval, other: Interval) -> bool:
+    return other.first_ms <= interval.first_ms and interval.last_ms <= other.last_ms

@@ -5,7 +5,9 @@ A replay of another micro-batch into the table would count its events twice. The
 compare-and-set, so a rollback and a replay may change it at the same time.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import orjson
@@ -81,6 +83,29 @@ def without(intervals: Iterable[Interval], removed: Iterable[Interval]) -> list[
         if start_ms <= last_ms:
             found.append(Interval(start_ms, last_ms))
     return found
+
+
+@dataclass(slots=True)
+class Spans:
+    """
+    Disjoint intervals: those that overlap become one, those that only touch do not.
+
+    Attributes:
+        found: in order.
+    """
+
+    found: list[Interval] = field(default_factory=list)
+
+    def add(self, interval: Interval) -> None:
+        """Add an interval."""
+        first = bisect_left(self.found, interval.first_ms, key=lambda each: each.last_ms)
+        last = bisect_right(self.found, interval.last_ms, key=lambda each: each.first_ms)
+        overlapped = self.found[first:last]
+        if overlapped:
+            interval = Interval(
+                min(interval.first_ms, overlapped[0].first_ms), max(interval.last_ms, overlapped[-1].last_ms)
+            )
+        self.found[first:last] = [interval]
 
 
 def joined(intervals: Iterable[Interval]) -> list[Interval]:

@@ -1,13 +1,14 @@
 """
 The rollback of the updates of an interval, for one logical row.
 
-A merged row cannot be divided, so one that covers update ids outside of the interval stays. The window of a compaction
-is the shortest interval that can be rolled back without such rows.
+A merged row cannot be divided, so one that covers update ids outside of the interval stays, and with it all updates of
+the micro-batches of which it has some: a replay runs a micro-batch as a whole. The window of a compaction is the
+shortest interval that can be rolled back without such rows.
 
 Source: HBaseHUT's RollbackUpdatesMrJob.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from sinks.updates.groups import UpdateRow, with_orphans
@@ -20,7 +21,7 @@ class Rollback(NamedTuple):
 
     Attributes:
         deletes: the rows to delete, orphaned ones first.
-        straddling: merged rows with updates both inside and outside of the interval, which stay.
+        straddling: rows with updates of the interval that stay.
         orphaned: number of orphaned ones among the rows to delete; the others are deleted once these are.
     """
 
@@ -29,9 +30,9 @@ class Rollback(NamedTuple):
     orphaned: int = 0
 
 
-def rollback_of(keys: Iterable[UpdateKey], first: int, last: int) -> Rollback:
+def rollback_of(keys: Iterable[UpdateKey], first: int, last: int, taken: Sequence[tuple[int, int]]) -> Rollback:
     """
-    The rollback of the updates from one id to another, both inclusive.
+    The rollback of the updates from one id to another.
 
     Orphaned updates are deleted first: if a deletion is interrupted, no row that a merged one covered counts again.
 
@@ -39,11 +40,12 @@ def rollback_of(keys: Iterable[UpdateKey], first: int, last: int) -> Rollback:
         keys: of the update rows of one logical row, in order.
         first: first update id of the interval.
         last: last update id of the interval.
+        taken: first and last update ids of the parts of the interval whose rows are deleted.
     """
     deletes: dict[bool, list[UpdateKey]] = {True: [], False: []}
     straddling: list[UpdateKey] = []
     for (key, _), is_orphaned in with_orphans(UpdateRow(key, {}) for key in keys):
-        if first <= key.start and key.last <= last:
+        if any(begin <= key.start and key.last <= end for begin, end in taken):
             deletes[is_orphaned].append(key)
         elif not is_orphaned and key.start <= last and first <= key.last:
             straddling.append(key)

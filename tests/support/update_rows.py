@@ -79,7 +79,7 @@ class UpdateTable:
         """Roll back all logical rows; `calls` is the number of deletes before a crash."""
         deletes, left = [], []
         for _, rows in by_row(self.rows()):
-            found = rollback_of([row.key for row in rows], first, last)
+            found = rollback_of([row.key for row in rows], first, last, [(first, last)])
             deletes += found.deletes
             left += found.straddling
         for key in deletes[:calls]:

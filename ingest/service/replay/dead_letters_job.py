@@ -202,6 +202,6 @@ class DeadLettersReplay(PipelineJob[DeadLettersReplayOptions]):
             table=[row],
             notes=notes,
             next="" if is_dry_run else "ingest dead-letters list {target}",
-            would_change=bool(content["selected"]),
+            would_change=bool(content.get("stored" if is_dry_run else "selected")),
             exit_code=int(not is_dry_run and (is_left or bool(content["skipped"].keys() & _KEPT))),
         )

@@ -87,8 +87,9 @@ class Rollback(UpdatesJob[RollbackOptions]):
         Take the updates of an interval back, for example those that a wrong pipeline has written.
 
         The times are batch times, both inclusive, as in `ingest replay`; only complete micro-batches can be rolled
-        back. A merged row cannot be divided: those with updates inside and outside of the interval stay and are listed.
-        After a compaction, choose an interval of whole windows.
+        back. A merged row cannot be divided: those with updates inside and outside of the interval stay and are listed,
+        and so do all rows with updates of the same micro-batches: `ingest replay` runs a micro-batch as a whole. After
+        a compaction, choose an interval of whole windows.
 
         The batch times rolled back are recorded with the table, so that `ingest replay` accepts them. It can be
         interrupted and run again. A table is compacted or rolled back by one process at a time.
@@ -161,19 +162,31 @@ def rollback_steps(
     wait = partial(place.cancellation.wait_or_end, Rollback.kind)
     lease = leased(calls, table, Rollback.kind, wait=wait, on_wait=place.on_blocked)
     with nullcontext(LeaseCheck(table, "")) if place.is_dry_run else lease as check:
-        # a strict one looks at all rows before it deletes the first
-        for is_dry_run in [True, False] if options.strict and not place.is_dry_run else [place.is_dry_run]:
+        rolled_back = [interval]
+        for is_plan in (True, False):
             row_format, ranges = calls(partial(_prepared, declared=declared))
             check_complete(group.oldest_mark(table), table, interval)
             group.check_no_replay()
-            delete_check = (lambda _store: None) if is_dry_run else check
-            passed = RangeRollback(calls, table, row_format, interval, is_dry_run=is_dry_run, check=delete_check)
+            delete_check = (lambda _store: None) if place.is_dry_run else check
+            passed = RangeRollback(
+                calls,
+                table,
+                row_format,
+                interval,
+                taken=rolled_back,
+                is_dry_run=is_plan or place.is_dry_run,
+                check=delete_check,
+            )
             for number, keys in enumerate(ranges, 1):
                 passed.run(keys, partial(place.cancellation.check, Rollback.kind))
                 yield Progress(number, len(ranges), _result(passed.counts, [], time.monotonic() - started_s))
-            if is_dry_run and not place.is_dry_run and passed.counts.straddling:
-                raise RowsStraddleError.of(passed.counts.straddling)
-        rolled_back = passed.counts.rolled_back(interval)
+            if is_plan and options.strict and passed.counts.straddling:
+                if place.is_dry_run:
+                    rolled_back = []
+                else:
+                    raise RowsStraddleError.of(passed.counts.straddling)
+            elif is_plan:
+                rolled_back = passed.counts.taken_back(interval)
         if not place.is_dry_run:
             calls(lambda store: add_rolled_back(store, table, rolled_back))
             calls(lambda store: store.flush_removed(table))

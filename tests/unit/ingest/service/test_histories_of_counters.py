@@ -60,7 +60,7 @@ from sinks.scanning.update_rows import update_rows
 from sinks.table_records import ensure_declared
 from sinks.updates.compaction import CompactionRules
 from sinks.updates.groups import by_row, merged_row
-from sinks.updates.keys import time_of, update_id_of
+from sinks.updates.keys import update_id_of
 from sinks.updates.merging import Merging
 from sinks.updates.processors.sum import Sum
 from sinks.writing.driver_store import DriverStore
@@ -135,7 +135,6 @@ class Counted:
 
     Attributes:
         missing: tables that do not have it.
-        removed: (table, row) that a rollback removed from it, and others not, because merged rows have their updates.
         replayed: tables that have it at a later time.
     """
 
@@ -144,7 +143,6 @@ class Counted:
     ends: Ends
     note: str
     missing: set[str] = field(default_factory=set)
-    removed: set[tuple[str, bytes]] = field(default_factory=set)
     replayed: set[str] = field(default_factory=set)
 
 
@@ -247,7 +245,6 @@ class World:
             assert last.result is not None
             return [*last.result["rolled_back_ms"]]
 
-        divided = self._divided(table, batch.time_ms)
         with self._killed_at(kill), suppress(ConflictError):  # not below the marks
             rolled_back()
         if (lease := self.store.properties(table).get(LEASE)) is not None:
@@ -255,7 +252,6 @@ class World:
         with suppress(ConflictError):
             if rolled_back() == [[batch.time_ms] * 2]:
                 batch.missing.add(table)
-            batch.removed |= {(table, row) for row in ROWS if row not in divided}
 
     def replay(self, place: int, kill: int | None, again: str, kill_again: int | None) -> None:
         """
@@ -295,7 +291,7 @@ class World:
         for batch in self.counted:
             for table in sums.keys() - batch.missing:
                 for _, _, row, value in events(batch.begins, batch.ends, batch.note):
-                    sums[table][row] += 0 if (table, row) in batch.removed else value
+                    sums[table][row] += value
         return {table: dict(+found) for table, found in sums.items()}
 
     def found(self) -> dict[str, dict[bytes, int]]:
@@ -307,12 +303,6 @@ class World:
                 assert merged is not None
                 sums[table][row] = int(merged.columns[b"c:n"])
         return sums
-
-    def _divided(self, table: str, time_ms: int) -> set[bytes]:
-        """The rows of which merged rows have updates of a micro-batch and of others."""
-        keys = [row.key for row in update_rows(self.store, table, RowFormat.recorded(self.store, table))]
-        spans = {(key.row, time_of(key.start), time_of(key.last)) for key in keys}
-        return {row for row, first_ms, last_ms in spans if first_ms <= time_ms <= last_ms and first_ms != last_ms}
 
     def _load(self) -> Any:
         path = self._folder / "p.yaml"

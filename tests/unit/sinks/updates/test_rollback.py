@@ -67,8 +67,8 @@ def keys(*intervals: tuple[int, int]) -> tuple[UpdateKey, ...]:
 def test_both_ends_are_inclusive_and_rows_across_them_stay(first: int, last: int, deletes: list, left: list) -> None:
     """20 is an orphaned update of the merged row from 15 to 30."""
     rows = keys((10, 0), (15, 30), (20, 0), (40, 50))
-    assert rollback_of(rows, first, last)[:2] == (keys(*deletes), keys(*left))
+    assert rollback_of(rows, first, last, [(first, last)])[:2] == (keys(*deletes), keys(*left))
 
 
 def test_an_orphaned_update_across_the_end_is_not_reported() -> None:
-    assert rollback_of(keys((10, 20), (10, 40)), 15, 50) == Rollback((), keys((10, 40)))
+    assert rollback_of(keys((10, 20), (10, 40)), 15, 50, [(15, 50)]) == Rollback((), keys((10, 40)))

@@ -104,7 +104,7 @@ def test_strict_rollback_that_would_leave_a_merged_row_deletes_nothing():
         rollback(table, 10).run(is_strict=True)
     assert (table.store.calls, rolled_back(table.store, TABLE)) == ([], ())
     result = rollback(table, 10).run()
-    assert (result["deleted"], result["rolled_back_ms"]) == (2, [[1, 3]])
+    assert (result["deleted"], result["straddling"], result["rolled_back_ms"]) == (0, 3, [[1, 3]])
     assert rollback(table, 3).run(is_strict=True)["deleted"] == 0
 
 
