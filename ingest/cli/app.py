@@ -6,6 +6,7 @@ from typing import Annotated, NamedTuple
 import typer
 
 from ingest import __version__
+from ingest.api.errors import ConfigError
 from ingest.cli import (
     archive,
     body,
@@ -266,7 +267,16 @@ def application(word: str = "", verb: str | None = None, *, has_options: bool = 
         verb: the second one, as `word` for the commands of a group; None for all with their options.
         has_options: whether the commands of jobs have their options, which takes as long as a start of a short command;
             a help page of several commands needs none.
+
+    Raises:
+        ConfigError: a pipeline file stands in place of the command of a group.
     """
+    if word in _GROUPS and verb is not None and verb.endswith((".yaml", ".yml")):
+        verbs = ", ".join(_GROUPS[word].commands)
+        raise ConfigError(
+            f'"{verb}" is no command of "{word}"',
+            hint=f"the file follows the command: ingest {word} COMMAND {verb}; the commands are {verbs}",
+        )
     commands = typer.Typer(
         name="ingest",
         help="Kafka events through YAML decorator chains into HBase: rows whose columns come from the data.",

@@ -121,7 +121,8 @@ class DumpRun:
             for dump in complete_dumps(self._root):
                 if dump.success.id == self.id:
                     raise ConflictError(
-                        f'the dump "{dump.name}" has the id "{self.id}" already', hint="choose another id"
+                        f'the dump "{dump.name}" has the id "{self.id}" already',
+                        hint="it is complete, so there is nothing to resume; a new dump needs another id",
                     )
             failing.pop_all()
         return self

@@ -65,6 +65,17 @@ def test_file_in_place_of_the_command(ingest, arguments, way_out):
     assert hint == f"  hint: the file follows the command: {way_out}"
 
 
+def test_file_in_place_of_the_command_of_a_group(ingest):
+    result = ingest("offsets", "shop.yaml")
+    assert (result.code, result.err.splitlines()) == (
+        2,
+        [
+            'error[config]: "shop.yaml" is no command of "offsets"',
+            "  hint: the file follows the command: ingest offsets COMMAND shop.yaml; the commands are show, reset",
+        ],
+    )
+
+
 def test_shell_completion_is_offered(ingest):
     assert "--install-completion" in ingest("--help").out
 
