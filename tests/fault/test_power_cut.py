@@ -81,10 +81,12 @@ for number, time_ms in enumerate((1_000, 1_002, DAY_MS + 5)):
     returned()
 """,
     "replay": """
+from ingest.service.replay.options import ReplayOptions
 from ingest.service.replay.plan import ReplayBatch, BatchKind
 from ingest.service.kafka.topics import TopicIds, TopicRecreatedError
 from ingest.service.replay.state import ReplayState, ReplayTotals
-state = ReplayState(folder / "replays" / "p", replay_options(1, 2), "f")
+options = ReplayOptions.model_validate({"from": "1970-01-01T00:00:00.001Z", "to": "1970-01-01T00:00:00.002Z"})
+state = ReplayState(folder / "replays" / "p", options, "f")
 state.start([ReplayBatch(BatchKind.WHOLE, 0, 1_000, {("ticks", 0): (0, 1)})], {"ticks": "a"}, ReplayTotals())
 returned()
 state.progress(ReplayTotals(batches=1))
