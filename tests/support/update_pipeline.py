@@ -59,6 +59,7 @@ class Pipeline:
         content = {
             "version": 1,
             "state_dir": str(self.folder / "state"),
+            "service": {"http": {"listen": "127.0.0.1:1"}},  # no service answers there
             "stores": {"s": {"rocksdb": {"path": str(self.folder / "store")}}},
             "tables": {"counts": {"families": {"c": {}}, "updates": {"processor": "sum"}}, "values": None},
             "pipelines": {
