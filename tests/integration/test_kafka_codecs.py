@@ -33,6 +33,7 @@ def written(folder: Path, kafka: Kafka, topic: str, letters: str, envelope: str 
         "stores": {"s": {"rocksdb": {"path": str(folder / "store")}}},
         "tables": {"t": {"families": {"f": {}}}},
         "state_dir": str(folder / "state"),
+        "service": {"http": {"listen": "127.0.0.1:1"}},  # no service answers there
         "pipelines": {
             "p": {
                 "source": {"kafka": {"brokers": kafka.brokers, "topics": [topic]}},

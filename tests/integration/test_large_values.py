@@ -41,6 +41,7 @@ def table(hbase: HBase, protocol: Protocol, tmp_path: Path, monkeypatch: pytest.
     name = unique("large")
     content = {
         "version": 1,
+        "service": {"http": {"listen": "127.0.0.1:1"}},  # no service answers there
         "stores": {"cluster": {"hbase": hbase.store_options(protocol, thrift2=True) | {"timeout": "60s"}}},
         "tables": {
             name: {

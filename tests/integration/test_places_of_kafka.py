@@ -68,6 +68,7 @@ class Counting:
         row = {"template": {"attributes": {"2hb_": "sum", "2hb_f:n": "%{body}"}}}
         content = {
             "version": 1,
+            "service": {"http": {"listen": "127.0.0.1:1"}},  # no service answers there
             "stores": {"s": {"rocksdb": {"path": str(self.folder / "store")}}},
             "tables": {"sums": {"families": {"f": {}}, "updates": {"processor": "sum"}}},
             "state_dir": str(self.folder / "state"),
