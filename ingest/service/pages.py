@@ -17,7 +17,7 @@ from ingest.observe.health import Health, PipelineHealth, State
 from ingest.observe.log_level import LogLevel
 from ingest.observe.logs import logger, set_level, traceback_of
 from ingest.service.control import Control, ReloadStatus
-from ingest.service.endpoint.access import ERROR_CODE, Access
+from ingest.service.endpoint.access import ERROR_CODE, MAX_CONTENT_BYTES, Access
 from ingest.service.feed_shards import ShardRequest, apply_in_service
 from ingest.service.job_kinds import job_of
 from ingest.service.jobs.job import JobStatus
@@ -30,9 +30,6 @@ _HEADERS = {"Server": "attr2hbase", "Cache-Control": "no-store", "X-Content-Type
 
 _READING = frozenset({"GET", "HEAD"})
 """Methods that need no token."""
-
-MAX_CONTENT_BYTES = 1 << 20
-"""Of a request; one for a job has a few hundred bytes, and 30 for each dead letter that it names."""
 
 _LENGTH = re.compile(r"\d{1,18}", re.ASCII)
 """A `Content-Length` (RFC 9110, 8.6); with more digits Python or the library may not read it."""

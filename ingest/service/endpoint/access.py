@@ -91,6 +91,8 @@ def access_of(configuration: Configuration) -> "Access":
     return Access(token_of(configuration), host=host, is_private=http.tls is not None or is_this_machine(host))
 
 
+MAX_CONTENT_BYTES = 1 << 20
+"""Of a request; one for a job has a few hundred bytes, and 30 for each dead letter that it names."""
 ERROR_CODE = "Error-Code"
 """Header of a refusal: the code of its error."""
 

@@ -13,7 +13,7 @@ from typing import Any
 from ingest.api import ConfigError, ConflictError, IngestError, NotFoundError, StoreUnavailableError
 from ingest.config.http_tls import HttpTlsOptions
 from ingest.config.model import Configuration
-from ingest.service.endpoint.access import ERROR_CODE, token_file, token_in
+from ingest.service.endpoint.access import ERROR_CODE, MAX_CONTENT_BYTES, token_file, token_in
 from ingest.service.endpoint.address import ServiceAddress
 
 TIMEOUT_S = 10.0
@@ -251,6 +251,8 @@ class ServiceClient:
         return found
 
     def _ask(self, method: str, path: str, content: bytes | None = None) -> bytes:
+        if content is not None and len(content) > MAX_CONTENT_BYTES:  # the service would close the connection
+            raise ConflictError("the request is too large", hint="name fewer dead letters, or select them by options")
         reason = self._address.unreachable()
         if reason:
             raise NotRunningError(

@@ -294,7 +294,9 @@ class TestReplay:
         assert ingest("dead-letters", "replay", FILE, positions[0], "--output", "json").json["selected"] == 0
         assert ingest("dead-letters", "replay", FILE, positions[0], "--all", "--output", "json").json["replayed"] == 1
 
-    def test_progress_is_shown_on_a_terminal(self, positions, terminal):
+    def test_progress_is_shown_on_a_terminal(self, pipeline, positions, terminal):
+        with (pipeline / FILE).open("a") as file:
+            file.write('service: {http: {listen: "127.0.0.1:0"}}\n')  # not that of another test
         shown = terminal("dead-letters", "replay", FILE, positions[0])
         assert "dead letters \x1b" in shown
         assert "next: " in shown

@@ -24,13 +24,13 @@ from ingest.observe.health import Health
 from ingest.observe.metrics import Metrics
 from ingest.service.control import Control
 from ingest.service.endpoint import client as module
-from ingest.service.endpoint.access import access_of, token_file
+from ingest.service.endpoint.access import MAX_CONTENT_BYTES, access_of, token_file
 from ingest.service.endpoint.address import ServiceAddress
 from ingest.service.endpoint.client import NoAnswerError, NotRunningError, ServiceClient, ServiceFailedError
 from ingest.service.endpoint.http import HttpEndpoint
 from ingest.service.jobs.job import JobContext
 from ingest.service.jobs.scheduler import Jobs
-from ingest.service.pages import MAX_CONTENT_BYTES, Pages
+from ingest.service.pages import Pages
 from ingest.service.pauses import Pauses
 from tests.support.authority import Authority
 from tests.support.endpoint import no_metrics
@@ -422,12 +422,13 @@ def test_service_that_stops_takes_no_replay(running: Running):
 def test_request_that_is_too_large_is_refused(running: Running):
     with pytest.raises(ConflictError, match="the request is too large") as caught:
         ServiceClient(running.configuration).submit("replay", REPLAY | {"at": " " * MAX_CONTENT_BYTES})
-    assert caught.value.hint is None
+    assert caught.value.hint == "name fewer dead letters, or select them by options"
 
 
 @pytest.mark.parametrize(
     ("headers", "content", "status"),
     [
+        ({"Content-Length": str(MAX_CONTENT_BYTES + 1)}, b"{", 413),
         ({"Transfer-Encoding": "chunked"}, b"2\r\n{}\r\n0\r\n\r\n", 411),
         ({"Content-Length": "100"}, b'{"from"', 400),
     ],
