@@ -49,7 +49,7 @@ _PAYLOAD = r"%{{IP:orig_{0}_ip}}/%{{INT:orig_{0}_port}}"
 
 
 def _icmp_error(on: str, of_payload: str) -> str:
-    """Pattern of 313005, with those of its interface and of the protocol of the original packet."""
+    """Pattern of 313005, with the patterns of its interface and of the protocol of the original packet."""
     return (
         r"%{CISCO_REASON:reason} for %{WORD:protocol} error message: %{WORD:err_protocol} src "
         r"(?<err_src_interface>[^\s:/]+):%{IP:err_src_ip}"

@@ -130,7 +130,7 @@ class PipelineTables:
             self._remove_after_marks(mark, after_ms=-1 if newest is None else self._times.known(newest) or -1)
 
     def _remove_after_marks(self, mark: TableMark | None, *, after_ms: int = -1) -> None:
-        """Remove the updates above the marks; their records run again, those of micro-batches after a time."""
+        """Remove the updates above the marks; the records of micro-batches after a time run again."""
         self._checkpoint.check_locked()
         self._tables.remove_after_marks(self._times.start_after)
         if not self._options.recount and mark is not None:

@@ -2,7 +2,7 @@
 Python processes of Spark that the JVM has given up before they connected or answered, as on a busy machine.
 
 The JVM reports that (`worker_late`, see `ingest.spark.errors`). The traceback of such a process says nothing more. The
-process from which those of data sources fork is Spark's own, not `ingest.spark.worker_daemon`.
+process from which the processes of data sources fork is Spark's own, not `ingest.spark.worker_daemon`.
 """
 
 _CONNECT = b", in local_connect_and_auth\n"

@@ -267,7 +267,7 @@ class OwnProcess(Place):
         return one_at_a_time(self._opened.enter_context(owned_store(component, self.catalog)))
 
     @contextmanager
-    def borrowed(self, pipeline: Pipeline, *, kind: str) -> "Iterator[Checkpoint]":  # noqa: ARG002 - nobody waits
+    def borrowed(self, pipeline: Pipeline, *, kind: str) -> "Iterator[Checkpoint]":  # noqa: ARG002 - nothing waits
         """Refused while a service runs the pipeline."""
         from ingest.spark.state import checkpoint_folder
         from ingest.spark.streaming.checkpoint import Checkpoint

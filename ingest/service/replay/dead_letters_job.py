@@ -123,7 +123,7 @@ class DeadLettersReplay(PipelineJob[DeadLettersReplayOptions]):
 
     def steps(self, place: Place) -> Steps:
         """
-        Run the dead letters, those of one micro-batch in each slice.
+        Run the dead letters: a slice for each micro-batch.
 
         Raises:
             NotFoundError: there is none of a position.

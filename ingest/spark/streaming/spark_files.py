@@ -41,7 +41,7 @@ def flaw_of(folder: str, content: bytes) -> str | None:
     What is wrong with a file of Spark, as the end of a sentence; None for nothing.
 
     Args:
-        folder: name of its folder: `offsets` and `commits` have lines of JSON after that of the version.
+        folder: name of its folder: `offsets` and `commits` have lines of JSON after the line of the version.
         content: of the file.
     """
     lines = content.decode("utf-8", "replace").split("\n")
