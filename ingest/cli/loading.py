@@ -97,14 +97,12 @@ def pipeline_of(
         ConfigError: there are several, and none was named.
     """
     pipelines = configuration.pipelines
+    if name is not None:
+        return configuration.pipeline(name)
+    if len(pipelines) == 1:
+        return next(iter(pipelines.values()))
     known = ", ".join(f'"{known}"' for known in pipelines)
-    if name is None:
-        if len(pipelines) == 1:
-            return next(iter(pipelines.values()))
-        raise ConfigError(f"there are {len(pipelines)} pipelines: {known}", hint=how)
-    if name not in pipelines:
-        raise NotFoundError(f'there is no pipeline "{name}"', hint=f"there is {known}")
-    return pipelines[name]
+    raise ConfigError(f"there are {len(pipelines)} pipelines: {known}", hint=how)
 
 
 def with_pipeline(file: str, configuration: "Configuration", pipeline: str) -> str:

@@ -6,7 +6,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Generic, Literal, TypeVar
 
-from ingest.api import ConfigError, Model, OnError, Settings, SinkSettings, SourceSettings, StoreSettings, TableSpec
+from ingest.api import (
+    ConfigError,
+    Model,
+    NotFoundError,
+    OnError,
+    Settings,
+    SinkSettings,
+    SourceSettings,
+    StoreSettings,
+    TableSpec,
+)
 from ingest.api.feeds import feed_table_spec
 from ingest.api.notation import to_notation
 from ingest.config.nodes import NodePath
@@ -210,6 +220,18 @@ class Configuration:
     def secret_settings(self) -> frozenset[str]:
         """Names under `spark.conf` whose values contain a secret."""
         return frozenset(name for name, value in self.spark.conf.items() if self.masks.hide(value) != value)
+
+    def pipeline(self, name: str) -> Pipeline:
+        """
+        The pipeline of a name.
+
+        Raises:
+            NotFoundError: there is none.
+        """
+        if name not in self.pipelines:
+            known = ", ".join(f'"{each}"' for each in self.pipelines)
+            raise NotFoundError(f'there is no pipeline "{name}"', hint=f"there is {known}")
+        return self.pipelines[name]
 
     def updated_by(self, pipeline: Pipeline) -> list[Table]:
         """The tables with deferred updates that a pipeline writes, by name."""

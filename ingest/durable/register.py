@@ -62,6 +62,10 @@ class FolderRegister(Register):
         """The content of a file; raises FileNotFoundError."""
 
     @abstractmethod
+    def _make_folder(self) -> None:
+        """Create the folder, before its first file; it may exist."""
+
+    @abstractmethod
     def _create(self, name: str, content: bytes) -> None:
         """Create a file, completely or not at all, and durably; raises FileExistsError if there is one."""
 
@@ -84,6 +88,8 @@ class FolderRegister(Register):
             number, text = self._newest()
             if text != before or text == after:
                 return text == after
+            if not number:
+                self._make_folder()
             try:
                 self._create(str(number + 1), (after or "").encode())
             except FileExistsError:  # of another process, or of this call, whose answer was lost
@@ -138,8 +144,10 @@ class StateRegister(FolderRegister):
     def _read(self, name: str) -> bytes:
         return (self._folder / name).read_bytes()
 
-    def _create(self, name: str, content: bytes) -> None:
+    def _make_folder(self) -> None:
         make_folder(self._folder)
+
+    def _create(self, name: str, content: bytes) -> None:
         create_durably(self._folder / name, content)
 
     def _remove(self, name: str) -> None:

@@ -29,8 +29,10 @@ class RootRegister(FolderRegister):
     def _read(self, name: str) -> bytes:
         return self._root.read(f"{self._folder}/{name}")
 
-    def _create(self, name: str, content: bytes) -> None:
+    def _make_folder(self) -> None:
         self._root.make_folder(self._folder)
+
+    def _create(self, name: str, content: bytes) -> None:
         self._root.create(f"{self._folder}/{name}", content)
 
     def _remove(self, name: str) -> None:

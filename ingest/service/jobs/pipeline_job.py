@@ -1,6 +1,5 @@
 """The base of jobs that work on one pipeline."""
 
-from ingest.api import NotFoundError
 from ingest.config.model import Configuration, Pipeline
 from ingest.service.jobs.step_job import O, StepJob
 
@@ -25,7 +24,4 @@ class PipelineJob(StepJob[O]):
         Raises:
             NotFoundError: a reload has removed it.
         """
-        if self.subject not in configuration.pipelines:
-            known = ", ".join(f'"{name}"' for name in configuration.pipelines)
-            raise NotFoundError(f'there is no pipeline "{self.subject}"', hint=f"there is {known}")
-        return configuration.pipelines[self.subject]
+        return configuration.pipeline(self.subject)

@@ -136,7 +136,7 @@ class StepJob(Job, Generic[O]):
         """
 
     def begun(self, content: Mapping[str, Any]) -> Sequence[str]:  # noqa: ARG002 - of the contract
-        """What a user is told as soon as there is a result."""
+        """Notes for the user, as soon as there is a result."""
         return ()
 
     def record(self, content: Mapping[str, Any], metrics: "Metrics") -> None:

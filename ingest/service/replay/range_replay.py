@@ -231,7 +231,7 @@ class RangeReplay:
         return self._begun(plan) | {"has_changed": plan.has_changed, "is_refused": is_refused} | plan.to_json()
 
     def _begun(self, plan: RangePlan) -> dict[str, Any]:
-        """What is to be told before the first micro-batch runs."""
+        """What the user must know before the first micro-batch runs."""
         return {
             "resumes": plan.resumes,
             "finished": plan.totals.batches,

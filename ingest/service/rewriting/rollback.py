@@ -167,7 +167,6 @@ def rollback_steps(
             row_format, ranges = calls(partial(_prepared, declared=declared))
             check_complete(group.oldest_mark(table), table, interval)
             group.check_no_replay()
-            delete_check = (lambda _store: None) if place.is_dry_run else check
             passed = RangeRollback(
                 calls,
                 table,
@@ -175,18 +174,18 @@ def rollback_steps(
                 interval,
                 taken=rolled_back,
                 is_dry_run=is_plan or place.is_dry_run,
-                check=delete_check,
+                check=check,
             )
             for number, keys in enumerate(ranges, 1):
                 passed.run(keys, partial(place.cancellation.check, Rollback.kind))
                 yield Progress(number, len(ranges), _result(passed.counts, [], time.monotonic() - started_s))
-            if is_plan and options.strict and passed.counts.straddling:
-                if place.is_dry_run:
-                    rolled_back = []
-                else:
+            if is_plan:
+                is_refused = options.strict and passed.counts.straddling > 0
+                if is_refused and not place.is_dry_run:
                     raise RowsStraddleError.of(passed.counts.straddling)
-            elif is_plan:
-                rolled_back = passed.counts.taken_back(interval)
+                rolled_back = [] if is_refused else passed.counts.taken_back(interval)
+                if place.is_dry_run and rolled_back == [interval]:
+                    break  # all rows go: the first pass has counted them
         if not place.is_dry_run:
             calls(lambda store: add_rolled_back(store, table, rolled_back))
             calls(lambda store: store.flush_removed(table))
