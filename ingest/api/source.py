@@ -152,6 +152,15 @@ class SourceSettings(Model):
         return None
 
     @property
+    def has_batch_log(self) -> bool:
+        """
+        Whether the time and the offsets of each durable micro-batch are logged, so that `ingest replay` can run it.
+
+        Only Kafka's offsets can be logged; a plugin leaves it at False.
+        """
+        return False
+
+    @property
     def max_records_per_batch(self) -> int | None:
         """Maximum number of records of one micro-batch; None without a limit."""
         return None
@@ -224,9 +233,9 @@ class Source(ComponentBase[S]):
     """
     Records in a fixed order, each with a place that never changes, as a streaming DataFrame of Spark.
 
-    A source lives on the driver. Order: constructed (no I/O), then before each start of the query `identity` and
-    `frame`; `data_loss` and `unavailable` while a query runs; `close` once, also without a frame. Called by
-    one thread at a time, except for `splits`, which the thread of the query calls.
+    A source lives on the driver. Order: constructed (no I/O), then before each start of the query `check_clock`,
+    perhaps `topic_ids`, `identity` and `frame`; `data_loss` and `unavailable` while a query runs; `close` once, also
+    without a frame. Called by one thread at a time, except for `splits`, which the thread of the query calls.
 
     The frame has the columns of `RECORD_SCHEMA`. Spark requests offsets from the reader and reads the records between
     two offsets. Between the same two offsets a reader always returns the same records, in the same order, with the same
@@ -311,6 +320,26 @@ class Source(ComponentBase[S]):
             PositionLostError: the system no longer has the records after the positions.
             SourceUnavailableError: it cannot be reached now; the caller waits and tries again.
         """
+
+    def check_clock(self) -> None:
+        """
+        Compare the driver's clock with the system's, before it gives micro-batches their times; a start calls it first.
+
+        Raises:
+            ConflictError: the driver's clock is more than a day ahead.
+            SourceUnavailableError: the system does not answer now; the caller waits and tries again.
+        """
+
+    def topic_ids(self) -> Mapping[str, str]:
+        """
+        An id of each topic that exists now, which changes if the topic is deleted and recreated; none if unknown.
+
+        Tables with deferred updates store it with their offsets: those of a recreated topic are of other records.
+
+        Raises:
+            SourceUnavailableError: the system does not answer now; the caller waits and tries again.
+        """
+        return {}
 
     def splits(self, batch_id: int) -> Iterable[RecordPlace] | None:  # noqa: ARG002 - for sources that can compute it
         """

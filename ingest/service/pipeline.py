@@ -17,10 +17,8 @@ from ingest.pipeline.rate_limiter import RateLimiter
 from ingest.plan.codec import packed
 from ingest.plan.plan import Plan
 from ingest.service.dead_letters.queues import error_budget
-from ingest.service.kafka.clock import check_clock
 from ingest.service.kafka.quarantine import quarantine_of
 from ingest.service.kafka.query_guard import QueryGuard
-from ingest.service.kafka.source import KafkaSource
 from ingest.service.kafka.topics import TopicIds
 from ingest.service.lost_batches import withdraw_lost_batches
 from ingest.service.observer import PipelineObserver, Totals
@@ -144,8 +142,7 @@ class LivePipeline:
         assert session is not None  # noqa: S101 - for mypy: set with the query
         # a driver that was cut off may start again, or go on, after another one has taken over
         self._checkpoint.check_locked()
-        if isinstance(self._source, KafkaSource):
-            check_clock(self._source.settings)
+        self._source.check_clock()
         for committer in self._committers.values():
             committer.recover()
         self._tables.claim(self._source, partial(self._dead_letters.publish, ()))

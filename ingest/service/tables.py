@@ -10,7 +10,6 @@ from ingest.durable import StatePath, file_errors, sync_folder
 from ingest.observe.logs import logger
 from ingest.plan.plan import Plan
 from ingest.service.kafka.positions import first_offsets, is_exact
-from ingest.service.kafka.source import KafkaSource
 from ingest.service.kafka.topics import TopicIds, check_marked
 from ingest.spark.streaming.batch_time import BatchTimes
 from ingest.spark.streaming.checkpoint import Checkpoint
@@ -299,8 +298,7 @@ class PipelineTables:
         """Refuse the offsets of a topic that was recreated; a checkpoint that exists has its own ids."""
         if mark is None or not mark.topic_ids or self._options.recount:
             return
-        if isinstance(source, KafkaSource):
-            check_marked(mark.topic_ids, source.topic_ids())
+        check_marked(mark.topic_ids, source.topic_ids())
 
     def _ids_of(self, topics: Iterable[str]) -> dict[str, str]:
         """The ids of topics, as far as they are known; without Kafka there are none."""

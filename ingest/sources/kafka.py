@@ -263,6 +263,11 @@ class KafkaSourceSettings(KafkaConnection, SourceSettings):
         return OffsetUnit.RECORDS
 
     @property
+    def has_batch_log(self) -> bool:
+        """True: an offset is a number for each partition."""
+        return True
+
+    @property
     def max_records_per_batch(self) -> int:
         """`max_events_per_batch`."""
         return self.max_events_per_batch

@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from ingest.api import Decoding, Source, SourceContext, SourceSettings
+from ingest.api import Decoding, OffsetUnit, Source, SourceContext, SourceSettings
 from ingest.expressions import CORE_NAMES
 from ingest.plugins.contract import check_component
 
@@ -82,6 +82,7 @@ class SourceContract:
         assert all(settings.reads_topic(topic) for topic in settings.topics_by_name)
         assert settings.consumer_group is None or all(settings.consumer_group)
         assert {type(value) for value in (settings.has_headers, settings.has_record_times)} == {bool}
+        assert {type(value) for value in (settings.has_batch_log, settings.keeps_batch_times)} == {bool}
         assert settings.fixed_names <= set(CORE_NAMES)
         assert all(isinstance(text, str) for item in settings.java_properties().items() for text in item)
 
@@ -106,7 +107,18 @@ class SourceContract:
         assert first == dict(kit.make().identity())
         assert first != dict(kit.make(kit.another).identity())
 
+    def test_clock_is_compared_and_ids_of_topics_are_stable(self, kit: SourceKit) -> None:
+        if kit.needs_system:
+            pytest.skip("both need a system that is not running")
+        source = kit.make()
+        source.check_clock()
+        assert dict(source.topic_ids()) == dict(source.topic_ids())
+
+    def test_batch_log_is_of_records_that_are_read_again(self, kit: SourceKit) -> None:
+        assert not kit.settings.has_batch_log or kit.settings.read_again_by is OffsetUnit.RECORDS
+
     def test_methods_of_the_contract_keep_their_arguments(self, kit: SourceKit) -> None:
-        for name in ("identity", "frame", "splits", "data_loss", "unavailable", "close", "jars", "check"):
+        of_objects = "check_clock", "topic_ids", "identity", "frame", "splits", "data_loss", "unavailable", "close"
+        for name in (*of_objects, "jars", "check"):
             expected = list(inspect.signature(getattr(Source, name)).parameters)
             assert list(inspect.signature(getattr(kit.source, name)).parameters) == expected

@@ -37,3 +37,8 @@ class TestPlugin(SourceContract):
         ticking = importlib.import_module("ticking_kit").Ticking
         settings = ticking.settings_class()
         return SourceKit(ticking, settings.model_validate({"rows": 3}), settings.model_validate({"rows": 4}))
+
+    def test_plugin_promises_nothing_by_default(self, kit: SourceKit) -> None:
+        settings = kit.settings
+        assert (settings.has_batch_log, settings.keeps_batch_times, settings.read_again_by) == (False, False, None)
+        assert dict(kit.make().topic_ids()) == {}

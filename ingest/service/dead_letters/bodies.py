@@ -17,7 +17,7 @@ from ingest.dead_letters.replay_batches import Values
 from ingest.durable import private_files
 from ingest.plan.bodies import bodies_in, table_with_bodies
 from ingest.plan.stores import unopened_store
-from ingest.service.dead_letters.unread import ReadAgain
+from ingest.service.dead_letters.unread import RecordsAgain
 from sinks.bodies.body_store import BodyStore
 from sinks.writing.driver_store import DriverStore
 
@@ -162,7 +162,7 @@ class RecordsWithValues:
     """
 
     def __init__(
-        self, records: Iterable[Record], values: Values, bodies: OpenDeadLetterBodies, read_again: ReadAgain
+        self, records: Iterable[Record], values: Values, bodies: OpenDeadLetterBodies, read_again: RecordsAgain
     ) -> None:
         self._records = records
         self._values = values

@@ -1,9 +1,8 @@
 """Records of which dead letters have the place only, read again for a replay."""
 
 from bisect import bisect_right
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from functools import partial
 from math import inf
 from typing import NamedTuple
 
@@ -22,7 +21,7 @@ from ingest.clock import now_ms
 from ingest.dead_letters.envelope import PlaceRange
 from ingest.kafka.admin import KafkaAdmin
 from ingest.kafka.large_batches import decompressed_size
-from ingest.kafka.record_batches import RecordBatch, record_batches
+from ingest.kafka.record_batches import record_batches
 from ingest.observe.logs import logger
 from ingest.service.kafka.topics import may_be_same
 from ingest.sources.files import FilesSourceSettings
@@ -43,41 +42,6 @@ _log = logger(__name__)
 PlaceOfRecords = tuple[Record, PlaceRange]
 """A record with the place of the first one of a dead letter, and its timestamp; and which records these are."""
 
-ReadAgain = Callable[[str, int, Sequence[PlaceOfRecords]], Iterator[Record]]
-"""
-The records that are now at places of one partition, which are in order and do not overlap.
-
-If those of a place cannot be read again it is one record, which fails with an `UnreadError`.
-"""
-
-
-def read_again_from(source: SourceSettings) -> ReadAgain:
-    """Reads records of a source again, for one replay."""
-    if isinstance(source, FilesSourceSettings):
-        return FileLines(source)
-    if isinstance(source, KafkaSourceSettings):
-        return partial(_batch_records, source)
-    return _refuse
-
-
-def can_read_again(source: SourceSettings, record: Record, span: PlaceRange, memory_bytes: int) -> bool:
-    """
-    Whether the record batches of a dead letter are in the topic, and not too large for a JVM with this memory.
-
-    Of another source than Kafka True: it says so when it reads.
-
-    Raises:
-        SourceUnavailableError: the cluster does not answer.
-    """
-    if not isinstance(source, KafkaSourceSettings):
-        return True
-    limit = max_decompressed_bytes(source, memory_bytes)
-    try:
-        with closing(_batches(source, record, span)) as batches:
-            return all(decompressed_size(batch, limit) <= limit for batch in batches)
-    except (PositionLostError, NotFoundError):
-        return False
-
 
 class _Topic(NamedTuple):
     """Offsets of partitions of a topic, and its id if it is known."""
@@ -97,14 +61,109 @@ def warn_of_gone(topic: str, partition: int, records: int) -> None:
     )
 
 
-class Retention:
-    """The records that the topics of a source have, each topic asked once; of another source than Kafka, any."""
+class RecordsAgain:
+    """
+    The records of a source that a replay reads again; those of the source of a plugin are refused when they are read.
 
-    def __init__(self, source: SourceSettings) -> None:
+    Called by one thread, for one replay.
+    """
+
+    def __call__(self, topic: str, partition: int, places: Sequence[PlaceOfRecords]) -> Iterator[Record]:
+        """
+        The records that are now at places of one partition, which are in order and do not overlap.
+
+        If those of a place cannot be read again it is one record, which fails with an `UnreadError`.
+
+        Raises:
+            ConflictError: the source cannot read records again.
+            SourceUnavailableError: they cannot be read now.
+        """
+        raise ConflictError(
+            f"the records from {topic}/{partition}/{places[0][0].offset} on cannot be read again from this source",
+            code="other_source",
+            hint="the source of the pipeline is another one than when they failed: restore it for the replay",
+        )
+
+    def begin_of(self, record: Record, span: PlaceRange) -> int | None:  # noqa: ARG002 - for sources that know it
+        """
+        The offset from which on the source has the records of a place; None if it has none of them.
+
+        A source that says so only when they are read has all of them.
+
+        Raises:
+            SourceUnavailableError: the source does not answer.
+        """
+        return record.offset
+
+    def has_all(self, record: Record, span: PlaceRange) -> bool:
+        """
+        Whether all records of a place can be read.
+
+        Raises:
+            SourceUnavailableError: it is not known now.
+        """
+        return self.begin_of(record, span) == record.offset
+
+    def end_of(self, topic: str) -> int | None:  # noqa: ARG002 - for files
+        """
+        The offset after the last record of a topic that gets no more of them, the same during a replay; else None.
+
+        Raises:
+            SourceUnavailableError: it is not known now.
+        """
+        return None
+
+
+def records_again(source: SourceSettings, memory_bytes: int) -> RecordsAgain:
+    """The records of a source, for one replay with a JVM of this memory."""
+    match source:
+        case FilesSourceSettings():
+            return FileLines(source)
+        case KafkaSourceSettings():
+            return TopicRecords(source, memory_bytes)
+    return RecordsAgain()
+
+
+class TopicRecords(RecordsAgain):
+    """
+    The records of Kafka topics.
+
+    Args:
+        source: reads the topics; each is asked once for the records that it has.
+        memory_bytes: of the JVM: a record batch that is too large for it is left out again.
+    """
+
+    def __init__(self, source: KafkaSourceSettings, memory_bytes: int) -> None:
         self._source = source
+        self._max_bytes = max_decompressed_bytes(source, memory_bytes)
         self._found: dict[str, _Topic] = {}
 
-    def begin_of(self, place: RecordPlace, end: int | None, topic_id: str) -> int | None:
+    def __call__(self, topic: str, partition: int, places: Sequence[PlaceOfRecords]) -> Iterator[Record]:
+        """The records, those of one record batch at a time in memory; logs how many are not there any more."""
+        spans = [(record.offset, _end_of_records(record, span)) for record, span in places]
+        ranges = _Ranges(spans)
+        # a place of records that were read has one at each offset
+        missing = sum(end - begin for (begin, end), (_, span) in zip(spans, places, strict=True) if span.was_read)
+        with closing(record_batches(self._source, {(topic, partition): (spans[0][0], spans[-1][1])})) as batches:
+            for batch in batches:
+                if ranges.find(batch.first, batch.last) is None:
+                    continue
+                for record in batch.decompressed():
+                    at = ranges.find(record.offset, record.offset)
+                    if at is not None:
+                        missing -= places[at][1].was_read
+                        yield record
+        if missing:  # as in a compacted topic, between others
+            warn_of_gone(topic, partition, missing)
+
+    def begin_of(self, record: Record, span: PlaceRange) -> int | None:
+        """As the offsets of the topic say; None also if a batch of records that were not read is still too large."""
+        begin = record.offset if span.end is None else self._begin_of(record.place, span.end, span.topic_id)
+        if begin is None or span.was_read:
+            return begin
+        return begin if self._is_small_enough(record._replace(offset=begin), span) else None
+
+    def _begin_of(self, place: RecordPlace, end: int, topic_id: str) -> int | None:
         """
         The offset from which on a topic has the records from a place up to an offset; None if it has not the last one.
 
@@ -113,13 +172,8 @@ class Retention:
             end: offset after the last one.
             topic_id: of the topic when they were read, since one that was recreated has other records there; "" if it
                 is unknown.
-
-        Raises:
-            SourceUnavailableError: the cluster does not answer.
         """
         topic, partition, offset = place
-        if not isinstance(self._source, KafkaSourceSettings) or end is None:
-            return offset
         if topic not in self._found:
             try:
                 with KafkaAdmin(self._source) as admin:
@@ -131,6 +185,15 @@ class Retention:
         begin = max(found.earliest.get(part, 0), offset)
         is_there = part in found.ends and begin < end <= found.ends[part]
         return begin if is_there and may_be_same(topic_id, found.id) else None
+
+    def _is_small_enough(self, record: Record, span: PlaceRange) -> bool:
+        """Whether the record batches of a place are in the topic, and not too large for the JVM."""
+        offsets = {(record.topic, record.partition): (record.offset, _end_of_records(record, span))}
+        try:
+            with closing(record_batches(self._source, offsets)) as batches:
+                return all(decompressed_size(batch, self._max_bytes) <= self._max_bytes for batch in batches)
+        except (PositionLostError, NotFoundError):
+            return False
 
 
 class SinksByRange(Mapping[RecordPlace, frozenset[str]]):
@@ -172,7 +235,7 @@ class _Ranges:
         return at if at >= 0 and self._ends[at] > first else None
 
 
-class FileLines:
+class FileLines(RecordsAgain):
     """
     The lines of a file: all of them, or none. They have the time of the dead letter, so a replay writes the same.
 
@@ -189,40 +252,26 @@ class FileLines:
         self._found: set[str] = set()
         self._ends: dict[str, int] = {}
 
-    def can_read(self, path: str, places: Sequence[PlaceOfRecords]) -> bool:
-        """
-        Whether the lines of places can be read.
-
-        Raises:
-            SourceUnavailableError: it is not known now.
-        """
+    def has_all(self, record: Record, span: PlaceRange) -> bool:
+        """Whether the file has not changed."""
         try:
-            self._check(path, places)
+            self._check(record.topic, [(record, span)])
         except UnreadableFileError:
             return False
         return True
 
-    def end_of(self, path: str) -> int | None:
-        """
-        The offset after the last line of a file, the same during a replay; None if it cannot be read.
-
-        Raises:
-            SourceUnavailableError: it is not known now.
-        """
-        if path not in self._ends:
+    def end_of(self, topic: str) -> int | None:
+        """The offset after the last line of a file; None if it cannot be read."""
+        if topic not in self._ends:
             try:
-                self._ends[path], _ = lengths_of(path, self._encoding)
+                self._ends[topic], _ = lengths_of(topic, self._encoding)
             except UnreadableFileError:
                 return None
-        return self._ends[path]
+        return self._ends[topic]
 
-    def __call__(self, path: str, _partition: int, places: Sequence[PlaceOfRecords]) -> Iterator[Record]:
-        """
-        The lines of places, as `ReadAgain`.
-
-        Raises:
-            SourceUnavailableError: the file cannot be read now, or not any more.
-        """
+    def __call__(self, topic: str, partition: int, places: Sequence[PlaceOfRecords]) -> Iterator[Record]:  # noqa: ARG002 - a file has one
+        """The lines of places; an error also if the file cannot be read any more."""
+        path = topic
         try:
             self._check(path, places)
         except UnreadableFileError as error:
@@ -273,39 +322,5 @@ def _changing(error: UnreadableFileError) -> SourceUnavailableError:
     )
 
 
-def _batch_records(
-    source: KafkaSourceSettings, topic: str, partition: int, places: Sequence[PlaceOfRecords]
-) -> Iterator[Record]:
-    """The records of record batches, those of one at a time in memory; logs how many are not there any more."""
-    spans = [(record.offset, _end_of_records(record, span)) for record, span in places]
-    ranges = _Ranges(spans)
-    # a place of records that were read has one at each offset
-    missing = sum(end - begin for (begin, end), (_, span) in zip(spans, places, strict=True) if span.was_read)
-    with closing(record_batches(source, {(topic, partition): (spans[0][0], spans[-1][1])})) as batches:
-        for batch in batches:
-            if ranges.find(batch.first, batch.last) is None:
-                continue
-            for record in batch.decompressed():
-                at = ranges.find(record.offset, record.offset)
-                if at is not None:
-                    missing -= places[at][1].was_read
-                    yield record
-    if missing:  # as in a compacted topic, between others
-        warn_of_gone(topic, partition, missing)
-
-
 def _end_of_records(record: Record, span: PlaceRange) -> int:
     return record.offset + 1 if span.end is None else span.end
-
-
-def _batches(source: KafkaSourceSettings, record: Record, span: PlaceRange) -> Generator[RecordBatch]:
-    place = record.topic, record.partition
-    return record_batches(source, {place: (record.offset, _end_of_records(record, span))})
-
-
-def _refuse(topic: str, partition: int, places: Sequence[PlaceOfRecords]) -> Iterator[Record]:
-    raise ConflictError(
-        f"the records from {topic}/{partition}/{places[0][0].offset} on cannot be read again from this source",
-        code="other_source",
-        hint="the source of the pipeline is another one than when they failed: restore it for the replay",
-    )

@@ -7,7 +7,6 @@ from ingest.config.model import Configuration, Pipeline
 from ingest.service.kafka.positions import offset_ranges
 from ingest.service.kafka.topics import TopicIds
 from ingest.service.state_folders import batch_log_folder
-from ingest.sources.kafka import KafkaSourceSettings
 from ingest.spark.streaming.batch_log import BatchLog, LoggedBatch
 from ingest.spark.streaming.checkpoint import Checkpoint
 
@@ -51,11 +50,11 @@ def batch_recorder(
     configuration: Configuration, pipeline: Pipeline, checkpoint: Checkpoint, opened: ExitStack
 ) -> Callable[[int, int], None]:
     """
-    The function that logs a batch, given its number and time; for sources other than Kafka it does nothing.
+    The function that logs a batch, given its number and time; for a source without a batch log it does nothing.
 
     The log is closed with `opened`.
     """
-    if not isinstance(pipeline.source.settings, KafkaSourceSettings):
+    if not pipeline.source.settings.has_batch_log:
         return lambda _batch_id, _batch_time_ms: None
     log = BatchLog(batch_log_folder(configuration, pipeline.name), int(pipeline.replay.keep * 1000))
     opened.callback(log.close)

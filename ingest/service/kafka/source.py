@@ -21,6 +21,7 @@ from ingest.clock import now_ms
 from ingest.kafka.admin import KafkaAdmin
 from ingest.kafka.offsets import GroupOffsets, NoCheckpointError
 from ingest.observe.logs import logger
+from ingest.service.kafka.clock import check_clock
 from ingest.service.kafka.group import OffsetCommitter, leave_topics, set_group_offsets
 from ingest.service.kafka.positions import acknowledged_offsets, by_topic, kafka_offsets, offset_ranges, splits_of
 from ingest.service.kafka.topics import TopicDeletedError, TopicIds, TopicLostError, check_ends
@@ -84,6 +85,10 @@ class KafkaSource(Source[KafkaSourceSettings]):
         with KafkaAdmin(settings) as admin:
             partitions = admin.partitions(required_topics_of(settings, admin))
         return f"{counted(len(partitions), 'topic')}, {counted(sum(partitions.values()), 'partition')}"
+
+    def check_clock(self) -> None:
+        """Compare the clocks of the driver and the cluster."""
+        check_clock(self.settings)
 
     def topic_ids(self) -> Mapping[str, str]:
         """The ids of the topics that exist now, as far as the cluster reports them."""

@@ -43,7 +43,6 @@ from ingest.service.replay.update_replay import UpdateReplay, logged
 from ingest.service.replay_lock import replay_lock
 from ingest.service.state_folders import batch_log_folder
 from ingest.service.tables import owned_tables
-from ingest.sources.kafka import KafkaSourceSettings
 from ingest.spark.state import checkpoint_folder
 from ingest.spark.streaming.batch_log import BatchLog
 from ingest.spark.streaming.checkpoint import Checkpoint
@@ -286,7 +285,7 @@ class DeadLetterReplay:
             interrupted_ms = updates.unfinished_ms()  # its records run again, at this time
             return {table: known.without(interrupted_ms) for table, known in tables.letters.read().items()}
 
-        has_log = isinstance(self._pipeline.source.settings, KafkaSourceSettings)
+        has_log = self._pipeline.source.settings.has_batch_log
         known = KnownLetters(
             sinks={
                 sink.name: sink.settings.fixed_table or ""

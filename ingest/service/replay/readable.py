@@ -6,7 +6,7 @@ from ingest.api import RecordPlace
 from ingest.config.model import Configuration, Pipeline
 from ingest.dead_letters.envelope import DeadLetter, PlaceRange
 from ingest.dead_letters.replay_batches import Values
-from ingest.service.dead_letters.unread import FileLines, Retention, can_read_again, read_again_from
+from ingest.service.dead_letters.unread import records_again
 from ingest.sources.kafka import DEFAULT_MEMORY_BYTES
 
 SpanOrNone = TypeVar("SpanOrNone", PlaceRange, PlaceRange | None)
@@ -21,10 +21,8 @@ class ReadableRecords:
     """
 
     def __init__(self, configuration: Configuration, pipeline: Pipeline) -> None:
-        self._source = pipeline.source.settings
-        self._memory_bytes = configuration.spark.driver_memory or DEFAULT_MEMORY_BYTES
-        self._retention = Retention(self._source)
-        self.read_again = read_again_from(self._source)
+        memory_bytes = configuration.spark.driver_memory or DEFAULT_MEMORY_BYTES
+        self.read_again = records_again(pipeline.source.settings, memory_bytes)
 
     def with_ends(self, values: Values) -> Values:
         """As `with_end`, of all places."""
@@ -42,7 +40,7 @@ class ReadableRecords:
         Raises:
             SourceUnavailableError: a file cannot be read now.
         """
-        if span is None or span.end is not None or not isinstance(self.read_again, FileLines):
+        if span is None or span.end is not None:
             return span
         return span._replace(end=self.read_again.end_of(place[0]))
 
@@ -56,21 +54,13 @@ class ReadableRecords:
             SourceUnavailableError: the cluster does not answer.
         """
         span, record = letter.by_place, letter.record
-        if span is None:
-            return record.offset
-        begin = self._retention.begin_of(record.place, span.end, span.topic_id)
-        if begin is None or span.was_read:
-            return begin
-        rest = record._replace(offset=begin)
-        return begin if can_read_again(self._source, rest, span, self._memory_bytes) else None
+        return record.offset if span is None else self.read_again.begin_of(record, span)
 
     def has_all(self, letter: DeadLetter) -> bool:
         """
         Whether all records of a dead letter can be read.
 
         Raises:
-            IngestError: as `begin_of`; or a file cannot be read now.
+            SourceUnavailableError: it is not known now.
         """
-        if letter.by_place is not None and isinstance(self.read_again, FileLines):
-            return self.read_again.can_read(letter.record.topic, [(letter.record, letter.by_place)])
-        return self.begin_of(letter) == letter.record.offset
+        return letter.by_place is None or self.read_again.has_all(letter.record, letter.by_place)

@@ -20,7 +20,7 @@ from ingest.dead_letters.envelope import PlaceRange
 from ingest.kafka.codecs import Codec
 from ingest.kafka.record_batches import RecordBatch, _Batches
 from ingest.service.dead_letters import unread as unread_module
-from ingest.service.dead_letters.unread import FileLines, Retention, SinksByRange, can_read_again, read_again_from
+from ingest.service.dead_letters.unread import RecordsAgain, SinksByRange, records_again
 from ingest.sources.files import FilesSourceSettings
 from ingest.sources.kafka import DEFAULT_MEMORY_BYTES, KafkaSourceSettings
 from ingest.sources.unread import unread_error
@@ -32,9 +32,13 @@ PLACE = Record("t", 0, 7, None, None, 1, ())
 END = PlaceRange(9)
 
 
-def settings(limit: str) -> KafkaSourceSettings:
+def of_topic(limit: str = "1MiB") -> RecordsAgain:
     options = {"brokers": "localhost:9092", "topics": ["t"], "max_decompressed_bytes": limit}
-    return KafkaSourceSettings.model_validate(options)
+    return records_again(KafkaSourceSettings.model_validate(options), DEFAULT_MEMORY_BYTES)
+
+
+def of_files(path: object) -> RecordsAgain:
+    return records_again(FilesSourceSettings.model_validate({"path": str(path)}), DEFAULT_MEMORY_BYTES)
 
 
 @pytest.fixture
@@ -52,14 +56,14 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Mapping[Any, Any]]:
 
 
 def test_records_of_the_place_are_read_from_the_topic(asked):
-    found = list(read_again_from(settings("1MiB"))("t", 0, [(PLACE, END)]))
+    found = list(of_topic()("t", 0, [(PLACE, END)]))
     assert [(each.offset, (each.value or b"")[:1]) for each in found] == [(7, b"1"), (8, b"2")]
     assert asked == [{("t", 0): (7, 9)}]
 
 
 def test_records_of_several_places_are_read_in_one_pass(asked):
     places = [(PLACE._replace(offset=first), PlaceRange(end, was_read=True)) for first, end in ((6, 7), (8, 10))]
-    found = list(read_again_from(settings("1MiB"))("t", 0, places))
+    found = list(of_topic()("t", 0, places))
     assert [each.offset for each in found] == [6, 8, 9]
     assert asked == [{("t", 0): (6, 10)}]
 
@@ -70,7 +74,7 @@ def test_records_that_the_topic_has_deleted_between_others_are_reported(asked, f
     """Of records that were not read it is not known how many there were."""
     place = PLACE._replace(offset=first), PlaceRange(end, was_read=was_read)
     with capture_logs() as lines:
-        found = list(read_again_from(settings("1MiB"))("t", 0, [place]))
+        found = list(of_topic()("t", 0, [place]))
     assert [each.offset for each in found] == list(range(first, 10))
     assert [line["records"] for line in lines] == (gone if was_read else [])
     assert len(asked) == 1
@@ -80,7 +84,7 @@ def test_records_that_the_topic_has_deleted_between_others_are_reported(asked, f
 def test_record_batch_beside_the_places_is_not_decompressed(monkeypatch, asked, first, end):
     monkeypatch.setattr(RecordBatch, "decompressed", lambda _batch: pytest.fail("it is decompressed"))
     place = PLACE._replace(offset=first), PlaceRange(end, was_read=True)
-    assert list(read_again_from(settings("1MiB"))("t", 0, [place])) == []
+    assert list(of_topic()("t", 0, [place])) == []
 
 
 class Admin:
@@ -124,11 +128,12 @@ class Admin:
 )
 def test_topic_has_the_records_of_a_place_from_an_offset_on(monkeypatch, place, end, topic_id, expected):
     monkeypatch.setattr(unread_module, "KafkaAdmin", Admin)
-    assert Retention(settings("1MiB")).begin_of(place, end, topic_id) == expected
+    record = Record(*place, None, None, 1, ())
+    assert of_topic().begin_of(record, PlaceRange(end, was_read=True, topic_id=topic_id)) == expected
 
 
 def test_files_have_any_place():
-    assert Retention(FilesSourceSettings.model_validate({"path": "/tmp/x"})).begin_of(("/tmp/x", 0, 5), 9, "") == 5
+    assert of_files("/tmp/x").begin_of(Record("/tmp/x", 0, 5, b"", None, 1, ()), END) == 5
 
 
 def test_file_that_was_readable_is_not_a_dead_letter_when_it_is_removed(tmp_path):
@@ -136,14 +141,13 @@ def test_file_that_was_readable_is_not_a_dead_letter_when_it_is_removed(tmp_path
     path = tmp_path / "a"
     path.write_bytes(b"1\n2\n")
     place = Record(str(path), 0, 0, b"", None, 5), PlaceRange(None)
-    reader = read_again_from(FilesSourceSettings.model_validate({"path": str(tmp_path)}))
-    assert isinstance(reader, FileLines)
+    reader = of_files(tmp_path)
     assert [record.value for record in reader(str(path), 0, [place])] == [b"1", b"2"]
     path.unlink()
-    assert not reader.can_read(str(path), [place])
+    assert not reader.has_all(*place)
     with pytest.raises(SourceUnavailableError, match="run the replay again"):
         list(reader(str(path), 0, [place]))
-    (failed,) = read_again_from(FilesSourceSettings.model_validate({"path": str(tmp_path)}))(str(path), 0, [place])
+    (failed,) = of_files(tmp_path)(str(path), 0, [place])
     assert unread_error(failed).code == "removed_file"
 
 
@@ -160,24 +164,23 @@ class OtherSettings(SourceSettings):
 def test_other_sources_cannot_read_again():
     assert OtherSettings().read_again_by is None
     with pytest.raises(ConflictError, match="the records from t/0/7 on cannot be read again"):
-        read_again_from(OtherSettings())("t", 0, [(PLACE, END)])
+        records_again(OtherSettings(), DEFAULT_MEMORY_BYTES)("t", 0, [(PLACE, END)])
 
 
 @pytest.mark.parametrize(("limit", "expected"), [("400KiB", False), ("401KiB", True)])
-def test_place_can_be_read_if_its_batches_are_small_enough(asked, limit, expected):
-    assert can_read_again(settings(limit), PLACE, END, DEFAULT_MEMORY_BYTES) is expected
-    assert asked == [{("t", 0): (7, 9)}]
+def test_place_can_be_read_if_its_batches_are_small_enough(monkeypatch, asked, limit, expected):
+    monkeypatch.setattr(unread_module, "KafkaAdmin", Admin)
+    place = PLACE._replace(offset=10)
+    assert of_topic(limit).begin_of(place, PlaceRange(12)) == (10 if expected else None)
+    assert asked == [{("t", 0): (10, 12)}]
 
 
 @pytest.mark.parametrize("error", [PositionLostError("gone"), NotFoundError("no topic")])
-def test_place_that_the_topic_does_not_have_cannot_be_read(monkeypatch: pytest.MonkeyPatch, error):
+def test_place_that_the_topic_loses_meanwhile_cannot_be_read(monkeypatch: pytest.MonkeyPatch, error):
     def read(*_arguments: object) -> Iterator[Any]:
         raise error
         yield
 
+    monkeypatch.setattr(unread_module, "KafkaAdmin", Admin)
     monkeypatch.setattr(unread_module, "record_batches", read)
-    assert not can_read_again(settings("1MiB"), PLACE, END, DEFAULT_MEMORY_BYTES)
-
-
-def test_files_say_so_themselves():
-    assert can_read_again(FilesSourceSettings.model_validate({"path": "/tmp/x"}), PLACE, END, DEFAULT_MEMORY_BYTES)
+    assert of_topic().begin_of(PLACE._replace(offset=10), PlaceRange(12)) is None

@@ -27,7 +27,7 @@ from ingest.plan.assemble import plan_of
 from ingest.plan.stores import owned_store
 from ingest.service.dead_letters import unread as unread_module
 from ingest.service.dead_letters.queues import dead_letter_queue
-from ingest.service.dead_letters.unread import Retention
+from ingest.service.dead_letters.unread import TopicRecords
 from ingest.service.replay.dead_letter_replay import DeadLetterReplay
 from ingest.service.replay.plan import BatchKind, ReplayBatch
 from ingest.service.replay.rolled_back_batches import UnfinishedBatch
@@ -316,7 +316,7 @@ def test_replay_that_was_killed_is_taken_back_if_its_records_are_gone(
     letter = pipeline.dead_letter("counts")
     unread = PlaceRange(1, was_read=True)
     queue.publish([replace(letter, record=letter.record._replace(value=None), by_place=unread).to_json()], 0, BATCH_MS)
-    monkeypatch.setattr(Retention, "begin_of", lambda _retention, _place, _end, _topic_id: 0 if is_there else None)
+    monkeypatch.setattr(TopicRecords, "begin_of", lambda _records, _record, _span: 0 if is_there else None)
     with DeadLetterReplay(
         own_process(configuration, CATALOG), configuration.pipelines["p"], check_clock=no_clock
     ) as replay:
@@ -351,7 +351,7 @@ def test_replay_that_was_killed_before_its_marks_ends_if_its_records_are_gone(
     with replaying() as replay:
         replay([record], BATCH_MS - 1, {record.place: frozenset({"counts"})}, {record.place: span})
     assert [value for _, value in pipeline.updates()] == [b"5"]
-    monkeypatch.setattr(Retention, "begin_of", lambda _retention, _place, _end, _topic_id: begin)
+    monkeypatch.setattr(TopicRecords, "begin_of", lambda _records, _record, _span: begin)
     warned = []
     for _ in range(2):
         with replaying() as replay, capture_logs() as lines:
@@ -495,7 +495,7 @@ def test_only_that_part_of_a_place_is_counted_which_did_not_run_again(
         yield from _Batches(6, TopicPartition("t", 0), MemoryRecords(content)).record_iterator
 
     monkeypatch.setattr(unread_module, "record_batches", read)
-    monkeypatch.setattr(Retention, "begin_of", lambda _retention, place, _end, _topic_id: place[2])
+    monkeypatch.setattr(TopicRecords, "begin_of", lambda _records, record, _span: record.offset)
     pipeline.log(BATCH_MS + 5, "counts")
     configuration = pipeline.load()
 
