@@ -7,6 +7,7 @@ State that survives kill -9, a full disk and a power cut, in a local folder or i
 - `lock`: one process of this machine at a time
 - `register`: a text that is replaced with compare-and-set
 - `lease`: one process of several machines at a time, until its heartbeats end
+- `record`: values that are stored as JSON, with the number of their format
 - `marker`: a fact that is recorded once
 - `exchange`: two folders that exchange their paths
 """

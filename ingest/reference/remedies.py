@@ -287,6 +287,7 @@ REMEDIES: Mapping[str, str] = {
     "change_too_large": "Divide the event, or write to a table without `feed`.",
     "feed_undeclared": "Declare `feed` of the table, or start its pipeline without `feed`, which closes the feed.",
     "rollback_of_feed": "Remove `feed` of the table and start its pipeline, which closes the feed; then roll back.",
+    "unreadable_record": "Use the version that wrote it, or a later one; else follow the message.",
     "unread": "Repair what the source reads; then replay the dead letters.",
     "updates_changed": "Declare `updates` as they are recorded; the pipeline resumes by itself. If the table has no "
     "rows, declare it without `updates` under `tables`, and restart the pipeline.",

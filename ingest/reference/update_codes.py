@@ -1,6 +1,7 @@
-"""Error codes of deferred updates: what raises them, and their meaning."""
+"""Error codes of deferred updates and of stored records: what raises them, and their meaning."""
 
 from ingest import api
+from ingest.durable.record import UnreadableRecordError
 
 UPDATE_CODES: dict[str, tuple[type[api.IngestError], str]] = {
     "batch_shown": (
@@ -22,5 +23,9 @@ UPDATE_CODES: dict[str, tuple[type[api.IngestError], str]] = {
     "replay_unfinished": (
         api.ConflictError,
         "A replay into tables with deferred updates or a feed is not finished; the pipeline and rollbacks wait for it.",
+    ),
+    "unreadable_record": (
+        UnreadableRecordError,
+        "A stored record, such as the mark of a table, is damaged, or a later version has written it.",
     ),
 }

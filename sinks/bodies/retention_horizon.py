@@ -100,5 +100,5 @@ def _feed_kept_ms(store: Store[Any], table: str) -> int | None:
     kept_s = [family.ttl_s for family in described.families if family.ttl_s is not None]
     text = store.properties(table).get(FEED)
     if text is not None:
-        kept_s.append(FeedStream.from_text(text, table).expiration_ms // 1000 + MARGIN_S)
+        kept_s.append(FeedStream.of(text, table).expiration_ms // 1000 + MARGIN_S)
     return max(kept_s) * 1000 if kept_s else None

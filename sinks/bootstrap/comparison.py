@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from ingest.api import Row
-from sinks.dumps.checksum import TableChecksum
+from sinks.dumps.checksum import TableChecksum, no_rows
 from sinks.scanning.paired_rows import paired
 
 MAX_DIFFERING = 100_000
@@ -24,8 +24,8 @@ class Comparison:
         is_cut: there are more such rows.
     """
 
-    source: TableChecksum = field(default_factory=TableChecksum)
-    target: TableChecksum = field(default_factory=TableChecksum)
+    source: TableChecksum = field(default_factory=no_rows)
+    target: TableChecksum = field(default_factory=no_rows)
     differing: list[bytes] = field(default_factory=list)
     is_cut: bool = False
 

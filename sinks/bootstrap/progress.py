@@ -4,14 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-import orjson
-
-from ingest.api import IngestError, IntegrityError
-from sinks.dumps.checksum import TableChecksum
+from ingest.durable.record import Record
+from sinks.dumps.checksum import TableChecksum, no_rows
 
 BOOTSTRAP = "bootstrap"
 """Name of the property."""
-_FORMAT = 1
 
 
 class Stage(StrEnum):
@@ -26,7 +23,7 @@ class Stage(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class BootstrapProgress:
+class BootstrapProgress(Record, kind="progress of the bootstrap of table", remedy="load the dump into another table"):
     """
     How far a bootstrap has come; everything before is durable.
 
@@ -52,7 +49,7 @@ class BootstrapProgress:
     is_concurrent: bool = False
     files: int = 0
     rows: int = 0
-    checksum: TableChecksum = field(default_factory=TableChecksum)
+    checksum: TableChecksum = field(default_factory=no_rows)
     stream: str = ""
     positions: Mapping[int, str | None] = field(default_factory=dict)
     changes: int = 0
@@ -63,56 +60,3 @@ class BootstrapProgress:
         return all(
             getattr(self, name) == getattr(other, name) for name in ("dump", "source", "stream", "is_concurrent")
         )
-
-    def to_text(self) -> str:
-        """The value of the property."""
-        content = {
-            "v": _FORMAT,
-            "root": self.root,
-            "dump": self.dump,
-            "table": self.source,
-            "stage": self.stage.value,
-            "concurrent": self.is_concurrent,
-            "files": self.files,
-            "rows": self.rows,
-            "checksum": self.checksum.to_json(),
-            "stream": self.stream,
-            "positions": {str(shard): token for shard, token in self.positions.items()},
-            "changes": self.changes,
-            "deletes": self.deletes,
-        }
-        return orjson.dumps(content, option=orjson.OPT_SORT_KEYS).decode()
-
-    @classmethod
-    def from_text(cls, text: str, table: str) -> "BootstrapProgress":
-        """
-        The progress of a text that `to_text` wrote.
-
-        Raises:
-            IntegrityError: it is none, or a later version has written it; the message names the table.
-        """
-        try:
-            content = orjson.loads(text)
-            found = cls(
-                root=content["root"],
-                dump=content["dump"],
-                source=content["table"],
-                stage=Stage(content["stage"]),
-                is_concurrent=content["concurrent"],
-                files=content["files"],
-                rows=content["rows"],
-                checksum=TableChecksum.from_json(content["checksum"]),
-                stream=content["stream"],
-                positions={int(shard): token for shard, token in content["positions"].items()},
-                changes=content["changes"],
-                deletes=content["deletes"],
-            )
-            is_known, cause = content["v"] == _FORMAT, None
-        except (ValueError, TypeError, KeyError, AttributeError, IngestError) as error:
-            is_known, cause = False, error
-        if not is_known:
-            raise IntegrityError(
-                f'the progress of the bootstrap of table "{table}" cannot be read',
-                hint="use the version that wrote it, or a later one; or load the dump into another table",
-            ) from cause
-        return found

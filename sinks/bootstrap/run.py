@@ -22,7 +22,7 @@ from sinks.bootstrap.puts import puts_of
 from sinks.bootstrap.reopening_store import size_of_row
 from sinks.bootstrap.target import TargetTable
 from sinks.bootstrap.versions import TouchedRows, unless_newer
-from sinks.dumps.checksum import TableChecksum
+from sinks.dumps.checksum import TableChecksum, no_rows
 from sinks.scanning.stored_rows import has_rows
 
 _CHECKED_BYTES = 1 << 20  # of rows that are compared with those of the target at once
@@ -203,7 +203,7 @@ class Bootstrap:
         """Resume at the saved progress, or save that of the beginning."""
         self._saved = self._target.property(BOOTSTRAP)
         if self._saved is not None:
-            found = BootstrapProgress.from_text(self._saved, self._target.table)
+            found = BootstrapProgress.of(self._saved, self._target.table)
             if not found.is_of(self.progress):
                 raise ConflictError(
                     f'table "{self._target.table}" is loaded from table "{found.source}" of dump {found.dump} '
@@ -312,7 +312,7 @@ class Bootstrap:
     def _compared_with_dump(self, on_rows: Callable[[int], object]) -> Verified | None:
         if self._may_expire():
             return None
-        expected, found = self.progress.checksum, TableChecksum()
+        expected, found = self.progress.checksum, no_rows()
         with closing(self._target.store.rows(self._target.table)) as rows:
             for row in counting(rows, on_rows):
                 found.add(row)

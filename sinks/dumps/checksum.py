@@ -6,13 +6,15 @@ Devadas, van Dijk, Gassend and Suh, "Incremental multiset hash functions and the
 checking" (2003). It detects errors; it is not meant to withstand an attacker who chooses the rows.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from struct import Struct
-from typing import Self
+from typing import Annotated
 
-from ingest.api import IntegrityError, Row
+from pydantic import PlainSerializer, PlainValidator
+
+from ingest.api import Row
+from ingest.durable.record import Plain
 
 _DIGEST_BYTES = 16
 _MODULUS = 1 << (8 * _DIGEST_BYTES)
@@ -20,20 +22,28 @@ _KEY = Struct(">I")  # length of the row key
 _CELL = Struct(">IIIq")  # lengths of family, qualifier and value; timestamp
 
 
+def _hex(digest: int) -> str:
+    return f"{digest:032x}"
+
+
+def _from_hex(text: str) -> int:
+    return int(text, 16)
+
+
 @dataclass(slots=True)
-class TableChecksum:
+class TableChecksum(Plain):
     """
     The checksum of the rows that were added so far.
 
     Attributes:
         rows: number of rows.
         cells: number of their cells.
-        digest: sum of the hashes of the rows, modulo 2**128.
+        digest: sum of the hashes of the rows, modulo 2**128; stored as 32 hexadecimal digits.
     """
 
-    rows: int = 0
-    cells: int = 0
-    digest: int = 0
+    rows: int
+    cells: int
+    digest: Annotated[int, PlainValidator(_from_hex), PlainSerializer(_hex)]
 
     def add(self, row: Row) -> None:
         """Add a row, whose cells are in the order of `Row`."""
@@ -41,25 +51,10 @@ class TableChecksum:
         self.cells += len(row.cells)
         self.digest = (self.digest + _hash_of(row)) % _MODULUS
 
-    def to_json(self) -> dict[str, int | str]:
-        """As plain data; the digest has 32 hexadecimal digits."""
-        return {"rows": self.rows, "cells": self.cells, "digest": f"{self.digest:032x}"}
 
-    @classmethod
-    def from_json(cls, content: Mapping[str, object]) -> Self:
-        """
-        The checksum of plain data that `to_json` returned.
-
-        Raises:
-            IntegrityError: it is none.
-        """
-        match content:
-            case {"rows": int(rows), "cells": int(cells), "digest": str(digest)}:
-                try:
-                    return cls(rows, cells, int(digest, 16))
-                except ValueError:
-                    pass
-        raise IntegrityError(f"{dict(content)} is not the checksum of a table", hint="use the version that wrote it")
+def no_rows() -> TableChecksum:
+    """The checksum of a table without rows."""
+    return TableChecksum(0, 0, 0)
 
 
 def _hash_of(row: Row) -> int:

@@ -292,8 +292,8 @@ class FeedClient:
         found = self._store.properties(self.table)
         if FEED not in found:
             raise StreamDisabledError(self.table)
-        stream = FeedStream.from_text(found[FEED], self.table)
-        mark = TableMark.from_text(found[MARK], self.table).time_ms if MARK in found else None
+        stream = FeedStream.of(found[FEED], self.table)
+        mark = TableMark.of(found[MARK], self.table).time_ms if MARK in found else None
         return found[FEED], FeedState(stream, mark, max(0, self._clock_ms() - stream.expiration_ms))
 
     def _check_kept(self, state: FeedState, shard: Shard, position: FeedPosition) -> None:

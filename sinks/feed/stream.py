@@ -12,14 +12,12 @@ updates.
 
 import secrets
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
-import orjson
-
-from ingest.api import ConfigError, IntegrityError
+from ingest.api import ConfigError
 from ingest.api.notation import shown
+from ingest.durable.record import Hex, Plain, Record
 from sinks.feed.errors import ShardNotFoundError
 from sinks.feed.keys import MAX_SHARD
 
@@ -30,7 +28,7 @@ MAX_SHARDS = 4_096
 
 
 @dataclass(frozen=True, slots=True)
-class Shard:
+class Shard(Plain):
     """
     A range of physical row keys over an interval of batch times.
 
@@ -45,8 +43,8 @@ class Shard:
     """
 
     number: int
-    start: bytes
-    stop: bytes | None
+    start: Hex
+    stop: Hex | None
     from_ms: int
     until_ms: int | None = None
     parents: tuple[int, ...] = ()
@@ -66,7 +64,7 @@ class Shard:
 
 
 @dataclass(frozen=True, slots=True)
-class SplitRequest:
+class SplitRequest(Plain):
     """
     Divide a shard in two.
 
@@ -76,11 +74,11 @@ class SplitRequest:
     """
 
     shard: int
-    at: bytes
+    at: Hex
 
 
 @dataclass(frozen=True, slots=True)
-class MergeRequest:
+class MergeRequest(Plain):
     """
     Replace two adjacent shards by one.
 
@@ -113,7 +111,7 @@ class ShardMap:
 
 
 @dataclass(frozen=True, slots=True)
-class FeedStream:
+class FeedStream(Record, kind="feed of table"):
     """
     The stream of a table.
 
@@ -222,49 +220,6 @@ class FeedStream:
         shards = tuple(shard for shard in self.shards if shard.until_ms is None or shard.until_ms > before_ms)
         return self if len(shards) == len(self.shards) else replace(self, shards=shards)
 
-    def to_text(self) -> str:
-        """The stream as the value of a property."""
-        content = {
-            "id": self.id,
-            "since": self.since_ms,
-            "expiration": self.expiration_ms,
-            "shards": [
-                {
-                    "number": shard.number,
-                    "start": shard.start.hex(),
-                    "stop": None if shard.stop is None else shard.stop.hex(),
-                    "from": shard.from_ms,
-                    "until": shard.until_ms,
-                    "parents": shard.parents,
-                }
-                for shard in self.shards
-            ],
-            "requested": [_request_content(request) for request in self.requested],
-        }
-        return orjson.dumps(content, option=orjson.OPT_SORT_KEYS).decode()
-
-    @classmethod
-    def from_text(cls, text: str, table: str) -> "FeedStream":
-        """
-        The stream of a text that `to_text` wrote.
-
-        Raises:
-            IntegrityError: it is none; the message names the table.
-        """
-        try:
-            content = orjson.loads(text)
-            return cls(
-                content["id"],
-                content["since"],
-                content["expiration"],
-                tuple(_shard(**each) for each in map(_renamed, content["shards"])),
-                tuple(map(_request, content["requested"])),
-            )
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise IntegrityError(
-                f'the feed of table "{table}" cannot be read', hint="use the version that wrote it, or a later one"
-            ) from error
-
     def _applied(self, request: Request, edge_ms: int) -> "FeedStream":
         if isinstance(request, SplitRequest):
             closed: tuple[Shard, ...] = (self._open_shard(request.shard),)
@@ -339,27 +294,3 @@ def even_starts(count: int, buckets: int | None = None, splits: Sequence[bytes] 
 
 def _shards_of(request: Request) -> tuple[int, ...]:
     return (request.shard,) if isinstance(request, SplitRequest) else request.shards
-
-
-def _request_content(request: Request) -> Mapping[str, object]:
-    if isinstance(request, SplitRequest):
-        return {"split": request.shard, "at": request.at.hex()}
-    return {"merge": request.shards}
-
-
-def _request(content: Mapping[str, Any]) -> Request:
-    if "split" in content:
-        return SplitRequest(content["split"], bytes.fromhex(content["at"]))
-    low, high = content["merge"]
-    return MergeRequest((low, high))
-
-
-def _renamed(content: Mapping[str, Any]) -> Mapping[str, Any]:
-    return {f"{name}_ms" if name in ("from", "until") else name: value for name, value in content.items()}
-
-
-def _shard(
-    *, number: int, start: str, stop: str | None, from_ms: int, until_ms: int | None, parents: Iterable[int]
-) -> Shard:
-    stop_key = None if stop is None else bytes.fromhex(stop)
-    return Shard(number, bytes.fromhex(start), stop_key, from_ms, until_ms, tuple(parents))

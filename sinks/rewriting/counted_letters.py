@@ -14,13 +14,14 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate, pairwise
-from typing import Any, NamedTuple, Self
+from typing import Annotated, Any, NamedTuple, Self
 
-import orjson
+from pydantic import PlainSerializer, PlainValidator
 
-from ingest.api import ConflictError, DecodeError, IntegrityError, RecordPlace, Store
+from ingest.api import ConflictError, RecordPlace, Store
 from ingest.api.event import MAX_OFFSET
 from ingest.api.notation import from_notation, name_from_bytes, name_to_bytes, to_notation
+from ingest.durable.record import Record
 from sinks.rewriting.rolled_back import Interval, is_in, joined
 
 COUNTED = "counted_letters"
@@ -31,7 +32,26 @@ OF_ALL_SINKS = ""
 _ATTEMPTS = 20
 
 Partition = tuple[str, int]
-Offsets = Mapping[Partition, Sequence[tuple[int, int]]]
+
+
+def _plain(offsets: Mapping[Partition, Sequence[tuple[int, int]]]) -> list[list[object]]:
+    found: list[list[object]] = []
+    for (topic, partition), ranges in offsets.items():
+        bounds = [0, *(at for each in ranges for at in each)]
+        steps = [after - before for before, after in pairwise(bounds)]  # short numbers
+        found.append([to_notation(name_to_bytes(topic)), partition, steps])
+    return found
+
+
+def _offsets(content: Iterable[tuple[object, int, list[int]]]) -> dict[Partition, list[tuple[int, int]]]:
+    found = {}
+    for topic, partition, steps in content:
+        bounds = [*accumulate(map(int, steps))]
+        found[name_from_bytes(from_notation(topic)), int(partition)] = [*zip(bounds[::2], bounds[1::2], strict=True)]
+    return found
+
+
+Offsets = Annotated[Mapping[Partition, Sequence[tuple[int, int]]], PlainValidator(_offsets), PlainSerializer(_plain)]
 """Topic and partition -> ranges of offsets [begin, end), disjoint and in order."""
 
 
@@ -53,7 +73,7 @@ class CountedRun(NamedTuple):
 
 
 @dataclass(frozen=True)
-class CountedLetters:
+class CountedLetters(Record, kind="record of the dead letters counted in table"):
     """
     What a table knows of the dead letters of its pipeline.
 
@@ -154,52 +174,14 @@ class CountedLetters:
             unknown_ms=time_ms,
         )
 
-    def to_text(self, max_chars: int = MAX_CHARS) -> str | None:
+    def to_property(self, max_chars: int = MAX_CHARS) -> str | None:
         """The value of the property, with at most so many characters: the oldest is left out. None if it is empty."""
         found = self
-        while True:
-            text = found._text()
-            if len(text) <= max_chars:
-                return None if found == CountedLetters() else text
+        while len(text := found.to_text()) > max_chars:
             # a whole interval: a part of one is not shorter
             oldest = [run.source_ms for run in found.runs] + [each.last_ms for each in found.ran_again]
             found = found.unknown_up_to(min(oldest))
-
-    def _text(self) -> str:
-        runs = []
-        for run in self.runs:
-            parts = []
-            for (topic, partition), ranges in run.offsets.items():
-                bounds = [0, *(at for each in ranges for at in each)]
-                steps = [after - before for before, after in pairwise(bounds)]  # short numbers
-                parts.append([to_notation(name_to_bytes(topic)), partition, steps])
-            runs.append([run.time_ms, run.source_ms, run.sink, parts])
-        content: dict[str, object] = {"runs": runs, "ran_again": [[*each] for each in self.ran_again]}
-        return orjson.dumps(content | {"unknown": self.unknown_ms}).decode()
-
-    @classmethod
-    def from_text(cls, text: str | None, table: str) -> Self:
-        """
-        The content of the property of a table.
-
-        Raises:
-            IntegrityError: it cannot be read.
-        """
-        if text is None:
-            return cls()
-        try:
-            content = orjson.loads(text)
-            runs = [
-                CountedRun(int(time_ms), int(source_ms), str(sink), dict(map(_offsets_of, parts)))
-                for time_ms, source_ms, sink, parts in content["runs"]
-            ]
-            again = [Interval(*map(int, each)) for each in content["ran_again"]]
-            return cls(tuple(runs), tuple(again), int(content["unknown"]))
-        except (ValueError, TypeError, KeyError, DecodeError) as error:
-            raise IntegrityError(
-                f'the record of the dead letters that table "{table}" has counted cannot be read',
-                hint="use the version that wrote it, or a later one",
-            ) from error
+        return None if found == CountedLetters() else text
 
 
 def counted_letters(store: Store[Any], table: str) -> CountedLetters:
@@ -210,7 +192,7 @@ def counted_letters(store: Store[Any], table: str) -> CountedLetters:
         IntegrityError: the property cannot be read.
         StoreError: the store is unavailable.
     """
-    return CountedLetters.from_text(store.properties(table).get(COUNTED), table)
+    return _known(store.properties(table).get(COUNTED), table)
 
 
 def change_counted(store: Store[Any], table: str, change: Callable[[CountedLetters], CountedLetters]) -> None:
@@ -224,9 +206,9 @@ def change_counted(store: Store[Any], table: str, change: Callable[[CountedLette
     """
     for _ in range(_ATTEMPTS):
         before = store.properties(table).get(COUNTED)
-        known = CountedLetters.from_text(before, table)
+        known = _known(before, table)
         changed = change(known)
-        if changed == known or store.set_property(table, COUNTED, before, changed.to_text()):
+        if changed == known or store.set_property(table, COUNTED, before, changed.to_property()):
             return
     raise ConflictError(
         f'the record of the dead letters that table "{table}" has counted changes all the time',
@@ -245,8 +227,5 @@ def _joined(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     return found
 
 
-def _offsets_of(part: Sequence[Any]) -> tuple[Partition, list[tuple[int, int]]]:
-    topic, partition, steps = part
-    bounds = [*accumulate(map(int, steps))]
-    ranges = [*zip(bounds[::2], bounds[1::2], strict=True)]
-    return (name_from_bytes(from_notation(topic)), int(partition)), ranges
+def _known(text: str | None, table: str) -> CountedLetters:
+    return CountedLetters() if text is None else CountedLetters.of(text, table)

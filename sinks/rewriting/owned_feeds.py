@@ -59,7 +59,7 @@ class OwnedFeeds:
             with self._stores[name].held() as store:
                 _ensure_table(store, spec)
                 while (text := store.properties(spec.name).get(FEED)) is not None:
-                    stream = FeedStream.from_text(text, spec.name)
+                    stream = FeedStream.of(text, spec.name)
                     changed = replace(stream, expiration_ms=feed.expiration_ms)
                     if changed == stream or store.set_property(spec.name, FEED, text, changed.to_text()):
                         break
@@ -120,7 +120,7 @@ class OwnedFeeds:
             with self._stores[name].held() as store:
                 text = store.properties(spec.name).get(FEED)
             if text is not None:
-                edges += (shard.from_ms for shard in FeedStream.from_text(text, spec.name).shards)
+                edges += (shard.from_ms for shard in FeedStream.of(text, spec.name).shards)
         return max(edges)
 
     def begun(self, time_ms: int) -> None:
@@ -181,14 +181,14 @@ class OwnedFeeds:
         while True:
             properties = store.properties(spec.name)
             text, mark = properties.get(FEED), properties.get(MARK)
-            is_above = mark is None or time_ms > TableMark.from_text(mark, spec.name).time_ms
+            is_above = mark is None or time_ms > TableMark.of(mark, spec.name).time_ms
             if text is None and not is_above:
                 return None
             if text is None:
                 starts = even_starts(feed.shards, spec.buckets, spec.splits)
                 stream = FeedStream.opened(time_ms, feed.expiration_ms, starts)
             else:
-                stream = FeedStream.from_text(text, spec.name)
+                stream = FeedStream.of(text, spec.name)
                 if not (is_new and is_above and stream.requested):
                     return stream
                 expired_ms = time_ms - stream.expiration_ms - MARGIN_S * 1000

@@ -5,8 +5,6 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-import orjson
-
 from ingest.api import ConflictError, Store, TableSpec
 from sinks.feed.stream import FEED
 from sinks.rewriting.counted_letters import change_counted
@@ -18,7 +16,7 @@ from sinks.rewriting.rolling_forward import newest_change_ms, recorded_stream, r
 from sinks.rewriting.taken_over import NOT_TAKEN, Taken, taken_over
 from sinks.rowkeys.row_format import UPDATES
 from sinks.table_records import record_updates, refuse_other_updates
-from sinks.updates.marks import FORMER, MARK, OWNER, TableMark, former_owners, later_offsets
+from sinks.updates.marks import FORMER, MARK, OWNER, FormerOwners, TableMark, former_owners, later_offsets
 from sinks.writing.driver_store import DriverStore
 
 
@@ -154,7 +152,7 @@ class OwnedTables:
             if spec.feed is None or spec.updates:
                 continue
             text = self._marks[name, spec.name]
-            mark = TableMark(0, {}) if text is None else TableMark.from_text(text, spec.name)
+            mark = TableMark(0, {}) if text is None else TableMark.of(text, spec.name)
             with self._stores[name].held() as store:
                 stream = recorded_stream(store, spec.name)
                 if stream is None:
@@ -317,7 +315,7 @@ class OwnedTables:
                 self._marks[name, spec.name] = self._moved(store, spec.name, self._marks[name, spec.name], mark)
 
     def _known(self) -> dict[tuple[str, str], TableMark]:
-        return {key: TableMark.from_text(text, key[1]) for key, text in self._marks.items() if text is not None}
+        return {key: TableMark.of(text, key[1]) for key, text in self._marks.items() if text is not None}
 
     def _mark_new_ones(self) -> None:
         """Give tables that the pipeline has not written yet the mark of the others: they are complete so far."""
@@ -329,7 +327,7 @@ class OwnedTables:
             key, text = (name, spec.name), self._marks[name, spec.name]
             if key in known:
                 continue
-            earlier = 0 if text is None else TableMark.from_text(text, spec.name).time_ms
+            earlier = 0 if text is None else TableMark.of(text, spec.name).time_ms
             mark = TableMark(max(earlier, newest.time_ms), newest.offsets)
             with self._stores[name].held() as store:
                 if not store.set_property(spec.name, MARK, text, mark.to_text()):
@@ -351,17 +349,15 @@ class OwnedTables:
         found = self._check(store, spec, take_over=take_over)
         record_updates(store, spec)
         owner, mark = found.get(OWNER), found.get(MARK)
-        marked_ms = -1 if mark is None else TableMark.from_text(mark, spec.name).time_ms
+        marked_ms = -1 if mark is None else TableMark.of(mark, spec.name).time_ms
         former = former_owners(found.get(FORMER), spec.name)
         if owner is not None and owner != self._pipeline:
             # before the owner changes: a claim that was killed does this again
             if spec.updates:
                 remove_with_changes(store, spec, marked_ms + 1, on_found=on_found)
                 change_counted(store, spec.name, lambda known: known.without_after(marked_ms))
-            former[owner] = TableMark(-1, {}) if mark is None else TableMark.from_text(mark, spec.name)
-            content = {name: each.to_json() for name, each in former.items()}
-            text = orjson.dumps(content, option=orjson.OPT_SORT_KEYS).decode()
-            if not store.set_property(spec.name, FORMER, found.get(FORMER), text):
+            former[owner] = TableMark(-1, {}) if mark is None else TableMark.of(mark, spec.name)
+            if not store.set_property(spec.name, FORMER, found.get(FORMER), FormerOwners(former).to_text()):
                 raise lost(spec.name, self._pipeline)
         if owner != self._pipeline and not store.set_property(spec.name, OWNER, owner, self._pipeline):
             raise lost(spec.name, self._pipeline)
@@ -372,7 +368,7 @@ class OwnedTables:
 
     def _moved(self, store: Store[Any], table: str, before: str | None, mark: TableMark) -> str:
         """Move the mark of one table; returns its mark."""
-        known = None if before is None else TableMark.from_text(before, table)
+        known = None if before is None else TableMark.of(before, table)
         if before is not None and known is not None and known.time_ms >= mark.time_ms:
             return before
         owner = store.properties(table).get(OWNER)

@@ -10,9 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-import orjson
-
-from ingest.api import ConflictError, IntegrityError, Store
+from ingest.api import ConflictError, Store
+from ingest.durable.record import Record
 
 ROLLED_BACK = "rolled_back"
 """Name of the property."""
@@ -24,6 +23,18 @@ class Interval(NamedTuple):
 
     first_ms: int
     last_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class RolledBack(Record, kind="record of the batch times that were rolled back from table"):
+    """
+    The value of the property.
+
+    Attributes:
+        intervals: disjoint and in order.
+    """
+
+    intervals: tuple[Interval, ...]
 
 
 def rolled_back(store: Store[Any], table: str) -> tuple[Interval, ...]:
@@ -123,7 +134,7 @@ def _change(store: Store[Any], table: str, *, added: Sequence[Interval] = (), re
     for _ in range(_ATTEMPTS):
         before = store.properties(table).get(ROLLED_BACK)
         intervals = without([*_intervals(before, table), *added], removed)
-        text = orjson.dumps([[*each] for each in intervals]).decode() if intervals else None
+        text = RolledBack(tuple(intervals)).to_text() if intervals else None
         if store.set_property(table, ROLLED_BACK, before, text):
             return
     raise ConflictError(
@@ -133,12 +144,4 @@ def _change(store: Store[Any], table: str, *, added: Sequence[Interval] = (), re
 
 
 def _intervals(text: str | None, table: str) -> tuple[Interval, ...]:
-    if text is None:
-        return ()
-    try:
-        return tuple(Interval(*map(int, each)) for each in orjson.loads(text))
-    except (ValueError, TypeError) as error:
-        raise IntegrityError(
-            f'the batch times that were rolled back from table "{table}" cannot be read',
-            hint="use the version that wrote them, or a later one",
-        ) from error
+    return () if text is None else RolledBack.of(text, table).intervals

@@ -32,7 +32,7 @@ PAGE_ROWS = 20
 def recorded_stream(store: Store[Any], table: str) -> FeedStream | None:
     """The stream of a table's feed; None without one."""
     text = store.properties(table).get(FEED)
-    return None if text is None else FeedStream.from_text(text, table)
+    return None if text is None else FeedStream.of(text, table)
 
 
 def newest_change_ms(store: Store[Any], table: str, stream: FeedStream, above_ms: int) -> int | None:

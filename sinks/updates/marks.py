@@ -7,21 +7,17 @@ mark belongs to a micro-batch that may run again; compaction, rollback and reads
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
-import orjson
-
-from ingest.api import IntegrityError
+from ingest.durable.record import Record
 
 OWNER, MARK, FORMER = "owner", "mark", "former_owners"
 """
-Names of the properties of a table: the pipeline that writes it, its mark, and the marks of former owners: a JSON
-object, pipeline -> its mark when another pipeline took the table over.
+Names of the properties of a table: the pipeline that writes it, its mark, and its former owners.
 """
 
 
 @dataclass(frozen=True, slots=True)
-class TableMark:
+class TableMark(Record, kind="mark of table"):
     """
     The newest complete micro-batch of a table.
 
@@ -36,28 +32,17 @@ class TableMark:
     offsets: Mapping[str, object]
     topic_ids: Mapping[str, str] = field(default_factory=dict)
 
-    def to_text(self) -> str:
-        """The mark as the value of a property."""
-        return orjson.dumps(self.to_json(), option=orjson.OPT_SORT_KEYS).decode()
 
-    def to_json(self) -> dict[str, object]:
-        """The mark as plain data."""
-        content: dict[str, object] = {"time": self.time_ms, "offsets": self.offsets}
-        return content | ({"topic_ids": self.topic_ids} if self.topic_ids else {})
+@dataclass(frozen=True, slots=True)
+class FormerOwners(Record, kind="record of former owners of table"):
+    """
+    The pipelines that had the table before.
 
-    @classmethod
-    def from_text(cls, text: str, table: str) -> "TableMark":
-        """
-        The mark of a text that `to_text` wrote.
+    Attributes:
+        marks: pipeline -> its mark when another one took the table over, with the time -1 if it had none.
+    """
 
-        Raises:
-            IntegrityError: it is none; the message names the table.
-        """
-        try:
-            content = orjson.loads(text)
-        except ValueError as error:
-            raise _unreadable("mark", table) from error
-        return _mark_of(content, "mark", table)
+    marks: Mapping[str, TableMark]
 
 
 def former_owners(text: str | None, table: str) -> dict[str, TableMark]:
@@ -67,14 +52,7 @@ def former_owners(text: str | None, table: str) -> dict[str, TableMark]:
     Raises:
         IntegrityError: it is none; the message names the table.
     """
-    if text is None:
-        return {}
-    what = "record of former owners"
-    try:
-        marks = orjson.loads(text).items()
-    except (ValueError, AttributeError) as error:
-        raise _unreadable(what, table) from error
-    return {name: _mark_of(content, what, table) for name, content in marks}
+    return {} if text is None else {**FormerOwners.of(text, table).marks}
 
 
 def later_offsets(one: Mapping[str, object], other: Mapping[str, object]) -> dict[str, object]:
@@ -87,19 +65,3 @@ def _later(one: object, other: object) -> object:
     if isinstance(one, Mapping) and isinstance(other, Mapping):
         return later_offsets(one, other)
     return max(one, other) if isinstance(one, int) and isinstance(other, int) else other
-
-
-def _mark_of(content: Any, what: str, table: str) -> TableMark:
-    try:
-        time_ms, offsets, topic_ids = content["time"], content["offsets"], content.get("topic_ids", {})
-    except (TypeError, KeyError, AttributeError) as error:
-        raise _unreadable(what, table) from error
-    if type(time_ms) is not int or not isinstance(offsets, dict) or not isinstance(topic_ids, dict):
-        raise _unreadable(what, table)
-    return TableMark(time_ms, offsets, topic_ids)
-
-
-def _unreadable(what: str, table: str) -> IntegrityError:
-    return IntegrityError(
-        f'the {what} of table "{table}" cannot be read', hint="use the version that wrote it, or a later one"
-    )

@@ -291,7 +291,7 @@ def check_visible(storm: Storm) -> None:
     """No visible change lacks its cells, and no cells lack their change; nothing writes the store meanwhile."""
     with closing(storm.opened()) as store:
         found = store.properties(storm.table)
-        mark_ms = TableMark.from_text(found[MARK], storm.table).time_ms if MARK in found else 0
+        mark_ms = TableMark.of(found[MARK], storm.table).time_ms if MARK in found else 0
         table = content_of(list(store.scan(storm.table, Scan())))
         state: State = {}
         pending: dict[bytes, list[tuple[int, bytes] | None]] = {}

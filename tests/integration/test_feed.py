@@ -78,7 +78,7 @@ def replica(store: Store[Any]) -> list[Row]:
 
 
 def stream_of(store: Store[Any]) -> FeedStream:
-    return FeedStream.from_text(store.properties("t")[FEED], "t")
+    return FeedStream.of(store.properties("t")[FEED], "t")
 
 
 def test_4c1_4c5_4c16_every_change_is_in_the_feed(folder: Path) -> None:
@@ -108,7 +108,7 @@ def test_4c1_4c5_4c16_every_change_is_in_the_feed(folder: Path) -> None:
         ]
         assert stream.since_ms == first_ms
         properties = store.properties("t")
-        assert (properties[OWNER], TableMark.from_text(properties[MARK], "t").time_ms) == ("p", second_ms)
+        assert (properties[OWNER], TableMark.of(properties[MARK], "t").time_ms) == ("p", second_ms)
         assert replica(store) == scanned(store, "t")
 
 

@@ -133,7 +133,7 @@ class FedTable:
 
     def stream(self) -> FeedStream:
         """The stream of the table."""
-        return FeedStream.from_text(self.store.properties(self.spec.name)[FEED], self.spec.name)
+        return FeedStream.of(self.store.properties(self.spec.name)[FEED], self.spec.name)
 
     def changes(self) -> list[tuple[int, Change]]:
         """The shards and changes of the feed, in its order."""

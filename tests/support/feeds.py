@@ -51,12 +51,12 @@ class FeedFixture:
     @classmethod
     def of(cls, store: Store[Any], table: str) -> "FeedFixture":
         """A writer of a feed that exists."""
-        return cls(store, table, time_ms=TableMark.from_text(store.properties(table)[MARK], table).time_ms + 1)
+        return cls(store, table, time_ms=TableMark.of(store.properties(table)[MARK], table).time_ms + 1)
 
     @property
     def stream(self) -> FeedStream:
         """The stream as recorded."""
-        return FeedStream.from_text(self.store.properties(self.table)[FEED], self.table)
+        return FeedStream.of(self.store.properties(self.table)[FEED], self.table)
 
     def put(self, *rows: bytes, value: bytes = b"v", time_ms: int | None = None) -> int:
         """A micro-batch that puts one cell in each row; returns its batch time."""

@@ -143,7 +143,7 @@ def opened_bootstrap(
         target = TargetTable(store, request.target.table, around_write=pointers.marked)
         opened.callback(target.close)
         saved = target.property(BOOTSTRAP)
-        begun = None if saved is None else BootstrapProgress.from_text(saved, target.table)
+        begun = None if saved is None else BootstrapProgress.of(saved, target.table)
         dumped: DumpTableReader | LoadedTable
         if begun is not None and _needs_no_dump(begun, request, has_feed=source is not None):
             dumped, positions = LoadedTable(begun), begun.positions

@@ -184,7 +184,7 @@ class DumpSources:
             declared = declared_updates(self._configuration, name, table, self._catalog)
             recorded_merging(store, table, declared)  # raises if they differ
             text = store.properties(table).get(MARK)
-            last = 0 if text is None else last_update_id_of(TableMark.from_text(text, table).time_ms)
+            last = 0 if text is None else last_update_id_of(TableMark.of(text, table).time_ms)
         parts = 1 if _has_few_rows(store, table) else min_ranges
         divided = divided_table(store, table, [EVERYTHING], rows, min_partitions=parts)
         spec = store.describe_table(table)

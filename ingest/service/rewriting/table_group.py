@@ -65,7 +65,7 @@ class TableGroup:
             StoreError: a store is unavailable.
         """
         marks = [
-            OldestMark(name, TableMark.from_text(text, name).time_ms)
+            OldestMark(name, TableMark.of(text, name).time_ms)
             for store, names in self._tables.items()
             if store in self._calls
             for name in names

@@ -71,7 +71,7 @@ class Service:
 
     def mark(self) -> TableMark:
         """The mark of the table."""
-        return TableMark.from_text(self.store.properties("t")[MARK], "t")
+        return TableMark.of(self.store.properties("t")[MARK], "t")
 
     def rows(self) -> list[bytes]:
         """The row keys of the table."""
@@ -85,7 +85,7 @@ class Service:
 
     def split(self) -> None:
         """Request a split of the first shard."""
-        stream = FeedStream.from_text(self.store.properties("t")[FEED], "t")
+        stream = FeedStream.of(self.store.properties("t")[FEED], "t")
         requested = stream.with_request(SplitRequest(1, b"m"))
         assert self.store.set_property("t", FEED, stream.to_text(), requested.to_text())
 

@@ -122,7 +122,7 @@ class Service:
 
     def marks(self) -> Mapping[str, int]:
         texts = {table: self.store.properties(table).get(MARK) for table in TABLES}
-        return {table: json.loads(text)["time"] for table, text in texts.items() if text is not None}
+        return {table: json.loads(text)["time_ms"] for table, text in texts.items() if text is not None}
 
 
 KAFKA = KafkaSource.settings_class()(brokers="localhost:9092", topics=["t"])
@@ -690,7 +690,7 @@ def with_topic_ids(service: Service, monkeypatch: pytest.MonkeyPatch, topic_id: 
 def test_mark_has_the_ids_of_its_topics(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     with_topic_ids(service, monkeypatch, "a")
     text = service.store.properties("hits")[MARK]
-    assert TableMark.from_text(text, "hits") == TableMark(1_000, {"t": {"0": 10}}, {"t": "a"})
+    assert TableMark.of(text, "hits") == TableMark(1_000, {"t": {"0": 10}}, {"t": "a"})
     assert service.start(now_ms=2_000).resume_at() == {"t": {"0": 10}}
 
 
@@ -706,8 +706,8 @@ def test_new_checkpoint_is_refused_if_a_topic_was_recreated(service: Service, mo
 
 def test_mark_without_topic_ids_is_as_before(service: Service) -> None:
     mark = TableMark(5, {"t": {"0": 1}})
-    assert mark.to_text() == '{"offsets":{"t":{"0":1}},"time":5}'
-    assert TableMark.from_text(mark.to_text(), "hits") == mark
+    assert mark.to_text() == '{"format":1,"offsets":{"t":{"0":1}},"time_ms":5,"topic_ids":{}}'
+    assert TableMark.of(mark.to_text(), "hits") == mark
 
 
 class TestLostPlan:

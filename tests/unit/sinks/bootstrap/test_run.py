@@ -347,7 +347,7 @@ def test_log_of_deletes_is_kept_until_they_are_recorded_as_applied(source, store
 
     def removed() -> None:
         saved = store.properties("copy").get(BOOTSTRAP)
-        stages.append(None if saved is None else BootstrapProgress.from_text(saved, "copy").stage)
+        stages.append(None if saved is None else BootstrapProgress.of(saved, "copy").stage)
         remove()
 
     monkeypatch.setattr(log, "remove", removed)

@@ -132,7 +132,7 @@ def test_open_shards_cover_each_row_key_once_at_each_time(data: st.DataObject) -
             time_ms += data.draw(st.integers(2, 1_000))
             stream = stream.at_edge(time_ms)
 
-    assert FeedStream.from_text(stream.to_text(), "t") == stream
+    assert FeedStream.of(stream.to_text(), "t") == stream
     key = data.draw(st.binary(max_size=4))
     for at_ms in {shard.from_ms for shard in stream.shards} | {time_ms + 1}:
         taking = [shard.number for shard in stream.shards if shard.takes(at_ms) and shard.has(key)]
@@ -142,11 +142,11 @@ def test_open_shards_cover_each_row_key_once_at_each_time(data: st.DataObject) -
 def test_requests_are_stored() -> None:
     stream = STREAM.with_request(SplitRequest(1, b"f")).with_request(MergeRequest((4, 2)))
 
-    assert FeedStream.from_text(stream.to_text(), "t") == stream
+    assert FeedStream.of(stream.to_text(), "t") == stream
     assert replace(stream, requested=()) == STREAM
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"id": "a"}', STREAM.to_text().replace("number", "no")])
 def test_other_texts_are_refused(text: str) -> None:
     with pytest.raises(IntegrityError, match='the feed of table "t" cannot be read'):
-        FeedStream.from_text(text, "t")
+        FeedStream.of(text, "t")

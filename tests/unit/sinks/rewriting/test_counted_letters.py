@@ -40,7 +40,7 @@ def test_sinks_of_a_table_count_by_themselves():
 
 @given(runs)
 def test_records_are_those_that_were_added(found):
-    letters = CountedLetters.from_text(made(found).to_text(), TABLE)
+    letters = CountedLetters.of(made(found).to_text(), TABLE)
     assert letters == made(found)
     expected: dict[tuple, set[int]] = {}
     for time_ms, source_ms, ranges in found:
@@ -67,12 +67,12 @@ def test_records_between_two_cuts_are_alike(found, begin: int, end: int):
                 assert sorted(one) == sorted(other)
 
 
-@given(runs, st.integers(60, 400), st.sampled_from([Interval(2, 2), Interval(1, 10**9)]))
-@example([], 50, Interval(1, 10**9))  # hours of micro-batches, as after a new checkpoint
+@given(runs, st.integers(90, 430), st.sampled_from([Interval(2, 2), Interval(1, 10**9)]))
+@example([], 80, Interval(1, 10**9))  # hours of micro-batches, as after a new checkpoint
 def test_what_it_forgets_is_known_to_be_unknown(found, max_chars: int, again: Interval):
     whole = made(found).with_run_again([again])
-    text = whole.to_text(max_chars)
-    kept = CountedLetters.from_text(text, TABLE)
+    text = whole.to_property(max_chars)
+    kept = CountedLetters.of(text, TABLE)
     assert len(text or "") <= max_chars
     for source_ms in (1, 2, 3):
         if not kept.is_unknown(source_ms):
@@ -86,7 +86,7 @@ def test_what_it_forgets_is_known_to_be_unknown(found, max_chars: int, again: In
 def test_records_that_are_not_consecutive_take_some_characters_each():
     places = [(("t", 0, 1_000_000_000 + 50 * number), 1_000_000_001 + 50 * number) for number in range(20_000)]
     letters = CountedLetters().with_run(1_700_000_000_000, 1_600_000_000_000, "s", places)
-    assert CountedLetters.from_text(letters.to_text(), TABLE) == letters
+    assert CountedLetters.of(letters.to_text(), TABLE) == letters
 
 
 def test_updates_that_are_removed_are_not_counted():
@@ -125,7 +125,7 @@ def test_another_process_changes_it_meanwhile():
 
 
 def _unknown(time_ms: int) -> str:
-    return CountedLetters(unknown_ms=time_ms).to_text() or ""
+    return CountedLetters(unknown_ms=time_ms).to_property() or ""
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"runs": [[1]], "ran_again": [], "unknown": 0}', '{"runs": 1}'])

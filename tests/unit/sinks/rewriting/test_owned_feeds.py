@@ -67,7 +67,7 @@ def claimed(store: MemoryStore, spec: TableSpec = VALUES, **options: Any) -> Own
 
 
 def stream_of(store: MemoryStore) -> FeedStream:
-    return FeedStream.from_text(store.properties("t")[FEED], "t")
+    return FeedStream.of(store.properties("t")[FEED], "t")
 
 
 def request(store: MemoryStore, *requests: SplitRequest | MergeRequest) -> None:
@@ -96,7 +96,7 @@ def put(row: bytes, time_ms: int, value: bytes = b"v") -> Put:
 
 
 def mark_of(store: MemoryStore) -> TableMark:
-    return TableMark.from_text(store.properties("t")[MARK], "t")
+    return TableMark.of(store.properties("t")[MARK], "t")
 
 
 def feed_rows(store: MemoryStore) -> list[FeedKey]:

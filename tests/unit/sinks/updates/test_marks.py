@@ -1,13 +1,11 @@
 """Marks as text, and the later of two offsets."""
 
-import json
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.api import IntegrityError
-from sinks.updates.marks import TableMark, former_owners, later_offsets
+from sinks.updates.marks import FormerOwners, TableMark, former_owners, later_offsets
 
 OFFSETS = {"t": {"0": 7}}
 TEXTS = [
@@ -17,22 +15,22 @@ TEXTS = [
     "7",
     "null",
     "{}",
-    '{"time": 7}',
+    '{"time_ms": 7}',
     '{"offsets": {}}',
-    '{"time": "7", "offsets": {}}',
-    '{"time": 7.0, "offsets": {}}',
-    '{"time": true, "offsets": {}}',
-    '{"time": 7, "offsets": []}',
-    '{"time": 7, "offsets": {}, "topic_ids": []}',
-    '{"time": 7, "offsets": {}, "topic_ids": null}',
+    '{"time_ms": "7", "offsets": {}}',
+    '{"time_ms": 7.0, "offsets": {}}',
+    '{"time_ms": true, "offsets": {}}',
+    '{"time_ms": 7, "offsets": []}',
+    '{"time_ms": 7, "offsets": {}, "topic_ids": []}',
+    '{"time_ms": 7, "offsets": {}, "topic_ids": null}',
 ]
 """What is no mark."""
 
 
 @pytest.mark.parametrize("mark", [TableMark(0, {}), TableMark(5_000, OFFSETS), TableMark(-1, OFFSETS, {"t": "id"})])
 def test_mark_is_read_as_it_was_written(mark: TableMark) -> None:
-    assert TableMark.from_text(mark.to_text(), "table") == mark
-    assert former_owners(json.dumps({"p": mark.to_json()}), "table") == {"p": mark}
+    assert TableMark.of(mark.to_text(), "table") == mark
+    assert former_owners(FormerOwners({"p": mark}).to_text(), "table") == {"p": mark}
 
 
 def test_mark_has_one_text() -> None:
@@ -40,15 +38,15 @@ def test_mark_has_one_text() -> None:
     one = TableMark(5, {"t": {"0": 1, "1": 2}, "u": {}}, {"t": "a", "u": "b"})
     other = TableMark(5, {"u": {}, "t": {"1": 2, "0": 1}}, {"u": "b", "t": "a"})
     assert one.to_text() == other.to_text()
-    assert TableMark(5, OFFSETS).to_text() == '{"offsets":{"t":{"0":7}},"time":5}'
+    assert TableMark(5, OFFSETS).to_text() == '{"format":1,"offsets":{"t":{"0":7}},"time_ms":5,"topic_ids":{}}'
 
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_other_text_is_no_mark(text: str) -> None:
     with pytest.raises(IntegrityError, match='the mark of table "a" cannot be read'):
-        TableMark.from_text(text, "a")
+        TableMark.of(text, "a")
     with pytest.raises(IntegrityError, match='the record of former owners of table "a" cannot be read'):
-        former_owners(f'{{"p": {text}}}', "a")
+        former_owners(f'{{"marks": {{"p": {text}}}}}', "a")
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "7", "null"])
@@ -58,7 +56,7 @@ def test_other_text_is_no_record_of_former_owners(text: str) -> None:
 
 
 def test_table_without_former_owners() -> None:
-    assert former_owners(None, "a") == former_owners("{}", "a") == {}
+    assert former_owners(None, "a") == former_owners('{"marks": {}}', "a") == {}
 
 
 @pytest.mark.parametrize(

@@ -154,7 +154,7 @@ def test_dead_letters_of_other_sinks_do_not_split_a_shard_at_their_old_time(tmp_
     pipeline = Pipeline(tmp_path, "plain")
     with pipeline.store() as store:
         text = store.properties("values")[FEED]
-        stream = FeedStream.from_text(text, "values").with_request(SplitRequest(1, b"m"))
+        stream = FeedStream.of(text, "values").with_request(SplitRequest(1, b"m"))
         assert store.set_property("values", FEED, text, stream.to_text())
     record = Record("t", 0, 3, None, b"2", 5)
     with DeadLetterReplay(
@@ -165,7 +165,7 @@ def test_dead_letters_of_other_sinks_do_not_split_a_shard_at_their_old_time(tmp_
         replay.marked()
 
     with pipeline.store() as store:
-        assert FeedStream.from_text(store.properties("values")[FEED], "values") == stream
+        assert FeedStream.of(store.properties("values")[FEED], "values") == stream
 
 
 def test_record_with_a_dead_letter_of_a_sink_and_a_place_changes_each_row_once(tmp_path: Path) -> None:

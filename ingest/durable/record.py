@@ -1,0 +1,114 @@
+"""What the product stores as JSON: an object with the number of its format, which is written and read in one way."""
+
+from functools import cache
+from typing import Annotated, Any, ClassVar, Self
+
+import orjson
+from pydantic import ConfigDict, PlainSerializer, PlainValidator, TypeAdapter, ValidationError
+
+from ingest.api import IngestError, IntegrityError
+from ingest.api.notation import from_notation, to_notation
+
+Notated = Annotated[bytes, PlainValidator(from_notation), PlainSerializer(to_notation)]
+"""Bytes that are stored in the notation of row keys: text where it is UTF-8."""
+Hex = Annotated[bytes, PlainValidator(bytes.fromhex), PlainSerializer(bytes.hex)]
+"""Bytes that are stored in hexadecimal."""
+
+_FORMAT = "format"
+
+
+class UnreadableRecordError(IntegrityError):
+    """A later version has written a stored record, or it is damaged."""
+
+    code = "unreadable_record"
+
+
+class Plain:
+    """A frozen dataclass as JSON: a part of a `Record`, or what one process sends to another one of its version."""
+
+    __slots__ = ()
+    __pydantic_config__: ClassVar = ConfigDict(extra="forbid")
+
+    def to_json(self) -> dict[str, Any]:
+        """The fields, by their names or aliases."""
+        found: dict[str, Any] = self._adapter().dump_python(self, mode="json", by_alias=True)
+        return found
+
+    @classmethod
+    @cache
+    def _adapter(cls) -> TypeAdapter[Any]:
+        return TypeAdapter(cls)
+
+    @classmethod
+    def from_json(cls, content: object) -> Self:
+        """
+        The inverse of `to_json`.
+
+        Raises:
+            ValueError, TypeError, IngestError: for another content.
+        """
+        found: Self = cls._adapter().validate_json(orjson.dumps(content), strict=True)  # JSON has no tuples
+        return found
+
+
+class Record(Plain):
+    """
+    A value that is stored as a JSON object: the fields of a frozen dataclass, and the number of their format.
+
+    A change of its fields is a new format, so that each version refuses by name what a later one has written. An object
+    without a number has format 1: versions before 0.3.0 wrote none.
+
+    Args:
+        kind: what it is, for messages, before its place: "mark of table".
+        format: the number of its format.
+        remedy: how to continue without it.
+    """
+
+    __slots__ = ()
+    _kind: ClassVar[str]
+    _format: ClassVar[int]
+    _remedy: ClassVar[str]
+
+    def __init_subclass__(cls, *, kind: str = "", format: int = 1, remedy: str = "restore it from a copy") -> None:  # noqa: A002 - the word in the content
+        if kind:  # else it is the copy of a class that `dataclass(slots=True)` makes
+            cls._kind, cls._format, cls._remedy = kind, format, remedy
+
+    def to_bytes(self) -> bytes:
+        """The stored content."""
+        return orjson.dumps({_FORMAT: self._format, **self.to_json()}, option=orjson.OPT_SORT_KEYS)
+
+    def to_text(self) -> str:
+        """The stored content as text."""
+        return self.to_bytes().decode()
+
+    @classmethod
+    def of(cls, content: bytes | str, place: object) -> Self:
+        """
+        The inverse of `to_bytes` and `to_text`.
+
+        Args:
+            content: as stored.
+            place: where it is stored, for messages: a path, or the name of a table.
+
+        Raises:
+            UnreadableRecordError: the content is no such record, or has the format of a later version.
+        """
+        try:
+            found = orjson.loads(content)
+            number = found.pop(_FORMAT, 1)
+            if number == cls._format:
+                return cls.from_json(found)
+            reason, cause = f"it has format {number}, this version reads {cls._format}", None
+        except (ValueError, TypeError, AttributeError, IngestError) as error:
+            reason, cause = _reason(error), error
+        raise UnreadableRecordError(
+            f'the {cls._kind} "{place}" cannot be read: {reason}',
+            hint=f"use the version that wrote it, or a later one; else {cls._remedy}",
+        ) from cause
+
+
+def _reason(error: Exception) -> str:
+    if not isinstance(error, ValidationError):
+        return str(error)
+    first = error.errors(include_url=False)[0]
+    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"

@@ -1,0 +1,108 @@
+"""Every record that the product stores as JSON: read as it was written, and refused by one error if it is damaged."""
+
+import re
+from pathlib import Path
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.durable.record import Record, UnreadableRecordError
+from sinks.bootstrap.progress import BootstrapProgress, Stage
+from sinks.dumps.checksum import TableChecksum
+from sinks.feed.stream import FeedStream, MergeRequest, Shard, SplitRequest
+from sinks.rewriting.counted_letters import CountedLetters, CountedRun
+from sinks.rewriting.rolled_back import Interval, RolledBack
+from sinks.updates.marks import FormerOwners, TableMark
+
+ROOT = Path(__file__).parents[2]
+MARK = TableMark(-1, {"t": {"0": 7}}, {"t": "id"})
+SHARDS = Shard(1, b"", b"\xff", 5, 9), Shard(2, b"\xff", None, 9, parents=(1,))
+EXAMPLES: list[Record] = [
+    BootstrapProgress(
+        "/dumps", "d", "t", Stage.LOADING, checksum=TableChecksum(1, 2, 2**127), positions={1: None, 2: "token"}
+    ),
+    CountedLetters((CountedRun(1, 2, "sink", {("t\udcff", 0): [(3, 5), (7, 8)]}),), (Interval(1, 2),), 0),
+    FeedStream("id", 5, 60_000, SHARDS, (SplitRequest(2, b"\x00"), MergeRequest((1, 2)))),
+    FormerOwners({"p": MARK}),
+    MARK,
+    RolledBack((Interval(1, 2), Interval(5, 5))),
+]
+each_record = pytest.mark.parametrize("record", EXAMPLES, ids=lambda each: type(each).__name__)
+
+
+def test_each_record_has_an_example() -> None:
+    files = [*ROOT.glob("ingest/**/*.py"), *ROOT.glob("sinks/**/*.py")]
+    declared = [name for path in files for name in re.findall(r"\nclass (\w+)\(\s*Record\b", path.read_text())]
+    assert sorted(declared) == sorted(type(each).__name__ for each in EXAMPLES)
+
+
+@each_record
+def test_record_is_read_as_it_was_written(record: Record) -> None:
+    content = record.to_bytes()
+    assert type(record).of(content, "place") == record
+    assert type(record).of(record.to_text(), "place").to_bytes() == content
+
+
+@each_record
+def test_content_without_a_number_has_format_1(record: Record) -> None:
+    content = orjson.loads(record.to_bytes())
+    if content.pop("format") == 1:
+        assert type(record).of(orjson.dumps(content), "place") == record
+    else:
+        refused(record, orjson.dumps(content))
+
+
+@each_record
+def test_later_format_is_refused_by_its_number(record: Record) -> None:
+    content = orjson.loads(record.to_bytes())
+    known = content["format"]
+    error = refused(record, orjson.dumps({**content, "format": known + 1}))
+    assert error.message.endswith(f'"place" cannot be read: it has format {known + 1}, this version reads {known}')
+    assert error.hint is not None
+    assert error.hint.startswith("use the version that wrote it, or a later one; else ")
+
+
+@each_record
+def test_unknown_field_is_refused(record: Record) -> None:
+    assert (
+        "unknown_field"
+        in refused(record, orjson.dumps({**orjson.loads(record.to_bytes()), "unknown_field": 1})).message
+    )
+
+
+@each_record
+def test_each_start_of_its_content_is_refused(record: Record) -> None:
+    content = record.to_bytes()
+    for length in range(len(content.rstrip())):
+        refused(record, content[:length])
+
+
+@each_record
+@given(data=st.data())
+def test_byte_that_breaks_its_json_is_refused(record: Record, data: st.DataObject) -> None:
+    content = record.to_bytes()
+    at = data.draw(st.integers(0, len(content.rstrip()) - 1))
+    refused(record, content[:at] + b"\x01" + content[at + 1 :])  # JSON has no control character
+
+
+@each_record
+@given(
+    content=st.one_of(
+        st.binary(),
+        st.recursive(
+            st.none() | st.booleans() | st.integers(-9, 9) | st.text(),
+            lambda each: st.lists(each) | st.dictionaries(st.text(), each),
+        ).map(orjson.dumps),
+    )
+)
+def test_other_content_is_refused(record: Record, content: bytes) -> None:
+    if content != b"{}":  # some have no field that is required
+        refused(record, content)
+
+
+def refused(record: Record, content: bytes) -> UnreadableRecordError:
+    with pytest.raises(UnreadableRecordError, match="cannot be read: ") as caught:
+        type(record).of(content, "place")
+    return caught.value
