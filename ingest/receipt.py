@@ -8,7 +8,7 @@ from enum import StrEnum
 import msgpack
 
 from ingest.api import BusyWait, SinkResult, WriteCounts
-from ingest.api.bodies import BodyCounts
+from ingest.api.blobs import BlobCounts
 
 
 class TaskStatus(StrEnum):
@@ -127,7 +127,7 @@ def receipts_of(rows: Iterable[tuple[str, bytes]]) -> list[Receipt]:
         counts["dropped"] = Counter(counts["dropped"])
         counts["dead_lettered_by"] = Counter({(code, by): events for code, by, events in counts["dead_lettered_by"]})
         counts["busy_waits"] = [BusyWait(*wait) for wait in counts["busy_waits"]]
-        counts["bodies"] = {table: BodyCounts(*moved) for table, moved in counts["bodies"].items()}
+        counts["blobs"] = {table: BlobCounts(*moved) for table, moved in counts["blobs"].items()}
         probe = content["probe"]
         receipts.append(
             Receipt(

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
-from ingest.api.bodies import BodyCounts
+from ingest.api.blobs import BlobCounts
 from ingest.api.component import ComponentBase
 from ingest.api.event import Event, RecordPlace
 from ingest.api.settings import SinkSettings
@@ -63,7 +63,7 @@ class WriteCounts:
         flush_s: duration of each call.
         busy: calls that the store refused because it is overloaded (`StoreBusyError`); the pipeline then writes less.
         busy_waits: the waits after these calls.
-        bodies: table -> its large values that were moved into its body store.
+        blobs: table -> its large values that were moved into its blob store.
         joined_puts: puts of rows that got other columns from another event of the task.
     """
 
@@ -75,12 +75,12 @@ class WriteCounts:
     flush_s: list[float] = field(default_factory=list)
     busy: int = 0
     busy_waits: list[BusyWait] = field(default_factory=list)
-    bodies: dict[str, BodyCounts] = field(default_factory=dict)
+    blobs: dict[str, BlobCounts] = field(default_factory=dict)
     joined_puts: int = 0
 
-    def add_bodies(self, table: str, counts: BodyCounts) -> None:
+    def add_blobs(self, table: str, counts: BlobCounts) -> None:
         """Add large values of a table."""
-        self.bodies[table] = self.bodies.get(table, BodyCounts()).plus(counts)
+        self.blobs[table] = self.blobs.get(table, BlobCounts()).plus(counts)
 
     def add_written(self, other: "WriteCounts") -> None:
         """Add the counts of another task."""
@@ -92,8 +92,8 @@ class WriteCounts:
         self.flush_s.extend(other.flush_s)
         self.busy += other.busy
         self.busy_waits.extend(other.busy_waits)
-        for table, counts in other.bodies.items():
-            self.add_bodies(table, counts)
+        for table, counts in other.blobs.items():
+            self.add_blobs(table, counts)
         self.joined_puts += other.joined_puts
 
 

@@ -9,7 +9,7 @@ from ingest import __version__
 from ingest.api.errors import ConfigError
 from ingest.cli import (
     archive,
-    body,
+    blob,
     config,
     control,
     dead_letter_keep,
@@ -154,37 +154,37 @@ _GROUPS: Mapping[str, _Group] = {
         "Compare the tables a file declares with its stores, and create them.",
         {"plan": table.plan, "apply": table.apply},
     ),
-    "body": _Group(
+    "blob": _Group(
         "Store",
-        "Store and read large bodies of a table; delete those that nothing refers to.",
+        "Store and read blobs, large values of a table; delete those that nothing refers to.",
         {
             "put": _Job(
-                "ingest.service.rewriting.body_put",
-                "BodyPut",
-                "Store a body, and print its id; bytes that are stored already are not stored again.",
+                "ingest.service.rewriting.blob_put",
+                "BlobPut",
+                "Store a blob, and print its id; bytes that are stored already are not stored again.",
             ),
-            "get": body.get,
-            "stat": body.stat,
-            "mark": _Job(
-                "ingest.service.rewriting.body_put",
-                "BodyMark",
-                "Add a reference to a body, so that no sweep deletes it; exit code 3 if the body does not exist.",
+            "get": blob.get,
+            "stat": blob.stat,
+            "pin": _Job(
+                "ingest.service.rewriting.blob_put",
+                "BlobPin",
+                "Add a reference to a blob, so that no sweep deletes it; exit code 3 if the blob does not exist.",
             ),
-            "unmark": _Job(
-                "ingest.service.rewriting.body_put",
-                "BodyUnmark",
-                "Remove a reference from a body; after the last one a sweep deletes the body once `sweep_after` has "
+            "unpin": _Job(
+                "ingest.service.rewriting.blob_put",
+                "BlobUnpin",
+                "Remove a reference from a blob; after the last one a sweep deletes the blob once `sweep_after` has "
                 "passed.",
             ),
             "sweep": _Job(
-                "ingest.service.rewriting.body_sweep",
-                "BodySweep",
-                "Delete the bodies that nothing has referred to for `sweep_after`, and print their ids.",
+                "ingest.service.rewriting.blob_sweep",
+                "BlobSweep",
+                "Delete the blobs that nothing has referred to for `sweep_after`, and print their ids.",
             ),
             "fsck": _Job(
-                "ingest.service.rewriting.body_check",
-                "BodyCheck",
-                "Read all bodies and compare them with their ids; list damaged and orphaned blocks, and references to "
+                "ingest.service.rewriting.blob_check",
+                "BlobCheck",
+                "Read all blobs and compare them with their ids; list damaged and orphaned blocks, and references to "
                 "remove.",
             ),
         },

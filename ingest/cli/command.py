@@ -53,9 +53,7 @@ BytesOption = Annotated[
     bool, typer.Option("--raw", help="Show bytes instead of values of the types that `tables` declares.")
 ]
 
-BodiesOption = Annotated[
-    bool, typer.Option("--bodies", help="Show large values instead of the pointers to their bodies.")
-]
+BlobsOption = Annotated[bool, typer.Option("--blobs", help="Show large values instead of the pointers to their blobs.")]
 
 
 def register(application: typer.Typer, function: Callable[..., None], name: str, panel: str = "") -> None:

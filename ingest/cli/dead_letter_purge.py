@@ -47,8 +47,8 @@ def purge(  # noqa: PLR0913 - the options of the command
     Those of the micro-batch that is not acknowledged stay: it replaces them when it runs again. So do those that a
     replay has changed while the command asked. Refused while a replay of the pipeline runs.
 
-    The bodies of large dead letters are released: a sweep deletes those that nothing else refers to. Refused while a
-    service runs that has the store of these bodies open and only one process may write it.
+    The blobs of large dead letters are released: a sweep deletes those that nothing else refers to. Refused while a
+    service runs that has the store of these blobs open and only one process may write it.
 
     Example: ingest dead-letters purge pipeline.yaml --replayed --before 2026-01-31
     """

@@ -80,14 +80,14 @@ def show(
     position: Annotated[str, typer.Argument(metavar="POSITION", help="As `ingest dead-letters list` shows it.")],
     *,
     pipeline: PipelineOption = None,
-    body: Annotated[
-        bool, typer.Option("--body", help="Read a large value of the record from the body store of its table.")
+    blob: Annotated[
+        bool, typer.Option("--blob", help="Read a large value of the record from the blob store of its table.")
     ] = False,
 ) -> None:
     """
     Show one dead letter in full. Its JSON is the record alone, as "explain --events" reads it; "list" has more.
 
-    Of a large value that is in a body store, it shows the id; with --body, the value.
+    Of a large value that is in a blob store, it shows the id; with --blob, the value.
 
     Example: ingest dead-letters show pipeline.yaml 000001308748686-0000000003:0
     """
@@ -96,13 +96,13 @@ def show(
 
     with opened_queue(out, file, pipeline, shows_records=True) as (configuration, catalog, queue):
         entry = queue.read(position)
-    dead_letter = _with_value(entry.dead_letter, configuration, catalog) if body else entry.dead_letter
+    dead_letter = _with_value(entry.dead_letter, configuration, catalog) if blob else entry.dead_letter
     target = target_of(file, configuration, pipeline)
     if out.is_json:
         out.json(_explainable(dead_letter))
-        if dead_letter.body is not None:
-            whole = f"ingest dead-letters show {target} {position} --body --output json"
-            out.note(f"the value is in the body store; '{whole}' has it, as 'ingest explain' needs it", "yellow")
+        if dead_letter.blob is not None:
+            whole = f"ingest dead-letters show {target} {position} --blob --output json"
+            out.note(f"the value is in the blob store; '{whole}' has it, as 'ingest explain' needs it", "yellow")
         return
     record = dead_letter.record
     span = dead_letter.by_place
@@ -128,9 +128,9 @@ def show(
     for name, value in facts:
         if value:
             out.parts((f"{name:<{width}}  ", "cyan"), (value, ""))
-    kept, whole = entry.dead_letter.body, "" if entry.dead_letter.body is None else " --body"
+    kept, whole = entry.dead_letter.blob, "" if entry.dead_letter.blob is None else " --blob"
     if kept is not None:
-        out.next(f"ingest body get {file} {kept.table} {kept.id} --to PATH")
+        out.next(f"ingest blob get {file} {kept.table} {kept.id} --to PATH")
     if span is None:
         out.next(
             f"ingest dead-letters show {target} {position}{whole} --output json | ingest explain {target} --events -"
@@ -145,8 +145,8 @@ def _row(entry: "Entry") -> tuple[str, ...]:
     event = f"{dead_letter.record.topic}/{dead_letter.record.partition}/{dead_letter.record.offset}"
     if dead_letter.events > 1:
         event += f" ({counted(dead_letter.events, 'event' if dead_letter.by_place is None else 'record')})"
-    if dead_letter.body is not None:
-        event += f" ({dead_letter.body.length:,} bytes, body {dead_letter.body.id})"
+    if dead_letter.blob is not None:
+        event += f" ({dead_letter.blob.length:,} bytes, blob {dead_letter.blob.id})"
     if dead_letter.by_place is not None:
         event += f" {_up_to(dead_letter.by_place.end)}"
     return (
@@ -183,24 +183,24 @@ def _up_to(end: int | None) -> str:
 def _value(dead_letter: "DeadLetter") -> str:
     from ingest.reference.readable import readable
 
-    body, value = dead_letter.body, dead_letter.record.value
+    blob, value = dead_letter.blob, dead_letter.record.value
     if dead_letter.by_place is not None:
         return ""
-    if body is not None:
-        return f'{counted(body.length, "byte")}: body {body.id} of table "{body.table}"'
+    if blob is not None:
+        return f'{counted(blob.length, "byte")}: blob {blob.id} of table "{blob.table}"'
     return "null" if value is None else readable(value)
 
 
 def _with_value(dead_letter: "DeadLetter", configuration: "Configuration", catalog: "Catalog") -> "DeadLetter":
-    """The dead letter with the value of its record, also if that is in a body store."""
-    from ingest.plan.bodies import body_store
+    """The dead letter with the value of its record, also if that is in a blob store."""
+    from ingest.plan.blobs import blob_store
 
-    body = dead_letter.body
-    if body is None:
+    blob = dead_letter.blob
+    if blob is None:
         return dead_letter
     with (
-        body_store(configuration, catalog, body.table) as bodies,
-        bodies.open(bytes.fromhex(body.id)) as reader,
+        blob_store(configuration, catalog, blob.table) as blobs,
+        blobs.open(bytes.fromhex(blob.id)) as reader,
     ):
         return dead_letter.with_value(reader.readall())
 
@@ -222,8 +222,8 @@ def _plain(entry: "Entry") -> dict[str, object]:
 
 
 def _explainable(dead_letter: "DeadLetter") -> dict[str, object]:
-    """The record as an input of `explain`, which refuses one whose value is in a body store or only in the source."""
+    """The record as an input of `explain`, which refuses one whose value is in a blob store or only in the source."""
     import orjson
 
     content = orjson.loads(dead_letter.to_json())
-    return {name: content[name] for name in ("record", "body", "unread") if name in content}
+    return {name: content[name] for name in ("record", "blob", "unread") if name in content}

@@ -8,7 +8,7 @@ import typer
 
 from ingest.amounts import counted
 from ingest.cli.command import (
-    BodiesOption,
+    BlobsOption,
     CellsFromOption,
     CellsToOption,
     ColumnsOption,
@@ -43,7 +43,7 @@ def get(  # noqa: PLR0913 - the options of the command
     from_: CellsFromOption = None,
     to: CellsToOption = None,
     raw: RawOption = False,
-    bodies: BodiesOption = False,
+    blobs: BlobsOption = False,
     stats: Annotated[
         bool,
         typer.Option("--stats", help="Of deferred updates also show the numbers of rows read and merged, and bytes."),
@@ -66,7 +66,7 @@ def get(  # noqa: PLR0913 - the options of the command
     key = from_readable(row)
     scan = Scan(key, next_key(key), columns=wanted, versions=versions, times=times_of(from_, to))
     counts = ScanCounts()
-    with reading(out, file, table, with_bodies=bodies, is_raw=raw) as (store, reader, types):
+    with reading(out, file, table, with_blobs=blobs, is_raw=raw) as (store, reader, types):
         check_families(store, table, wanted)
         printer = RowPrinter(out, types, wanted)
         merge_counts = None

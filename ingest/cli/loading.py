@@ -127,7 +127,7 @@ class OpenTable(NamedTuple):
 
 @contextmanager
 def reading(
-    out: Output, file: str, table: str, *, with_bodies: bool = False, is_raw: bool = False
+    out: Output, file: str, table: str, *, with_blobs: bool = False, is_raw: bool = False
 ) -> Iterator[OpenTable]:
     """
     A table, open for reading; a service may write to it meanwhile.
@@ -136,11 +136,11 @@ def reading(
         out: of the command.
         file: of the pipeline.
         table: its name.
-        with_bodies: the reader returns large values in place of pointers to their bodies.
+        with_blobs: the reader returns large values in place of pointers to their blobs.
         is_raw: what is stored is read and shown: update rows are not merged, and values are bytes.
 
     Raises:
-        ConfigError: large values are requested, and the table has no body store.
+        ConfigError: large values are requested, and the table has no blob store.
         NotFoundError: there is no such table.
         UpdatesDifferError: the table has deferred updates, and the file declares none, or others.
     """
@@ -157,7 +157,7 @@ def reading(
             yield OpenTable(store, RawRows(store, table, rows), AS_BYTES)
             return
         declared = declared_updates(configuration, configuration.store_of_table(table), table, catalog)
-        resolve = _resolving(configuration, store, table) if with_bodies else None
+        resolve = _resolving(configuration, store, table) if with_blobs else None
         reader = TableReader(store, table, recorded_merging(store, table, declared), resolve)
         _warn_of_rows_outside(out, file, table, store, reader.distribution)
         yield OpenTable(store, reader, AS_BYTES if is_raw else configuration.column_types(table))
@@ -165,12 +165,12 @@ def reading(
 
 def _resolving(configuration: "Configuration", store: "Store[Any]", table: str) -> "Callable[[Row], Row]":
     """What replaces the pointers of a row."""
-    from ingest.plan.bodies import bodies_in, no_body_store, table_with_bodies
-    from sinks.bodies.resolving import resolved
+    from ingest.plan.blobs import blobs_in, no_blob_store, table_with_blobs
+    from sinks.blobs.resolving import resolved
 
     if table not in configuration.tables:
-        raise no_body_store(table)
-    return partial(resolved, bodies_in(store, table_with_bodies(configuration, table)))
+        raise no_blob_store(table)
+    return partial(resolved, blobs_in(store, table_with_blobs(configuration, table)))
 
 
 @contextmanager

@@ -9,7 +9,7 @@ import typer
 
 from ingest.amounts import counted
 from ingest.cli.command import (
-    BodiesOption,
+    BlobsOption,
     CellsFromOption,
     CellsToOption,
     ColumnsOption,
@@ -55,7 +55,7 @@ def scan(  # noqa: PLR0913 - the options of the command
     limit: Annotated[int | None, typer.Option(min=1, metavar="N", help="Maximum number of rows.")] = None,
     reverse: Annotated[bool, typer.Option("--reverse", help="From the last row key to the first.")] = False,
     raw: RawOption = False,
-    bodies: BodiesOption = False,
+    blobs: BlobsOption = False,
     stats: Annotated[
         bool,
         typer.Option(
@@ -88,7 +88,7 @@ def scan(  # noqa: PLR0913 - the options of the command
     if after is not None:
         wanted = wanted.after(from_readable(after))
     count, has_more, counts = 0, False, ScanCounts()
-    with _rows(out, file, table, wanted, counts, with_bodies=bodies, is_raw=raw) as shown:
+    with _rows(out, file, table, wanted, counts, with_blobs=blobs, is_raw=raw) as shown:
         for show in shown.rows:
             if count == limit:
                 has_more = True
@@ -127,7 +127,7 @@ class _Shown(NamedTuple):
 
 @contextmanager
 def _rows(
-    out: Output, file: str, table: str, scan: "Scan", counts: "ScanCounts", *, with_bodies: bool, is_raw: bool
+    out: Output, file: str, table: str, scan: "Scan", counts: "ScanCounts", *, with_blobs: bool, is_raw: bool
 ) -> Iterator[_Shown]:
     """The rows of a table; those of a table with deferred updates are merged, unless its update rows are requested."""
     from ingest.cli.loading import reading
@@ -135,7 +135,7 @@ def _rows(
     from sinks.scanning.families import check_families
     from sinks.scanning.raw_rows import RawRows
 
-    with reading(out, file, table, with_bodies=with_bodies, is_raw=is_raw) as (store, reader, types):
+    with reading(out, file, table, with_blobs=with_blobs, is_raw=is_raw) as (store, reader, types):
         check_families(store, table, scan.columns)
         printer = RowPrinter(out, types, scan.columns)
         if isinstance(reader, RawRows):

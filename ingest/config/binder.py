@@ -16,7 +16,7 @@ from ingest.api import (
     alias_rejection,
 )
 from ingest.api.files import local_path
-from ingest.config.bodies import TABLE_NAME
+from ingest.config.blobs import TABLE_NAME
 from ingest.config.checks import check
 from ingest.config.components import Binding, Lookup
 from ingest.config.model import Component, Configuration

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ingest.api import Settings, SinkSettings, StoreSettings
 from ingest.api.buckets import buckets_warning
-from ingest.config.body_tables import check_bodies
+from ingest.config.blob_tables import check_blobs
 from ingest.config.column_types import check_column_types
 from ingest.config.components import Binding
 from ingest.config.conversions import check_conversions
@@ -45,7 +45,7 @@ def check(partial_config: PartialConfig, binding: Binding) -> None:
         _check_buckets(table, binding)
     check_updates(partial_config, binding)
     check_column_types(partial_config, binding)
-    check_bodies(partial_config, binding)
+    check_blobs(partial_config, binding)
     check_dump(partial_config, binding)
     check_feeds(partial_config, binding)
     for pipeline in partial_config.pipelines.values():

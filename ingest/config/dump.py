@@ -16,7 +16,7 @@ def check_dump(partial_config: PartialConfig, binding: Binding) -> None:
         return
     written = {sink.settings.fixed_table for each in partial_config.pipelines.values() for sink in each.sinks}
     known = sorted(
-        {*partial_config.table_names, *_tables_of_bodies(partial_config), *(table for table in written if table)}
+        {*partial_config.table_names, *_tables_of_blobs(partial_config), *(table for table in written if table)}
     )
     uses: list[tuple[str, NodePath]] = [(table, ("tables", index)) for index, table in enumerate(dump.tables)]
     uses += [(table, ("columns", table)) for table in dump.columns]
@@ -44,7 +44,7 @@ def _stores_of(partial_config: PartialConfig, table: str) -> list[str]:
     return sorted({sink.store_name for sink in sinks if sink.fixed_table == table and sink.store_name})
 
 
-def _tables_of_bodies(partial_config: PartialConfig) -> Iterator[str]:
+def _tables_of_blobs(partial_config: PartialConfig) -> Iterator[str]:
     for name, table in partial_config.tables.items():
-        if table.options.bodies is not None:
-            yield from table.options.bodies.tables(name)
+        if table.options.blobs is not None:
+            yield from table.options.blobs.tables(name)

@@ -49,10 +49,10 @@ def _check_options(name: str, table: PartialTable, feed: FeedOptions, binding: B
     if feed.before and table.options.updates is not None:
         message = f'table "{name}" has deferred updates, and a task does not merge them to read a row'
         binding.problem(Kind.CONFLICT, places.get(("feed", "before"), table.location), message, "leave `before` out")
-    bodies = table.options.bodies
-    if bodies is not None and bodies.threshold is not None:
-        place = places.get(("bodies", "threshold"), table.location)
-        message = f'table "{name}" has a feed, and a change has the values of its cells, not pointers to bodies'
+    blobs = table.options.blobs
+    if blobs is not None and blobs.threshold is not None:
+        place = places.get(("blobs", "threshold"), table.location)
+        message = f'table "{name}" has a feed, and a change has the values of its cells, not pointers to blobs'
         binding.problem(Kind.CONFLICT, place, message, "leave `threshold` or `feed` out")
 
 

@@ -189,9 +189,9 @@ class SharedDumpOptions(Model):
         default={},
         example={"logs": {"status": "web:status int32"}},
     )
-    bodies: bool = option(
-        "Of tables with a body store, dump large values in place of the pointers to their bodies. Name the `tables`, "
-        "since by default the tables of the body store are dumped too.",
+    blobs: bool = option(
+        "Of tables with a blob store, dump large values in place of the pointers to their blobs. Name the `tables`, "
+        "since by default the tables of the blob store are dumped too.",
         default=False,
     )
     max_rate: int | None = option(

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from ingest.api import Model, SinkSettings, SourceSettings
 from ingest.api.notation import name_to_bytes
-from ingest.config.body_tables import tables_of_bodies
+from ingest.config.blob_tables import tables_of_blobs
 from ingest.config.column_types import column_types_of
 from ingest.config.model import Component, Pipeline, Table, TableUpdates, TestCase
 from ingest.config.nodes import Node, locations, plain
@@ -52,9 +52,9 @@ def resolve(partial_config: PartialConfig) -> Resolved:
         )
         for options, node in partial_config.test_cases
     )
-    of_bodies = {each.name: each for table in tables.values() for each in tables_of_bodies(table)}
+    of_blobs = {each.name: each for table in tables.values() for each in tables_of_blobs(table)}
     return Resolved(
-        tables | of_bodies,
+        tables | of_blobs,
         {name: _pipeline(pipeline, partial_config, tables) for name, pipeline in partial_config.pipelines.items()},
         tests,
     )

@@ -10,7 +10,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 from ingest.api import DecodeError, Duration, FamilySpec, FeedSpec, Model, TableSpec, family_rejection, option
 from ingest.api.buckets import MAX_BUCKETS, buckets_rejection, splits_of
 from ingest.api.notation import Notation, from_notation, name_to_bytes, shown
-from ingest.config.bodies import BodiesOptions
+from ingest.config.blobs import BlobsOptions
 from ingest.formats.cell_types import CellType
 
 
@@ -215,8 +215,8 @@ class TableOptions(Model):
         default={},
         example={"e:ms": "int64"},
     )
-    bodies: BodiesOptions | None = option(
-        "A body store for large values of this table; see `ingest body`.",
+    blobs: BlobsOptions | None = option(
+        "A blob store for large values of this table; see `ingest blob`.",
         default=None,
         example={"compression": "zstd"},
     )

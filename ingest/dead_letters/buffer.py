@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import replace
 
 from ingest.api import IngestError, OffsetUnit, RecordPlace
-from ingest.dead_letters.bodies import DeadLetterBodies, DeadLetterBody
+from ingest.dead_letters.blobs import DeadLetterBlob, DeadLetterBlobs
 from ingest.dead_letters.envelope import DeadLetter
 from ingest.dead_letters.places import Places
 from ingest.masks import Masks
@@ -13,9 +13,9 @@ MAX_DEAD_LETTER_BYTES = 64 * 1024 * 1024
 """Of one batch, of the dead letters that have the bytes of their records: more would fill the memory of the driver."""
 MAX_PLACES_BYTES = 192 * 1024 * 1024
 """Of one batch, of the dead letters by place: 300,000, if no two records that follow one another fail alike."""
-MAX_ATTRIBUTE_BYTES_BESIDE_A_BODY = 16 << 10  # else parts of a value that was moved would fill the batch
+MAX_ATTRIBUTE_BYTES_BESIDE_A_BLOB = 16 << 10  # else parts of a value that was moved would fill the batch
 MAX_ATTRIBUTE_BYTES = 1 << 20  # of a dead letter: attributes have no size limit, and a replay computes them again
-_ANY_ID = "0" * 64  # as long as the id of a body
+_ANY_ID = "0" * 64  # as long as the id of a blob
 _LEAST_BYTES = 300  # of a dead letter without a value
 _ONLY_SINK = frozenset({""})  # of a pipeline with one sink, whose name makes no difference
 
@@ -63,7 +63,7 @@ class DeadLetterBuffer:
 
     Args:
         masks: hides secrets in messages and attributes; the record stays as the source read it.
-        bodies: keeps large values of records, which the dead letters then do not contain; None to keep them there.
+        blobs: keeps large values of records, which the dead letters then do not contain; None to keep them there.
         is_published: False if only the errors of the dead letters are used; they then have no key, value and headers,
             and no limit, since there are no more of them than records and components.
         offsets: as `SourceSettings.read_again_by`.
@@ -72,13 +72,13 @@ class DeadLetterBuffer:
     def __init__(
         self,
         masks: Masks,
-        bodies: DeadLetterBodies | None = None,
+        blobs: DeadLetterBlobs | None = None,
         *,
         is_published: bool = True,
         offsets: OffsetUnit | None = None,
     ) -> None:
         self._masks = masks
-        self._bodies = bodies
+        self._blobs = blobs
         self._is_published = is_published
         self._offsets = offsets if is_published else None
         self.start()
@@ -121,7 +121,7 @@ class DeadLetterBuffer:
 
         Raises:
             DeadLettersTooLargeError: there are more than a batch may have.
-            IngestError: the body store is unavailable.
+            IngestError: the blob store is unavailable.
         """
         group = dead_letter.record.place, dead_letter.component, dead_letter.code
         places = self._places
@@ -174,23 +174,23 @@ class DeadLetterBuffer:
     def _fitting(self, dead_letter: DeadLetter, *, may_keep: bool) -> bytes | None:
         """The dead letter as JSON, or None if it does not fit; its value is kept elsewhere only if it does."""
         room = self._max_bytes - self._bytes
-        if self.size > MAX_DEAD_LETTER_BYTES and _least_bytes(dead_letter, self._bodies) > room:
+        if self.size > MAX_DEAD_LETTER_BYTES and _least_bytes(dead_letter, self._blobs) > room:
             return None  # how much more is left out does not matter, so no JSON is made of it
         kept = self._kept_elsewhere(dead_letter)
         if kept is None:
             line = dead_letter.to_json()
         else:
-            value, bodies = kept
-            line = dead_letter.with_body(DeadLetterBody(bodies.table, _ANY_ID, len(value))).to_json()
+            value, blobs = kept
+            line = dead_letter.with_blob(DeadLetterBlob(blobs.table, _ANY_ID, len(value))).to_json()
         if len(line) > room or not may_keep:
             self._bytes_left_out += len(line)
             return None
         return line if kept is None else self._cut(dead_letter).to_json()
 
-    def _kept_elsewhere(self, dead_letter: DeadLetter) -> tuple[bytes, DeadLetterBodies] | None:
+    def _kept_elsewhere(self, dead_letter: DeadLetter) -> tuple[bytes, DeadLetterBlobs] | None:
         """The value of the record, and where it is kept; None if the dead letter has it."""
-        value, bodies = dead_letter.record.value, self._bodies
-        return None if bodies is None or value is None or len(value) <= bodies.threshold else (value, bodies)
+        value, blobs = dead_letter.record.value, self._blobs
+        return None if blobs is None or value is None or len(value) <= blobs.threshold else (value, blobs)
 
     def _cut(self, dead_letter: DeadLetter) -> DeadLetter:
         """The dead letter, without a value that is kept elsewhere."""
@@ -200,9 +200,9 @@ class DeadLetterBuffer:
         kept = self._kept_elsewhere(dead_letter)
         if kept is None:
             return dead_letter
-        value, bodies = kept
-        body = bodies.keep(value, dead_letter.body_reference)
-        return dead_letter.with_body(DeadLetterBody(bodies.table, body, len(value)))
+        value, blobs = kept
+        blob = blobs.keep(value, dead_letter.blob_reference)
+        return dead_letter.with_blob(DeadLetterBlob(blobs.table, blob, len(value)))
 
     def _masked(self, dead_letter: DeadLetter) -> DeadLetter:
         hide = self._masks.hide_bytes
@@ -213,16 +213,16 @@ class DeadLetterBuffer:
         )
 
 
-def _least_bytes(dead_letter: DeadLetter, bodies: DeadLetterBodies | None) -> int:
+def _least_bytes(dead_letter: DeadLetter, blobs: DeadLetterBlobs | None) -> int:
     """Bytes that the dead letter has at least as JSON."""
     value = dead_letter.record.value or b""
-    return _LEAST_BYTES + (0 if bodies is not None and len(value) > bodies.threshold else len(value))
+    return _LEAST_BYTES + (0 if blobs is not None and len(value) > blobs.threshold else len(value))
 
 
 def _bounded(dead_letter: DeadLetter) -> DeadLetter:
     """The dead letter, without its attributes if they are so large that a few would fill a batch."""
     size = sum(len(name) + len(value) for name, value in dead_letter.attributes.items())
-    if size <= (MAX_ATTRIBUTE_BYTES if dead_letter.body is None else MAX_ATTRIBUTE_BYTES_BESIDE_A_BODY):
+    if size <= (MAX_ATTRIBUTE_BYTES if dead_letter.blob is None else MAX_ATTRIBUTE_BYTES_BESIDE_A_BLOB):
         return dead_letter
     left_out = f"{len(dead_letter.attributes)} attributes of {size} bytes in all are not in the dead letter"
     return replace(dead_letter, attributes={}, message=f"{dead_letter.message} ({left_out})")

@@ -5,7 +5,7 @@ Events of one record that failed in one component with one code have one dead le
 attributes come from the first. As JSON it is one line; bytes are text if they are UTF-8, else `{"b64": …}`. The
 keys, in this order::
 
-    format         1, 2 if there is a `body`, or 3 if there is `unread`; a reader refuses any other number
+    format         1, 2 if there is a `blob`, or 3 if there is `unread`; a reader refuses any other number
     product        version that wrote it
     id             topic/partition/offset/fan-out/component; the same if it is published again
     pipeline       its name
@@ -24,7 +24,7 @@ keys, in this order::
     attributes     [[name, value], …] at the failure, not an object because names may be bytes; empty if they are
                    larger than 1 MiB, and the message says so
     pointer        place of the complete dead letter, if this one was cut to fit; else null
-    body           {table, id, length}: the value of the record is this body in the body store of the table, and null
+    blob           {table, id, length}: the value of the record is this blob in the blob store of the table, and null
                    in the record; only in format 2
     unread         {end}: the dead letter has no bytes of its records, those from the place of `record` up to the offset
                    `end`, or null if that is not known: the source could not read them. With `was_read`, which is true,
@@ -44,11 +44,11 @@ from ingest import __version__
 from ingest.api import DecodeError, IntegrityError, Record, UnreadError
 from ingest.api.event import MAX_OFFSET
 from ingest.api.notation import Notation, from_notation, name_from_bytes, name_to_bytes, to_notation
-from ingest.dead_letters.bodies import DeadLetterBody, reference_of
+from ingest.dead_letters.blobs import DeadLetterBlob, reference_of
 
 FORMAT = 1
-BODY_FORMAT = 2
-"""Of dead letters with a body: an earlier version would replay them with an empty value."""
+BLOB_FORMAT = 2
+"""Of dead letters with a blob: an earlier version would replay them with an empty value."""
 PLACE_FORMAT = 3
 """Of dead letters by place: an earlier version would replay them as a record without a value."""
 _BY_PLACE = f'{{"format":{PLACE_FORMAT},'.encode()
@@ -93,7 +93,7 @@ class DeadLetter:
 
     Attributes:
         record: as the source read it; without key, value and headers if there is a `pointer` or `by_place`, without the
-            value if there is a `body`.
+            value if there is a `blob`.
         fan_out: number among the events made of the record, 0 without a fan-out.
         attributes: of the event when it failed; empty if the record could not be decoded.
         component: name or label of the sink or decorator, "source" if the record could not be decoded.
@@ -102,7 +102,7 @@ class DeadLetter:
         table: that the sink names which refused the event, or the kind of this sink if it names none; "" if the event
             failed before the sinks; None if it is unknown.
         pointer: place of the complete dead letter; None if this is the complete one.
-        body: where the value of the record is; None if the record has it.
+        blob: where the value of the record is; None if the record has it.
         by_place: the records from the place of `record`, if it does not have their bytes; None if it has those of
             `record`. `unread` in JSON.
         events: number of events; of records if there is `by_place`.
@@ -119,7 +119,7 @@ class DeadLetter:
     batch_time_ms: int
     fingerprint: str
     pointer: str | None = None
-    body: DeadLetterBody | None = None
+    blob: DeadLetterBlob | None = None
     by_place: PlaceRange | None = None
     events: int = 1
     source_batch_ms: int | None = None
@@ -161,21 +161,21 @@ class DeadLetter:
         return self.key.decode("utf-8", "backslashreplace")
 
     @property
-    def body_reference(self) -> bytes:
-        """The reference that keeps its body."""
+    def blob_reference(self) -> bytes:
+        """The reference that keeps its blob."""
         return reference_of(self.pipeline, self.batch_time_ms, self.key)
 
     def in_topic(self, topic_id: str) -> "DeadLetter":
         """The dead letter; one by place with the id of its topic."""
         return self if self.by_place is None else replace(self, by_place=self.by_place._replace(topic_id=topic_id))
 
-    def with_body(self, body: DeadLetterBody) -> "DeadLetter":
-        """The dead letter without the value of its record, which is in a body store."""
-        return replace(self, record=self.record._replace(value=None), body=body)
+    def with_blob(self, blob: DeadLetterBlob) -> "DeadLetter":
+        """The dead letter without the value of its record, which is in a blob store."""
+        return replace(self, record=self.record._replace(value=None), blob=blob)
 
     def with_value(self, value: bytes) -> "DeadLetter":
-        """The dead letter with the value of its record, as it was read from the body store."""
-        return replace(self, record=self.record._replace(value=value), body=None)
+        """The dead letter with the value of its record, as it was read from the blob store."""
+        return replace(self, record=self.record._replace(value=value), blob=None)
 
     def pointing_to(self, pointer: str) -> "DeadLetter":
         """The dead letter without its large parts, with the place of the complete one."""
@@ -185,13 +185,13 @@ class DeadLetter:
     def to_json(self) -> bytes:
         """One line, without the line feed."""
         record = self.record
-        body = {} if self.body is None else {"body": self.body._asdict() | {"table": _plain(self.body.table)}}
+        blob = {} if self.blob is None else {"blob": self.blob._asdict() | {"table": _plain(self.blob.table)}}
         span = {} if self.by_place is None else {"unread": _plain_range(self.by_place)}
         source = {} if self.source_batch_ms is None else {"source_batch_ms": self.source_batch_ms}
         table = {} if self.table is None else {"table": _plain(self.table)}
         return orjson.dumps(
             {
-                "format": PLACE_FORMAT if span else BODY_FORMAT if body else FORMAT,
+                "format": PLACE_FORMAT if span else BLOB_FORMAT if blob else FORMAT,
                 "product": self.product,
                 "id": self.id,
                 "pipeline": _plain(self.pipeline),
@@ -206,7 +206,7 @@ class DeadLetter:
                 "events": self.events,
                 "attributes": [[_name(name), to_notation(value)] for name, value in self.attributes.items()],
                 "pointer": None if self.pointer is None else _plain(self.pointer),
-                **body,
+                **blob,
                 **span,
                 "record": {
                     "topic": _name(record.topic),
@@ -230,7 +230,7 @@ class DeadLetter:
         """
         try:
             content = orjson.loads(line)
-            if content["format"] not in {FORMAT, BODY_FORMAT, PLACE_FORMAT}:
+            if content["format"] not in {FORMAT, BLOB_FORMAT, PLACE_FORMAT}:
                 raise IntegrityError(
                     f"dead letter has format {content['format']!r}, this version reads {FORMAT} to {PLACE_FORMAT}",
                     hint="read it with the version that wrote it or a later one",
@@ -251,7 +251,7 @@ class DeadLetter:
                 fingerprint=_text(content["fingerprint"]),
                 table=None if (table := content.get("table")) is None else _text(table),
                 pointer=None if content["pointer"] is None else _text(content["pointer"]),
-                body=_body_of(content) if content["format"] == BODY_FORMAT else None,
+                blob=_blob_of(content) if content["format"] == BLOB_FORMAT else None,
                 by_place=_place_of(content) if content["format"] == PLACE_FORMAT else None,
                 product=_text(content["product"]),
             )
@@ -299,12 +299,12 @@ def _record_of(content: Mapping[str, Any]) -> Record:
     )
 
 
-def _body_of(content: Mapping[str, Any]) -> DeadLetterBody:
-    found = content["body"]
-    body = DeadLetterBody(_text(found["table"]), _text(found["id"]), _integer(found["length"]))
-    if not body.is_valid() or content["record"]["value"] is not None:
-        raise ValueError(f"{body} is not the body of a dead letter")
-    return body
+def _blob_of(content: Mapping[str, Any]) -> DeadLetterBlob:
+    found = content["blob"]
+    blob = DeadLetterBlob(_text(found["table"]), _text(found["id"]), _integer(found["length"]))
+    if not blob.is_valid() or content["record"]["value"] is not None:
+        raise ValueError(f"{blob} is not the blob of a dead letter")
+    return blob
 
 
 def _place_of(content: Mapping[str, Any]) -> PlaceRange:

@@ -8,7 +8,7 @@ from urllib.parse import quote
 from ingest.api import IntegrityError, NotFoundError
 from ingest.dead_letters.envelope import DeadLetter
 from ingest.dead_letters.marks import Marks
-from ingest.dead_letters.queue import DeadLetterQueue, Entry, Keeps, Mark, keeps_none, with_unneeded_bodies
+from ingest.dead_letters.queue import DeadLetterQueue, Entry, Keeps, Mark, keeps_none, with_unneeded_blobs
 from ingest.durable import StatePath, file_errors, make_folder, sync_folder, write_durably
 
 _SUFFIX = ".jsonl"
@@ -61,7 +61,7 @@ class FileDeadLetters(DeadLetterQueue):
                 path.unlink()
                 sync_folder(self._folder)
         replaced = () if before == content else (each for number, each in earlier.items() if number not in kept)
-        return with_unneeded_bodies(replaced, self._entries_at(batch_time_ms))
+        return with_unneeded_blobs(replaced, self._entries_at(batch_time_ms))
 
     def pointers(self, count: int, batch_id: int, batch_time_ms: int) -> list[str]:
         """The file and line of each of the `count` dead letters of a batch that were published last."""
@@ -182,7 +182,7 @@ def _prefix(batch_time_ms: int) -> str:
 def _readable(content: bytes) -> Iterator[tuple[int, DeadLetter]]:
     """The dead letters of a file that is replaced, each with the number of its line, without damaged lines."""
     for number, line in enumerate(content.split(b"\n")):
-        # a damaged line does not keep the batch from being published; 'ingest body fsck' finds its reference
+        # a damaged line does not keep the batch from being published; 'ingest blob fsck' finds its reference
         with contextlib.suppress(IntegrityError):
             if line:
                 yield number, DeadLetter.from_json(line)

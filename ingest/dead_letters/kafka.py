@@ -159,7 +159,7 @@ def refuse_topic_of_source(topic: str, admin: TopicAdmin, cluster_of_reader: Cal
 
 
 def noted_topics(state: StatePath, pipeline: str) -> frozenset[str]:
-    """The topics into which a pipeline has published dead letters whose values are in a body store."""
+    """The topics into which a pipeline has published dead letters whose values are in a blob store."""
     path = folder_of(state, pipeline) / _TOPICS
     with file_errors(path):
         return frozenset(path.read_text().split()) if path.exists() else frozenset()
@@ -243,7 +243,7 @@ class KafkaDeadLetters(DeadLetterQueue):
         self._files.publish(large, batch_id, batch_time_ms, keeps)  # first, so that each pointer has its file
         if not dead_letters:
             return ()
-        if any(dead_letter.body is not None for dead_letter in parsed):
+        if any(dead_letter.blob is not None for dead_letter in parsed):
             self._note_topic()
         pointers = iter(self._files.pointers(len(large), batch_id, batch_time_ms))
         self._resume(batch_time_ms)

@@ -64,26 +64,26 @@ class Entry:
         return {} if self.mark is None else self.mark.counted
 
     @property
-    def needs_body(self) -> bool:
-        """Whether its value is in a body store, and it may be replayed yet."""
-        return self.dead_letter.body is not None and not self.is_replayed
+    def needs_blob(self) -> bool:
+        """Whether its value is in a blob store, and it may be replayed yet."""
+        return self.dead_letter.blob is not None and not self.is_replayed
 
 
-def with_unneeded_bodies(gone: Iterable[DeadLetter], others: Iterable[Entry]) -> list[DeadLetter]:
+def with_unneeded_blobs(gone: Iterable[DeadLetter], others: Iterable[Entry]) -> list[DeadLetter]:
     """
-    Those of some dead letters whose bodies may be released.
+    Those of some dead letters whose blobs may be released.
 
     Two dead letters of one event, of two replays that have run it at the same time, share a reference.
 
     Args:
         gone: dead letters that were deleted, or need no replay any more.
-        others: the dead letters that remain; read if some of `gone` have a body.
+        others: the dead letters that remain; read if some of `gone` have a blob.
     """
-    found = [dead_letter for dead_letter in gone if dead_letter.body is not None]
+    found = [dead_letter for dead_letter in gone if dead_letter.blob is not None]
     if not found:
         return []
-    needed = {(entry.dead_letter.body, entry.dead_letter.body_reference) for entry in others if entry.needs_body}
-    return [dead_letter for dead_letter in found if (dead_letter.body, dead_letter.body_reference) not in needed]
+    needed = {(entry.dead_letter.blob, entry.dead_letter.blob_reference) for entry in others if entry.needs_blob}
+    return [dead_letter for dead_letter in found if (dead_letter.blob, dead_letter.blob_reference) not in needed]
 
 
 Keeps = Callable[[DeadLetter], bool]
@@ -134,8 +134,8 @@ class DeadLetterQueue(ABC):
             keeps: which dead letters of an earlier call stay, with their positions and marks; the others are replaced.
 
         Returns:
-            Dead letters with bodies that an earlier call has published for the batch, and that the queue does not have
-            any more: their bodies may be released.
+            Dead letters with blobs that an earlier call has published for the batch, and that the queue does not have
+            any more: their blobs may be released.
 
         Raises:
             StoreUnavailableError: not possible now; the batch cannot be acknowledged, and the caller repeats the call.

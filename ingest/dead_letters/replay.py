@@ -171,7 +171,7 @@ def replay(  # noqa: PLR0913 - a queue, what runs its dead letters, and callback
         skip_reason: why another dead letter does not run; None if it runs.
         counted: after `run_records`, the sinks in which it has counted a record, for the marks; see `Mark.counted`.
         on_marked: called when the marks of records that ran are durable.
-        on_released: called with the dead letters whose bodies may be released, as they need no replay any more, when
+        on_released: called with the dead letters whose blobs may be released, as they need no replay any more, when
             their marks are durable.
 
     Raises:

@@ -9,13 +9,13 @@ from itertools import groupby
 from operator import itemgetter
 
 from ingest.api import Record, RecordPlace
-from ingest.dead_letters.bodies import DeadLetterBody
+from ingest.dead_letters.blobs import DeadLetterBlob
 from ingest.dead_letters.envelope import DeadLetter, PlaceRange
-from ingest.dead_letters.queue import DeadLetterQueue, Entry, with_unneeded_bodies
+from ingest.dead_letters.queue import DeadLetterQueue, Entry, with_unneeded_blobs
 
-Values = Mapping[RecordPlace, DeadLetterBody | PlaceRange]
+Values = Mapping[RecordPlace, DeadLetterBlob | PlaceRange]
 """
-Where the values of records are that their dead letters do not have: in a body store, or still in the source. The ranges
+Where the values of records are that their dead letters do not have: in a blob store, or still in the source. The ranges
 of one micro-batch do not overlap.
 """
 
@@ -37,8 +37,8 @@ class SkipReason(StrEnum):
     """A later dead letter has the same place, of records that the source could not read; it is marked as replayed."""
     SINK_UNKNOWN = "sink_unknown"
     """Its event may be in deferred updates of some sinks, and it is unknown of which; it stays selectable."""
-    NO_BODY = "no_body"
-    """The value of its record is not in the body store any more; it stays selectable."""
+    NO_BLOB = "no_blob"
+    """The value of its record is not in the blob store any more; it stays selectable."""
     UNREAD = "unread"
     """Its records can still not be read; it stays selectable."""
 
@@ -64,7 +64,7 @@ class DeadLetterBatch:
         skipped: position -> why, of dead letters of the micro-batch that do not run.
         settled: those of them that need no replay any more, and are marked as replayed.
         cut: positions of selected ones that are incomplete because their file is not on this machine.
-        others: dead letters of the micro-batch that are not selected, and need their bodies.
+        others: dead letters of the micro-batch that are not selected, and need their blobs.
         values: place of a record -> where its value is, if the record does not have it.
         is_by_place: whether its dead letters have places in place of bytes. A micro-batch with such ones and with
             others has several batches: the places of one do not overlap, unless they are the same, and the source has
@@ -84,11 +84,11 @@ class DeadLetterBatch:
 
     def released(self, replayed: Iterable[Entry]) -> Sequence[DeadLetter]:
         """
-        Those of some dead letters that were replayed whose bodies may be released.
+        Those of some dead letters that were replayed whose blobs may be released.
 
-        Selected dead letters with the same reference have the same outcome, so only the others may need the body.
+        Selected dead letters with the same reference have the same outcome, so only the others may need the blob.
         """
-        return with_unneeded_bodies((entry.dead_letter for entry in replayed), self.others)
+        return with_unneeded_blobs((entry.dead_letter for entry in replayed), self.others)
 
     def by_place_at(self, place: RecordPlace) -> Sequence[Entry]:
         """Its dead letters by place among whose records the one at this place is."""
@@ -114,7 +114,7 @@ def batches_of(
     Batches of entries in order of batch time, also those of which nothing runs; a record whose dead letters are all of
     `sinks` is written to those only.
 
-    A batch fits in memory without its bodies, since its dead letters already fitted into that of the driver.
+    A batch fits in memory without its blobs, since its dead letters already fitted into that of the driver.
     """
     # asked at once: the first entry of a batch is read before the batch before it runs, and may be replaced meanwhile
     read = ((entry, is_selected(entry) and runs_again(entry)) for entry in entries)
@@ -127,7 +127,7 @@ def batches_of(
         others: list[Entry] = []
         for entry, is_unacknowledged in batch:
             if not is_selected(entry):
-                if entry.needs_body:
+                if entry.needs_blob:
                     others.append(entry)
                 continue
             if entry.dead_letter.pointer is not None:
@@ -180,7 +180,7 @@ def _batch(
         records=tuple(letter.record for _, letter in firsts),
         sinks_by_record={place: names for place, names in components.items() if names <= sinks},
         entries=tuple(entry for _, group in groups for entry in group),
-        values={place: value for place, letter in firsts if (value := letter.body or letter.by_place) is not None},
+        values={place: value for place, letter in firsts if (value := letter.blob or letter.by_place) is not None},
     )
 
 

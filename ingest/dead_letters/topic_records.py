@@ -85,7 +85,7 @@ def in_headers(line: bytes, dead_letter: DeadLetter, sinks: Collection[str]) -> 
     """
     The record of a dead letter with the error in headers.
 
-    It is in JSON if it does not have the bytes of its record: a dead letter by place, one with a `pointer` or a `body`.
+    It is in JSON if it does not have the bytes of its record: a dead letter by place, one with a `pointer` or a `blob`.
     So is one whose record kafka-python 3.0.12 cannot send: with neither key nor value, or with a header whose name is
     no UTF-8. It sends no header without a value either: such a header has an empty one, and its number is in
     `__attr2hbase.null_headers`.
@@ -96,7 +96,7 @@ def in_headers(line: bytes, dead_letter: DeadLetter, sinks: Collection[str]) -> 
         sinks: names of the pipeline's sinks, for the stage of Kafka Connect.
     """
     record = dead_letter.record
-    has_bytes = dead_letter.pointer is None and dead_letter.body is None and dead_letter.by_place is None
+    has_bytes = dead_letter.pointer is None and dead_letter.blob is None and dead_letter.by_place is None
     is_empty = record.key is None and record.value is None
     if not has_bytes or is_empty or not all(_is_text(name) for name, _ in record.headers):
         return in_json(line, dead_letter)

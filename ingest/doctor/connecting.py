@@ -18,7 +18,7 @@ from ingest.config.model import declared_in
 from ingest.config.options import DeadLetterTopic
 from ingest.kafka.admin import KafkaAdmin
 from ingest.plan.assemble import plan_of, sink_checks
-from ingest.plan.bodies import bodies_in
+from ingest.plan.blobs import blobs_in
 from ingest.plan.stores import reading_store_if_exists
 from ingest.sources.kafka import KafkaSourceSettings, topics_of
 from sinks.rewriting.owner import refuse_other_owner
@@ -151,8 +151,8 @@ def _connect_store(configuration: "Configuration", catalog: "Catalog", name: str
                 store.get(spec.name, ANY_KEY)
         _check_durabilities(configuration, name, store)
         for table in tables:
-            if table.store == name and table.options.bodies is not None:
-                bodies_in(store, table).check()
+            if table.store == name and table.options.blobs is not None:
+                blobs_in(store, table).check()
         return counted(len(existing), "table") + (f" through {store.connected_by}" if store.connected_by else "")
 
 

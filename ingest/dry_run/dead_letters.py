@@ -65,7 +65,7 @@ def preview(
         for letter in some:
             if plan.updates and not recount and components.is_unsure(letter):
                 found.skipped[SkipReason.SINK_UNKNOWN] += 1
-            elif letter.pointer is not None or letter.body is not None or letter.by_place is not None:
+            elif letter.pointer is not None or letter.blob is not None or letter.by_place is not None:
                 found.unknown += 1
             else:
                 sink = letter.component if letter.component in components.alone else ""

@@ -59,16 +59,16 @@ class InputLines(Iterable[Given]):
                 text = f"this dead letter is incomplete; the complete one is at {content['pointer']}"
                 hint = "run 'ingest dead-letters list' where that file is"
                 raise _bad([Problem(Kind.MISSING_FIELD, place, text, hint)])
-            content = {name: content[name] for name in ("record", "body", "unread") if name in content}
+            content = {name: content[name] for name in ("record", "blob", "unread") if name in content}
         if content and not any(key in Given.model_fields or closest(key, Given.model_fields) for key in content):
             hint = 'if each line is the body of an event, give the file with --lines; else write {"body": "text"}'
             text = "the object has no field of an event"
             raise _bad([Problem(Kind.MISSING_FIELD, place, text, hint)])
-        if isinstance(body := content.get("body"), dict) and body.keys() >= {"table", "id"} and "record" in content:
+        if isinstance(blob := content.get("blob"), dict) and blob.keys() >= {"table", "id"} and "record" in content:
             # a dead letter, as `dead-letters show` prints it
-            text = f'the value of the record is in the body store of table "{body["table"]}"'
+            text = f'the value of the record is in the blob store of table "{blob["table"]}"'
             hint = (
-                "print it with its value: 'ingest dead-letters show FILE POSITION --body --output json | "
+                "print it with its value: 'ingest dead-letters show FILE POSITION --blob --output json | "
                 "ingest explain FILE --events -'"
             )
             raise _bad([Problem(Kind.MISSING_FIELD, place, text, hint)])

@@ -19,7 +19,7 @@ class Scope(StrEnum):
     JOB = "job"
     """The kind of job."""
     TABLE = "table"
-    """A table, of compactions, dumps, feeds and bodies."""
+    """A table, of compactions, dumps, feeds and blobs."""
     PROCESS = "process"
 
 

@@ -323,58 +323,56 @@ METRICS = (
         scope=Scope.TABLE,
     ),
     Metric(
-        "attr2hbase_bodies_stored_total",
+        "attr2hbase_blobs_stored_total",
         Kind.COUNTER,
-        "bodies",
-        "Large values of events that were stored as new bodies, by all attempts.",
+        "blobs",
+        "Large values of events that were stored as new blobs, by all attempts.",
         scope=Scope.TABLE,
     ),
     Metric(
-        "attr2hbase_bodies_stored_bytes_total",
+        "attr2hbase_blobs_stored_bytes_total",
         Kind.COUNTER,
         "bytes",
-        "Size of these bodies before their compression.",
+        "Size of these blobs before their compression.",
         scope=Scope.TABLE,
     ),
     Metric(
-        "attr2hbase_bodies_deduplicated_total",
+        "attr2hbase_blobs_deduplicated_total",
         Kind.COUNTER,
-        "bodies",
+        "blobs",
         "Large values of events that were stored already, by an earlier event or an earlier attempt.",
         scope=Scope.TABLE,
     ),
     Metric(
-        "attr2hbase_bodies",
+        "attr2hbase_blobs",
         Kind.GAUGE,
-        "bodies",
-        "Bodies that the last sweep by the service has kept: referenced, named by a dump or a change of the feed, "
+        "blobs",
+        "Blobs that the last sweep by the service has kept: referenced, named by a dump or a change of the feed, "
         "unreferenced for less than `sweep_after`, storing.",
         ("state",),
         scope=Scope.TABLE,
     ),
+    Metric("attr2hbase_blobs_swept_total", Kind.COUNTER, "blobs", "Blobs that sweeps have deleted.", scope=Scope.TABLE),
     Metric(
-        "attr2hbase_bodies_swept_total", Kind.COUNTER, "bodies", "Bodies that sweeps have deleted.", scope=Scope.TABLE
-    ),
-    Metric(
-        "attr2hbase_bodies_swept_bytes_total",
+        "attr2hbase_blobs_swept_bytes_total",
         Kind.COUNTER,
         "bytes",
         "Size of the blocks that sweeps have deleted, as stored.",
         scope=Scope.TABLE,
     ),
     Metric(
-        "attr2hbase_body_sweep_last_success_timestamp_seconds",
+        "attr2hbase_blob_sweep_last_success_timestamp_seconds",
         Kind.GAUGE,
         "seconds",
-        "When a sweep of the bodies of the table last ended without an error, or the service began to repeat it "
+        "When a sweep of the blobs of the table last ended without an error, or the service began to repeat it "
         "(epoch).",
         scope=Scope.TABLE,
     ),
     Metric(
-        "attr2hbase_body_sweep_interval_seconds",
+        "attr2hbase_blob_sweep_interval_seconds",
         Kind.GAUGE,
         "seconds",
-        "How often the service sweeps the bodies of the table: once a day with `bodies: {sweep_at: …}`.",
+        "How often the service sweeps the blobs of the table: once a day with `blobs: {sweep_at: …}`.",
         scope=Scope.TABLE,
     ),
 )

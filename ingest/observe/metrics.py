@@ -8,7 +8,7 @@ import prometheus_client as prometheus
 
 from ingest import __version__
 from ingest.api import TopicPartition
-from ingest.api.bodies import BodyCounts
+from ingest.api.blobs import BlobCounts
 from ingest.observe.collectors import DROPPED_LINES, DroppedLines, WithoutCreated
 from ingest.observe.health import State
 from ingest.observe.metric import Kind, Metric, Scope, labels_of
@@ -105,40 +105,40 @@ class Metrics:
             waits = self._histograms["attr2hbase_busy_wait_seconds"]
             for reason, seconds in counts.busy_waits:
                 waits.labels(pipeline, self._bounded("attr2hbase_busy_wait_seconds", pipeline, reason)).observe(seconds)
-            for table, moved in counts.bodies.items():
-                self._add_bodies(table, moved)
+            for table, moved in counts.blobs.items():
+                self._add_blobs(table, moved)
 
-    def bodies_moved(self, table: str, counts: BodyCounts) -> None:
+    def blobs_moved(self, table: str, counts: BlobCounts) -> None:
         """Count large values that the driver has moved; `attempted` counts those of tasks."""
         with self._lock:
-            self._add_bodies(table, counts)
+            self._add_blobs(table, counts)
 
-    def bodies_swept(self, table: str, swept: Swept) -> None:
+    def blobs_swept(self, table: str, swept: Swept) -> None:
         """Record a sweep of a table that has ended without an error."""
         with self._lock:
             self._swept.add(table)
-            self._add("attr2hbase_bodies_swept_total", table, swept.purged)
-            self._add("attr2hbase_bodies_swept_bytes_total", table, swept.purged_bytes)
+            self._add("attr2hbase_blobs_swept_total", table, swept.purged)
+            self._add("attr2hbase_blobs_swept_bytes_total", table, swept.purged_bytes)
             for state, number in swept.kept.items():
-                self._gauges["attr2hbase_bodies"].labels(table, state).set(number)
-            self._gauges["attr2hbase_body_sweep_last_success_timestamp_seconds"].labels(table).set(swept.end_s)
+                self._gauges["attr2hbase_blobs"].labels(table, state).set(number)
+            self._gauges["attr2hbase_blob_sweep_last_success_timestamp_seconds"].labels(table).set(swept.end_s)
 
     def sweeps_scheduled(self, intervals_s: Mapping[str, float], at_s: float) -> None:
         """
-        Set how often the service sweeps the bodies of its tables.
+        Set how often the service sweeps the blobs of its tables.
 
         Args:
             intervals_s: by table.
             at_s: the present time; a new table counts as swept now.
         """
         with self._lock:
-            gauge = self._gauges["attr2hbase_body_sweep_interval_seconds"]
+            gauge = self._gauges["attr2hbase_blob_sweep_interval_seconds"]
             gauge.clear()  # a table that a reload has removed must not keep its last value
             for table, seconds in intervals_s.items():
                 gauge.labels(table).set(seconds)
                 if table not in self._swept:
                     self._swept.add(table)
-                    self._gauges["attr2hbase_body_sweep_last_success_timestamp_seconds"].labels(table).set(at_s)
+                    self._gauges["attr2hbase_blob_sweep_last_success_timestamp_seconds"].labels(table).set(at_s)
 
     def throttled(self, pipeline: str, ratio: Callable[[], float]) -> None:
         """Set the function that returns, at each scrape, in which fraction of the time a pipeline may write."""
@@ -376,10 +376,10 @@ class Metrics:
     def _add(self, name: str, label: str, amount: float) -> None:
         self._counters[name].labels(label).inc(amount)
 
-    def _add_bodies(self, table: str, counts: BodyCounts) -> None:
-        self._add("attr2hbase_bodies_stored_total", table, counts.stored)
-        self._add("attr2hbase_bodies_stored_bytes_total", table, counts.stored_bytes)
-        self._add("attr2hbase_bodies_deduplicated_total", table, counts.deduplicated)
+    def _add_blobs(self, table: str, counts: BlobCounts) -> None:
+        self._add("attr2hbase_blobs_stored_total", table, counts.stored)
+        self._add("attr2hbase_blobs_stored_bytes_total", table, counts.stored_bytes)
+        self._add("attr2hbase_blobs_deduplicated_total", table, counts.deduplicated)
 
     def _add_tally(self, name: str, pipeline: str, tally: Iterable[tuple[tuple[str, ...], int]]) -> None:
         for values, amount in tally:

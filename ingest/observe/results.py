@@ -80,12 +80,12 @@ class ArchiveSize(NamedTuple):
 
 class Swept(NamedTuple):
     """
-    The result of a sweep of the bodies of a table.
+    The result of a sweep of the blobs of a table.
 
     Attributes:
-        purged: bodies that were deleted.
+        purged: blobs that were deleted.
         purged_bytes: of their blocks as stored.
-        kept: a state -> number of bodies that were kept.
+        kept: a state -> number of blobs that were kept.
         end_s: seconds since the epoch.
     """
 

@@ -35,13 +35,13 @@ from ingest.dead_letters.buffer import DeadLetterBuffer
 from ingest.expressions import Condition
 from ingest.pipeline.chain import Chain, Watcher
 from ingest.pipeline.outcomes import BoundDecorator
-from ingest.plan.bodies import dead_letter_place, large_values
+from ingest.plan.blobs import dead_letter_place, large_values
 from ingest.plan.creating import create
 from ingest.plan.feeds import feeds_of
 from ingest.plan.plan import DEAD_LETTERS, Plan
 from ingest.plan.updates import live_merging, updates_of
 from ingest.sources.decoding import Decoder
-from sinks.bodies.large_values import LargeValues
+from sinks.blobs.large_values import LargeValues
 from sinks.mapping.mapper import Mapper
 
 if TYPE_CHECKING:  # `explain` and `test` start faster without the store writers
@@ -66,7 +66,7 @@ def plan_of(configuration: Configuration, pipeline: Pipeline, catalog: Catalog) 
         CatalogError: a component cannot be imported.
     """
     sinks = _located("sinks", pipeline.sinks, pipeline, catalog)
-    bodies = large_values(configuration, pipeline)
+    blobs = large_values(configuration, pipeline)
     return Plan(
         pipeline=pipeline.name,
         fingerprint=pipeline.fingerprint,
@@ -83,11 +83,11 @@ def plan_of(configuration: Configuration, pipeline: Pipeline, catalog: Catalog) 
         files=catalog.files,
         existing=pipeline.existing,
         updates=updates_of(configuration, pipeline, catalog),
-        bodies=bodies,
+        blobs=blobs,
         feeds=feeds_of(configuration, pipeline),
         masks=configuration.masks,
         state_dir=configuration.local_dir.resolve(),
-        dead_letter_bodies=dead_letter_place(sinks, bodies),
+        dead_letter_blobs=dead_letter_place(sinks, blobs),
         read_again_by=pipeline.source.settings.read_again_by,
     )
 
@@ -231,7 +231,7 @@ def live_task(plan: Plan, observer: "TaskObserver | None" = None) -> "Task":
     """The task of a pipeline; a worker process creates it once, without an observer."""
     from ingest.pipeline.task import Task
     from ingest.pipeline.time_limit import TimeLimit
-    from ingest.plan.dead_letter_bodies import dead_letter_sink
+    from ingest.plan.dead_letter_blobs import dead_letter_sink
     from sinks.writing.store_sink import StoreSink
 
     chain = live_chain(plan)
@@ -240,7 +240,7 @@ def live_task(plan: Plan, observer: "TaskObserver | None" = None) -> "Task":
     mutators = {name: mutator for name, (mutator, _) in store_writers.items()}
     bindings, guarded = live_bindings(plan, mutators, {name: each.write for name, each in own.items()})
     guarded += [call for each in own.values() for call in each.event_calls]
-    stores, bodies = {name: StoreSink(*parts) for name, parts in store_writers.items()}, dead_letter_sink(plan)
+    stores, blobs = {name: StoreSink(*parts) for name, parts in store_writers.items()}, dead_letter_sink(plan)
     return Task(
         pipeline=plan.pipeline,
         fingerprint=plan.fingerprint,
@@ -248,10 +248,10 @@ def live_task(plan: Plan, observer: "TaskObserver | None" = None) -> "Task":
         chain=chain,
         bindings=bindings,
         tables=plan.tables_of_sinks,
-        destinations={**stores, **own, **({} if bodies is None else {DEAD_LETTERS: bodies})},
+        destinations={**stores, **own, **({} if blobs is None else {DEAD_LETTERS: blobs})},
         on_error=plan.on_error,
         dead_letters=DeadLetterBuffer(
-            plan.masks, bodies, is_published=plan.publishes_dead_letters, offsets=plan.read_again_by
+            plan.masks, blobs, is_published=plan.publishes_dead_letters, offsets=plan.read_again_by
         ),
         time_limit=TimeLimit(
             [*chain.guarded, *guarded],
@@ -333,12 +333,12 @@ def store_writer(
     deletes: bool,
     max_event_bytes: int = DEFAULT_EVENT_BYTES,
     updates: Mapping[str, TableUpdates] = MappingProxyType({}),
-    bodies: Mapping[str, LargeValues] = MappingProxyType({}),
+    blobs: Mapping[str, LargeValues] = MappingProxyType({}),
     feeds: Mapping[str, FeedSpec] = MappingProxyType({}),
 ) -> "tuple[BufferedMutator, StagingWriter | None]":
     """The mutator of a store, in a task; with a staging writer if only the driver writes the store."""
-    from sinks.bodies.moving import MovedCounts, moving
-    from sinks.bodies.staging import staging_writer
+    from sinks.blobs.moving import MovedCounts, moving
+    from sinks.blobs.staging import staging_writer
     from sinks.writing.mutator import BufferedMutator
     from sinks.writing.record_bytes import max_record_bytes
     from sinks.writing.row_reader import SeparateReader
@@ -350,12 +350,12 @@ def store_writer(
     senders: list[Sender]
     moved = MovedCounts()
     if target.capabilities.written_by_driver:
-        staging = staging_writer(target if isinstance(target, FileStore) else None, bodies)
+        staging = staging_writer(target if isinstance(target, FileStore) else None, blobs)
         senders = [DirectSender(staging)]
         reader = SeparateReader(type(target).reader(component.settings))
     else:
         senders = [
-            ThreadSender(moving(live_store(component), bodies, moved))
+            ThreadSender(moving(live_store(component), blobs, moved))
             for _ in range(component.settings.worker_connections)
         ]
     mutator = BufferedMutator(
@@ -369,7 +369,7 @@ def store_writer(
         updates={table: live_merging(each) for table, each in updates.items()},
         feeds=feeds,
         reader=reader,
-        add_bodies=moved.take_into,
+        add_blobs=moved.take_into,
     )
     return mutator, staging
 
@@ -383,7 +383,7 @@ def _store_writer(plan: Plan, name: str) -> "tuple[BufferedMutator, StagingWrite
         deletes=may_delete(plan, name),
         max_event_bytes=plan.decoding.max_event_bytes,
         updates=plan.updates.get(name, {}),
-        bodies=plan.bodies.get(name, {}),
+        blobs=plan.blobs.get(name, {}),
         feeds=plan.feeds.get(name, {}),
     )
 

@@ -9,7 +9,7 @@ from ingest.api import Decoding, FeedSpec, OffsetUnit, OnError, Settings, SinkSe
 from ingest.config.model import Component, TableUpdates
 from ingest.masks import Masks
 from ingest.plugins.loader import PluginFile
-from sinks.bodies.large_values import DeadLetterPlace, LargeValues
+from sinks.blobs.large_values import DeadLetterPlace, LargeValues
 from sinks.mapping.mapper import MapperSettings
 
 T = TypeVar("T")
@@ -29,11 +29,11 @@ class Plan:
         is_replay: the plan replays dead letters or a time range.
         files: plugin modules beside the pipeline file.
         updates: store -> table -> its deferred updates, for the tables that its sinks name.
-        bodies: store -> table -> which of its large values are moved into a body store.
+        blobs: store -> table -> which of its large values are moved into a blob store.
         feeds: store -> table -> its feed, for the tables that its sinks name.
         existing: effect of setting an attribute that exists, as `ingest.sources.decoding.Existing`.
         masks: of the configuration, so that workers hide the secrets in the settings.
-        dead_letter_bodies: where large values of records that fail are kept; None if dead letters contain them.
+        dead_letter_blobs: where large values of records that fail are kept; None if dead letters contain them.
         publishes_dead_letters: whether dead letters are published; else only their errors are used.
         read_again_by: as in `ingest.api.SourceSettings`.
     """
@@ -49,12 +49,12 @@ class Plan:
     files: tuple[PluginFile, ...] = ()
     existing: str = "replace"
     updates: Mapping[str, Mapping[str, TableUpdates]] = field(default_factory=dict)
-    bodies: Mapping[str, Mapping[str, LargeValues]] = field(default_factory=dict)
+    blobs: Mapping[str, Mapping[str, LargeValues]] = field(default_factory=dict)
     feeds: Mapping[str, Mapping[str, FeedSpec]] = field(default_factory=dict)
     masks: Masks = field(default_factory=Masks, repr=False, compare=False)
     state_dir: Path = Path("state")
     is_replay: bool = False
-    dead_letter_bodies: DeadLetterPlace | None = None
+    dead_letter_blobs: DeadLetterPlace | None = None
     publishes_dead_letters: bool = True
     read_again_by: OffsetUnit | None = None
 
@@ -101,9 +101,9 @@ class Plan:
         stores = {name: store for name, store in self.stores.items() if name in names}
         updates = _of_tables(self.updates, tables, names)
         feeds = _of_tables(self.feeds, tables, names)
-        kept = self.dead_letter_bodies
-        bodies = kept if kept is not None and kept.store in stores else None
-        return replace(self, sinks=sinks, stores=stores, updates=updates, feeds=feeds, dead_letter_bodies=bodies)
+        kept = self.dead_letter_blobs
+        blobs = kept if kept is not None and kept.store in stores else None
+        return replace(self, sinks=sinks, stores=stores, updates=updates, feeds=feeds, dead_letter_blobs=blobs)
 
     def mapped_to(self, store: str) -> list[Component[MapperSettings]]:
         """The sinks that write to a store."""

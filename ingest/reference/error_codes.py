@@ -5,7 +5,7 @@ from ingest.api import Disposition, IngestError, NotFoundError
 from ingest.api.files import ReferenceFileError
 from ingest.plugins.guard import OutOfMemoryError
 from ingest.reference.archive_codes import ARCHIVE_CODES
-from ingest.reference.body_codes import BODY_CODES
+from ingest.reference.blob_codes import BLOB_CODES
 from ingest.reference.dump_codes import DUMP_CODES
 from ingest.reference.kafka_codes import KAFKA_CODES
 from ingest.reference.mapping_codes import MAPPING_CODES
@@ -13,7 +13,7 @@ from ingest.reference.update_codes import UPDATE_CODES
 
 CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
     **ARCHIVE_CODES,
-    **BODY_CODES,
+    **BLOB_CODES,
     **DUMP_CODES,
     **KAFKA_CODES,
     **MAPPING_CODES,
@@ -59,7 +59,7 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
     ),
     "bad_envelope": (
         api.DecodeError,
-        'The value is JSON, but not an object with "body" and "headers".',
+        'The value is JSON, but not an object with "blob" and "headers".',
     ),
     "bad_gzip": (api.DecorateError, "The attribute compressGzip does not contain a gzipped Flume event."),
     "bad_header": (api.DecodeError, "The header priority or nanos has an invalid value."),

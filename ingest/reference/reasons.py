@@ -24,7 +24,7 @@ SKIPS = {
     "unread": "The records are not in the topic any more, or are larger than `max_decompressed_bytes` of the source.",
     "sink_unknown": "Deferred updates of some sinks may have the event, and it is unknown of which: no component has "
     "the name of the dead letter, or sinks without a label have moved.",
-    "no_body": "The value of the record is not in the body store any more.",
+    "no_blob": "The value of the record is not in the blob store any more.",
     "runs_again": "The micro-batch is not acknowledged, and runs the record again when the pipeline runs.",
     "rolled_back": "The micro-batch was rolled back; `ingest replay` runs it as a whole.",
 }
@@ -32,7 +32,7 @@ SKIPS = {
 
 REMEDIES_OF_REASONS = {
     "counted": "Nothing; its events are in the table.",
-    "no_body": "Restore the body store from a backup, then replay it.",
+    "no_blob": "Restore the blob store from a backup, then replay it.",
     "no_cells": "Set an attribute PREFIXfamily:qualifier, or `write_body` of the sink.",
     "no_sink": "Nothing, if that is intended; else add a sink without `when`.",
     "not_in_batch": "Nothing; the dead letter of the first run counts there.",

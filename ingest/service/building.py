@@ -89,7 +89,7 @@ def build_pipeline(
             plan,
             stores,
             owned.feeds,
-            shared.metrics.bodies_moved,
+            shared.metrics.blobs_moved,
             check_owner=checkpoint.check_locked,
         )
         for committer in committers.values():

@@ -4,15 +4,15 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from ingest.api import Committer, StoreSettings, TableSpec
-from ingest.api.bodies import BodyCounts
+from ingest.api.blobs import BlobCounts
 from ingest.config.model import Component, Configuration, declared_in
 from ingest.plan.assemble import family_registry, live_store, sink_committers
 from ingest.plan.plan import DEAD_LETTERS, Plan
 from ingest.service.state_folders import dead_letters_beside, staging_folder
-from sinks.bodies.dead_letters import StagedDeadLetterCommitter, StoredDeadLetterCommitter
-from sinks.bodies.large_values import LargeValues
-from sinks.bodies.moving import MovedCounts, moving
-from sinks.bodies.staging import BodyCommitter
+from sinks.blobs.dead_letters import StagedDeadLetterCommitter, StoredDeadLetterCommitter
+from sinks.blobs.large_values import LargeValues
+from sinks.blobs.moving import MovedCounts, moving
+from sinks.blobs.staging import BlobCommitter
 from sinks.rewriting.owned_feeds import OwnedFeeds
 from sinks.writing.driver_store import DriverStore
 from sinks.writing.feed_rows import FeedBatch
@@ -25,7 +25,7 @@ def committers_of(
     plan: Plan,
     stores: Mapping[str, DriverStore],
     feeds: OwnedFeeds | None = None,
-    on_bodies: Callable[[str, BodyCounts], None] = lambda _table, _counts: None,
+    on_blobs: Callable[[str, BlobCounts], None] = lambda _table, _counts: None,
     *,
     check_owner: Callable[[], None],
 ) -> dict[str, Committer]:
@@ -37,12 +37,12 @@ def committers_of(
         plan: of the pipeline.
         stores: the driver's.
         feeds: of the tables that the sinks write; None without any.
-        on_bodies: called with a table and the counts of its large values that the driver has stored.
+        on_blobs: called with a table and the counts of its large values that the driver has stored.
         check_owner: as in `SinkContext`.
     """
     committers: dict[str, Committer] = {}
     for name, component in plan.stores.items():
-        store, bodies = stores.get(name), plan.bodies.get(name, {})
+        store, blobs = stores.get(name), plan.blobs.get(name, {})
         declared = declared_in(name, configuration.tables.values())
         creates = store is not None and (store.capabilities.written_by_driver or store.capabilities.creates_families)
         families = family_registry(plan, name, store, declared) if store is not None and creates else None
@@ -50,20 +50,18 @@ def committers_of(
         if store is not None and store.capabilities.written_by_driver:
             staged = staging_folder(configuration, name, plan.pipeline, is_replay=plan.is_replay)
             committers[name] = StoreCommitter(store, families, staged, declared=declared, feeds=batches)
-            if bodies:
-                committers[name] = BodyCommitter(committers[name], store, bodies, on_bodies)
+            if blobs:
+                committers[name] = BlobCommitter(committers[name], store, blobs, on_blobs)
         else:
             committers[name] = StoreCommitter(
                 store,
                 families,
-                sender=partial(_sender, component, bodies),
+                sender=partial(_sender, component, blobs),
                 declared=_written(plan, name, declared),
                 feeds=batches,
             )
     return (
-        committers
-        | sink_committers(plan, check_owner)
-        | _dead_letter_committers(configuration, plan, stores, on_bodies)
+        committers | sink_committers(plan, check_owner) | _dead_letter_committers(configuration, plan, stores, on_blobs)
     )
 
 
@@ -71,16 +69,16 @@ def _dead_letter_committers(
     configuration: Configuration,
     plan: Plan,
     stores: Mapping[str, DriverStore],
-    on_bodies: Callable[[str, BodyCounts], None],
+    on_blobs: Callable[[str, BlobCounts], None],
 ) -> dict[str, Committer]:
     """The committer of large values of records that fail; the last one, since the dead letters are published next."""
-    place = plan.dead_letter_bodies if plan.publishes_dead_letters else None
+    place = plan.dead_letter_blobs if plan.publishes_dead_letters else None
     if place is None:
         return {}
     store = stores.get(place.store)
     if store is not None and store.capabilities.written_by_driver:
         staged = staging_folder(configuration, place.store, plan.pipeline, is_replay=plan.is_replay)
-        return {DEAD_LETTERS: StagedDeadLetterCommitter(place, store, dead_letters_beside(staged), on_bodies)}
+        return {DEAD_LETTERS: StagedDeadLetterCommitter(place, store, dead_letters_beside(staged), on_blobs)}
     return {DEAD_LETTERS: StoredDeadLetterCommitter(place, DriverStore(live_store(plan.stores[place.store])))}
 
 
@@ -94,5 +92,5 @@ def _written(plan: Plan, store: str, declared: Mapping[str, TableSpec]) -> Mappi
     return declared if None in tables else {name: spec for name, spec in declared.items() if name in tables}
 
 
-def _sender(component: Component[StoreSettings], bodies: Mapping[str, LargeValues]) -> Sender:
-    return ThreadSender(moving(live_store(component), bodies, MovedCounts()))
+def _sender(component: Component[StoreSettings], blobs: Mapping[str, LargeValues]) -> Sender:
+    return ThreadSender(moving(live_store(component), blobs, MovedCounts()))

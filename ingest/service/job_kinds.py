@@ -15,9 +15,9 @@ from ingest.service.offsets_reset_job import OffsetsReset
 from ingest.service.replay.dead_letters_job import DeadLettersReplay
 from ingest.service.replay.job import Replay
 from ingest.service.request import options_of
-from ingest.service.rewriting.body_check import BodyCheck
-from ingest.service.rewriting.body_put import BodyMark, BodyPut, BodyUnmark
-from ingest.service.rewriting.body_sweep import BodySweep
+from ingest.service.rewriting.blob_check import BlobCheck
+from ingest.service.rewriting.blob_put import BlobPin, BlobPut, BlobUnpin
+from ingest.service.rewriting.blob_sweep import BlobSweep
 from ingest.service.rewriting.compaction import Compaction
 from ingest.service.rewriting.rollback import Rollback
 from ingest.suggest import did_you_mean
@@ -27,11 +27,11 @@ KINDS: Mapping[str, type[StepJob[Any]]] = {
     for each in (
         Compaction,
         Rollback,
-        BodySweep,
-        BodyCheck,
-        BodyPut,
-        BodyMark,
-        BodyUnmark,
+        BlobSweep,
+        BlobCheck,
+        BlobPut,
+        BlobPin,
+        BlobUnpin,
         Dump,
         BootstrapJob,
         ArchiveRerun,
@@ -42,7 +42,7 @@ KINDS: Mapping[str, type[StepJob[Any]]] = {
         Replay,
     )
 }
-SCHEDULED: Sequence[type[StepJob[Any]]] = (Compaction, BodySweep, Dump)
+SCHEDULED: Sequence[type[StepJob[Any]]] = (Compaction, BlobSweep, Dump)
 """Those that a configuration declares at times."""
 
 

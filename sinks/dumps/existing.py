@@ -32,7 +32,7 @@ class ExistingDump(NamedTuple):
 
 def oldest_with_pointers(root: Root, table: str) -> ExistingDump | None:
     """
-    The oldest dump that may have rows of a table with pointers to bodies; None without one.
+    The oldest dump that may have rows of a table with pointers to blobs; None without one.
 
     A dump whose manifest or plan cannot be read counts as one of every table.
 

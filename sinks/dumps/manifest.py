@@ -66,7 +66,7 @@ class DumpedTable:
         is_exact: the rows are from one moment; else each row is as it was at some moment of the dump.
         families: as they were at the start.
         columns: of a Parquet file with declared columns: name -> type; None if it has all cells.
-        has_values: large values are in place of the pointers to their bodies.
+        has_values: large values are in place of the pointers to their blobs.
         types: of the columns, with which commands show the values; nothing in the files depends on them.
     """
 
@@ -229,7 +229,7 @@ def _about(table: DumpedTable) -> dict[str, object]:
     if table.columns is not None:
         about["columns"] = dict(table.columns)
     if table.has_values:
-        about["bodies"] = True
+        about["blobs"] = True
     if table.types:
         about["types"] = table.types.to_json()
     return about
@@ -251,6 +251,6 @@ def _table(files: list[Mapping[str, Any]], about: Mapping[str, Any]) -> DumpedTa
         about["consistency"] == consistency_of(True),
         families,
         about.get("columns"),
-        about.get("bodies") is True,
+        about.get("blobs") is True,
         ColumnTypes.from_json(about.get("types", {})),
     )

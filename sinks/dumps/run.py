@@ -191,7 +191,7 @@ class DumpRun:
         with root_errors(self._root):
             self._root.remove_tree(self.folder)  # without a plan: what it says to be complete is of no use
             self._root.make_folder(f"{self.folder}/{PARTS}")
-            self._write_record(self._record)  # a sweep of bodies sees the dump before it reads its first row
+            self._write_record(self._record)  # a sweep of blobs sees the dump before it reads its first row
         try:
             self.plan = plan()
         except BaseException:

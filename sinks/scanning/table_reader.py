@@ -32,7 +32,7 @@ class TableReader:
         store: open, for reading or writing.
         table: its name.
         merging: of a table with deferred updates, as recorded (`ingest.plan.updates.recorded_merging`).
-        resolve: returns a row of values with the large ones in place of pointers to their bodies; None to return
+        resolve: returns a row of values with the large ones in place of pointers to their blobs; None to return
             pointers.
 
     Attributes:

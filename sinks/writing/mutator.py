@@ -93,10 +93,10 @@ class BufferedMutator:
         updates: Mapping[str, Merging] = MappingProxyType({}),
         feeds: Mapping[str, FeedSpec] = MappingProxyType({}),
         reader: RowReader | None = None,
-        add_bodies: Callable[[WriteCounts], None] = lambda _counts: None,
+        add_blobs: Callable[[WriteCounts], None] = lambda _counts: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._add_bodies = add_bodies
+        self._add_blobs = add_blobs
         self._senders = tuple(senders)
         self.store_name = store_name
         self.capabilities = capabilities
@@ -334,7 +334,7 @@ class BufferedMutator:
 
     def _count(self) -> None:
         counts = self._counts
-        self._add_bodies(counts)
+        self._add_blobs(counts)
         for sender in self._senders:
             for result in sender.take_results():
                 counts.rows_sent += result.rows_sent

@@ -16,7 +16,7 @@ FORMATS = {
     "checkpoint and batch times of a pipeline": [checkpoint.FORMAT.decode()],
     "dead letters, in files and in a topic": [
         str(envelope.FORMAT),
-        str(envelope.BODY_FORMAT),
+        str(envelope.BLOB_FORMAT),
         str(envelope.PLACE_FORMAT),
     ],
     "RocksDB store": [one.decode() for one in tables.FORMATS],

@@ -23,13 +23,13 @@ from tests.support.service import ROOT, Service
 MIB = 1 << 20
 SIZES = (2 * MIB, 20 * MIB, 30 * MIB, 35 * MIB, 500)
 EVENTS = {size: letter * size for letter, size in zip("abcde", SIZES, strict=True)}
-"""Not JSON. Without bodies, the dead letters of the large ones exceed the limit of a micro-batch."""
+"""Not JSON. Without blobs, the dead letters of the large ones exceed the limit of a micro-batch."""
 
 
 def content(folder: Path, decorators: list[object]) -> Mapping[str, object]:
     return {
         "stores": {"local": ticks.rocksdb(folder / "store")},
-        "tables": {"events": {"families": {"f": {}}, "bodies": {"threshold": "1MiB", "compression": "lz4"}}},
+        "tables": {"events": {"families": {"f": {}}, "blobs": {"threshold": "1MiB", "compression": "lz4"}}},
         "pipelines": {
             "p": {
                 "source": {"files": {"path": str(folder / "in"), "max_event_bytes": "64MiB"}},
@@ -41,10 +41,10 @@ def content(folder: Path, decorators: list[object]) -> Mapping[str, object]:
 
 
 def references(service: Service) -> list[bytes]:
-    """References of dead letters to bodies."""
+    """References of dead letters to blobs."""
     configuration = load(service.file, env={}, lookup=Catalog())
     with owned_store(configuration.stores["local"], Catalog()) as store:
-        found = [row.key[32:] for row in store.scan("events_bodies_refs", Scan())]
+        found = [row.key[32:] for row in store.scan("events_blobs_refs", Scan())]
     return [reference for reference in found if reference.startswith(b"dead-letter/")]
 
 
@@ -58,9 +58,9 @@ def test_refused_large_events_are_replayed(
     with Service(tmp_path, content(tmp_path, [{"json": {}}])) as service:
         assert service.run_once() == 0, service.last_lines()
         letters = [entry.dead_letter for entry in FileDeadLetters(service.state, "p").entries()]
-        lengths = {len(EVENTS[500]) if each.body is None else each.body.length for each in letters}
+        lengths = {len(EVENTS[500]) if each.blob is None else each.blob.length for each in letters}
         assert (len(letters), lengths) == (len(EVENTS), set(EVENTS))
-        kept = {each.body_reference for each in letters if each.body is not None}
+        kept = {each.blob_reference for each in letters if each.blob is not None}
         assert (set(references(service)), len(kept)) == (kept, len(EVENTS) - 1)
         files = (service.state / "dead-letters" / "p").iterdir()
         assert sum(path.stat().st_size for path in files) < 100_000
@@ -69,10 +69,10 @@ def test_refused_large_events_are_replayed(
         assert main(["dead-letters", "replay", str(service.file)]) == 0
         assert references(service) == []
         capfd.readouterr()
-        assert main(["scan", str(service.file), "events", "--bodies", "--output", "json"]) == 0
+        assert main(["scan", str(service.file), "events", "--blobs", "--output", "json"]) == 0
         rows = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
         assert sorted(row["cells"][0][3] for row in rows) == sorted(EVENTS.values())
-        assert main(["body", "fsck", str(service.file), "events"]) == 0
+        assert main(["blob", "fsck", str(service.file), "events"]) == 0
 
 
 LIMIT = "from ingest.dead_letters import buffer\n\nbuffer.MAX_DEAD_LETTER_BYTES = 4_000\n"

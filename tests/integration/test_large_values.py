@@ -1,4 +1,4 @@
-"""A pipeline moves large values of its events into a body store in HBase."""
+"""A pipeline moves large values of its events into a blob store in HBase."""
 
 import json
 import random
@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from ingest.api import Record, Scan
-from ingest.api.bodies import BodyCounts
+from ingest.api.blobs import BlobCounts
 from ingest.catalog import Catalog
 from ingest.cli import main
 from ingest.clock import now_ms
@@ -22,10 +22,10 @@ from ingest.plan.stores import owned_store
 from ingest.receipt import Counts
 from ingest.service.committers import committers_of
 from ingest.service.dead_letters.queues import dead_letter_queue
-from sinks.bodies.body_store import BodyStore
-from sinks.bodies.options import BodyOptions
-from sinks.bodies.pointers import Pointer
-from sinks.bodies.sweep import SweepCounts
+from sinks.blobs.blob_store import BlobStore
+from sinks.blobs.options import BlobOptions
+from sinks.blobs.pointers import Pointer
+from sinks.blobs.sweep import SweepCounts
 from tests.support.names import unique
 from tests.support.servers import HBase, Protocol
 
@@ -37,7 +37,7 @@ LARGE = random.Random(1).randbytes(6 * MIB).hex()
 
 @pytest.fixture
 def table(hbase: HBase, protocol: Protocol, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A salted table with a body store, in the file p.yaml of the working directory."""
+    """A salted table with a blob store, in the file p.yaml of the working directory."""
     name = unique("large")
     content = {
         "version": 1,
@@ -47,7 +47,7 @@ def table(hbase: HBase, protocol: Protocol, tmp_path: Path, monkeypatch: pytest.
             name: {
                 "families": {"f": {}},
                 "distribute": {"hash": 4},
-                "bodies": {"threshold": "1MiB", "compression": "lz4"},
+                "blobs": {"threshold": "1MiB", "compression": "lz4"},
             }
         },
         "pipelines": {
@@ -88,8 +88,8 @@ def test_2c4_large_values_are_moved_once(table: str, capfd: pytest.CaptureFixtur
     configuration = load("p.yaml", env={}, lookup=Catalog())
     counts = [run(configuration, at_ms, {0: LARGE, 1: SMALL, 2: LARGE}) for at_ms in (1_000, 1_000, 2_000)]
     assert [each.stored for each in counts] == [3, 3, 3]
-    assert sum(counts[0].bodies[table][::2]) == 2  # values of one batch may be stored at once
-    assert [each.bodies[table] for each in counts[1:]] == [BodyCounts(deduplicated=2)] * 2
+    assert sum(counts[0].blobs[table][::2]) == 2  # values of one batch may be stored at once
+    assert [each.blobs[table] for each in counts[1:]] == [BlobCounts(deduplicated=2)] * 2
 
     def shown(*options: str) -> dict[str, str]:
         capfd.readouterr()
@@ -100,13 +100,13 @@ def test_2c4_large_values_are_moved_once(table: str, capfd: pytest.CaptureFixtur
     pointers = {row: Pointer.of_value(value.encode()) for row, value in shown().items()}
     assert pointers["0"] is not None
     assert (pointers["0"].length, pointers["0"], pointers["1"]) == (12 * MIB, pointers["2"], None)
-    assert shown("--bodies") == {"0": LARGE, "1": SMALL, "2": LARGE}
+    assert shown("--blobs") == {"0": LARGE, "1": SMALL, "2": LARGE}
     with owned_store(configuration.stores["cluster"], Catalog()) as store:
-        blocks = list(store.scan(f"{table}_bodies_value", Scan(columns=(b"b:c",))))
-        references = list(store.scan(f"{table}_bodies_refs", Scan()))
+        blocks = list(store.scan(f"{table}_blobs_value", Scan(columns=(b"b:c",))))
+        references = list(store.scan(f"{table}_blobs_refs", Scan()))
     assert (len(blocks), len(references)) == (13, 2)
-    assert main(["body", "fsck", "p.yaml", table]) == 0
-    assert main(["body", "get", "p.yaml", table, pointers["0"].body.hex(), "--to", "copy"]) == 0
+    assert main(["blob", "fsck", "p.yaml", table]) == 0
+    assert main(["blob", "get", "p.yaml", table, pointers["0"].blob.hex(), "--to", "copy"]) == 0
     assert Path("copy").read_text() == LARGE
 
 
@@ -119,8 +119,8 @@ def test_sweep_drops_the_references_of_replaced_values(table: str) -> None:
         def swept() -> SweepCounts:
             nonlocal later_ms
             later_ms += 25 * 3_600_000
-            bodies = BodyStore(store, f"{table}_bodies", BodyOptions(), owner=table, clock_ms=lambda: later_ms)
-            return bodies.sweep()
+            blobs = BlobStore(store, f"{table}_blobs", BlobOptions(), owner=table, clock_ms=lambda: later_ms)
+            return blobs.sweep()
 
         found = swept()
         assert (found.referenced, found.dropped, found.purged) == (2, 0, 0)
@@ -129,8 +129,8 @@ def test_sweep_drops_the_references_of_replaced_values(table: str) -> None:
         assert (found.referenced, found.dropped, found.unreferenced) == (1, 1, 1)
         found = swept()
         assert (found.referenced, found.dropped, found.purged) == (1, 0, 1)
-        assert len(list(store.scan(f"{table}_bodies_value", Scan(columns=(b"b:c",))))) == 13
-    assert main(["body", "fsck", "p.yaml", table]) == 0
+        assert len(list(store.scan(f"{table}_blobs_value", Scan(columns=(b"b:c",))))) == 13
+    assert main(["blob", "fsck", "p.yaml", table]) == 0
 
 
 def test_refused_large_values_are_replayed(table: str) -> None:
@@ -142,12 +142,12 @@ def test_refused_large_values_are_replayed(table: str) -> None:
     for _ in range(2):  # the second time, the micro-batch runs again
         counts, dead_letters = run_batch(configuration, 1_000, {0: LARGE, 1: SMALL, 2: LARGE})
         assert (counts.dead_lettered.total(), sum(map(len, dead_letters)) < 10_000) == (3, True)
-    assert counts.bodies[table] == BodyCounts(deduplicated=2)
+    assert counts.blobs[table] == BlobCounts(deduplicated=2)
     dead_letter_queue(configuration, configuration.pipelines["p"]).publish(dead_letters, 0, 1_000)
 
     def references() -> set[bytes]:
         with owned_store(configuration.stores["cluster"], Catalog()) as store:
-            found = {row.key[32:] for row in store.scan(f"{table}_bodies_refs", Scan())}
+            found = {row.key[32:] for row in store.scan(f"{table}_blobs_refs", Scan())}
         return {reference for reference in found if reference.startswith(b"dead-letter/")}
 
     assert references() == {b"dead-letter/p/1000/in/a.log/0/%d/0/json" % offset for offset in (0, 2)}
@@ -157,4 +157,4 @@ def test_refused_large_values_are_replayed(table: str) -> None:
     with owned_store(configuration.stores["cluster"], Catalog()) as store:
         pointers = [Pointer.of_value(row.cells[0].value) for row in store.scan(table, Scan())]
     assert sorted(12 * MIB if pointer is not None else 0 for pointer in pointers) == [0, 12 * MIB, 12 * MIB]
-    assert main(["body", "fsck", "p.yaml", table]) == 0
+    assert main(["blob", "fsck", "p.yaml", table]) == 0

@@ -267,13 +267,13 @@ class TestUpdatedRows:
 
 
 @pytest.mark.slow
-def test_replay_that_stores_a_large_record_releases_the_body_of_its_dead_letter(kafka: Kafka, tmp_path: Path) -> None:
+def test_replay_that_stores_a_large_record_releases_the_blob_of_its_dead_letter(kafka: Kafka, tmp_path: Path) -> None:
     topic, group = kafka.create_topic("large"), unique("group")
     kafka.produce(topic, [Given("x" * 3_000, key="a", timestamp_ms=NOON_MS)])
 
     def content(json: dict[str, str]) -> dict[str, Any]:
         made = content_of(kafka, tmp_path, topic, group)
-        made["tables"] = {"t": ticks.table("embedded") | {"bodies": {"threshold": "1000B"}}}
+        made["tables"] = {"t": ticks.table("embedded") | {"blobs": {"threshold": "1000B"}}}
         made["pipelines"][PIPELINE]["decorators"].insert(0, {"json": json})
         return made
 
@@ -281,7 +281,7 @@ def test_replay_that_stores_a_large_record_releases_the_body_of_its_dead_letter(
         store = RocksDBStore(RocksDBSettings(path=str(tmp_path / "store")))
         store.open()
         with closing(store):
-            return [row.key[32:] for row in store.scan("t_bodies_refs", Scan())]
+            return [row.key[32:] for row in store.scan("t_blobs_refs", Scan())]
 
     with Service(tmp_path, content({})) as service:
         assert service.run_once() == 0, service.last_lines()

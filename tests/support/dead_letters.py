@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from ingest.api import Record
 from ingest.api.notation import name_from_bytes
-from ingest.dead_letters.bodies import DeadLetterBody
+from ingest.dead_letters.blobs import DeadLetterBlob
 from ingest.dead_letters.envelope import DeadLetter, PlaceRange
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
@@ -22,8 +22,8 @@ RECORDS = st.builds(
     timestamp_ms=INT64,
     headers=st.lists(st.tuples(NAMES, st.none() | st.binary(max_size=20)), max_size=4).map(tuple),
 )
-BODIES = st.builds(
-    DeadLetterBody, UNICODE, st.binary(min_size=32, max_size=32).map(bytes.hex), st.integers(0, 2**63 - 1)
+BLOBS = st.builds(
+    DeadLetterBlob, UNICODE, st.binary(min_size=32, max_size=32).map(bytes.hex), st.integers(0, 2**63 - 1)
 )
 WHOLE_LETTERS = st.builds(
     DeadLetter,
@@ -49,4 +49,4 @@ UNREAD_LETTERS = st.builds(
     WHOLE_LETTERS,
     st.builds(PlaceRange, st.none() | st.integers(0, 2**63 - 1), st.booleans(), UNICODE),
 )
-LETTERS = WHOLE_LETTERS | st.builds(DeadLetter.with_body, WHOLE_LETTERS, BODIES) | UNREAD_LETTERS
+LETTERS = WHOLE_LETTERS | st.builds(DeadLetter.with_blob, WHOLE_LETTERS, BLOBS) | UNREAD_LETTERS

@@ -22,9 +22,7 @@ from ingest.service.stores import SharedStores
 from sinks.writing.driver_store import DriverStore
 from tests.support.killed_stores import KilledStore
 
-TABLES: Mapping[str, object] = {
-    "events": {"families": {"f": {}}, "bodies": {"threshold": "1000B", "block_size": "1MB"}}
-}
+TABLES: Mapping[str, object] = {"events": {"families": {"f": {}}, "blobs": {"threshold": "1000B", "block_size": "1MB"}}}
 
 
 def written(
@@ -72,7 +70,7 @@ def run(
             killed = DriverStore(KilledStore(store, calls))
             opened.callback(killed.close)
             stores = {"s": killed}
-        committers = committers_of(configuration, plan, stores, on_bodies=moved.add_bodies, check_owner=lambda: None)
+        committers = committers_of(configuration, plan, stores, on_blobs=moved.add_blobs, check_owner=lambda: None)
         for committer in committers.values():
             committer.recover()
         batch = MicroBatch(str(at_ms), at_ms, "1", splits=(("in/a.log", 0, 0),))
@@ -91,5 +89,5 @@ def references(configuration: Configuration) -> set[bytes]:
     """The references of dead letters."""
     with closing(Catalog().load("stores", "rocksdb")(configuration.stores["s"].settings)) as store:
         store.open()
-        found = (row.key[32:] for row in store.scan("events_bodies_refs", Scan()))
+        found = (row.key[32:] for row in store.scan("events_blobs_refs", Scan()))
         return {reference for reference in found if reference.startswith(b"dead-letter/")}

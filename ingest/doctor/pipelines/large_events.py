@@ -9,7 +9,7 @@ from ingest.config.model import Configuration
 from ingest.config.problems import Kind, Problem, Severity
 from ingest.dead_letters.buffer import MAX_DEAD_LETTER_BYTES
 from ingest.doctor.pipelines import machine
-from ingest.plan.bodies import dead_letter_place, large_values
+from ingest.plan.blobs import dead_letter_place, large_values
 from ingest.spark.master import DEFAULT_MASTER
 
 _LETTER_BYTES = 4 / 3  # of a byte of the record, in Base64
@@ -45,7 +45,7 @@ def warnings_of(configuration: Configuration, machine_bytes: int, cores: int) ->
                 f"limit of a micro-batch, and {'has only its place' if can_read_again else 'stops the pipeline'}"
             )
             hint = (
-                "give a table of its sinks `bodies: {threshold: 1MiB}`, so that large values are not in dead letters, "
+                "give a table of its sinks `blobs: {threshold: 1MiB}`, so that large values are not in dead letters, "
                 "lower `max_event_bytes` below 48MiB, or set `on_error: drop`"
             )
             yield Problem(Kind.DOUBTFUL, place, message, hint, Severity.WARNING)

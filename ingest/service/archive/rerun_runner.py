@@ -158,7 +158,7 @@ def rerun_plan(configuration: Configuration, catalog: Catalog, sink: ArchiveSink
         sinks=(component,),
         stores={},
         updates={},
-        bodies={},
+        blobs={},
         feeds={},
         is_replay=True,
         publishes_dead_letters=False,  # the pipeline has published the dead letters of records that failed before

@@ -1,11 +1,11 @@
-"""Deletes dead letters of a pipeline, beside its service; of those with large values, the bodies are released."""
+"""Deletes dead letters of a pipeline, beside its service; of those with large values, the blobs are released."""
 
 from collections.abc import Callable, Collection, Iterable
 
 from ingest.catalog import Catalog
 from ingest.config.model import Configuration, Pipeline
-from ingest.dead_letters.queue import DeadLetterQueue, Entry, with_unneeded_bodies
-from ingest.service.dead_letters.bodies import OpenDeadLetterBodies
+from ingest.dead_letters.queue import DeadLetterQueue, Entry, with_unneeded_blobs
+from ingest.service.dead_letters.blobs import OpenDeadLetterBlobs
 from ingest.service.replay_lock import replay_lock
 from ingest.spark.state import checkpoint_folder
 from ingest.spark.streaming.checkpoint import Checkpoint
@@ -36,16 +36,16 @@ def purge(
     Delete dead letters that are as they were when they were chosen, and return their number.
 
     Raises:
-        ConflictError: a replay of the pipeline runs, or another process writes the store of their bodies.
-        StoreError: the store of their bodies is unavailable.
+        ConflictError: a replay of the pipeline runs, or another process writes the store of their blobs.
+        StoreError: the store of their blobs is unavailable.
     """
-    with replay_lock(configuration, pipeline), OpenDeadLetterBodies(configuration, catalog) as bodies:
+    with replay_lock(configuration, pipeline), OpenDeadLetterBlobs(configuration, catalog) as blobs:
         # again under the lock: a replay may have replaced or marked some since
         known = {entry.position: entry.dead_letter for entry in chosen}
         again = filter(is_selected, queue.entries())
         found = [entry for entry in again if known.get(entry.position) == entry.dead_letter]
         letters = [entry.dead_letter for entry in found]
-        bodies.check(letters)
+        blobs.check(letters)
         queue.remove(entry.position for entry in found)
-        bodies.release(with_unneeded_bodies(letters, queue.entries()))
+        blobs.release(with_unneeded_blobs(letters, queue.entries()))
     return len(found)

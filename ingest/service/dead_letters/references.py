@@ -1,4 +1,4 @@
-"""Which references to bodies are of dead letters that wait for a replay."""
+"""Which references to blobs are of dead letters that wait for a replay."""
 
 from contextlib import ExitStack, closing, suppress
 from itertools import chain
@@ -7,7 +7,7 @@ from typing import NamedTuple, Self
 from ingest.api import ConflictError
 from ingest.config.model import Configuration, Pipeline
 from ingest.config.options import DeadLetterTopic
-from ingest.dead_letters.bodies import batch_time_of, pipeline_of
+from ingest.dead_letters.blobs import batch_time_of, pipeline_of
 from ingest.dead_letters.files import FileDeadLetters
 from ingest.dead_letters.kafka import noted_topics
 from ingest.service.dead_letters.queues import dead_letter_queue
@@ -147,6 +147,6 @@ class DeadLetterReferences:
             waiting: set[bytes] = set()
             ended: set[bytes] = set()
             for entry in entries:
-                if entry.dead_letter.body is not None:
-                    (waiting if entry.needs_body else ended).add(entry.dead_letter.body_reference)
+                if entry.dead_letter.blob is not None:
+                    (waiting if entry.needs_blob else ended).add(entry.dead_letter.blob_reference)
             return _Queue(frozenset(waiting), frozenset(ended))

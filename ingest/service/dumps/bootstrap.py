@@ -8,13 +8,13 @@ from typing import NamedTuple
 from ingest.api import ConfigError, ConflictError, NotFoundError
 from ingest.catalog import Catalog
 from ingest.config.model import Configuration
-from ingest.plan.bodies import bodies_of
+from ingest.plan.blobs import blobs_of
 from ingest.plan.stores import unopened_reader
 from ingest.service.jobs.place import Place
 from ingest.suggest import did_you_mean
-from sinks.bodies.copying import CopiedPointers
-from sinks.bodies.options import BodyOptions
-from sinks.bodies.status import forget_store_id
+from sinks.blobs.copying import CopiedPointers
+from sinks.blobs.options import BlobOptions
+from sinks.blobs.status import forget_store_id
 from sinks.bootstrap.delete_log import DeleteLog
 from sinks.bootstrap.dumped import DumpTableReader, LoadedTable, positions_of
 from sinks.bootstrap.following import FeedFollower
@@ -130,17 +130,17 @@ def opened_bootstrap(
         TableNotInDumpError: the dump does not know the table.
         ConfigError: the feed was not declared when the dump was made, or a table has deferred updates.
         ConflictError: another process has locked the store, or the target has a feed.
-        BodyMissingError: a row points to a body that the target does not have; raised by `Bootstrap.load`.
+        BlobMissingError: a row points to a blob that the target does not have; raised by `Bootstrap.load`.
         TrimmedError: changes since the dump have expired.
         StoreError: a store is unavailable.
     """
     configuration = place.configuration
     with ExitStack() as opened:
         store = place.unopened_store(request.target.store)
-        bodies = bodies_of(configuration, request.target.table)
-        name, options = (None, BodyOptions()) if bodies is None else bodies
+        blobs = blobs_of(configuration, request.target.table)
+        name, options = (None, BlobOptions()) if blobs is None else blobs
         pointers = CopiedPointers(request.target.table, name, options)
-        target = TargetTable(store, request.target.table, around_write=pointers.marked)
+        target = TargetTable(store, request.target.table, around_write=pointers.pinned)
         opened.callback(target.close)
         saved = target.property(BOOTSTRAP)
         begun = None if saved is None else BootstrapProgress.of(saved, target.table)
@@ -173,14 +173,14 @@ def opened_bootstrap(
                 is_concurrent=request.is_concurrent,
             )
 
-        def forget_bodies() -> None:
+        def forget_blobs() -> None:
             target.store.call(lambda opened_store: forget_store_id(opened_store, target.table))
 
         def sleep(seconds: float) -> None:
             place.cancellation.wait(seconds)
             place.cancellation.check("bootstrap")
 
-        run = Bootstrap(dumped, target, progress, following, before_first=forget_bodies, sleep=sleep)
+        run = Bootstrap(dumped, target, progress, following, before_first=forget_blobs, sleep=sleep)
         yield OpenedBootstrap(run, dumped.dump, dumped.rows_total)
 
 

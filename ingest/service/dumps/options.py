@@ -21,7 +21,7 @@ class DumpRunOptions(SharedDumpOptions):
 
     @model_validator(mode="after")
     def _is_resumed_as_it_began(self) -> Self:
-        recorded = ("id", "tables", "format", "columns", "bodies", "min_ranges")
+        recorded = ("id", "tables", "format", "columns", "blobs", "min_ranges")
         given = [name for name in recorded if name in self.model_fields_set]
         if self.resume and given:
             raise ValidationError.from_exception_data(

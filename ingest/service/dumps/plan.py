@@ -10,7 +10,7 @@ from ingest.catalog import Catalog
 from ingest.config.model import Component, Configuration
 from ingest.formats.column_types import AS_BYTES, ColumnTypes
 from ingest.plan.assemble import store_component
-from ingest.plan.bodies import BodiesOfTable, bodies_of
+from ingest.plan.blobs import BlobsOfTable, blobs_of
 from ingest.plan.plan import Plan
 from ingest.plan.reading import reading_plan
 from ingest.plan.stores import missing_table, reading_store
@@ -47,7 +47,7 @@ class PlannedTable:
         feed: number of a shard of its feed -> iterator: where the changes start that the dump may lack; empty if the
             table has no feed.
         columns: of a Parquet file with declared columns, as `write_table_file` takes them; None for all cells.
-        bodies: its body store, whose values replace the pointers; None to dump the pointers.
+        blobs: its blob store, whose values replace the pointers; None to dump the pointers.
         types: of its columns, with which commands show the values of the dump.
     """
 
@@ -59,7 +59,7 @@ class PlannedTable:
     stored_bytes: int | None = None
     feed: Mapping[str, str] = field(default_factory=dict)
     columns: Mapping[str, str] | None = None
-    bodies: BodiesOfTable | None = None
+    blobs: BlobsOfTable | None = None
     types: ColumnTypes = AS_BYTES
 
     @property
@@ -71,7 +71,7 @@ class PlannedTable:
     def dumped(self) -> DumpedTable:
         """What the manifest says about it, besides its files."""
         return DumpedTable(
-            (), self.is_exact, self.families, self.columns, has_values=self.bodies is not None, types=self.types
+            (), self.is_exact, self.families, self.columns, has_values=self.blobs is not None, types=self.types
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -81,7 +81,7 @@ class PlannedTable:
             "ranges": [each.to_json() for each in self.ranges],
             "feed": dict(self.feed),
             "columns": None if self.columns is None else dict(self.columns),
-            "with_bodies": self.bodies is not None,
+            "with_blobs": self.blobs is not None,
         }
 
     def resumed(self, content: Mapping[str, Any]) -> "PlannedTable":
@@ -93,7 +93,7 @@ class PlannedTable:
             is_exact=False,
             feed=content["feed"],
             columns=content["columns"],
-            bodies=self.bodies if content.get("with_bodies", False) else None,
+            blobs=self.blobs if content.get("with_blobs", False) else None,
         )
 
 
@@ -141,7 +141,7 @@ class DumpSources:
         return reading_plan(self._components.values(), updates, self._catalog.files, self._configuration.masks)
 
     def planned(
-        self, min_ranges: int, columns: Mapping[str, Mapping[str, str]] | None = None, *, with_bodies: bool = False
+        self, min_ranges: int, columns: Mapping[str, Mapping[str, str]] | None = None, *, with_blobs: bool = False
     ) -> list[PlannedTable]:
         """
         The tables with their ranges.
@@ -149,7 +149,7 @@ class DumpSources:
         Args:
             min_ranges: minimum number of ranges of a table with more than a few rows.
             columns: of Parquet files, by table; tables that are left out have all cells.
-            with_bodies: large values replace the pointers of tables that have a body store.
+            with_blobs: large values replace the pointers of tables that have a blob store.
 
         Raises:
             ConfigError: a declared column is none.
@@ -164,8 +164,8 @@ class DumpSources:
                 for table in self._of(name):
                     if table not in known:
                         raise missing_table(table, known)
-                    bodies = bodies_of(self._configuration, table) if with_bodies else None
-                    found.append(self._planned(store, name, table, min_ranges, bodies))
+                    blobs = blobs_of(self._configuration, table) if with_blobs else None
+                    found.append(self._planned(store, name, table, min_ranges, blobs))
         declared = columns or {}
         for each in declared.values():
             columns_of(each)  # raises if one is none
@@ -175,7 +175,7 @@ class DumpSources:
         return sorted(table for table, name in self._tables.items() if name == store)
 
     def _planned(
-        self, store: Store[Any], name: str, table: str, min_ranges: int, bodies: BodiesOfTable | None
+        self, store: Store[Any], name: str, table: str, min_ranges: int, blobs: BlobsOfTable | None
     ) -> PlannedTable:
         feed = _positions(store, table)  # before any row is read
         rows = RowFormat.recorded(store, table)
@@ -189,8 +189,8 @@ class DumpSources:
         divided = divided_table(store, table, [EVERYTHING], rows, min_partitions=parts)
         spec = store.describe_table(table)
         read = [table]
-        if bodies is not None and store.describe_table(bodies.value_table) is not None:  # the first body creates it
-            read.append(bodies.value_table)
+        if blobs is not None and store.describe_table(blobs.value_table) is not None:  # the first blob creates it
+            read.append(blobs.value_table)
         return PlannedTable(
             name,
             DumpTarget(table, rows, last),
@@ -199,7 +199,7 @@ class DumpSources:
             is_exact=name in self.views,
             stored_bytes=_stored_bytes(store, read),
             feed=feed,
-            bodies=bodies,
+            blobs=blobs,
             types=self._configuration.column_types(table, name),
         )
 

@@ -177,9 +177,9 @@ def _started(
 
     def plan() -> Mapping[str, Any]:
         found = sources(tables)
-        planned = found.planned(options.min_ranges, options.columns, with_bodies=options.bodies)
-        if options.bodies and not any(each.bodies for each in planned):
-            raise ConfigError("no table of the dump has a body store", hint="leave out `bodies`")
+        planned = found.planned(options.min_ranges, options.columns, with_blobs=options.blobs)
+        if options.blobs and not any(each.blobs for each in planned):
+            raise ConfigError("no table of the dump has a blob store", hint="leave out `blobs`")
         if not options.ignore_space:
             check_space(root, planned, found, run.leftover_bytes())
         # what the engine refuses is refused before an interrupted dump is removed
@@ -204,7 +204,7 @@ def _resumed(
     """
     run.resume()
     found = sources(run.tables)
-    planned = found.planned(options.min_ranges, with_bodies=True)
+    planned = found.planned(options.min_ranges, with_blobs=True)
     try:
         planned = [each.resumed(run.plan[each.name]) for each in planned]
     except (KeyError, TypeError, ValueError) as error:
@@ -232,8 +232,8 @@ def _work(
         targets.setdefault(each.store, {})[each.name] = each.target
     limits = limits._replace(rows_per_s=None if rate is None else rate / prepared.engine.tasks)
     files = DumpFiles(root, run.folder, run.file_format, {each.name: each.columns for each in planned})
-    bodies = {each.name: each.bodies for each in planned if each.bodies is not None}
-    return DumpWork.of(prepared.sources.plan(), targets, files, limits, seconds=slice_s, bodies=bodies)
+    blobs = {each.name: each.blobs for each in planned if each.blobs is not None}
+    return DumpWork.of(prepared.sources.plan(), targets, files, limits, seconds=slice_s, blobs=blobs)
 
 
 def _expired(root: Root, keep_s: float | None, at_ms: int) -> list[str]:

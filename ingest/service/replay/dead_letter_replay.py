@@ -20,7 +20,7 @@ from ingest.pipeline.splits import ranked
 from ingest.plan.assemble import live_task
 from ingest.receipt import Counts
 from ingest.service.committers import committers_of
-from ingest.service.dead_letters.bodies import OpenDeadLetterBodies, RecordsWithValues
+from ingest.service.dead_letters.blobs import OpenDeadLetterBlobs, RecordsWithValues
 from ingest.service.dead_letters.queues import components_of
 from ingest.service.dead_letters.unread import warn_of_gone
 from ingest.service.jobs.place import Place
@@ -90,7 +90,7 @@ class DeadLetterReplay:
         self._run_again: tuple[int, bool] | None = None
         self._begins: dict[RecordPlace, int] = {}  # of the micro-batch that is read: `ReadableRecords.begin_of`
         self._history = UpdateHistory(KnownLetters())
-        self._bodies = OpenDeadLetterBodies(configuration, catalog)
+        self._blobs = OpenDeadLetterBlobs(configuration, catalog)
         self._values: Values = {}
         self._is_by_place = False
         self._drops = Drops()
@@ -101,7 +101,7 @@ class DeadLetterReplay:
             opened.enter_context(self._lock)
             self._compare_clocks()
             stores = self._place.driver_stores(self._plan, opened)
-            self._bodies = opened.enter_context(OpenDeadLetterBodies(self._configuration, self._catalog, stores))
+            self._blobs = opened.enter_context(OpenDeadLetterBlobs(self._configuration, self._catalog, stores))
             tables = owned_tables(self._configuration, self._plan, stores)
             self._committers = committers_of(
                 self._configuration, self._plan, stores, tables.feeds, check_owner=self._check_locked
@@ -120,7 +120,7 @@ class DeadLetterReplay:
             self._task = live_task(self._plan, observer)
             opened.callback(self._task.close)
             # values of records that can be read now are in their dead letters, whatever their length
-            publishing = replace(self._plan, publishes_dead_letters=True, dead_letter_bodies=None)
+            publishing = replace(self._plan, publishes_dead_letters=True, dead_letter_blobs=None)
             self._publishing_task = live_task(publishing, observer)
             opened.callback(self._publishing_task.close)
             self._opened = opened.pop_all()
@@ -144,7 +144,7 @@ class DeadLetterReplay:
         """
         Run records at a batch time, each into its sinks; records counted as stored are durable.
 
-        Values of records that are in a body store are read one at a time. Records of which a dead letter has the place
+        Values of records that are in a blob store are read one at a time. Records of which a dead letter has the place
         are read again, and have dead letters of their own if they fail.
 
         Sinks of tables with deferred updates run as a micro-batch of their own, at a new time. Sinks of tables with a
@@ -240,7 +240,7 @@ class DeadLetterReplay:
         """
         Why a dead letter of an acknowledged micro-batch does not run; None if it runs.
 
-        Each of its sinks would count its record a second time, the body store does not have the value of its record, or
+        Each of its sinks would count its record a second time, the blob store does not have the value of its record, or
         its record batch is still too large.
         The dead letters of a micro-batch are asked before it runs.
 
@@ -263,8 +263,8 @@ class DeadLetterReplay:
         if any(reasons.keys() != sinks or None in reasons.values() for reasons in found):
             if self._plan.updates and not self._recount and components.is_unsure(dead_letter):
                 return SkipReason.SINK_UNKNOWN
-            if not self._bodies.keep(entry):
-                return SkipReason.NO_BODY
+            if not self._blobs.keep(entry):
+                return SkipReason.NO_BLOB
             begin = self._readable.begin_of(dead_letter)
             if begin is None:
                 return SkipReason.UNREAD
@@ -346,7 +346,7 @@ class DeadLetterReplay:
     def _can_read(self, entry: Entry) -> bool:
         """Whether all records of a dead letter can be read."""
         letter = entry.dead_letter
-        return letter.pointer is None and self._bodies.keep(entry) and self._readable.has_all(letter)
+        return letter.pointer is None and self._blobs.keep(entry) and self._readable.has_all(letter)
 
     def marked(self) -> None:
         """End a call: the outcome of its dead letters is durable."""
@@ -354,8 +354,8 @@ class DeadLetterReplay:
             self._updates.finish()
 
     def release(self, dead_letters: Sequence[DeadLetter]) -> None:
-        """Let go of the bodies of dead letters that need no replay any more; as `OpenDeadLetterBodies.release`."""
-        self._bodies.release(dead_letters)
+        """Let go of the blobs of dead letters that need no replay any more; as `OpenDeadLetterBlobs.release`."""
+        self._blobs.release(dead_letters)
 
     def _run_some(
         self, records: Sequence[Record], batch_time_ms: int, sinks: Mapping[RecordPlace, frozenset[str]]
@@ -381,7 +381,7 @@ class DeadLetterReplay:
         return run_until_durable(
             micro_batch,
             self._committers,
-            InProcessHost(task, RecordsWithValues(records, self._values, self._bodies, self._readable.read_again)),
+            InProcessHost(task, RecordsWithValues(records, self._values, self._blobs, self._readable.read_again)),
             check=lambda _counts, _dead_letters: self._check_locked(),
         )
 

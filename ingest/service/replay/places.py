@@ -8,7 +8,7 @@ from hashlib import sha256
 from typing import Self
 
 from ingest.api import Record, RecordPlace, TopicPartition
-from ingest.dead_letters.bodies import DeadLetterBody
+from ingest.dead_letters.blobs import DeadLetterBlob
 from ingest.dead_letters.components import Components
 from ingest.dead_letters.envelope import DeadLetter, PlaceRange, dead_letters_of
 from ingest.dead_letters.replay_batches import Values
@@ -165,7 +165,7 @@ def stored_by_sink(
 
 
 def batch_name(
-    records: Iterable[tuple[Record, DeadLetterBody | PlaceRange | None]],
+    records: Iterable[tuple[Record, DeadLetterBlob | PlaceRange | None]],
     batch_time_ms: int,
     sinks_by_record: Mapping[RecordPlace, frozenset[str]],
 ) -> str:

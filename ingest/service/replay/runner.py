@@ -15,7 +15,7 @@ from ingest.pipeline.rate_limiter import RateLimiter
 from ingest.plan.codec import packed
 from ingest.receipt import Counts
 from ingest.service.committers import committers_of
-from ingest.service.dead_letters.bodies import DeadLetterPublication, OpenDeadLetterBodies
+from ingest.service.dead_letters.blobs import DeadLetterPublication, OpenDeadLetterBlobs
 from ingest.service.dead_letters.queues import components_of, dead_letter_queue, error_budget
 from ingest.service.jobs.place import Place
 from ingest.service.kafka.clock import check_clock
@@ -96,7 +96,7 @@ class ReplayRunner:
         dead_letters = dead_letter_queue(configuration, pipeline)
         opened.callback(dead_letters.close)
         dead_letters.prepare()
-        bodies = opened.enter_context(OpenDeadLetterBodies(configuration, place.catalog, stores))
+        blobs = opened.enter_context(OpenDeadLetterBlobs(configuration, place.catalog, stores))
         components, every = components_of(plan), components_of(whole)
         self._settings = kafka_source_of(pipeline)
         self._session = place.session(f"replay {pipeline.name}", pipeline)
@@ -114,7 +114,7 @@ class ReplayRunner:
             batch_times=None,
             committers=committers,
             error_budget=error_budget(pipeline),
-            publish=_publication(dead_letters, bodies, components, every, topic_ids, [batch.time_ms for batch in left]),
+            publish=_publication(dead_letters, blobs, components, every, topic_ids, [batch.time_ms for batch in left]),
             observer=self._observer,
             check_owner=check_owner,
             needs_splits=plan.needs_splits,
@@ -184,7 +184,7 @@ class ReplayRunner:
 
 def _publication(
     queue: DeadLetterQueue,
-    bodies: OpenDeadLetterBodies,
+    blobs: OpenDeadLetterBlobs,
     components: Components,
     every: Components,
     topic_ids: Mapping[str, str],
@@ -195,7 +195,7 @@ def _publication(
 
     Args:
         queue: of the pipeline.
-        bodies: of its dead letters.
+        blobs: of its dead letters.
         components: that run.
         every: those of the pipeline.
         topic_ids: topic -> its id, as far as it is known.
@@ -206,18 +206,18 @@ def _publication(
         return with_topic_ids(lines, lambda: topic_ids)
 
     if components == every:
-        whole = DeadLetterPublication(queue, bodies, keeps=lambda letter: components.lacks(letter.component))
+        whole = DeadLetterPublication(queue, blobs, keeps=lambda letter: components.lacks(letter.component))
         return lambda lines, batch_id, batch_time_ms: whole(with_ids(lines), batch_id, batch_time_ms)
     # a record that failed before the sinks is in none of the others either
-    publication = DeadLetterPublication(queue, bodies, keeps=lambda letter: letter.component not in components.alone)
+    publication = DeadLetterPublication(queue, blobs, keeps=lambda letter: letter.component not in components.alone)
 
     waiting = WaitingLetters(queue.entries, components, times_ms)
 
     def publish(lines: Sequence[bytes], batch_id: int, batch_time_ms: int) -> None:
         letters = letters_of_sinks(with_ids(lines), components, partial(waiting.at, batch_time_ms))
-        bodies.refer(letters.copies)
+        blobs.refer(letters.copies)
         publication([each.to_json() for each in (*letters.failed, *letters.copies)], batch_id, batch_time_ms)
-        bodies.release(letters.replaced)
+        blobs.release(letters.replaced)
 
     return publish
 

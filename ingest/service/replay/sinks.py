@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ingest.api import ConfigError, NotFoundError, RecordPlace, TopicPartition
 from ingest.api.event import MAX_OFFSET
-from ingest.dead_letters.bodies import DeadLetterBody
+from ingest.dead_letters.blobs import DeadLetterBlob
 from ingest.dead_letters.components import Components
 from ingest.dead_letters.envelope import DeadLetter, dead_letters_of
 from ingest.dead_letters.queue import Entry
@@ -67,8 +67,8 @@ class LettersOfSinks(NamedTuple):
 
     Attributes:
         failed: in these sinks.
-        copies: of records that failed before the sinks, for each of these; their bodies have other references.
-        replaced: those of the run that are not published; none that waits has their references to bodies.
+        copies: of records that failed before the sinks, for each of these; their blobs have other references.
+        replaced: those of the run that are not published; none that waits has their references to blobs.
     """
 
     failed: list[DeadLetter]
@@ -112,11 +112,11 @@ class WaitingRecords:
 
     def __init__(self, letters: Iterable[DeadLetter]) -> None:
         self._places: set[RecordPlace] = set()
-        self._bodies: set[tuple[DeadLetterBody, bytes]] = set()
+        self._blobs: set[tuple[DeadLetterBlob, bytes]] = set()
         self._ranges: dict[TopicPartition, list[tuple[int, int]]] = {}
         for letter in letters:
-            if letter.body is not None:
-                self._bodies.add((letter.body, letter.body_reference))
+            if letter.blob is not None:
+                self._blobs.add((letter.blob, letter.blob_reference))
             if letter.by_place is None:
                 self._places.add(letter.record.place)
             else:
@@ -127,8 +127,8 @@ class WaitingRecords:
         self._reach = {part: [*accumulate((end for _, end in ranges), max)] for part, ranges in self._ranges.items()}
 
     def refers_as(self, letter: DeadLetter) -> bool:
-        """Whether one of them has the body of a dead letter, and its reference."""
-        return letter.body is not None and (letter.body, letter.body_reference) in self._bodies
+        """Whether one of them has the blob of a dead letter, and its reference."""
+        return letter.blob is not None and (letter.blob, letter.blob_reference) in self._blobs
 
     def has(self, letter: DeadLetter) -> bool:
         """Whether one of them has the record of a dead letter, or all of its records if it is by place."""

@@ -1,1 +1,1 @@
-"""Compaction and rollback of deferred updates, and the sweep of body stores."""
+"""Compaction and rollback of deferred updates, and the sweep of blob stores."""

@@ -24,7 +24,7 @@ _READ_OPTIONS = frozenset(
         "minPartitions",
         "push_filters",
         "raw",
-        "bodies",
+        "blobs",
     }
 )
 _WRITE_OPTIONS = frozenset({"time", "time_column"})
@@ -86,7 +86,7 @@ class ReadOptions:
         min_partitions: desired minimum number of partitions; there may be fewer, if few row keys differ.
         push_filters: filters of the query on the row key narrow the range.
         is_raw: of a table with deferred updates, the rows are its update rows.
-        with_bodies: pointers to bodies are replaced by the large values.
+        with_blobs: pointers to blobs are replaced by the large values.
     """
 
     columns: DeclaredColumns
@@ -95,7 +95,7 @@ class ReadOptions:
     min_partitions: int = 1
     push_filters: bool = False
     is_raw: bool = False
-    with_bodies: bool = False
+    with_blobs: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +200,7 @@ def read_options(options: Mapping[str, str], type_of: TypeOf = lambda _column: N
         raise ConfigError(
             f'a column is named "{UPDATE_ROW}", as that with the interval of an update row', hint="give it another name"
         )
-    flags = {"push_filters": _flag(options, "push_filters"), "with_bodies": _flag(options, "bodies")}
+    flags = {"push_filters": _flag(options, "push_filters"), "with_blobs": _flag(options, "blobs")}
     return ReadOptions(columns, scan, versions is not None, partitions, is_raw=is_raw, **flags)
 
 

@@ -13,7 +13,7 @@ from pyspark.sql.types import StructType
 
 from ingest import garbage_collector
 from ingest.api import ConfigError, FuzzyPattern, Row, Scan, Store, UpdatesDifferError
-from ingest.plan.bodies import no_body_store
+from ingest.plan.blobs import no_blob_store
 from ingest.spark.datasource.filters import ranges_of
 from ingest.spark.datasource.options import ReadOptions
 from ingest.spark.datasource.tables import SourceTable
@@ -83,8 +83,8 @@ class TableSourceReader(DataSourceReader):
     def _check(self, store: Store[Any], rows: RowFormat) -> None:
         """Refuse options that do not apply to the table."""
         options, table = self._options, self._table
-        if options.with_bodies and table.bodies is None:
-            raise no_body_store(table.name)
+        if options.with_blobs and table.blobs is None:
+            raise no_blob_store(table.name)
         if rows.updates and not options.is_raw:
             check_mergeable(table.name, options.scan.versions, options.scan.times)
             table.merging(store)
@@ -95,10 +95,10 @@ class TableSourceReader(DataSourceReader):
         """The rows of the ranges, with their logical keys; update rows with their intervals."""
         if not partition.ranges:
             return
-        bodies = self._table.bodies if self._options.with_bodies else None
+        blobs = self._table.blobs if self._options.with_blobs else None
         with self._table.reading() as store:
             read = self._reader(store, partition.row_format)
-            resolve = None if bodies is None else bodies.resolving(store, self._table.name)
+            resolve = None if blobs is None else blobs.resolving(store, self._table.name)
             for start, stop in partition.ranges:
                 with closing(read(replace(self._options.scan, start=start, stop=stop, prefix=b""))) as found:
                     yield from found if resolve is None else ((resolve(row), rest) for row, rest in found)

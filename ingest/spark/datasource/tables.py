@@ -14,7 +14,7 @@ from ingest.config.model import Component, Configuration, TableUpdates, declared
 from ingest.config.single_store import single_store
 from ingest.masks import Masks
 from ingest.plan.assemble import store_component
-from ingest.plan.bodies import BodiesOfTable, bodies_of
+from ingest.plan.blobs import BlobsOfTable, blobs_of
 from ingest.plan.codec import packed, unpacked
 from ingest.plan.reading import reading_plan
 from ingest.plan.stores import missing_table, reading_store
@@ -34,13 +34,13 @@ class SourceTable:
         plan: a packed plan with only the store and the deferred updates of the table; it contains the settings of the
             store, also secrets, and plugin files.
         declared: the declaration in the pipeline file; None if there is none.
-        bodies: its body store; None if the pipeline file declares none.
+        blobs: its blob store; None if the pipeline file declares none.
     """
 
     name: str
     plan: bytes = field(repr=False)
     declared: TableSpec | None = None
-    bodies: BodiesOfTable | None = None
+    blobs: BlobsOfTable | None = None
 
     def store(self) -> Component[StoreSettings]:
         """
@@ -105,8 +105,8 @@ def source_table(options: Mapping[str, str]) -> SourceTable:
     declared = declared_in(name, configuration.tables.values()).get(wanted.table)
     updates = declared_updates(configuration, name, wanted.table, catalog)
     tables = {} if updates is None else {wanted.table: updates}
-    bodies = bodies_of(configuration, wanted.table) if declared is not None else None
-    return SourceTable(wanted.table, _packed(component, tables, folder, catalog, configuration.masks), declared, bodies)
+    blobs = blobs_of(configuration, wanted.table) if declared is not None else None
+    return SourceTable(wanted.table, _packed(component, tables, folder, catalog, configuration.masks), declared, blobs)
 
 
 def configuration_of(path: str) -> Configuration:

@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ingest.api import Disposition, IngestError, Row
-from ingest.plan.bodies import BodiesOfTable
+from ingest.plan.blobs import BlobsOfTable
 from ingest.plan.codec import packed, unpacked
 from ingest.plan.plan import Plan
 from ingest.plan.stores import reading_store
@@ -74,7 +74,7 @@ class DumpWork:
         files: of the dump.
         limits: of a task.
         seconds: time of a task.
-        bodies: table -> the body store whose values replace its pointers; empty to dump pointers.
+        blobs: table -> the blob store whose values replace its pointers; empty to dump pointers.
     """
 
     plan: bytes = field(repr=False)
@@ -82,7 +82,7 @@ class DumpWork:
     files: DumpFiles
     limits: Limits
     seconds: float
-    bodies: Mapping[str, BodiesOfTable] = field(default_factory=dict)
+    blobs: Mapping[str, BlobsOfTable] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -93,10 +93,10 @@ class DumpWork:
         limits: Limits,
         *,
         seconds: float,
-        bodies: Mapping[str, BodiesOfTable] | None = None,
+        blobs: Mapping[str, BlobsOfTable] | None = None,
     ) -> "DumpWork":
         """The work of the tasks of a plan."""
-        return cls(packed(plan), targets, files, limits, seconds, bodies or {})
+        return cls(packed(plan), targets, files, limits, seconds, blobs or {})
 
     def dump(self, ranges: Sequence[DumpRange]) -> DumpSlice:
         """
@@ -142,8 +142,8 @@ class DumpWork:
         }
         try:
             with reading_store(plan.stores[name]) as store:
-                with_bodies = targets.keys() & self.bodies.keys()
-                changed = {table: self.bodies[table].resolving(store, table) for table in with_bodies}
+                with_blobs = targets.keys() & self.blobs.keys()
+                changed = {table: self.blobs[table].resolving(store, table) for table in with_blobs}
                 dump = RangeDump(store, targets, mergings, self.files.write, self.limits, changed=changed)
                 return dump.run_slice(ranges, has_time)
         except IngestError as error:

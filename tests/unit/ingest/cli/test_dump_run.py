@@ -109,7 +109,7 @@ def test_too_little_space(ingest, monkeypatch):
     [
         (("dump", "run", "p.yaml"), 2, "the root of the dumps is missing"),
         ((*ALONE, "--tables", "salt"), 3, 'did you mean "salted"?'),
-        ((*ALONE, "--bodies"), 2, "no table of the dump has a body store"),
+        ((*ALONE, "--blobs"), 2, "no table of the dump has a blob store"),
         ((*ALONE, "--keep", "soon"), 2, '--keep: "soon" is not a duration'),
         ((*ALONE, "--id", "a", "--resume", "b"), 2, "--id: a dump that is resumed keeps its id"),
         ((*ALONE, "--id", "a/b"), 2, "is no id of a dump"),

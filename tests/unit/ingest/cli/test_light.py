@@ -51,11 +51,11 @@ def test_light_commands_import_no_heavy_package(ingest, folder, template):
 
 
 HELP = {
-    **dict.fromkeys(("--help", "body --help", "dump -h", "dump"), frozenset({"ingest.service"})),
+    **dict.fromkeys(("--help", "blob --help", "dump -h", "dump"), frozenset({"ingest.service"})),
     **dict.fromkeys(
         (
             f"{words} --help"
-            for words in ("compact", "rollback", "body sweep", "dump run", "archive rerun", "archive join", "body fsck")
+            for words in ("compact", "rollback", "blob sweep", "dump run", "archive rerun", "archive join", "blob fsck")
         ),
         frozenset({"pyspark", "kafka"}),
     ),

@@ -41,14 +41,14 @@ def test_written_table_need_not_be_declared(tmp_path):
     assert configuration(tmp_path, "{root: ./dumps, tables: [written, declared]}").report.errors == ()
 
 
-def test_tables_of_body_stores_can_be_dumped(tmp_path):
-    file = FILE.replace("families: {f: {}}}", "families: {f: {}}, bodies: {}}")
-    dump = "{root: ./dumps, tables: [declared, declared_bodies_meta, declared_bodies_value, declared_bodies_refs]}"
+def test_tables_of_blob_stores_can_be_dumped(tmp_path):
+    file = FILE.replace("families: {f: {}}}", "families: {f: {}}, blobs: {}}")
+    dump = "{root: ./dumps, tables: [declared, declared_blobs_meta, declared_blobs_value, declared_blobs_refs]}"
     assert configuration(tmp_path, dump, file).report.errors == ()
 
 
 def test_table_whose_options_have_problems_is_there(tmp_path):
-    file = FILE.replace("families: {f: {}}}", "families: {f: {}}, bodies: {sweep_after: 1s}}")
+    file = FILE.replace("families: {f: {}}}", "families: {f: {}}, blobs: {sweep_after: 1s}}")
     with pytest.raises(ConfigInvalidError) as found:
         configuration(tmp_path, "{root: ./dumps, tables: [declared]}", file)
     assert [problem.kind for problem in found.value.report.errors] == [Kind.OUT_OF_RANGE]

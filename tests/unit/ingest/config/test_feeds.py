@@ -85,10 +85,10 @@ def test_updates_are_not_read_before_they_are_changed(path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(("bodies", "is_refused"), [("", False), ("threshold: 1MiB", True)])
-def test_large_values_of_a_table_with_a_feed_are_not_moved(path: Path, bodies: str, *, is_refused: bool) -> None:
-    path.write_text(file_of().replace("feed:", f"bodies: {{{bodies}}}, feed:"))
+@pytest.mark.parametrize(("blobs", "is_refused"), [("", False), ("threshold: 1MiB", True)])
+def test_large_values_of_a_table_with_a_feed_are_not_moved(path: Path, blobs: str, *, is_refused: bool) -> None:
+    path.write_text(file_of().replace("feed:", f"blobs: {{{blobs}}}, feed:"))
 
     assert [each.partition(", and")[0] for each in problems_of(path)] == (
-        ['4:46: conflict: table "t" has a feed'] if is_refused else []
+        ['4:45: conflict: table "t" has a feed'] if is_refused else []
     )

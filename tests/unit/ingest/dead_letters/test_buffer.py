@@ -7,7 +7,7 @@ import pytest
 
 from ingest.api import OffsetUnit
 from ingest.dead_letters import buffer as buffer_module
-from ingest.dead_letters.bodies import DeadLetterBody
+from ingest.dead_letters.blobs import DeadLetterBlob
 from ingest.dead_letters.buffer import MAX_DEAD_LETTER_BYTES, DeadLetterBuffer, DeadLettersTooLargeError
 from ingest.dead_letters.envelope import PlaceRange, dead_letters_of
 from ingest.masks import Masks
@@ -96,7 +96,7 @@ def test_secret_is_masked_except_in_the_record(make_dead_letter):
 MIB = 1 << 20
 
 
-class Bodies:
+class Blobs:
     """Counts what it keeps."""
 
     table = "events"
@@ -111,33 +111,33 @@ class Bodies:
 
 
 def test_value_above_the_threshold_is_kept_elsewhere(make_dead_letter):
-    bodies = Bodies(3)
-    buffer = DeadLetterBuffer(Masks(), bodies)
+    blobs = Blobs(3)
+    buffer = DeadLetterBuffer(Masks(), blobs)
     for offset, value in enumerate((b"abc", b"abcd", None)):
         buffer.add(make_dead_letter(offset, value=value))
     small, large, empty = dead_letters_of(buffer.lines())
     assert (small, empty) == (make_dead_letter(0, value=b"abc"), make_dead_letter(2, value=None))
-    body = DeadLetterBody("events", hashlib.sha256(b"abcd").hexdigest(), 4)
-    assert large == make_dead_letter(1, value=b"abcd").with_body(body)
-    assert bodies.kept == [(b"dead-letter/p/1000/ticks/0/1/0/split", 4)]
+    blob = DeadLetterBlob("events", hashlib.sha256(b"abcd").hexdigest(), 4)
+    assert large == make_dead_letter(1, value=b"abcd").with_blob(blob)
+    assert blobs.kept == [(b"dead-letter/p/1000/ticks/0/1/0/split", 4)]
 
 
 def test_value_is_kept_once_for_all_events_of_a_record(make_dead_letter):
-    bodies = Bodies(3)
-    buffer = DeadLetterBuffer(Masks(), bodies)
+    blobs = Blobs(3)
+    buffer = DeadLetterBuffer(Masks(), blobs)
     for fan_out in range(3):
         buffer.add(make_dead_letter(7, fan_out=fan_out, value=b"abcd"))
     buffer.add(make_dead_letter(7, component="sink", value=b"abcd"))
     assert [dead_letter.events for dead_letter in dead_letters_of(buffer.lines())] == [3, 1]
-    assert [reference for reference, _ in bodies.kept] == [
+    assert [reference for reference, _ in blobs.kept] == [
         b"dead-letter/p/1000/ticks/0/7/0/split",
         b"dead-letter/p/1000/ticks/0/7/0/sink",
     ]
 
 
 def test_ten_dead_letters_of_64_mib_fit_in_one_batch(make_dead_letter):
-    bodies = Bodies(MIB)
-    buffer = DeadLetterBuffer(Masks(), bodies)
+    blobs = Blobs(MIB)
+    buffer = DeadLetterBuffer(Masks(), blobs)
     value = bytes(64 * MIB)
     tracemalloc.start()
     try:
@@ -146,7 +146,7 @@ def test_ten_dead_letters_of_64_mib_fit_in_one_batch(make_dead_letter):
         _, most = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert (len(bodies.kept), len(buffer.lines())) == (10, 10)
+    assert (len(blobs.kept), len(buffer.lines())) == (10, 10)
     assert most < MIB
 
 
@@ -273,13 +273,13 @@ class TestByPlace:
         assert dead_letters_of(buffer.lines())[0].message.startswith("no ***;")
 
     def test_value_is_kept_elsewhere_only_if_the_dead_letter_fits(self, make_dead_letter, length):
-        bodies = Bodies(3)
-        buffer = DeadLetterBuffer(Masks(), bodies, offsets=OffsetUnit.RECORDS)
+        blobs = Blobs(3)
+        buffer = DeadLetterBuffer(Masks(), blobs, offsets=OffsetUnit.RECORDS)
         buffer.start(2 * length)
         for number in range(3):
             buffer.add(make_dead_letter(number, value=b"x" * 2 * length), number)
         assert self.ranges(buffer) == [(0, None), (1, 3)]
-        assert [reference for reference, _ in bodies.kept] == [b"dead-letter/p/1000/ticks/0/0/0/split"]
+        assert [reference for reference, _ in blobs.kept] == [b"dead-letter/p/1000/ticks/0/0/0/split"]
 
     def test_places_have_a_limit_too(self, monkeypatch, buffer, make_dead_letter, length):
         """It is far above that of the events of a micro-batch, unless an operator has raised them much."""

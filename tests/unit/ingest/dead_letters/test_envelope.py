@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from ingest import __version__
 from ingest.api import IntegrityError, Record
-from ingest.dead_letters.bodies import DeadLetterBody, batch_time_of, pipeline_of
+from ingest.dead_letters.blobs import DeadLetterBlob, batch_time_of, pipeline_of
 from ingest.dead_letters.envelope import MAX_MESSAGE_CHARS, DeadLetter, PlaceRange, dead_letters_of, with_topic_ids
-from tests.support.dead_letters import BODIES, LETTERS, UNICODE, UNREAD_LETTERS, WHOLE_LETTERS
+from tests.support.dead_letters import BLOBS, LETTERS, UNICODE, UNREAD_LETTERS, WHOLE_LETTERS
 
-BODY = DeadLetterBody("events", "ab" * 32, 70_000_000)
+BLOB = DeadLetterBlob("events", "ab" * 32, 70_000_000)
 
 
 def dead_letter(**fields) -> DeadLetter:
@@ -67,18 +67,18 @@ def test_line_has_keys_in_the_documented_order():
     )
 
 
-@given(WHOLE_LETTERS, BODIES)
-def test_only_a_dead_letter_with_a_body_has_format_2(each, body):
-    plain, with_body = json.loads(each.to_json()), json.loads(each.with_body(body).to_json())
-    assert (plain["format"], with_body["format"], "body" in plain) == (1, 2, False)
-    assert with_body["record"] == plain["record"] | {"value": None}
-    assert DeadLetter.from_json(each.with_body(body).to_json()).body == body
+@given(WHOLE_LETTERS, BLOBS)
+def test_only_a_dead_letter_with_a_blob_has_format_2(each, blob):
+    plain, with_blob = json.loads(each.to_json()), json.loads(each.with_blob(blob).to_json())
+    assert (plain["format"], with_blob["format"], "blob" in plain) == (1, 2, False)
+    assert with_blob["record"] == plain["record"] | {"value": None}
+    assert DeadLetter.from_json(each.with_blob(blob).to_json()).blob == blob
 
 
-def test_line_with_a_body_has_keys_in_the_documented_order():
-    content = json.loads(dead_letter().with_body(BODY).to_json())
-    assert list(content)[-4:] == ["attributes", "pointer", "body", "record"]
-    assert content["body"] == {"table": "events", "id": "ab" * 32, "length": 70_000_000}
+def test_line_with_a_blob_has_keys_in_the_documented_order():
+    content = json.loads(dead_letter().with_blob(BLOB).to_json())
+    assert list(content)[-4:] == ["attributes", "pointer", "blob", "record"]
+    assert content["blob"] == {"table": "events", "id": "ab" * 32, "length": 70_000_000}
 
 
 @given(UNREAD_LETTERS)
@@ -130,9 +130,9 @@ def test_reference_identifies_pipeline_batch_and_key(one, other):
     def identity(each):
         return each.pipeline, each.batch_time_ms, each.key
 
-    assert (one.body_reference == other.body_reference) == (identity(one) == identity(other))
-    assert one.body_reference[:1] != b"\0"
-    assert pipeline_of(one.body_reference) == one.pipeline
+    assert (one.blob_reference == other.blob_reference) == (identity(one) == identity(other))
+    assert one.blob_reference[:1] != b"\0"
+    assert pipeline_of(one.blob_reference) == one.pipeline
 
 
 @pytest.mark.parametrize("reference", [b"report-1", b"dead-letter/p", b"dead-letter"])
@@ -151,19 +151,19 @@ def test_only_the_reference_of_a_dead_letter_has_a_batch_time(reference):
 @pytest.mark.parametrize(
     "change",
     [
-        {"body": None},
-        {"body": {"table": "events", "id": "ab" * 32}},
-        {"body": {"table": "events", "id": "ab" * 31, "length": 1}},
-        {"body": {"table": "events", "id": "AB" * 32, "length": 1}},
-        {"body": {"table": "events", "id": "ab" * 32, "length": -1}},
-        {"body": {"table": "events", "id": "ab" * 32, "length": True}},
+        {"blob": None},
+        {"blob": {"table": "events", "id": "ab" * 32}},
+        {"blob": {"table": "events", "id": "ab" * 31, "length": 1}},
+        {"blob": {"table": "events", "id": "AB" * 32, "length": 1}},
+        {"blob": {"table": "events", "id": "ab" * 32, "length": -1}},
+        {"blob": {"table": "events", "id": "ab" * 32, "length": True}},
         {"record": json.loads(dead_letter().to_json())["record"]},
         {"format": 3},
     ],
     ids=str,
 )
-def test_invalid_body_is_rejected(change):
-    content = json.loads(dead_letter().with_body(BODY).to_json()) | change
+def test_invalid_blob_is_rejected(change):
+    content = json.loads(dead_letter().with_blob(BLOB).to_json()) | change
     with pytest.raises(IntegrityError):
         DeadLetter.from_json(json.dumps(content).encode())
 

@@ -10,7 +10,7 @@ from itertools import chain, cycle
 import pytest
 
 from ingest.api import ConfigError, IntegrityError, NotFoundError, Record, SourceUnavailableError, StoreUnavailableError
-from ingest.dead_letters.bodies import DeadLetterBody
+from ingest.dead_letters.blobs import DeadLetterBlob
 from ingest.dead_letters.files import FileDeadLetters, folder_of
 from ingest.dead_letters.kafka import KafkaDeadLetters, cluster_of_reader
 from ingest.dead_letters.queue import Mark, ReplayOutcome
@@ -22,7 +22,7 @@ from tests.support.kafka_server import CLUSTER_ID, KafkaServer
 
 DONE = Mark(ReplayOutcome.REPLAYED, 77)
 FAILED = Mark(ReplayOutcome.FAILED_AGAIN, 88, "mapping")
-BODY = DeadLetterBody("events", "ab" * 32, 70_000_000)
+BLOB = DeadLetterBlob("events", "ab" * 32, 70_000_000)
 
 
 IN_HEADERS = partial(in_headers, sinks=["split"])
@@ -117,8 +117,8 @@ class TestEveryQueue:
         for entry in queue.entries():
             assert queue.read(entry.position) == entry
 
-    def test_dead_letter_with_a_body_is_read_as_published(self, reopened, make_dead_letter):
-        dead_letter = make_dead_letter().with_body(BODY)
+    def test_dead_letter_with_a_blob_is_read_as_published(self, reopened, make_dead_letter):
+        dead_letter = make_dead_letter().with_blob(BLOB)
         publish(reopened(), [dead_letter], 3, 1000)
         assert [entry.dead_letter for entry in reopened().entries()] == [dead_letter]
 
@@ -167,32 +167,32 @@ class TestFiles:
 
     def test_publication_returns_the_large_dead_letters_that_it_has_replaced(self, tmp_path, make_dead_letter):
         queue = FileDeadLetters(tmp_path, "p")
-        first, second, third = (make_dead_letter(offset).with_body(BODY) for offset in range(3))
+        first, second, third = (make_dead_letter(offset).with_blob(BLOB) for offset in range(3))
         lines = [each.to_json() for each in (first, second, make_dead_letter(7))]
         assert queue.publish(lines, 3, 1000) == []
         assert queue.publish([first.to_json(), third.to_json()], 3, 1000) == [second]
         assert queue.publish([first.to_json(), third.to_json()], 3, 1000) == []
         assert queue.publish([], 3, 1000) == [first, third]
 
-    def test_replaced_dead_letter_whose_body_another_one_of_its_event_needs_is_not_returned(
+    def test_replaced_dead_letter_whose_blob_another_one_of_its_event_needs_is_not_returned(
         self, tmp_path, make_dead_letter
     ):
         queue = FileDeadLetters(tmp_path, "p")
-        letter = make_dead_letter().with_body(BODY)
+        letter = make_dead_letter().with_blob(BLOB)
         for number in (1_000_000_003, 1_000_000_004):  # replays of two ranges with the same record
             publish(queue, [letter], number, 1000)
-        publish(queue, [make_dead_letter(batch_time_ms=2000).with_body(BODY)], 4, 2000)
+        publish(queue, [make_dead_letter(batch_time_ms=2000).with_blob(BLOB)], 4, 2000)
         assert queue.publish([], 1_000_000_003, 1000) == []
         publish(queue, [letter], 1_000_000_003, 1000)
         queue.mark({entry.position: DONE for entry in queue.entries() if entry.position.endswith("3:0")})
         assert queue.publish([], 1_000_000_004, 1000) == [letter]
 
-    def test_dead_letters_that_stay_keep_positions_marks_and_bodies(self, tmp_path, make_dead_letter):
+    def test_dead_letters_that_stay_keep_positions_marks_and_blobs(self, tmp_path, make_dead_letter):
         queue = FileDeadLetters(tmp_path, "p")
-        before = [make_dead_letter(offset, component=f"sink{offset % 2}").with_body(BODY) for offset in range(5)]
+        before = [make_dead_letter(offset, component=f"sink{offset % 2}").with_blob(BLOB) for offset in range(5)]
         publish(queue, before, 3, 1000)
         queue.mark({f"000000000001000-0000000003:{line}": DONE for line in (2, 3, 4)})
-        again = make_dead_letter(4, component="sink0", code="other").with_body(BODY)
+        again = make_dead_letter(4, component="sink0", code="other").with_blob(BLOB)
 
         def keeps(dead_letter):
             return dead_letter.component == "sink1"
@@ -208,7 +208,7 @@ class TestFiles:
 
     def test_damaged_dead_letter_is_replaced(self, tmp_path, make_dead_letter):
         queue = FileDeadLetters(tmp_path, "p")
-        letter = make_dead_letter().with_body(BODY)
+        letter = make_dead_letter().with_blob(BLOB)
         assert queue.publish([letter.to_json(), b"{"], 3, 1000) == []
         assert queue.publish([], 3, 1000) == [letter]
 

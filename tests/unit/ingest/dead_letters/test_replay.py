@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from ingest.api import Record, RecordPlace, StoreUnavailableError
-from ingest.dead_letters.bodies import DeadLetterBody
+from ingest.dead_letters.blobs import DeadLetterBlob
 from ingest.dead_letters.envelope import DeadLetter, PlaceRange
 from ingest.dead_letters.files import FileDeadLetters
 from ingest.dead_letters.queue import Entry, Mark, ReplayOutcome
@@ -26,7 +26,7 @@ from ingest.receipt import Counts
     [
         ((SkipReason.COUNTED, SkipReason.ROLLED_BACK), SkipReason.ROLLED_BACK),
         ((SkipReason.RAN_AGAIN, SkipReason.COUNTED, SkipReason.NOT_IN_BATCH), SkipReason.RAN_AGAIN),
-        ((SkipReason.NO_BODY, SkipReason.RAN_AGAIN), SkipReason.NO_BODY),  # by their order, not that of their texts
+        ((SkipReason.NO_BLOB, SkipReason.RAN_AGAIN), SkipReason.NO_BLOB),  # by their order, not that of their texts
     ],
 )
 def test_reason_of_several_sinks_is_the_last_one(reasons, expected):
@@ -45,7 +45,7 @@ class Pipeline:
         self.interrupted: list[int] = []
         self.calls: list[tuple[list[int], int]] = []
         self.records: list[Record] = []
-        self.values: dict[RecordPlace, DeadLetterBody | PlaceRange] = {}
+        self.values: dict[RecordPlace, DeadLetterBlob | PlaceRange] = {}
 
     def __call__(self, records, batch_time_ms, only, values):
         if self.interrupted and self.interrupted != [record.offset for record in records]:
@@ -333,10 +333,10 @@ def test_dead_letter_that_is_replaced_while_the_batch_before_it_runs_is_not_mark
     ]
 
 
-def test_bodies_are_released_after_the_marks_of_their_dead_letters(tmp_path, pipeline, make_dead_letter):
+def test_blobs_are_released_after_the_marks_of_their_dead_letters(tmp_path, pipeline, make_dead_letter):
     queue = FileDeadLetters(tmp_path / "large", "p")
-    body = DeadLetterBody("events", "ab" * 32, 5)
-    letters = [make_dead_letter(offset).with_body(body).to_json() for offset in (1, 2, 7)]
+    blob = DeadLetterBlob("events", "ab" * 32, 5)
+    letters = [make_dead_letter(offset).with_blob(blob).to_json() for offset in (1, 2, 7)]
     queue.publish([*letters, make_dead_letter(3).to_json()], 0, 1000)
     pipeline.failing_offsets = {1}
     reasons = {7: SkipReason.RAN_AGAIN}
@@ -357,15 +357,15 @@ def test_bodies_are_released_after_the_marks_of_their_dead_letters(tmp_path, pip
     )
     assert len(list(found)) == 3
     assert released == [(7, ReplayOutcome.REPLAYED), (2, ReplayOutcome.REPLAYED)]
-    assert pipeline.values == {("ticks", 0, offset): body for offset in (1, 2)}
+    assert pipeline.values == {("ticks", 0, offset): blob for offset in (1, 2)}
 
 
-def test_values_in_a_body_store_are_passed_by_the_place_of_their_records(queue, make_dead_letter):
-    body = DeadLetterBody("events", "ab" * 32, 5)
-    letters = [make_dead_letter(0).with_body(body), make_dead_letter(0, component="sink").with_body(body)]
+def test_values_in_a_blob_store_are_passed_by_the_place_of_their_records(queue, make_dead_letter):
+    blob = DeadLetterBlob("events", "ab" * 32, 5)
+    letters = [make_dead_letter(0).with_blob(blob), make_dead_letter(0, component="sink").with_blob(blob)]
     queue.publish([each.to_json() for each in [*letters, make_dead_letter(1)]], 5, 5000)
     *_, batch = batches_of(entry for entry in queue.entries() if entry.position.endswith(("5:0", "5:1", "5:2")))
-    assert batch.values == {("ticks", 0, 0): body}
+    assert batch.values == {("ticks", 0, 0): blob}
     assert [record.value for record in batch.records] == [None, b"v"]
 
 

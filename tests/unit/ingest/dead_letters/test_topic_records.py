@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 
 from ingest import __version__
 from ingest.api import IntegrityError, Record
-from ingest.dead_letters.bodies import DeadLetterBody
+from ingest.dead_letters.blobs import DeadLetterBlob
 from ingest.dead_letters.envelope import DeadLetter, PlaceRange
 from ingest.dead_letters.topic_records import CONNECT, ORIGINAL_HEADERS, OWN, TopicRecord, dead_letter_of, in_headers
 from ingest.kafka.stored import Stored
 from tests.support.dead_letters import LETTERS, UNICODE, WHOLE_LETTERS
 
-BODY = DeadLetterBody("events", "ab" * 32, 70_000_000)
+BLOB = DeadLetterBlob("events", "ab" * 32, 70_000_000)
 OUR_NAMES = [
     *(f"{CONNECT}{name}" for name in ("topic", "partition", "offset", "stage", "exception.message")),
     *(f"{OWN}{name}" for name in ("format", "attributes", "null_headers", "original_headers")),
@@ -146,7 +146,7 @@ def test_headers_that_a_copy_has_at_the_end_are_ignored(each, more):
     [
         dead_letter(by_place=PlaceRange(20), record=Record("ticks", 3, 17, None, None, 5)),
         dead_letter(by_place=PlaceRange(None, was_read=True), record=Record("ticks", 3, 17, None, None, 5)),
-        dead_letter().with_body(BODY),
+        dead_letter().with_blob(BLOB),
         dead_letter().pointing_to("/state/dead-letters/p/1.jsonl:0"),
         dead_letter(record=Record("ticks", 3, 17, None, None, 5)),
         dead_letter(record=Record("ticks", 3, 17, b"k", b"v", 5, (("\udcff", b"x"),))),

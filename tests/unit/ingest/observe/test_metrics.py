@@ -8,7 +8,7 @@ import pytest
 
 from ingest import __version__
 from ingest.api import BusyWait
-from ingest.api.bodies import BodyCounts
+from ingest.api.blobs import BlobCounts
 from ingest.observe.health import Health, State
 from ingest.observe.metric_table import METRICS, reference
 from ingest.observe.metrics import MAX_LABEL_VALUES, Metrics
@@ -130,26 +130,26 @@ def test_last_compaction_of_a_table():
     }
 
 
-def test_2c4_bodies_of_a_table():
+def test_2c4_blobs_of_a_table():
     metrics = fresh("ticks")
     metrics.sweeps_scheduled({"t": 86_400.0}, at_s=50.0)
-    assert samples(metrics)['attr2hbase_body_sweep_last_success_timestamp_seconds{table="t"}'] == 50
+    assert samples(metrics)['attr2hbase_blob_sweep_last_success_timestamp_seconds{table="t"}'] == 50
     moved = Counts()
-    moved.add_bodies("t", BodyCounts(2, 3_000, 1))
+    moved.add_blobs("t", BlobCounts(2, 3_000, 1))
     metrics.attempted("ticks", moved)
-    metrics.bodies_moved("t", BodyCounts(deduplicated=4))
-    metrics.bodies_swept("t", Swept(3, 900, {"referenced": 7, "unreferenced": 1}, 100.0))
+    metrics.blobs_moved("t", BlobCounts(deduplicated=4))
+    metrics.blobs_swept("t", Swept(3, 900, {"referenced": 7, "unreferenced": 1}, 100.0))
     metrics.sweeps_scheduled({"t": 86_400.0}, at_s=150.0)
     assert {name: value for name, value in samples(metrics).items() if "table" in name} == {
-        'attr2hbase_bodies_stored_total{table="t"}': 2,
-        'attr2hbase_bodies_stored_bytes_total{table="t"}': 3_000,
-        'attr2hbase_bodies_deduplicated_total{table="t"}': 5,
-        'attr2hbase_bodies_swept_total{table="t"}': 3,
-        'attr2hbase_bodies_swept_bytes_total{table="t"}': 900,
-        'attr2hbase_bodies{state="referenced",table="t"}': 7,
-        'attr2hbase_bodies{state="unreferenced",table="t"}': 1,
-        'attr2hbase_body_sweep_last_success_timestamp_seconds{table="t"}': 100,
-        'attr2hbase_body_sweep_interval_seconds{table="t"}': 86_400,
+        'attr2hbase_blobs_stored_total{table="t"}': 2,
+        'attr2hbase_blobs_stored_bytes_total{table="t"}': 3_000,
+        'attr2hbase_blobs_deduplicated_total{table="t"}': 5,
+        'attr2hbase_blobs_swept_total{table="t"}': 3,
+        'attr2hbase_blobs_swept_bytes_total{table="t"}': 900,
+        'attr2hbase_blobs{state="referenced",table="t"}': 7,
+        'attr2hbase_blobs{state="unreferenced",table="t"}': 1,
+        'attr2hbase_blob_sweep_last_success_timestamp_seconds{table="t"}': 100,
+        'attr2hbase_blob_sweep_interval_seconds{table="t"}': 86_400,
     }
 
 

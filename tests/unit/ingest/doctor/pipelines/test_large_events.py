@@ -32,7 +32,7 @@ pipelines:
 
 def written(folder: Path, size: str, action: str = "drop", threshold: str = "") -> Configuration:
     file = folder / "p.yaml"
-    tables = f"tables: {{events: {{families: {{f: {{}}}}, bodies: {{threshold: {threshold}}}}}}}" if threshold else ""
+    tables = f"tables: {{events: {{families: {{f: {{}}}}, blobs: {{threshold: {threshold}}}}}}}" if threshold else ""
     file.write_text(FILE.replace("SIZE", size).replace("ACTION", action) + tables)
     return load(str(file), env={}, lookup=Catalog())
 
@@ -55,7 +55,7 @@ def test_dead_letter_that_exceeds_the_limit(tmp_path, monkeypatch):
     (found,) = messages(written(tmp_path, "49MiB", "dead_letter"), 64 * GIB)
     assert "has only its place" in found
     assert "on_error: drop" in found
-    assert "bodies: {threshold: 1MiB}" in found
+    assert "blobs: {threshold: 1MiB}" in found
     assert messages(written(tmp_path, "64MiB", "dead_letter", "1MiB"), 64 * GIB) == []
     assert len(messages(written(tmp_path, "64MiB", "dead_letter", "49MiB"), 64 * GIB)) == 1
     monkeypatch.setattr(FilesSourceSettings, "read_again_by", None)  # as with a plugin

@@ -13,7 +13,7 @@ FILE = """
 version: 1
 state_dir: ./state
 stores: {local: {rocksdb: {path: ./store}}}
-tables: {events: {families: {f: {}}, bodies: {threshold: 1KiB}}}
+tables: {events: {families: {f: {}}, blobs: {threshold: 1KiB}}}
 pipelines:
   p:
     source: {kafka: {topics: [t], brokers: "localhost:1"}}

@@ -8,7 +8,7 @@ import pytest
 
 from ingest.api import Record
 from ingest.config.model import Configuration
-from ingest.dead_letters.bodies import DeadLetterBody, reference_of
+from ingest.dead_letters.blobs import DeadLetterBlob, reference_of
 from ingest.dead_letters.envelope import DeadLetter
 from ingest.dead_letters.files import FileDeadLetters
 from ingest.dead_letters.queue import Entry, Mark, ReplayOutcome
@@ -81,16 +81,16 @@ def test_reference_is_known_by_its_batch_time(configuration):
 
 def test_reference_is_known_by_its_replayed_dead_letter(configuration, monkeypatch):
     """The dead letter may be in a topic, and its batch in no log any more."""
-    replayed = letter(0, b"").with_body(DeadLetterBody("events", "ab" * 32, 5))
+    replayed = letter(0, b"").with_blob(DeadLetterBlob("events", "ab" * 32, 5))
     publish(configuration, 1_000, [replayed])
     monkeypatch.setattr(FileDeadLetters, "batch_times", lambda _queue: frozenset())
     queue = FileDeadLetters(configuration.local_dir, "p")
     (entry,) = queue.entries()
     with DeadLetterReferences(configuration) as references:
-        assert not references.is_unneeded(replayed.body_reference)
-        assert not references.is_unknown(replayed.body_reference)
+        assert not references.is_unneeded(replayed.blob_reference)
+        assert not references.is_unknown(replayed.blob_reference)
     queue.mark({entry.position: Mark(ReplayOutcome.REPLAYED, 2)})
-    assert is_unneeded(configuration, replayed.body_reference)
+    assert is_unneeded(configuration, replayed.blob_reference)
 
 
 def test_other_references_are_neither(configuration):

@@ -18,7 +18,7 @@ from ingest.service.dumps.options import DumpRunOptions
 from ingest.service.dumps.plan import DumpSources
 from ingest.service.dumps.steps import dump_steps
 from ingest.service.jobs.place import OwnProcess
-from sinks.bodies.status import STORE_ID
+from sinks.blobs.status import STORE_ID
 from sinks.dumps.errors import DumpNotAvailableError
 from sinks.dumps.reader import DumpReader
 from sinks.feed.position import FeedPosition
@@ -189,7 +189,7 @@ def test_loaded_table_without_a_feed_is_no_copy_of_a_newer_dump(configuration, t
         pass
 
 
-def test_refused_bootstrap_leaves_the_id_of_a_body_store(configuration, tmp_path):
+def test_refused_bootstrap_leaves_the_id_of_a_blob_store(configuration, tmp_path):
     make_dump(LocalRoot(tmp_path / "dumps"), {"orders": [[row_of(b"x", q=b"1")]]})
     copies = RocksDBStore(RocksDBSettings(path=str(tmp_path / "copies"), sync=False))
     copies.open()

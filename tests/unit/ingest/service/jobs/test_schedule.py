@@ -7,14 +7,14 @@ import pytest
 
 from ingest.api import ConflictError
 from ingest.service.jobs.schedule import DAY_S, Daily, Every, Schedule, ScheduledJob
-from ingest.service.rewriting.body_sweep import BodySweep, BodySweepOptions
+from ingest.service.rewriting.blob_sweep import BlobSweep, BlobSweepOptions
 from tests.support.submitted_jobs import SubmittedJobs
 
 TWO, FIVE = 2 * 3600, 5 * 3600
 
 
 def scheduled(when: Daily | Every, subject: str = "t", *tables: str) -> ScheduledJob:
-    return ScheduledJob(when, BodySweep(subject, BodySweepOptions()), tables or (subject,))
+    return ScheduledJob(when, BlobSweep(subject, BlobSweepOptions()), tables or (subject,))
 
 
 def daily(at_s: int, subject: str = "t", *tables: str) -> ScheduledJob:

@@ -12,7 +12,7 @@ from ingest.catalog import Catalog
 from ingest.dead_letters.components import Components
 from ingest.dead_letters.envelope import DeadLetter, PlaceRange
 from ingest.dead_letters.queue import Mark, ReplayOutcome
-from ingest.service.dead_letters.bodies import OpenDeadLetterBodies
+from ingest.service.dead_letters.blobs import OpenDeadLetterBlobs
 from ingest.service.dead_letters.queues import dead_letter_queue
 from ingest.service.replay import runner as replay_runner
 from ingest.service.replay.plan import BatchKind, ReplayBatch
@@ -96,8 +96,8 @@ def published_by_replay(path: Path, ran: set[str], sinks: set[str], *marks: Repl
         queue.mark({entry.position: Mark(outcome, 2_000)})
     decorators = frozenset({"json"})
     components, every = Components(frozenset(ran), decorators), Components(frozenset(sinks), decorators)
-    with OpenDeadLetterBodies(configuration, Catalog()) as bodies:
-        _publication(queue, bodies, components, every, {}, [1_000])([each.to_json() for each in letters], 1, 1_000)
+    with OpenDeadLetterBlobs(configuration, Catalog()) as blobs:
+        _publication(queue, blobs, components, every, {}, [1_000])([each.to_json() for each in letters], 1, 1_000)
     return [(entry.dead_letter.record.offset, entry.dead_letter.component) for entry in queue.entries()]
 
 
@@ -115,8 +115,8 @@ def test_record_whose_dead_letter_was_replayed_waits_no_more(tmp_path: Path):
 
 
 @pytest.mark.parametrize("waits", [False, True])
-def test_bodies_of_dead_letters_have_the_references_of_the_sinks(tmp_path: Path, waits: bool):
-    """Else 'ingest body fsck --repair' removes the reference that no dead letter has, and the body is swept."""
+def test_blobs_of_dead_letters_have_the_references_of_the_sinks(tmp_path: Path, waits: bool):
+    """Else 'ingest blob fsck --repair' removes the reference that no dead letter has, and the blob is swept."""
     configuration = written(tmp_path)
     letters, _ = run(configuration, 1_000, b"l" * 2_500, b"o" * 2_000)
     queue = dead_letter_queue(configuration, configuration.pipelines["p"])
@@ -124,8 +124,8 @@ def test_bodies_of_dead_letters_have_the_references_of_the_sinks(tmp_path: Path,
         publish(configuration, 1_000, letters[:1])
     decorators = frozenset({"json"})
     components, every = Components(frozenset("ab"), decorators), Components(frozenset("abc"), decorators)
-    with OpenDeadLetterBodies(configuration, Catalog()) as bodies:
-        publication = _publication(queue, bodies, components, every, {}, [1_000])
+    with OpenDeadLetterBlobs(configuration, Catalog()) as blobs:
+        publication = _publication(queue, blobs, components, every, {}, [1_000])
         for _ in range(2):
             publication([each.to_json() for each in letters], 1, 1_000)
     found = [entry.dead_letter for entry in queue.entries()]
@@ -133,7 +133,7 @@ def test_bodies_of_dead_letters_have_the_references_of_the_sinks(tmp_path: Path,
         *([(0, "json")] if waits else [(0, "a"), (0, "b")]),
         *[(1, "a"), (1, "b")],
     ]
-    assert references(configuration) == {each.body_reference for each in found}
+    assert references(configuration) == {each.blob_reference for each in found}
 
 
 @pytest.mark.parametrize("every", ["a", "ab"])
@@ -143,6 +143,6 @@ def test_dead_letters_by_place_have_the_ids_of_their_topics(tmp_path: Path, ever
     line = replace(letter, record=letter.record._replace(value=None), by_place=PlaceRange(3, was_read=True)).to_json()
     queue = dead_letter_queue(configuration, configuration.pipelines["p"])
     ran, all_of = (Components(frozenset(names), frozenset({"json"})) for names in ("a", every))
-    with OpenDeadLetterBodies(configuration, Catalog()) as bodies:
-        _publication(queue, bodies, ran, all_of, {letter.record.topic: "id"}, [1_000])([line], 1, 1_000)
+    with OpenDeadLetterBlobs(configuration, Catalog()) as blobs:
+        _publication(queue, blobs, ran, all_of, {letter.record.topic: "id"}, [1_000])([line], 1, 1_000)
     assert [entry.dead_letter.by_place for entry in queue.entries()] == [PlaceRange(3, was_read=True, topic_id="id")]

@@ -16,7 +16,7 @@ from structlog.testing import capture_logs
 from ingest.api import ConflictError, Record
 from ingest.clock import now_ms
 from ingest.config.model import Configuration
-from ingest.dead_letters.bodies import DeadLetterBody
+from ingest.dead_letters.blobs import DeadLetterBlob
 from ingest.dead_letters.envelope import PlaceRange
 from ingest.dead_letters.queue import Entry, Mark, ReplayOutcome
 from ingest.dead_letters.replay_batches import SkipReason
@@ -108,7 +108,7 @@ def test_replay_that_was_killed_before_its_marks_writes_the_same_rows_again(pipe
 def test_record_that_fails_when_an_interrupted_replay_runs_again_is_not_counted(
     pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch, first: bytes, counted: list[int]
 ) -> None:
-    """As one whose value a body store, or the topic, has no longer: the interrupted run had counted it."""
+    """As one whose value a blob store, or the topic, has no longer: the interrupted run had counted it."""
 
     def run(*bodies: bytes) -> None:
         configuration = pipeline.load()
@@ -381,7 +381,7 @@ def test_replay_of_dead_letters_of_which_some_are_gone_ends(pipeline: Pipeline) 
 def test_replay_whose_large_value_is_gone_ends(pipeline: Pipeline) -> None:
     configuration = pipeline.load()
     queue = dead_letter_queue(configuration, configuration.pipelines["p"])
-    letter = pipeline.dead_letter("counts").with_body(DeadLetterBody("no_table", "0" * 64, 1))
+    letter = pipeline.dead_letter("counts").with_blob(DeadLetterBlob("no_table", "0" * 64, 1))
     queue.publish([letter.to_json()], 0, BATCH_MS)
     pipeline.replay(b"2", is_marked=False)
     with DeadLetterReplay(

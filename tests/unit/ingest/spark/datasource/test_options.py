@@ -55,8 +55,8 @@ def test_only_declared_columns_are_read():
 
 
 def test_versions_are_read_with_their_times():
-    found = read_options({"versions": "3", "push_filters": "true", "bodies": "true"})
-    assert (found.scan.versions, found.has_versions, found.push_filters, found.with_bodies) == (3, True, True, True)
+    found = read_options({"versions": "3", "push_filters": "true", "blobs": "true"})
+    assert (found.scan.versions, found.has_versions, found.push_filters, found.with_blobs) == (3, True, True, True)
 
 
 @pytest.mark.parametrize(

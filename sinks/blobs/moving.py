@@ -1,0 +1,163 @@
+"""Moves large values of the rows that a task writes into a blob store, and writes pointers in their place."""
+
+import dataclasses
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from ingest.api import BusyWait, Mutation, Put, Store, WriteCounts, WriteRejectedError
+from ingest.clock import now_ms
+from sinks.blobs.large_values import LargeValueBlobs, LargeValues
+from sinks.blobs.options import PIN_AGAIN_MS
+from sinks.blobs.pointers import Pointer, cell_reference, is_large
+from sinks.blobs.writing import StoredBlob
+
+
+class MovedCounts:
+    """Counts the large values that are moved; called by several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._counts = WriteCounts()
+
+    def add(self, table: str, stored: StoredBlob) -> None:
+        """Count a value of a table."""
+        with self._lock:
+            self._counts.add_blobs(table, stored.counts)
+
+    def take_into(self, counts: WriteCounts) -> None:
+        """Add what was counted since the last call of this method to the counts of a task."""
+        with self._lock:
+            counts.add_written(self._counts)
+            self._counts = WriteCounts()
+
+
+class BlobMovingStore:
+    """
+    A store that several processes may write, for the tasks and probes of a pipeline.
+
+    A blob is durable and has the reference of its cell before the pointer is written; after a call that lasted for
+    `PIN_AGAIN_MS` or longer, it has a new one. A call that is repeated, or a micro-batch that runs again, stores
+    nothing twice and writes the same pointer.
+
+    Args:
+        store: not yet open.
+        tables: name of a table -> which of its values are moved.
+        moved: counts them.
+        clock_ms: milliseconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        store: Store[Any],
+        tables: Mapping[str, LargeValues],
+        moved: MovedCounts,
+        *,
+        clock_ms: Callable[[], int] = now_ms,
+    ) -> None:
+        self._moved = moved
+        self._store = store
+        self._tables = tables
+        self._clock_ms = clock_ms
+        self._blobs = LargeValueBlobs(store, tables, clock_ms=clock_ms)
+
+    def open(self) -> None:
+        """
+        As `Store.open`; also checks the options of the blob stores.
+
+        Raises:
+            BlobsDifferError: blobs were stored with other options.
+        """
+        self._store.open()
+        try:
+            self._blobs.check()
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """As `Store.close`."""
+        self._blobs.clear()
+        self._store.close()
+
+    def apply(self, table: str, mutations: Sequence[Mutation]) -> None:
+        """
+        Write mutations, which have physical row keys, with pointers in place of large values.
+
+        Raises:
+            BlobsDifferError: blobs were stored with other options.
+            StoreError: as `Store.apply`.
+        """
+        rule = self._tables.get(table)
+        if rule is None:
+            self._store.apply(table, mutations)
+            return
+        begun_ms = self._clock_ms()
+        self._store.apply(table, with_pointers(mutations, rule.threshold, partial(self._move, table)))
+        # a sweep, with any `sweep_after`, may have dropped the references before the pointers arrived: it finds the
+        # pointers from now on
+        if self._clock_ms() - begun_ms >= PIN_AGAIN_MS:
+            with_pointers(mutations, rule.threshold, partial(self._pin_again, table))
+
+    def take_busy_waits(self) -> list[BusyWait]:
+        """As `Store.take_busy_waits`."""
+        return self._store.take_busy_waits()
+
+    def region_starts(self, table: str) -> Sequence[bytes]:
+        """As `Store.region_starts`."""
+        return self._store.region_starts(table)
+
+    def record(self, table: str) -> tuple[int | None, Mapping[str, str]]:
+        """As `Store.record`."""
+        return self._store.record(table)
+
+    def families(self, table: str) -> frozenset[bytes] | None:
+        """As `Store.families`."""
+        return self._store.families(table)
+
+    def _move(self, table: str, row: bytes, column: bytes, value: bytes) -> Pointer:
+        stored = self._blobs.put(table, value, cell_reference(row, column))
+        self._moved.add(table, stored)
+        return Pointer(stored.id, stored.length)
+
+    def _pin_again(self, table: str, row: bytes, column: bytes, value: bytes) -> Pointer:
+        """Store and pin a value that was moved, without counting it twice."""
+        stored = self._blobs.put(table, value, cell_reference(row, column))
+        return Pointer(stored.id, stored.length)
+
+
+def moving(store: Store[Any], tables: Mapping[str, LargeValues], moved: MovedCounts) -> Store[Any] | BlobMovingStore:
+    """The store, or if large values of its tables are moved, one that does so."""
+    return BlobMovingStore(store, tables, moved) if tables else store
+
+
+def with_pointers(
+    mutations: Sequence[Mutation], threshold: int, move: Callable[[bytes, bytes, bytes], Pointer]
+) -> Sequence[Mutation]:
+    """
+    Mutations with pointers in place of large values.
+
+    Args:
+        mutations: with physical row keys; they are not changed.
+        threshold: larger values are moved, in bytes.
+        move: row key, column and value of a cell -> its pointer.
+
+    Raises:
+        WriteRejectedError: a value can never be moved; with the index of its mutation.
+    """
+    moved = list(mutations)
+    for index, mutation in enumerate(mutations):
+        if not isinstance(mutation, Put):
+            continue
+        large = {column: value for column, value in mutation.columns.items() if is_large(value, threshold)}
+        if not large:
+            continue
+        try:
+            pointers = {column: move(mutation.row, column, value).to_value() for column, value in large.items()}
+        except WriteRejectedError as error:
+            raise WriteRejectedError(
+                error.message, indexes=[index], code=error.code, hint=error.hint
+            ) from error.__cause__
+        moved[index] = dataclasses.replace(mutation, columns=mutation.columns | pointers, size_bytes=0)
+    return moved

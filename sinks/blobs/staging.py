@@ -1,0 +1,212 @@
+"""
+Moves large values of rows that tasks stage for the driver: the tasks write them to files, and the driver stores them.
+
+Beside the staged file of a task is a folder with its name and `.blobs`: a file for each content, named by its SHA-256,
+and the file `references`, a line of JSON for each cell.
+"""
+
+import base64
+import hashlib
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+
+from ingest.api import Batch, Committer, FileStore, IntegrityError, Mutation, Store, WriteCounts
+from ingest.api.blobs import BlobCounts
+from ingest.durable import file_errors, make_folder, open_private
+from sinks.blobs.large_values import LargeValueBlobs, LargeValues
+from sinks.blobs.moving import MovedCounts, with_pointers
+from sinks.blobs.pointers import Pointer, cell_reference
+from sinks.writing.driver_store import DriverStore
+from sinks.writing.messages import StoreResult
+from sinks.writing.staging import FileFormat, StagingWriter
+
+_REFERENCES = "references"
+
+
+class _Staged(NamedTuple):
+    """A large value of a cell that a task has staged."""
+
+    table: str
+    blob: str
+    reference: str
+
+
+class StagedBlobs:
+    """
+    The large values that a task stages, with their references.
+
+    Args:
+        path: of the staged file of the task, which need not exist; what an earlier attempt has left is removed.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._folder = _folder_of(path)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def add(self, table: str, value: bytes, reference: bytes) -> bytes:
+        """Stage a value for the blob store of a table; returns the id of the blob."""
+        blob = hashlib.sha256(value).digest()
+        staged = _Staged(table, blob.hex(), base64.b64encode(reference).decode())
+        path = self._folder / staged.blob
+        with file_errors(path):
+            make_folder(self._folder)
+            if not path.exists():
+                with open_private(path, "wb") as file:
+                    file.write(value)
+            with open_private(self._folder / _REFERENCES, "ab") as file:
+                file.write(orjson.dumps(staged._asdict()) + b"\n")
+        return blob
+
+
+class BlobStagingWriter(StagingWriter):
+    """
+    Stages the rows of a task with pointers in place of large values.
+
+    Args:
+        files: as in `StagingWriter`.
+        tables: name of a table -> which of its values are moved.
+    """
+
+    def __init__(self, files: FileStore[Any] | None, tables: Mapping[str, LargeValues]) -> None:
+        super().__init__(files)
+        self._tables = tables
+        self._staged: StagedBlobs | None = None
+
+    def begin(
+        self, path: str, families: Mapping[str, frozenset[bytes]], formats: Mapping[str, FileFormat] | None = None
+    ) -> None:
+        """As `StagingWriter.begin`; large values of an earlier attempt are removed."""
+        super().begin(path, families, formats)
+        self._staged = StagedBlobs(path)
+
+    def apply(self, table: str, mutations: Sequence[Mutation]) -> None:
+        """Write mutations, with pointers in place of large values."""
+        rule = self._tables.get(table)
+        if rule is None:
+            super().apply(table, mutations)
+            return
+
+        staged = self._staged
+        assert staged is not None  # noqa: S101 - for mypy: begin was called
+
+        def stage(row: bytes, column: bytes, value: bytes) -> Pointer:
+            return Pointer(staged.add(table, value, cell_reference(row, column)), len(value))
+
+        super().apply(table, with_pointers(mutations, rule.threshold, stage))
+
+
+class BlobCommitter(Committer):
+    """
+    Stores the large values that the tasks have staged, before the rows with their pointers are applied.
+
+    Args:
+        committer: of the same store.
+        store: of the driver.
+        tables: name of a table -> which of its values are moved.
+        on_stored: called with a table and the counts of its large values that were stored.
+    """
+
+    def __init__(
+        self,
+        committer: Committer,
+        store: DriverStore,
+        tables: Mapping[str, LargeValues],
+        on_stored: Callable[[str, BlobCounts], None] = lambda _table, _counts: None,
+    ) -> None:
+        self._on_stored = on_stored
+        self._committer = committer
+        self._store = store
+        self._tables = tables
+
+    def recover(self) -> None:
+        """
+        As the committer's; also checks the options of the blob stores.
+
+        Raises:
+            BlobsDifferError: blobs were stored with other options.
+        """
+        self._committer.recover()
+        with self._store.held() as store:
+            LargeValueBlobs(store, self._tables).check()
+
+    def prepare(self, batch: Batch, requests: Sequence[bytes]) -> bytes:
+        """As the committer's."""
+        return self._committer.prepare(batch, requests)
+
+    def commit(self, batch: Batch, results: Sequence[bytes]) -> None:
+        """Store the large values of the attempt and the references of their cells, then commit the rows."""
+        files = [result.staged.path for result in map(StoreResult.unpacked, results) if result.staged is not None]
+        with self._store.held() as store:
+            stored = store_staged(store, files, self._tables)
+            for table, counts in stored.items():
+                self._on_stored(table, counts)
+            # no sweep of this process comes between a reference and its pointer, however long this takes
+            self._committer.commit(batch, results)
+
+    def abort(self, batch: Batch) -> None:
+        """As the committer's."""
+        self._committer.abort(batch)
+
+    def probe(self, payload: bytes, timeout_s: float) -> None:
+        """As the committer's."""
+        self._committer.probe(payload, timeout_s)
+
+    def stop_probe(self) -> None:
+        """As the committer's."""
+        self._committer.stop_probe()
+
+    def close(self) -> None:
+        """As the committer's."""
+        self._committer.close()
+
+
+def store_staged(
+    store: Store[Any], files: Iterable[str], tables: Mapping[str, LargeValues]
+) -> Mapping[str, BlobCounts]:
+    """
+    Store the large values that tasks have staged; may be repeated. Returns the counts of each table.
+
+    Args:
+        store: open for writing.
+        files: the staged files of the tasks.
+        tables: name of a table -> which of its values are moved.
+
+    Raises:
+        IntegrityError: a file is damaged.
+        StoreError: the store is unavailable.
+    """
+    blobs = LargeValueBlobs(store, tables)
+    moved, counts = MovedCounts(), WriteCounts()
+    for path, staged in chain.from_iterable(map(_staged_beside, files)):
+        with file_errors(path):
+            content = path.read_bytes()
+        if hashlib.sha256(content).hexdigest() != staged.blob:
+            raise IntegrityError(f"the staged file {path} is damaged", hint="check the disk; the batch runs again")
+        moved.add(staged.table, blobs.put(staged.table, content, base64.b64decode(staged.reference)))
+    moved.take_into(counts)
+    return counts.blobs
+
+
+def _folder_of(path: str) -> Path:
+    """The folder with the large values of a staged file."""
+    return Path(f"{path}.blobs")
+
+
+def _staged_beside(path: str) -> Iterator[tuple[Path, _Staged]]:
+    """The large values of a staged file, each with the file that has it."""
+    references = _folder_of(path) / _REFERENCES
+    if references.exists():
+        with file_errors(references), references.open("rb") as lines:
+            for line in lines:
+                staged = _Staged(**orjson.loads(line))
+                yield references.with_name(staged.blob), staged
+
+
+def staging_writer(files: FileStore[Any] | None, tables: Mapping[str, LargeValues]) -> StagingWriter:
+    """A staging writer; if large values of tables are moved, one that stages them as well."""
+    return BlobStagingWriter(files, tables) if tables else StagingWriter(files)

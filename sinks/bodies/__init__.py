@@ -1,5 +1,0 @@
-"""
-Large bodies: values that are too large for a cell, in blocks of a table of their own, stored once for each content.
-
-The id of a body is the SHA-256 of its bytes. A body store has three tables; the decision is docs/adr/0048.
-"""
