@@ -105,7 +105,7 @@ class Catalog:
         """
         entries = self._entries(component_type, name)
         if not entries:
-            hint = did_you_mean_ours(name, self.names(component_type)) or "'ingest describe' lists them"
+            hint = did_you_mean_ours(name, self.names(component_type)) or "'attr2hbase describe' lists them"
             raise CatalogError(f'there is no {SINGULAR[component_type]} "{name}"', code="unknown_component", hint=hint)
         if len(entries) > 1:
             raise CatalogError(

@@ -1,4 +1,4 @@
-"""The reference store: HBase's rules on plain dictionaries, for tests, `ingest test` and `ingest explain`."""
+"""The reference store: HBase's rules on plain dictionaries, for tests, `attr2hbase test` and `attr2hbase explain`."""
 
 from bisect import bisect_left, insort
 from collections.abc import Callable, Generator, Mapping, Sequence

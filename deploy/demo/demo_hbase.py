@@ -54,7 +54,7 @@ def main() -> int:
         return 130
     shutil.rmtree(folder, ignore_errors=True)
     console.print("\nTry next, with servers that keep running:", style="bold")
-    for command in ("make services-up", ".venv/bin/ingest init myfirst --template hbase", "make services-down"):
+    for command in ("make services-up", ".venv/bin/attr2hbase init myfirst --template hbase", "make services-down"):
         console.print(f"  {command}", markup=False)
     return 0
 
@@ -100,7 +100,7 @@ def play(console: Console, folder: Path, brokers: str, bootstrap_servers: str) -
 
 
 def write_sample(path: Path) -> Counter[tuple[str, str, str]]:
-    """Write ticks for `ingest produce`; returns (key, time, value) -> how often it occurs."""
+    """Write ticks for `attr2hbase produce`; returns (key, time, value) -> how often it occurs."""
     chance = random.Random(1)  # noqa: S311 - sample data
     ticks = [
         (f"k{chance.randrange(KEYS)}", str(2_238_947_398 + number), str(chance.randint(10, 99)))

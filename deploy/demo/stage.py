@@ -1,4 +1,4 @@
-"""Shared code of the demos: run `ingest` commands, show progress, check results."""
+"""Shared code of the demos: run commands of attr2hbase, show progress, check results."""
 
 import json
 import re
@@ -15,7 +15,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-INGEST = Path(sys.executable).with_name("ingest")
+INGEST = Path(sys.executable).with_name("attr2hbase")
 _POLL_S = 0.25
 _MAX_CHARS = 40  # of a value in a table
 _FILE_WIDTH = 130  # columns if the output is not a terminal
@@ -61,7 +61,7 @@ class Stage:
             check=False,
         )
         if done.returncode:
-            raise DemoError(f"ingest {shlex.join(arguments)} ended with {done.returncode}:\n{done.stderr.strip()}")
+            raise DemoError(f"attr2hbase {shlex.join(arguments)} ended with {done.returncode}:\n{done.stderr.strip()}")
         return done.stdout
 
     def rows(self, *arguments: str, quiet: bool = False) -> list[dict[str, Any]]:
@@ -72,7 +72,7 @@ class Stage:
 
     def run_once(self, file: str, total: int, what: str) -> dict[str, Any]:
         """
-        Run `ingest run --once` with a progress bar; returns its totals by pipeline.
+        Run `attr2hbase run --once` with a progress bar; returns its totals by pipeline.
 
         Args:
             file: the pipeline file.
@@ -126,7 +126,9 @@ class Stage:
     def announce(self, *arguments: str, is_shortened: bool = False) -> None:
         """Print a command before it runs; `is_shortened`: what is shown is not its full output."""
         about = "   (shortened)" if is_shortened else ""
-        self.console.print(f"\n$ ingest {shlex.join(arguments)}{about}", style="bold", markup=False, highlight=False)
+        self.console.print(
+            f"\n$ attr2hbase {shlex.join(arguments)}{about}", style="bold", markup=False, highlight=False
+        )
 
     def expect(self, name: str, expected: object, actual: object) -> None:
         """
@@ -140,7 +142,7 @@ class Stage:
 
 
 def as_text(content: Any) -> str:
-    """Bytes as `ingest` writes them in JSON, as text: other bytes are escaped."""
+    """Bytes as attr2hbase writes them in JSON, as text: other bytes are escaped."""
     if isinstance(content, dict):
         import base64
 

@@ -2,7 +2,7 @@
 Generate docs/reference from the code: docstrings, options, examples, functions, metrics, commands.
 
 The cost of each decorator comes from the last benchmark run, docs/bench/latest.json. It is also written into the
-package, for `ingest describe`.
+package, for `attr2hbase describe`.
 
     python deploy/docs/generate.py            write changed pages, remove obsolete ones
     python deploy/docs/generate.py --check    only list them; exit with 1 if there are any
@@ -100,7 +100,7 @@ def table_of(shown: Iterable[Page]) -> str:
 
 
 def component_page(page: Page) -> str:
-    """The page of a component, as `ingest describe` shows it, in Markdown."""
+    """The page of a component, as `attr2hbase describe` shows it, in Markdown."""
     parts = [f"# {page.name}", page.text, f"Stability: {page.stability}."]
     if page.alias_of:
         parts.append(f"An alias of [{page.alias_of}]({page.alias_of}.md).")
@@ -125,10 +125,10 @@ def commands_page() -> str:
     """Every command with its arguments and options."""
     parts = [
         "# Commands",
-        "`ingest` and `attr2hbase` are the same command.",
+        "`ingest` is another name of the command `attr2hbase`.",
         "With `--output json` each line of stdout is a JSON object; commands that list have a line for each entry.",
     ]
-    for name, command in commands(typer.main.get_command(application()), "ingest"):
+    for name, command in commands(typer.main.get_command(application()), "attr2hbase"):
         parts += [f"## {name}", inspect.cleandoc(command.help or "")]
         rows = [row for row in map(parameter_row, command.params) if row]
         if rows:

@@ -95,7 +95,7 @@ def show(servers: list[KafkaServer | HBaseServer], output: str) -> None:
 
 
 def exports(servers: list[KafkaServer | HBaseServer]) -> list[str]:
-    """Shell commands that set the variables of the templates of `ingest init` to the addresses of running servers."""
+    """Shell commands that set the variables of the templates of `attr2hbase init` to addresses of running servers."""
     commands = []
     for server in servers:
         if not server.is_running:

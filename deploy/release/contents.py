@@ -10,7 +10,7 @@ from deploy.release.lock import Package, installed_by_users, packages_of
 @dataclass(frozen=True, slots=True)
 class ConnectorJar:
     """
-    A jar that `ingest jars fetch` copies to a user's machine.
+    A jar that `attr2hbase jars fetch` copies to a user's machine.
 
     Attributes:
         sha256: in hexadecimal digits.

@@ -7,8 +7,8 @@ _HEAD = """attr2hbase {version}
 Licensed under the Apache License, Version 2.0: see the file LICENSE.
 
 attr2hbase uses the packages and jars below. Its own wheel contains none of them: pip installs the packages, and
-`ingest jars fetch` copies the jars. Each contains its licence text and its notices. PySpark contains Apache Spark and
-the jars that Spark uses; their licences are in its folder pyspark/licenses.
+`attr2hbase jars fetch` copies the jars. Each contains its licence text and its notices. PySpark contains Apache Spark
+and the jars that Spark uses; their licences are in its folder pyspark/licenses.
 """
 
 

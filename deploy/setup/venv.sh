@@ -20,4 +20,4 @@ wait "$spark"
 .venv/bin/python -m pip install --quiet --no-deps --no-build-isolation -e .
 # all but the tests of packages, on all cores; with PYTHONDONTWRITEBYTECODE, each start would compile the product again
 .venv/bin/python -m compileall -q -j 0 -x '/tests/' .venv/lib ingest decorators sinks
-echo "ready: .venv/bin/ingest"
+echo "ready: .venv/bin/attr2hbase"

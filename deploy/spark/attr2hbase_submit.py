@@ -1,5 +1,5 @@
 """
-Entry script of spark-submit: `spark-submit … attr2hbase_submit.py pipeline.yaml [options of ingest run]`.
+Entry script of spark-submit: `spark-submit … attr2hbase_submit.py pipeline.yaml [options of attr2hbase run]`.
 
 spark-submit puts the script's folder first on the module path, where modules would shadow libraries of the same name:
 the folder has no others but the registration of the data source.

@@ -55,7 +55,7 @@ class IngestError(Exception):
     Root of all errors raised on purpose.
 
     Attributes:
-        code: stable name for metrics, dead letters and `ingest describe error`.
+        code: stable name for metrics, dead letters and `attr2hbase describe error`.
         hint: what to do about it, or None.
         disposition: what the pipeline does about it.
         exit_code: of a command that this error ends.
@@ -238,7 +238,7 @@ class NoTableError(StoreRefusedError):
     """There is no such table; the pipeline is blocked until it exists."""
 
     code = "no_table"
-    REMEDY = "correct its name, or declare it under tables and run 'ingest table apply'"
+    REMEDY = "correct its name, or declare it under tables and run 'attr2hbase table apply'"
 
     def __init__(self, message: str, *, code: str | None = None, hint: str | None = REMEDY) -> None:
         super().__init__(message, code=code, hint=hint)
@@ -299,18 +299,19 @@ class BucketsDifferError(SchemaError):
 
     def __init__(self, table: str, declared: int | None, found: int | None) -> None:
         hint = (
-            "the number of buckets changes only while the table has no rows, with 'ingest table apply'; else correct "
+            "the number of buckets changes only while the table has no rows, with 'attr2hbase table apply'; else "
+            "correct "
             "the file, or copy the rows into a new table"
         )
         if found is None:
             hint += (
                 "; if the rows are in these buckets, because HBaseWD wrote them or the table's record was lost, run "
-                "'ingest table apply FILE --adopt TABLE'"
+                "'attr2hbase table apply FILE --adopt TABLE'"
             )
         elif declared is None:
             hint += (
                 "; if the rows are stored as they are, because the table was dropped and created again and its record "
-                "stayed, run 'ingest table apply FILE --adopt TABLE', which removes the record"
+                "stayed, run 'attr2hbase table apply FILE --adopt TABLE', which removes the record"
             )
         super().__init__(
             f'table "{table}" {_distributed(found)}, but the file says that it {_distributed(declared)}',

@@ -229,7 +229,7 @@ class Finding(NamedTuple):
         path: of the option.
         hint: what to do about it; by default, the line of `see`.
         see: another option that the message names.
-        kind: one of `ingest describe error`: conflict, missing_field, unreachable, replaced_cell.
+        kind: one of `attr2hbase describe error`: conflict, missing_field, unreachable, replaced_cell.
         is_error: the pipeline cannot run with it; else it is a warning.
     """
 
@@ -323,7 +323,7 @@ class StoreSettings(Model):
 
     @property
     def addresses(self) -> tuple[tuple[str, int], ...]:
-        """Host and port of each server that it connects to, for `ingest doctor`; empty for a local store."""
+        """Host and port of each server that it connects to, for `attr2hbase doctor`; empty for a local store."""
         return ()
 
     @property

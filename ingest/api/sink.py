@@ -341,7 +341,7 @@ class Sink(ComponentBase[S]):
 
     def check(self, context: SinkContext) -> str:  # noqa: ARG002 - for sinks that can check something
         """
-        Check that the destination can be written, for `ingest validate --connect` and a reload.
+        Check that the destination can be written, for `attr2hbase validate --connect` and a reload.
 
         Changes nothing, and returns within seconds: a user waits. The service may be running.
 
@@ -355,7 +355,7 @@ class Sink(ComponentBase[S]):
 
     def dry_run(self) -> DryWrite | None:
         """
-        What the sink would write for an event, for `ingest explain` and `ingest test`; no call has an effect.
+        What the sink would write for an event, for `attr2hbase explain` and `attr2hbase test`; no call has an effect.
 
         Returns:
             A function that gets an event and the batch time, in ms since the epoch, 0 if it is not known. It returns

@@ -144,7 +144,7 @@ class SourceSettings(Model):
     @property
     def read_again_by(self) -> OffsetUnit | None:
         """
-        What the offsets count by which `ingest dead-letters replay` can read records again; None if it cannot.
+        What the offsets count by which `attr2hbase dead-letters replay` can read records again; None if it cannot.
 
         Only if it can, a dead letter may have the place of its records in place of their bytes. A replay can read those
         of the built-in sources; a plugin leaves it at None.
@@ -154,7 +154,7 @@ class SourceSettings(Model):
     @property
     def has_batch_log(self) -> bool:
         """
-        Whether the time and the offsets of each durable micro-batch are logged, so that `ingest replay` can run it.
+        Whether the time and the offsets of each durable micro-batch are logged, so that `attr2hbase replay` can run it.
 
         Only Kafka's offsets can be logged; a plugin leaves it at False.
         """
@@ -210,7 +210,7 @@ class SourceContext:
     Attributes:
         pipeline: its name.
         timezone: of its times without an offset from UTC.
-        start_from: `ingest run --start-from`, for a pipeline without a checkpoint; None to use the options.
+        start_from: `attr2hbase run --start-from`, for a pipeline without a checkpoint; None to use the options.
         positions: its positions.
         max_records: maximum number of records of a micro-batch under the pipeline's `max_rate`; None without one. A
             source that cannot limit its micro-batches ignores it: the pipeline then waits longer after each.
@@ -282,7 +282,8 @@ class Source(ComponentBase[S]):
     @classmethod
     def check(cls, settings: S) -> str:  # noqa: ARG003 - for sources that can report it
         """
-        What there is to read now, in a few words, such as `2 topics, 6 partitions`; for `ingest validate --connect`.
+        What there is to read now, in a few words, such as `2 topics, 6 partitions`; for `attr2hbase validate
+        --connect`.
 
         Raises:
             NotFoundError: nothing that the options name exists.

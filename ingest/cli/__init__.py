@@ -1,5 +1,5 @@
 """
-The command line: `ingest`, and the same under the name `attr2hbase`.
+The command line: `attr2hbase`; `ingest` is another name of the same.
 
 One file for each command, or for a group of them: it parses the arguments, imports its package inside the function,
 calls it, and passes the result to `output`, the only module that prints. Nothing heavy is imported here, because
@@ -60,7 +60,7 @@ def _run(arguments: list[str], out: Output) -> int:
         _check_order(arguments)
         word, verb = (*(arguments or _words_before_the_completed(os.environ)), "", "")[:2]
         built = application(word, verb, has_options=word not in ("", *_HELP))
-        built(args=arguments, prog_name="ingest", obj=out)
+        built(args=arguments, prog_name="attr2hbase", obj=out)
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     return 0
@@ -85,7 +85,7 @@ def _check_order(arguments: Sequence[str]) -> None:
         from ingest.api.errors import ConfigError
 
         command = "COMMAND" if verb.startswith("-") else verb or "COMMAND"
-        raise ConfigError(f'"{word}" is no command', hint=f"the file follows the command: ingest {command} {word}")
+        raise ConfigError(f'"{word}" is no command', hint=f"the file follows the command: attr2hbase {command} {word}")
 
 
 def _hold_hang_ups(arguments: Sequence[str]) -> None:
@@ -143,5 +143,5 @@ def _failed(error: Exception, out: Output) -> int:
         hint = "check its owner and its permissions; state belongs to the user of the service" if is_denied else None
         out.error(IngestError(f"{error.strerror.lower()}{place}", code="os", hint=hint))
         return _FAILED
-    out.bug(error, with_traceback=bool(os.environ.get("INGEST_DEBUG")))
+    out.bug(error, with_traceback=bool(os.environ.get("ATTR2HBASE_DEBUG")))
     return _FAILED

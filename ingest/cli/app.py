@@ -275,10 +275,10 @@ def application(word: str = "", verb: str | None = None, *, has_options: bool = 
         verbs = ", ".join(_GROUPS[word].commands)
         raise ConfigError(
             f'"{verb}" is no command of "{word}"',
-            hint=f"the file follows the command: ingest {word} COMMAND {verb}; the commands are {verbs}",
+            hint=f"the file follows the command: attr2hbase {word} COMMAND {verb}; the commands are {verbs}",
         )
     commands = typer.Typer(
-        name="ingest",
+        name="attr2hbase",
         help="Kafka events through YAML decorator chains into HBase: rows whose columns come from the data.",
         context_settings=_HELP,
         no_args_is_help=True,

@@ -1,4 +1,4 @@
-"""`ingest archive history`, `point`, `keep`, `unkeep` and `register`: batches of archived tables."""
+"""`attr2hbase archive history`, `point`, `keep`, `unkeep` and `register`: batches of archived tables."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -32,9 +32,9 @@ def history(out: Output, file: FileArgument, table: ArchiveTableArgument, *, dt:
 
     "current" is the batch that readers read, "writing" one that a re-run writes, "incomplete" one whose re-run has
     failed; "foreign" names were not written by this product. With a metastore, a partition whose SQL location is
-    another batch than the current one is reported; "ingest archive point" corrects it.
+    another batch than the current one is reported; "attr2hbase archive point" corrects it.
 
-    Example: ingest archive history pipeline.yaml customer --dt 20151210
+    Example: attr2hbase archive history pipeline.yaml customer --dt 20151210
     """
     from ingest.clock import now_ms
     from ingest.formats.times import moment
@@ -84,9 +84,9 @@ def history(out: Output, file: FileArgument, table: ArchiveTableArgument, *, dt:
         out.note(f"{value}: no batch is current, so readers see no rows; batch {batch_id} is complete", "yellow")
     out.done(counted(sum(len(each.batches) for each in found), "batch", "batches"))
     for value, batch_id in unread[:1]:
-        out.next(f"ingest archive point {file} {table} --dt {value} --batch {batch_id}")
+        out.next(f"attr2hbase archive point {file} {table} --dt {value} --batch {batch_id}")
     for value, _ in differing[:1]:
-        out.next(f"ingest archive point {file} {table} --dt {value}")
+        out.next(f"attr2hbase archive point {file} {table} --dt {value}")
 
 
 def point(
@@ -105,7 +105,7 @@ def point(
 
     Without --batch, only the SQL location follows the current batch, as after a failure of the metastore.
 
-    Example: ingest archive point pipeline.yaml customer --dt 20151210 --batch 1449784608
+    Example: attr2hbase archive point pipeline.yaml customer --dt 20151210 --batch 1449784608
     """
     from ingest.clock import now_ms
     from ingest.service.archive import sql as archive_sql
@@ -114,7 +114,7 @@ def point(
     def warn(later: int) -> None:
         out.note(
             f"the batch before has {counted(later, 'file')} of later micro-batches, which readers do not see now; "
-            "'ingest archive rerun' writes their events again, if the topics still have them",
+            "'attr2hbase archive rerun' writes their events again, if the topics still have them",
             "yellow",
         )
 
@@ -130,9 +130,9 @@ def point(
 
 def keep(out: Output, file: FileArgument, table: ArchiveTableArgument, *, dt: OneDtOption, batch: BatchOption) -> None:
     """
-    Keep a batch from being removed by a cleanup, until "ingest archive unkeep".
+    Keep a batch from being removed by a cleanup, until "attr2hbase archive unkeep".
 
-    Example: ingest archive keep pipeline.yaml customer --dt 20151210 --batch 1449784608
+    Example: attr2hbase archive keep pipeline.yaml customer --dt 20151210 --batch 1449784608
     """
     _mark(out, file, table, dt, batch, is_kept=True)
 
@@ -143,7 +143,7 @@ def unkeep(
     """
     Allow a cleanup to remove a batch again.
 
-    Example: ingest archive unkeep pipeline.yaml customer --dt 20151210 --batch 1449784608
+    Example: attr2hbase archive unkeep pipeline.yaml customer --dt 20151210 --batch 1449784608
     """
     _mark(out, file, table, dt, batch, is_kept=False)
 
@@ -155,7 +155,7 @@ def register(out: Output, file: FileArgument, table: ArchiveTableArgument) -> No
     It is safe to repeat. Without "spark.sql.catalogImplementation: hive" under "spark: conf", print the statements, for
     a session of your own. Never run MSCK REPAIR TABLE: it registers folders in which Spark finds no row.
 
-    Example: ingest archive register pipeline.yaml customer
+    Example: attr2hbase archive register pipeline.yaml customer
     """
     from ingest.service.archive import sql as archive_sql
 
@@ -163,7 +163,7 @@ def register(out: Output, file: FileArgument, table: ArchiveTableArgument) -> No
         done = archive_sql.register(place, archived)
     if done.unread:
         out.note(
-            f"{counted(done.unread, 'partition')} without a current batch: 'ingest archive history' names them",
+            f"{counted(done.unread, 'partition')} without a current batch: 'attr2hbase archive history' names them",
             "yellow",
         )
     partitions = counted(done.partitions, "partition")

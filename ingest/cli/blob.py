@@ -1,4 +1,4 @@
-"""`ingest blob get` and `stat`: the blobs of a table."""
+"""`attr2hbase blob get` and `stat`: the blobs of a table."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -38,7 +38,7 @@ def get(
     A damaged blob ends the command with exit code 5 before its last bytes are written; exit code 3 if it does not
     exist.
 
-    Example: ingest blob get pipeline.yaml events ID --to report.pdf
+    Example: attr2hbase blob get pipeline.yaml events ID --to report.pdf
     """
     from ingest.api import ConfigError
     from sinks.blobs.tables import id_of
@@ -70,7 +70,7 @@ def stat(out: Output, file: FileArgument, table: TableArgument, blob: IdArgument
     bytes, the row key and the column; the latter two are beside it, and in the list "cells" with --output json. That of
     a dead letter is dead-letter/PIPELINE/BATCH_TIME and the place of its record.
 
-    Example: ingest blob stat pipeline.yaml events ID
+    Example: attr2hbase blob stat pipeline.yaml events ID
     """
     from ingest.api.notation import readable, to_notation
     from ingest.formats.times import moment

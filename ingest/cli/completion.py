@@ -43,7 +43,7 @@ def sinks(context: typer.Context, incomplete: str) -> list[str]:
 
 
 def pages(incomplete: str) -> list[str]:
-    """What `ingest describe` has a page about."""
+    """What `attr2hbase describe` has a page about."""
     from ingest.catalog import COMPONENT_TYPES, Catalog
     from ingest.expressions import FUNCTIONS
     from ingest.reference.options import configuration_sections
@@ -55,7 +55,7 @@ def pages(incomplete: str) -> list[str]:
 
 
 def codes_of_page(context: typer.Context, incomplete: str) -> list[str]:
-    """The codes of errors, after `ingest describe error`."""
+    """The codes of errors, after `attr2hbase describe error`."""
     return codes(incomplete) if context.params.get("name") == "error" else []
 
 

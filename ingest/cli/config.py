@@ -1,4 +1,4 @@
-"""`ingest config`: a pipeline file after expansion, and the schema for editors."""
+"""`attr2hbase config`: a pipeline file after expansion, and the schema for editors."""
 
 from dataclasses import replace
 from typing import Annotated
@@ -24,7 +24,7 @@ def show(
     """
     Show a pipeline file after include and expansion, secrets masked; for several files, with the place of each value.
 
-    Example: ingest config show pipeline.yaml --defaults
+    Example: attr2hbase config show pipeline.yaml --defaults
     """
     from ingest.cli.loading import loaded
     from ingest.config.show import effective_yaml
@@ -38,7 +38,7 @@ def show(
         out.json(configuration.effective)
         return
     out.raw(effective_yaml(configuration))
-    out.next(f"ingest validate {file}")
+    out.next(f"attr2hbase validate {file}")
 
 
 def schema(
@@ -50,7 +50,7 @@ def schema(
     """
     Print the JSON Schema of pipeline files, for completion and checks in editors.
 
-    Example: ingest config schema pipeline.yaml > pipeline.schema.json
+    Example: attr2hbase config schema pipeline.yaml > pipeline.schema.json
     """
     import os
 

@@ -1,4 +1,4 @@
-"""`ingest status`, `pause`, `resume`, `flush` and `log-level`: a running service from its pipeline file."""
+"""`attr2hbase status`, `pause`, `resume`, `flush` and `log-level`: a running service from its pipeline file."""
 
 import contextlib
 import os
@@ -46,7 +46,7 @@ def status(
 
     The file may have errors outside of `state_dir` and `service`, as after a wrong edit.
 
-    Example: ingest status pipeline.yaml
+    Example: attr2hbase status pipeline.yaml
     """
     from ingest.api import ConfigError, NotFoundError
     from ingest.cli.loading import pipeline_of
@@ -70,15 +70,16 @@ def status(
     except NotRunningError:
         if not has_errors and configuration.state_url is None:
             for name in filter(Pauses(configuration.local_dir).is_set, configuration.pipelines):
-                out.note(f'pipeline "{name}" is paused: ingest resume {file} {name}', "yellow")
+                out.note(f'pipeline "{name}" is paused: attr2hbase resume {file} {name}', "yellow")
         raise
     if has_errors:
         out.note(
-            f"the file has errors (ingest validate {file}); the service continues with the one it has loaded", "yellow"
+            f"the file has errors (attr2hbase validate {file}); the service continues with the one it has loaded",
+            "yellow",
         )
     if wanted is not None and not found:
         raise NotFoundError(
-            f'the service has not loaded pipeline "{wanted}"', hint=f"apply the file with 'ingest reload {file}'"
+            f'the service has not loaded pipeline "{wanted}"', hint=f"apply the file with 'attr2hbase reload {file}'"
         )
     _show(out, found)
     if not out.is_json:
@@ -91,44 +92,44 @@ def pause(out: Output, file: FileArgument, pipeline: NameArgument = None) -> Non
 
     The pipeline keeps its checkpoint. Without a running service, the next one starts with the pipeline paused.
 
-    Example: ingest pause pipeline.yaml mypipeline
+    Example: attr2hbase pause pipeline.yaml mypipeline
     """
     name, configuration, client = _target(out, file, pipeline, "pause")
     if _send_or_record(out, configuration, client, name, "pause", record=lambda pauses: pauses.set(name)):
         _wait(out, client, name, lambda each: each["state"] == "paused", "paused after its micro-batch")
     else:
         _show_recorded(out, name, is_paused=True)
-    out.next(f"ingest resume {file} {name}")
+    out.next(f"attr2hbase resume {file} {name}")
 
 
 def resume(out: Output, file: FileArgument, pipeline: NameArgument = None) -> None:
     """
     Resume a paused pipeline where it stopped.
 
-    Example: ingest resume pipeline.yaml mypipeline
+    Example: attr2hbase resume pipeline.yaml mypipeline
     """
     name, configuration, client = _target(out, file, pipeline, "resume")
     if _send_or_record(out, configuration, client, name, "resume", record=lambda pauses: pauses.clear(name)):
         _wait(out, client, name, lambda each: each["state"] in _STARTED, "started")
     else:
         _show_recorded(out, name, is_paused=False)
-        out.next(f"ingest run {file}")
+        out.next(f"attr2hbase run {file}")
         return
-    out.next(f"ingest status {file}")
+    out.next(f"attr2hbase status {file}")
 
 
 def flush(out: Output, file: FileArgument, pipeline: NameArgument = None) -> None:
     """
     Start the next micro-batch of a pipeline now, if it waits for the interval of its trigger.
 
-    Example: ingest flush pipeline.yaml mypipeline
+    Example: attr2hbase flush pipeline.yaml mypipeline
     """
     name, _, client = _target(out, file, pipeline, "flush")
     client.command(name, "flush")
     if out.is_json:
         out.json({"pipeline": name, "flushed": True})
     out.done(f'"{name}" starts its next micro-batch now')
-    out.next(f"ingest status {file} {name}")
+    out.next(f"attr2hbase status {file} {name}")
 
 
 def reason_of(status: dict[str, Any]) -> str:
@@ -144,7 +145,7 @@ def log_level(
     """
     Set the log level of a running service and its workers, until it ends or reloads its file.
 
-    Example: ingest log-level pipeline.yaml debug
+    Example: attr2hbase log-level pipeline.yaml debug
     """
     _, client = service_of(out, file)
     client.set_log_level(level.value)
@@ -157,7 +158,7 @@ def _target(out: Output, file: str, pipeline: str | None, command: str) -> tuple
     from ingest.cli.loading import pipeline_of
 
     configuration, client = service_of(out, file)
-    chosen = pipeline_of(configuration, pipeline, how=f"name one: ingest {command} {file} NAME")
+    chosen = pipeline_of(configuration, pipeline, how=f"name one: attr2hbase {command} {file} NAME")
     return chosen.name, configuration, client
 
 
@@ -231,7 +232,7 @@ def _refuse_other_machine(configuration: "Configuration", pipeline: str, command
     if Checkpoint(checkpoint_folder(configuration, pipeline)).is_locked():
         raise ConflictError(
             f'a driver runs pipeline "{pipeline}", and this command does not find its endpoint',
-            hint=f"run 'ingest {command}' on the machine of the driver",
+            hint=f"run 'attr2hbase {command}' on the machine of the driver",
         )
 
 
@@ -268,12 +269,12 @@ def _wait(
         state, reason = ended[0]["state"], reason_of(ended[0])
         raise NotReachedError(
             f'pipeline "{pipeline}" is not {what}: it has {state}{reason and ": "}{reason}',
-            hint="correct the cause, then start it again with 'ingest reload'" if state == "failed" else None,
+            hint="correct the cause, then start it again with 'attr2hbase reload'" if state == "failed" else None,
         )
     if not all(map(is_reached, found)):
         raise NotReachedError(
             f'pipeline "{pipeline}" is not {what} within {WAIT_S:g} s; the service still carries out the command',
-            hint="'ingest status' shows when it has done so",
+            hint="'attr2hbase status' shows when it has done so",
         )
 
 

@@ -1,4 +1,4 @@
-"""`ingest dead-letters keep`: dead letters that no replay retries."""
+"""`attr2hbase dead-letters keep`: dead letters that no replay retries."""
 
 from collections import Counter
 
@@ -37,7 +37,7 @@ def keep(  # noqa: PLR0913 - the options of the command
     A replay with their positions, or with --all, runs them again. "purge" deletes them with --before. Refused while a
     replay of the pipeline runs, or one into deferred updates or a feed is interrupted.
 
-    Example: ingest dead-letters keep pipeline.yaml --code bad_json --until 2026-01-31
+    Example: attr2hbase dead-letters keep pipeline.yaml --code bad_json --until 2026-01-31
     """
     from ingest.api import ConfigError
     from ingest.clock import now_ms
@@ -67,4 +67,4 @@ def keep(  # noqa: PLR0913 - the options of the command
         out.json({"selected": len(selected), "kept": marked})
     else:
         out.done(f"{counted(marked, 'dead letter')} kept")
-    out.next(f"ingest dead-letters list {target_of(file, configuration, pipeline)}")
+    out.next(f"attr2hbase dead-letters list {target_of(file, configuration, pipeline)}")

@@ -1,4 +1,4 @@
-"""What the commands of `ingest dead-letters` share: the queue of a pipeline, and the selection of dead letters."""
+"""What the commands of `attr2hbase dead-letters` share: the queue of a pipeline, and the selection of dead letters."""
 
 from collections import Counter
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""`ingest dead-letters create-topic`: the topic that keeps the dead letters of a pipeline."""
+"""`attr2hbase dead-letters create-topic`: the topic that keeps the dead letters of a pipeline."""
 
 from ingest.cli.command import FileArgument, PipelineOption
 from ingest.cli.dead_letter_queue import chosen_pipeline
@@ -12,7 +12,7 @@ def create_topic(out: Output, file: FileArgument, *, pipeline: PipelineOption = 
     Partitions and replicas are the cluster's defaults. A topic that exists stays as it is; a setting with which it
     deletes dead letters is a warning.
 
-    Example: ingest dead-letters create-topic pipeline.yaml
+    Example: attr2hbase dead-letters create-topic pipeline.yaml
     """
     from ingest.api import ConfigError
     from ingest.cli.loading import loaded
@@ -36,4 +36,4 @@ def create_topic(out: Output, file: FileArgument, *, pipeline: PipelineOption = 
     if loss is not None:
         out.note(f"warning: {loss.message}; {loss.hint}", "yellow")
     out.done(f'topic "{settings.topic}" {"created" if is_new else "exists"}')
-    out.next(f"ingest validate {file} --connect")
+    out.next(f"attr2hbase validate {file} --connect")

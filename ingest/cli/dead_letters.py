@@ -1,4 +1,4 @@
-"""`ingest dead-letters`: list and show dead letters."""
+"""`attr2hbase dead-letters`: list and show dead letters."""
 
 import itertools
 from collections import Counter
@@ -47,7 +47,7 @@ def list_(  # noqa: PLR0913 - the options of the command
     """
     List the dead letters, oldest micro-batch first. "explain --events" reads its JSON.
 
-    Example: ingest dead-letters list pipeline.yaml --code no_match --since 2026-01-31
+    Example: attr2hbase dead-letters list pipeline.yaml --code no_match --since 2026-01-31
     """
     selection = selection_of((), code, component, since, until, has_replayed=all_)
     seen: Counter[str] = Counter()
@@ -71,13 +71,13 @@ def list_(  # noqa: PLR0913 - the options of the command
     out.table(header, [_row(entry)[: len(header)] for entry in entries])
     out.done(counted(len(entries), "dead letter") + (" shown; more exist" if has_more else ""))
     target = target_of(file, configuration, pipeline)
-    out.next(f"ingest dead-letters show {target} {entries[0].position}", f"ingest dead-letters replay {target}")
+    out.next(f"attr2hbase dead-letters show {target} {entries[0].position}", f"attr2hbase dead-letters replay {target}")
 
 
 def show(
     out: Output,
     file: FileArgument,
-    position: Annotated[str, typer.Argument(metavar="POSITION", help="As `ingest dead-letters list` shows it.")],
+    position: Annotated[str, typer.Argument(metavar="POSITION", help="As `attr2hbase dead-letters list` shows it.")],
     *,
     pipeline: PipelineOption = None,
     blob: Annotated[
@@ -89,7 +89,7 @@ def show(
 
     Of a large value that is in a blob store, it shows the id; with --blob, the value.
 
-    Example: ingest dead-letters show pipeline.yaml 000001308748686-0000000003:0
+    Example: attr2hbase dead-letters show pipeline.yaml 000001308748686-0000000003:0
     """
     from ingest.formats.times import moment
     from ingest.reference.readable import readable
@@ -101,8 +101,8 @@ def show(
     if out.is_json:
         out.json(_explainable(dead_letter))
         if dead_letter.blob is not None:
-            whole = f"ingest dead-letters show {target} {position} --blob --output json"
-            out.note(f"the value is in the blob store; '{whole}' has it, as 'ingest explain' needs it", "yellow")
+            whole = f"attr2hbase dead-letters show {target} {position} --blob --output json"
+            out.note(f"the value is in the blob store; '{whole}' has it, as 'attr2hbase explain' needs it", "yellow")
         return
     record = dead_letter.record
     span = dead_letter.by_place
@@ -130,12 +130,13 @@ def show(
             out.parts((f"{name:<{width}}  ", "cyan"), (value, ""))
     kept, whole = entry.dead_letter.blob, "" if entry.dead_letter.blob is None else " --blob"
     if kept is not None:
-        out.next(f"ingest blob get {file} {kept.table} {kept.id} --to PATH")
+        out.next(f"attr2hbase blob get {file} {kept.table} {kept.id} --to PATH")
     if span is None:
         out.next(
-            f"ingest dead-letters show {target} {position}{whole} --output json | ingest explain {target} --events -"
+            f"attr2hbase dead-letters show {target} {position}{whole} --output json | attr2hbase explain {target} "
+            f"--events -"
         )
-    out.next(f"ingest dead-letters replay {target} {position}")
+    out.next(f"attr2hbase dead-letters replay {target} {position}")
 
 
 def _row(entry: "Entry") -> tuple[str, ...]:

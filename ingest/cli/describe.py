@@ -1,4 +1,4 @@
-"""`ingest describe`: components with their options and examples, and the meaning of errors."""
+"""`attr2hbase describe`: components with their options and examples, and the meaning of errors."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -44,15 +44,15 @@ def describe(
     Functions of expressions have pages too; "expressions" shows the language and all functions. Keys of the file that
     are no components have pages: secrets, service, spark, tables, pipelines, dead_letters and tests.
 
-    Example: ingest describe split
+    Example: attr2hbase describe split
 
-    Example: ingest describe row_key
+    Example: attr2hbase describe row_key
 
-    Example: ingest describe tables
+    Example: attr2hbase describe tables
 
-    Example: ingest describe expressions
+    Example: attr2hbase describe expressions
 
-    Example: ingest describe error no_match
+    Example: attr2hbase describe error no_match
     """
     from ingest.api import ConfigError
 
@@ -62,7 +62,7 @@ def describe(
         _expressions(out)
     elif code is not None:
         raise ConfigError(
-            f'unexpected argument "{code}"', hint="write 'ingest describe NAME' or 'ingest describe error CODE'"
+            f'unexpected argument "{code}"', hint="write 'attr2hbase describe NAME' or 'attr2hbase describe error CODE'"
         )
     elif name is None:
         _list(out)
@@ -86,7 +86,7 @@ def _list(out: Output) -> None:
     out.line()
     out.line("Functions of expressions, as in %{lower(host)}:", "bold")
     out.line(", ".join(sorted(FUNCTIONS)))
-    out.next("ingest describe NAME", "ingest describe expressions", "ingest describe error CODE")
+    out.next("attr2hbase describe NAME", "attr2hbase describe expressions", "attr2hbase describe error CODE")
 
 
 def _table(out: Output, found: "list[Page]") -> None:
@@ -125,7 +125,7 @@ def _one(out: Output, name: str) -> None:
         return
     for page in found:
         _show(out, page)
-    out.next("ingest describe")
+    out.next("attr2hbase describe")
 
 
 def _sections(out: Output, sections: "list[ConfigurationSection]") -> None:
@@ -139,7 +139,7 @@ def _sections(out: Output, sections: "list[ConfigurationSection]") -> None:
         out.line(section.text)
         _options(out, "option", section.options)
         out.line()
-    out.next("ingest describe")
+    out.next("attr2hbase describe")
 
 
 def _options(out: Output, word: str, options: "Sequence[OptionRow]") -> None:
@@ -219,7 +219,7 @@ def _error(out: Output, code: str | None) -> None:
                 out.json({"code": each.code, "meaning": _meaning(each)})
             return
         out.table(("code", "meaning"), [(page.code, _meaning(page)) for page in every])
-        out.next("ingest describe error CODE")
+        out.next("attr2hbase describe error CODE")
         return
     page = error_page(code)
     if out.is_json:

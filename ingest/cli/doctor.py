@@ -1,4 +1,4 @@
-"""`ingest doctor`: everything that a pipeline file names, and the memory settings of a region server."""
+"""`attr2hbase doctor`: everything that a pipeline file names, and the memory settings of a region server."""
 
 import time
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ingest.doctor.hbase.inputs import Inputs
 
 HBASE = "hbase"
-_PANEL = "Options of `ingest doctor hbase`"
+_PANEL = "Options of `attr2hbase doctor hbase`"
 _STYLES = {"info": "dim", "warning": "yellow", "error": "red", "critical": "red"}
 
 
@@ -93,11 +93,11 @@ def doctor(  # noqa: PLR0913 - the options of the command
     hbase: memstores, write-ahead log and flushes of a region server, from its hbase-site.xml, its live metrics, and
     the file that writes to it. Exit code 0 if nothing is above info, else 1.
 
-    Example: ingest doctor pipeline.yaml
+    Example: attr2hbase doctor pipeline.yaml
 
-    Example: ingest doctor hbase --site hbase-site.xml --heap 16GiB --write-rate 50MiB --regions 50
+    Example: attr2hbase doctor hbase --site hbase-site.xml --heap 16GiB --write-rate 50MiB --regions 50
 
-    Example: ingest doctor hbase pipeline.yaml --jmx http://rs1:16030/jmx --fail-on error
+    Example: attr2hbase doctor hbase pipeline.yaml --jmx http://rs1:16030/jmx --fail-on error
     """
     from ingest.api import ConfigError
     from ingest.doctor.examination import Severity, worst
@@ -119,8 +119,8 @@ def doctor(  # noqa: PLR0913 - the options of the command
     if target == HBASE:
         if file is None and sources in (Sources(), Sources(interval_s=sources.interval_s, servers=servers)):
             raise ConfigError(
-                "ingest doctor hbase needs a region server, or what is known about one",
-                hint="give its address, as in 'ingest doctor hbase --jmx http://HOST:16030/jmx'; or FILE, "
+                "attr2hbase doctor hbase needs a region server, or what is known about one",
+                hint="give its address, as in 'attr2hbase doctor hbase --jmx http://HOST:16030/jmx'; or FILE, "
                 "--site hbase-site.xml or --heap SIZE",
             )
         outcomes, about = _of_hbase(out, file, sources)
@@ -128,7 +128,7 @@ def doctor(  # noqa: PLR0913 - the options of the command
         if file is not None or sources != Sources():
             raise ConfigError(
                 "a second file and options such as --site are for a region server",
-                hint=did_you_mean(target, [HBASE]) or f"write 'ingest doctor hbase {file or target} …'",
+                hint=did_you_mean(target, [HBASE]) or f"write 'attr2hbase doctor hbase {file or target} …'",
             )
         outcomes = _of_file(out, target)
     if out.is_json:

@@ -1,4 +1,4 @@
-"""`ingest dump ls`, `tables`, `splits`, `cat`, `verify` and `diff`: read dumps."""
+"""`attr2hbase dump ls`, `tables`, `splits`, `cat`, `verify` and `diff`: read dumps."""
 
 import shlex
 from collections import Counter
@@ -38,10 +38,10 @@ def ls(out: Output, root: RootArgument) -> None:
     List the dumps of a root, oldest first, and their pins.
 
     An incomplete dump is being made or removed, was interrupted, or lacks files. No reader reads it. One that was
-    interrupted has its id, with which 'ingest dump run FILE --resume ID' completes it.
+    interrupted has its id, with which 'attr2hbase dump run FILE --resume ID' completes it.
 
-    Example: ingest dump ls /backups
-    Example: ingest dump ls webhdfs://etl@namenode:9870/backups --output json
+    Example: attr2hbase dump ls /backups
+    Example: attr2hbase dump ls webhdfs://etl@namenode:9870/backups --output json
     """
     from ingest.clock import now_ms
     from ingest.formats.times import moment
@@ -85,17 +85,17 @@ def ls(out: Output, root: RootArgument) -> None:
         out.note(f"in use by {holder}, unless that process was killed", "dim")
     out.done(counted(len(rows), "dump"))
     if any(row[1] == "complete" for row in rows):
-        out.next(shlex.join(["ingest", "dump", "tables", root]))
+        out.next(shlex.join(["attr2hbase", "dump", "tables", root]))
     elif ids:
-        out.next(shlex.join(["ingest", "dump", "run", "FILE", "--root", root, "--resume", max(ids.values())]))
+        out.next(shlex.join(["attr2hbase", "dump", "run", "FILE", "--root", root, "--resume", max(ids.values())]))
 
 
 def tables(out: Output, root: RootArgument, *, at: AtOption = None) -> None:
     """
     List the tables of a dump.
 
-    Example: ingest dump tables /backups
-    Example: ingest dump tables /backups --at 2026-01-31T02:00:00Z --output json
+    Example: attr2hbase dump tables /backups
+    Example: attr2hbase dump tables /backups --at 2026-01-31T02:00:00Z --output json
     """
     reader = _reader(root, at)
     dump = reader.latest()
@@ -116,7 +116,7 @@ def tables(out: Output, root: RootArgument, *, at: AtOption = None) -> None:
         out.table(("table", "#rows", "#bytes", "#files"), shown)
     out.done(f'{counted(len(shown), "table")} in the dump "{dump.name}"')
     if found:
-        out.next(f"ingest dump cat {root} {found[0][0]} --limit 10")
+        out.next(f"attr2hbase dump cat {root} {found[0][0]} --limit 10")
 
 
 def splits(out: Output, root: RootArgument, table: TableOfDumpArgument, *, at: AtOption = None) -> None:
@@ -125,7 +125,7 @@ def splits(out: Output, root: RootArgument, table: TableOfDumpArgument, *, at: A
 
     A token names its dump, so it reads the same file when there is a newer dump.
 
-    Example: ingest dump splits /backups users
+    Example: attr2hbase dump splits /backups users
     """
     from ingest.api.notation import to_notation
     from ingest.reference.readable import readable
@@ -169,8 +169,8 @@ def cat(  # noqa: PLR0913 - the options of the command
 
     The dump does not expire meanwhile: the command writes a pin, if it may write below the root.
 
-    Example: ingest dump cat /backups users --limit 10
-    Example: ingest dump cat /backups users --at 2026-01-31T02:00:00Z | jq .
+    Example: attr2hbase dump cat /backups users --limit 10
+    Example: attr2hbase dump cat /backups users --at 2026-01-31T02:00:00Z | jq .
     """
     from itertools import islice
 
@@ -180,7 +180,7 @@ def cat(  # noqa: PLR0913 - the options of the command
     from sinks.dumps.splits import Split
 
     if (table is None) == (split is None):
-        raise ConfigError("name either a table or a split", hint="'ingest dump cat ROOT TABLE', or --split TOKEN")
+        raise ConfigError("name either a table or a split", hint="'attr2hbase dump cat ROOT TABLE', or --split TOKEN")
     if split is not None and at is not None:
         raise ConfigError("--split TOKEN names a dump already", hint="leave --at out")
     named = None if split is None else Split.of_token(split)
@@ -209,8 +209,8 @@ def verify(
 
     Exit code 5 if a file is damaged, 3 if a dump is incomplete.
 
-    Example: ingest dump verify /backups
-    Example: ingest dump verify /backups --all --output json
+    Example: attr2hbase dump verify /backups
+    Example: attr2hbase dump verify /backups --all --output json
     """
     from contextlib import ExitStack, suppress
 
@@ -240,7 +240,7 @@ def verify(
     if incomplete:
         raise DumpNotAvailableError(
             f'the dump "{incomplete[0].dump}" is incomplete: {incomplete[0].missing}',
-            hint="'ingest dump expire' removes it after a day",
+            hint="'attr2hbase dump expire' removes it after a day",
         )
 
 
@@ -258,7 +258,7 @@ def diff(
 
     A row is changed if a value or the time of a cell differs.
 
-    Example: ingest dump diff /backups 2026-01-30T02:00:00Z 2026-01-31T02:00:00Z users
+    Example: attr2hbase dump diff /backups 2026-01-30T02:00:00Z 2026-01-31T02:00:00Z users
     """
     from contextlib import ExitStack, closing
 

@@ -1,4 +1,4 @@
-"""`ingest explain`: what each decorator of a pipeline does to events."""
+"""`attr2hbase explain`: what each decorator of a pipeline does to events."""
 
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
@@ -50,7 +50,7 @@ def explain(
     creates several events from one, the decorators before it are shown with the first. With on_error: stop, events
     after a failed one are shown too.
 
-    Example: ingest explain pipeline.yaml --lines access.log
+    Example: attr2hbase explain pipeline.yaml --lines access.log
     """
     from ingest.cli.given import given_by
     from ingest.cli.loading import loaded, pipeline_of, print_plugins
@@ -83,9 +83,9 @@ def explain(
         out.done(", ".join(f"{number:,} {outcome}" for outcome, number in outcomes.items()) or "no events")
     if "kept" in outcomes and not stops:
         is_letter = isinstance(read, InputLines) and read.dead_letters
-        out.next(f"ingest dead-letters replay {file}" if is_letter else f"ingest run --once {file}")
+        out.next(f"attr2hbase dead-letters replay {file}" if is_letter else f"attr2hbase run --once {file}")
     elif not out.is_json:
-        out.next(*_pages_of(reasons) or [f"ingest validate {file}"])
+        out.next(*_pages_of(reasons) or [f"attr2hbase validate {file}"])
 
 
 def _reasons(line: Mapping[str, Any]) -> list[str]:
@@ -98,7 +98,7 @@ def _pages_of(codes: Iterable[str]) -> list[str]:
     from ingest.reference.error_pages import error_pages
 
     known = {page.code for page in error_pages()}
-    return [f"ingest describe error {code}" for code in codes if code in known][:_MAX_PAGES]
+    return [f"attr2hbase describe error {code}" for code in codes if code in known][:_MAX_PAGES]
 
 
 def _own(configuration: "Configuration", pipeline: "Pipeline") -> "Iterable[Given | Mapping[str, object]]":

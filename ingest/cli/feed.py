@@ -1,4 +1,4 @@
-"""`ingest feed`: the changes of tables with `feed`, shard by shard, and the shards themselves."""
+"""`attr2hbase feed`: the changes of tables with `feed`, shard by shard, and the shards themselves."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,7 +22,7 @@ def list_(out: Output, file: FileArgument) -> None:
     """
     List the tables with a feed: the stream, its shards, and the newest complete micro-batch.
 
-    Example: ingest feed list pipeline.yaml
+    Example: attr2hbase feed list pipeline.yaml
     """
     from ingest.cli.loading import loaded
     from ingest.formats.times import moment
@@ -64,7 +64,7 @@ def describe(out: Output, file: FileArgument, table: TableArgument) -> None:
     A row key is shown with `\xNN` for bytes that are not printable. In a salted table it begins with the byte of the
     bucket.
 
-    Example: ingest feed describe pipeline.yaml orders --output json
+    Example: attr2hbase feed describe pipeline.yaml orders --output json
     """
     from ingest.cli.loading import loaded
     from ingest.formats.times import moment
@@ -125,11 +125,11 @@ def iterator(
     ] = None,
 ) -> None:
     """
-    Print an iterator: the place in a shard where `ingest feed records` starts.
+    Print an iterator: the place in a shard where `attr2hbase feed records` starts.
 
     An iterator can be stored and used several times. It ends only when changes after it expire.
 
-    Example: ingest feed iterator pipeline.yaml orders --shard 1 --type LATEST
+    Example: attr2hbase feed iterator pipeline.yaml orders --shard 1 --type LATEST
     """
     from ingest.cli.loading import loaded
     from ingest.formats.times import moment_of
@@ -150,7 +150,7 @@ def iterator(
         out.json({"iterator": found})
     else:
         out.line(found)
-        out.next(f"ingest feed records {file} {table} --iterator {found}")
+        out.next(f"attr2hbase feed records {file} {table} --iterator {found}")
 
 
 def records(
@@ -168,7 +168,7 @@ def records(
     With `--output json`, one object: `records`, `next_iterator` (null once a closed shard is read to its end),
     `behind_ms` and `child_shards`. Exit code 3 if changes after the iterator have expired.
 
-    Example: ingest feed records pipeline.yaml orders --iterator 1.9f…0 --limit 100
+    Example: attr2hbase feed records pipeline.yaml orders --iterator 1.9f…0 --limit 100
     """
     from ingest.cli.loading import loaded
     from ingest.formats.column_types import AS_BYTES
@@ -196,7 +196,7 @@ def records(
         out.done(f"{counted(len(page.records), 'change')}; the shard is closed, shards that continue it: {children}")
     else:
         out.done(f"{counted(len(page.records), 'change')}, {page.behind_ms / 1000:,.3f} s behind")
-        out.next(f"ingest feed records {file} {table} --iterator {page.next_iterator}")
+        out.next(f"attr2hbase feed records {file} {table} --iterator {page.next_iterator}")
 
 
 def split(
@@ -214,7 +214,7 @@ def split(
 
     Readers read the shard to its end and continue with the two new ones, so no change is lost or read twice.
 
-    Example: ingest feed split pipeline.yaml orders --shard 1 --at m
+    Example: attr2hbase feed split pipeline.yaml orders --shard 1 --at m
     """
     from ingest.api.notation import from_readable
     from ingest.service.feed_shards import ShardRequest
@@ -234,7 +234,7 @@ def merge(
     """
     Replace two adjacent shards by one, from the next micro-batch on.
 
-    Example: ingest feed merge pipeline.yaml orders --shards 1,2
+    Example: attr2hbase feed merge pipeline.yaml orders --shards 1,2
     """
     from ingest.api import ConfigError
     from ingest.service.feed_shards import ShardRequest
@@ -262,7 +262,7 @@ def groups(
 
     Groups of an embedded store are on this machine.
 
-    Example: ingest feed groups pipeline.yaml orders
+    Example: attr2hbase feed groups pipeline.yaml orders
     """
     from ingest.api import NotFoundError
     from ingest.cli.loading import loaded
@@ -324,7 +324,7 @@ def _request(out: Output, file: str, table: str, request: "ShardRequest") -> Non
         out.json(found)
         return
     out.done(f"requested; the next micro-batch executes {counted(len(found['requested']), 'request')}")
-    out.next(f"ingest feed describe {file} {table}")
+    out.next(f"attr2hbase feed describe {file} {table}")
 
 
 def _show(out: Output, record: "FeedRecord", types: "ColumnTypes") -> None:

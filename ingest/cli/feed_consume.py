@@ -1,4 +1,4 @@
-"""`ingest feed consume`: copy the changes of a table to standard output or a topic, as a worker of a consumer group."""
+"""`attr2hbase feed consume`: copy the changes of a table to stdout or a topic, as a worker of a consumer group."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -112,8 +112,8 @@ def consume(  # noqa: PLR0913 - the options of the command
     changes have expired unread, unless --on-trimmed says otherwise; or if the lease of a shard is missing, after the
     shards that do not follow it.
 
-    Example: ingest feed consume pipeline.yaml orders --group search --to kafka:orders-changes --envelope debezium
-    Example: ingest feed consume pipeline.yaml orders --group copy --once > changes.jsonl
+    Example: attr2hbase feed consume pipeline.yaml orders --group search --to kafka:orders-changes --envelope debezium
+    Example: attr2hbase feed consume pipeline.yaml orders --group copy --once > changes.jsonl
     """
     from ingest.cli.loading import loaded, set_up_logs
     from ingest.durable import private_files
@@ -162,7 +162,7 @@ def consume(  # noqa: PLR0913 - the options of the command
         out.note(f"{counted(consumed.lost, 'page')} without a checkpoint, since the lease was lost", "yellow")
     if once and consumed.shards_elsewhere:
         elsewhere = counted(consumed.shards_elsewhere, "shard")
-        out.note(f"other workers of the group read {elsewhere}; 'ingest feed groups' shows how far", "yellow")
+        out.note(f"other workers of the group read {elsewhere}; 'attr2hbase feed groups' shows how far", "yellow")
     if lost is not None:
         raise lost
     if stop.exit_code:

@@ -1,4 +1,4 @@
-"""`ingest graph`: pipelines as a diagram."""
+"""`attr2hbase graph`: pipelines as a diagram."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -36,7 +36,7 @@ def graph(
     """
     Draw the pipelines of a file: source, decorators with their conditions, sinks, tables, and dead letters.
 
-    Example: ingest graph pipeline.yaml --format dot | dot -Tsvg > pipeline.svg
+    Example: attr2hbase graph pipeline.yaml --format dot | dot -Tsvg > pipeline.svg
     """
     from ingest.cli.loading import loaded, pipeline_of
     from ingest.reference import drawing
@@ -48,4 +48,4 @@ def graph(
         out.json(drawing.plain(drawn))
         return
     out.raw(drawing.mermaid(drawn) if language is Language.MERMAID else drawing.dot(drawn))
-    out.next(f"ingest explain {file}")
+    out.next(f"attr2hbase explain {file}")

@@ -1,4 +1,4 @@
-"""`ingest history`: the update rows of one row of a table with deferred updates."""
+"""`attr2hbase history`: the update rows of one row of a table with deferred updates."""
 
 import shlex
 
@@ -23,9 +23,9 @@ def history(
     An update row has the batch time in UTC and the rank of the split that wrote it; a merged one covers an interval of
     them. An orphaned update is covered by a merged row and does not count. Exit code 3 if the row does not exist.
 
-    Example: ingest history pipeline.yaml counters monday
+    Example: attr2hbase history pipeline.yaml counters monday
 
-    Example: ingest history pipeline.yaml counters monday --columns cf:hits --output json
+    Example: attr2hbase history pipeline.yaml counters monday --columns cf:hits --output json
     """
     from ingest.api import ConfigError
     from ingest.api.notation import from_readable
@@ -39,13 +39,13 @@ def history(
     with reading(out, file, table) as (store, reader, types):
         check_families(store, table, wanted)
         if isinstance(reader, RawRows) or reader.merged is None:
-            raise ConfigError(f'table "{table}" has no deferred updates', hint=f"'ingest get {file} {table} {row}'")
+            raise ConfigError(f'table "{table}" has no deferred updates', hint=f"'attr2hbase get {file} {table} {row}'")
         found = reader.merged.history(from_readable(row), wanted)
     if not found:
-        raise missing_row(row, table, None, f"'ingest scan {file} {table}' lists the rows", wanted)
+        raise missing_row(row, table, None, f"'attr2hbase scan {file} {table}' lists the rows", wanted)
     printer = RowPrinter(out, AS_BYTES if raw else types, wanted)
     for entry in found:
         printer.history(entry)
     printer.finish(len(found))
     out.done(counted(len(found), "update row"))
-    out.next(shlex.join(["ingest", "get", file, table, row]))
+    out.next(shlex.join(["attr2hbase", "get", file, table, row]))

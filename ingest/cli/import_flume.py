@@ -1,4 +1,4 @@
-"""`ingest import-flume`: a pipeline file from a Flume configuration."""
+"""`attr2hbase import-flume`: a pipeline file from a Flume configuration."""
 
 import os
 from pathlib import Path
@@ -41,9 +41,9 @@ def import_flume(
     Write a pipeline file from a Flume configuration, and report what was translated, replaced and left out.
 
     The pipeline does what the original did; comments and the report name the differences. A part that must be written
-    by hand appears as `not_imported`, which `ingest validate` refuses. The file of -o is overwritten.
+    by hand appears as `not_imported`, which `attr2hbase validate` refuses. The file of -o is overwritten.
 
-    Example: ingest import-flume flume.conf -o pipeline.yaml --timezone Europe/Berlin
+    Example: attr2hbase import-flume flume.conf -o pipeline.yaml --timezone Europe/Berlin
     """
     from ingest.catalog import Catalog
     from ingest.flume import import_flume as imported_of
@@ -70,7 +70,7 @@ def import_flume(
         by_hand = sum(entry.outcome.value == "by hand" for entry in imported.entries)
         rest = f", {by_hand} to write by hand" if by_hand else ""
         out.done(f"{target}: written, {counted(len(imported.entries), 'part')} of {name}{rest}")
-        out.next(f"ingest validate {target}", f"ingest explain {target} --events EVENTS.jsonl")
+        out.next(f"attr2hbase validate {target}", f"attr2hbase explain {target} --events EVENTS.jsonl")
 
 
 def _content(file: str | None, text: str | None) -> tuple[str, str]:

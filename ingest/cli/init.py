@@ -1,4 +1,4 @@
-"""`ingest init`: a working pipeline to start from."""
+"""`attr2hbase init`: a working pipeline to start from."""
 
 from enum import StrEnum
 from importlib.resources import files
@@ -36,7 +36,7 @@ def init(
 
     Existing files are never overwritten.
 
-    Example: ingest init demo --template kafka
+    Example: attr2hbase init demo --template kafka
     """
     written = write_template(template, directory)
     if out.is_json:
@@ -46,7 +46,7 @@ def init(
         out.line(str(path))
     out.done(f"{counted(len(written), 'file')} written")
     change = [] if directory == Path() else [f"cd {directory}"]
-    out.next(*change, "ingest test pipeline.yaml")
+    out.next(*change, "attr2hbase test pipeline.yaml")
 
 
 def write_template(template: Template, directory: Path) -> list[Path]:

@@ -1,4 +1,4 @@
-"""`ingest jars`: Spark's connector for Kafka."""
+"""`attr2hbase jars`: Spark's connector for Kafka."""
 
 from typing import Annotated
 
@@ -25,7 +25,7 @@ def fetch(
 
     Without Maven, `--from` copies them from a folder, an https server, or a Maven repository behind it.
 
-    Example: ingest jars fetch --from /mnt/jars
+    Example: attr2hbase jars fetch --from /mnt/jars
     """
     from ingest.spark.jars import fetch as fetch_jars
 
@@ -36,4 +36,4 @@ def fetch(
     for path in found:
         out.line(str(path))
     out.done(f"{counted(len(found), 'jar')} present and verified")
-    out.next("ingest init --template kafka")
+    out.next("attr2hbase init --template kafka")

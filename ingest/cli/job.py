@@ -83,7 +83,7 @@ def command_of(words: str, module: str, name: str) -> Callable[..., None]:
         of_subject = (
             [] if subject is None else [subject] if annotation is TableArgument else [f"--{about.subject}", subject]
         )
-        arguments = ["ingest", *words.split(), file, *of_subject]
+        arguments = ["attr2hbase", *words.split(), file, *of_subject]
         again = shlex.join(arguments)
         with private_files():
             if about.asks is not None and not dry_run and not yes:

@@ -1,4 +1,4 @@
-"""`ingest keys`: how the row keys of a pipeline spread writes over the regions of its tables."""
+"""`attr2hbase keys`: how the row keys of a pipeline spread writes over the regions of its tables."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated
@@ -67,9 +67,9 @@ def analyse(  # noqa: PLR0913 - the options of the command
     the last tenth of the writes: if one region receives most of them, its server limits the rate. A scan of a prefix
     reads all rows of that prefix.
 
-    Example: ingest keys analyse pipeline.yaml --from-topic 100000
+    Example: attr2hbase keys analyse pipeline.yaml --from-topic 100000
 
-    Example: ingest keys analyse pipeline.yaml --lines access.log --prefix user-17-
+    Example: attr2hbase keys analyse pipeline.yaml --lines access.log --prefix user-17-
     """
     from ingest.api.notation import from_readable
     from ingest.cli.loading import loaded, print_plugins
@@ -98,7 +98,7 @@ def analyse(  # noqa: PLR0913 - the options of the command
     for (component, code), number in sample.errors.most_common(_MOST_ERRORS):
         out.note(f"failed: {component}: {code} {number:,}", "yellow")
     out.done(", ".join(f"{number:,} {outcome}" for outcome, number in sample.outcomes.items()) or "no events")
-    out.next(f"ingest table plan {file}" if tables else f"ingest explain {file}")
+    out.next(f"attr2hbase table plan {file}" if tables else f"attr2hbase explain {file}")
 
 
 def _given(

@@ -184,9 +184,9 @@ def _opened(out: Output, file: str, table: str) -> "Iterator[tuple[Configuration
         tables = store.tables()
         if table not in tables:
             if table in configuration.tables and not component.settings.creates_tables:
-                raise NotFoundError(f'there is no table "{table}"', hint=f"create it: 'ingest table apply {file}'")
+                raise NotFoundError(f'there is no table "{table}"', hint=f"create it: 'attr2hbase table apply {file}'")
             creates = "run --once" if component.settings.creates_tables else "table apply"
-            empty = f"the store has no tables yet: run 'ingest {creates} {file}'"
+            empty = f"the store has no tables yet: run 'attr2hbase {creates} {file}'"
             raise missing_table(table, tables, if_empty=empty)
         yield configuration, catalog, store
 
@@ -201,7 +201,7 @@ def _warn_of_rows_outside(
         for key in row_outside(store, table, distribution):
             out.note(
                 f'warning: table "{table}" has rows that are in none of its {distribution.buckets} buckets and are not '
-                f"found, first {shown_start(key)}; 'ingest table plan {file}' checks the table",
+                f"found, first {shown_start(key)}; 'attr2hbase table plan {file}' checks the table",
                 "yellow",
             )
 

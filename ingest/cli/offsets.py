@@ -1,4 +1,4 @@
-"""`ingest offsets show`: the offsets of a pipeline."""
+"""`attr2hbase offsets show`: the offsets of a pipeline."""
 
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ def show(out: Output, file: FileArgument, *, pipeline: PipelineOption = None) ->
     The checkpoint decides where the pipeline resumes; the group is a copy of it. The lag is the number of offsets
     between the acknowledged one and the end of the log. The service may run.
 
-    Example: ingest offsets show pipeline.yaml --pipeline ticks
+    Example: attr2hbase offsets show pipeline.yaml --pipeline ticks
     """
     from ingest.cli.loading import loaded, note_missing_state, pipeline_of
     from ingest.service.offsets import offsets_of

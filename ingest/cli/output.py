@@ -238,7 +238,7 @@ class Output:
         import platform
 
         versions = f"attr2hbase {__version__}, Python {platform.python_version()}, {platform.system()}"
-        advice = "" if with_traceback else "; INGEST_DEBUG=1 before the command shows the traceback"
+        advice = "" if with_traceback else "; ATTR2HBASE_DEBUG=1 before the command shows the traceback"
         self._write_stderr(f"  this is a bug in attr2hbase, please report it ({versions}){advice}")
 
     @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""`ingest produce`: sample events into the topic of a pipeline."""
+"""`attr2hbase produce`: sample events into the topic of a pipeline."""
 
 import itertools
 import time
@@ -41,7 +41,7 @@ def produce(  # noqa: PLR0913 - the options of the command
     """
     Produce sample events to the topic a pipeline reads; the topic is created if missing.
 
-    Example: ingest produce pipeline.yaml --events events.jsonl --count 1000 --rate 100
+    Example: attr2hbase produce pipeline.yaml --events events.jsonl --count 1000 --rate 100
     """
     from ingest.api import ConfigError
     from ingest.cli.loading import loaded, pipeline_of
@@ -82,7 +82,7 @@ def produce(  # noqa: PLR0913 - the options of the command
         out.json({"topic": target, "events": sent, "seconds": round(seconds, 3)})
         return
     out.line(f'{counted(sent, "event")} in topic "{target}" ({seconds:.1f} s)')
-    out.next(f"ingest run --once {file}")
+    out.next(f"attr2hbase run --once {file}")
 
 
 def _target(pipeline: "Pipeline", topic: str | None) -> "tuple[KafkaConnection, str]":

@@ -1,4 +1,4 @@
-"""`ingest reload`: a running service reads its pipeline file again."""
+"""`attr2hbase reload`: a running service reads its pipeline file again."""
 
 import os
 import time
@@ -25,7 +25,7 @@ def reload(out: Output, file: FileArgument) -> None:
     A file with problems changes nothing. SIGHUP does the same. Waits until the changed pipelines have started, and ends
     with exit code 1 if one fails.
 
-    Example: ingest reload pipeline.yaml
+    Example: attr2hbase reload pipeline.yaml
     """
     from ingest.api import ConfigError
 
@@ -43,7 +43,8 @@ def reload(out: Output, file: FileArgument) -> None:
         out.json(found)
     if found["phase"] == "refused":
         raise ConfigError(
-            f"the service keeps the old file: {found['reason']}", hint=found.get("hint") or f"ingest validate {file}"
+            f"the service keeps the old file: {found['reason']}",
+            hint=found.get("hint") or f"attr2hbase validate {file}",
         )
     for name, reason in found["failed"].items():
         out.note(f"{name} failed: {reason}", "red")
@@ -56,9 +57,9 @@ def reload(out: Output, file: FileArgument) -> None:
         out.done(replaced or "nothing has changed")
     if found["failed"] and not configuration.pipelines.keys() - found["failed"].keys():
         out.note("no pipeline runs: the service ends", "red")
-        out.next(f"ingest run {file}")
+        out.next(f"attr2hbase run {file}")
     else:
-        out.next(f"ingest status {file}")
+        out.next(f"attr2hbase status {file}")
     if found["failed"]:
         raise typer.Exit(1)
 
@@ -69,7 +70,7 @@ def _refuse_other_file(client: "ServiceClient", file: str) -> None:
     read = client.reload_status()["file"]
     if read and (file == "-" or os.path.realpath(read) != os.path.realpath(file)):
         raise ConflictError(
-            f'the service reads "{read}", not "{file}"', hint=f"change that file: 'ingest reload {read}'"
+            f'the service reads "{read}", not "{file}"', hint=f"change that file: 'attr2hbase reload {read}'"
         )
 
 
@@ -114,7 +115,7 @@ def _started(client: "ServiceClient", pipelines: set[str]) -> list[dict[str, Any
         if time.monotonic() >= deadline:
             raise NotReachedError(
                 f"reloaded, and within {WAIT_S:g} s {' '.join(starting)} did not start; the service still tries",
-                hint="'ingest status' shows when it has done so",
+                hint="'attr2hbase status' shows when it has done so",
             )
         time.sleep(_POLL_S)
     return []

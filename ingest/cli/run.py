@@ -1,4 +1,4 @@
-"""`ingest run`: the pipelines of a file, as a service or once."""
+"""`attr2hbase run`: the pipelines of a file, as a service or once."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -35,7 +35,8 @@ TakeOverOption = Annotated[
 LogLevelOption = Annotated[
     LogLevel | None,
     typer.Option(
-        help="Lowest level of the log, in place of `service: {log: {level}}`; until a reload, as `ingest log-level`.",
+        help="Lowest level of the log, in place of `service: {log: {level}}`; until a reload, as `attr2hbase "
+        "log-level`.",
         show_default=False,
     ),
 ]
@@ -64,7 +65,7 @@ def run(
 
     Exit code 1 with --once if events of a pipeline became dead letters, and no sink stored any.
 
-    Example: ingest run --once pipeline.yaml
+    Example: attr2hbase run --once pipeline.yaml
     """
     from ingest.cli.loading import loaded, set_up_logs
 
@@ -138,13 +139,13 @@ def _suggest(out: Output, file: str, configuration: "Configuration", outcome: "O
     counts = {name: totals.counts for name, totals in outcome.totals.items()}
     commands = []
     if configuration.stores and any(count.has_stored for count in counts.values()):
-        commands.append(f"ingest scan {file} {_table(configuration)}")
+        commands.append(f"attr2hbase scan {file} {_table(configuration)}")
     commands += [
-        f"ingest dead-letters list {with_pipeline(file, configuration, name)}"
+        f"attr2hbase dead-letters list {with_pipeline(file, configuration, name)}"
         for name, count in counts.items()
         if count.dead_lettered
     ]
-    commands += [f"ingest resume {file} {name}" for name in outcome.paused]
+    commands += [f"attr2hbase resume {file} {name}" for name in outcome.paused]
     out.next(*commands)
 
 

@@ -1,4 +1,4 @@
-"""`ingest scan`: rows of a table, in the order of their keys."""
+"""`attr2hbase scan`: rows of a table, in the order of their keys."""
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -66,9 +66,9 @@ def scan(  # noqa: PLR0913 - the options of the command
     """
     Show rows of a table; a service may write to it meanwhile.
 
-    Example: ingest scan pipeline.yaml mytable --prefix k1- --limit 10
-    Example: ingest scan pipeline.yaml mytable --fuzzy 'user-????_login_' --stats
-    Example: ingest scan pipeline.yaml mytable --from 2026-01-31T12:00:00Z --to 2026-01-31T13:00:00Z
+    Example: attr2hbase scan pipeline.yaml mytable --prefix k1- --limit 10
+    Example: attr2hbase scan pipeline.yaml mytable --fuzzy 'user-????_login_' --stats
+    Example: attr2hbase scan pipeline.yaml mytable --from 2026-01-31T12:00:00Z --to 2026-01-31T13:00:00Z
     """
     from ingest.api import FuzzyPattern, Scan, ScanCounts
     from ingest.api.notation import from_readable
@@ -105,7 +105,7 @@ def scan(  # noqa: PLR0913 - the options of the command
         out.done("no row matches" + (f": no row key is within all of {_EMPTY}" if is_empty else ""))
         return
     out.done(counted(count, shown.what) + (" shown; more exist" if has_more else ""))
-    out.next(f"ingest get {file} {table} ROW" if count else f"ingest run --once {file}")
+    out.next(f"attr2hbase get {file} {table} ROW" if count else f"attr2hbase run --once {file}")
 
 
 class _Shown(NamedTuple):

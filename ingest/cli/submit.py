@@ -1,4 +1,4 @@
-"""`ingest submit`: the same service under spark-submit."""
+"""`attr2hbase submit`: the same service under spark-submit."""
 
 import os
 import shlex
@@ -39,7 +39,7 @@ def submit(  # noqa: PLR0913 - its options
     """
     Run the pipelines of a file with spark-submit, on the master the file names.
 
-    Example: ingest submit pipeline.yaml --print
+    Example: attr2hbase submit pipeline.yaml --print
     """
     from ingest.api import ConfigError
     from ingest.cli.loading import loaded
@@ -69,7 +69,7 @@ def submit(  # noqa: PLR0913 - its options
         return
     out.raw(_shown(command) + "\n")
     out.next(
-        shlex.join(["ingest", "submit", file, *(["--archive", archive] if archive is not None else []), *arguments])
+        shlex.join(["attr2hbase", "submit", file, *(["--archive", archive] if archive is not None else []), *arguments])
     )
 
 

@@ -1,4 +1,4 @@
-"""`ingest test`: the tests of a pipeline file."""
+"""`attr2hbase test`: the tests of a pipeline file."""
 
 from functools import partial
 from pathlib import Path
@@ -33,9 +33,9 @@ def test(
     """
     Run the tests of a pipeline file, from raw record to final cells; exit code 1 when one fails.
 
-    Example: ingest test pipeline.yaml --junit report.xml
+    Example: attr2hbase test pipeline.yaml --junit report.xml
 
-    Example: ingest test pipeline.yaml --update
+    Example: attr2hbase test pipeline.yaml --update
     """
     updated: list[dict[str, object]] = []
     if update:
@@ -92,11 +92,11 @@ def _show(out: Output, file: str, results: "list[CaseResult]", failed: int) -> N
         out.note(f'"{file}" has no tests', "yellow")
     elif failed:
         out.note(f"{failed} of {counted(len(results), 'test')} failed", "red")
-        out.next(f"ingest explain {file}")
+        out.next(f"attr2hbase explain {file}")
         return
     else:
         out.done(f"{counted(len(results), 'test')} passed")
-    out.next(f"ingest run --once {file}")
+    out.next(f"attr2hbase run --once {file}")
 
 
 def _where(result: "CaseResult", difference: "Difference") -> str:

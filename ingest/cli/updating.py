@@ -1,4 +1,4 @@
-"""`ingest test --update`: changes a file and prints the changes."""
+"""`attr2hbase test --update`: changes a file and prints the changes."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""`ingest validate`: the problems of a pipeline file."""
+"""`attr2hbase validate`: the problems of a pipeline file."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -33,7 +33,7 @@ def validate(
     It also compares `max_event_bytes` with the memory of this machine, and warns of certificates, keys and keytabs that
     it cannot read here. Decorators that use a local resource, such as a file, check that it exists.
 
-    Example: ingest validate pipeline.yaml --connect --strict
+    Example: attr2hbase validate pipeline.yaml --connect --strict
     """
     from ingest.api import ConfigError
     from ingest.cli.loading import loaded, print_plugins, used_plugins
@@ -75,7 +75,7 @@ def validate(
     pipelines, tests = counted(len(configuration.pipelines), "pipeline"), counted(len(configuration.tests), "test")
     summary = f"can run, {counted(warnings, 'warning')}" if warnings else "fine"
     out.done(f"{file}: {summary}, {pipelines}, {tests}")
-    out.next(f"ingest {'test' if configuration.tests else 'run --once'} {file}")
+    out.next(f"attr2hbase {'test' if configuration.tests else 'run --once'} {file}")
 
 
 def _with_this_machine(configuration: "Configuration") -> "Report":

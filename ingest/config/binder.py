@@ -51,7 +51,7 @@ TOP_KEYS = {
     "tables": "Name -> desired definition of a table.",
     "chains": "Name -> list of decorators, used as `- chain: NAME`.",
     "pipelines": "Name -> pipeline.",
-    "tests": "Input events and expected results; run by `ingest test`.",
+    "tests": "Input events and expected results; run by `attr2hbase test`.",
 }
 STATE_DIR = "./data/state"
 

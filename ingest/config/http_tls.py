@@ -19,7 +19,7 @@ class HttpTlsOptions(Model):
     )
     client_ca: str | None = option(
         "PEM file with the authorities of client certificates. If it is set, a client without a certificate of one of "
-        "them is refused. Commands such as `ingest status` present `certificate` as theirs, so it must satisfy "
+        "them is refused. Commands such as `attr2hbase status` present `certificate` as theirs, so it must satisfy "
         "`client_ca`, too, and be issued for clients (clientAuth) as well as for servers.",
         default=None,
         example="/etc/ingest/clients-ca.crt",

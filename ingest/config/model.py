@@ -163,7 +163,7 @@ class TestCase:
     A test of a pipeline.
 
     Attributes:
-        given: input events, in the format of `ingest explain --events`.
+        given: input events, in the format of `attr2hbase explain --events`.
         locations: places of everything in it.
     """
 

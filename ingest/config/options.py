@@ -219,7 +219,7 @@ class SharedDumpOptions(Model):
 
 
 class DumpOptions(SharedDumpOptions):
-    """Dumps of tables, which `ingest dump run` makes, and the service once a day."""
+    """Dumps of tables, which `attr2hbase dump run` makes, and the service once a day."""
 
     root: str = option(
         "Folder of the dumps: a path of this machine, or a URL such as `webhdfs://HOST:PORT/FOLDER` or "
@@ -291,7 +291,7 @@ class TriggerOptions(Model):
 
 
 class ReplayOptions(Model):
-    """Which durable micro-batches `ingest replay` can run again; only for the source `kafka`."""
+    """Which durable micro-batches `attr2hbase replay` can run again; only for the source `kafka`."""
 
     keep: Duration = option(
         "How long the times and offsets of durable micro-batches are kept at least.", default="7d", gt=0

@@ -13,7 +13,7 @@ _MAX_SHOWN = 160  # characters; a longer line is cut around the place
 
 
 class Kind(StrEnum):
-    """All kinds of problems; `ingest describe error KIND` explains each."""
+    """All kinds of problems; `attr2hbase describe error KIND` explains each."""
 
     SYNTAX = "syntax"
     UNKNOWN_FIELD = "unknown-field"
@@ -53,10 +53,10 @@ class Kind(StrEnum):
 EXPLANATIONS: dict[Kind, str] = {
     Kind.SYNTAX: "The text is not valid YAML, or uses a feature that is not allowed: tags, several documents, or keys "
     "that are not text. The place is where parsing stopped.",
-    Kind.UNKNOWN_FIELD: "No option has this name. `ingest describe NAME` lists the options of a component.",
+    Kind.UNKNOWN_FIELD: "No option has this name. `attr2hbase describe NAME` lists the options of a component.",
     Kind.UNKNOWN_COMPONENT: "No decorator, sink, store or source has this name, or it cannot be imported. "
-    "`ingest describe` lists all components; a plugin must be installed or listed under `plugins`.",
-    Kind.NOT_IMPORTED: "`ingest import-flume` could not translate this part and wrote `not_imported` in its place.",
+    "`attr2hbase describe` lists all components; a plugin must be installed or listed under `plugins`.",
+    Kind.NOT_IMPORTED: "`attr2hbase import-flume` could not translate this part and wrote `not_imported` in its place.",
     Kind.MISSING_FIELD: "An option without a default was left out.",
     Kind.WRONG_TYPE: "The option requires a value of another type. Values are not converted: text that looks like a "
     "number must be quoted. Only a value with a `${VARIABLE}` is converted, quoted or not.",

@@ -94,7 +94,8 @@ class CompactionOptions(Model):
         "Updates that are younger than this, before the table's mark, stay as they are.", default=DEFAULT_SPAN, ge=0
     )
     window: Duration = option(
-        "Updates are merged within windows of this length, the shortest interval that `ingest rollback` can roll back "
+        "Updates are merged within windows of this length, the shortest interval that `attr2hbase rollback` can roll "
+        "back "
         "afterwards.",
         default=DEFAULT_SPAN,
         ge=0.001,
@@ -160,7 +161,7 @@ class FeedOptions(Model):
     expiration: Duration = option("How long a change can be read.", default="24h", ge=60, le=31_536_000)
     shards: int = option(
         "Number of shards of a new feed, at most one for each bucket of a salted table. A shard has a range of row "
-        "keys, whose changes are in order; 'ingest feed split' and 'merge' change the shards later.",
+        "keys, whose changes are in order; 'attr2hbase feed split' and 'merge' change the shards later.",
         default=4,
         ge=1,
         le=MAX_FIRST_SHARDS,
@@ -216,12 +217,13 @@ class TableOptions(Model):
         example={"e:ms": "int64"},
     )
     blobs: BlobsOptions | None = option(
-        "A blob store for large values of this table; see `ingest blob`.",
+        "A blob store for large values of this table; see `attr2hbase blob`.",
         default=None,
         example={"compression": "zstd"},
     )
     feed: FeedOptions | None = option(
-        "Feed of the changes that the pipeline writes to this table, for 'ingest feed'. Removing it closes the feed at "
+        "Feed of the changes that the pipeline writes to this table, for 'attr2hbase feed'. Removing it closes the "
+        "feed at "
         "the next start or reload.",
         default=None,
         example={"expiration": "24h", "shards": 4},

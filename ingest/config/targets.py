@@ -71,7 +71,7 @@ def check_table(
         message = f'table "{name}" is declared for store "{home}", and this sink writes it to store "{store}"'
         # a sink for the declared store, too, makes this a deliberate copy; a table cannot be declared twice
         if _is_written(name, home, partial_config):
-            hint = f"the definition under `tables` applies only to \"{home}\", and 'ingest scan' reads that one"
+            hint = f"the definition under `tables` applies only to \"{home}\", and 'attr2hbase scan' reads that one"
             binding.warning(Kind.OTHER_STORE, sink.place("table"), message, hint)
         else:
             hint = f"write `store: {home}` here or `store: {store}` under `tables`, or use another table"

@@ -1,4 +1,4 @@
-"""The options under `tests`: input events and expected results; run by `ingest test`."""
+"""The options under `tests`: input events and expected results; run by `attr2hbase test`."""
 
 from typing import Literal, Self
 
@@ -33,7 +33,7 @@ class GivenRecord(Model):
 
 
 class Given(Model):
-    """An event, as in `ingest explain --events`: a `body` and other parts, or a `record` alone."""
+    """An event, as in `attr2hbase explain --events`: a `body` and other parts, or a `record` alone."""
 
     body: Text | None = option("The body.", default=None, example="2238947398:56")
     record: GivenRecord | None = option("A record, which the source decodes.", default=None)

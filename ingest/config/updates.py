@@ -84,7 +84,7 @@ def _check_sink(sink: Component[SinkSettings], table: str, pipeline: PartialPipe
         if durability in _LOSSY:
             problem(sink.place(*path), f"a crash of the store loses rows with `{durability}`", "leave it out")
     for path in settings.named_deletes():
-        problem(sink.place(*path), "an event cannot delete updates", "use 'ingest rollback', or another table")
+        problem(sink.place(*path), "an event cannot delete updates", "use 'attr2hbase rollback', or another table")
     if settings.has_event_time:
         problem(sink.place("timestamp"), "an update has the batch time", "leave it out")
     source = pipeline.source

@@ -81,7 +81,8 @@ class ErrorBudget:
                 f"{round(wrong, 3):.12g} of {read} records failed ({wrong / read:.1%}) within {self._window_s:g} s of "
                 f"batch time{_most_frequent(dead_letters)}, {self._share:.1%} are allowed; nothing of the last batch "
                 "is acknowledged",
-                hint="'ingest explain' shows why events fail; correct the pipeline, or raise error_budget: {share: …}",
+                hint="'attr2hbase explain' shows why events fail; correct the pipeline, or raise error_budget: "
+                "{share: …}",
             )
 
     def totals(self) -> tuple[int, float]:

@@ -104,7 +104,8 @@ class FileDeadLetters(DeadLetterQueue):
             except FileNotFoundError:
                 pass
         raise NotFoundError(
-            f'no dead letter "{position}" in "{self._folder}"', hint="'ingest dead-letters list' shows all positions"
+            f'no dead letter "{position}" in "{self._folder}"',
+            hint="'attr2hbase dead-letters list' shows all positions",
         )
 
     def mark(self, marks: Mapping[str, Mark]) -> None:
@@ -182,7 +183,7 @@ def _prefix(batch_time_ms: int) -> str:
 def _readable(content: bytes) -> Iterator[tuple[int, DeadLetter]]:
     """The dead letters of a file that is replaced, each with the number of its line, without damaged lines."""
     for number, line in enumerate(content.split(b"\n")):
-        # a damaged line does not keep the batch from being published; 'ingest blob fsck' finds its reference
+        # a damaged line does not keep the batch from being published; 'attr2hbase blob fsck' finds its reference
         with contextlib.suppress(IntegrityError):
             if line:
                 yield number, DeadLetter.from_json(line)

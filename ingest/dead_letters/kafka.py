@@ -16,7 +16,7 @@ from ingest.kafka.settings import connection_of
 from ingest.kafka.stored import Header, Stored, TopicSettings
 from ingest.observe.logs import logger
 
-CREATED_BY = "ingest dead-letters create-topic FILE"
+CREATED_BY = "attr2hbase dead-letters create-topic FILE"
 """The command that creates the topic of a pipeline."""
 TOPIC_SETTINGS = {"retention.ms": "-1", "retention.bytes": "-1", "cleanup.policy": "delete"}
 """Settings with which a topic keeps its dead letters, which are the only copies of their events."""
@@ -279,7 +279,7 @@ class KafkaDeadLetters(DeadLetterQueue):
         if entry is None:
             raise NotFoundError(
                 f'no dead letter of "{self._pipeline}" at "{position}" of topic "{self._topic}"',
-                hint="'ingest dead-letters list' shows all positions",
+                hint="'attr2hbase dead-letters list' shows all positions",
             )
         return entry
 

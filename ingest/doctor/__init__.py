@@ -1,1 +1,1 @@
-"""`ingest doctor`: checks of everything that a pipeline file names, and of the memory settings of a region server."""
+"""`attr2hbase doctor`: checks of all that a pipeline file names, and of the memory settings of a region server."""

@@ -138,7 +138,7 @@ def _connect_store(configuration: "Configuration", catalog: "Catalog", name: str
         if missing:
             raise NotFoundError(
                 f'table "{missing[0].name}" does not exist, or lacks declared families',
-                hint="'ingest table apply' creates what is missing",
+                hint="'attr2hbase table apply' creates what is missing",
             )
         written = [] if store.capabilities.creates_tables else table_names(configuration, name)
         absent = [table for table in written if table not in declared and store.families(table) is None]

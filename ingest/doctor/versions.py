@@ -31,7 +31,7 @@ class Support:
     effect: str
 
 
-_REPORTED = "`ingest doctor` reports an error"
+_REPORTED = "`attr2hbase doctor` reports an error"
 MATRIX = {
     "python": Support(
         "Python",
@@ -59,7 +59,7 @@ MATRIX = {
         ((3, 9), (4, 1), (4, 4)),
         Severity.WARNING,
         "without topic ids, a recreated topic is not detected",
-        "`ingest doctor` warns",
+        "`attr2hbase doctor` warns",
     ),
     "hbase": Support(
         "HBase",

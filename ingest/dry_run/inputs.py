@@ -57,7 +57,7 @@ class InputLines(Iterable[Given]):
             self.dead_letters += 1
             if content.get("pointer") is not None:
                 text = f"this dead letter is incomplete; the complete one is at {content['pointer']}"
-                hint = "run 'ingest dead-letters list' where that file is"
+                hint = "run 'attr2hbase dead-letters list' where that file is"
                 raise _bad([Problem(Kind.MISSING_FIELD, place, text, hint)])
             content = {name: content[name] for name in ("record", "blob", "unread") if name in content}
         if content and not any(key in Given.model_fields or closest(key, Given.model_fields) for key in content):
@@ -68,13 +68,13 @@ class InputLines(Iterable[Given]):
             # a dead letter, as `dead-letters show` prints it
             text = f'the value of the record is in the blob store of table "{blob["table"]}"'
             hint = (
-                "print it with its value: 'ingest dead-letters show FILE POSITION --blob --output json | "
-                "ingest explain FILE --events -'"
+                "print it with its value: 'attr2hbase dead-letters show FILE POSITION --blob --output json | "
+                "attr2hbase explain FILE --events -'"
             )
             raise _bad([Problem(Kind.MISSING_FIELD, place, text, hint)])
         if "unread" in content and "record" in content:
             text = "this dead letter is the place of its records, and it has none of their bytes"
-            hint = "'ingest dead-letters replay' reads them again"
+            hint = "'attr2hbase dead-letters replay' reads them again"
             raise _bad([Problem(Kind.MISSING_FIELD, place, text, hint)])
         try:
             return Given.model_validate(content)

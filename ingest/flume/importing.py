@@ -80,7 +80,7 @@ def import_flume(text: str, file: str, *, zone: str | None, lookup: Lookup) -> I
 
 def _head(pipelines: Sequence[Pipeline], file: str, of_zone: str) -> list[str]:
     head = [
-        f"Imported by `ingest import-flume` from {file}.",
+        f"Imported by `attr2hbase import-flume` from {file}.",
         "Comments show what was replaced or left out.",
         of_zone,
     ]
@@ -102,7 +102,7 @@ def _by_hand(document: Document, original: Original) -> list[Entry]:
         if part.kind == NOT_IMPORTED and part.place
     ]
     for entry in dict.fromkeys(found):
-        message = f'"{entry.original}" is not imported: `ingest validate` rejects the pipeline until it is replaced'
+        message = f'"{entry.original}" is not imported: `attr2hbase validate` rejects the pipeline until it is replaced'
         original.problems.append(Problem(Kind.NOT_IMPORTED, entry.place, message, entry.why, Severity.WARNING))
     return found
 

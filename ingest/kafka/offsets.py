@@ -49,7 +49,8 @@ class NoCheckpointError(NotFoundError):
         super().__init__(
             f'group "{group}" has acknowledged offsets, but there is no checkpoint in "{folder}"',
             hint="restore the folder, or choose where to resume: "
-            "'ingest run --start-from group|earliest|latest|TIME'; if another pipeline uses the group, choose another "
+            "'attr2hbase run --start-from group|earliest|latest|TIME'; if another pipeline uses the group, choose "
+            "another "
             "`group` in the source",
         )
 

@@ -339,7 +339,8 @@ class Task:
             raise ErrorBudgetSpentError(
                 f'{int(counts.failed)} records failed in one task, the last one in "{component}": {error}; nothing of '
                 "the batch is acknowledged",
-                hint="'ingest explain' shows why events fail; correct the pipeline, or raise error_budget: {share: …}",
+                hint="'attr2hbase explain' shows why events fail; correct the pipeline, or raise error_budget: "
+                "{share: …}",
             ) from error
         self._report_bug(component, error)
         self._time_limit.check(component)

@@ -140,7 +140,7 @@ class TimeLimit:
             raise OutOfTimeTooOftenError(
                 f"more than {MAX_ENDED} events of one task took longer than {LIMIT_S:g} s in a "
                 f'decorator or sink, the last one in "{component}"',
-                hint="correct it: 'ingest explain' runs it on single events",
+                hint="correct it: 'attr2hbase explain' runs it on single events",
             )
 
     def _tick(self, _number: int, frame: FrameType | None) -> None:

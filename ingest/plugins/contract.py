@@ -78,7 +78,7 @@ def check_component(component: type[Any], component_type: str, name: str) -> Non
             "use one name of a-z, 0-9 and _",
         )
     if (inspect.getdoc(component) or "") in ("", *(inspect.getdoc(contract) for contract in contracts)):
-        raise _broken(f'"{component.__qualname__}" has no docstring', "add one: `ingest describe` shows it")
+        raise _broken(f'"{component.__qualname__}" has no docstring', "add one: `attr2hbase describe` shows it")
     if issubclass(component, Decorator | FanOut) and not component.examples:
         raise _broken(f'"{component.__qualname__}" has no examples', "add some: see ingest.api.Example")
     if issubclass(component, Processor) and not component.merge_examples:

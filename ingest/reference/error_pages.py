@@ -42,7 +42,7 @@ class ErrorPage:
     @property
     def remedy(self) -> str:
         """What to do about it."""
-        return REMEDIES.get(self.code) or REMEDIES_OF_REASONS.get(self.code) or f"`ingest describe {self.code}`."
+        return REMEDIES.get(self.code) or REMEDIES_OF_REASONS.get(self.code) or f"`attr2hbase describe {self.code}`."
 
 
 def error_pages() -> list[ErrorPage]:
@@ -77,7 +77,7 @@ def errors_page() -> str:
             "",
             "All problems are printed at once, as `file:line:column: kind: message`, with exit code 2.",
             "",
-            "A warning does not prevent a pipeline from running; `ingest validate --strict` treats it as an error.",
+            "A warning does not prevent a pipeline from running; `attr2hbase validate --strict` treats it as an error.",
             "",
             "| kind | meaning | what to do |",
             "|---|---|---|",
@@ -128,7 +128,7 @@ def error_page(code: str) -> ErrorPage:
         return ErrorPage(code, "", reasons=(f'The decorator "{code}" has dropped the event.', ""))
     if code not in pages:
         of_user = "a code in capital letters is one of a decorator `fail` of your file" if code.isupper() else ""
-        hint = of_user or did_you_mean(code, pages) or "'ingest describe error' lists them"
+        hint = of_user or did_you_mean(code, pages) or "'attr2hbase describe error' lists them"
         raise NotFoundError(f'there is no error "{code}"', hint=hint)
     return pages[code]
 

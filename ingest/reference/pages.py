@@ -128,7 +128,7 @@ def pages_named(name: str, catalog: Catalog | None = None) -> list[Page]:
     if not found:
         every = [*FUNCTIONS, *(known for component_type in COMPONENT_TYPES for known in catalog.names(component_type))]
         hint = DISTRIBUTE if name in SALTING else _key_of(name) or _code_of(name)
-        hint = hint or did_you_mean_ours(name, every, OURS) or "'ingest describe' lists them"
+        hint = hint or did_you_mean_ours(name, every, OURS) or "'attr2hbase describe' lists them"
         raise NotFoundError(f'there is no component "{name}"', hint=hint)
     return found
 
@@ -139,12 +139,12 @@ def _key_of(name: str) -> str:
     keys = [section.key for section in sections]
     found = [section.key for section in sections if name in {option.name for option in section.options}]
     key = next(iter(found), None) or next((key for key in keys if name == key.removesuffix("s")), None)
-    return "" if key is None else f"'ingest describe {key}' shows the options of `{key}` in the file"
+    return "" if key is None else f"'attr2hbase describe {key}' shows the options of `{key}` in the file"
 
 
 def _code_of(name: str) -> str:
     """A hint to the error with this code; else ""."""
-    return f"'ingest describe error {name}' explains the error" if name in REMEDIES else ""
+    return f"'attr2hbase describe error {name}' explains the error" if name in REMEDIES else ""
 
 
 def page_of(catalog: Catalog, component_type: str, name: str, costs: Mapping[str, Any] | None = None) -> Page:

@@ -26,7 +26,7 @@ SKIPS = {
     "the name of the dead letter, or sinks without a label have moved.",
     "no_blob": "The value of the record is not in the blob store any more.",
     "runs_again": "The micro-batch is not acknowledged, and runs the record again when the pipeline runs.",
-    "rolled_back": "The micro-batch was rolled back; `ingest replay` runs it as a whole.",
+    "rolled_back": "The micro-batch was rolled back; `attr2hbase replay` runs it as a whole.",
 }
 """Reasons for which `dead-letters replay` skips a dead letter."""
 
@@ -39,7 +39,7 @@ REMEDIES_OF_REASONS = {
     "on_error": "Set `on_error: dead_letter` to keep such events.",
     "other_partition": "Nothing; these events are in their own partitions.",
     "ran_again": "Nothing; if its event failed again, it has a newer dead letter.",
-    "rolled_back": "Run `ingest replay` for the time of the micro-batch.",
+    "rolled_back": "Run `attr2hbase replay` for the time of the micro-batch.",
     "runs_again": "Run the pipeline; it replaces the dead letter.",
     "sink_unknown": "Give the sink or decorator in which it failed the name of the dead letter as its `label`; or add "
     "`--recount`, which runs it into all sinks.",

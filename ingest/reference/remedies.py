@@ -48,10 +48,12 @@ REMEDIES: Mapping[str, str] = {
     "its micro-batch.",
     "access_denied": "Check the user, the password and the ACLs of the topic and group.",
     "announcement_expired": "Run the command again.",
-    "archive_columns_differ": "Set the former type of the column, or write the whole partition again: `ingest archive "
+    "archive_columns_differ": "Set the former type of the column, or write the whole partition again: `attr2hbase "
+    "archive "
     "rerun`, without `--from` and `--to`.",
-    "archive_corrupt": "Choose a complete batch of `ingest archive history` with `ingest archive point`.",
-    "archive_incomplete": "If it lasts, choose a complete batch with `ingest archive point`; the pipeline then resumes "
+    "archive_corrupt": "Choose a complete batch of `attr2hbase archive history` with `attr2hbase archive point`.",
+    "archive_incomplete": "If it lasts, choose a complete batch with `attr2hbase archive point`; the pipeline then "
+    "resumes "
     "by itself.",
     "archive_moved": "Start the command again, when a newer re-run or join has ended, if it is still needed.",
     "archive_no_answer": "Restart the service with the present file, then start the command again.",
@@ -59,7 +61,7 @@ REMEDIES: Mapping[str, str] = {
     "archive_rerun_runs": "Wait until the other process has ended, or leave out `--exclusive`.",
     "archive_rows_failed": "Correct the pipeline, or drop such events with a filter; start the re-run again.",
     "archive_sql": "Correct the settings of the metastore; after a re-run, a join or a point, "
-    "`ingest archive point FILE TABLE --dt VALUE` repeats the statements, else start the command again.",
+    "`attr2hbase archive point FILE TABLE --dt VALUE` repeats the statements, else start the command again.",
     "archive_unacknowledged": "Start the service, then run the command again beside it.",
     "archive_topic_compacted": "Keep the rows of the partition, or read them again from a topic that is not compacted.",
     "archive_topic_recreated": "Archive the records of the new topic in another table.",
@@ -79,7 +81,7 @@ REMEDIES: Mapping[str, str] = {
     "bad_encoding": "Set the encoding of the value, or guard with `when`.",
     "bad_envelope": "Use format raw and the decorator `json`, or correct the producer.",
     "bad_gzip": _FIX_DATA,
-    "bad_header": "Correct the producer; `ingest dead-letters show` prints the header.",
+    "bad_header": "Correct the producer; `attr2hbase dead-letters show` prints the header.",
     "bad_header_line": "Choose another `on_bad_line`, or correct the producer.",
     "bad_input": "Correct the line in the message.",
     "bad_json": "Choose another `on_invalid` of `json`, or correct the producer; then replay the dead letters.",
@@ -105,7 +107,7 @@ REMEDIES: Mapping[str, str] = {
     "blobs_differ": "Declare the options that the message names, or copy the table into one with another blob store.",
     "blobs_elsewhere": "Declare the `name` of `blobs` that the message names, or copy the table into a new one.",
     "blobs_of_other_table": "Use another `name` in `blobs` of the table: one blob store belongs to one table.",
-    "blob_corrupt": "Restore the rows that `ingest blob fsck` names from a backup.",
+    "blob_corrupt": "Restore the rows that `attr2hbase blob fsck` names from a backup.",
     "blob_gone": "Store the blob again, then pin it.",
     "blob_missing": "Declare `blobs` of the target, and load the tables of its blob store first, of the same dump.",
     "blob_not_stored": "Wait until it is stored, or store it again.",
@@ -113,10 +115,11 @@ REMEDIES: Mapping[str, str] = {
     "clock_ahead": "Correct the clock that is wrong, for example with NTP, then start again.",
     "damaged_file": "Repair the file, or copy it again; then replay the dead letter.",
     "hash_mismatch": "Check the source; nothing was stored.",
-    "buckets_changed": "Run `ingest table apply FILE --adopt TABLE`, which checks the rows and records the number; the "
+    "buckets_changed": "Run `attr2hbase table apply FILE --adopt TABLE`, which checks the rows and records the "
+    "number; the "
     "pipeline resumes by itself.",
     "buckets_differ": "Declare the number that the message names, or copy the rows into a new table. For a table "
-    "that was written with HBaseWD run `ingest table apply FILE --adopt TABLE`.",
+    "that was written with HBaseWD run `attr2hbase table apply FILE --adopt TABLE`.",
     "distributed": "Declare the `distribute` that is recorded, or copy the rows into a new table.",
     "spark_job_failed": "Read the log of Spark; a job is repeated.",
     "not_distributed": "Declare the number of buckets that the rows were written with, or leave out `distribute`.",
@@ -129,7 +132,7 @@ REMEDIES: Mapping[str, str] = {
     "bug. Give each input of `explain` and `test` an offset of its own.",
     "catalog": "Install the package or module in the message, or correct the name.",
     "checkpoint": "Restore the checkpoint from a backup, or follow the hint of the message to start without it.",
-    "config": "Correct the file; `ingest validate` lists all its problems.",
+    "config": "Correct the file; `attr2hbase validate` lists all its problems.",
     "config_invalid": "Correct each of the listed problems.",
     "config_syntax": "Correct the YAML at that place, or the name of the included file.",
     "dead_letters_too_large": "Correct the pipeline, or lower `max_events_per_batch`; if events are large, "
@@ -150,7 +153,7 @@ REMEDIES: Mapping[str, str] = {
     "empty_row_key": "Add a part to the row key that every event has.",
     "error": _SEE_MESSAGE,
     "error_budget": "The message names the most frequent failure and a record with it, whose dead letter is not kept. "
-    "Run such events through `ingest explain`, correct the pipeline or the producer, then start again.",
+    "Run such events through `attr2hbase explain`, correct the pipeline or the producer, then start again.",
     "event": "Correct the pipeline or the producer; then replay the dead letters.",
     "expression": "Add a default to the expression, or guard it with `when`; then replay the dead letters.",
     "families_changed": "None; if it recurs, find the process that removes families.",
@@ -168,8 +171,10 @@ REMEDIES: Mapping[str, str] = {
     "restart.",
     "not_mergeable": "Correct the producer, or use a processor or `type` that can take the value; then replay the dead "
     "letter.",
-    "not_running": "Start the service with `ingest run FILE`; run the command on its machine, with its pipeline file.",
-    "not_reached": "Look at `ingest status FILE`: correct the cause and reload, or wait; the service has the command.",
+    "not_running": "Start the service with `attr2hbase run FILE`; run the command on its machine, with its pipeline "
+    "file.",
+    "not_reached": "Look at `attr2hbase status FILE`: correct the cause and reload, or wait; the service has the "
+    "command.",
     "early_event": "Check the clock of the sender; or raise `early` of the sink, then replay the dead letters.",
     "late_event": "Raise `late` of the sink, then replay the dead letters; or write the partition again.",
     "lease_lost": "Leave the work to the process in the message; find what suspended this one or its network, or "
@@ -184,8 +189,8 @@ REMEDIES: Mapping[str, str] = {
     "negative_number": "Guard the decorator with a `when`, or shift the number above zero.",
     "service_failed": "Read the log of the service, which has the reason; then run the command again.",
     "marks_differ": "Restore the checkpoint, or remove the tables that were not written to the end from the sinks.",
-    "no_archive_batch": "`ingest archive history FILE` lists the batches.",
-    "no_answer": "Look at `ingest status FILE`; run the command again if the service did not accept it.",
+    "no_archive_batch": "`attr2hbase archive history FILE` lists the batches.",
+    "no_answer": "Look at `attr2hbase status FILE`; run the command again if the service did not accept it.",
     "no_attribute": "Set the attribute earlier, or choose another `on_missing`.",
     "no_jobs": "Try again later, or run the command without the service.",
     "no_entry": "Add the entry to the file, or choose another `on_not_found`; then replay the dead letters.",
@@ -199,11 +204,11 @@ REMEDIES: Mapping[str, str] = {
     "no_exchange": "Use a local file system, such as ext4 or xfs, for `state_dir`; in HDFS move the checkpoint away "
     "and start with --start-from.",
     "no_table": "Correct the name at the sink; or declare the table under `tables`, and create it with "
-    "`ingest table apply`: the service then resumes by itself.",
+    "`attr2hbase table apply`: the service then resumes by itself.",
     "not_a_bool": "Add the words to the decorator's options, or correct the producer.",
     "not_a_number": "Guard with `when`, or correct the producer; then replay the dead letters.",
     "not_found": "Correct the name, or create it.",
-    "not_rolled_back": "Roll the updates back with `ingest rollback` first, or choose another range.",
+    "not_rolled_back": "Roll the updates back with `attr2hbase rollback` first, or choose another range.",
     "not_updated": "Edit the test by hand.",
     "null_value": "Choose another `on_null`, or correct the producer.",
     "number_too_large": "Choose a wider encoding or `numbers: text`, or guard with `when`.",
@@ -230,7 +235,7 @@ REMEDIES: Mapping[str, str] = {
     "pipeline has taken over one of its tables since, run with --take-over, which gives the replay up.",
     "replay_stopped": "Correct the cause in the message, then run the same command again.",
     "row_key_too_long": "Shorten the row key, with a hash of its long part for example.",
-    "schema": "Compare with `ingest table plan`, then run `ingest table apply` or correct the file.",
+    "schema": "Compare with `attr2hbase table plan`, then run `attr2hbase table apply` or correct the file.",
     "separator_in_key": "Choose another separator, or another `on_separator`.",
     "sink_bug": _NO_BUG,
     "sink_failed": "Correct the plugin that the message names, or report the bug; then start again.",
@@ -239,15 +244,15 @@ REMEDIES: Mapping[str, str] = {
     "source_bug": _NO_BUG,
     "source_unavailable": "Check the brokers and the network; the service resumes by itself.",
     "sql_table_differs": "Another folder: give the archive another `table`. A column: run `DROP TABLE` in SQL, which "
-    "leaves the files of an archive, then `ingest archive register FILE TABLE`.",
+    "leaves the files of an archive, then `attr2hbase archive register FILE TABLE`.",
     "staged_file_lost": "Exclude `_tmp` of the archive from the removal of old files; start the service again.",
     "start_slow": "Check that the stores, the sink and the source answer; the pipeline runs as soon as they do.",
     "dump_corrupt": "Read another dump, or restore the file from a copy; `--skip-bad` skips damaged lines.",
-    "dump_not_available": "Choose a complete dump of `ingest dump ls`, or make one with `ingest dump run`.",
+    "dump_not_available": "Choose a complete dump of `attr2hbase dump ls`, or make one with `attr2hbase dump run`.",
     "stopped": "Correct the cause in the message, then start again.",
     "stopped_by_event": "Correct the pipeline for the event in the message, then start again.",
     "store": _SEE_MESSAGE,
-    "state_too_old": "Restore the newest `state_dir`; or run with `--recount`, then `ingest archive rerun` for the "
+    "state_too_old": "Restore the newest `state_dir`; or run with `--recount`, then `attr2hbase archive rerun` for the "
     "partitions since then.",
     "state_unavailable": "Check the servers of the file system and the network; the service resumes by itself.",
     "store_bug": _NO_BUG,
@@ -255,7 +260,7 @@ REMEDIES: Mapping[str, str] = {
     "store_in_use": "Reload again when the dump or the job has ended.",
     "store_refused": "Enable the table, or grant the permissions; the service resumes by itself.",
     "store_unavailable": "Check the store and the network; the service resumes by itself.",
-    "table_not_in_dump": "Choose a table of `ingest dump tables`, or another dump.",
+    "table_not_in_dump": "Choose a table of `attr2hbase dump tables`, or another dump.",
     "table_not_dumped": "None: the table was empty. Choose another dump if it had rows then.",
     "target_has_feed": "Load into a table without a feed, and declare `feed` afterwards.",
     "target_has_rows": "Load into a table without rows.",
@@ -273,11 +278,11 @@ REMEDIES: Mapping[str, str] = {
     "too_many_open_files": "Raise the limit of the process: `ulimit -n`, or `LimitNOFILE=`.",
     "too_many_splits": "Read fewer partitions in one pipeline, or put the lines of small files together.",
     "too_many_parts": "Raise `max_events` of `explode`, or correct the producer.",
-    "topic_deleted": "Create the topic, move the checkpoint away, then run `ingest run --start-from earliest`.",
-    "topic_recreated": "Move the checkpoint away, then run `ingest run --start-from earliest`.",
+    "topic_deleted": "Create the topic, move the checkpoint away, then run `attr2hbase run --start-from earliest`.",
+    "topic_recreated": "Move the checkpoint away, then run `attr2hbase run --start-from earliest`.",
     "unclear_refusal": "Correct what the reason names, as a coprocessor; or drop the event of the row with `filter`.",
-    "unknown_component": "Correct the name; `ingest describe` lists them all.",
-    "unknown_family": "Declare the family and run `ingest table apply`, or set `on_unknown: create`; then replay.",
+    "unknown_component": "Correct the name; `attr2hbase describe` lists them all.",
+    "unknown_family": "Declare the family and run `attr2hbase table apply`, or set `on_unknown: create`; then replay.",
     "unknown_table": "Create the table, then replay the dead letters.",
     "unmatched_group": "Choose another `on_unmatched`, or correct the pattern.",
     "value_too_large": "Raise `max_value_bytes`, or shorten the value with `truncate`.",
@@ -292,17 +297,17 @@ REMEDIES: Mapping[str, str] = {
     "updates_changed": "Declare `updates` as they are recorded; the pipeline resumes by itself. If the table has no "
     "rows, declare it without `updates` under `tables`, and restart the pipeline.",
     "updates_differ": "Declare `updates` as they are recorded, or write to a new table.",
-    "bad_shard_merge": "Name two adjacent shards, the lower row keys first; `ingest feed describe` lists them.",
-    "bad_shard_split": "Name a row key inside of the shard; `ingest feed describe` lists the shards.",
-    "invalid_iterator": "Create an iterator with `ingest feed iterator`.",
+    "bad_shard_merge": "Name two adjacent shards, the lower row keys first; `attr2hbase feed describe` lists them.",
+    "bad_shard_split": "Name a row key inside of the shard; `attr2hbase feed describe` lists the shards.",
+    "invalid_iterator": "Create an iterator with `attr2hbase feed iterator`.",
     "parent_unknown": "Restore the lease, or read the feed with another group.",
     "feed_group_removed": "Start the worker again if the group should begin anew.",
     "feed_worker_replaced": "Give each worker of a group a name of its own, or leave the name out.",
-    "shard_requested": "Wait for the next micro-batch; `ingest feed describe` lists the requests.",
-    "shard_closed": "Name an open shard; `ingest feed describe` lists them.",
+    "shard_requested": "Wait for the next micro-batch; `attr2hbase feed describe` lists the requests.",
+    "shard_closed": "Name an open shard; `attr2hbase feed describe` lists them.",
     "shard_lease_lost": "None: the other worker delivers the changes since the last checkpoint again. If it is "
     "frequent, lower `--limit`, so that a page is processed in less time.",
-    "shard_not_found": "Correct the number; `ingest feed describe` lists the shards.",
+    "shard_not_found": "Correct the number; `attr2hbase feed describe` lists the shards.",
     "stream_disabled": "Declare `feed` of the table, and start or reload the service that writes it.",
     "stream_id_mismatch": "Load the table, or a dump of it, then read the feed with new iterators or another group.",
     "trimmed": "Load a dump of the table and resume at its positions, or continue with `--on-trimmed skip`.",

@@ -1,4 +1,4 @@
-"""The JSON Schema of pipeline files, with all components, for `ingest config schema` and editors."""
+"""The JSON Schema of pipeline files, with all components, for `attr2hbase config schema` and editors."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -65,7 +65,7 @@ class ArchivedTable(NamedTuple):
             check_value(self.rule, value)
             raise NoArchiveBatchError(
                 f'the archive "{self.root}" has no partition {self.rule.column}={value}',
-                hint="'ingest archive history' lists the partitions",
+                hint="'attr2hbase archive history' lists the partitions",
             )
         return found
 

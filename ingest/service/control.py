@@ -213,7 +213,8 @@ class Control:
             self._check(pipeline)
             if self._paused[pipeline]:
                 raise ConflictError(
-                    f'pipeline "{pipeline}" is paused and starts no micro-batch', hint="resume it with 'ingest resume'"
+                    f'pipeline "{pipeline}" is paused and starts no micro-batch',
+                    hint="resume it with 'attr2hbase resume'",
                 )
             self._flushes.add(pipeline)
 

@@ -22,7 +22,7 @@ class FilesSource(Source[FilesSourceSettings]):
     is the file's modification time. Both are stored when the file is discovered, so a replay yields the same events.
 
     A file that cannot be read as it was found becomes a dead letter by its path, which says from which byte on it was
-    not read, and the other files are read. `ingest dead-letters replay` reads what is at the path then.
+    not read, and the other files are read. `attr2hbase dead-letters replay` reads what is at the path then.
 
     - A gzip file that is truncated, damaged or no gzip file: nothing of it is read, since all of it is decompressed
       once before.
@@ -32,7 +32,7 @@ class FilesSource(Source[FilesSourceSettings]):
     - A file that may not be read, or whose folder is empty (its disk may not be mounted), blocks the pipeline instead.
 
     A last line without a line end is read once its file has not changed for ten seconds: until then it may go on.
-    `ingest run --once` waits for that. If something is added to a file, the lines that it had at its discovery are
+    `attr2hbase run --once` waits for that. If something is added to a file, the lines that it had at its discovery are
     read, and the dead letter begins after the last of them that had a line end. If the rest of a line was added more
     than ten seconds after its beginning, an event was made of the beginning too, and the dead letter says so.
 

@@ -88,8 +88,8 @@ class Stop:
         Handle SIGTERM, SIGINT and SIGHUP until the block ends; only in the main thread.
 
         The attributes change shortly after a signal. At the end of the block all received signals have been handled.
-        A SIGHUP that `ingest run` has held since its start counts. If the process was started with SIGHUP ignored, as
-        by `nohup`, it stays ignored.
+        A SIGHUP that `attr2hbase run` has held since its start counts. If the process was started with SIGHUP ignored,
+        as by `nohup`, it stays ignored.
         """
 
         def handle(number: int, _frame: FrameType | None) -> None:
@@ -99,7 +99,7 @@ class Stop:
         if not hang_ups_are_ignored():
             handled.append(signal.SIGHUP)
         elif self._reloads:
-            _log.info("SIGHUP is ignored, as under nohup", hint="'ingest reload FILE' reloads the file")
+            _log.info("SIGHUP is ignored, as under nohup", hint="'attr2hbase reload FILE' reloads the file")
         earlier = {number: signal.signal(number, handle) for number in handled}
         thread = threading.Thread(target=self._handle_received, name="signals", daemon=True)
         thread.start()

@@ -204,7 +204,7 @@ class PipelineObserver:
 
 def with_note(text: str, note: str) -> str:
     """
-    The text of an error with a note after its first line, which is the line that `ingest status` shows.
+    The text of an error with a note after its first line, which is the line that `attr2hbase status` shows.
 
     The lines after it, such as Spark's stack traces and plan, may be cut off.
     """

@@ -62,7 +62,7 @@ class PipelineOffsets:
         batch: number of the newest acknowledged batch; None for none.
         batch_time_ms: its time.
         uncommitted: number of the batch that has started and is not acknowledged; None for none.
-        replayable_since_ms: time of the oldest batch that `ingest replay` can run; None for none.
+        replayable_since_ms: time of the oldest batch that `attr2hbase replay` can run; None for none.
         recreated: topics that were deleted and recreated; acknowledged offsets are of other records, so left out.
         partitions: by topic and partition.
     """

@@ -115,13 +115,13 @@ def planned_reset(
             f'"{folder}" is in HDFS, which cannot exchange two folders in one act',
             code="no_exchange",
             hint=f"stop the service, move the checkpoint away with 'hdfs dfs -mv {folder} NEW_NAME', and choose where "
-            "it starts: 'ingest run --start-from group|earliest|latest|TIME'",
+            "it starts: 'attr2hbase run --start-from group|earliest|latest|TIME'",
         )
     checkpoint = locked or Checkpoint(folder)
     if not checkpoint.exists:
         raise NotFoundError(
             f'pipeline "{pipeline.name}" has no checkpoint in "{folder.absolute()}"',
-            hint="choose where it starts: 'ingest run --start-from group|earliest|latest|TIME'",
+            hint="choose where it starts: 'attr2hbase run --start-from group|earliest|latest|TIME'",
         )
     with file_errors(folder):
         checkpoint.verify_format()
@@ -178,10 +178,11 @@ def _refuse_recount(
     if places and any(after[partition] < before.get(partition, 0) for partition in after):
         raise ConfigError(
             f"{' and '.join(places)} would have the events from there on twice",
-            hint="roll them back with 'ingest rollback' and run 'ingest replay'; if the topic has deleted records, "
+            hint="roll them back with 'attr2hbase rollback' and run 'attr2hbase replay'; if the topic has deleted "
+            "records, "
             "--to remaining goes back in no partition; or add --recount"
             if tables
-            else "write partitions again with 'ingest archive rerun'; or add --recount",
+            else "write partitions again with 'attr2hbase archive rerun'; or add --recount",
         )
 
 
@@ -202,7 +203,8 @@ def _targets(
         if wrong:
             raise ConfigError(
                 f'"{path}" has offsets that the topics of the source do not have: {", ".join(wrong)}',
-                hint=f"the source reads {', '.join(topics)}; 'ingest offsets show' shows the first and the last offset "
+                hint=f"the source reads {', '.join(topics)}; 'attr2hbase offsets show' shows the first and the last "
+                f"offset "
                 "of each partition",
             )
         return {part: listed.get(part, before.get(part, begin)) for part, begin in begins.items()}

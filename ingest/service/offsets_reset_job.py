@@ -40,17 +40,18 @@ class OffsetsReset(PipelineJob[OffsetsResetOptions]):
         help="""
         Let a pipeline start at other offsets; the old checkpoint is kept.
 
-        The records that it reads again are new micro-batches with new timestamps; 'ingest replay' writes the old ones.
+        The records that it reads again are new micro-batches with new timestamps; 'attr2hbase replay' writes the old
+        ones.
 
         If the service runs, it stops the pipeline after its running micro-batch, and then starts it there.
 
-        Example: ingest offsets reset pipeline.yaml --to 2026-01-31T12:00:00Z --dry-run
+        Example: attr2hbase offsets reset pipeline.yaml --to 2026-01-31T12:00:00Z --dry-run
         """,
         subject=Subject.PIPELINE,
         dry_run="Show the offsets; change nothing.",
         advances=("checkpoints", "done"),
         does="resets the offsets",
-        resumes="see 'ingest offsets show', and run the same command again",
+        resumes="see 'attr2hbase offsets show', and run the same command again",
     )
 
     def steps(self, place: Place) -> Steps:
@@ -92,7 +93,7 @@ class OffsetsReset(PipelineJob[OffsetsResetOptions]):
             table=table,
             notes=notes,
             done=f'the old checkpoint is kept in "{kept}"' if kept is not None else "nothing was changed",
-            next="ingest offsets show {target}" if kept is not None else "",
+            next="attr2hbase offsets show {target}" if kept is not None else "",
             would_change=is_dry_run,
         )
 

@@ -236,7 +236,7 @@ class Pages:
         if pipeline in failed:
             raise ConflictError(
                 f'pipeline "{pipeline}" has failed and {refusal}: {failed[pipeline]}',
-                hint="correct the cause, then start it again with 'ingest reload'",
+                hint="correct the cause, then start it again with 'attr2hbase reload'",
             )
 
     def _command(self, carry_out: Callable[[str], None]) -> Page:

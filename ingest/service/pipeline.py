@@ -172,7 +172,8 @@ class LivePipeline:
                     f"the {name} has a micro-batch of {moment(newest_ms)}, which is newer than the state of the "
                     "pipeline; events would be stored twice",
                     code="state_too_old",
-                    hint="restore the newest state_dir; or store the events since then again: 'ingest run --recount'",
+                    hint="restore the newest state_dir; or store the events since then again: 'attr2hbase run "
+                    "--recount'",
                 )
             self._times.start_after(newest_ms)
 

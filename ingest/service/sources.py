@@ -80,10 +80,10 @@ def restart_of(source: type[Source[Any]]) -> Restart:
     """How pipelines that read a source start without their checkpoint."""
     if not source.supports_start:
         return READS_ALL
-    anew = "run 'ingest run --start-from POSITION'"
+    anew = "run 'attr2hbase run --start-from POSITION'"
     if source.resume_from is None:
         return Restart(resume=anew, anew=anew)
-    resume = f"run 'ingest run --start-from {source.resume_from}', which resumes at the acknowledged positions"
+    resume = f"run 'attr2hbase run --start-from {source.resume_from}', which resumes at the acknowledged positions"
     return Restart(resume, anew)
 
 

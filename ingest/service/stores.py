@@ -65,7 +65,7 @@ class SharedStores:
                     raise ConflictError(
                         f'store "{name}" is open with other options, for a dump or another job',
                         code="store_in_use",
-                        hint="reload again when that has ended; 'ingest status' shows it",
+                        hint="reload again when that has ended; 'attr2hbase status' shows it",
                     )
                 self._users[name] += 1
                 self._read[name] += outlives_reload
@@ -96,7 +96,7 @@ class SharedStores:
                 if self._read[name] and configuration.stores[name].settings != self._settings[name]:
                     raise ConfigError(
                         f'the options of store "{name}" cannot be reloaded while a dump reads it',
-                        hint="reload again when the dump has ended; 'ingest status' shows it",
+                        hint="reload again when the dump has ended; 'attr2hbase status' shows it",
                     )
                 changed = self._changed(name, configuration)
                 if changed:

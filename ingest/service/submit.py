@@ -28,7 +28,7 @@ class Submission:
 
     Attributes:
         file: path of the pipeline file, for the script.
-        arguments: of `ingest run`.
+        arguments: of `attr2hbase run`.
         archive: path or URL of a packed environment for the executors; None if attr2hbase is installed there, or the
             master is local.
     """

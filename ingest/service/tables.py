@@ -154,7 +154,7 @@ class PipelineTables:
                 f"readers of the feed of {', '.join(shown)} may have the updates of batch {batch_id}, whose plan is "
                 "lost; they would count them twice",
                 code="batch_shown",
-                hint="restore the newest state_dir; or let them count the events again: 'ingest run --recount'",
+                hint="restore the newest state_dir; or let them count the events again: 'attr2hbase run --recount'",
             )
         self._tables.remove_batch(int(self._times.name_of(batch_id)), time_ms)
 
@@ -176,7 +176,8 @@ class PipelineTables:
         raise ConflictError(
             "a replay into the tables of this pipeline was interrupted, and some of its records may be written",
             code="replay_unfinished",
-            hint="run its command again, 'ingest replay' or 'ingest dead-letters replay', which finishes it or takes "
+            hint="run its command again, 'attr2hbase replay' or 'attr2hbase dead-letters replay', which finishes it "
+            "or takes "
             "it back; the service then starts the pipeline",
         )
 

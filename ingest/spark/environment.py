@@ -8,7 +8,7 @@ the same minor version, and Spark provides its own package `pyspark`.
 
     attr2hbase.json      the manifest
     bin/python           for executors: `spark.pyspark.python`
-    bin/ingest           for a machine that submits; SPARK_HOME names its Spark
+    bin/attr2hbase           for a machine that submits; SPARK_HOME names its Spark
     lib/                 the packages
     jars/spark/          the connector jars
     share/attr2hbase/    the script for spark-submit
@@ -150,7 +150,7 @@ def _pack(path: Path, content: Environment) -> bool:
             # first, so that it is read without unpacking the rest
             _add(archive, _MANIFEST, json.dumps(content.manifest, indent=1).encode())
             _add(archive, "bin/python", _PYTHON.format(version=_python_version()).encode(), mode=0o755)
-            _add(archive, "bin/ingest", _INGEST.encode(), mode=0o755)
+            _add(archive, "bin/attr2hbase", _INGEST.encode(), mode=0o755)
             for name, source in sorted(content.files.items()):
                 _add(archive, name, source.read_bytes(), mode=0o755 if os.access(source, os.X_OK) else 0o644)
         temporary.replace(path)

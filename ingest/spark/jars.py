@@ -13,11 +13,11 @@ from ingest.api import IntegrityError, NotFoundError
 from ingest.durable import sync_folder
 from ingest.spark.artifacts import Jar, Origin, from_maven, origin_at
 
-if TYPE_CHECKING:  # `ingest jars` needs neither
+if TYPE_CHECKING:  # `attr2hbase jars` needs neither
     from ingest.catalog import Catalog
     from ingest.config.model import Configuration
 
-_FETCH = "run `ingest jars fetch`"
+_FETCH = "run `attr2hbase jars fetch`"
 
 
 def required() -> tuple[Jar, ...]:

@@ -69,7 +69,7 @@ class SourceContract:
 
     def test_class_is_accepted_by_pipelines(self, kit: SourceKit) -> None:
         check_component(kit.source, "sources", kit.source.kind)
-        assert kit.source.examples, "give it an example: `ingest describe` shows it"
+        assert kit.source.examples, "give it an example: `attr2hbase describe` shows it"
 
     def test_settings_survive_pickling(self, kit: SourceKit) -> None:
         assert isinstance(kit.settings, kit.source.settings_class())

@@ -11,7 +11,7 @@ from sinks.archive.reading import types_in
 
 ANOTHER_TYPE = (
     "set the former type, or archive into another table; or write every partition again with "
-    "'ingest archive rerun --force' while the service is stopped"
+    "'attr2hbase archive rerun --force' while the service is stopped"
 )
 """The hint if the file declares another type."""
 

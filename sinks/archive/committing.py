@@ -29,10 +29,10 @@ class ArchiveCommitter(Committer):
 
     Steps of a commit: read the announcements of rewrites; record the files that the micro-batch will have; remove those
     of an earlier run of it that it no longer has; create the first batch of partitions that have none; move the files;
-    copy them to a batch that became current meanwhile, as by 'ingest archive point'. Each step may be repeated.
+    copy them to a batch that became current meanwhile, as by 'attr2hbase archive point'. Each step may be repeated.
 
     A replay leaves what an earlier run of it has written to a batch that is not current any more: nothing replaces it
-    there, and 'ingest archive point' may make that batch current again.
+    there, and 'attr2hbase archive point' may make that batch current again.
 
     Args:
         root: of the table.

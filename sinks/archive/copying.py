@@ -156,7 +156,8 @@ def _common_schema(root: Root, paths: Sequence[str]) -> pa.Schema:
         raise ConflictError(
             f'files of "{root}" have a column with different types: {error}',
             code="archive_columns_differ",
-            hint="'ingest archive rerun' without --from and --to writes all rows again; or archive into another table",
+            hint="'attr2hbase archive rerun' without --from and --to writes all rows again; or archive into another "
+            "table",
         ) from error
 
 

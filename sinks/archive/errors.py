@@ -13,7 +13,7 @@ class IncompleteCurrentError(ArchiveCorruptError):
     """
     The pointer of a partition names a batch that is not complete.
 
-    A pipeline waits for the end: that of a pointer that moves beside a cleanup, or `ingest archive point`.
+    A pipeline waits for the end: that of a pointer that moves beside a cleanup, or `attr2hbase archive point`.
     """
 
     code = "archive_incomplete"
@@ -25,5 +25,5 @@ class NoArchiveBatchError(NotFoundError):
 
     code = "no_archive_batch"
 
-    def __init__(self, message: str, *, hint: str = "'ingest archive history' lists the batches") -> None:
+    def __init__(self, message: str, *, hint: str = "'attr2hbase archive history' lists the batches") -> None:
         super().__init__(message, hint=hint)

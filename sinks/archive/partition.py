@@ -97,7 +97,7 @@ class Partition:
             kind = ArchiveCorruptError if found is None else IncompleteCurrentError
             raise kind(
                 f'"{self.folder}/{CURRENT}" in "{self.root}" names no complete batch: {content!r}',
-                hint="'ingest archive history' lists the batches; 'ingest archive point' selects one",
+                hint="'attr2hbase archive history' lists the batches; 'attr2hbase archive point' selects one",
             )
         return found
 

@@ -134,5 +134,5 @@ def _origins_of_lines(root: Root, path: str, offsets: Collection[int] | None) ->
 
 def _damaged(root: Root, path: str, error: Exception) -> ArchiveCorruptError:
     return ArchiveCorruptError(
-        f'"{path}" in "{root}" is damaged: {error}', hint="write the partition again with 'ingest archive rerun'"
+        f'"{path}" in "{root}" is damaged: {error}', hint="write the partition again with 'attr2hbase archive rerun'"
     )

@@ -136,7 +136,7 @@ class Rewrite:
         for minutes, the pointer returns, and the batch counts as not complete. Newer rewrites are looked up then too:
         one may have ended since the first look. Two cases remain, both only after a suspension, or a newer rewrite,
         between these looks: a kill before the pointer has returned leaves the batch current without those rows; and a
-        micro-batch that is committed between the two moves of the pointer is in this batch alone. 'ingest archive
+        micro-batch that is committed between the two moves of the pointer is in this batch alone. 'attr2hbase archive
         rerun' writes the rows of both again.
 
         Args:

@@ -164,5 +164,6 @@ class BlobReader(io.RawIOBase):
 
     def _corrupt(self, reason: str) -> BlobCorruptError:
         return BlobCorruptError(
-            f"blob {self._blob.hex()}: {reason}", hint="restore the rows that 'ingest blob fsck' names from a backup"
+            f"blob {self._blob.hex()}: {reason}",
+            hint="restore the rows that 'attr2hbase blob fsck' names from a backup",
         )

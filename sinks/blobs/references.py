@@ -158,7 +158,7 @@ class References:
 def unreadable(blob: bytes, status: BlobStatus | None, block: int | None = None) -> NotFoundError:
     """The error for a blob that cannot be read, or not any more from one of its blocks on."""
     if status is None:
-        return NotFoundError(f"there is no blob {blob.hex()}", hint="'ingest blob put' stores one")
+        return NotFoundError(f"there is no blob {blob.hex()}", hint="'attr2hbase blob put' stores one")
     if status.state is BlobState.STORING:
         return BlobNotStoredError(
             f"blob {blob.hex()} is being stored", hint="wait until it is stored, or store it again"

@@ -95,7 +95,8 @@ class Dump:
     def _unknown(self, table: str) -> TableNotInDumpError:
         return TableNotInDumpError(
             f'the dump "{self.name}" has no table "{table}"',
-            hint="'ingest dump tables' lists its tables; with 'dump bootstrap', --table NAME is its name in the dump",
+            hint="'attr2hbase dump tables' lists its tables; with 'dump bootstrap', --table NAME is its name in the "
+            "dump",
         )
 
 
@@ -200,7 +201,7 @@ def newest_dump(root: Root, on_unreadable: Callable[[str], None] = lambda _reaso
         if dump is not None:
             return dump
     raise DumpNotAvailableError(
-        f'there is no complete dump in "{root}"', hint="make one with 'ingest dump run', or correct the root"
+        f'there is no complete dump in "{root}"', hint="make one with 'attr2hbase dump run', or correct the root"
     )
 
 

@@ -71,7 +71,7 @@ def create_pin(root: Root, dump: str, now_ms: int, *, owner: str = "", ttl_ms: i
     if complete_dump(root, dump) is None:
         root.remove_file(pin.path)
         raise DumpNotAvailableError(
-            f'there is no complete dump "{dump}" in "{root}"', hint="'ingest dump ls' lists them"
+            f'there is no complete dump "{dump}" in "{root}"', hint="'attr2hbase dump ls' lists them"
         )
     return pin
 
@@ -85,7 +85,7 @@ def remove_pin(root: Root, pin_id: str) -> None:
         OSError: of the file system.
     """
     if not pin_id.isalnum() or not root.exists(f"{PINS}/{pin_id}{_SUFFIX}"):
-        raise NotFoundError(f'there is no pin "{pin_id}" in "{root}"', hint="'ingest dump ls' lists the pins")
+        raise NotFoundError(f'there is no pin "{pin_id}" in "{root}"', hint="'attr2hbase dump ls' lists the pins")
     root.remove_file(f"{PINS}/{pin_id}{_SUFFIX}")
 
 

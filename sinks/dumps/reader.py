@@ -255,7 +255,7 @@ class DumpReader:
         dump = complete_dump(self._root, name)
         if dump is None:
             raise DumpNotAvailableError(
-                f'there is no complete dump "{name}" in "{self._root}"', hint="'ingest dump ls' lists them"
+                f'there is no complete dump "{name}" in "{self._root}"', hint="'attr2hbase dump ls' lists them"
             )
         return dump
 

@@ -65,4 +65,4 @@ class Split(NamedTuple):
 
 
 def _damaged(token: str) -> ConfigError:
-    return ConfigError(f'"{token}" is no token of a split', hint="'ingest dump splits' lists them")
+    return ConfigError(f'"{token}" is no token of a split', hint="'attr2hbase dump splits' lists them")

@@ -350,7 +350,7 @@ def _sequence(shard: Shard, text: str) -> bytes:
     if not shard.takes(found.time_ms):
         raise InvalidIteratorError(
             f"shard {shard.number} has no changes of the batch time {found.time_ms}",
-            hint="'ingest feed describe' lists the shards with their batch times",
+            hint="'attr2hbase feed describe' lists the shards with their batch times",
         )
     return found.encoded()
 

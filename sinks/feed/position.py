@@ -74,6 +74,6 @@ class FeedPosition(NamedTuple):
         if found is None or f"{crc32(token.rpartition('.')[0].encode()):08x}" != found[5]:
             raise InvalidIteratorError(
                 f'"{token[:80]}" is not an iterator',
-                hint="iterators come from 'ingest feed iterator' and from the pages of 'ingest feed records'",
+                hint="iterators come from 'attr2hbase feed iterator' and from the pages of 'attr2hbase feed records'",
             )
         return cls(found[1], int(found[2]), bytes.fromhex(found[3]), int(found[4]))

@@ -159,7 +159,7 @@ class FeedStream(Record, kind="feed of table"):
         for shard in self.shards:
             if shard.number == number:
                 return shard
-        raise ShardNotFoundError(f"the feed has no shard {number}", hint="'ingest feed describe' lists the shards")
+        raise ShardNotFoundError(f"the feed has no shard {number}", hint="'attr2hbase feed describe' lists the shards")
 
     @property
     def numbers(self) -> frozenset[int]:
@@ -193,7 +193,7 @@ class FeedStream(Record, kind="feed of table"):
                 raise ConfigError(
                     f"shard {number} is split or merged with the next micro-batch already",
                     code="shard_requested",
-                    hint="'ingest feed describe' shows the requests; wait until they are executed",
+                    hint="'attr2hbase feed describe' shows the requests; wait until they are executed",
                 )
         requested = (*self.requested, request)
         replace(self, requested=requested).at_edge(self._last_edge_ms() + 1)
@@ -228,7 +228,7 @@ class FeedStream(Record, kind="feed of table"):
                 raise ConfigError(
                     f"shard {request.shard} has no row keys on both sides of {shown(request.at)}",
                     code="bad_shard_split",
-                    hint="name a row key inside of the shard, see 'ingest feed describe'",
+                    hint="name a row key inside of the shard, see 'attr2hbase feed describe'",
                 )
         else:
             low, high = closed = tuple(map(self._open_shard, request.shards))
@@ -237,13 +237,13 @@ class FeedStream(Record, kind="feed of table"):
                 raise ConfigError(
                     f"shards {low.number} and {high.number} are not adjacent",
                     code="bad_shard_merge",
-                    hint="name two adjacent shards, the lower row keys first, see 'ingest feed describe'",
+                    hint="name two adjacent shards, the lower row keys first, see 'attr2hbase feed describe'",
                 )
         if len(bounds) > 1 and len(self.open_shards()) >= MAX_SHARDS:
             raise ConfigError(
                 f"the feed has {MAX_SHARDS} open shards, the maximum",
                 code="bad_shard_split",
-                hint="merge adjacent shards first, with 'ingest feed merge'",
+                hint="merge adjacent shards first, with 'attr2hbase feed merge'",
             )
         parents = tuple(shard.number for shard in closed)
         first = max(shard.number for shard in self.shards) + 1
@@ -265,7 +265,9 @@ class FeedStream(Record, kind="feed of table"):
         shard = self.shard(number)
         if not shard.is_open:
             raise ConfigError(
-                f"shard {number} is closed", code="shard_closed", hint="name an open shard, see 'ingest feed describe'"
+                f"shard {number} is closed",
+                code="shard_closed",
+                hint="name an open shard, see 'attr2hbase feed describe'",
             )
         return shard
 

@@ -56,7 +56,7 @@ _FAILURES = {
     Kind.NO_FAMILY: _Failure(
         WriteRejectedError,
         'no such family in table "{table}": {reason}',
-        "add it with 'ingest table apply', or allow it with `families.on_unknown: create`; both need `thrift2` or "
+        "add it with 'attr2hbase table apply', or allow it with `families.on_unknown: create`; both need `thrift2` or "
         "`bootstrap_servers`",
         code="unknown_family",
     ),

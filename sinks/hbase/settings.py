@@ -169,7 +169,7 @@ class HBaseSettings(StoreSettings):
 
     @property
     def creates_tables(self) -> bool:
-        """Never: tables are created by `ingest table apply`."""
+        """Never: tables are created by `attr2hbase table apply`."""
         return False
 
     @property

@@ -44,7 +44,7 @@ class HBaseStore(Store[HBaseSettings]):
 
     If HBase checks permissions, the user needs R, W and C on the tables; C to list their families. With a Thrift server
     this is the server's user. If there is a table `attr2hbase`, which holds the table records of salted tables and of
-    tables with properties, the user needs R on it. A user that writes a record, as `ingest table apply` does, also
+    tables with properties, the user needs R on it. A user that writes a record, as `attr2hbase table apply` does, also
     needs W, and the right to create it. Missing permissions, and a table that is missing, disabled, read only or over
     its space quota, block the pipeline until an operator acts; no event fails.
     """

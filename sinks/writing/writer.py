@@ -98,7 +98,7 @@ class Writer:
             hint = "the limit of created families is reached: raise `families: max_created`, or add it to `tables`"
         else:
             hint = (
-                "add it under `tables` and run 'ingest table apply', or say `families: {on_unknown: drop}`; "
+                "add it under `tables` and run 'attr2hbase table apply', or say `families: {on_unknown: drop}`; "
                 "an hbase store can create it if it has `thrift2` or `bootstrap_servers`"
             )
             if self._mutator.capabilities.creates_families:

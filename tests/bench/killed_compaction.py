@@ -1,5 +1,6 @@
 """
-`ingest compact` of a large table in HBase, with two tasks: killed with SIGKILL half way, then run again until it ends.
+`attr2hbase compact` of a large table in HBase, with two tasks: killed with SIGKILL half way, then run again until it
+ends.
 
 After both, a scan must return the exact sums. The second run is measured.
 """

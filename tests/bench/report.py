@@ -64,7 +64,7 @@ Each stage in the order below includes the ones before it, and runs in its own J
 - `chain`: the decorators run.
 - `map`: events become cells.
 - `encode`: cells become staged files.
-- `rocksdb`: `ingest run`; all events are durable and acknowledged.
+- `rocksdb`: `attr2hbase run`; all events are durable and acknowledged.
 {more}"""
 
 _MORE_RUNGS = {
@@ -74,7 +74,7 @@ _MORE_RUNGS = {
 """,
     "rocksdb, feed": "- `rocksdb, feed`: the same; the table has a feed of its changes.\n",
     "archive": """\
-- `archive`: `ingest run`; all events are rows of Parquet files with nine columns of text, and acknowledged.
+- `archive`: `attr2hbase run`; all events are rows of Parquet files with nine columns of text, and acknowledged.
 """,
     "benthos": """\
 - `benthos`: Benthos 4.27 for comparison with `chain`. It reads the topic, runs the same regex, and writes JSON to a
@@ -92,7 +92,7 @@ The same lines into an empty table. The WAL is on, except for `no WAL`. For bodi
 and stored as a further cell, up to 1.2 GB of them; with 30 cells a row there are as many cells as with nine.
 
 {table}
-- `hbase`: `ingest run`, two tasks at a time, each with one connection to HBase's Thrift server.
+- `hbase`: `attr2hbase run`, two tasks at a time, each with one connection to HBase's Thrift server.
 {more}- `ceiling`: the same rows as prepared Thrift messages, over the same number of connections.
   `ceiling native RPC`: as prepared blocks of cells, with HBase's native RPC.
 - `flume`: Flume 1.11, Kafka source, two HBase2 sinks with the regex serializer.
@@ -193,8 +193,8 @@ update rows a second:
 """
 
 _KILLED = """\
-`ingest compact` with two tasks, of {rows:,} update rows of {keys:,} keys in HBase, killed half way and run again. The
-sums were exact after the kill and at the end.
+`attr2hbase compact` with two tasks, of {rows:,} update rows of {keys:,} keys in HBase, killed half way and run again.
+The sums were exact after the kill and at the end.
 
 - write over one connection: {write_per_s:,.0f} update rows a second; scan: {scan_per_s:,.0f}
 - compaction, second run: {compaction_per_s:,.0f} a second

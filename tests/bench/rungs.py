@@ -125,7 +125,7 @@ class Ladder:
 
 
 def product(folder: Path, content: dict[str, Any], events: int, servers: Processes) -> Sample:
-    """Run `ingest run` until every event of the topic is acknowledged."""
+    """Run `attr2hbase run` until every event of the topic is acknowledged."""
     with Service(folder, content) as service:
         service.start(env=LONG_LIVED)
         try:

@@ -40,7 +40,9 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def described(installed: Path) -> list[dict[str, str]]:
     """All components that the environment has."""
     return [
-        *map(json.loads, run_in(installed, installed / "bin" / "ingest", "--output", "json", "describe").splitlines())
+        *map(
+            json.loads, run_in(installed, installed / "bin" / "attr2hbase", "--output", "json", "describe").splitlines()
+        )
     ]
 
 
@@ -61,7 +63,7 @@ def test_suite_of_the_plugin_passes(installed: Path, copy: Path) -> None:
 def test_plugin_is_listed_with_its_provider(
     installed: Path, described: list[dict[str, str]], copy: Path, example: Example
 ) -> None:
-    ingest = installed / "bin" / "ingest"
+    ingest = installed / "bin" / "attr2hbase"
     (entry,) = [each for each in described if each["name"] == example.name]
     assert (entry["type"], entry["provider"]) == (example.component_type, example.provider)
     found = json.loads(run_in(copy, ingest, "--output", "json", "validate", "pipeline.yaml"))
@@ -70,11 +72,11 @@ def test_plugin_is_listed_with_its_provider(
 
 
 def test_pipeline_of_the_example_passes_its_tests(installed: Path, copy: Path) -> None:
-    lines = run_in(copy, installed / "bin" / "ingest", "test", "pipeline.yaml").splitlines()
+    lines = run_in(copy, installed / "bin" / "attr2hbase", "test", "pipeline.yaml").splitlines()
     assert [line.split()[0] for line in lines] == ["passed", "passed"]
 
 
 def test_sample_events_show_both_outcomes(installed: Path, copy: Path) -> None:
     command = ("explain", "pipeline.yaml", "--events", "events.jsonl", "--output", "json")
-    found = run_in(copy, installed / "bin" / "ingest", *command)
+    found = run_in(copy, installed / "bin" / "attr2hbase", *command)
     assert Counter(json.loads(line)["outcome"] for line in found.splitlines()) == {"kept": 2, "failed": 1}

@@ -39,10 +39,10 @@ def test_every_built_in_processor_is_listed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "arguments"), sorted(set(re.findall(r"^(?:\$ )?ingest (\w+) (.*)$", GUIDE, re.MULTILINE)))
+    ("command", "arguments"), sorted(set(re.findall(r"^(?:\$ )?attr2hbase (\w+) (.*)$", GUIDE, re.MULTILINE)))
 )
 def test_commands_have_the_options_that_are_shown(command: str, arguments: str) -> None:
-    page = COMMANDS.partition(f"\n## ingest {command}\n")[2].partition("\n## ")[0]
+    page = COMMANDS.partition(f"\n## attr2hbase {command}\n")[2].partition("\n## ")[0]
     for name in re.findall(r"(?<=\s)--[\w-]+", f" {arguments}"):
         assert f"`{name}" in page
 

@@ -74,6 +74,7 @@ def test_spark_finds_the_data_source(installed: Path, outside: Path) -> None:
 @pytest.mark.parametrize("command", ["ingest", "attr2hbase"])
 def test_commands_work_from_any_folder(installed: Path, outside: Path, command: str) -> None:
     assert run_in(outside, installed / "bin" / command, "--version") == f"attr2hbase {ingest.__version__}\n"
+    assert "Usage: attr2hbase validate " in run_in(outside, installed / "bin" / command, "validate", "--help")
 
 
 def test_module_runs(installed: Path, outside: Path) -> None:
@@ -82,14 +83,14 @@ def test_module_runs(installed: Path, outside: Path) -> None:
 
 
 def test_script_for_spark_submit_is_installed(installed: Path, outside: Path) -> None:
-    run_in(outside, installed / "bin" / "ingest", "init", ".")
-    command = run_in(outside, installed / "bin" / "ingest", "submit", "pipeline.yaml", "--print")
+    run_in(outside, installed / "bin" / "attr2hbase", "init", ".")
+    command = run_in(outside, installed / "bin" / "attr2hbase", "submit", "pipeline.yaml", "--print")
     assert str(installed / "share" / "attr2hbase" / "attr2hbase_submit.py") in command
 
 
 @pytest.mark.parametrize("template", ["files", "kafka", "hbase"])
 def test_pipeline_of_a_template_passes_its_tests(installed: Path, outside: Path, template: str) -> None:
-    command = installed / "bin" / "ingest"
+    command = installed / "bin" / "attr2hbase"
     run_in(outside, command, "init", ".", "--template", template)
     passed = [line for line in run_in(outside, command, "test", "pipeline.yaml").splitlines() if line]
     assert passed

@@ -22,7 +22,7 @@ def test_readme_lists_every_decorator_once() -> None:
 
 
 def test_mistakes_in_the_first_pipeline_are_reported_as_shown(tmp_path: Path) -> None:
-    ingest = Path(sys.executable).with_name("ingest")
+    ingest = Path(sys.executable).with_name("attr2hbase")
     subprocess.run([ingest, "init", "."], cwd=tmp_path, check=True, capture_output=True)
     file = tmp_path / "pipeline.yaml"
     text = file.read_text("utf-8")
@@ -34,7 +34,7 @@ def test_mistakes_in_the_first_pipeline_are_reported_as_shown(tmp_path: Path) ->
         assert text.count(correct) == 1
         text = text.replace(correct, mistaken)
     file.write_text(text, "utf-8")
-    console = README.partition("$ ingest validate pipeline.yaml\n")[2].partition("```")[0]
+    console = README.partition("$ attr2hbase validate pipeline.yaml\n")[2].partition("```")[0]
     done = subprocess.run(
         [ingest, "validate", "pipeline.yaml"],
         cwd=tmp_path,

@@ -27,7 +27,7 @@ WITHOUT_CAPABILITIES = ("setpriv", "--bounding-set=-dac_override,-dac_read_searc
 
 
 def ended(run: LedgerRun, *arguments: str, timeout_s: float = 300.0) -> subprocess.CompletedProcess[str]:
-    """Run a second `ingest run` on the same file to its end, without root's capabilities."""
+    """Run a second `attr2hbase run` on the same file to its end, without root's capabilities."""
     command: Sequence[str] = [
         *WITHOUT_CAPABILITIES,
         sys.executable,

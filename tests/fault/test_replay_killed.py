@@ -17,7 +17,7 @@ LIMIT_S = 600.0
 
 
 def replay(run: LedgerRun, begin_ms: int, env: Mapping[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run `ingest replay` for everything produced since a time."""
+    """Run `attr2hbase replay` for everything produced since a time."""
     times = ("--from", moment(begin_ms), "--to", moment(begin_ms + 24 * 3_600_000))
     return subprocess.run(
         [sys.executable, "-m", "ingest", "replay", str(run.service.file), *times, *arguments],

@@ -266,13 +266,13 @@ def test_3c7_3c16_metastore_of_derby(partition: Partition, tmp_path: Path) -> No
         refused = service.ingest("archive point", "customer", "--dt", "20151210")
         assert (refused.returncode, "metastore in use" in refused.stderr) == (4, True), refused.stderr
         assert "Traceback" not in refused.stderr
-        assert "then run 'ingest archive point FILE customer --dt 20151210'" in refused.stderr
+        assert "then run 'attr2hbase archive point FILE customer --dt 20151210'" in refused.stderr
         # the pointer is the truth; the SQL location is the old one until it is repaired
         assert partition.current() == batch_id
         assert hive.sql(COUNTS)[0] == ["20151210", 10, 0]
     differing = service.ingest("archive history", "customer")
     assert (differing.returncode, "differs: dt=20151210" in differing.stderr) == (0, True), differing.stderr
-    assert f"next: ingest archive point {service.file} customer --dt 20151210\n" in differing.stderr
+    assert f"next: attr2hbase archive point {service.file} customer --dt 20151210\n" in differing.stderr
     cleaned = service.ingest("archive cleanup", "customer", "--older-than", "0s", "--force")
     assert (cleaned.returncode, "an SQL location names it" in cleaned.stderr) == (0, True), cleaned.stderr
     pointed = service.ingest("archive point", "customer", "--dt", "20151210", "--output", "json")

@@ -71,7 +71,7 @@ class Counters:
 
     def follow(self, errors: str, command: str, *more: str) -> None:
         """Run the command that a hint names."""
-        found = re.search(rf"'ingest ({command} FILE [^']*)'", errors)
+        found = re.search(rf"'attr2hbase ({command} FILE [^']*)'", errors)
         assert found is not None, errors
         self.ingest(*shlex.split(found[1].replace("FILE", FILE)), *more)
 

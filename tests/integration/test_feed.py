@@ -1,4 +1,4 @@
-"""Feeds of tables in RocksDB: every change of every micro-batch, in order, and nothing above the mark: `ingest run`."""
+"""Feeds of tables in RocksDB: every change of every micro-batch, in order, nothing above the mark: `attr2hbase run`."""
 
 import json
 import signal

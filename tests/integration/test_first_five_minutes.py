@@ -26,7 +26,7 @@ SPARK = {
 
 def test_files_to_rows(tmp_path: Path) -> None:
     ingest = Folder(tmp_path)
-    assert "next: ingest test pipeline.yaml" in ingest("init").stderr
+    assert "next: attr2hbase test pipeline.yaml" in ingest("init").stderr
     ingest.add(ANY_PORT)
 
     assert ingest.here("test", "pipeline.yaml").stderr.startswith("2 tests passed\n")
@@ -36,7 +36,8 @@ def test_files_to_rows(tmp_path: Path) -> None:
     assert ran.stdout.splitlines()[2].split()[:7] == ["ticks", "14", "10", "3", "1", "10", "20"]
     assert "Traceback" not in ran.stderr
     assert "ticks: dropped: comment 3\nticks: dead-lettered: no_match 1\n" in ran.stdout
-    assert "next: ingest scan pipeline.yaml mytable\n      ingest dead-letters list pipeline.yaml\n" in ran.stderr
+    following = "next: attr2hbase scan pipeline.yaml mytable\n      attr2hbase dead-letters list pipeline.yaml\n"
+    assert following in ran.stderr
 
     scanned = ingest.here("scan", "pipeline.yaml", "mytable")
     assert scanned.stdout.split()[0] == "monday.txt:000017"

@@ -40,12 +40,13 @@ def test_five_minutes_without_maven(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
-    assert len(run("ingest", "jars", "fetch", "--from", str(mirror), folder=tmp_path).splitlines()) == len(required())
-    run("ingest", "init", "first", folder=tmp_path)
+    fetched = run("attr2hbase", "jars", "fetch", "--from", str(mirror), folder=tmp_path)
+    assert len(fetched.splitlines()) == len(required())
+    run("attr2hbase", "init", "first", folder=tmp_path)
     with (first / "pipeline.yaml").open("a") as file:
         file.write(ANY_PORT)
-    run("ingest", "test", "pipeline.yaml")
-    assert run("ingest", "run", "--once", "pipeline.yaml").splitlines()[2].split()[:3] == ["ticks", "14", "10"]
-    assert run("ingest", "scan", "pipeline.yaml", "mytable").startswith("monday.txt:000017\n")
-    assert "no_match" in run("ingest", "dead-letters", "list", "pipeline.yaml")
+    run("attr2hbase", "test", "pipeline.yaml")
+    assert run("attr2hbase", "run", "--once", "pipeline.yaml").splitlines()[2].split()[:3] == ["ticks", "14", "10"]
+    assert run("attr2hbase", "scan", "pipeline.yaml", "mytable").startswith("monday.txt:000017\n")
+    assert "no_match" in run("attr2hbase", "dead-letters", "list", "pipeline.yaml")
     assert not used.exists()

@@ -1,4 +1,4 @@
-"""`ingest offsets` against a real broker."""
+"""`attr2hbase offsets` against a real broker."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""A table with deferred updates has one owner, and its events are counted again only on request: `ingest run`."""
+"""A table with deferred updates has one owner, and its events are counted again only on request: `attr2hbase run`."""
 
 import json
 import shutil

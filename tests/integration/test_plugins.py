@@ -30,7 +30,7 @@ def test_file_of_the_guide_runs_in_workers(tmp_path: Path) -> None:
     (tmp_path / "steps.py").write_text(decorator)
     (tmp_path / "pipeline.yaml").write_text(file + LOCAL)
     (tmp_path / "a.log").write_text("503 /cart\n200 /cart\n")
-    ingest = Path(sys.executable).with_name("ingest")
+    ingest = Path(sys.executable).with_name("attr2hbase")
     done = run_once(tmp_path, ingest)
     assert done.returncode == 0, done.stdout + done.stderr
     assert json.loads(done.stdout)["faults"]["stored"] == 2
@@ -63,7 +63,7 @@ def test_package_that_workers_lack_stops_the_pipeline_and_is_named(
     (tmp_path / "a.jsonl").write_text('{"bus": "N7", "lat": 57.64911, "lon": 10.40744}\n')
     complete, lacking = (folder / "bin" for folder in environments)
 
-    done = run_once(tmp_path, complete / "ingest", PYSPARK_PYTHON=str(lacking / "python"))
+    done = run_once(tmp_path, complete / "attr2hbase", PYSPARK_PYTHON=str(lacking / "python"))
     assert done.returncode == 1, done.stdout + done.stderr
     assert '"geohash" is from attr2hbase-geohash 1.0.0 (attr2hbase_geohash:Geohash), but worker ' in _plain(done.stderr)
     assert f"install it, with its dependencies, for {lacking / 'python'} on every machine with workers" in done.stderr

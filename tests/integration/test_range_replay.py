@@ -1,4 +1,4 @@
-"""`ingest replay` against a real broker: what it writes, what it leaves, and what it refuses."""
+"""`attr2hbase replay` against a real broker: what it writes, what it leaves, and what it refuses."""
 
 import json
 import shutil

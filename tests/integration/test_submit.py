@@ -1,7 +1,7 @@
 """
-The command of `ingest submit --print` runs the service under spark-submit, with local[2,4] and on a standalone cluster;
-it is stopped under load by SIGTERM to the pid of spark-submit, which completes the running batch, and restarted on the
-cluster.
+The command of `attr2hbase submit --print` runs the service under spark-submit, with local[2,4] and on a standalone
+cluster; it is stopped under load by SIGTERM to the pid of spark-submit, which completes the running batch, and
+restarted on the cluster.
 """
 
 import shutil
@@ -94,7 +94,7 @@ def test_packed_environment_is_enough_for_driver_and_executors(
         for path in machine.rglob("*"):
             assert not path.is_file() or not any(each in path.read_bytes() for each in here), path
         command = ["submit", str(service.file), "--archive", str(archive)]
-        return ["env", *(f"{name}={value}" for name, value in variables.items()), f"{machine}/bin/ingest", *command]
+        return ["env", *(f"{name}={value}" for name, value in variables.items()), f"{machine}/bin/attr2hbase", *command]
 
     try:
         cluster.start()

@@ -1,5 +1,5 @@
 """
-Spark parses the commands of `ingest submit` for every kind of master.
+Spark parses the commands of `attr2hbase submit` for every kind of master.
 
 Its own parser and its own preparation of a submission run, without YARN or Kubernetes: they decide which settings the
 driver and the executors get.

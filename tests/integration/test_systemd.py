@@ -1,4 +1,4 @@
-"""`ingest run` as a unit of `Type=notify`: readiness, keep-alive pings and the stop arrive at systemd's socket."""
+"""`attr2hbase run` as a unit of `Type=notify`: readiness, keep-alive pings and the stop arrive at systemd's socket."""
 
 import json
 import socket

@@ -173,7 +173,7 @@ def test_without_thrift2_a_command_that_deletes_cells_is_printed_on_request(tabl
     assert tables.apply() == (0, [(None, "table")], [], [])
     tables.declare({"a": {"ttl": "30d"}}, thrift2=False)
     assert tables.plan() == (4, [("a", "ttl", "data_loss")])
-    suggested = f"next: ingest table apply {tables.file} --allow-data-loss\n"
+    suggested = f"next: attr2hbase table apply {tables.file} --allow-data-loss\n"
     alter = f"alter '{tables.table}', {{NAME => 'a', VERSIONS => 1, TTL => 2592000, "
     code, text = tables.text("apply")
     assert (code, suggested in text, alter in text) == (4, True, False)

@@ -11,8 +11,8 @@ from tests.support.environments import ROOT
 from tests.support.servers import HBase, Kafka
 
 TOUR = (ROOT / "docs" / "tour.md").read_text("utf-8")
-FILES = ("```console\n$ ingest test pipeline.yaml\n", "```console\n$ ingest table apply pipeline.yaml\n")
-"""What follows the two calls of `ingest init`."""
+FILES = ("```console\n$ attr2hbase test pipeline.yaml\n", "```console\n$ attr2hbase table apply pipeline.yaml\n")
+"""What follows the two calls of `attr2hbase init`."""
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Runs the command `ingest` in a folder."""
+"""Runs the command `attr2hbase` in a folder."""
 
 import subprocess
 import sys
@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.support.in_process import run_here
 from tests.support.service import environment
 
-INGEST = Path(sys.executable).with_name("ingest")
+INGEST = Path(sys.executable).with_name("attr2hbase")
 # the default port of the endpoint may be in use on this machine
 ANY_PORT = '\nservice: {http: {listen: "127.0.0.1:0"}}\nspark: {master: "local[2,4]"}\n'
 
@@ -21,7 +21,7 @@ class Folder:
         self._variables = variables
 
     def __call__(self, *arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
-        """Run `ingest` with these arguments; checks the exit code."""
+        """Run `attr2hbase` with these arguments; checks the exit code."""
         done = subprocess.run(
             [INGEST, *arguments], cwd=self.path, env=self.environment, capture_output=True, text=True, check=False
         )

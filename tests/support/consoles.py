@@ -27,8 +27,8 @@ _VALUE = re.compile(
 )
 _SECONDS = re.compile(r"\(\d+\.\d s\)")
 # these commands change nothing: they run again until a service has done what the output shows
-_READS = re.compile(r"ingest (status|get|scan|history|feed|dump ls|dead-letters list)\b|curl ")
-_ALONE = re.compile(r"ingest (?!run\b)[^|<>&;$()\\]*")
+_READS = re.compile(r"attr2hbase (status|get|scan|history|feed|dump ls|dead-letters list)\b|curl ")
+_ALONE = re.compile(r"attr2hbase (?!run\b)[^|<>&;$()\\]*")
 _LIMIT_S = 90.0
 
 
@@ -37,7 +37,7 @@ class Consoles:
     A shell in a folder, for the blocks of a guide in their order.
 
     A block of `yaml` whose first line is a comment with the name of a file is written to this file. The command
-    `ingest` runs in this process, except for `ingest run` and parts of pipes.
+    `attr2hbase` runs in this process, except for `attr2hbase run` and parts of pipes.
 
     Times and names of the output differ from those that are shown: both are paired in the order of the output. A `…`
     that is shown stands for any text.

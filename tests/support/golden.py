@@ -3,10 +3,10 @@ State that a version wrote, in `tests/golden/VERSION`, for tests that later vers
 
     python -m tests.support.golden     write that of the present version; once, for its release
 
-`files` is a folder after `ingest run --once` and `ingest dead-letters replay` of the template for files: its pipeline
-file, events, checkpoint, batch times, dead letters with a mark of the replay, a RocksDB store, and a staged file that a
-killed process left. `kafka` is the checkpoint of a pipeline that reads Kafka, without a broker. `@FOLDER@` stands for
-the folder.
+`files` is a folder after `attr2hbase run --once` and `attr2hbase dead-letters replay` of the template for files: its
+pipeline file, events, checkpoint, batch times, dead letters with a mark of the replay, a RocksDB store, and a staged
+file that a killed process left. `kafka` is the checkpoint of a pipeline that reads Kafka, without a broker. `@FOLDER@`
+stands for the folder.
 """
 
 import json

@@ -9,7 +9,7 @@ from tests.support.in_process import run_here
 
 
 def run_tests(pipeline: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run `ingest test` on the text of a pipeline file, with these environment variables and no others."""
+    """Run `attr2hbase test` on the text of a pipeline file, with these environment variables and no others."""
     (folder / "pipeline.yaml").write_text(pipeline)
     with patch.dict(os.environ, clear=True):
         return run_here(["test", "pipeline.yaml"], folder, variables)

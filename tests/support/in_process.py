@@ -20,10 +20,10 @@ def run_here(
     is_joined: bool = False,
 ) -> subprocess.CompletedProcess[str]:
     """
-    Run `ingest` with these words.
+    Run `attr2hbase` with these words.
 
     Args:
-        words: of the command line, without `ingest`.
+        words: of the command line, without `attr2hbase`.
         folder: working directory of the command.
         variables: of its environment, besides those of this process.
         is_joined: stderr is written to stdout, in the order of the output.

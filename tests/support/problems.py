@@ -1,4 +1,4 @@
-"""The problems of `ingest validate`, in a form to compare."""
+"""The problems of `attr2hbase validate`, in a form to compare."""
 
 from collections.abc import Mapping
 from pathlib import Path

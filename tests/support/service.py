@@ -1,4 +1,4 @@
-"""`ingest run` as a child process, observed through its HTTP endpoint, checkpoint and processes."""
+"""`attr2hbase run` as a child process, observed through its HTTP endpoint, checkpoint and processes."""
 
 import contextlib
 import copy
@@ -97,7 +97,7 @@ class Service:
         return left
 
     def start(self, *arguments: str, env: Mapping[str, str] | None = None) -> Self:
-        """Start `ingest run` without waiting."""
+        """Start `attr2hbase run` without waiting."""
         return self.start_command([sys.executable, "-m", "ingest", "run", str(self.file), *arguments], env=env)
 
     def start_command(self, command: Sequence[str], *, env: Mapping[str, str] | None = None) -> Self:
@@ -119,7 +119,7 @@ class Service:
         return self
 
     def run_once(self, *arguments: str, timeout_s: float = 300.0) -> int:
-        """Run `ingest run --once`; returns the exit code."""
+        """Run `attr2hbase run --once`; returns the exit code."""
         self.start("--once", *arguments)
         return self.wait_for_exit(timeout_s)
 

@@ -15,17 +15,17 @@ from pathlib import Path
 FOLDER = Path(__file__).parent
 COMMANDS = (
     ("python", "generate.py"),
-    ("ingest", "run", "--once", "pipeline.yaml"),
+    ("attr2hbase", "run", "--once", "pipeline.yaml"),
     ("python", "fill.py", "--report", "data/report.json"),
     ("python", "influencers.py", "--geojson", "data/influencers.geojson", "--map", "data/influencers.svg"),
-    ("ingest", "scan", "pipeline.yaml", "measurements", "--columns", "filled", "--limit", "2"),
+    ("attr2hbase", "scan", "pipeline.yaml", "measurements", "--columns", "filled", "--limit", "2"),
 )
 
 
 def main() -> int:
     """Run the commands in the folder of the example until one fails; returns its exit code, or 0."""
     argparse.ArgumentParser(description="Generate, store, fill, and find influencers.").parse_args()
-    programs = {"python": sys.executable, "ingest": str(Path(sys.executable).with_name("ingest"))}
+    programs = {"python": sys.executable, "attr2hbase": str(Path(sys.executable).with_name("attr2hbase"))}
     for name, *arguments in COMMANDS:
         print(f"\n$ {shlex.join([name, *arguments])}", flush=True)
         code = subprocess.run([programs[name], *arguments], cwd=FOLDER, check=False).returncode

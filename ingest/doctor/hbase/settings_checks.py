@@ -262,7 +262,7 @@ def compression(tables: tuple[TableSpec, ...]) -> Iterator[Finding]:
                     {"family": family.name.decode("utf-8", "backslashreplace")},
                     subject=table.name,
                     setting=("COMPRESSION", "SNAPPY"),
-                    hint="set compression under tables, then run 'ingest table apply'",
+                    hint="set compression under tables, then run 'attr2hbase table apply'",
                     why="every flush and compaction writes more bytes",
                 )
 

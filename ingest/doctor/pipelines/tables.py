@@ -25,7 +25,7 @@ def server_version(catalog: "Catalog", component: "Component[Any]", *, subject: 
     with reading_store_if_exists(component, catalog, timeout_s=CONNECT_TIMEOUT_S) as (store, _):
         found = store.server_version()
     if found is None:
-        return Skipped(f"{store.connected_by} does not tell the version; 'ingest doctor hbase --jmx URL' shows it")
+        return Skipped(f"{store.connected_by} does not tell the version; 'attr2hbase doctor hbase --jmx URL' shows it")
     check = f"{component.kind}_version"
     return rated(check, component.kind, numbers_of(found), subject=subject, docs=docs_of(check))
 

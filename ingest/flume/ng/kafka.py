@@ -22,7 +22,7 @@ _MECHANISMS = {"PLAIN": "plain", "SCRAM-SHA-256": "scram_sha_256", "SCRAM-SHA-51
 CORE_FIELDS = ("host", "priority", "nanos")
 """Headers that are core fields of the event here, not attributes."""
 
-GROUP_OF_FLUME = "Flume's group: `ingest run --start-from group` resumes where Flume stopped"
+GROUP_OF_FLUME = "Flume's group: `attr2hbase run --start-from group` resumes where Flume stopped"
 """The comment above a source with Flume's consumer group."""
 
 _TOOL = "kafka-consumer-groups.sh --bootstrap-server"
@@ -78,7 +78,7 @@ def group_for_others(names: str) -> str:
     """The comment above a source if pipelines of these names need the group's offsets, too."""
     return (
         f"Flume's group: once its offsets are copied for {names}, as described there, "
-        "`ingest run --start-from group` resumes where Flume stopped"
+        "`attr2hbase run --start-from group` resumes where Flume stopped"
     )
 
 

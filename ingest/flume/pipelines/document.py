@@ -59,7 +59,7 @@ class Component:
 
 def not_imported(name: str, instead: str, comments: Sequence[str], place: Place) -> Component:
     """
-    A placeholder for a decorator or sink that cannot be translated; `ingest validate` rejects it.
+    A placeholder for a decorator or sink that cannot be translated; `attr2hbase validate` rejects it.
 
     Args:
         name: its name in Flume, usually a class.

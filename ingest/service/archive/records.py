@@ -132,5 +132,5 @@ def _refuse_compacted(admin: KafkaAdmin, topics: Sequence[str]) -> None:
         raise ConfigError(
             f'topic "{compacted[0]}" is compacted: records of rows are missing in it',
             code="archive_topic_compacted",
-            hint="keep the rows of the partition as they are; 'ingest archive join' writes them into fewer files",
+            hint="keep the rows of the partition as they are; 'attr2hbase archive join' writes them into fewer files",
         )

@@ -96,7 +96,7 @@ def rerun_steps(place: Place, table: ArchivedTable, options: RerunOptions) -> St
             if was_empty and not partition.parts(rewrite.batch_id):
                 raise NoArchiveBatchError(
                     f'no event of pipeline "{pipeline.name}" is of the partition {partition.folder}',
-                    hint="choose another value of --dt, or correct the event times; 'ingest archive history' lists "
+                    hint="choose another value of --dt, or correct the event times; 'attr2hbase archive history' lists "
                     "the partitions",
                 )
         # before the pointer moves: the queue may be unavailable
@@ -156,7 +156,7 @@ def _no_record(pipeline: str, options: RerunOptions) -> NotFoundError:
     advice = "choose other times" if is_limited else "run the pipeline first: its offsets may have been reset"
     return NotFoundError(
         f'pipeline "{pipeline}" has acknowledged no record{of_range} that its topics still have',
-        hint=f"{advice}; 'ingest archive join' writes the rows of a partition into fewer files",
+        hint=f"{advice}; 'attr2hbase archive join' writes the rows of a partition into fewer files",
     )
 
 

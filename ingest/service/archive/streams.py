@@ -114,7 +114,7 @@ class ArchiveStream:
             what = "has ended within a micro-batch"
         elif self.checkpoint.is_changed(self.pipeline.fingerprint):
             what = "runs as another file declares it, perhaps without this sink, and does not answer"
-            remedy = f"load this file into the service with 'ingest reload {self._file}'"
+            remedy = f"load this file into the service with 'attr2hbase reload {self._file}'"
         return ConflictError(
             f'pipeline "{self.pipeline.name}" {what}',
             code="archive_no_answer",

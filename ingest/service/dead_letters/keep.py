@@ -26,7 +26,8 @@ def keep(
             update_replay_file(configuration, pipeline.name),
             pipeline.name,
             "may have to run these dead letters again",
-            "run its command again, 'ingest replay' or 'ingest dead-letters replay'; then keep the dead letters",
+            "run its command again, 'attr2hbase replay' or 'attr2hbase dead-letters replay'; then keep the dead "
+            "letters",
         )
         known = {entry.position: entry for entry in chosen}
         found = [entry for entry in queue.entries() if known.get(entry.position) == entry]

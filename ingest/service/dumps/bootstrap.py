@@ -194,7 +194,8 @@ def _positions(dumped: DumpTableReader, source: SourceTable, request: BootstrapR
     if dumped.feed is None:
         raise ConfigError(
             f'dump {dumped.dump} has no position in a feed of table "{request.dumped}": it had none at that time',
-            hint="make a newer dump with 'ingest dump run' and load it into a table without rows, or leave --feed out",
+            hint="make a newer dump with 'attr2hbase dump run' and load it into a table without rows, or leave --feed "
+            "out",
         )
     return positions_of(dumped.feed, source.table)
 

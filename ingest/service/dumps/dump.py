@@ -60,8 +60,8 @@ class Dump(StepJob[DumpRunOptions]):
         Readers see a dump when it is complete. One process at a time makes a dump in a root; another one is refused
         with exit code 4, and a second request to the service waits.
 
-        Example: ingest dump run pipeline.yaml --root ./dumps --tables logs,users
-        Example: ingest dump run pipeline.yaml --resume 2026-01-31-02-00-00-5f0c1a
+        Example: attr2hbase dump run pipeline.yaml --root ./dumps --tables logs,users
+        Example: attr2hbase dump run pipeline.yaml --resume 2026-01-31-02-00-00-5f0c1a
         """,
         subject=Subject.ROOT,
         section=("dump", SharedDumpOptions),
@@ -140,7 +140,7 @@ class Dump(StepJob[DumpRunOptions]):
             ],
             lines=[f'dump "{name}" is removed' for name in content["expired"]],
             done=f'{counted(content["rows"], "row")} in dump "{content["dump"]}", {moments}',
-            next=f"ingest dump tables {content['root']}",
+            next=f"attr2hbase dump tables {content['root']}",
         )
 
 

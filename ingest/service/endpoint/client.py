@@ -256,7 +256,7 @@ class ServiceClient:
         reason = self._address.unreachable()
         if reason:
             raise NotRunningError(
-                f"no service answers: {reason}", hint=f"start it: ingest run {self._configuration.path}"
+                f"no service answers: {reason}", hint=f"start it: attr2hbase run {self._configuration.path}"
             )
         request = urllib.request.Request(self.url + path, content, method=method)  # noqa: S310 - our own endpoint
         if method == "POST":
@@ -281,7 +281,7 @@ class ServiceClient:
         file = self._configuration.path
         text = getattr(reason, "strerror", None) or str(reason)
         if isinstance(reason, ConnectionRefusedError):
-            return NotRunningError(f"no service answers at {self.url}: {text}", hint=f"start it: ingest run {file}")
+            return NotRunningError(f"no service answers at {self.url}: {text}", hint=f"start it: attr2hbase run {file}")
         if isinstance(reason, ssl.SSLCertVerificationError):  # nothing was sent
             return ConflictError(
                 f"{self.url} has another certificate than the file: {reason.verify_message}",
@@ -296,7 +296,7 @@ class ServiceClient:
         if method == "POST":
             return NoAnswerError(
                 f"{self.url} did not answer: {text}; the service may have accepted the command",
-                hint=f"see its state: ingest status {file}",
+                hint=f"see its state: attr2hbase status {file}",
             )
         return NoAnswerError(
             f"{self.url} did not answer: {text}",
@@ -310,7 +310,8 @@ class ServiceClient:
         if not self.has_started:
             self._refuse_other_folder()
             raise NotRunningError(
-                "no service has started with this state_dir", hint=f"start it: ingest run {self._configuration.path}"
+                "no service has started with this state_dir",
+                hint=f"start it: attr2hbase run {self._configuration.path}",
             )
         file = token_file(self._configuration.local_dir)
         try:
@@ -337,7 +338,7 @@ class ServiceClient:
 
     def _refused(self, status: int, code: str | None, text: str) -> IngestError:
         if status == HTTPStatus.NOT_FOUND:
-            reload = f"'ingest reload {self._configuration.path}'"
+            reload = f"'attr2hbase reload {self._configuration.path}'"
             return NotFoundError(
                 f"{self.url}: {text}",
                 hint=f"if the file has it, the service runs an older version of the file: apply it with {reload}",

@@ -95,7 +95,8 @@ class StepJob(Job, Generic[O]):
                 raise ConflictError(
                     f'the service runs another version of pipeline "{name}" than the file has',
                     code="other_version",
-                    hint=f"run 'ingest reload {shared.configuration.path}', then the command with that file; or add "
+                    hint=f"run 'attr2hbase reload {shared.configuration.path}', then the command with that file; or "
+                    f"add "
                     "--own-process",
                 )
 

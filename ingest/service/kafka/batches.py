@@ -1,4 +1,4 @@
-"""Logs the durable micro-batches of a pipeline that reads Kafka, for `ingest replay`."""
+"""Logs the durable micro-batches of a pipeline that reads Kafka, for `attr2hbase replay`."""
 
 from collections.abc import Callable
 from contextlib import ExitStack

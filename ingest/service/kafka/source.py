@@ -193,7 +193,7 @@ class KafkaSource(Source[KafkaSourceSettings]):
             raise PositionLostError(
                 f"records that were not read yet are gone: {', '.join(lost)}",
                 hint="check the topic's retention; to resume with the remaining records: "
-                "'ingest offsets reset FILE --to remaining'",
+                "'attr2hbase offsets reset FILE --to remaining'",
             )
 
     def _checked_start(self, topics: list[str]) -> Start:
@@ -235,7 +235,7 @@ class KafkaSource(Source[KafkaSourceSettings]):
                     "the tables of the pipeline have deferred updates up to acknowledged offsets, but there is no "
                     f'checkpoint in "{self._checkpoint.folder}"',
                     hint="restore the folder; or, if no other process runs the pipeline, resume at these offsets: "
-                    "'ingest run --start-from group'",
+                    "'attr2hbase run --start-from group'",
                 )
             if committed:
                 raise NoCheckpointError(self.group, self._checkpoint.folder)

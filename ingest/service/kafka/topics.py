@@ -8,7 +8,7 @@ from ingest.api import CheckpointError, PositionLostError, TopicPartition
 from ingest.durable import StatePath, file_errors, sync_folder, write_durably
 
 # the group has no offsets of the lost topics, and a partition without an offset is read from its beginning
-_GROUP = "'ingest run --start-from group', which resumes the other topics at their offsets"
+_GROUP = "'attr2hbase run --start-from group', which resumes the other topics at their offsets"
 
 
 class TopicLostError(PositionLostError):
@@ -30,7 +30,7 @@ class TopicLostError(PositionLostError):
         super().__init__(
             f"{_were(topics)} {what}",
             hint=f'{remedy} move "{checkpoint}" away and run '
-            + (_GROUP if others else "'ingest run --start-from earliest'"),
+            + (_GROUP if others else "'attr2hbase run --start-from earliest'"),
         )
         self.topics = tuple(topics)
 

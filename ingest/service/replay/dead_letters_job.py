@@ -32,7 +32,7 @@ _SKIPPED = {
     "count them in all sinks with --recount",
     "no_blob": "the values of their records are not in the blob store any more",
     "runs_again": "their micro-batch is not acknowledged, and runs their records again when the pipeline runs",
-    "rolled_back": "their micro-batches were rolled back; 'ingest replay' runs these as a whole",
+    "rolled_back": "their micro-batches were rolled back; 'attr2hbase replay' runs these as a whole",
 }
 _PREVIEW = {"selected": "selected", "stored": "would be stored", "dropped": "dropped"}
 _PREVIEW |= {"failed_again": "would fail again", "skipped": "would be skipped", "unknown": "not known"}
@@ -103,15 +103,15 @@ class DeadLettersReplay(PipelineJob[DeadLettersReplayOptions]):
         never hidden. Exit code 1 when some fail again.
 
         Dead letters into deferred updates are skipped if a replay has stored them and that was not rolled back, if
-        their record has run again in a later micro-batch, or if their micro-batch was rolled back: 'ingest replay' runs
-        it as a whole. So are those of which it is unknown which sinks have their event.
+        their record has run again in a later micro-batch, or if their micro-batch was rolled back: 'attr2hbase replay'
+        runs it as a whole. So are those of which it is unknown which sinks have their event.
 
         If the service runs, it runs them beside its pipelines; a pipeline with deferred updates or a feed waits
         meanwhile. Interrupting the command (Ctrl-C) cancels it.
 
         With --dry-run the records run as in "explain": tables and what earlier replays have counted are not looked at.
 
-        Example: ingest dead-letters replay pipeline.yaml --code no_match
+        Example: attr2hbase dead-letters replay pipeline.yaml --code no_match
         """,
         subject=Subject.PIPELINE,
         arguments=("position",),
@@ -201,7 +201,7 @@ class DeadLettersReplay(PipelineJob[DeadLettersReplayOptions]):
             plain,
             table=[row],
             notes=notes,
-            next="" if is_dry_run else "ingest dead-letters list {target}",
+            next="" if is_dry_run else "attr2hbase dead-letters list {target}",
             would_change=bool(content.get("stored" if is_dry_run else "selected")),
             exit_code=int(not is_dry_run and (is_left or bool(content["skipped"].keys() & _KEPT))),
         )

@@ -89,7 +89,8 @@ class KnownLetters:
                 f"lines of {topic}/{partition} from {offset} on were read before the file changed, so it is unknown "
                 f'whether table "{table}" has counted them',
                 code="read_before",
-                hint="if it has, mark the dead letter with 'ingest dead-letters keep'; if the lines are new, replay it "
+                hint="if it has, mark the dead letter with 'attr2hbase dead-letters keep'; if the lines are new, "
+                "replay it "
                 "with --recount",
             )
 

@@ -154,7 +154,7 @@ def batches_rolled_back(
             f"no micro-batch of the range was rolled back from {', '.join(sorted(rolled_back))}: a replay would count "
             "its events twice",
             code="not_rolled_back",
-            hint="roll its updates back first, with 'ingest rollback', or choose another range",
+            hint="roll its updates back first, with 'attr2hbase rollback', or choose another range",
         )
     return found
 
@@ -203,7 +203,7 @@ def _has_counted(run: CountedRun, batch: ReplayBatch) -> bool:
 
 def _counted(table: str, batch: ReplayBatch, times_ms: Sequence[int]) -> ConflictError:
     commands = " and ".join(
-        f"'ingest rollback FILE {table} --from {moment(time_ms)} --to {moment(time_ms)}'" for time_ms in times_ms
+        f"'attr2hbase rollback FILE {table} --from {moment(time_ms)} --to {moment(time_ms)}'" for time_ms in times_ms
     )
     return ConflictError(
         f'dead letters of the micro-batch of {moment(batch.time_ms)} were replayed into table "{table}" at '

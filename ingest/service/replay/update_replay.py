@@ -298,9 +298,9 @@ class UpdateReplay:
             return None
         interrupted = "into tables with deferred updates or feeds was interrupted, and some may be written"
         if UnfinishedBatch.from_plain(stored["content"]) is None:
-            hint = "run 'ingest dead-letters replay' again, with the options that it had"
+            hint = "run 'attr2hbase dead-letters replay' again, with the options that it had"
         else:
-            hint = "run 'ingest replay' again: with its times it continues, with others it is taken back"
+            hint = "run 'attr2hbase replay' again: with its times it continues, with others it is taken back"
         if stored["content"] != content:
             raise InterruptedReplayError(f"a replay of other records, or into other sinks, {interrupted}", hint=hint)
         if not self._is_as_it_was(stored):

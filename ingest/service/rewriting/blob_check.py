@@ -47,11 +47,11 @@ class BlobCheck(BlobsJob[BlobCheckOptions]):
         Exit code 5 if a blob is damaged. Orphaned blocks, dangling and unneeded references only take space. A reference
         is unneeded if its dead letter was replayed, deleted or never published; --repair leaves those of running
         pipelines. It is unknown, and --repair leaves it, if its dead letter may wait in another state_dir: this one has
-        no dead letter and no micro-batch of its time. Remove it with 'ingest blob unpin' if it waits nowhere.
+        no dead letter and no micro-batch of its time. Remove it with 'attr2hbase blob unpin' if it waits nowhere.
 
         If the service runs, it reads them beside its pipelines; interrupting the command (Ctrl-C) cancels it.
 
-        Example: ingest blob fsck pipeline.yaml events
+        Example: attr2hbase blob fsck pipeline.yaml events
         """,
         advances=("blobs", "blobs"),
         does="reads the blobs",

@@ -86,15 +86,15 @@ class Rollback(UpdatesJob[RollbackOptions]):
         help="""
         Take the updates of an interval back, for example those that a wrong pipeline has written.
 
-        The times are batch times, both inclusive, as in `ingest replay`; only complete micro-batches can be rolled
+        The times are batch times, both inclusive, as in `attr2hbase replay`; only complete micro-batches can be rolled
         back. A merged row cannot be divided: those with updates inside and outside of the interval stay and are listed,
-        and so do all rows with updates of the same micro-batches: `ingest replay` runs a micro-batch as a whole. After
-        a compaction, choose an interval of whole windows.
+        and so do all rows with updates of the same micro-batches: `attr2hbase replay` runs a micro-batch as a whole.
+        After a compaction, choose an interval of whole windows.
 
-        The batch times rolled back are recorded with the table, so that `ingest replay` accepts them. It can be
+        The batch times rolled back are recorded with the table, so that `attr2hbase replay` accepts them. It can be
         interrupted and run again. A table is compacted or rolled back by one process at a time.
 
-        Example: ingest rollback pipeline.yaml counters --from 2026-01-31T12:00 --to 2026-01-31T12:59:59.999 --dry-run
+        Example: attr2hbase rollback pipeline.yaml counters --from 2026-01-31T12:00 --to 2026-01-31T12:59:59 --dry-run
         """,
         dry_run="Count what would be deleted; write nothing.",
         advances=("rows", "logical_rows"),
@@ -126,7 +126,7 @@ class Rollback(UpdatesJob[RollbackOptions]):
             done = f"{rows} {'would be deleted' if is_dry_run else 'deleted'}"
         else:
             none = f'no update row of "{self.subject}" that can be deleted has a batch time in this interval'
-            notes.append(f"{none}; 'ingest history' shows them")
+            notes.append(f"{none}; 'attr2hbase history' shows them")
         return Summary(
             content,
             lines=lines,

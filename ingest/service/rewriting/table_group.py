@@ -89,8 +89,8 @@ class TableGroup:
             self._replay,
             self._pipeline,
             "would write updates at a time that is rolled back",
-            "if it was interrupted, run its command again: 'ingest replay' with the same times, "
-            "or 'ingest dead-letters replay'",
+            "if it was interrupted, run its command again: 'attr2hbase replay' with the same times, "
+            "or 'attr2hbase dead-letters replay'",
         )
 
 

@@ -40,7 +40,7 @@ class UpdatesJob(StepJob[O]):
             raise ConfigError(
                 f'the file declares no deferred updates for table "{name}", so there is nothing to compact or to roll '
                 "back",
-                hint="'ingest table plan' shows whether the table has some",
+                hint="'attr2hbase table plan' shows whether the table has some",
             )
         for pipeline in configuration.pipelines.values():
             if table in configuration.updated_by(pipeline):

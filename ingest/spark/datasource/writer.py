@@ -172,7 +172,7 @@ def write_plan(table: SourceTable, mapper: RowMapper) -> WritePlan:
     if missing:
         raise ConfigError(
             f'there is no family {shown(*sorted(missing))} in table "{table.name}"',
-            hint="declare it under `tables` of a pipeline file, and run 'ingest table apply'",
+            hint="declare it under `tables` of a pipeline file, and run 'attr2hbase table apply'",
         )
     return WritePlan(table, mapper, time_ms, families, buckets, compression, folder)
 

@@ -119,12 +119,12 @@ class LedgerRun:
         return self.producer.in_background(rate)
 
     def make_table(self) -> None:
-        """Run `ingest table apply`."""
+        """Run `attr2hbase table apply`."""
         made = self.service.command("table apply")
         assert made.returncode == 0, made.stderr
 
     def start(self, *arguments: str, env: Mapping[str, str] | None = None, timeout_s: float = START_S) -> None:
-        """Start `ingest run` and wait until the pipeline runs."""
+        """Start `attr2hbase run` and wait until the pipeline runs."""
         self.begin(*arguments, env=env)
         running = ("running", "blocked")
         self.service.wait_for(
@@ -132,11 +132,11 @@ class LedgerRun:
         )
 
     def begin(self, *arguments: str, env: Mapping[str, str] | None = None) -> None:
-        """Start `ingest run` without waiting, for a start that is expected to fail."""
+        """Start `attr2hbase run` without waiting, for a start that is expected to fail."""
         self._begin([sys.executable, "-m", "ingest", "run", str(self.service.file), *arguments], env)
 
     def begin_submitted(self, *arguments: str, env: Mapping[str, str] | None = None) -> None:
-        """Start `ingest submit` without waiting; the pid of the service is that of spark-submit."""
+        """Start `attr2hbase submit` without waiting; the pid of the service is that of spark-submit."""
         self._begin([sys.executable, "-m", "ingest", "submit", str(self.service.file), *arguments], env)
 
     def wait_acknowledged(self, fraction: float = 1.0, timeout_s: float = 300.0) -> None:

@@ -27,7 +27,7 @@ _PLACE = "row as station utf8, place:lat as lat, place:lon as lon, place:alt as 
 
 class Dump(NamedTuple):
     """
-    A dump that `ingest dump run` has made.
+    A dump that `attr2hbase dump run` has made.
 
     Attributes:
         root: folder of the dumps, a path or a URL.

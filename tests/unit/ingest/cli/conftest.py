@@ -44,7 +44,7 @@ Ingest = Callable[..., Result]
 def ingest(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Ingest:
     """Run a command in this process."""
     monkeypatch.setenv("NO_COLOR", "")  # --no-color sets it, and monkeypatch removes it
-    monkeypatch.delenv("INGEST_DEBUG", raising=False)
+    monkeypatch.delenv("ATTR2HBASE_DEBUG", raising=False)
     monkeypatch.setattr(socket.socket, "connect", _refused_by_default_port(socket.socket.connect))
 
     def run(*arguments: object) -> Result:
@@ -76,7 +76,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def pipeline(folder: Path, ingest: Ingest) -> Path:
-    """The folder after `ingest init`."""
+    """The folder after `attr2hbase init`."""
     assert ingest("init").code == 0
     return folder
 

@@ -1,4 +1,4 @@
-"""`ingest archive`: batches of archived tables, without a metastore."""
+"""`attr2hbase archive`: batches of archived tables, without a metastore."""
 
 import os
 
@@ -113,7 +113,7 @@ def test_3c10_cleanup(ingest, partition):
     assert dry == [partition.path(FIRST_S, name) for name in (SUCCESS, "_SUPERSEDED", PART, "_STARTED")]
     options = ("--dt", "20151210", "--older-than", "2d", "--incomplete", "--force")
     hint = ingest("archive", "cleanup", *OF_TABLE, *options, "--dry-run").err
-    assert f"ingest archive cleanup {' '.join((*OF_TABLE, *options))}" in hint
+    assert f"attr2hbase archive cleanup {' '.join((*OF_TABLE, *options))}" in hint
     refused = ingest("archive", "cleanup", *OF_TABLE, "--older-than", "1h")
     assert (refused.code, "--force" in refused.err) == (2, True)
     partition.root.write(f"{partition.folder}/mine.txt", b"")
@@ -136,12 +136,12 @@ def test_3c10_cleanup(ingest, partition):
 def test_partition_without_a_current_batch_is_reported(ingest, partition):
     partition.root.remove_file(f"{partition.folder}/_CURRENT")
     note = f"20151210: no batch is current, so readers see no rows; batch {SECOND_S} is complete"
-    command = f"next: ingest archive point {' '.join(OF_TABLE)} --dt 20151210 --batch {SECOND_S}"
+    command = f"next: attr2hbase archive point {' '.join(OF_TABLE)} --dt 20151210 --batch {SECOND_S}"
     assert ingest("archive", "history", *OF_TABLE).err.splitlines() == [note, "2 batches", command]
     registered = ingest("archive", "register", *OF_TABLE)
     assert (registered.code, registered.err.splitlines()[0]) == (
         0,
-        "1 partition without a current batch: 'ingest archive history' names them",
+        "1 partition without a current batch: 'attr2hbase archive history' names them",
     )
 
 
@@ -255,10 +255,10 @@ def test_rerun_with_another_type_than_the_newest_other_partition(ingest, partiti
         (
             ("keep", *OF_TABLE, "--dt", "20151210", "--batch", "123"),
             3,
-            "there is no batch 123\n  hint: 'ingest archive h",
+            "there is no batch 123\n  hint: 'attr2hbase archive h",
         ),
         (("point", *OF_TABLE, "--dt", "20151210", "--batch", "batch_id=123"), 3, "there is no batch 123\n"),
-        (("point", *OF_TABLE, "--dt", "20151210", "--batch", "9" * 9), 3, "is no complete batch\n  hint: 'ingest arch"),
+        (("point", *OF_TABLE, "--dt", "20151210", "--batch", "9" * 9), 3, "is no complete batch\n  hint: 'attr2hbase"),
         (("unkeep", *OF_TABLE, "--dt", "20151210", "--batch", "x"), 2, "is no batch"),
         (
             ("point", *OF_TABLE, "--dt", "20151210", "--batch", f"dt=20151209/batch_id={SECOND_S}"),

@@ -99,7 +99,7 @@ def test_service_with_another_version_of_the_pipeline_is_not_asked_to_run_it(
     Path("p.yaml").write_text(FILE.replace("table: customer", "table: customer, late: 1d"))
     refused = ingest("archive", "rerun", *TABLE, "--dt", "20151210")
     assert (refused.code, "another version of pipeline" in refused.err) == (4, True)
-    assert "ingest reload" in refused.err
+    assert "attr2hbase reload" in refused.err
     assert jobs.statuses() == []
     # it only reads and writes files
     assert ingest("archive", "join", *TABLE, "--dt", "20151210").code == 0

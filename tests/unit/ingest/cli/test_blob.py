@@ -1,4 +1,4 @@
-"""`ingest blob`, on an embedded store."""
+"""`attr2hbase blob`, on an embedded store."""
 
 import hashlib
 import subprocess
@@ -212,7 +212,7 @@ def test_sweep_prints_what_it_deletes(ingest, file):
     }
     assert ingest(*sweep, "--dry-run", "--output", "json").json == swept | {"dry_run": True}
     result = ingest(*sweep, "--dry-run")
-    assert (result.out, "next: ingest blob sweep p.yaml events" in result.err) == (f"{ID}\n", True)
+    assert (result.out, "next: attr2hbase blob sweep p.yaml events" in result.err) == (f"{ID}\n", True)
     assert ingest(*sweep, "--output", "json").json == swept | {"dry_run": False}
     result = ingest("blob", "get", "p.yaml", "events", ID)
     assert (result.code, "was swept" in result.err) == (3, True)

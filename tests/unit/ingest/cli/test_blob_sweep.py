@@ -1,4 +1,4 @@
-"""`ingest blob sweep` of a table with dumps."""
+"""`attr2hbase blob sweep` of a table with dumps."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""`ingest dump bootstrap`, between two embedded stores."""
+"""`attr2hbase dump bootstrap`, between two embedded stores."""
 
 import os
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""`ingest dump bootstrap` of a table with pointers, and of its blob store, between two embedded stores."""
+"""`attr2hbase dump bootstrap` of a table with pointers, and of its blob store, between two embedded stores."""
 
 from pathlib import Path
 

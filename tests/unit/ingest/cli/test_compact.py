@@ -1,4 +1,4 @@
-"""`ingest compact`, on an embedded store whose service is stopped."""
+"""`attr2hbase compact`, on an embedded store whose service is stopped."""
 
 import pytest
 

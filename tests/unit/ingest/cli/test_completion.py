@@ -45,30 +45,30 @@ def completed(ingest, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable
 
 def bash(line: str) -> dict[str, str]:
     """The variables of bash in which it asks for the last word of a command line."""
-    return {"_INGEST_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
+    return {"_ATTR2HBASE_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
 
 
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("ingest scan p.yaml ", ["counters", "visits"]),
-        ("ingest get p.yaml v", ["visits"]),
-        ("ingest compact p.yaml c", ["counters"]),
-        ("ingest archive history p.yaml ", ["customer"]),
-        ("ingest pause p.yaml ", ["clicks", "orders"]),
-        ("ingest status p.yaml o", ["orders"]),
-        ("ingest dead-letters list p.yaml --pipeline c", ["clicks"]),
-        ("ingest graph p.yaml --pipeline o", ["orders"]),
-        ("ingest feed consume p.yaml counters --group g --pipeline o", ["orders"]),
-        ("ingest dead-letters replay p.yaml --code no_mat", ["no_match"]),
-        ("ingest replay p.yaml --from 2026 --to 2027 --sink ", ["attr2hbase", "archive"]),
-        ("ingest describe tim", ["timestamp"]),
-        ("ingest describe attr", ["attr2hbase"]),
-        ("ingest describe dead", ["dead_letters"]),
-        ("ingest describe error no_mat", ["no_match"]),
-        ("ingest describe timestamp ", []),
-        ("ingest scan absent.yaml ", []),
-        ("ingest scan - ", []),
+        ("attr2hbase scan p.yaml ", ["counters", "visits"]),
+        ("attr2hbase get p.yaml v", ["visits"]),
+        ("attr2hbase compact p.yaml c", ["counters"]),
+        ("attr2hbase archive history p.yaml ", ["customer"]),
+        ("attr2hbase pause p.yaml ", ["clicks", "orders"]),
+        ("attr2hbase status p.yaml o", ["orders"]),
+        ("attr2hbase dead-letters list p.yaml --pipeline c", ["clicks"]),
+        ("attr2hbase graph p.yaml --pipeline o", ["orders"]),
+        ("attr2hbase feed consume p.yaml counters --group g --pipeline o", ["orders"]),
+        ("attr2hbase dead-letters replay p.yaml --code no_mat", ["no_match"]),
+        ("attr2hbase replay p.yaml --from 2026 --to 2027 --sink ", ["attr2hbase", "archive"]),
+        ("attr2hbase describe tim", ["timestamp"]),
+        ("attr2hbase describe attr", ["attr2hbase"]),
+        ("attr2hbase describe dead", ["dead_letters"]),
+        ("attr2hbase describe error no_mat", ["no_match"]),
+        ("attr2hbase describe timestamp ", []),
+        ("attr2hbase scan absent.yaml ", []),
+        ("attr2hbase scan - ", []),
     ],
 )
 def test_names_are_completed(completed, line: str, words: list[str]):
@@ -78,7 +78,7 @@ def test_names_are_completed(completed, line: str, words: list[str]):
 def test_process_imports_nothing_of_other_commands(folder: Path):
     (folder / "p.yaml").write_text(FILE)
     code = "import sys; from ingest.cli import main; main(); print(*sys.modules, file=sys.stderr)"
-    environment = os.environ | {"PYTHONPATH": str(Path(cli.__file__).parents[2])} | bash("ingest pause p.yaml ")
+    environment = os.environ | {"PYTHONPATH": str(Path(cli.__file__).parents[2])} | bash("attr2hbase pause p.yaml ")
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["clicks", "orders"]
     assert [name for name in done.stderr.split() if name.startswith("ingest.service")] == []
@@ -87,13 +87,17 @@ def test_process_imports_nothing_of_other_commands(folder: Path):
 @pytest.mark.parametrize(
     "shell",
     [
-        {"_INGEST_COMPLETE": "complete_zsh"},
-        {"_INGEST_COMPLETE": "complete_fish", "_TYPER_COMPLETE_FISH_ACTION": "get-args"},
+        {"_ATTR2HBASE_COMPLETE": "complete_zsh"},
+        {"_ATTR2HBASE_COMPLETE": "complete_fish", "_TYPER_COMPLETE_FISH_ACTION": "get-args"},
     ],
 )
 @pytest.mark.parametrize(
     ("line", "word"),
-    [("ingest compa", "compact"), ("ingest dump ru", "run"), ("ingest dump run a.yaml --max", "--max-rate")],
+    [
+        ("attr2hbase compa", "compact"),
+        ("attr2hbase dump ru", "run"),
+        ("attr2hbase dump run a.yaml --max", "--max-rate"),
+    ],
 )
 def test_other_shells_name_no_position(ingest, monkeypatch: pytest.MonkeyPatch, shell, line: str, word: str):
     for name, value in shell.items():
@@ -111,16 +115,16 @@ def test_other_shells_name_no_position(ingest, monkeypatch: pytest.MonkeyPatch, 
 )
 def test_nothing_of_the_file_is_run(completed, folder: Path, key: str):
     (folder / "marks.py").write_text("import pathlib\npathlib.Path('marker').write_text('')\n")
-    assert completed("ingest pause p.yaml ", f"{FILE}{key}\n") == ["clicks", "orders"]
-    assert completed("ingest scan p.yaml ", f"{FILE}{key}\n") == ["counters", "visits"]
+    assert completed("attr2hbase pause p.yaml ", f"{FILE}{key}\n") == ["clicks", "orders"]
+    assert completed("attr2hbase scan p.yaml ", f"{FILE}{key}\n") == ["counters", "visits"]
     assert [path.name for path in folder.iterdir() if path.suffix not in {".py", ".yaml"}] == []
 
 
 def test_file_with_errors_has_names(completed):
-    assert completed("ingest pause p.yaml ", f"{FILE}spark: {{no_option: 1}}\n") == ["clicks", "orders"]
+    assert completed("attr2hbase pause p.yaml ", f"{FILE}spark: {{no_option: 1}}\n") == ["clicks", "orders"]
 
 
 def test_no_named_pipe_is_waited_for(completed, folder: Path):
     os.mkfifo(folder / "pipe.yaml")
-    assert completed("ingest pause pipe.yaml ") == []
-    assert completed("ingest pause p.yaml ", f"include: pipe.yaml\n{FILE}") == ["clicks", "orders"]
+    assert completed("attr2hbase pause pipe.yaml ") == []
+    assert completed("attr2hbase pause p.yaml ", f"include: pipe.yaml\n{FILE}") == ["clicks", "orders"]

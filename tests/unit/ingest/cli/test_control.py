@@ -1,4 +1,4 @@
-"""`ingest status` of a service without Spark."""
+"""`attr2hbase status` of a service without Spark."""
 
 import json
 import threading
@@ -187,7 +187,7 @@ def test_pause_of_a_failed_pipeline_is_refused_with_the_reason(pipeline: Path, i
     with served(configuration, control) as health:
         health.change(name, State.FAILED, "positions are lost")
         refused = ingest("pause", "pipeline.yaml", name)
-    assert (refused.code, "positions are lost" in refused.err, "ingest reload" in refused.err) == (4, True, True)
+    assert (refused.code, "positions are lost" in refused.err, "attr2hbase reload" in refused.err) == (4, True, True)
     assert not Pauses(configuration.local_dir).is_set(name)
 
 
@@ -384,7 +384,9 @@ class Refusing(Control):
         return number
 
 
-@pytest.mark.parametrize(("hint", "shown"), [("restart the service", "restart the service"), ("", "ingest validate")])
+@pytest.mark.parametrize(
+    ("hint", "shown"), [("restart the service", "restart the service"), ("", "attr2hbase validate")]
+)
 def test_refused_reload_shows_the_hint_of_the_service(
     pipeline: Path, ingest: Callable[..., Any], hint: str, shown: str
 ) -> None:
@@ -401,7 +403,7 @@ def name_in(folder: Path) -> str:
 
 
 def add_pipeline(folder: Path, name: str) -> None:
-    """Add a copy of the pipeline of `ingest init` to the file."""
+    """Add a copy of the pipeline of `attr2hbase init` to the file."""
     file = folder / "pipeline.yaml"
     content = yaml.safe_load(file.read_text())
     [only] = content["pipelines"].values()
@@ -413,7 +415,7 @@ def add_pipeline(folder: Path, name: str) -> None:
 def test_hint_of_a_missing_name_has_the_argument(pipeline: Path, ingest: Callable[..., Any], command: str) -> None:
     add_pipeline(pipeline, "gamma")
     missing = ingest(command, "pipeline.yaml")
-    assert (missing.code, f"hint: name one: ingest {command} pipeline.yaml NAME" in missing.err) == (2, True)
+    assert (missing.code, f"hint: name one: attr2hbase {command} pipeline.yaml NAME" in missing.err) == (2, True)
 
 
 def test_status_of_a_pipeline_that_is_not_loaded_is_an_error(
@@ -422,7 +424,7 @@ def test_status_of_a_pipeline_that_is_not_loaded_is_an_error(
     add_pipeline(pipeline, "gamma")
     for command in ("status", "pause"):
         shown = ingest(command, "pipeline.yaml", "gamma")
-        assert (shown.code, shown.out, "ingest reload pipeline.yaml" in shown.err) == (3, "", True)
+        assert (shown.code, shown.out, "attr2hbase reload pipeline.yaml" in shown.err) == (3, "", True)
 
 
 def test_flush_of_a_paused_pipeline_is_refused(pipeline: Path, ingest: Callable[..., Any]) -> None:
@@ -432,7 +434,7 @@ def test_flush_of_a_paused_pipeline_is_refused(pipeline: Path, ingest: Callable[
     control.pause(name)
     with served(configuration, control):
         refused = ingest("flush", "pipeline.yaml", name)
-    assert (refused.code, "is paused" in refused.err, "ingest resume" in refused.err) == (4, True, True)
+    assert (refused.code, "is paused" in refused.err, "attr2hbase resume" in refused.err) == (4, True, True)
 
 
 def test_flush_of_a_failed_pipeline_is_refused_with_the_reason(pipeline: Path, ingest: Callable[..., Any]) -> None:
@@ -442,7 +444,7 @@ def test_flush_of_a_failed_pipeline_is_refused_with_the_reason(pipeline: Path, i
     with served(configuration, control) as health:
         health.change(name, State.FAILED, "positions are lost")
         refused = ingest("flush", "pipeline.yaml", name)
-    assert (refused.code, "positions are lost" in refused.err, "ingest reload" in refused.err) == (4, True, True)
+    assert (refused.code, "positions are lost" in refused.err, "attr2hbase reload" in refused.err) == (4, True, True)
     assert not control.pop_flush(name)
 
 
@@ -465,7 +467,7 @@ def test_pause_without_a_service_is_a_json_object(
 def test_next_command_without_a_service(
     pipeline: Path, ingest: Callable[..., Any], command: str, following: str
 ) -> None:
-    assert f"next: ingest {following}" in ingest(command, "pipeline.yaml").err
+    assert f"next: attr2hbase {following}" in ingest(command, "pipeline.yaml").err
 
 
 @pytest.mark.parametrize(
@@ -509,7 +511,10 @@ def test_status_without_a_service_names_paused_pipelines(pipeline: Path, ingest:
     assert "paused" not in ingest("status", "pipeline.yaml").err
     assert ingest("pause", "pipeline.yaml").code == 0
     shown = ingest("status", "pipeline.yaml")
-    assert (shown.code, f'pipeline "{name}" is paused: ingest resume pipeline.yaml {name}' in shown.err) == (3, True)
+    assert (shown.code, f'pipeline "{name}" is paused: attr2hbase resume pipeline.yaml {name}' in shown.err) == (
+        3,
+        True,
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""`ingest dead-letters create-topic`: the topic has the settings that keep dead letters."""
+"""`attr2hbase dead-letters create-topic`: the topic has the settings that keep dead letters."""
 
 from typing import Any
 
@@ -56,7 +56,7 @@ def test_topic_keeps_dead_letters_for_ever(ingest, folder, cluster):
     created = ingest("dead-letters", "create-topic", "p.yaml")
     assert (created.code, created.err) == (
         0,
-        'topic "events-dead" created\nnext: ingest validate p.yaml --connect\n',
+        'topic "events-dead" created\nnext: attr2hbase validate p.yaml --connect\n',
     )
     assert cluster.topics == {
         "events-dead": {"retention.ms": "-1", "retention.bytes": "-1", "cleanup.policy": "delete"}

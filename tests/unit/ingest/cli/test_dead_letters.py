@@ -446,23 +446,23 @@ class TestNextCommands:
 
     def next_commands(self, result):
         assert result.code == 0, result.err
-        return [line[6:] for line in result.err.splitlines() if line.startswith(("next: ", "      ingest"))]
+        return [line[6:] for line in result.err.splitlines() if line.startswith(("next: ", "      attr2hbase"))]
 
     def test_list_names_the_pipeline_if_the_file_has_several(self, ingest, position):
         assert self.next_commands(ingest("dead-letters", "list", FILE, "--pipeline", "ticks")) == [
-            f"ingest dead-letters show {FILE} --pipeline ticks {position}",
-            f"ingest dead-letters replay {FILE} --pipeline ticks",
+            f"attr2hbase dead-letters show {FILE} --pipeline ticks {position}",
+            f"attr2hbase dead-letters replay {FILE} --pipeline ticks",
         ]
 
     def test_show_names_the_pipeline_if_the_file_has_several(self, ingest, position):
         target = f"{FILE} --pipeline ticks"
         assert self.next_commands(ingest("dead-letters", "show", FILE, position, "--pipeline", "ticks")) == [
-            f"ingest dead-letters show {target} {position} --output json | ingest explain {target} --events -",
-            f"ingest dead-letters replay {target} {position}",
+            f"attr2hbase dead-letters show {target} {position} --output json | attr2hbase explain {target} --events -",
+            f"attr2hbase dead-letters replay {target} {position}",
         ]
 
     def test_only_pipeline_of_a_file_is_not_named(self, ingest, positions):
-        assert self.next_commands(ingest("dead-letters", "list", FILE))[1] == f"ingest dead-letters replay {FILE}"
+        assert self.next_commands(ingest("dead-letters", "list", FILE))[1] == f"attr2hbase dead-letters replay {FILE}"
 
 
 class Keyboard(io.StringIO):

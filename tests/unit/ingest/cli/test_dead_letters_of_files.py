@@ -1,4 +1,4 @@
-"""`ingest dead-letters replay` of files that could not be read."""
+"""`attr2hbase dead-letters replay` of files that could not be read."""
 
 import gzip
 import json

@@ -1,4 +1,4 @@
-"""`ingest dead-letters replay` into a table with deferred updates."""
+"""`attr2hbase dead-letters replay` into a table with deferred updates."""
 
 import json
 import shutil

@@ -158,7 +158,7 @@ def test_unknown_component_has_a_suggestion(ingest):
 def test_hint_of_an_error_code_names_its_page(ingest):
     result = ingest("describe", "store_busy")
     assert result.code == 3
-    assert "hint: 'ingest describe error store_busy' explains the error" in result.err
+    assert "hint: 'attr2hbase describe error store_busy' explains the error" in result.err
 
 
 def test_function_has_a_page(ingest):
@@ -224,7 +224,7 @@ def test_key_of_the_file_has_a_page(ingest):
 
 @pytest.mark.parametrize(("name", "key"), [("table", "tables"), ("distribute", "tables"), ("shuffle_partition", "")])
 def test_option_of_the_file_leads_to_its_key(ingest, name, key):
-    assert (f"'ingest describe {key}' shows the options" in ingest("describe", name).err) is bool(key)
+    assert (f"'attr2hbase describe {key}' shows the options" in ingest("describe", name).err) is bool(key)
 
 
 @pytest.mark.parametrize("name", ["bucket", "salt"])

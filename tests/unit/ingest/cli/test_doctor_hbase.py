@@ -1,4 +1,4 @@
-"""`ingest doctor hbase`: a region server with its settings, its metrics, and the file that writes to it."""
+"""`attr2hbase doctor hbase`: a region server with its settings, its metrics, and the file that writes to it."""
 
 import json
 from pathlib import Path

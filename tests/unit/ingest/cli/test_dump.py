@@ -1,4 +1,4 @@
-"""`ingest dump`: read, verify, expire and pin dumps."""
+"""`attr2hbase dump`: read, verify, expire and pin dumps."""
 
 import json
 import os
@@ -213,7 +213,7 @@ def test_expiry_that_is_killed_is_completed_by_the_next_one(ingest, root, folder
         "incomplete",
         "complete",
     ]
-    assert "in use by ingest dump expire of pid" in ingest("dump", "ls", "dumps").err
+    assert "in use by attr2hbase dump expire of pid" in ingest("dump", "ls", "dumps").err
     expire_lease(RootRegister(root, LOCK))
     assert ingest("dump", "expire", "dumps").code == 0
     assert not (folder / "dumps" / DUMP).exists()

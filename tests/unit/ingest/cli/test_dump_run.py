@@ -1,4 +1,4 @@
-"""`ingest dump run`, in a process of its own and by the running service; its tasks run in this process."""
+"""`attr2hbase dump run`, in a process of its own and by the running service; its tasks run in this process."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -84,7 +84,7 @@ def test_text(ingest):
     assert "6 rows in dump" in done.out + done.err
     assert "rows of one moment" in done.out + done.err
     assert "the command makes the dump in its own process" in done.err
-    assert done.err.count("resume it: ingest dump run p.yaml --root 'my dumps' --resume 20") == 1
+    assert done.err.count("resume it: attr2hbase dump run p.yaml --root 'my dumps' --resume 20") == 1
 
 
 def test_options_of_the_file(ingest, folder, configuration):
@@ -224,4 +224,4 @@ def test_dump_that_can_be_resumed_is_kept_while_spark_cannot_start(ingest, folde
     refused = ingest(*ALONE)
     assert (refused.code, "JAVA_HOME is not set" in refused.err) == (2, True)
     assert ingest("dump", "ls", "dumps", "--output", "json").lines[0]["id"] == "killed"
-    assert "next: ingest dump run FILE --root dumps --resume killed" in ingest("dump", "ls", "dumps").err
+    assert "next: attr2hbase dump run FILE --root dumps --resume killed" in ingest("dump", "ls", "dumps").err

@@ -1,4 +1,4 @@
-"""`ingest feed`, on an embedded store whose service is stopped or runs."""
+"""`attr2hbase feed`, on an embedded store whose service is stopped or runs."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""A SIGHUP while `ingest run` reads its file does not end it."""
+"""A SIGHUP while `attr2hbase run` reads its file does not end it."""
 
 import os
 import signal

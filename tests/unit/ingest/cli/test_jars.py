@@ -1,4 +1,4 @@
-"""`ingest jars fetch`."""
+"""`attr2hbase jars fetch`."""
 
 import hashlib
 

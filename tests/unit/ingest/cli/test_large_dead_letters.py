@@ -81,10 +81,10 @@ def test_show_has_the_id_and_the_command_that_reads_the_blob(ingest, configurati
     position = positions(configuration)[0]
     result = ingest("dead-letters", "show", FILE, position)
     assert f'value      2,500 bytes: blob {ID} of table "events"' in result.out
-    (command,) = (line for line in result.err.splitlines() if "ingest blob get" in line)
-    assert ingest(*command.partition("ingest ")[2].replace("PATH", "copy").split()).code == 0
+    (command,) = (line for line in result.err.splitlines() if "attr2hbase blob get" in line)
+    assert ingest(*command.partition("attr2hbase ")[2].replace("PATH", "copy").split()).code == 0
     assert Path("copy").read_bytes() == LARGE
-    assert f"show {FILE} {position} --blob --output json | ingest explain" in result.err
+    assert f"show {FILE} {position} --blob --output json | attr2hbase explain" in result.err
 
 
 def test_show_with_blob_is_what_explain_reads(ingest, folder, configuration, letters):
@@ -99,12 +99,12 @@ def test_show_with_blob_is_what_explain_reads(ingest, folder, configuration, let
 def test_explain_without_the_value_names_the_command_that_prints_it(ingest, configuration, letters):
     position = positions(configuration)[0]
     shown = ingest("dead-letters", "show", FILE, position, "--output", "json")
-    assert f"'ingest dead-letters show {FILE} {position} --blob --output json' has it" in shown.err
+    assert f"'attr2hbase dead-letters show {FILE} {position} --blob --output json' has it" in shown.err
     Path("one.jsonl").write_text(shown.out)
     refused = ingest("explain", FILE, "--events", "one.jsonl")
     assert refused.code == 2
     assert 'one.jsonl:1:1: missing-field: the value of the record is in the blob store of table "events"' in refused.err
-    assert "'ingest dead-letters show FILE POSITION --blob --output json | ingest explain FILE" in refused.err
+    assert "'attr2hbase dead-letters show FILE POSITION --blob --output json | attr2hbase explain FILE" in refused.err
 
 
 def test_replay_writes_the_values_and_releases_the_blobs(ingest, folder, configuration, letters):

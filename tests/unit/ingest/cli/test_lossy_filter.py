@@ -1,4 +1,4 @@
-"""`ingest scan` says that a region server loses rows with its filter for patterns, and what to do."""
+"""`attr2hbase scan` says that a region server loses rows with its filter for patterns, and what to do."""
 
 import json
 

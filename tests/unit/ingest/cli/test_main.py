@@ -47,15 +47,15 @@ def test_help_lists_every_command(ingest):
 def test_wrong_usage_exits_with_2(ingest, arguments):
     result = ingest(*arguments)
     assert (result.code, result.out) == (2, "")
-    assert "Usage: ingest" in result.err
+    assert "Usage: attr2hbase" in result.err
 
 
 @pytest.mark.parametrize(
     ("arguments", "way_out"),
     [
-        (["shop.yaml", "validate"], "ingest validate shop.yaml"),
-        (["shop.yml"], "ingest COMMAND shop.yml"),
-        (["shop.yaml", "--once"], "ingest COMMAND shop.yaml"),
+        (["shop.yaml", "validate"], "attr2hbase validate shop.yaml"),
+        (["shop.yml"], "attr2hbase COMMAND shop.yml"),
+        (["shop.yaml", "--once"], "attr2hbase COMMAND shop.yaml"),
     ],
 )
 def test_file_in_place_of_the_command(ingest, arguments, way_out):
@@ -71,7 +71,7 @@ def test_file_in_place_of_the_command_of_a_group(ingest):
         2,
         [
             'error[config]: "shop.yaml" is no command of "offsets"',
-            "  hint: the file follows the command: ingest offsets COMMAND shop.yaml; the commands are show, reset",
+            "  hint: the file follows the command: attr2hbase offsets COMMAND shop.yaml; the commands are show, reset",
         ],
     )
 
@@ -91,7 +91,7 @@ class TestErrors:
         result = ingest("get", "orders", "pipeline.yaml", "o-1")
         assert result.code == 3
         assert result.err.splitlines()[1] == (
-            "  hint: the pipeline file is the first argument of a command; 'ingest init' writes one"
+            "  hint: the pipeline file is the first argument of a command; 'attr2hbase init' writes one"
         )
 
     def test_error_is_written_as_json(self, ingest, folder):
@@ -140,7 +140,7 @@ class TestErrors:
         assert result.code == 1
         assert result.err.startswith("bug: KeyError: 'x'\n")
         assert "Traceback" not in result.err
-        monkeypatch.setenv("INGEST_DEBUG", "1")
+        monkeypatch.setenv("ATTR2HBASE_DEBUG", "1")
         assert "Traceback" in ingest("--version").err
 
     def test_interrupt_exits_with_130(self, ingest, monkeypatch):

@@ -1,4 +1,4 @@
-"""`ingest offsets` without a cluster."""
+"""`attr2hbase offsets` without a cluster."""
 
 
 def test_source_without_offsets_is_refused(ingest, folder):

@@ -24,7 +24,7 @@ COMMANDS = dict(commands())
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_an_example(name):
-    assert f"Example: ingest {name}" in COMMANDS[name].help
+    assert f"Example: attr2hbase {name}" in COMMANDS[name].help
 
 
 @pytest.mark.parametrize("name", COMMANDS)

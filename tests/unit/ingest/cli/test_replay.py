@@ -1,4 +1,4 @@
-"""`ingest replay` without a cluster, and with the endpoint of a service without Spark."""
+"""`attr2hbase replay` without a cluster, and with the endpoint of a service without Spark."""
 
 import socket
 import threading
@@ -159,7 +159,7 @@ def test_file_that_the_service_has_not_read_is_refused(ingest, service: Service)
     file.write_text(changed.replace("decorators:", "decorators:\n      - filter: {drop: '%{body} == \"x\"'}", 1))
     done = ingest("replay", "pipeline.yaml", *TIMES)
     assert (done.code, len(service.requests)) == (4, 1), done.err
-    assert "ingest reload" in done.err
+    assert "attr2hbase reload" in done.err
 
 
 @pytest.fixture
@@ -206,7 +206,7 @@ def test_changed_file_is_refused_while_a_replay_of_the_range_runs(ingest, runnin
     file.write_text(file.read_text().replace("table: mytable}", "table: mytable, write_to_wal: false}", 1))
     refused = ingest("replay", "pipeline.yaml", *TIMES)
     assert (refused.code, "the service runs another version" in refused.err) == (4, True), refused.err
-    assert ("ingest reload" in refused.err, "--own-process" in refused.err) == (True, True)
+    assert ("attr2hbase reload" in refused.err, "--own-process" in refused.err) == (True, True)
 
 
 def test_without_a_service_the_command_runs_the_replay(ingest, folder: Path, own: list[ReplayOptions]):
@@ -273,7 +273,7 @@ def test_request_that_may_have_been_accepted_does_not_run_twice(
         done = ingest("replay", "pipeline.yaml", *TIMES, "--overwrite")
     assert (done.code, own) == (1, [])
     assert "may have accepted the command" in done.err
-    assert "ingest status" in done.err
+    assert "attr2hbase status" in done.err
 
 
 @pytest.mark.parametrize(("time", "warns"), [("event", True), ("batch", False)])

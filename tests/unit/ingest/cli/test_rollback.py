@@ -1,4 +1,4 @@
-"""`ingest rollback`, on an embedded store whose service is stopped."""
+"""`attr2hbase rollback`, on an embedded store whose service is stopped."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""`ingest run` before Spark: what a user sees first. Without Java the command ends there."""
+"""`attr2hbase run` before Spark: what a user sees first. Without Java the command ends there."""
 
 import json
 import os

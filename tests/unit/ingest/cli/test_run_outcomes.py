@@ -1,4 +1,4 @@
-"""The exit code of `ingest run --once`, without a service."""
+"""The exit code of `attr2hbase run --once`, without a service."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""`ingest table apply` waits for a store whose servers are starting."""
+"""`attr2hbase table apply` waits for a store whose servers are starting."""
 
 import json
 

@@ -34,7 +34,7 @@ LAST = {"b64": "/wA="}
 
 class TestScan:
     @pytest.mark.parametrize(
-        ("file", "hint"), [("pipelin.yaml", 'did you mean "pipeline.yaml"?'), ("x/y.yaml", "'ingest init' writes")]
+        ("file", "hint"), [("pipelin.yaml", 'did you mean "pipeline.yaml"?'), ("x/y.yaml", "'attr2hbase init' writes")]
     )
     def test_missing_file_has_a_hint(self, ingest, store, file: str, hint: str):
         result = ingest("scan", file, "mytable")
@@ -72,7 +72,7 @@ class TestScan:
             "  cf:\\xFF  \\x00\n"
             "  other:   Köln\n"
         )
-        assert result.err == "1 row\nnext: ingest get pipeline.yaml mytable ROW\n"
+        assert result.err == "1 row\nnext: attr2hbase get pipeline.yaml mytable ROW\n"
 
     @pytest.mark.parametrize(
         ("options", "expected"),
@@ -311,7 +311,7 @@ class TestTablePlan:
         result = ingest(*PLAN)
         assert result.code == 4
         assert "families cf, other; splits m" in result.out
-        assert result.err == "1 difference\nnext: ingest table apply p.yaml\n"
+        assert result.err == "1 difference\nnext: attr2hbase table apply p.yaml\n"
 
     def test_drift_of_options_beside_a_running_service(self, ingest, declare, store):
         declare()
@@ -371,7 +371,7 @@ class TestTableApply:
         ]
         assert what(result.json["left"]) == [("cf", "ttl", 30 * 86_400, None)]
         result = ingest(*APPLY)
-        assert (result.code, "next: ingest table apply p.yaml --allow-data-loss" in result.err) == (4, True)
+        assert (result.code, "next: attr2hbase table apply p.yaml --allow-data-loss" in result.err) == (4, True)
         assert len(keys(ingest(*SCAN))) == 4
         allowed = ingest(*APPLY, "--allow-data-loss")
         assert (allowed.code, "1 difference applied, as read back" in allowed.err) == (0, True)
@@ -432,7 +432,7 @@ class TestTableOfHBaseWD:
         store.close()
         declare(OTHER_SALTED)
         refused = ingest(*APPLY)
-        assert (refused.code, "run 'ingest table apply FILE --adopt TABLE'" in refused.err) == (4, True)
+        assert (refused.code, "run 'attr2hbase table apply FILE --adopt TABLE'" in refused.err) == (4, True)
         adopted = ingest(*APPLY, "--adopt", "other", *JSON)
         assert (adopted.code, what(adopted.json["done"])) == (0, [(None, "distribute", 16, None)])
         scanned = ingest("scan", "p.yaml", "other", *JSON).lines

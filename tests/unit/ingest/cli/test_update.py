@@ -1,4 +1,4 @@
-"""`ingest test --update`: writes actual results into the file and changes no other byte."""
+"""`attr2hbase test --update`: writes actual results into the file and changes no other byte."""
 
 import os
 import sys

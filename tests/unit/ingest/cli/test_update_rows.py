@@ -69,7 +69,7 @@ def test_row_is_merged(ingest, store):
     result = ingest(*GET, "monday")
     assert result.code == 0, result.err
     assert result.out == ("monday  1970-01-01T02:00:00.000Z\n  cf:hits   15\n  cf:state  up\n")
-    assert result.err == "merged of 3 update rows\nnext: ingest history p.yaml counters monday\n"
+    assert result.err == "merged of 3 update rows\nnext: attr2hbase history p.yaml counters monday\n"
 
 
 def test_row_with_an_orphaned_update(ingest, store):
@@ -160,7 +160,7 @@ def test_history_of_a_row(ingest, store):
         "1970-01-01T01:00:00.000Z split 2, orphaned\n  cf:hits   4\n  cf:state  up\n"
         "1970-01-01T02:00:00.000Z split 0\n  cf:hits  10  -> 15\n"
     )
-    assert result.err == "4 update rows\nnext: ingest get p.yaml counters monday\n"
+    assert result.err == "4 update rows\nnext: attr2hbase get p.yaml counters monday\n"
     last = ingest(*HISTORY, "monday", *JSON).lines[-1]
     assert last == {
         "start": {"time": 2 * HOUR, "split": 0},

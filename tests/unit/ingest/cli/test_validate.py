@@ -71,7 +71,7 @@ def test_problems_as_text(ingest, folder):
 def test_valid_file_exits_with_0(ingest, pipeline):
     result = ingest("validate", "pipeline.yaml")
     assert (result.code, result.out) == (0, "")
-    assert result.err == "pipeline.yaml: fine, 1 pipeline, 2 tests\nnext: ingest test pipeline.yaml\n"
+    assert result.err == "pipeline.yaml: fine, 1 pipeline, 2 tests\nnext: attr2hbase test pipeline.yaml\n"
 
 
 def test_valid_file_as_json(ingest, pipeline):
@@ -237,7 +237,8 @@ pipelines:
             'WARNING  source of pipeline "p" (p.yaml:5:14): group "attr2hbase-p" has acknowledged offsets, but there '
         )
         assert warning in result.out
-        assert "         restore the folder, or choose where to resume: 'ingest run --start-from group|" in result.out
+        advice = "restore the folder, or choose where to resume: 'attr2hbase run --start-from group|"
+        assert f"         {advice}" in result.out
         assert validated("there-read", "there-dead", "--strict").code == 2
         planned = folder / "data" / "state" / "checkpoints" / "p" / "offsets" / "0"
         planned.parent.mkdir(parents=True)
@@ -253,7 +254,7 @@ pipelines:
         ):
             assert (
                 f'PROBLEM  {what} of pipeline "p" (p.yaml:{location}): no topic "{topic}" in the cluster\n'
-                f"         check the name, and the cluster at localhost:1; 'ingest {command}' creates the topic\n"
+                f"         check the name, and the cluster at localhost:1; 'attr2hbase {command}' creates the topic\n"
             ) in result.out
 
 

@@ -206,7 +206,7 @@ tables:
         assert self.problems(tmp_path, sinks=", {attr2hbase: {store: a, table: t}}") == [
             (
                 '8:44: other-store: warning: table "t" is declared for store "a", and this sink writes it to store '
-                '"b"; the definition under `tables` applies only to "a", and \'ingest scan\' reads that one'
+                '"b"; the definition under `tables` applies only to "a", and \'attr2hbase scan\' reads that one'
             )
         ]
 

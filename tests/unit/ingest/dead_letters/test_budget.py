@@ -67,7 +67,7 @@ def test_error_has_figures_and_a_hint():
     assert str(caught.value) == (
         "150.5 of 2000 records failed (7.5%) within 300 s of batch time, 5.0% are allowed; "
         "nothing of the last batch is acknowledged; "
-        "'ingest explain' shows why events fail; correct the pipeline, or raise error_budget: {share: …}"
+        "'attr2hbase explain' shows why events fail; correct the pipeline, or raise error_budget: {share: …}"
     )
 
 

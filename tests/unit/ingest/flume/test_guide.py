@@ -22,7 +22,7 @@ _COMMAND = re.compile(r"^\$ (.*<<'END'\n(?:.*\n)*?END|.*)\n", re.MULTILINE)
 def run_again(guide, folder):
     """The guide with the current output of its commands."""
     (folder / "bin").mkdir()
-    program = folder / "bin" / "ingest"
+    program = folder / "bin" / "attr2hbase"
     program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m ingest "$@"\n')
     program.chmod(0o755)
     environment = {"PATH": f"{folder / 'bin'}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT), "LANG": "C.UTF-8"}

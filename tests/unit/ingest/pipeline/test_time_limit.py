@@ -127,7 +127,7 @@ def test_rule_of_a_sink_that_does_not_return_fails_the_event(planned, spec):
 
 
 def test_dry_run_interrupts_calls_as_the_service_does(planned):
-    """`ingest explain` is where a user looks for the decorator that hangs."""
+    """`attr2hbase explain` is where a user looks for the decorator that hangs."""
     given = [{"body": "b", "key": "k"}, {"body": EVIL.decode(), "key": "k"}]
     for plan, code in (
         (planned({"regex": {"pattern": f"(?P<x>{NEVER})"}}), "decorator_timeout"),
@@ -196,7 +196,7 @@ def test_too_many_timeouts_stop_the_pipeline(planned, spec):
     receipt = live_task(with_decorator(planned(), Loop)).run(records(*[EVIL] * (MAX_ENDED + 5)), spec)
     assert (receipt.status, receipt.code) == (TaskStatus.STOP, "timeouts")
     assert '"slow"' in receipt.message
-    assert "ingest explain" in receipt.message
+    assert "attr2hbase explain" in receipt.message
 
 
 class Copies(FanOut[Settings]):

@@ -184,7 +184,7 @@ class TestContract:
                 OtherKind,
                 '"OtherKind" has the kind \'other\' but is registered as "good"; use one name of a-z, 0-9 and _',
             ),
-            (Undocumented, '"Undocumented" has no docstring; add one: `ingest describe` shows it'),
+            (Undocumented, '"Undocumented" has no docstring; add one: `attr2hbase describe` shows it'),
             (WithoutExamples, '"WithoutExamples" has no examples; add some: see ingest.api.Example'),
             (
                 NoSettings,

@@ -408,7 +408,7 @@ class World:
             mutator.flush()
 
     def _replay(self, wanted: UnfinishedBatch, batch: Counted, again: str) -> int:
-        """Replay a micro-batch as `ingest replay` does; returns its new time."""
+        """Replay a micro-batch as `attr2hbase replay` does; returns its new time."""
         pipeline = self.configuration.pipelines["counts"]
         state = ReplayState(replay_folder(self.configuration, "counts"), REQUEST, pipeline.fingerprint)
         stored = unfinished(update_replay_file(self.configuration, "counts"))

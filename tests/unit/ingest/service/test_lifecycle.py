@@ -145,13 +145,13 @@ def test_ignored_sighup_stays_ignored(reloads: bool, capsys: pytest.CaptureFixtu
     assert (stop.hang_ups, stop.at_once.is_set()) == (0, False)
     lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
     assert [line["hint"] for line in lines if "nohup" in line["message"]] == (
-        ["'ingest reload FILE' reloads the file"] if reloads else []
+        ["'attr2hbase reload FILE' reloads the file"] if reloads else []
     )
 
 
 def test_hang_up_before_the_handlers_counts():
     stop = Stop()
-    earlier = signal.signal(signal.SIGHUP, HeldHangUps())  # as `ingest run` does first
+    earlier = signal.signal(signal.SIGHUP, HeldHangUps())  # as `attr2hbase run` does first
     try:
         os.kill(os.getpid(), signal.SIGHUP)
         # a child has no part of it

@@ -66,10 +66,10 @@ class Rewindable(Source):
         (FilesSource, "start again, which reads everything again", "start again, which reads everything"),
         (
             KafkaSource,
-            "run 'ingest run --start-from group', which resumes at the acknowledged positions",
-            "run 'ingest run --start-from POSITION'",
+            "run 'attr2hbase run --start-from group', which resumes at the acknowledged positions",
+            "run 'attr2hbase run --start-from POSITION'",
         ),
-        (Rewindable, "run 'ingest run --start-from POSITION'", "run 'ingest run --start-from POSITION'"),
+        (Rewindable, "run 'attr2hbase run --start-from POSITION'", "run 'attr2hbase run --start-from POSITION'"),
     ],
 )
 def test_hints_of_a_checkpoint_are_possible_with_its_source(

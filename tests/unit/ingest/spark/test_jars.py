@@ -75,7 +75,7 @@ def test_cache_folder_follows_the_environment(monkeypatch, environment, folder):
 def test_error_of_missing_jars_names_the_command(tmp_path):
     with pytest.raises(NotFoundError) as caught:
         jars.connector_jars(tmp_path)
-    assert caught.value.hint == "run `ingest jars fetch`"
+    assert caught.value.hint == "run `attr2hbase jars fetch`"
 
 
 def test_fetched_jars_are_found(two_jars, maven, tmp_path):
@@ -92,7 +92,7 @@ def test_only_damaged_jars_are_fetched_again(two_jars, maven, tmp_path):
     (cache / "one-1.0.jar").write_text("damaged")
     with pytest.raises(IntegrityError) as caught:
         jars.connector_jars(cache)
-    assert caught.value.hint == "run `ingest jars fetch`"
+    assert caught.value.hint == "run `attr2hbase jars fetch`"
     reported = []
     jars.fetch(cache, reported.append)
     assert reported == ["fetching g:one:1.0", "two_2.13-2.jar is up to date"]

@@ -174,7 +174,7 @@ class TestFiles:
 
 
 class Pointing(CrashingRoot):
-    """`ingest archive point` moves the pointer just before the first file is moved."""
+    """`attr2hbase archive point` moves the pointer just before the first file is moved."""
 
     def __init__(self, root: Root, most: int, partition: Partition, batch_id: int) -> None:
         super().__init__(root, most)

@@ -371,7 +371,7 @@ class TestFamilies:
 
     def test_create_is_an_error_if_the_store_cannot(self, make):
         writer = make(capabilities=hbase_like(), families={"on_unknown": "create"})
-        with pytest.raises(MappingError, match="ingest table apply") as caught:
+        with pytest.raises(MappingError, match="attr2hbase table apply") as caught:
             writer.write(event(b"r", new_a=b"1"))
         assert caught.value.code == "unknown_family"
         assert writer.needs_families == {}
@@ -382,7 +382,7 @@ class TestFamilies:
             writer.write(event(b"r", n2_a=b"1", n1_a=b"1", f_a=b"1"))
         assert caught.value.code == "unknown_family"
         assert caught.value.message == 'no families "n1", "n2" in table "t"'
-        assert "ingest table apply" in str(caught.value)
+        assert "attr2hbase table apply" in str(caught.value)
         assert "`thrift2`" in str(caught.value)
 
     def test_event_with_missing_family_is_dropped_with_reason(self, make, store):

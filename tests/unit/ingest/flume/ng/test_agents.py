@@ -538,7 +538,7 @@ DATES = interceptor(
 
 
 class TestByHand:
-    """Unknown classes become placeholders that `ingest validate` rejects; all other parts are translated."""
+    """Unknown classes become placeholders that `attr2hbase validate` rejects; all other parts are translated."""
 
     @pytest.mark.parametrize(
         ("text", "place", "instead", "decorators", "sinks"),
@@ -569,7 +569,7 @@ class TestByHand:
         (warning,) = found.warnings
         assert (f"{warning.location.line}:1", warning.kind, warning.hint) == (place, "not-imported", instead)
         assert warning.message == (
-            '"com.x.Mine" is not imported: `ingest validate` rejects the pipeline until it is replaced'
+            '"com.x.Mine" is not imported: `attr2hbase validate` rejects the pipeline until it is replaced'
         )
         document = read_text(found.yaml, "new.yaml", {})
         pipeline = plain(document.root)["pipelines"]["a-k"]

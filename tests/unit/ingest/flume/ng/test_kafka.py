@@ -25,14 +25,14 @@ def said_over(made, name):
 
 
 def test_single_pipeline_resumes_with_flumes_group(imported):
-    said = "Flume's group: `ingest run --start-from group` resumes where Flume stopped"
+    said = "Flume's group: `attr2hbase run --start-from group` resumes where Flume stopped"
     assert said_over(imported(ONE), "a-k1") == [said]
 
 
 def test_comment_lists_pipelines_that_need_the_offsets(imported):
     first = " ".join(said_over(imported(THREE), "a-k1"))
     assert first.startswith("Flume's group: once its offsets are copied for a-k2, a-k3, as described there, ")
-    assert first.endswith("`ingest run --start-from group` resumes where Flume stopped")
+    assert first.endswith("`attr2hbase run --start-from group` resumes where Flume stopped")
 
 
 @pytest.mark.parametrize(

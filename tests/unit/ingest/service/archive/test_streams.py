@@ -216,7 +216,7 @@ class TestJoin:
         partition.complete(former)
         with streams_of(configuration, table) as streams, Rewrite(partition, "test") as rerun:
             copied(rerun, streams)
-            switch(partition, former, 0)  # as `ingest archive point`
+            switch(partition, former, 0)  # as `attr2hbase archive point`
             with pytest.raises(ConflictError, match="another batch") as caught:
                 rerun.finish()
         assert (caught.value.code, partition.current()) == ("archive_moved", former)
@@ -371,7 +371,7 @@ class TestStream:
         with running(folder), pytest.raises(ConflictError, match="perhaps without this sink, and does not") as caught:
             self.start_ms(configuration, table, partition, None)
         assert caught.value.code == "archive_no_answer"
-        assert f"ingest reload {configuration.path}" in str(caught.value.hint)
+        assert f"attr2hbase reload {configuration.path}" in str(caught.value.hint)
 
 
 def test_rerun_without_times_has_no_other_times_to_choose() -> None:

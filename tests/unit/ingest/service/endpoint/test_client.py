@@ -132,7 +132,7 @@ def test_commands_before_the_first_start_say_so(tmp_path: Path):
     with pytest.raises(NotRunningError, match="no service has started with this state_dir") as caught:
         ServiceClient(configuration(tmp_path)).command("p", "pause")
     assert caught.value.hint is not None
-    assert "ingest run" in caught.value.hint
+    assert "attr2hbase run" in caught.value.hint
 
 
 def test_token_of_another_service_is_refused(tmp_path: Path):
@@ -205,7 +205,7 @@ def test_without_a_service_the_error_has_the_command_that_starts_it(tmp_path: Pa
     made.endpoint.stop()
     with pytest.raises(NotRunningError, match="no service answers") as caught:
         ServiceClient(made.configuration).status()
-    assert "ingest run" in str(caught.value.hint)
+    assert "attr2hbase run" in str(caught.value.hint)
     made.stop()
 
 
@@ -236,7 +236,7 @@ def test_program_that_listens_after_the_end_of_a_service_gets_no_request(tmp_pat
         for request in (lambda: client.command("p", "pause"), client.reload, client.status):
             with pytest.raises(NotRunningError, match="has ended") as caught:
                 request()
-            assert "ingest run" in str(caught.value.hint)
+            assert "attr2hbase run" in str(caught.value.hint)
         assert other.found == []
     finally:
         other.endpoint.stop()
@@ -317,7 +317,7 @@ def test_command_without_an_answer_may_have_been_accepted(tmp_path: Path, monkey
         client = ServiceClient(made.configuration)
         with pytest.raises(NoAnswerError, match="may have accepted the command") as caught:
             client.submit("replay", REPLAY)
-        assert "ingest status" in str(caught.value.hint)
+        assert "attr2hbase status" in str(caught.value.hint)
         with pytest.raises(NoAnswerError, match="did not answer: timed out") as caught:  # a status changes nothing
             client.status()
         assert "suspended" in str(caught.value.hint)
