@@ -16,8 +16,6 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-import typer
-
 from ingest.catalog import COMPONENT_TYPES, Catalog
 from ingest.cli.app import application
 from ingest.observe.metric_table import reference as metrics_table
@@ -128,22 +126,12 @@ def commands_page() -> str:
         "`ingest` is another name of the command `attr2hbase`.",
         "With `--output json` each line of stdout is a JSON object; commands that list have a line for each entry.",
     ]
-    for name, command in commands(typer.main.get_command(application()), "attr2hbase"):
-        parts += [f"## {name}", inspect.cleandoc(command.help or "")]
+    for words, command in application().every():
+        parts += [f"## attr2hbase {words}", inspect.cleandoc(command.help or "")]
         rows = [row for row in map(parameter_row, command.params) if row]
         if rows:
             parts.append("\n".join(["| argument | |", "|---|---|", *rows]))
     return "\n\n".join(parts) + "\n"
-
-
-def commands(command: Any, name: str) -> Iterator[tuple[str, Any]]:
-    """(full name, command) of a command, or of all commands of a group."""
-    below = getattr(command, "commands", None)
-    if below is None:
-        yield name, command
-        return
-    for word, each in below.items():
-        yield from commands(each, f"{name} {word}")
 
 
 def parameter_row(parameter: Any) -> str | None:

@@ -12,7 +12,7 @@ exist, 4 conflict or lock held, 5 stored data damaged, 130 interrupted.
 import os
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -20,7 +20,6 @@ from ingest import garbage_collector
 from ingest.cli.output import Output, OutputClosedError
 
 _PACKAGES = ("decorators", "sinks")
-_HELP = ("-h", "--help", "--version")
 _FAILED = 1
 _INTERRUPTED = 130
 
@@ -57,35 +56,10 @@ def _run(arguments: list[str], out: Output) -> int:
     if out.is_plain:
         os.environ["NO_COLOR"] = "1"  # for the help pages, which are rendered before options are parsed
     try:
-        _check_order(arguments)
-        word, verb = (*(arguments or _words_before_the_completed(os.environ)), "", "")[:2]
-        built = application(word, verb, has_options=word not in ("", *_HELP))
-        built(args=arguments, prog_name="attr2hbase", obj=out)
+        application()(args=arguments, prog_name="attr2hbase", obj=out)
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     return 0
-
-
-def _words_before_the_completed(environment: Mapping[str, str]) -> list[str]:
-    """Of the command line that a shell completes, without the name of the program; empty if none does."""
-    words = environment.get("COMP_WORDS", environment.get("_TYPER_COMPLETE_ARGS", "")).split(" ")
-    end = environment.get("COMP_CWORD", "")  # of bash; the other shells end the line with the completed word
-    return words[1 : int(end) if end.isdecimal() else -1]
-
-
-def _check_order(arguments: Sequence[str]) -> None:
-    """
-    Refuse a pipeline file in place of the command.
-
-    Raises:
-        ConfigError: the first word is a YAML file.
-    """
-    word, verb = (*arguments, "", "")[:2]
-    if word.endswith((".yaml", ".yml")):
-        from ingest.api.errors import ConfigError
-
-        command = "COMMAND" if verb.startswith("-") else verb or "COMMAND"
-        raise ConfigError(f'"{word}" is no command', hint=f"the file follows the command: attr2hbase {command} {word}")
 
 
 def _hold_hang_ups(arguments: Sequence[str]) -> None:

@@ -3,12 +3,15 @@
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import typer
+from typer.core import TyperCommand
 
 from ingest.cli import completion
 from ingest.cli.output import Format, Output
+
+HELP = {"help_option_names": ["-h", "--help"]}
 
 FormatOption = Annotated[
     Format | None,
@@ -56,11 +59,13 @@ BytesOption = Annotated[
 BlobsOption = Annotated[bool, typer.Option("--blobs", help="Show large values instead of the pointers to their blobs.")]
 
 
-def register(application: typer.Typer, function: Callable[..., None], name: str, panel: str = "") -> None:
+def command(function: Callable[..., None], words: str) -> TyperCommand:
     """
-    Add a command to an application or a group.
+    The command of a function, whose docstring is the help text.
 
-    The function's first parameter is an Output; the others are arguments and options. Its docstring is the help text.
+    Args:
+        function: its first parameter is an Output; the others are arguments and options.
+        words: of the command, with its group.
     """
     signature = inspect.signature(function)
     _, *parameters = signature.parameters.values()
@@ -89,7 +94,9 @@ def register(application: typer.Typer, function: Callable[..., None], name: str,
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in every}
     del run.__wrapped__  # else typer reads the signature of the function
     help_text = unwrapped(inspect.getdoc(function) or "")
-    application.command(name, help=help_text, rich_help_panel=panel or None, no_args_is_help=False)(run)
+    alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    alone.command(words.rpartition(" ")[2], help=help_text, context_settings=HELP)(run)
+    return cast("TyperCommand", typer.main.get_command(alone))
 
 
 def unwrapped(text: str) -> str:

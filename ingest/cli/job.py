@@ -4,7 +4,6 @@ import inspect
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -46,16 +45,14 @@ _COMPLETIONS: Mapping[str, Callable[..., Any]] = {"code": completion.codes, "sin
 """Option -> what a shell completes."""
 
 
-def command_of(words: str, module: str, name: str) -> Callable[..., None]:
+def function_of(words: str, job_class: "type[StepJob[Any]]") -> Callable[..., None]:
     """
-    The command of a kind of job, for `ingest.cli.command.register`.
+    The function of the command of a kind of job, for `ingest.cli.command.command`.
 
     Args:
-        words: name of the command, with its group.
-        module: of the class.
-        name: of the class, a `StepJob`.
+        words: of the command, with its group.
+        job_class: the kind.
     """
-    job_class: type[StepJob[Any]] = getattr(import_module(module), name)
     about, fields = job_class.command, job_class.options_model.model_fields
     schemas = job_class.options_model.model_json_schema().get("properties", {})
 

@@ -1,0 +1,144 @@
+"""Words of the command line: the module of a command is imported when the command is typed."""
+
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Any, NamedTuple
+
+from typer.core import TyperCommand, TyperGroup
+
+from ingest.api.errors import ConfigError
+from ingest.cli.command import HELP, command
+
+
+class Function(NamedTuple):
+    """
+    A command that is a function.
+
+    Attributes:
+        summary: a line about it.
+        place: its module in `ingest.cli` and its name, as in `scan.scan`.
+    """
+
+    summary: str
+    place: str
+
+    def command(self, words: str) -> TyperCommand:
+        """The command of these words."""
+        module, _, name = self.place.partition(".")
+        return command(getattr(import_module(f"ingest.cli.{module}"), name), words)
+
+
+class Job(NamedTuple):
+    """
+    The command of a job.
+
+    Attributes:
+        summary: a line about it.
+        place: the module of its class in `ingest.service`, and the name of the class.
+    """
+
+    summary: str
+    place: str
+
+    def command(self, words: str) -> TyperCommand:
+        """The command of these words, with the options of the job."""
+        from ingest.cli.job import function_of
+
+        module, _, name = self.place.rpartition(".")
+        return command(function_of(words, getattr(import_module(f"ingest.service.{module}"), name)), words)
+
+
+class Group(NamedTuple):
+    """
+    Commands behind a word.
+
+    Attributes:
+        summary: a line about it.
+        words: word -> its command.
+    """
+
+    summary: str
+    words: "Mapping[str, Word]"
+
+    def command(self, words: str) -> "WordGroup":
+        """The group of these words."""
+        group = WordGroup(
+            name=words.rpartition(" ")[2], help=self.summary, context_settings=HELP, no_args_is_help=True, **_PLAIN
+        )
+        return group.fill({"Commands": self.words}, words)
+
+
+Word = Function | Job | Group
+_PLAIN: dict[str, Any] = {"rich_markup_mode": None}  # a list of commands needs no boxes, and so no rich
+
+
+class WordGroup(TyperGroup):
+    """
+    A group of commands.
+
+    Attributes:
+        sections: heading of the help page -> its words.
+    """
+
+    sections: Mapping[str, Mapping[str, Word]] = {}
+    _before = ""  # the words that lead to the group
+    _is_listing = False
+
+    def fill(self, sections: Mapping[str, Mapping[str, Word]], before: str = "") -> "WordGroup":
+        """Give the group its words; returns the group."""
+        self.sections, self._before = sections, before
+        self.commands = {
+            name: TyperCommand(name, help=word.summary) for words in sections.values() for name, word in words.items()
+        }
+        return self
+
+    def every(self) -> Iterator[tuple[str, TyperCommand]]:
+        """The words and the command of each command of the group and of its groups."""
+        for words in self.sections.values():
+            for name, word in words.items():
+                found = word.command(f"{self._before} {name}".strip())
+                if isinstance(found, WordGroup):
+                    yield from found.every()
+                else:
+                    yield f"{self._before} {name}".strip(), found
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of a word; None if there is none."""
+        word = next((words[cmd_name] for words in self.sections.values() if cmd_name in words), None)
+        if word is None or self._is_listing:
+            return super().get_command(ctx, cmd_name)
+        return word.command(f"{self._before} {cmd_name}".strip())
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """
+        The command of the first word.
+
+        Raises:
+            ConfigError: the word is a pipeline file.
+        """
+        file, *rest = args
+        if file.endswith((".yaml", ".yml")):
+            following = next(iter(rest), "")
+            word = following if following in self.commands else "COMMAND"
+            of_group = f' of "{self._before}"' if self._before else ""
+            known = f"; the commands are {', '.join(self.commands)}" if self._before else ""
+            raise ConfigError(
+                f'"{file}" is no command{of_group}',
+                hint=f"the file follows the command: {ctx.command_path} {word} {file}{known}",
+            )
+        return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> Any:
+        """The words that begin so, with a line about each; their modules are not imported."""
+        self._is_listing = True
+        try:
+            return super().shell_complete(ctx, incomplete)
+        finally:
+            self._is_listing = False
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """The words under their headings, with a line about each."""
+        width = max(map(len, self.list_commands(ctx)))
+        for heading, words in self.sections.items():
+            with formatter.section(heading):
+                formatter.write_dl([(f"{name:<{width}}", word.summary) for name, word in words.items()])
