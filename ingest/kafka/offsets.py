@@ -4,7 +4,6 @@ Offsets of a consumer group, for monitoring tools and for new checkpoints.
 A pipeline that has a checkpoint resumes from the checkpoint alone.
 """
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
@@ -16,6 +15,7 @@ from ingest.api import IngestError, NotFoundError, TopicPartition
 from ingest.kafka.clients import ANSWER_MS, admin_client, partition
 from ingest.kafka.errors import translating
 from ingest.kafka.settings import KafkaConnection
+from ingest.retry import Retry
 
 _MOVING = (CoordinatorNotAvailableError, CoordinatorLoadInProgressError, NotCoordinatorError)
 _PAUSE_S = 0.2
@@ -176,15 +176,20 @@ class GroupOffsets:
 
     def _request(self, what: str, send: Callable[[KafkaAdminClient], _Answer]) -> _Answer:
         """Send a request, and retry for some seconds if the group's coordinator is being created, loaded or moved."""
-        deadline_s = time.monotonic() + ANSWER_MS / 1000
-        while True:
+
+        def attempt() -> _Answer:
             if self._client is None:
                 self._client = admin_client(self._connection)
             try:
                 with translating(f'{what} of group "{self._group}"'):
                     return send(self._client)
-            except IngestError as error:
+            except IngestError:
                 self.close()  # it may have cached the former coordinator
-                if not isinstance(error.__cause__, _MOVING) or time.monotonic() > deadline_s:
-                    raise
-                time.sleep(_PAUSE_S)
+                raise
+
+        retry = Retry(
+            pauses_s=(_PAUSE_S,),
+            timeout_s=ANSWER_MS / 1000,
+            is_transient=lambda error: isinstance(error.__cause__, _MOVING),
+        )
+        return retry.run(attempt)

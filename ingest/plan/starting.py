@@ -2,9 +2,11 @@
 
 import time
 from collections.abc import Callable
+from itertools import count
 from typing import TypeVar
 
 from ingest.api import StoreUnavailableError
+from ingest.retry import Retry
 
 T = TypeVar("T")
 
@@ -32,15 +34,17 @@ def when_started(
     Raises:
         StoreUnavailableError: they have not started in time.
     """
-    end_s = clock() + START_TIMEOUT_S
-    is_told = False
-    while True:
-        try:
-            return action()
-        except StoreUnavailableError as error:
-            if not error.is_starting or clock() + _PAUSE_S > end_s:
-                raise
-            if not is_told:
-                on_wait(error)
-                is_told = True
-        sleep(_PAUSE_S)
+    retry = Retry(
+        pauses_s=(_PAUSE_S,),
+        timeout_s=START_TIMEOUT_S,
+        is_transient=lambda error: isinstance(error, StoreUnavailableError) and error.is_starting,
+        clock=clock,
+    )
+    waits = count()
+
+    def pause(error: StoreUnavailableError, seconds: float) -> None:
+        if next(waits) == 0:
+            on_wait(error)
+        sleep(seconds)
+
+    return retry.run(action, pause=pause)

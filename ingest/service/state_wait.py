@@ -9,6 +9,7 @@ from ingest.api import IngestError
 from ingest.durable import StatePath
 from ingest.observe.health import Health, State
 from ingest.observe.logs import logger
+from ingest.retry import Retry
 from ingest.service.lifecycle import Stop
 
 RETRY_S = 2.0
@@ -62,25 +63,27 @@ class StateWait:
         if isinstance(self._state, Path):
             return action()
         names, reason = list(pipelines), ""
-        while True:
-            try:
-                result = _Attempt(action).result(self._stop)
-            except IngestError as error:
-                if self._once or error.code != AWAY:
-                    raise
-                if error.message != reason:
-                    reason = error.message
-                    _log.warning("the start waits for the state", state=str(self._state), reason=reason)
-                for name in names:
-                    self._health.change(name, State.BLOCKED, f"{AWAY}: {reason}")
-            else:
-                if reason:
-                    _log.warning("the state is available, and the start continues", state=str(self._state))
-                    for name in names:
-                        self._health.change(name, State.STARTING)
-                return result
-            if self._stop.requested.wait(RETRY_S):
-                raise StartStoppedError
+
+        def pause(error: IngestError, seconds: float) -> None:
+            nonlocal reason
+            if error.message != reason:
+                reason = error.message
+                _log.warning("the start waits for the state", state=str(self._state), reason=reason)
+            for name in names:
+                self._health.change(name, State.BLOCKED, f"{AWAY}: {reason}")
+            if self._stop.requested.wait(seconds):
+                raise StartStoppedError from None
+
+        retry = Retry(pauses_s=(RETRY_S,), is_transient=self._is_away)
+        result = retry.run(lambda: _Attempt(action).result(self._stop), pause=pause)
+        if reason:
+            _log.warning("the state is available, and the start continues", state=str(self._state))
+            for name in names:
+                self._health.change(name, State.STARTING)
+        return result
+
+    def _is_away(self, error: Exception) -> bool:
+        return isinstance(error, IngestError) and error.code == AWAY and not self._once
 
 
 class _Attempt(Generic[T]):

@@ -6,13 +6,14 @@ from contextlib import closing, suppress
 from typing import Any, TypeVar
 
 from ingest.api import NotFoundError, Row, Scan, Store
+from ingest.retry import Retry
 from sinks.scanning.table_reader import TableReader
-from sinks.writing.retry import Retry
+from sinks.writing.retry import store_retry
 from sinks.writing.retrying_store import RetryingStore
 
 T = TypeVar("T")
 
-LONG_RETRY = Retry(attempts=120, max_s=5.0)
+LONG_RETRY = store_retry(attempts=120, max_s=5.0)
 """Repeats a call for about five minutes, longer than HBase takes to recover a region server."""
 _PAGE_ROWS = 5_000
 _PAGE_BYTES = 8 << 20
@@ -48,13 +49,7 @@ class ReopeningStore:
         Raises:
             StoreError: as the request, at the last attempt.
         """
-        results: list[T] = []
-
-        def attempt() -> None:
-            results.append(self.retrying.call(request))  # type: ignore[arg-type] # its target is the store
-
-        self.retry.run(attempt, on_attempt=lambda: None, should_continue=lambda: True)
-        return results[-1]
+        return self.retry.run(lambda: self.retrying.call(request))  # type: ignore[arg-type] # its target is the store
 
     def rows(self, table: str) -> Generator[Row]:
         """All rows of a table, in the order of their logical keys; none of a table that does not exist."""

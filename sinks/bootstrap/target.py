@@ -7,13 +7,13 @@ from types import MappingProxyType
 from typing import Any
 
 from ingest.api import ConflictError, FamilySpec, Mutation, Store, TableSpec
+from ingest.retry import Retry
 from sinks.bootstrap.dumped import require_values
 from sinks.bootstrap.reopening_store import LONG_RETRY, ReopeningStore
 from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.stored_rows import has_rows
 from sinks.table_records import ensure_declared
 from sinks.writing.buffer import MAX_ROWS, Chunk, WriteBuffer
-from sinks.writing.retry import Retry
 from sinks.writing.writer import families_in
 
 BUFFER_BYTES = 16 << 20

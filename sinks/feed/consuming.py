@@ -7,7 +7,8 @@ from itertools import chain, islice
 from typing import TypeVar
 
 from ingest import failpoint
-from ingest.api import Disposition, IngestError
+from ingest.api import IngestError
+from ingest.retry import Retry, doubling, is_transient
 from sinks.feed.balance import RENEW_S
 from sinks.feed.delivery import Delivery
 from sinks.feed.envelope import Envelope, Message
@@ -19,6 +20,7 @@ from sinks.feed.outputs import ChangeOutput
 IDLE_S = 0.5
 """Between two looks at a feed without new changes."""
 FIRST_RETRY_S, MAX_RETRY_S = 1.0, 30.0
+_RETRY = Retry(pauses_s=doubling(FIRST_RETRY_S, MAX_RETRY_S))
 _MESSAGES = 5_000  # written at a time; a gap may be followed by all rows of a dump
 
 R = TypeVar("R")
@@ -173,28 +175,18 @@ class FeedConsumer:
 
     def _retried(self, call: Callable[[], R]) -> R:
         """The result of a call, repeated while a server is unavailable, unless the consumer should end."""
-        delay_s = FIRST_RETRY_S
-        while True:
-            try:
-                return call()
-            except IngestError as error:
-                if error.disposition is not Disposition.RETRY or self._is_ending:
-                    raise
-                self._on_retry(error)
-                if self._wait_keeping_leases(delay_s):
-                    self._is_ending = True
-                    raise
-                delay_s = min(2 * delay_s, MAX_RETRY_S)
+        return _RETRY.run(call, should_continue=lambda: not self._is_ending, pause=self._wait_keeping_leases)
 
-    def _wait_keeping_leases(self, wait_s: float) -> bool:
-        """Wait for some seconds; returns whether the consumer should end."""
+    def _wait_keeping_leases(self, reason: IngestError, wait_s: float) -> None:
+        """Wait for some seconds, unless the consumer should end."""
+        self._on_retry(reason)
         while wait_s > 0:
             if self._wait(min(wait_s, RENEW_S)):
-                return True
+                self._is_ending = True
+                return
             wait_s -= RENEW_S
             try:
                 self._member.keep()
             except IngestError as error:
-                if error.disposition is not Disposition.RETRY:
+                if not is_transient(error):
                     raise
-        return False

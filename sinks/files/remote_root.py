@@ -21,13 +21,10 @@ from functools import partial
 from typing import Any, BinaryIO, cast
 
 from ingest.api import ConfigError
+from ingest.retry import Retry
 from sinks.files.remote_errors import CREDENTIALS_HINT, remote_errors
 from sinks.files.root import TEMPORARY, Entry, Root
 
-_READS = 4
-"""How often a read is tried."""
-_WAIT_S = 0.2
-"""Before the first repetition of a read; n times as long before the n-th."""
 _TIMEOUTS_S = (10.0, 120.0)
 """To connect to a server of HDFS, and to wait for its answer; requests waits for ever by default."""
 _BUFFER_BYTES = 1 << 20
@@ -251,6 +248,14 @@ class _Written:
             self._file.close()
 
 
+def _is_broken(error: Exception) -> bool:
+    return isinstance(error, OSError) and not isinstance(error, FileNotFoundError)
+
+
+_RETRY = Retry(pauses_s=(0.2, 0.4, 0.6), attempts=4, is_transient=_is_broken)
+"""Of a read."""
+
+
 class _Reopening(io.RawIOBase):
     """A file for reading that survives broken connections."""
 
@@ -275,25 +280,22 @@ class _Reopening(io.RawIOBase):
         return self._place
 
     def readinto(self, buffer: Any) -> int:
-        for attempt in range(1, _READS + 1):
-            try:
-                if self._file.closed:
-                    self._file = self._open_file()
-                self._file.seek(self._place)
-                with remote_errors(""):
-                    data = self._file.read(len(buffer))
-                break
-            except FileNotFoundError:
-                raise
-            except OSError:
-                if attempt == _READS:
-                    raise
-                self._wait(_WAIT_S * attempt)
-                with contextlib.suppress(OSError, RuntimeError):
-                    self._file.close()
+        data = _RETRY.run(lambda: self._read(len(buffer)), pause=self._pause)
         buffer[: len(data)] = data
         self._place += len(data)
         return len(data)
+
+    def _read(self, length: int) -> bytes:
+        if self._file.closed:
+            self._file = self._open_file()
+        self._file.seek(self._place)
+        with remote_errors(""):
+            return self._file.read(length)
+
+    def _pause(self, _error: OSError, seconds: float) -> None:
+        self._wait(seconds)
+        with contextlib.suppress(OSError, RuntimeError):
+            self._file.close()
 
     def close(self) -> None:
         if not self.closed:

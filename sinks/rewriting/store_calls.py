@@ -8,7 +8,8 @@ from itertools import islice
 from typing import Any, TypeVar, cast
 
 from ingest.api import Store
-from sinks.writing.retry import Retry
+from ingest.retry import Retry
+from sinks.writing.retry import store_retry
 
 T = TypeVar("T")
 _ROWS_TOGETHER = 100
@@ -28,7 +29,7 @@ class StoreCalls:
 
     def __init__(self, access: Access, retry: Retry | None = None) -> None:
         self._access = access
-        self._retry = retry or Retry()
+        self._retry = retry or store_retry()
 
     def __call__(self, action: Callable[[Store[Any]], T]) -> T:
         """
@@ -37,14 +38,12 @@ class StoreCalls:
         Raises:
             StoreError: as the action, at the last attempt.
         """
-        results: list[T] = []
 
-        def call() -> None:
+        def call() -> T:
             with self._access() as store:
-                results.append(action(store))
+                return action(store)
 
-        self._retry.run(call, on_attempt=lambda: None, should_continue=lambda: True)
-        return results[-1]
+        return self._retry.run(call)
 
 
 def one_at_a_time(store: Store[Any]) -> Access:

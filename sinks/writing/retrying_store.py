@@ -21,13 +21,13 @@ from ingest.api import (
     WriteRejectedError,
 )
 from ingest.formats.times import moment
+from ingest.retry import Retry
 from sinks.feed.stream import FEED
 from sinks.rowkeys.mutations import with_physical_keys
 from sinks.rowkeys.row_format import UPDATES, RowFormat
 from sinks.writing.bisection import Judge, Refusal, apply_all_but_refused
 from sinks.writing.buffer import Chunk, size_of
 from sinks.writing.feed_rows import FeedBatch
-from sinks.writing.retry import Retry
 
 T = TypeVar("T")
 
@@ -145,16 +145,13 @@ class RetryingStore:
         def call(request: Callable[[Target], None], rows: int) -> None:
             nonlocal calls
 
-            def on_attempt() -> None:
-                nonlocal attempts, rows_sent
-                attempts += 1
-                rows_sent += rows
-
             if calls and not should_continue():
                 raise StoreUnavailableError(f'a chunk for table "{chunk.table}" was abandoned')
 
             def attempt() -> None:
-                nonlocal busy
+                nonlocal attempts, busy, rows_sent
+                attempts += 1
+                rows_sent += rows
                 try:
                     self.call(request)
                 except StoreBusyError:
@@ -165,13 +162,14 @@ class RetryingStore:
                     busy += len(waits)
                     busy_waits.extend(waits)
 
-            def on_pause(error: IngestError, seconds: float) -> None:
+            def pause(error: IngestError, seconds: float) -> None:
                 if isinstance(error, StoreBusyError):
                     busy_waits.append(BusyWait(error.code, seconds))
+                self._retry.sleep(seconds)
 
             calls += 1
             try:
-                self._retry.run(attempt, on_attempt=on_attempt, should_continue=should_continue, on_pause=on_pause)
+                self._retry.run(attempt, should_continue=should_continue, pause=pause)
             finally:
                 answered()
 

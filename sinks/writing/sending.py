@@ -9,10 +9,11 @@ from typing import Any, TypeVar
 
 from ingest import failpoint
 from ingest.api import StoreError, StoreUnavailableError
+from ingest.retry import Retry
 from sinks.rowkeys.row_format import RowFormat
 from sinks.writing.buffer import Chunk
 from sinks.writing.feed_rows import FeedBatch
-from sinks.writing.retry import Retry
+from sinks.writing.retry import store_retry
 from sinks.writing.retrying_store import CallResult, RetryingStore, Target
 
 T = TypeVar("T")
@@ -95,7 +96,7 @@ class DirectSender(Sender):
     def __init__(
         self, store: Target, *, retry: Retry | None = None, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._store = RetryingStore(store, retry or Retry(attempts=1), clock)
+        self._store = RetryingStore(store, retry or store_retry(attempts=1), clock)
         self._error: BaseException | None = None
 
     def begin(
@@ -153,7 +154,7 @@ class ThreadSender(Sender):
     def __init__(
         self, store: Target, *, retry: Retry | None = None, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._store = RetryingStore(store, retry or Retry(), clock)
+        self._store = RetryingStore(store, retry or store_retry(), clock)
         self._clock = clock
         self._call_timeout_s = 10.0
         self._changed = threading.Condition()

@@ -7,6 +7,7 @@ from typing import Any
 
 from ingest.api import Delete, FamilySpec, Mutation, Put, Row, Scan, Store
 from ingest.clock import now_ms
+from ingest.retry import Retry
 from sinks.bootstrap.delete_log import DeleteLog
 from sinks.bootstrap.following import FeedFollower
 from sinks.bootstrap.progress import BootstrapProgress
@@ -19,10 +20,10 @@ from sinks.dumps.run import DumpRun
 from sinks.dumps.table_files import write_table_file
 from sinks.files.opening import open_root
 from sinks.scanning.table_reader import TableReader
-from sinks.writing.retry import Retry
+from sinks.writing.retry import store_retry
 from tests.support.feeds import T
 
-SHORT = Retry(attempts=3, sleep=lambda _seconds: None)
+SHORT = store_retry(attempts=3, sleep=lambda _seconds: None)
 PROGRESS = BootstrapProgress("/dumps", "2026-01-31-12-00-00", "orders")
 
 

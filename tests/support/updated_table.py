@@ -17,7 +17,7 @@ from sinks.updates.groups import by_row, merged_row
 from sinks.updates.keys import UpdateKey, time_of
 from sinks.updates.marks import MARK, TableMark
 from sinks.updates.merging import Merging
-from sinks.writing.retry import Retry
+from sinks.writing.retry import store_retry
 from tests.support.update_rows import SUM
 
 TABLE = "counters"
@@ -93,7 +93,7 @@ class UpdatedTable:
         self.store.ensure_table(TableSpec(TABLE, (FamilySpec(b"f"), FamilySpec(b"g")), splits, buckets))
         self.store.set_property(TABLE, UPDATES, None, '{"processor": "sum"}')
         self.rows = RowFormat.recorded(self.store, TABLE)
-        self.calls = StoreCalls(lambda: nullcontext(self.store), Retry(sleep=lambda _seconds: None))
+        self.calls = StoreCalls(lambda: nullcontext(self.store), store_retry(sleep=lambda _seconds: None))
 
     def add(self, row: bytes, start: int, columns: Mapping[bytes, bytes], end: int = 0) -> None:
         """Write an update row, of values or, with an end, of stored updates."""

@@ -1,9 +1,9 @@
 """Asks a service again while it does not answer."""
 
-import time
 from collections.abc import Callable
 from typing import TypeVar
 
+from ingest.retry import Retry
 from ingest.service.endpoint.client import NoAnswerError, NotRunningError
 
 POLL_S = 0.3
@@ -21,11 +21,9 @@ def answered(ask: Callable[[], T]) -> T:
         NoAnswerError: the same, and it runs.
         IngestError: its answer is an error.
     """
-    deadline_s = time.monotonic() + ANSWER_TIMEOUT_S
-    while True:
-        try:
-            return ask()
-        except (NotRunningError, NoAnswerError):
-            if time.monotonic() >= deadline_s:
-                raise
-            time.sleep(POLL_S)
+    retry = Retry(
+        pauses_s=(POLL_S,),
+        timeout_s=ANSWER_TIMEOUT_S,
+        is_transient=lambda error: isinstance(error, NotRunningError | NoAnswerError),
+    )
+    return retry.run(ask)

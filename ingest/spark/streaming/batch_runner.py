@@ -37,6 +37,7 @@ from ingest.pipeline.loop import LoopHost, MicroBatch, run_until_durable
 from ingest.pipeline.rate_limiter import RateLimiter
 from ingest.pipeline.splits import ranked
 from ingest.receipt import Counts, Receipt
+from ingest.retry import Retry
 from ingest.spark.errors import translated
 from ingest.spark.streaming.batch_errors import AbandonedError, BatchFailedError
 from ingest.spark.streaming.batch_observer import BatchObserver
@@ -361,24 +362,20 @@ class BatchRunner(LoopHost):
                 return receipts
 
     def until_possible(self, action: Callable[[], T]) -> T:
-        """
-        Retry an action on the driver until it succeeds, and return its result; the pipeline is blocked meanwhile.
+        """The result of an action on the driver; before each attempt a takeover by another driver ends it."""
 
-        The owner is checked before each attempt, so that a retry does not write after a takeover.
-        """
-        attempt = 0
-        while True:
+        def attempt() -> T:
             self._check_not_stopping()
-            try:
-                with self._stage():
-                    self._check_owner()
-                    return action()
-            except IngestError as error:
-                if error.disposition is Disposition.STOP:
-                    raise
-                # DIVERT blocks the batch too: no row that a store rejects here may be skipped
-                attempt += 1
-                self.blocked(error.code, str(error), attempt)
+            with self._stage():
+                self._check_owner()
+                return action()
+
+        def may_end(error: Exception) -> bool:
+            # DIVERT blocks the batch too: no row that a store rejects here may be skipped
+            return isinstance(error, IngestError) and error.disposition is not Disposition.STOP
+
+        retry = Retry(pauses_s=BACK_OFF_S, is_transient=may_end)
+        return retry.run(attempt, pause=lambda error, seconds: self._wait_blocked(error.code, str(error), seconds))
 
     @contextmanager
     def _stage(self) -> Iterator[None]:
@@ -390,7 +387,10 @@ class BatchRunner(LoopHost):
 
     def blocked(self, code: str, message: str, attempts: int) -> None:
         """Report the batch as blocked and wait before the next attempt; raises if the service stops meanwhile."""
+        self._wait_blocked(code, message, BACK_OFF_S[min(attempts, len(BACK_OFF_S)) - 1])
+
+    def _wait_blocked(self, code: str, message: str, seconds: float) -> None:
         self._check_not_stopping()
         self._observer.blocked(code, message)
-        if self._stopping.wait(BACK_OFF_S[min(attempts, len(BACK_OFF_S)) - 1]):
+        if self._stopping.wait(seconds):
             raise AbandonedError(f"the service stops while blocked: {message}") from None

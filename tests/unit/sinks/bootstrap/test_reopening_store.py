@@ -7,7 +7,7 @@ from sinks.bootstrap import reopening_store
 from sinks.bootstrap.reopening_store import ReopeningStore
 from sinks.memory import MemoryStore
 from sinks.rowkeys.distribution import physical_key
-from sinks.writing.retry import Retry
+from sinks.writing.retry import store_retry
 from tests.support.bootstraps import SHORT
 
 KEYS = sorted(b"%d" % number for number in range(10))
@@ -78,7 +78,7 @@ def test_last_attempt_fails(store):
     store.failures = frozenset(range(1, 9))
     pauses = []
     with pytest.raises(StoreUnavailableError):
-        ReopeningStore(store, Retry(attempts=4, sleep=pauses.append)).rows_of("t", KEYS)
+        ReopeningStore(store, store_retry(attempts=4, sleep=pauses.append)).rows_of("t", KEYS)
     assert (store.opened, len(pauses)) == (4, 3)
 
 

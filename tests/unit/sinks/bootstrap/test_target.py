@@ -22,7 +22,7 @@ from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 from sinks.rowkeys.row_format import UPDATES
 from sinks.scanning.table_reader import TableReader
-from sinks.writing.retry import Retry
+from sinks.writing.retry import store_retry
 
 ROW = Row(b"r", (Cell(b"f", b"", 7, b""), Cell(b"f", b"a:b", 5, b"\xff\xfe"), Cell(b"g", b"\xff", 7, b"x")))
 
@@ -35,7 +35,7 @@ def store(request, tmp_path):
 
 
 def target(store, **options) -> TargetTable:
-    return TargetTable(store, "t", retry=Retry(attempts=3, sleep=lambda _seconds: None), **options)
+    return TargetTable(store, "t", retry=store_retry(attempts=3, sleep=lambda _seconds: None), **options)
 
 
 def rows_of(found: TargetTable) -> list[Row]:

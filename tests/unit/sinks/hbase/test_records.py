@@ -18,7 +18,7 @@ from sinks.hbase.client import HBaseClient, NoFamilyError, TableExistsError
 from sinks.hbase.records import TableRecords, buckets_of
 from sinks.hbase.settings import HBaseSettings
 from sinks.writing.buffer import Chunk
-from sinks.writing.retry import Retry
+from sinks.writing.retry import store_retry
 from sinks.writing.sending import DirectSender
 
 
@@ -217,7 +217,7 @@ class TestOtherTableWithTheNameOfTheRecords:
     def test_no_row_is_refused(self, client, monkeypatch):
         monkeypatch.setattr(store, "_client", lambda _settings: client)
         hbase = store.HBaseStore(HBaseSettings(host="127.0.0.1", port=9090))
-        sender = DirectSender(hbase, retry=Retry(sleep=lambda _seconds: None))
+        sender = DirectSender(hbase, retry=store_retry(sleep=lambda _seconds: None))
         sender.begin(10.0)
         with pytest.raises(StoreRefusedError, match='"attr2hbase"'):
             sender.submit(Chunk("events", [Put(b"a", {b"f:q": b"1"}, 1), Put(b"b", {b"f:q": b"2"}, 1)]))

@@ -1,9 +1,9 @@
-"""Retries: bounded backoff with jitter, only after transient errors."""
+"""Retries of calls to a store: bounded backoff with jitter, only after transient errors."""
 
 import pytest
 
 from ingest.api import SchemaError, StoreBusyError
-from sinks.writing.retry import Retry
+from sinks.writing.retry import store_retry
 
 
 class Failing:
@@ -16,18 +16,17 @@ class Failing:
         self.reported: list[tuple[Exception, float]] = []
 
     def call(self) -> None:
+        self.attempts += 1
         if self.errors:
             raise self.errors.pop(0)
 
-    def on_attempt(self) -> None:
-        self.attempts += 1
-
-    def on_pause(self, error: Exception, seconds: float) -> None:
+    def pause(self, error: Exception, seconds: float) -> None:
         self.reported.append((error, seconds))
+        self.pauses.append(seconds)
 
     def run(self, *, should_continue=lambda: True, **options) -> None:
-        retry = Retry(sleep=self.pauses.append, jitter=lambda: 0.5, **options)
-        retry.run(self.call, on_attempt=self.on_attempt, should_continue=should_continue, on_pause=self.on_pause)
+        retry = store_retry(jitter=lambda: 0.5, **options)
+        retry.run(self.call, should_continue=should_continue, pause=self.pause)
 
 
 def test_successful_call_is_made_once():

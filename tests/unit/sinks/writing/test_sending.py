@@ -21,13 +21,14 @@ from ingest.api import (
     TimestampRefusedError,
     WriteRejectedError,
 )
+from ingest.retry import Retry
 from sinks.feed.stream import ShardMap
 from sinks.memory import MemoryStore
 from sinks.writing.bisection import Refusal
 from sinks.writing.buffer import Chunk
 from sinks.writing.feed_rows import FeedBatch
 from sinks.writing.messages import packed_probe
-from sinks.writing.retry import Retry
+from sinks.writing.retry import store_retry
 from sinks.writing.sending import DirectSender, Sender, ThreadSender
 from sinks.writing.store_committer import StoreCommitter
 
@@ -85,7 +86,7 @@ def submit_and_wait(sender: Sender, row: str) -> None:
 
 
 def quick() -> Retry:
-    return Retry(attempts=3, sleep=lambda seconds: None)
+    return store_retry(attempts=3, sleep=lambda seconds: None)
 
 
 @pytest.fixture
@@ -411,7 +412,7 @@ class TestRefusedTimes:
     def sent(
         self, store: LateClock, batch_time_ms: int | None, *times_ms: int, changes_ms: Sequence[int] = ()
     ) -> list[Refusal]:
-        sender = DirectSender(store, retry=Retry(attempts=3, sleep=lambda _seconds: None))
+        sender = DirectSender(store, retry=store_retry(attempts=3, sleep=lambda _seconds: None))
         feeds = {str(time_ms): self.feed(time_ms) for time_ms in changes_ms}
         sender.begin(10.0, feeds=feeds, batch_time_ms=batch_time_ms)
         sender.submit(Chunk("t", [Put(b"%d" % time_ms, {b"f:q": b"1"}, time_ms) for time_ms in times_ms]))
