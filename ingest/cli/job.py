@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ingest.catalog import Catalog
     from ingest.config.model import Configuration
     from ingest.service.jobs.command import JobCommand, Subject, Summary
-    from ingest.service.jobs.step_job import StepJob
+    from ingest.service.jobs.job import Job
 
 OwnProcessOption = Annotated[
     bool,
@@ -45,7 +45,7 @@ _COMPLETIONS: Mapping[str, Callable[..., Any]] = {"code": completion.codes, "sin
 """Option -> what a shell completes."""
 
 
-def function_of(words: str, job_class: "type[StepJob[Any]]") -> Callable[..., None]:
+def function_of(words: str, job_class: "type[Job[Any]]") -> Callable[..., None]:
     """
     The function of the command of a kind of job, for `ingest.cli.command.command`.
 
@@ -121,7 +121,7 @@ def function_of(words: str, job_class: "type[StepJob[Any]]") -> Callable[..., No
     return command
 
 
-def _subject(out: Output, job_class: "type[StepJob[Any]]", given: str | None, configuration: "Configuration") -> str:
+def _subject(out: Output, job_class: "type[Job[Any]]", given: str | None, configuration: "Configuration") -> str:
     """The subject of a job that a command names."""
     from ingest.cli.loading import note_missing_state, pipeline_of
     from ingest.service.jobs.command import Subject
@@ -230,7 +230,7 @@ def _option(name: str) -> str:
 
 
 @contextmanager
-def _progress(out: Output, job: "StepJob[Any]", again: str) -> Iterator[Callable[[Mapping[str, Any]], None]]:
+def _progress(out: Output, job: "Job[Any]", again: str) -> Iterator[Callable[[Mapping[str, Any]], None]]:
     """A progress bar; yields the function that shows the result so far, and says once how to resume the job."""
     about, is_said = job.command, False
     label, number = about.advances
@@ -258,12 +258,12 @@ def _interruptible(about: "JobCommand") -> Iterator[None]:
 
 
 def _in_service(
-    out: Output, job: "StepJob[Any]", configuration: "Configuration", given: Mapping[str, Any], again: str
+    out: Output, job: "Job[Any]", configuration: "Configuration", given: Mapping[str, Any], again: str
 ) -> dict[str, Any] | None:
     """The result of the running service; None, with a note, if no service runs."""
     from ingest.service.endpoint.client import NotRunningError, ServiceClient
     from ingest.service.jobs.client import FollowedJob
-    from ingest.service.jobs.job import MAX_DETAILS
+    from ingest.service.jobs.job_run import MAX_DETAILS
 
     about = job.command
     meant = job.fingerprints(configuration)
@@ -294,7 +294,7 @@ def _print_details(out: Output, about: "JobCommand", found: Sequence[Any]) -> No
 
 def _in_this_process(
     out: Output,
-    job: "StepJob[Any]",
+    job: "Job[Any]",
     configuration: "Configuration",
     catalog: "Catalog",
     again: str,
@@ -324,7 +324,7 @@ def _in_this_process(
     return content | details
 
 
-def _show(out: Output, job: "StepJob[Any]", summary: "Summary", *, is_dry_run: bool) -> None:
+def _show(out: Output, job: "Job[Any]", summary: "Summary", *, is_dry_run: bool) -> None:
     if out.is_json:
         mode = {"dry_run": is_dry_run} if job.command.dry_run else {}
         out.json({job.command.subject.value: job.subject, **mode, **summary.plain})

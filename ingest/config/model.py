@@ -184,6 +184,12 @@ def declared_in(store: str, tables: Iterable[Table]) -> dict[str, TableSpec]:
     return {spec.name: spec for spec in (*specs, *feeds)}
 
 
+def no_pipeline(name: str, known: Iterable[str]) -> NotFoundError:
+    """The error for the name of no pipeline, with the names of those that there are."""
+    names = ", ".join(f'"{each}"' for each in known)
+    return NotFoundError(f'there is no pipeline "{name}"', hint=f"there is {names}")
+
+
 @dataclass(frozen=True, slots=True)
 class Configuration:
     """
@@ -229,8 +235,7 @@ class Configuration:
             NotFoundError: there is none.
         """
         if name not in self.pipelines:
-            known = ", ".join(f'"{each}"' for each in self.pipelines)
-            raise NotFoundError(f'there is no pipeline "{name}"', hint=f"there is {known}")
+            raise no_pipeline(name, self.pipelines)
         return self.pipelines[name]
 
     def updated_by(self, pipeline: Pipeline) -> list[Table]:

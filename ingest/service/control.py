@@ -9,6 +9,7 @@ from typing import Any
 
 from ingest.api import ConflictError, NotFoundError, StoreUnavailableError
 from ingest.clock import now_ms
+from ingest.config.model import no_pipeline
 from ingest.service.pauses import Pauses
 
 KEPT_RELOADS = 10
@@ -258,5 +259,4 @@ class Control:
 
     def _check(self, pipeline: str) -> None:
         if pipeline not in self._paused:
-            known = ", ".join(f'"{each}"' for each in self._paused)
-            raise NotFoundError(f'there is no pipeline "{pipeline}"', hint=f"there is {known}")
+            raise no_pipeline(pipeline, self._paused)

@@ -10,7 +10,6 @@ from ingest.service.archive.rerun import ArchiveRerun
 from ingest.service.dumps.bootstrap_job import BootstrapJob
 from ingest.service.dumps.dump import Dump
 from ingest.service.jobs.job import Job
-from ingest.service.jobs.step_job import StepJob
 from ingest.service.offsets_reset_job import OffsetsReset
 from ingest.service.replay.dead_letters_job import DeadLettersReplay
 from ingest.service.replay.job import Replay
@@ -22,7 +21,7 @@ from ingest.service.rewriting.compaction import Compaction
 from ingest.service.rewriting.rollback import Rollback
 from ingest.suggest import did_you_mean
 
-KINDS: Mapping[str, type[StepJob[Any]]] = {
+KINDS: Mapping[str, type[Job[Any]]] = {
     each.kind: each
     for each in (
         Compaction,
@@ -42,11 +41,11 @@ KINDS: Mapping[str, type[StepJob[Any]]] = {
         Replay,
     )
 }
-SCHEDULED: Sequence[type[StepJob[Any]]] = (Compaction, BlobSweep, Dump)
+SCHEDULED: Sequence[type[Job[Any]]] = (Compaction, BlobSweep, Dump)
 """Those that a configuration declares at times."""
 
 
-def job_of(kind: str, content: Mapping[str, Any]) -> Job:
+def job_of(kind: str, content: Mapping[str, Any]) -> Job[Any]:
     """
     The job of a request.
 

@@ -6,11 +6,11 @@ from typing import Any
 
 from ingest.api import Model, option
 from ingest.service.jobs.command import JobCommand, Subject, Summary
-from ingest.service.jobs.job import Progress
+from ingest.service.jobs.job import Steps
+from ingest.service.jobs.job_run import Progress
 from ingest.service.jobs.option_types import Position
 from ingest.service.jobs.pipeline_job import PipelineJob
 from ingest.service.jobs.place import Place
-from ingest.service.jobs.step_job import Steps
 
 
 class OffsetsResetOptions(Model):

@@ -12,6 +12,7 @@ from werkzeug.routing import Map, Rule
 from werkzeug.wrappers import Request, Response
 
 from ingest.api import ConfigError, ConflictError, IngestError, NotFoundError, StoreUnavailableError
+from ingest.config.model import no_pipeline
 from ingest.observe.activity import Activity
 from ingest.observe.health import Health, PipelineHealth, State
 from ingest.observe.log_level import LogLevel
@@ -20,7 +21,7 @@ from ingest.service.control import Control, ReloadStatus
 from ingest.service.endpoint.access import ERROR_CODE, MAX_CONTENT_BYTES, Access
 from ingest.service.feed_shards import ShardRequest, apply_in_service
 from ingest.service.job_kinds import job_of
-from ingest.service.jobs.job import JobStatus
+from ingest.service.jobs.job_run import JobStatus
 from ingest.service.jobs.scheduler import Jobs
 from ingest.service.request import json_object
 
@@ -151,7 +152,9 @@ class Pages:
         for each in self._health.snapshot():
             if each.pipeline == pipeline:
                 return _json(self._status(each))
-        return Response(f'there is no pipeline "{pipeline}"\n', HTTPStatus.NOT_FOUND)
+        return _refused(
+            no_pipeline(pipeline, [each.pipeline for each in self._health.snapshot()]), HTTPStatus.NOT_FOUND
+        )
 
     def _status(self, health: PipelineHealth) -> dict[str, object]:
         return {

@@ -26,7 +26,7 @@ from ingest.service.endpoint.address import ServiceAddress
 from ingest.service.endpoint.http import HttpEndpoint
 from ingest.service.feed_watch import FeedWatch
 from ingest.service.job_kinds import SCHEDULED
-from ingest.service.jobs.job import JobContext
+from ingest.service.jobs.job_run import JobContext
 from ingest.service.jobs.schedule import Schedule
 from ingest.service.jobs.scheduler import Jobs
 from ingest.service.kafka.retention import RetentionWatches

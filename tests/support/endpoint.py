@@ -12,7 +12,7 @@ from ingest.service.control import Control
 from ingest.service.endpoint.access import Access, token_file
 from ingest.service.endpoint.address import ServiceAddress
 from ingest.service.endpoint.http import HttpEndpoint
-from ingest.service.jobs.job import JobContext
+from ingest.service.jobs.job_run import JobContext
 from ingest.service.jobs.scheduler import Jobs
 from ingest.service.pages import Pages
 from ingest.service.pauses import Pauses

@@ -9,8 +9,8 @@ from ingest.config.model import Configuration, Pipeline
 from ingest.formats.times import moment
 from ingest.plan.plan import Plan
 from ingest.service.jobs.cancellation import Cancellation
+from ingest.service.jobs.job import Job
 from ingest.service.jobs.place import OwnProcess, Place
-from ingest.service.jobs.step_job import StepJob
 from ingest.service.replay.options import ReplayOptions
 from ingest.spark.streaming.checkpoint import Checkpoint
 from ingest.spark.streaming.reading import Session
@@ -65,7 +65,7 @@ class Here(Place):
         return self._new_slice()
 
 
-def ended(job: StepJob[Any], place: Place) -> Mapping[str, Any]:
+def ended(job: Job[Any], place: Place) -> Mapping[str, Any]:
     """The result of a job that has run at a place."""
     *_, last = job.steps(place)
     return last.result or {}

@@ -6,8 +6,8 @@ from typing import Any
 from ingest.api import Model, option
 from ingest.config.model import Configuration
 from ingest.service.archived_tables import ArchivedTable, archived_table
+from ingest.service.jobs.job import Job, O
 from ingest.service.jobs.option_types import Value
-from ingest.service.jobs.step_job import O, StepJob
 
 RESUMES = "the older batch stays current, unless the new one is already; run the same command again"
 """The hint of a command that writes a batch."""
@@ -21,7 +21,7 @@ class PartitionOptions(Model):
     exclusive: bool = option("Refuse to run if another process writes a batch of the partition.", default=False)
 
 
-class ArchiveJob(StepJob[O]):
+class ArchiveJob(Job[O]):
     """Works on an archived table."""
 
     def checked(self, configuration: Configuration) -> None:

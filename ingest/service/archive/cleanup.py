@@ -11,10 +11,10 @@ from ingest.api import Duration, Model, option
 from ingest.clock import now_ms
 from ingest.service.archive.archive_job import ArchiveJob
 from ingest.service.jobs.command import JobCommand, Summary
-from ingest.service.jobs.job import Progress
+from ingest.service.jobs.job import Steps
+from ingest.service.jobs.job_run import Progress
 from ingest.service.jobs.option_types import Value
 from ingest.service.jobs.place import Place
-from ingest.service.jobs.step_job import Steps
 from sinks.archive.cleanup import MIN_AGE_MS, clean_up, files_to_remove, plan_cleanup
 from sinks.files.root import root_errors
 

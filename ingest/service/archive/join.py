@@ -6,9 +6,9 @@ from typing import Any
 from ingest.amounts import counted
 from ingest.service.archive.archive_job import RESUMES, ArchiveJob, PartitionOptions, switched
 from ingest.service.jobs.command import JobCommand, Summary
-from ingest.service.jobs.job import Progress
+from ingest.service.jobs.job import Steps
+from ingest.service.jobs.job_run import Progress
 from ingest.service.jobs.place import Place
-from ingest.service.jobs.step_job import Steps
 from sinks.archive.errors import NoArchiveBatchError
 from sinks.archive.rewrite import Rewrite
 from sinks.files.root import root_errors

@@ -11,9 +11,9 @@ from ingest.config.model import Configuration
 from ingest.service.archive.archive_job import RESUMES, ArchiveJob, PartitionOptions, switched
 from ingest.service.archived_tables import ArchivedTable, check_value
 from ingest.service.jobs.command import JobCommand, Summary
+from ingest.service.jobs.job import Steps
 from ingest.service.jobs.option_types import Moment
 from ingest.service.jobs.place import Place
-from ingest.service.jobs.step_job import Steps
 
 
 class RerunOptions(PartitionOptions):

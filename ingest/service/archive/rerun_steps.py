@@ -21,9 +21,9 @@ from ingest.service.archive.sql import follow_current
 from ingest.service.archive.streams import copy_current, make_current, streams_of
 from ingest.service.archived_tables import ArchivedTable
 from ingest.service.dead_letters.queues import dead_letter_queue
-from ingest.service.jobs.job import Progress
+from ingest.service.jobs.job import Steps
+from ingest.service.jobs.job_run import Progress
 from ingest.service.jobs.place import Place
-from ingest.service.jobs.step_job import Steps
 from ingest.service.offsets import kafka_source_of
 from ingest.service.replay.plan import unlogged_batches
 from sinks.archive.column_types import current_batches, refuse_other_types

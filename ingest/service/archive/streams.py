@@ -8,7 +8,7 @@ from ingest.api import ConflictError, SinkContext
 from ingest.config.model import Configuration
 from ingest.durable.lock import ProcessLock
 from ingest.service.archived_tables import ArchivedTable, ArchiveSink
-from ingest.service.jobs.job import Progress
+from ingest.service.jobs.job_run import Progress
 from ingest.service.jobs.place import Place
 from ingest.service.replay_lock import replay_lock
 from ingest.spark.state import checkpoint_folder

@@ -19,10 +19,10 @@ from ingest.config.nodes import plain
 from ingest.plugins.loader import Plugin
 from ingest.service.dumps.bootstrap import BootstrapRequest, SourceTable, TableOfStore, opened_bootstrap
 from ingest.service.jobs.command import JobCommand, Subject, Summary
-from ingest.service.jobs.job import MAX_DETAILS, Progress
+from ingest.service.jobs.job import Job, Steps
+from ingest.service.jobs.job_run import MAX_DETAILS, Progress
 from ingest.service.jobs.option_types import LocalPath, Value
 from ingest.service.jobs.place import Place
-from ingest.service.jobs.step_job import StepJob, Steps
 from sinks.bootstrap.run import Verified
 
 _SHOWN = 5  # keys of rows that differ
@@ -59,7 +59,7 @@ class BootstrapOptions(Model):
         return self
 
 
-class BootstrapJob(StepJob[BootstrapOptions]):
+class BootstrapJob(Job[BootstrapOptions]):
     """
     Loads a table from a dump. It may be killed at any moment, and run again.
 

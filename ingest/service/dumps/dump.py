@@ -18,10 +18,9 @@ from ingest.service.dumps.options import DumpRunOptions
 from ingest.service.dumps.plan import DumpSources, tables_of
 from ingest.service.dumps.steps import DumpEngine, dump_steps
 from ingest.service.jobs.command import JobCommand, Subject, Summary
-from ingest.service.jobs.job import Job
+from ingest.service.jobs.job import Job, Steps
 from ingest.service.jobs.place import Place
 from ingest.service.jobs.schedule import DAY_S, Daily, ScheduledJob
-from ingest.service.jobs.step_job import StepJob, Steps
 from sinks.dumps.listing import complete_dumps
 from sinks.dumps.manifest import consistency_of
 from sinks.files.opening import open_root
@@ -33,7 +32,7 @@ if TYPE_CHECKING:  # a command that asks the service starts without Spark and Ka
 _log = logger(__name__)
 
 
-class Dump(StepJob[DumpRunOptions]):
+class Dump(Job[DumpRunOptions]):
     """
     Dumps tables. A dump that was killed can be resumed.
 
@@ -96,7 +95,7 @@ class Dump(StepJob[DumpRunOptions]):
             last_s |= _last_s(each, now_s)
         metrics.dump_scheduled(last_s, DAY_S)
 
-    def is_same(self, other: Job) -> bool:
+    def is_same(self, other: Job[Any]) -> bool:
         """Whether the other one has the same options; one that is left out differs from the same value."""
         return (
             isinstance(other, Dump)

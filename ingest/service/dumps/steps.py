@@ -14,9 +14,9 @@ from ingest.observe.logs import logger
 from ingest.service.dumps.options import DumpRunOptions
 from ingest.service.dumps.plan import DumpSources, PlannedTable
 from ingest.service.dumps.space import check_space
-from ingest.service.jobs.job import Progress
+from ingest.service.jobs.job import Steps
+from ingest.service.jobs.job_run import Progress
 from ingest.service.jobs.place import Place
-from ingest.service.jobs.step_job import Steps
 from ingest.spark.jobs.dump import DumpFiles, DumpWork
 from sinks.dumps.expiry import Retention, expire, plan_expiry
 from sinks.dumps.layout import FileFormat, dump_name

@@ -1,245 +1,172 @@
-"""One job: a background job that a service runs beside its pipelines."""
+"""A background job of a service, as one class: its options, its command, its steps at any place, and its schedule."""
 
-import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
-from enum import StrEnum
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Collection, Generator, Mapping, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 
-from ingest.api import ConflictError, IngestError
-from ingest.service.jobs.cancellation import Cancellation
-from ingest.service.loans import Loans
+from ingest.api import ConflictError, Model
+from ingest.config.model import Configuration
+from ingest.service.jobs.command import JobCommand, Summary
+from ingest.service.jobs.job_run import MAX_DETAILS, JobRun, Progress
+from ingest.service.jobs.place import InService, Place
 
 if TYPE_CHECKING:  # a command that asks the service starts without Spark and Kafka
+    from ingest.observe.metrics import Metrics
+    from ingest.service.jobs.schedule import ScheduledJob
     from ingest.service.shared import Shared
-    from ingest.spark.streaming.reading import Session
 
-MAX_DETAILS = 1_000
-"""Of one name, which a service keeps of a job that has ended."""
-MAX_WAIT_S = 60.0
-"""Of the wait after a slice, which may have waited for a store for hours."""
-Report = Callable[["Progress"], None]
-"""Called by a job with its progress."""
+O = TypeVar("O", bound=Model)  # noqa: E741 - the options
+Steps: TypeAlias = Generator[Progress, None, None]
+"""Does the work; yields the progress after each step, at last with the complete result."""
 
 
-class JobState(StrEnum):
-    """State of a job; the last three are final."""
-
-    WAITING = "waiting"
-    RUNNING = "running"
-    DONE = "done"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
-
-    @property
-    def is_active(self) -> bool:
-        """Whether the job has not ended."""
-        return self in (JobState.WAITING, JobState.RUNNING)
-
-
-class NoFreeSlotError(ConflictError):
-    """The jobs would take all task slots, and leave none to the pipelines."""
-
-    code = "no_free_slot"
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Job(ABC, Generic[O]):
     """
-    How far a job has come.
+    A background job, whose work is steps at any place: in the running service, when no other job runs, or in a process
+    of its own.
 
-    Attributes:
-        done: number of finished slices, such as micro-batches.
-        total: number of all slices; 0 if it is not known yet.
-        result: what is finished, as plain data.
-        blocked: why the job retries the slice that runs; "" if it does not.
-        details: lists of the result that may be long, by name: what was added since the progress before. A service
-            keeps the first ones, `MAX_DETAILS`, for the complete result.
-    """
-
-    done: int = 0
-    total: int = 0
-    result: Mapping[str, Any] | None = None
-    blocked: str = ""
-    details: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-
-    @property
-    def ratio(self) -> float:
-        """The finished fraction, from 0 to 1."""
-        return self.done / self.total if self.total else 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """The error of a job that has failed; see `ingest.api.IngestError`."""
-
-    code: str
-    message: str
-    hint: str | None = None
-    exit_code: int = 1
-
-    @classmethod
-    def of(cls, error: BaseException, hide: Callable[[str], str]) -> "Failure":
-        """An error as plain data, its secrets masked."""
-        if not isinstance(error, IngestError):
-            return cls("job_failed", hide(f"{type(error).__name__}: {error}"))
-        return cls(error.code, hide(error.message), None if error.hint is None else hide(error.hint), error.exit_code)
-
-
-@dataclass(frozen=True, slots=True)
-class JobStatus:
-    """
-    A job at one moment.
-
-    Attributes:
-        id: unique among all services.
-        kind: such as `replay`.
-        subject: name of the pipeline or table that it works on; of a dump, its root.
-        reason: why it waits, retries, has failed or was cancelled; "" otherwise.
-        since_ms: when it entered its state, ms since the epoch.
-        error: why it has failed; None otherwise.
-    """
-
-    id: str
-    kind: str
-    subject: str
-    state: JobState
-    reason: str
-    since_ms: int
-    progress: Progress = Progress()
-    error: Failure | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """The same as plain data."""
-        return {
-            "id": self.id,
-            "kind": self.kind,
-            "subject": self.subject,
-            "state": self.state.value,
-            "reason": self.reason,
-            "since_ms": self.since_ms,
-            "done": self.progress.done,
-            "total": self.progress.total,
-            "result": self.progress.result,
-            "error": None if self.error is None else asdict(self.error),
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class JobContext:
-    """
-    What the jobs of a service share with its pipelines.
-
-    Attributes:
-        slots: number of task slots; None on a cluster, where it changes.
-        busy_s: the seconds in which micro-batches of the pipelines ran so far, added up.
-        loans: of the pipelines.
-    """
-
-    shared: "Shared"
-    session: "Session"
-    slots: int | None
-    busy_s: Callable[[], float] = lambda: 0.0
-    loans: Loans[Any] = field(default_factory=Loans)
-
-    @property
-    def tasks(self) -> int:
-        """
-        The maximum number of tasks of a job that run at a time.
-
-        Raises:
-            NoFreeSlotError: they would leave no task slot to the pipelines.
-        """
-        tasks = self.shared.configuration.service.jobs.tasks
-        if self.slots is not None and tasks >= self.slots:
-            raise NoFreeSlotError(
-                f"a job may run {tasks} tasks at a time, and Spark has {self.slots} slots: none is left to the "
-                "pipelines",
-                hint="give Spark more slots, as in spark: {master: local[2]}, lower service: jobs: tasks, or stop "
-                "the service and run the command again",
-            )
-        return tasks
-
-
-@dataclass(frozen=True, slots=True)
-class JobRun:
-    """
-    One run of a job.
-
-    Attributes:
-        context: of the service, at the start of the run.
-        tasks: each of its Spark jobs has at most this number of partitions, and one job runs at a time.
-        cancellation: requested when the job must end; `Job.run` then raises an error soon.
-        report: called with the progress.
-        clock: monotonic seconds.
-    """
-
-    context: JobContext
-    tasks: int
-    cancellation: Cancellation
-    report: Report
-    clock: Callable[[], float] = time.monotonic
-
-    @contextmanager
-    def new_slice(self) -> Iterator[None]:
-        """
-        A block with one Spark job, or a few short ones. After it the job waits as long as micro-batches of the
-        pipelines ran meanwhile, at most as long as the block took.
-
-        So pipelines that always have records have all slots for about half of the time, whatever the tasks of the job
-        cost in CPU and disk.
-        """
-        started_s, busy_s = self.clock(), self.context.busy_s()
-        yield
-        worked_s = self.clock() - started_s
-        self.cancellation.wait(max(0.0, min(worked_s, self.context.busy_s() - busy_s, MAX_WAIT_S)))
-
-
-class Job(ABC):
-    """
-    A background job that a service runs beside its pipelines, when no other job runs.
-
-    Its Spark jobs run one at a time, each with at most `JobRun.tasks` partitions, as from `DataFrame.coalesce`: Spark
+    Its Spark jobs run one at a time, each with at most `Place.tasks` partitions, as from `DataFrame.coalesce`: Spark
     runs one task for each partition, so this bounds the task slots that the job takes. They run in blocks of
-    `JobRun.new_slice`, each of which takes at most a minute.
+    `Place.new_slice`, each of which takes at most a minute.
 
     Attributes:
         kind: name of the kind of job, in the status and in metrics.
-        subject: name of the pipeline or table that it works on; of a dump, its root.
+        options_model: class of its options: of the command, of the HTTP request and of a schedule.
+        command: its command.
+        runs_pipelines: whether it runs its pipelines: those of the service must be those that the request means.
         needs_slots: whether it runs on Spark; else it runs also if there is no task slot for a job.
         overtakes: whether it runs before the jobs that wait: a user waits for it, and it changes little.
+        meant: name of a pipeline -> its fingerprint in the file of the sender; none to take any.
+
+    Args:
+        subject: name of the pipeline or table that it works on; of a dump, its root.
+        options: what is done.
     """
 
     kind: ClassVar[str]
-    subject: str
+    options_model: ClassVar[type[Model]]
+    command: ClassVar[JobCommand]
+    runs_pipelines: ClassVar[bool] = False
     needs_slots: bool = True
     overtakes: bool = False
+    meant: Mapping[str, str] = MappingProxyType({})
 
-    @abstractmethod
+    def __init__(self, subject: str, options: O) -> None:
+        self.subject = subject
+        self.options = options
+        self._pipelines: frozenset[str] = frozenset()
+
+    @classmethod
+    def subject_of(cls, given: str | None, configuration: Configuration) -> str:  # noqa: ARG003 - of the contract
+        """
+        The subject that the argument of a command names.
+
+        Raises:
+            ConfigError: it is missing.
+        """
+        return given or ""
+
+    @classmethod
+    def scheduled(cls, configuration: Configuration) -> "list[ScheduledJob]":  # noqa: ARG003 - of the contract
+        """The jobs of this kind that a configuration declares; none by default."""
+        return []
+
+    @classmethod
+    def schedule_changed(cls, metrics: "Metrics", scheduled: "list[ScheduledJob]", now_s: float) -> None:
+        """Set the metrics of the jobs that a configuration declares; called as `on_change` of `Schedule`."""
+
     def uses(self, pipelines: Collection[str]) -> bool:
-        """Whether it uses the configuration of one of these pipelines; it then does not run while that changes."""
+        """
+        Whether it uses the configuration of one of these pipelines, as `checked` has found.
 
-    @abstractmethod
-    def is_same(self, other: "Job") -> bool:
-        """Whether the other job, if it waits or runs, makes this one unnecessary."""
+        It then does not run while that changes.
+        """
+        return not self._pipelines.isdisjoint(pipelines)
 
-    @abstractmethod
+    def is_same(self, other: "Job[Any]") -> bool:
+        """Whether the other job, if it waits or runs, makes this one unnecessary: it does the same."""
+        return type(other) is type(self) and (self.subject, self.options) == (other.subject, other.options)
+
+    @property
+    def is_of_this_process(self) -> bool:
+        """Whether the process of the command does it beside a service, as what reads stdin; after `checked`."""
+        return False
+
+    def fingerprints(self, configuration: Configuration) -> dict[str, str]:
+        """`meant` for the request of a job that `checked` has accepted."""
+        names = self._pipelines if self.runs_pipelines else ()
+        return {name: configuration.pipelines[name].fingerprint for name in sorted(names)}
+
     def check(self, shared: "Shared") -> None:
         """
         Refuse a job that this service can never run; from memory, before it is added to the queue.
 
         Raises:
-            ConfigError: why not.
-            ConflictError: it means another version of what the service runs.
+            ConfigError: as `checked`.
+            ConflictError: the request means another version of a pipeline than the service runs.
         """
+        self.checked(shared.configuration)
+        for name, fingerprint in self.fingerprints(shared.configuration).items():
+            if self.meant.get(name, fingerprint) != fingerprint:
+                raise ConflictError(
+                    f'the service runs another version of pipeline "{name}" than the file has',
+                    code="other_version",
+                    hint=f"run 'attr2hbase reload {shared.configuration.path}', then the command with that file; or "
+                    f"add "
+                    "--own-process",
+                )
 
     @abstractmethod
-    def run(self, run: JobRun) -> None:
+    def checked(self, configuration: Configuration) -> None:
         """
-        Do the work; called again, in another run, if a reload has ended the first one.
+        Refuse a job that can never run with a configuration; `uses` answers for its pipelines from now on.
 
         Raises:
-            IngestError: it cannot be done, or the run was cancelled.
+            NotFoundError: the file declares no such table.
+            ConfigError: it is no table for this kind of job.
         """
+
+    def run(self, run: JobRun) -> None:
+        """
+        Carry the steps out in the running service; called again, in another run, if a reload has ended the first one.
+
+        Raises:
+            IngestError: as `steps`.
+        """
+        self.meant = {}  # a later run goes on with the pipelines of a reload, as the same command again would
+        progress, kept = Progress(), dict[str, list[Any]]()
+        with ExitStack() as opened:
+            place = InService(run, opened)
+            place.on_blocked = lambda reason: run.report(replace(progress, blocked=reason))
+            steps = opened.enter_context(closing(self.steps(place)))
+            for progress in steps:
+                run.report(progress)
+                for name, found in progress.details.items():
+                    known = kept.setdefault(name, [])
+                    known += found[: MAX_DETAILS - len(known)]
+        if kept:
+            run.report(replace(progress, result={**(progress.result or {}), **kept}))
+        self.record(progress.result or {}, run.context.shared.metrics)
+
+    @abstractmethod
+    def steps(self, place: Place) -> Steps:
+        """
+        Do the work at a place.
+
+        Raises:
+            IngestError: it cannot be done, or was cancelled.
+        """
+
+    def begun(self, content: Mapping[str, Any]) -> Sequence[str]:  # noqa: ARG002 - of the contract
+        """Notes for the user, as soon as there is a result."""
+        return ()
+
+    def record(self, content: Mapping[str, Any], metrics: "Metrics") -> None:
+        """Set the metrics of the service from the complete result."""
+
+    @abstractmethod
+    def summary(self, content: Mapping[str, Any], *, is_dry_run: bool) -> Summary:
+        """The complete result for a user."""

@@ -1,10 +1,10 @@
 """The base of jobs that work on one pipeline."""
 
 from ingest.config.model import Configuration, Pipeline
-from ingest.service.jobs.step_job import O, StepJob
+from ingest.service.jobs.job import Job, O
 
 
-class PipelineJob(StepJob[O]):
+class PipelineJob(Job[O]):
     """Works on one pipeline, which is the one that the command means."""
 
     runs_pipelines = True

@@ -14,7 +14,7 @@ from ingest.plan.plan import Plan
 from ingest.plan.reading import reading_plan
 from ingest.plan.stores import open_or_advise, owned_store, reading_store, reading_store_if_exists, unopened_store
 from ingest.service.jobs.cancellation import Cancellation
-from ingest.service.jobs.job import JobRun
+from ingest.service.jobs.job_run import JobRun
 from ingest.service.jobs.slices import SliceResult, slices
 from sinks.rewriting.store_calls import Access, StoreCalls, each_call, one_at_a_time
 

@@ -1,7 +1,7 @@
 """Submits the jobs that a configuration declares, each at its times."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ingest.api import IngestError
 from ingest.clock import now_ms
@@ -52,7 +52,7 @@ class ScheduledJob(NamedTuple):
     """
 
     when: Daily | Every
-    job: Job
+    job: Job[Any]
     tables: tuple[str, ...]
 
 
@@ -108,7 +108,7 @@ class Schedule(Periodic):
             if now_s >= due_s:
                 self._submit(each.job)
 
-    def _submit(self, job: Job) -> None:
+    def _submit(self, job: Job[Any]) -> None:
         try:
             self._jobs.submit(job)
         except IngestError as error:

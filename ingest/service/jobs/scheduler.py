@@ -6,13 +6,15 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from ingest.api import ConflictError, IngestError, NotFoundError
 from ingest.clock import now_ms
 from ingest.observe.logs import logger, traceback_of
 from ingest.observe.metrics import Metrics
 from ingest.service.jobs.cancellation import Cancellation
-from ingest.service.jobs.job import Failure, Job, JobContext, JobRun, JobState, JobStatus, Progress
+from ingest.service.jobs.job import Job
+from ingest.service.jobs.job_run import Failure, JobContext, JobRun, JobState, JobStatus, Progress
 from ingest.service.shared import Shared
 
 MAX_WAITING = 100
@@ -36,7 +38,7 @@ class _Entry:
         is_held: a reload ends its run; it then waits again.
     """
 
-    job: Job
+    job: Job[Any]
     status: JobStatus
     cancellation: Cancellation = field(default_factory=Cancellation)
     is_cancelled: bool = False
@@ -83,7 +85,7 @@ class Jobs:
         self._thread: threading.Thread | None = None
         self._counted_s = 0.0
 
-    def submit(self, job: Job) -> JobStatus:
+    def submit(self, job: Job[Any]) -> JobStatus:
         """
         Add a job to the queue, unless the same one waits or runs; returns its status.
 

@@ -12,11 +12,11 @@ from ingest.api import Model, option
 from ingest.dead_letters.selecting import filters, none_selected
 from ingest.formats.times import moment
 from ingest.service.jobs.command import JobCommand, Subject, Summary
-from ingest.service.jobs.job import Progress
+from ingest.service.jobs.job import Steps
+from ingest.service.jobs.job_run import Progress
 from ingest.service.jobs.option_types import Moment, Value
 from ingest.service.jobs.pipeline_job import PipelineJob
 from ingest.service.jobs.place import Place
-from ingest.service.jobs.step_job import Steps
 
 if TYPE_CHECKING:  # a command that asks the service starts without Spark and Kafka
     from ingest.dead_letters.replay import Selection

@@ -7,10 +7,10 @@ from ingest.amounts import counted, counts_of, total_of
 from ingest.config.model import Configuration
 from ingest.formats.times import moment
 from ingest.service.jobs.command import JobCommand, Subject, Summary
-from ingest.service.jobs.job import Job, Progress
+from ingest.service.jobs.job import Job, Steps
+from ingest.service.jobs.job_run import Progress
 from ingest.service.jobs.pipeline_job import PipelineJob
 from ingest.service.jobs.place import Place
-from ingest.service.jobs.step_job import Steps
 from ingest.service.replay.options import ReplayOptions
 
 _MEANINGS = {
@@ -64,10 +64,10 @@ class Replay(PipelineJob[ReplayOptions]):
         resumes="finished micro-batches are not run again; run the same command again",
     )
 
-    def is_same(self, other: Job) -> bool:
+    def is_same(self, other: Job[Any]) -> bool:
         """Whether the other one replays the same records; it would leave nothing to this one, whatever its rate."""
         is_same_pipeline = isinstance(other, Replay) and self.subject == other.subject
-        return is_same_pipeline and self.options.selection() == other.options.selection()  # type: ignore[attr-defined]
+        return is_same_pipeline and self.options.selection() == other.options.selection()
 
     def checked(self, configuration: Configuration) -> None:
         """Refuse a pipeline whose source has no offsets, too."""

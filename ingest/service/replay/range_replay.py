@@ -21,9 +21,9 @@ from ingest.kafka.admin import KafkaAdmin
 from ingest.observe.logs import logger
 from ingest.pipeline.rate_limiter import RateLimiter
 from ingest.service.archived_tables import refuse_archives
-from ingest.service.jobs.job import Progress
+from ingest.service.jobs.job import Steps
+from ingest.service.jobs.job_run import Progress
 from ingest.service.jobs.place import Place
-from ingest.service.jobs.step_job import Steps
 from ingest.service.kafka.positions import acknowledged_offsets
 from ingest.service.kafka.topics import TopicIds, TopicRecreatedError, recreated
 from ingest.service.offsets import kafka_source_of

@@ -8,9 +8,9 @@ from ingest.amounts import counted
 from ingest.api import IntegrityError, Model, option
 from ingest.service.dead_letters.references import DeadLetterReferences
 from ingest.service.jobs.command import JobCommand, Summary
-from ingest.service.jobs.job import Progress
+from ingest.service.jobs.job import Steps
+from ingest.service.jobs.job_run import Progress
 from ingest.service.jobs.place import Place
-from ingest.service.jobs.step_job import Steps
 from ingest.service.rewriting.blobs_job import BlobsJob
 from sinks.blobs.checking import Finding
 

@@ -13,10 +13,10 @@ from ingest.api.files import open_regular, reason_of
 from ingest.api.notation import from_readable
 from ingest.config.model import Configuration
 from ingest.service.jobs.command import JobCommand, Summary
-from ingest.service.jobs.job import Progress
+from ingest.service.jobs.job import O, Steps
+from ingest.service.jobs.job_run import Progress
 from ingest.service.jobs.option_types import Id, LocalPath, Value
 from ingest.service.jobs.place import Place
-from ingest.service.jobs.step_job import O, Steps
 from ingest.service.rewriting.blobs_job import BlobsJob
 from sinks.blobs.tables import id_of
 

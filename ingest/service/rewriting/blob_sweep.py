@@ -12,10 +12,10 @@ from ingest.config.model import Configuration
 from ingest.observe.results import Swept
 from ingest.plan.blobs import dumps_of
 from ingest.service.jobs.command import JobCommand, Summary
-from ingest.service.jobs.job import Progress
+from ingest.service.jobs.job import Steps
+from ingest.service.jobs.job_run import Progress
 from ingest.service.jobs.place import Place
 from ingest.service.jobs.schedule import DAY_S, Daily, ScheduledJob
-from ingest.service.jobs.step_job import Steps
 from ingest.service.rewriting.blobs_job import BlobsJob
 
 if TYPE_CHECKING:  # a command that asks the service starts without Spark and Kafka

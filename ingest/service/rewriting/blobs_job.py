@@ -2,13 +2,13 @@
 
 from ingest.config.model import Configuration, Table
 from ingest.plan.blobs import blobs_in, require_blobs, table_with_blobs
+from ingest.service.jobs.job import Job, O
 from ingest.service.jobs.place import Place
-from ingest.service.jobs.step_job import O, StepJob
 from sinks.blobs.blob_store import BlobStore
 from sinks.rewriting.store_calls import each_call
 
 
-class BlobsJob(StepJob[O]):
+class BlobsJob(Job[O]):
     """Works on the blob store of a table."""
 
     needs_slots = False

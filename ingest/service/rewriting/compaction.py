@@ -27,10 +27,10 @@ from ingest.plan.codec import packed, unpacked
 from ingest.plan.plan import Plan
 from ingest.plan.updates import live_merging
 from ingest.service.jobs.command import JobCommand, Summary
-from ingest.service.jobs.job import Progress
+from ingest.service.jobs.job import Steps
+from ingest.service.jobs.job_run import Progress
 from ingest.service.jobs.place import Place
 from ingest.service.jobs.schedule import Every, ScheduledJob
-from ingest.service.jobs.step_job import Steps
 from ingest.service.rewriting.table_group import OldestMark, TableGroup
 from ingest.service.rewriting.updates_job import UpdatesJob, rows_and_ranges
 from sinks.rewriting.compaction import (

@@ -24,10 +24,10 @@ from ingest.api import (
 )
 from ingest.formats.times import moment
 from ingest.service.jobs.command import JobCommand, Summary
-from ingest.service.jobs.job import Progress
+from ingest.service.jobs.job import Steps
+from ingest.service.jobs.job_run import Progress
 from ingest.service.jobs.option_types import Moment
 from ingest.service.jobs.place import Place
-from ingest.service.jobs.step_job import Steps
 from ingest.service.rewriting.table_group import OldestMark, TableGroup
 from ingest.service.rewriting.updates_job import UpdatesJob, rows_and_ranges
 from sinks.feed.stream import FEED

@@ -6,8 +6,8 @@ from ingest.api import ConfigError, NotFoundError, Store, TableSpec, UpdatesDiff
 from ingest.config.model import Configuration, Pipeline, Table
 from ingest.plan.plan import Plan
 from ingest.plan.tables import declared_table
+from ingest.service.jobs.job import Job, O
 from ingest.service.jobs.place import Place
-from ingest.service.jobs.step_job import O, StepJob
 from ingest.service.rewriting.table_group import TableGroup, table_group
 from sinks.rewriting.store_calls import StoreCalls
 from sinks.rewriting.table_ranges import whole_row_ranges
@@ -16,7 +16,7 @@ from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.partitions import Range
 
 
-class UpdatesJob(StepJob[O]):
+class UpdatesJob(Job[O]):
     """Works on a table with deferred updates."""
 
     def checked(self, configuration: Configuration) -> None:

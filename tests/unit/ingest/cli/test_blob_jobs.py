@@ -17,7 +17,6 @@ from ingest.config import load
 from ingest.observe.metrics import Metrics
 from ingest.plan.assemble import plan_of
 from ingest.service.job_kinds import job_of
-from ingest.service.jobs import step_job
 from ingest.service.jobs.place import OwnProcess
 from ingest.service.jobs.scheduler import Jobs
 from ingest.service.stores import SharedStores
@@ -181,8 +180,8 @@ def test_cancelled_job_ends_within_a_blob(ingest, folder: Path, ends_in: int):
 
 
 def test_service_keeps_the_first_details(ingest, jobs: Jobs, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(step_job, "MAX_DETAILS", 2)
     monkeypatch.setattr("ingest.service.jobs.job.MAX_DETAILS", 2)
+    monkeypatch.setattr("ingest.service.jobs.job_run.MAX_DETAILS", 2)
     for number in range(3):
         Path("blob.bin").write_bytes(b"%d" % number)
         assert ingest("blob", "put", *OF_TABLE, "blob.bin").code == 0

@@ -14,7 +14,7 @@ from ingest.plan.assemble import plan_of
 from ingest.service.dumps.dump import Dump, spark_engine
 from ingest.service.dumps.options import DumpRunOptions
 from ingest.service.jobs.cancellation import Cancellation
-from ingest.service.jobs.job import JobContext, JobRun, Progress
+from ingest.service.jobs.job_run import JobContext, JobRun, Progress
 from ingest.service.stores import SharedStores
 from sinks.dumps.reader import DumpReader
 from sinks.dumps.run import DumpRun

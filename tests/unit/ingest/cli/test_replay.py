@@ -21,7 +21,7 @@ from ingest.service.endpoint import client
 from ingest.service.endpoint.access import access_of
 from ingest.service.endpoint.address import ServiceAddress
 from ingest.service.endpoint.http import HttpEndpoint
-from ingest.service.jobs.job import JobContext, Progress
+from ingest.service.jobs.job_run import JobContext, Progress
 from ingest.service.jobs.scheduler import Jobs
 from ingest.service.pages import Pages
 from ingest.service.pauses import Pauses

@@ -16,7 +16,7 @@ from ingest.formats.times import moment
 from ingest.observe.metrics import Metrics
 from ingest.plan.assemble import plan_of
 from ingest.service.jobs.cancellation import Cancellation
-from ingest.service.jobs.job import JobContext, JobRun, Progress
+from ingest.service.jobs.job_run import JobContext, JobRun, Progress
 from ingest.service.rewriting.compaction import Compaction
 from ingest.service.rewriting.rollback import Rollback, RollbackOptions, RowsStraddleError
 from ingest.service.stores import SharedStores

@@ -17,8 +17,8 @@ from ingest.service.dumps.options import DumpRunOptions
 from ingest.service.dumps.plan import DumpSources
 from ingest.service.dumps.steps import TableCounts, dump_steps
 from ingest.service.job_kinds import job_of
+from ingest.service.jobs.job import Steps
 from ingest.service.jobs.place import Place
-from ingest.service.jobs.step_job import Steps
 from ingest.service.request import options_of
 from sinks.dumps.errors import TableNotDumpedError, TableNotInDumpError
 from sinks.dumps.ranges import DumpSlice, Limits

@@ -28,7 +28,7 @@ from ingest.service.endpoint.access import MAX_CONTENT_BYTES, access_of, token_f
 from ingest.service.endpoint.address import ServiceAddress
 from ingest.service.endpoint.client import NoAnswerError, NotRunningError, ServiceClient, ServiceFailedError
 from ingest.service.endpoint.http import HttpEndpoint
-from ingest.service.jobs.job import JobContext
+from ingest.service.jobs.job_run import JobContext
 from ingest.service.jobs.scheduler import Jobs
 from ingest.service.pages import Pages
 from ingest.service.pauses import Pauses

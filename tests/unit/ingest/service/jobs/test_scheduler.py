@@ -1,47 +1,61 @@
 """The scheduler of jobs, with jobs that do nothing until the test lets them end."""
 
 import threading
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 
-from ingest.api import ConfigError, ConflictError, IngestError, NotFoundError
+from ingest.api import ConfigError, ConflictError, IngestError, Model, NotFoundError
+from ingest.config.model import Configuration
 from ingest.observe.metrics import Metrics
 from ingest.service.jobs import scheduler as module
-from ingest.service.jobs.job import Job, JobContext, JobRun, NoFreeSlotError, Progress
+from ingest.service.jobs.command import Summary
+from ingest.service.jobs.job import Job, Steps
+from ingest.service.jobs.job_run import JobContext, JobRun, NoFreeSlotError, Progress
+from ingest.service.jobs.place import Place
 from ingest.service.jobs.scheduler import Jobs
 from tests.support.waiting import reached
 
 WAIT_S = 30.0
 
 
-class Held(Job):
+class Held(Job[Model]):
     """A job that ends with the outcome that the test sets, or when it is cancelled."""
 
     kind = "held"
 
     def __init__(self, subject: str = "p", name: str = "") -> None:
-        self.subject = subject
+        super().__init__(subject, Model())
         self.name = name
         self.runs: list[JobRun] = []
         self.error: Exception | None = None
         self.refusal: IngestError | None = None
-        self.checked = 0
+        self.checks = 0
         self._may_end = threading.Event()
 
     def uses(self, pipelines: Collection[str]) -> bool:
         return self.subject in pipelines
 
-    def is_same(self, other: Job) -> bool:
-        return bool(self.name) and self.name == other.name
+    def is_same(self, other: Job[Any]) -> bool:
+        return isinstance(other, Held) and bool(self.name) and self.name == other.name
 
     def check(self, shared: object) -> None:
-        self.checked += 1
+        self.checks += 1
         self.checked_with = shared
         if self.refusal is not None:
             raise self.refusal
+
+    def checked(self, configuration: Configuration) -> None:
+        """Any configuration will do."""
+
+    def steps(self, place: Place) -> Steps:
+        yield Progress()
+
+    def summary(self, content: Mapping[str, Any], *, is_dry_run: bool) -> Summary:
+        return Summary({})
 
     def run(self, run: JobRun) -> None:
         self.runs.append(run)
@@ -265,11 +279,11 @@ def test_jobs_that_wait_are_checked_again(bench: Bench, use):
         bench.jobs.hold(["p", "q"])
     good, bad = Held("q"), Held("p")
     of_good, of_bad = bench.jobs.submit(good), bench.jobs.submit(bad)
-    checked = bad.checked
+    checked = bad.checks
     bad.refusal = ConfigError("no such table")
     use(bench)
     assert (bench.jobs.status(of_bad.id).state, bench.jobs.status(of_bad.id).reason) == ("failed", "no such table")
-    assert (good.checked, bad.checked) == (checked + 1, checked + 1)
+    assert (good.checks, bad.checks) == (checked + 1, checked + 1)
     good.started()
     good.end()
     assert bench.becomes(of_good.id, "done")

@@ -19,7 +19,7 @@ from ingest.observe.metrics import Metrics
 from ingest.plan.assemble import plan_of
 from ingest.service.endpoint.client import ServiceClient
 from ingest.service.jobs.cancellation import Cancellation
-from ingest.service.jobs.job import JobContext, JobRun, Progress
+from ingest.service.jobs.job_run import JobContext, JobRun, Progress
 from ingest.service.jobs.schedule import DAY_S, Daily
 from ingest.service.rewriting import blob_sweep
 from ingest.service.rewriting.blob_sweep import BlobSweep, BlobSweepOptions

@@ -8,7 +8,7 @@ import pytest
 from ingest.api import ConfigError, ConflictError, IngestError, NotFoundError, TableSpec, UpdatesDifferError
 from ingest.config.tables import CompactionOptions
 from ingest.service.job_kinds import job_of
-from ingest.service.jobs.job import Progress
+from ingest.service.jobs.job_run import Progress
 from ingest.service.jobs.place import Place
 from ingest.service.rewriting.compaction import Compaction, CompactionResult, compaction_steps
 from sinks.rewriting.compaction import CompactionCounts, CompactionSlice, InProcess

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ingest.service.jobs.job import MAX_WAIT_S, JobContext, JobRun, Progress
+from ingest.service.jobs.job_run import MAX_WAIT_S, JobContext, JobRun, Progress
 from tests.support.waits import Waits
 
 
