@@ -42,7 +42,7 @@ def list_(out: Output, file: FileArgument) -> None:
                 state.stream.id,
                 moment(state.stream.since_ms),
                 f"{sum(shard.is_open for shard in state.stream.shards):,}",
-                "-" if state.mark_ms is None else moment(state.mark_ms),
+                "-" if state.committed_ms is None else moment(state.committed_ms),
             )
             for table, state in found
         ],
@@ -78,9 +78,11 @@ def describe(out: Output, file: FileArgument, table: TableArgument) -> None:
         out.json(_plain_state(table, state))
         return
     stream = state.stream
-    mark = "no micro-batch is complete" if state.mark_ms is None else f"complete up to {moment(state.mark_ms)}"
+    committed = (
+        "no micro-batch is complete" if state.committed_ms is None else f"complete up to {moment(state.committed_ms)}"
+    )
     hours = stream.expiration_ms / 3_600_000
-    out.line(f"stream {stream.id} since {moment(stream.since_ms)}, changes expire after {hours:g} h; {mark}")
+    out.line(f"stream {stream.id} since {moment(stream.since_ms)}, changes expire after {hours:g} h; {committed}")
     out.table(
         ("#shard", "first row key", "before", "from", "until", "parents"),
         [
@@ -357,6 +359,6 @@ def _plain_state(table: str, state: "FeedState") -> dict[str, object]:
 
     return {
         **stream_json(table, state.stream),
-        "mark_ms": state.mark_ms,
+        "committed_ms": state.committed_ms,
         "retention_horizon_ms": state.retention_horizon_ms,
     }

@@ -91,7 +91,9 @@ class CompactionOptions(Model):
     """Which updates of a table a compaction merges."""
 
     older_than: Duration = option(
-        "Updates that are younger than this, before the table's mark, stay as they are.", default=DEFAULT_SPAN, ge=0
+        "Updates that are younger than this, before the table's committed position, stay as they are.",
+        default=DEFAULT_SPAN,
+        ge=0,
     )
     window: Duration = option(
         "Updates are merged within windows of this length, the shortest interval that `attr2hbase rollback` can roll "

@@ -59,7 +59,7 @@ class Record(Plain):
     without a number has format 1: versions before 0.3.0 wrote none.
 
     Args:
-        kind: what it is, for messages, before its place: "mark of table".
+        kind: what it is, for messages, before its place: "committed position of table".
         format: the number of its format.
         remedy: how to continue without it.
     """

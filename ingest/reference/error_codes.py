@@ -22,7 +22,7 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         IngestError,
         "The service was stopped during a batch, which runs again after a restart.",
     ),
-    "above_mark": (
+    "above_committed_position": (
         api.ConflictError,
         "A rollback reaches beyond the newest micro-batch that is complete in all tables of the pipeline.",
     ),

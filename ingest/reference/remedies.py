@@ -44,8 +44,8 @@ REMEDIES: Mapping[str, str] = {
     "not-as-flume": "Compare the generated pipeline with the original at this place.",
     # while running
     "abandoned": "Start the service again; raise `stop_timeout` if this is frequent.",
-    "above_mark": "End at the time of the mark, which the message names, or wait until the pipeline has acknowledged "
-    "its micro-batch.",
+    "above_committed_position": "End at the committed position, whose time the message names, or wait until the "
+    "pipeline has acknowledged its micro-batch.",
     "access_denied": "Check the user, the password and the ACLs of the topic and group.",
     "announcement_expired": "Run the command again.",
     "archive_columns_differ": "Set the former type of the column, or write the whole partition again: `attr2hbase "
@@ -66,7 +66,8 @@ REMEDIES: Mapping[str, str] = {
     "archive_topic_compacted": "Keep the rows of the partition, or read them again from a topic that is not compacted.",
     "archive_topic_recreated": "Archive the records of the new topic in another table.",
     "attribute_exists": "Set another attribute, or set `existing: replace`.",
-    "behind_mark": "Move the checkpoint away, so that a new one starts at the marks; or run with `--recount`.",
+    "behind_committed_position": "Move the checkpoint away, so that a new one starts at the committed "
+    "positions; or run with `--recount`.",
     "bad_access_line": "Set `format` to the format of the server's log, or guard the decorator with `when`.",
     "bad_address": "Choose another `on_invalid`, or correct the producer; then replay the dead letters.",
     "bad_avro": "Set the decorator's schema to the producer's; then replay the dead letters.",
@@ -188,7 +189,8 @@ REMEDIES: Mapping[str, str] = {
     "name_taken": "Rename or uninstall one of the two.",
     "negative_number": "Guard the decorator with a `when`, or shift the number above zero.",
     "service_failed": "Read the log of the service, which has the reason; then run the command again.",
-    "marks_differ": "Restore the checkpoint, or remove the tables that were not written to the end from the sinks.",
+    "committed_positions_differ": "Restore the checkpoint, or remove the tables that were not written to the end "
+    "from the sinks.",
     "no_archive_batch": "`attr2hbase archive history FILE` lists the batches.",
     "no_answer": "Look at `attr2hbase status FILE`; run the command again if the service did not accept it.",
     "no_attribute": "Set the attribute earlier, or choose another `on_missing`.",

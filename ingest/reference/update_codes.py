@@ -8,11 +8,11 @@ UPDATE_CODES: dict[str, tuple[type[api.IngestError], str]] = {
         api.ConflictError,
         "Readers of a feed may have deferred updates of the last micro-batch, and it would write them at another time.",
     ),
-    "behind_mark": (
+    "behind_committed_position": (
         api.ConflictError,
-        "The checkpoint is behind the marks of tables with deferred updates, as one that was restored.",
+        "The checkpoint is behind the committed positions of tables with deferred updates, as one that was restored.",
     ),
-    "marks_differ": (
+    "committed_positions_differ": (
         api.ConflictError,
         "The tables with deferred updates of a pipeline without a checkpoint are complete up to different offsets.",
     ),
@@ -26,6 +26,6 @@ UPDATE_CODES: dict[str, tuple[type[api.IngestError], str]] = {
     ),
     "unreadable_record": (
         UnreadableRecordError,
-        "A stored record, such as the mark of a table, is damaged, or a later version has written it.",
+        "A stored record, such as the committed position of a table, is damaged, or a later version has written it.",
     ),
 }

@@ -94,6 +94,9 @@ class FilesSource(Source[FilesSourceSettings]):
         return [piece.first_place for piece in ranges_between(begin, positions.end_offsets(batch_id))]
 
     def _first_offset(self) -> dict[str, Any]:
-        """Where a query without an acknowledged batch starts: at the marks of its tables, else with no file read."""
+        """
+        Where a query without an acknowledged batch starts: at the committed positions of its tables, else with no file
+        read.
+        """
         is_first = self.context.positions.newest_commit() is None
         return dict((self.context.resume_at() if is_first else None) or {})

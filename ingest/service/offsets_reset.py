@@ -170,7 +170,9 @@ def _refuse_recount(
     places = [f"the deferred updates of {', '.join(tables)}"] if tables else []
     has_archive = any(isinstance(sink.settings, ArchiveSettings) for sink in pipeline.sinks)
     places += ["the archive"] if has_archive else []
-    if has_archive and uncommitted is not None:  # of tables the next start compares the marks, and removes the rest
+    if (
+        has_archive and uncommitted is not None
+    ):  # of tables the next start compares the committed positions, and removes the rest
         raise ConfigError(
             f"batch {uncommitted} was not acknowledged, and the archive may have its events",
             hint="run the pipeline until the batch is durable, then reset; or add --recount",

@@ -281,7 +281,7 @@ class LivePipeline:
         )
 
     def _complete(self, batch_id: int, batch_time_ms: int) -> None:
-        """Log a durable batch; then move the marks, the last act before the acknowledgement."""
+        """Log a durable batch; then move the committed positions, the last act before the acknowledgement."""
         self._record(batch_id, batch_time_ms)
         self._tables.complete(batch_id, batch_time_ms)
 

@@ -43,7 +43,8 @@ class SharedStores:
 
     def used_by(self, plan: Plan, opened: ExitStack, *, outlives_reload: bool = False) -> dict[str, DriverStore]:
         """
-        The stores of a pipeline that the driver writes, creates families in or keeps marks in, until `opened` closes.
+        The stores of a pipeline that the driver writes, creates families in or keeps committed positions in, until
+        `opened` closes.
 
         Args:
             plan: of the pipeline, or of a job.
@@ -160,8 +161,8 @@ def driver_stores(configuration: Configuration, plans: Iterable[Plan], opened: E
 def _of_driver(plan: Plan) -> Iterator[tuple[str, Store[Any]]]:
     for name, component in plan.stores.items():
         store = live_store(component)
-        keeps_marks = name in plan.updates or name in plan.feeds
-        if store.capabilities.written_by_driver or store.capabilities.creates_families or keeps_marks:
+        keeps_positions = name in plan.updates or name in plan.feeds
+        if store.capabilities.written_by_driver or store.capabilities.creates_families or keeps_positions:
             yield name, store
 
 

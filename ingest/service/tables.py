@@ -1,4 +1,4 @@
-"""The tables with deferred updates or with a feed of a pipeline: claimed at its start, marked after each batch."""
+"""The tables with deferred updates or with a feed of a pipeline: claimed at its start, committed after each batch."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -10,11 +10,11 @@ from ingest.durable import StatePath, file_errors, sync_folder
 from ingest.observe.logs import logger
 from ingest.plan.plan import Plan
 from ingest.service.kafka.positions import first_offsets, is_exact
-from ingest.service.kafka.topics import TopicIds, check_marked
+from ingest.service.kafka.topics import TopicIds, check_committed
 from ingest.spark.streaming.batch_time import BatchTimes
 from ingest.spark.streaming.checkpoint import Checkpoint
 from sinks.rewriting.owned_tables import OwnedTables
-from sinks.updates.marks import TableMark
+from sinks.updates.committed_position import CommittedPosition
 from sinks.writing.driver_store import DriverStore
 
 _log = logger(__name__)
@@ -30,7 +30,7 @@ class OwnerOptions:
 
     Attributes:
         take_over: take tables that another pipeline owns.
-        recount: let a new checkpoint start elsewhere than at the marks, so that events are counted again.
+        recount: let a new checkpoint start elsewhere than at the committed positions, so that events are counted again.
     """
 
     take_over: bool = False
@@ -72,8 +72,8 @@ class PipelineTables:
         """
         Claim the tables, complete those with a feed, and remove updates that would be counted twice.
 
-        Under a new checkpoint these are the updates above the marks, because the pipeline reads their events again, and
-        so they are if the batch that is planned has no time. A
+        Under a new checkpoint these are the updates above the committed positions, because the pipeline reads their
+        events again, and so they are if the batch that is planned has no time. A
         micro-batch that was not acknowledged writes the same rows again, unless the configuration has changed: then its
         updates are removed too, and it gets a later time, so that the deletes do not hide what it writes next. A table
         with a feed gets what the feed has of such a micro-batch, because it may have a part of it already.
@@ -83,10 +83,11 @@ class PipelineTables:
             withdraw: removes the dead letters of a micro-batch that gets a later time, given its number and its time.
 
         Raises:
-            ConfigError: the source cannot start at the marks.
-            PositionLostError: a topic was deleted and recreated since the newest mark.
-            ConflictError: a replay into the tables is not finished: later micro-batches would move the marks over it;
-                or readers of a feed have updates of a micro-batch that would write them at another time again.
+            ConfigError: the source cannot start at the committed positions.
+            PositionLostError: a topic was deleted and recreated since the newest committed position.
+            ConflictError: a replay into the tables is not finished: later micro-batches would move the committed
+                positions over it; or readers of a feed have updates of a micro-batch that would write them at another
+                time again.
             IngestError: as `OwnedTables.claim`, `OwnedTables.roll_forward` and `OwnedTables.remove_batch`.
         """
         self._release_undeclared()
@@ -95,7 +96,7 @@ class PipelineTables:
         gives_up_replay = self._gives_up_replay()
         self._tables.claim(take_over=self._options.take_over, on_found=self._times.start_after)
         if gives_up_replay:
-            self._tables.remove_after_marks(self._times.start_after)
+            self._tables.remove_uncommitted(self._times.start_after)
             with file_errors(self._replay):
                 self._replay.unlink(missing_ok=True)
                 sync_folder(self._replay.parent)
@@ -105,34 +106,34 @@ class PipelineTables:
         self._tables.roll_forward(runs_again_at)
         if not self._options.recount:
             self._refuse_counting_twice(uncommitted)
-        mark = self._tables.newest()
+        committed = self._tables.newest()
         may_start = self._checkpoint.exists or self._options.recount or source.supports_resume_at
-        if self._tables.have_updates and mark is not None and not may_start:
+        if self._tables.have_updates and committed is not None and not may_start:
             raise ConfigError(
                 f'source "{source.kind}" cannot start where the deferred updates of its tables end',
                 hint="restore the checkpoint, write to a new table, or run with --recount to count events again",
             )
         self._times.start_after(self._newest_ms())
-        if self._options.recount and mark is not None:
+        if self._options.recount and committed is not None:
             self._tables.letters.forget(self._times.start_after_now())
         if uncommitted is not None:
             self._check_uncommitted(uncommitted, withdraw)
         elif self._checkpoint.newest_commit() is None:
             if self._tables.have_updates:
-                self._check_topics(mark, source)
-            self.resume_at()  # the marks agree
+                self._check_topics(committed, source)
+            self.resume_at()  # the committed positions agree
             # also after a reset of the offsets, which makes a new checkpoint
-            self._remove_after_marks(mark)
+            self._remove_uncommitted(committed)
         elif self._checkpoint.is_time_missing():
-            # a table that was not written for some time has an older mark, and not the records since then
+            # a table that was not written for some time has an older committed position, and not the records since then
             newest = self._checkpoint.newest_commit()
-            self._remove_after_marks(mark, after_ms=-1 if newest is None else self._times.known(newest) or -1)
+            self._remove_uncommitted(committed, after_ms=-1 if newest is None else self._times.known(newest) or -1)
 
-    def _remove_after_marks(self, mark: TableMark | None, *, after_ms: int = -1) -> None:
-        """Remove the updates above the marks; the records of micro-batches after a time run again."""
+    def _remove_uncommitted(self, committed: CommittedPosition | None, *, after_ms: int = -1) -> None:
+        """Remove the updates above the committed positions; the records of micro-batches after a time run again."""
         self._checkpoint.check_locked()
-        self._tables.remove_after_marks(self._times.start_after)
-        if not self._options.recount and mark is not None:
+        self._tables.remove_uncommitted(self._times.start_after)
+        if not self._options.recount and committed is not None:
             # dead letters of the micro-batches that are removed, in a topic, are of records that run again
             self._tables.note_run_again(self._times.start_after_now(), after_ms=after_ms)
 
@@ -218,7 +219,10 @@ class PipelineTables:
         return None
 
     def _refuse_counting_twice(self, uncommitted: int | None) -> None:
-        """Refuse a checkpoint behind the marks, such as one that was restored: the pipeline would read events again."""
+        """
+        Refuse a checkpoint behind the committed positions, such as one that was restored: the pipeline would read
+        events again.
+        """
         newest = self._checkpoint.newest_commit() if uncommitted is None else uncommitted
         if newest is not None:
             ends: Mapping[str, object] = self._checkpoint.end_offsets(newest)
@@ -226,20 +230,21 @@ class PipelineTables:
             ends = first_offsets(self._checkpoint)
         else:
             return
-        marks, reached = self._tables.reached(), _numbers(ends)
+        positions, reached = self._tables.reached(), _numbers(ends)
         behind = sorted(
             (place, offset)
-            for marked in marks
-            for place, offset in _numbers(marked).items()
+            for committed in positions
+            for place, offset in _numbers(committed).items()
             if place in reached and offset > reached[place]
         )
         if behind:
             place, offset = behind[0]
             raise ConflictError(
                 f"the checkpoint is behind the tables with deferred updates: {'/'.join(place)} is "
-                f"{reached[place]:,} there and {offset:,} in the mark; events would be counted twice",
-                code="behind_mark",
-                hint="move the checkpoint away: a new one starts at the marks; or count the events again: --recount",
+                f"{reached[place]:,} there and {offset:,} in the committed position; events would be counted twice",
+                code="behind_committed_position",
+                hint="move the checkpoint away: a new one starts at the committed positions; or count the events "
+                "again: --recount",
             )
 
     def _check_uncommitted(self, batch_id: int, withdraw: Callable[[int, int], object]) -> None:
@@ -269,7 +274,7 @@ class PipelineTables:
         return time_ms < self._tables.feeds.newest_edge_ms() or self._checkpoint.is_changed(self._fingerprint)
 
     def _newest_ms(self) -> int:
-        """The time that new micro-batches are above: of the newest mark, or of the newest shards of a feed."""
+        """The time that new micro-batches are above: the newest committed position, or the newest shards of a feed."""
         newest = self._tables.newest()
         return max(0 if newest is None else newest.time_ms, self._tables.feeds.newest_edge_ms())
 
@@ -286,20 +291,20 @@ class PipelineTables:
 
     def complete(self, batch_id: int, batch_time_ms: int) -> None:
         """
-        Move the marks: the last act of a micro-batch before its acknowledgement.
+        Move the committed positions: the last act of a micro-batch before its acknowledgement.
 
         Raises:
             IngestError: as `OwnedTables.move`; the checkpoint is damaged.
         """
         if self._tables:
             offsets = self._checkpoint.end_offsets(batch_id)
-            self._tables.move(TableMark(batch_time_ms, offsets, self._ids_of(offsets)))
+            self._tables.move(CommittedPosition(batch_time_ms, offsets, self._ids_of(offsets)))
 
-    def _check_topics(self, mark: TableMark | None, source: Source[Any]) -> None:
+    def _check_topics(self, committed: CommittedPosition | None, source: Source[Any]) -> None:
         """Refuse the offsets of a topic that was recreated; a checkpoint that exists has its own ids."""
-        if mark is None or not mark.topic_ids or self._options.recount:
+        if committed is None or not committed.topic_ids or self._options.recount:
             return
-        check_marked(mark.topic_ids, source.topic_ids())
+        check_committed(committed.topic_ids, source.topic_ids())
 
     def _ids_of(self, topics: Iterable[str]) -> dict[str, str]:
         """The ids of topics, as far as they are known; without Kafka there are none."""

@@ -226,32 +226,32 @@ class TableContract:
         ]
         present: str | None = None
         for before, value, has_value in changes:
-            assert store.set_property(table, "mark", before, value) is has_value
+            assert store.set_property(table, "committed", before, value) is has_value
             present = value if has_value else present
-            assert store.properties(table) == ({} if present is None else {"mark": present})
+            assert store.properties(table) == ({} if present is None else {"committed": present})
         assert store.set_property(table, "owner_of-it.2", None, "logs")
         store = kit.reopened(store)
-        assert store.properties(table) == {"mark": present, "owner_of-it.2": "logs"}
+        assert store.properties(table) == {"committed": present, "owner_of-it.2": "logs"}
         assert store.properties(kit.table()) == {}
 
     def test_call_that_has_set_a_property_can_be_repeated(self, kit: StoreFixture, store: AnyStore) -> None:
         table = kit.table()
         for before, value in ((None, "1"), ("1", "2"), ("2", None)):
             for _ in range(2):
-                assert store.set_property(table, "mark", before, value)
-            assert store.properties(table).get("mark") == value
+                assert store.set_property(table, "committed", before, value)
+            assert store.properties(table).get("committed") == value
 
     @pytest.mark.parametrize(
         ("name", "before", "value"),
         [
             ("buckets", None, "16"),
             ("", None, "1"),
-            ("Mark", None, "1"),
-            ("mark 1", None, "1"),
+            ("Committed", None, "1"),
+            ("committed 1", None, "1"),
             ("a:b", None, "1"),
-            ("mark\n", None, "1"),
-            ("mark", None, ""),
-            ("mark", "", "1"),
+            ("committed\n", None, "1"),
+            ("committed", None, ""),
+            ("committed", "", "1"),
         ],
     )
     def test_invalid_property_is_an_error(
@@ -284,8 +284,8 @@ class TableContract:
             for name in (table, kit.table()):
                 assert reader.properties(name) == {}
                 for before, value in ((None, "1"), ("1", "2"), ("2", "3")):
-                    assert store.set_property(name, "mark", before, value)
-                    assert reader.properties(name) == {"mark": value}
+                    assert store.set_property(name, "committed", before, value)
+                    assert reader.properties(name) == {"committed": value}
         finally:
             if reader is not store:
                 reader.close()

@@ -15,10 +15,10 @@ class FrozenViewContract(TableContract):
     def test_view_does_not_change(self, kit: StoreFixture, store: AnyStore, table: str) -> None:
         needs(store, freezes=True)
         store.apply(table, [put(b"a", 1, f_q=b"1"), put(b"b", 1, f_q=b"1")])
-        store.set_property(table, "mark", None, "1")
+        store.set_property(table, "committed", None, "1")
         view = store.freeze()
         store.apply(table, [put(b"a", 2, f_q=b"2"), Delete(b"b", 2), put(b"c", 2, f_q=b"2")])
-        store.set_property(table, "mark", "1", "2")
+        store.set_property(table, "committed", "1", "2")
         store.ensure_table(TableSpec(name := kit.table(), (FamilySpec(b"f"),)))
         reader = type(store).reader(view.settings)
         reader.open()
@@ -26,7 +26,7 @@ class FrozenViewContract(TableContract):
             expected = [Row(key, (Cell(b"f", b"q", 1, b"1"),)) for key in (b"a", b"b")]
             assert scanned(reader, table) == expected
             assert reader.get(table, b"c") is None
-            assert reader.properties(table) == {"mark": "1"}
+            assert reader.properties(table) == {"committed": "1"}
             assert name not in reader.tables()
             store.apply(table, [put(b"d", 3, f_q=b"3")])
             assert scanned(reader, table) == expected

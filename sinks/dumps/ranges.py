@@ -39,7 +39,8 @@ class DumpTarget:
 
     Attributes:
         rows: row format of the table.
-        last: of a table with deferred updates, updates that start after this one are left out: they are above the mark.
+        last: of a table with deferred updates, updates that start after this one are left out: they are above the
+            committed position.
     """
 
     table: str

@@ -1,8 +1,9 @@
 """
-Reads the feed of a table: pages of changes between a position and the mark of the table, shard by shard.
+Reads the feed of a table: pages of changes between a position and the committed position of the table, shard by shard.
 
-A reader sees the changes of complete micro-batches only, those up to the mark. The pipeline moves the mark once all
-cells of a micro-batch are durable, so the table has the cells of every change that a reader gets.
+A reader sees the changes of complete micro-batches only, those up to the committed position. The pipeline moves the
+committed position once all cells of a micro-batch are durable, so the table has the cells of every change that a reader
+gets.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,7 +26,7 @@ from sinks.feed.keys import FeedKey, FeedSequence, sequence_text, shard_prefix, 
 from sinks.feed.position import FeedPosition
 from sinks.feed.state import FeedState, at_time, latest
 from sinks.feed.stream import FEED, FeedStream, MergeRequest, Request, Shard, SplitRequest
-from sinks.updates.marks import MARK, TableMark
+from sinks.updates.committed_position import COMMITTED, CommittedPosition
 
 MAX_LIMIT = 5_000
 """Changes of a page."""
@@ -135,7 +136,7 @@ class FeedClient:
 
     def state(self) -> FeedState:
         """
-        The stream, its shards and the mark.
+        The stream, its shards and the committed position.
 
         Raises:
             StreamDisabledError: the table has no feed.
@@ -293,14 +294,14 @@ class FeedClient:
         if FEED not in found:
             raise StreamDisabledError(self.table)
         stream = FeedStream.of(found[FEED], self.table)
-        mark = TableMark.of(found[MARK], self.table).time_ms if MARK in found else None
-        return found[FEED], FeedState(stream, mark, max(0, self._clock_ms() - stream.expiration_ms))
+        committed = CommittedPosition.of(found[COMMITTED], self.table).time_ms if COMMITTED in found else None
+        return found[FEED], FeedState(stream, committed, max(0, self._clock_ms() - stream.expiration_ms))
 
     def _check_kept(self, state: FeedState, shard: Shard, position: FeedPosition) -> None:
         """Refuse a position after which changes may have expired."""
         time_ms = max(position.time_ms, shard.from_ms)
         # a micro-batch that was blocked for longer than the expiration completes with changes that have expired
-        is_late = (state.mark_ms or 0) < state.retention_horizon_ms - PAGING_MS
+        is_late = (state.committed_ms or 0) < state.retention_horizon_ms - PAGING_MS
         kept_until_ms = time_ms if is_late else max(time_ms, position.kept_until_ms)
         if position.is_oldest or state.retention_horizon_ms <= kept_until_ms:
             return

@@ -1,4 +1,4 @@
-"""The stream of a table with its mark, at one moment, and positions in it."""
+"""The stream of a table with its committed position, at one moment, and positions in it."""
 
 from dataclasses import dataclass
 
@@ -14,18 +14,18 @@ class FeedState:
 
     Attributes:
         stream: its identity and shards.
-        mark_ms: batch time of the newest complete micro-batch; None if there is none.
+        committed_ms: batch time of the newest complete micro-batch; None if there is none.
         retention_horizon_ms: changes of earlier batch times have expired.
     """
 
     stream: FeedStream
-    mark_ms: int | None
+    committed_ms: int | None
     retention_horizon_ms: int
 
     @property
     def end_ms(self) -> int:
         """The batch time after the newest complete micro-batch."""
-        return 0 if self.mark_ms is None else self.mark_ms + 1
+        return 0 if self.committed_ms is None else self.committed_ms + 1
 
     def behind_ms(self, time_ms: int) -> int:
         """How far the newest complete micro-batch is ahead of a batch time with unread changes; at least 1."""

@@ -122,13 +122,13 @@ class CompactionTarget:
     is_dry_run: bool = False
 
 
-def bound_of(mark_ms: int, older_than_ms: int) -> int:
+def bound_of(committed_ms: int, older_than_ms: int) -> int:
     """
-    The bound of a compaction: the update id after those up to a mark, less a duration.
+    The bound of a compaction: the update id after those up to a committed position, less a duration.
 
-    What is above the mark belongs to a micro-batch that may run again.
+    What is above the committed position belongs to a micro-batch that may run again.
     """
-    return last_update_id_of(max(0, mark_ms - older_than_ms)) + 1
+    return last_update_id_of(max(0, committed_ms - older_than_ms)) + 1
 
 
 class RangeCompaction:

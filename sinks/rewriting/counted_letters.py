@@ -3,7 +3,7 @@ The dead letters that replays have counted in a table with deferred updates: a p
 
 The marks of a replay are in `state_dir`, beside the batch log. If both are lost, the property tells which dead letters
 another replay must leave: those that were counted, and those of micro-batches whose records ran again. So it is written
-before the mark of the table moves past the updates that it names.
+before the committed position of the table moves past the updates that it names.
 
 It has at most `MAX_CHARS` characters. Beyond them it forgets the oldest micro-batches, and has the time up to which it
 has forgotten: of these nothing is known.

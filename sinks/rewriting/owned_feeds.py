@@ -9,7 +9,7 @@ from ingest.api.feeds import MARGIN_S, feed_table_spec
 from sinks.feed.stream import FEED, FeedStream, even_starts
 from sinks.rowkeys.row_format import UPDATES
 from sinks.table_records import ensure_declared
-from sinks.updates.marks import MARK, OWNER, TableMark
+from sinks.updates.committed_position import COMMITTED, OWNER, CommittedPosition
 from sinks.writing.driver_store import DriverStore
 from sinks.writing.feed_rows import FeedBatch
 
@@ -132,7 +132,7 @@ class OwnedFeeds:
         Give the changes of the following micro-batches a time of their own; their cells keep the batch times.
 
         Args:
-            time_ms: above the marks; None for the batch times.
+            time_ms: above the committed positions; None for the batch times.
         """
         self._replay_ms = time_ms
         self._known.clear()
@@ -141,8 +141,8 @@ class OwnedFeeds:
         """
         Table -> how a micro-batch writes its feed, for the tables of one store.
 
-        A stream neither opens nor changes its shards at or below the mark of its table: readers have passed that time.
-        A table without a stream at such a time is left out, so its feed cannot be written.
+        A stream neither opens nor changes its shards at or below the committed position of its table: readers have
+        passed that time. A table without a stream at such a time is left out, so its feed cannot be written.
 
         Args:
             name: of the store.
@@ -174,14 +174,14 @@ class OwnedFeeds:
         self, store: Store[Any], spec: TableSpec, feed: FeedSpec, time_ms: int, *, is_new: bool
     ) -> FeedStream | None:
         """
-        The stream of a table for a micro-batch; None if none is open at or below the mark.
+        The stream of a table for a micro-batch; None if none is open at or below the committed position.
 
         What was requested takes effect if the micro-batch is new.
         """
         while True:
             properties = store.properties(spec.name)
-            text, mark = properties.get(FEED), properties.get(MARK)
-            is_above = mark is None or time_ms > TableMark.of(mark, spec.name).time_ms
+            text, committed = properties.get(FEED), properties.get(COMMITTED)
+            is_above = committed is None or time_ms > CommittedPosition.of(committed, spec.name).time_ms
             if text is None and not is_above:
                 return None
             if text is None:

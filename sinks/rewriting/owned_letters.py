@@ -56,7 +56,7 @@ class OwnedLetters:
 
     def count(self, time_ms: int, counted: Iterable[CountedRecords]) -> None:
         """
-        Note the records that a replay has counted, before the marks move to the time of their updates.
+        Note the records that a replay has counted, before the committed positions move to the time of their updates.
 
         They replace those that it had noted before it was interrupted: some of these may have failed since.
 

@@ -1,4 +1,4 @@
-"""The tables with deferred updates or with a feed that a pipeline writes: their records, owner and marks."""
+"""The tables with deferred updates or with a feed of a pipeline: their records, owner and committed positions."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -16,7 +16,15 @@ from sinks.rewriting.rolling_forward import newest_change_ms, recorded_stream, r
 from sinks.rewriting.taken_over import NOT_TAKEN, Taken, taken_over
 from sinks.rowkeys.row_format import UPDATES
 from sinks.table_records import record_updates, refuse_other_updates
-from sinks.updates.marks import FORMER, MARK, OWNER, FormerOwners, TableMark, former_owners, later_offsets
+from sinks.updates.committed_position import (
+    COMMITTED,
+    FORMER,
+    OWNER,
+    CommittedPosition,
+    FormerOwners,
+    former_owners,
+    later_offsets,
+)
 from sinks.writing.driver_store import DriverStore
 
 
@@ -25,7 +33,7 @@ class OwnedTables:
     The tables with deferred updates or with a feed of one pipeline, on the driver.
 
     A table has one owner, because only the pipeline that writes all of its updates, or changes, knows up to which batch
-    time they are complete: the mark. A micro-batch moves the marks as its last act before it is acknowledged.
+    time they are complete: the committed position. A micro-batch moves it as the last act before its acknowledgement.
 
     Called by one thread. Order: `claim` at each start of the pipeline, then the other methods.
 
@@ -53,7 +61,7 @@ class OwnedTables:
         self._stores = stores
         self._tables = tables
         self._plain = plain
-        self._marks: dict[tuple[str, str], str | None] = {}
+        self._committed: dict[tuple[str, str], str | None] = {}
         self._taken: dict[str, Taken] = {}
         self.feeds = OwnedFeeds(pipeline, stores, tables, others)
         self.letters = OwnedLetters(stores, tables)
@@ -114,11 +122,11 @@ class OwnedTables:
 
     def claim(self, *, take_over: bool = False, on_found: Callable[[int], None] = lambda _newest_ms: None) -> None:
         """
-        Record what the file declares of the tables, note the pipeline as their owner, and read their marks.
+        Record what the file declares of the tables, note the pipeline as their owner, and read their positions.
 
         Args:
-            take_over: also take tables that another pipeline owns, after deleting its deferred updates above the mark:
-                the next mark would make them visible.
+            take_over: also take tables that another pipeline owns, after deleting its deferred updates above the
+                committed position: the next committed position would make them visible.
             on_found: as in `sinks.rewriting.incomplete_updates.remove_updates`, for each table that is taken over.
 
         Raises:
@@ -130,13 +138,13 @@ class OwnedTables:
         self.check(take_over=take_over)
         for name, spec in self._declared():
             with self._stores[name].held() as store:
-                self._marks[name, spec.name] = self._claim(store, spec, on_found, take_over=take_over)
+                self._committed[name, spec.name] = self._claim(store, spec, on_found, take_over=take_over)
         self.feeds.claim()
-        self._mark_new_ones()
+        self._commit_new_ones()
 
     def roll_forward(self, keep_ms: int | None = None) -> None:
         """
-        Complete the tables with a feed from the changes above their marks, and move the marks past these changes.
+        Complete the tables with a feed from the changes above their positions, and move these past the changes.
 
         Tables with deferred updates stay as they are, see `remove_batch`.
 
@@ -151,75 +159,75 @@ class OwnedTables:
         for name, spec in self._declared():
             if spec.feed is None or spec.updates:
                 continue
-            text = self._marks[name, spec.name]
-            mark = TableMark(0, {}) if text is None else TableMark.of(text, spec.name)
+            text = self._committed[name, spec.name]
+            committed = CommittedPosition(0, {}) if text is None else CommittedPosition.of(text, spec.name)
             with self._stores[name].held() as store:
                 stream = recorded_stream(store, spec.name)
                 if stream is None:
                     continue
                 last_ms = None
-                if keep_ms is not None and newest_change_ms(store, spec.name, stream, mark.time_ms) == keep_ms:
+                if keep_ms is not None and newest_change_ms(store, spec.name, stream, committed.time_ms) == keep_ms:
                     last_ms = keep_ms - 1
-                newest_ms = roll_forward(store, spec.name, stream, mark.time_ms, last_ms)
+                newest_ms = roll_forward(store, spec.name, stream, committed.time_ms, last_ms)
                 if newest_ms is not None:
-                    moved = replace(mark, time_ms=newest_ms)
-                    self._marks[name, spec.name] = self._moved(store, spec.name, text, moved)
+                    moved = replace(committed, time_ms=newest_ms)
+                    self._committed[name, spec.name] = self._moved(store, spec.name, text, moved)
 
-    def newest(self) -> TableMark | None:
+    def newest(self) -> CommittedPosition | None:
         """
-        The newest mark; None if no table has one.
+        The newest committed position; None if no table has one.
 
         Raises:
-            IntegrityError: a mark cannot be read.
+            IntegrityError: a committed position cannot be read.
         """
-        return max(self._known().values(), key=lambda mark: mark.time_ms, default=None)
+        return max(self._known().values(), key=lambda position: position.time_ms, default=None)
 
     def resume_at(self, *, is_new: bool = True) -> Mapping[str, object] | None:
         """
-        The offsets up to which the tables with deferred updates are complete; None if none of them has a mark.
+        The offsets up to which the tables with deferred updates are complete; None if none of them has a position.
 
-        The mark of a table that was taken over, and not written since, is that of another pipeline: of what that one
-        does not read, this pipeline has written what it had when it lost the table.
+        The committed position of a table that was taken over, and not written since, is that of another pipeline: of
+        what that one does not read, this pipeline has written what it had when it lost the table.
 
         Args:
-            is_new: whether a new checkpoint starts there; else the oldest mark counts if they differ, since the first
-                micro-batch was interrupted while it moved them.
+            is_new: whether a new checkpoint starts there; else the oldest committed position counts if they differ,
+                since the first micro-batch was interrupted while it moved them.
 
         Raises:
-            ConflictError: the marks have different offsets, so some tables would lose events, or count them twice.
+            ConflictError: the positions have different offsets, so some tables would lose events, or count them twice.
         """
         updated = {(name, spec.name) for name, spec in self._declared() if spec.updates}
         known = {
-            key: replace(mark, offsets=later_offsets(self._taken.get(key[1], NOT_TAKEN).offsets, mark.offsets))
-            for key, mark in self._known().items()
+            key: replace(one, offsets=later_offsets(self._taken.get(key[1], NOT_TAKEN).offsets, one.offsets))
+            for key, one in self._known().items()
             if key in updated
         }
-        marks = sorted(known.values(), key=lambda mark: mark.time_ms)
-        if not marks:
+        positions = sorted(known.values(), key=lambda position: position.time_ms)
+        if not positions:
             return None
-        if is_new and any(mark.offsets != marks[0].offsets for mark in marks):
+        if is_new and any(committed.offsets != positions[0].offsets for committed in positions):
             raise ConflictError(
                 f"the tables {', '.join(table for _, table in known)} are complete up to different offsets",
-                code="marks_differ",
+                code="committed_positions_differ",
                 hint="restore the checkpoint of the pipeline; or remove the tables that were not written to the end "
                 "from its sinks",
             )
-        return marks[0].offsets
+        return positions[0].offsets
 
     def reached(self) -> list[Mapping[str, object]]:
         """
-        The offsets behind which a checkpoint would read events again: of the marks of the tables with deferred updates
-        that this pipeline has written last, and of `resume_at` for those that were taken over.
+        The offsets behind which a checkpoint would read events again: of the committed positions of the tables with
+        deferred updates that this pipeline has written last, and of `resume_at` for those that were taken over.
         """
         oldest = self.resume_at(is_new=False)
         known = self._known()
         ours = [(name, spec) for name, spec in self._declared() if spec.updates and spec.name not in self._taken]
-        marks = [known[name, spec.name].offsets for name, spec in ours if (name, spec.name) in known]
-        return marks if oldest is None else [oldest, *marks]
+        positions = [known[name, spec.name].offsets for name, spec in ours if (name, spec.name) in known]
+        return positions if oldest is None else [oldest, *positions]
 
-    def remove_after_marks(self, on_found: Callable[[int], None]) -> None:
+    def remove_uncommitted(self, on_found: Callable[[int], None]) -> None:
         """
-        Delete the updates above the mark of each table, and their changes, before a new checkpoint reads their events.
+        Delete the updates above the position of each table, and their changes, before a new checkpoint reads them.
 
         Args:
             on_found: as in `sinks.rewriting.incomplete_updates.remove_updates`, for each table.
@@ -231,14 +239,14 @@ class OwnedTables:
         known = self._known()
         for name, spec in self._declared():
             if spec.updates:
-                marked_ms = known.get((name, spec.name), TableMark(-1, {})).time_ms
+                committed_ms = known.get((name, spec.name), CommittedPosition(-1, {})).time_ms
                 with self._stores[name].held() as store:
-                    remove_with_changes(store, spec, marked_ms + 1, on_found=on_found)
-                self.letters.remove_after(spec.name, marked_ms)
+                    remove_with_changes(store, spec, committed_ms + 1, on_found=on_found)
+                self.letters.remove_after(spec.name, committed_ms)
 
     def note_run_again(self, until_ms: int, *, after_ms: int = -1) -> None:
         """
-        Note that the records of micro-batches after the marks, and after a time, run again.
+        Note that the records of micro-batches after the committed positions, and after a time, run again.
 
         Args:
             until_ms: the time of the last of them.
@@ -246,8 +254,8 @@ class OwnedTables:
 
         Raises: as `letters.note_run_again`.
         """
-        marks = self._known()
-        first_ms = {table: max(mark.time_ms, after_ms) + 1 for (_, table), mark in marks.items()}
+        positions = self._known()
+        first_ms = {table: max(committed.time_ms, after_ms) + 1 for (_, table), committed in positions.items()}
         self.letters.note_run_again(first_ms, until_ms)
 
     def remove_batch(self, first_ms: int, last_ms: int) -> None:
@@ -277,34 +285,34 @@ class OwnedTables:
         self.letters.note_run_again(dict.fromkeys(updated, first_ms), last_ms)
 
     def is_complete(self, time_ms: int, offsets: Mapping[str, object]) -> bool:
-        """Whether the marks of all tables are those of a micro-batch, or of a later replay."""
-        marks = self._known()
-        return len(marks) == len(self._marks) > 0 and all(
-            time_ms <= mark.time_ms and mark.offsets == offsets for mark in marks.values()
+        """Whether the committed positions of all tables are those of a micro-batch, or of a later replay."""
+        positions = self._known()
+        return len(positions) == len(self._committed) > 0 and all(
+            time_ms <= committed.time_ms and committed.offsets == offsets for committed in positions.values()
         )
 
     def is_past(self, time_ms: int, offsets: Mapping[str, object]) -> bool:
-        """Whether a mark is above the time of a micro-batch, or is at this time with other offsets than its end."""
+        """Whether a position is above the time of a micro-batch, or is at this time with other offsets than its end."""
         return any(
-            time_ms < mark.time_ms or (time_ms == mark.time_ms and mark.offsets != offsets)
-            for mark in self._known().values()
+            time_ms < committed.time_ms or (time_ms == committed.time_ms and committed.offsets != offsets)
+            for committed in self._known().values()
         )
 
     def visible_to_readers(self, time_ms: int, offsets: Mapping[str, object] | None = None) -> list[str]:
-        """The tables with updates and a feed whose marks show a micro-batch, whose end may be unknown, to readers."""
-        marks = self._known()
-        fed = {spec.name: marks.get((name, spec.name)) for name, spec in self._declared() if spec.updates and spec.feed}
+        """The tables with updates and a feed whose positions show readers a micro-batch, whose end may be unknown."""
+        positions = self._known()
+        fed = {one.name: positions.get((name, one.name)) for name, one in self._declared() if one.updates and one.feed}
         return [
             table
-            for table, mark in fed.items()
-            if mark
-            and time_ms <= mark.time_ms
-            and (offsets in (None, mark.offsets) or time_ms <= self._taken.get(table, NOT_TAKEN).ours_ms)
+            for table, committed in fed.items()
+            if committed
+            and time_ms <= committed.time_ms
+            and (offsets in (None, committed.offsets) or time_ms <= self._taken.get(table, NOT_TAKEN).ours_ms)
         ]
 
-    def move(self, mark: TableMark) -> None:
+    def move(self, committed: CommittedPosition) -> None:
         """
-        Move the marks to a complete micro-batch; a mark that is above it stays.
+        Move the committed positions to a complete micro-batch; a committed position that is above it stays.
 
         Raises:
             ConflictError: another pipeline has taken over a table.
@@ -312,27 +320,29 @@ class OwnedTables:
         """
         for name, spec in self._declared():
             with self._stores[name].held() as store:
-                self._marks[name, spec.name] = self._moved(store, spec.name, self._marks[name, spec.name], mark)
+                self._committed[name, spec.name] = self._moved(
+                    store, spec.name, self._committed[name, spec.name], committed
+                )
 
-    def _known(self) -> dict[tuple[str, str], TableMark]:
-        return {key: TableMark.of(text, key[1]) for key, text in self._marks.items() if text is not None}
+    def _known(self) -> dict[tuple[str, str], CommittedPosition]:
+        return {key: CommittedPosition.of(text, key[1]) for key, text in self._committed.items() if text is not None}
 
-    def _mark_new_ones(self) -> None:
-        """Give tables that the pipeline has not written yet the mark of the others: they are complete so far."""
-        known = {key: mark for key, mark in self._known().items() if key[1] not in self._taken}
-        newest = max(known.values(), key=lambda mark: mark.time_ms, default=None)
+    def _commit_new_ones(self) -> None:
+        """Give tables that the pipeline has not written yet the position of the others: they are complete so far."""
+        known = {key: committed for key, committed in self._known().items() if key[1] not in self._taken}
+        newest = max(known.values(), key=lambda position: position.time_ms, default=None)
         if newest is None:
             return
         for name, spec in self._declared():
-            key, text = (name, spec.name), self._marks[name, spec.name]
+            key, text = (name, spec.name), self._committed[name, spec.name]
             if key in known:
                 continue
-            earlier = 0 if text is None else TableMark.of(text, spec.name).time_ms
-            mark = TableMark(max(earlier, newest.time_ms), newest.offsets)
+            earlier = 0 if text is None else CommittedPosition.of(text, spec.name).time_ms
+            committed = CommittedPosition(max(earlier, newest.time_ms), newest.offsets)
             with self._stores[name].held() as store:
-                if not store.set_property(spec.name, MARK, text, mark.to_text()):
+                if not store.set_property(spec.name, COMMITTED, text, committed.to_text()):
                     raise lost(spec.name, self._pipeline)
-            self._marks[key] = mark.to_text()
+            self._committed[key] = committed.to_text()
 
     def _check(self, store: Store[Any], spec: TableSpec, *, take_over: bool) -> Mapping[str, str]:
         """Check that the pipeline may write a table; returns its properties."""
@@ -345,37 +355,39 @@ class OwnedTables:
     def _claim(
         self, store: Store[Any], spec: TableSpec, on_found: Callable[[int], None], *, take_over: bool
     ) -> str | None:
-        """Claim one table; returns its mark."""
+        """Claim one table; returns its committed position."""
         found = self._check(store, spec, take_over=take_over)
         record_updates(store, spec)
-        owner, mark = found.get(OWNER), found.get(MARK)
-        marked_ms = -1 if mark is None else TableMark.of(mark, spec.name).time_ms
+        owner, committed = found.get(OWNER), found.get(COMMITTED)
+        committed_ms = -1 if committed is None else CommittedPosition.of(committed, spec.name).time_ms
         former = former_owners(found.get(FORMER), spec.name)
         if owner is not None and owner != self._pipeline:
             # before the owner changes: a claim that was killed does this again
             if spec.updates:
-                remove_with_changes(store, spec, marked_ms + 1, on_found=on_found)
-                change_counted(store, spec.name, lambda known: known.without_after(marked_ms))
-            former[owner] = TableMark(-1, {}) if mark is None else TableMark.of(mark, spec.name)
+                remove_with_changes(store, spec, committed_ms + 1, on_found=on_found)
+                change_counted(store, spec.name, lambda known: known.without_after(committed_ms))
+            former[owner] = (
+                CommittedPosition(-1, {}) if committed is None else CommittedPosition.of(committed, spec.name)
+            )
             if not store.set_property(spec.name, FORMER, found.get(FORMER), FormerOwners(former).to_text()):
                 raise lost(spec.name, self._pipeline)
         if owner != self._pipeline and not store.set_property(spec.name, OWNER, owner, self._pipeline):
             raise lost(spec.name, self._pipeline)
-        taken = taken_over(former, self._pipeline, marked_ms)  # also at a start after one that was interrupted here
+        taken = taken_over(former, self._pipeline, committed_ms)  # also at a start after one that was interrupted here
         if taken is not None:
             self._taken[spec.name] = taken
-        return mark
+        return committed
 
-    def _moved(self, store: Store[Any], table: str, before: str | None, mark: TableMark) -> str:
-        """Move the mark of one table; returns its mark."""
-        known = None if before is None else TableMark.of(before, table)
-        if before is not None and known is not None and known.time_ms >= mark.time_ms:
+    def _moved(self, store: Store[Any], table: str, before: str | None, committed: CommittedPosition) -> str:
+        """Move the committed position of one table; returns its committed position."""
+        known = None if before is None else CommittedPosition.of(before, table)
+        if before is not None and known is not None and known.time_ms >= committed.time_ms:
             return before
         owner = store.properties(table).get(OWNER)
-        if owner != self._pipeline or not store.set_property(table, MARK, before, mark.to_text()):
+        if owner != self._pipeline or not store.set_property(table, COMMITTED, before, committed.to_text()):
             updated = [spec.name for _, spec in self._declared() if spec.updates]
-            raise lost(table, self._pipeline, owner=owner, written=mark.time_ms, updated=updated)
-        return mark.to_text()
+            raise lost(table, self._pipeline, owner=owner, written=committed.time_ms, updated=updated)
+        return committed.to_text()
 
     def _declared(self) -> Iterator[tuple[str, TableSpec]]:
         return _named(self._tables)

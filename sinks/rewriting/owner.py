@@ -6,7 +6,7 @@ from ingest.api import ConflictError, TableSpec
 from ingest.formats.times import moment
 from sinks.feed.stream import FEED
 from sinks.rowkeys.row_format import UPDATES
-from sinks.updates.marks import OWNER
+from sinks.updates.committed_position import OWNER
 
 
 def refuse_other_owner(properties: Mapping[str, str], spec: TableSpec, pipeline: str) -> None:
@@ -42,20 +42,23 @@ def lost(
         table: its name.
         pipeline: name of the pipeline that has lost it.
         owner: of the table now; None if it is not known.
-        written: time in ms of the micro-batch that this process has written last: it counts as soon as the mark of the
-            other process is past it; None for none.
+        written: time in ms of the micro-batch that this process has written last: it counts as soon as the committed
+            position of the other process is past it; None for none.
         updated: the tables with deferred updates.
     """
     if owner == pipeline:
-        who, hint = "another process that runs it, with another state_dir, has moved its mark", "end one of the two"
+        who, hint = (
+            "another process that runs it, with another state_dir, has moved its committed position",
+            "end one of the two",
+        )
     else:
         who, hint = "another one has taken it over", "end one of the two pipelines; run the other with --take-over"
     if written is not None and updated:
         time = moment(written)
         commands = ", ".join(f"'attr2hbase rollback FILE {name} --from {time} --to {time}'" for name in updated)
         hint += (
-            f". This process has written a micro-batch at {time}, whose events the other one counts too: when the mark "
-            f"is past it, take it back with {commands}"
+            f". This process has written a micro-batch at {time}, whose events the other one counts too: when the "
+            f"committed position is past it, take it back with {commands}"
         )
     return ConflictError(
         f'pipeline "{pipeline}" no longer owns table "{table}": {who}',

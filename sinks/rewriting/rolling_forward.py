@@ -1,10 +1,11 @@
 """
 Changes of a feed that its table may lack: they are applied to the table, or deleted from the feed.
 
-A task writes feed rows before the rows that they describe, so after a crash the feed may have changes above the mark
-that the table lacks in part. The micro-batch usually runs again and completes them. If it will not run again as it
-was, the table is completed from the feed (rolled forward), and the mark moves past these changes. So the table never
-has a cell that its feed lacks. Deferred updates are rolled back instead, as their events are counted again.
+A task writes feed rows before the rows that they describe, so after a crash the feed may have changes above the
+committed position that the table lacks in part. The micro-batch usually runs again and completes them. If it will not
+run again as it was, the table is completed from the feed (rolled forward), and the committed position moves past these
+changes. So the table never has a cell that its feed lacks. Deferred updates are rolled back instead, as their events
+are counted again.
 """
 
 from collections.abc import Iterator, Sequence
@@ -106,7 +107,7 @@ def roll_back_changes(
         store: open for writing.
         table: its name.
         stream: of the table.
-        first_ms: the first batch time; above the mark.
+        first_ms: the first batch time; above the committed position.
         last_ms: the last batch time; None for all that follow.
 
     Raises:

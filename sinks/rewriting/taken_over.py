@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from sinks.updates.marks import TableMark
+from sinks.updates.committed_position import CommittedPosition
 
 
 class Taken(NamedTuple):
@@ -24,17 +24,17 @@ class Taken(NamedTuple):
 NOT_TAKEN = Taken(-1, -1, {})
 
 
-def taken_over(former: Mapping[str, TableMark], pipeline: str, marked_ms: int) -> Taken | None:
+def taken_over(former: Mapping[str, CommittedPosition], pipeline: str, committed_ms: int) -> Taken | None:
     """
     What is known of a table if others have completed it after this pipeline; None if it has written it since.
 
     Args:
-        former: former owner -> the mark at which it lost the table.
+        former: former owner -> the committed position at which it lost the table.
         pipeline: the owner.
-        marked_ms: time of the present mark; -1 without one.
+        committed_ms: time of the present committed position; -1 without one.
     """
-    theirs = [mark.time_ms for name, mark in former.items() if name != pipeline]
-    if not theirs or marked_ms > max(theirs):
+    theirs = [committed.time_ms for name, committed in former.items() if name != pipeline]
+    if not theirs or committed_ms > max(theirs):
         return None
-    ours = former.get(pipeline, TableMark(-1, {}))
+    ours = former.get(pipeline, CommittedPosition(-1, {}))
     return Taken(ours.time_ms, max(theirs), ours.offsets)

@@ -26,8 +26,8 @@ from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 from sinks.rowkeys.row_format import UPDATES
 from sinks.scanning.table_reader import TableReader
+from sinks.updates.committed_position import COMMITTED, CommittedPosition
 from sinks.updates.keys import UpdateKey, update_id_of
-from sinks.updates.marks import MARK, TableMark
 from sinks.updates.merging import Merging
 from sinks.updates.numbers import NumberSettings
 from sinks.updates.processors.sum import Sum
@@ -180,9 +180,9 @@ def measured(store: Store[Any], settle: Callable[[str], None], size: Size, runs:
 
 
 def create_updated(store: Store[Any], table: str, size: Size, splits: tuple[bytes, ...] = ()) -> None:
-    """A table with deferred updates, with its mark at the last of them."""
+    """A table with deferred updates, with its committed position at the last of them."""
     store.ensure_table(TableSpec(table, (FAMILY,), splits))
-    for name, value in ((UPDATES, IDENTITY), (MARK, TableMark(size.last_ms, {}).to_text())):
+    for name, value in ((UPDATES, IDENTITY), (COMMITTED, CommittedPosition(size.last_ms, {}).to_text())):
         if not store.set_property(table, name, None, value):
             raise RuntimeError(f'the table "{table}" has the property "{name}" already')
 

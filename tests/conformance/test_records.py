@@ -14,10 +14,10 @@ from sinks.dumps.checksum import TableChecksum
 from sinks.feed.stream import FeedStream, MergeRequest, Shard, SplitRequest
 from sinks.rewriting.counted_letters import CountedLetters, CountedRun
 from sinks.rewriting.rolled_back import Interval, RolledBack
-from sinks.updates.marks import FormerOwners, TableMark
+from sinks.updates.committed_position import CommittedPosition, FormerOwners
 
 ROOT = Path(__file__).parents[2]
-MARK = TableMark(-1, {"t": {"0": 7}}, {"t": "id"})
+COMMITTED = CommittedPosition(-1, {"t": {"0": 7}}, {"t": "id"})
 SHARDS = Shard(1, b"", b"\xff", 5, 9), Shard(2, b"\xff", None, 9, parents=(1,))
 EXAMPLES: list[Record] = [
     BootstrapProgress(
@@ -25,8 +25,8 @@ EXAMPLES: list[Record] = [
     ),
     CountedLetters((CountedRun(1, 2, "sink", {("t\udcff", 0): [(3, 5), (7, 8)]}),), (Interval(1, 2),), 0),
     FeedStream("id", 5, 60_000, SHARDS, (SplitRequest(2, b"\x00"), MergeRequest((1, 2)))),
-    FormerOwners({"p": MARK}),
-    MARK,
+    FormerOwners({"p": COMMITTED}),
+    COMMITTED,
     RolledBack((Interval(1, 2), Interval(5, 5))),
 ]
 each_record = pytest.mark.parametrize("record", EXAMPLES, ids=lambda each: type(each).__name__)

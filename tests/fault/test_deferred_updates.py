@@ -126,7 +126,7 @@ class Counting:
 
     def kill(self) -> bool:
         """Kill all processes while a micro-batch runs; returns whether one was running then."""
-        for each in self.tables:  # so that the tables have marks
+        for each in self.tables:  # so that the tables have committed positions
             self.service.wait_for_batches(1, each)
         name = self.random.choice(list(self.tables))
         checkpoint = self.service.checkpoint(name)

@@ -30,7 +30,7 @@ from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.store import HBaseStore
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
-from sinks.updates.marks import MARK, TableMark
+from sinks.updates.committed_position import COMMITTED, CommittedPosition
 from tests.support.commands import INGEST, Folder
 from tests.support.names import unique
 from tests.support.order_events import OrderEvents, order_key
@@ -291,12 +291,12 @@ def check_visible(storm: Storm) -> None:
     """No visible change lacks its cells, and no cells lack their change; nothing writes the store meanwhile."""
     with closing(storm.opened()) as store:
         found = store.properties(storm.table)
-        mark_ms = TableMark.of(found[MARK], storm.table).time_ms if MARK in found else 0
+        committed_ms = CommittedPosition.of(found[COMMITTED], storm.table).time_ms if COMMITTED in found else 0
         table = content_of(list(store.scan(storm.table, Scan())))
         state: State = {}
         pending: dict[bytes, list[tuple[int, bytes] | None]] = {}
         for change in changes(store, storm.table):
-            if change.time_ms > mark_ms:
+            if change.time_ms > committed_ms:
                 pending.setdefault(change.row, [state.get(change.row)])
             applied(state, change)
             if change.row in pending:

@@ -22,7 +22,7 @@ from sinks.files.register import RootRegister
 from sinks.rewriting.rolled_back import Interval, rolled_back
 from sinks.rewriting.table_lease import LEASE
 from tests.support.archives import START_S, Stream, event, visible
-from tests.support.counters import HOUR, T, mark, opened, written
+from tests.support.counters import HOUR, T, commit, opened, written
 from tests.support.leases import expire_lease
 from tests.support.service import environment
 from tests.support.update_pipeline import BATCH_MS, Pipeline
@@ -62,7 +62,7 @@ def run(*words: str, kill_at: str = "") -> subprocess.CompletedProcess[str]:
 
 def test_killed_rollback_deletes_the_rest_when_it_runs_again(folder: Path) -> None:
     written(folder)
-    mark(T + 5 * HOUR // 2)
+    commit(T + 5 * HOUR // 2)
     command = ("rollback", "p.yaml", "counters", "--yes", "--from", "2023-11-14T22:00", "--to", "2023-11-14T22:59")
     run(*command, kill_at="rollback_deleted")
     with opened() as store:

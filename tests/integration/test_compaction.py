@@ -19,9 +19,9 @@ from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.mutations import with_physical_keys
 from sinks.rowkeys.row_format import UPDATES, RowFormat
 from sinks.scanning.update_rows import update_rows
+from sinks.updates.committed_position import COMMITTED, CommittedPosition
 from sinks.updates.groups import by_row, merged_row
 from sinks.updates.keys import UpdateKey, update_id_of
-from sinks.updates.marks import MARK, TableMark
 from tests.support.commands import Folder
 from tests.support.counters import HOUR, IDENTITY, T
 from tests.support.names import unique
@@ -77,7 +77,7 @@ class Counters:
         ):
             self.store.ensure_table(TableSpec(table, (FamilySpec(b"c"),), splits, buckets))
             assert self.store.set_property(table, UPDATES, None, IDENTITY)
-            assert self.store.set_property(table, MARK, None, TableMark(TIMES[-1], {}).to_text())
+            assert self.store.set_property(table, COMMITTED, None, CommittedPosition(TIMES[-1], {}).to_text())
             physical_key = RowFormat.recorded(self.store, table).physical_key()
             for time_ms in TIMES:
                 puts = [

@@ -21,8 +21,8 @@ from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.mutations import with_physical_keys
 from sinks.rowkeys.row_format import UPDATES
 from sinks.scanning.table_reader import TableReader
+from sinks.updates.committed_position import COMMITTED, CommittedPosition
 from sinks.updates.keys import UpdateKey, update_id_of
-from sinks.updates.marks import MARK, TableMark
 from tests.support.commands import Folder
 from tests.support.counters import IDENTITY
 from tests.support.leases import expire_lease
@@ -32,7 +32,7 @@ from tests.support.servers import HBase, Protocol
 from tests.support.service import Service
 
 ROWS = [b"row-%04d\xff" % number for number in range(3_000)]
-MARK_MS = 3_000
+COMMITTED_MS = 3_000
 BUCKETS = 4
 
 
@@ -65,7 +65,7 @@ class Tables:
         (folder / "pipeline.yaml").write_text(json.dumps(content))
 
     def fill(self) -> None:
-        """Create the tables with rows of several times, and updates above the mark."""
+        """Create the tables with rows of several times, and updates above the committed position."""
         families = (FamilySpec(b"f"), FamilySpec(b"g"))
         self.store.ensure_table(TableSpec(self.plain, families, (ROWS[1_000], ROWS[2_000])))
         self.store.ensure_table(TableSpec(self.salted, families, Distribution(BUCKETS).splits(), BUCKETS))
@@ -77,8 +77,8 @@ class Tables:
         inside = UpdateKey(ROWS[5], update_id_of(2_000, 0)).encoded()  # a region starts within a row
         self.store.ensure_table(TableSpec(self.counters, (FamilySpec(b"f"),), (inside,)))
         assert self.store.set_property(self.counters, UPDATES, None, IDENTITY)
-        assert self.store.set_property(self.counters, MARK, None, TableMark(MARK_MS, {}).to_text())
-        for time_ms in (1_000, 2_000, MARK_MS, MARK_MS + 1):
+        assert self.store.set_property(self.counters, COMMITTED, None, CommittedPosition(COMMITTED_MS, {}).to_text())
+        for time_ms in (1_000, 2_000, COMMITTED_MS, COMMITTED_MS + 1):
             puts = [
                 Put(UpdateKey(row, update_id_of(time_ms, 0)).encoded(), {b"f:hits": b"1"}, time_ms) for row in ROWS[:9]
             ]
@@ -157,7 +157,7 @@ def test_dump_of_hbase_has_logical_rows(tables: Tables) -> None:
     assert dumped(root, tables.plain) == stored(tables.store, tables.plain)
     assert dumped(root, tables.salted) == stored(tables.store, tables.salted)
     assert [(row.key, row.cells[0][2:]) for row in dumped(root, tables.counters)] == [
-        (row, (MARK_MS, b"3")) for row in ROWS[:9]
+        (row, (COMMITTED_MS, b"3")) for row in ROWS[:9]
     ]
     assert done["tables"][tables.plain]["files"] >= 3  # its regions
 

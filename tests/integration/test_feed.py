@@ -1,4 +1,7 @@
-"""Feeds of tables in RocksDB: every change of every micro-batch, in order, nothing above the mark: `attr2hbase run`."""
+"""
+Feeds of tables in RocksDB: every change of every micro-batch, in order, nothing above the committed position:
+`attr2hbase run`.
+"""
 
 import json
 import signal
@@ -17,7 +20,7 @@ from sinks.feed.stream import FEED, FeedStream, SplitRequest
 from sinks.memory import MemoryStore
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
-from sinks.updates.marks import MARK, OWNER, TableMark
+from sinks.updates.committed_position import COMMITTED, OWNER, CommittedPosition
 from tests.support.service import Service
 
 pytestmark = pytest.mark.slow
@@ -108,7 +111,7 @@ def test_4c1_4c5_4c16_every_change_is_in_the_feed(folder: Path) -> None:
         ]
         assert stream.since_ms == first_ms
         properties = store.properties("t")
-        assert (properties[OWNER], TableMark.of(properties[MARK], "t").time_ms) == ("p", second_ms)
+        assert (properties[OWNER], CommittedPosition.of(properties[COMMITTED], "t").time_ms) == ("p", second_ms)
         assert replica(store) == scanned(store, "t")
 
 
@@ -122,7 +125,7 @@ def test_4c4_a_feed_that_was_switched_off_and_on_is_another_stream(folder: Path)
         add(folder, "2", ("b", "1"))
         assert service.run_once() == 0, service.last_lines()
         with opened(folder) as store:
-            assert store.properties("t").keys() == {MARK}
+            assert store.properties("t").keys() == {COMMITTED}
         service.write(content(folder, {"shards": 2}))
         add(folder, "3", ("c", "1"))
         assert service.run_once() == 0, service.last_lines()

@@ -59,7 +59,9 @@ def test_replay_by_a_running_service_restores_lost_rows_beside_new_ones(kafka: K
 
 
 def test_running_service_replays_what_was_rolled_back_from_its_own_table(kafka: Kafka, tmp_path: Path) -> None:
-    """Its pipeline moves the marks of the table: it is lent to the replay, and counts what arrives later."""
+    """
+    Its pipeline moves the committed positions of the table: it is lent to the replay, and counts what arrives later.
+    """
     topic, group = kafka.create_topic("counted", partitions=2), unique("group")
     kafka.produce(topic, [Given("v", key=f"k{number}", partition=number % 2) for number in range(10)])
     content = content_of(kafka, tmp_path, topic, group)

@@ -26,7 +26,7 @@ from ingest.service.stores import driver_stores
 from ingest.service.tables import owned_tables
 from ingest.spark.streaming.batch_log import BatchLog, LoggedBatch
 from ingest.spark.streaming.batch_time import BatchTimes
-from sinks.updates.marks import TableMark
+from sinks.updates.committed_position import CommittedPosition
 from tests.support.checkpoint import acknowledge
 from tests.support.servers import Kafka
 from tests.support.service import environment
@@ -59,7 +59,7 @@ class Counting:
             stores = driver_stores(self.configuration, [plan], opened)
             tables = owned_tables(self.configuration, plan, stores)
             tables.claim()
-            tables.move(TableMark(BATCH_MS, {self.topic: {"0": len(VALUES)}}))
+            tables.move(CommittedPosition(BATCH_MS, {self.topic: {"0": len(VALUES)}}))
         with closing(BatchLog(batch_log_folder(self.configuration, "p"))) as log:
             log.append(LoggedBatch(0, BATCH_MS, {(self.topic, 0): (0, len(VALUES))}, {}, ("sums",)))
 

@@ -8,8 +8,8 @@ from ingest.api import FamilySpec, Put, TableSpec
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 from sinks.rowkeys.row_format import UPDATES
+from sinks.updates.committed_position import COMMITTED, CommittedPosition
 from sinks.updates.keys import UpdateKey, update_id_of
-from sinks.updates.marks import MARK, TableMark
 
 FILE = """
 version: 1
@@ -57,8 +57,8 @@ def opened() -> Iterator[RocksDBStore]:
         store.close()
 
 
-def mark(time_ms: int, table: str = "counters") -> None:
-    """Set the mark of a table."""
+def commit(time_ms: int, table: str = "counters") -> None:
+    """Set the committed position of a table."""
     with opened() as store:
-        before = store.properties(table).get(MARK)
-        assert store.set_property(table, MARK, before, TableMark(time_ms, {}).to_text())
+        before = store.properties(table).get(COMMITTED)
+        assert store.set_property(table, COMMITTED, before, CommittedPosition(time_ms, {}).to_text())

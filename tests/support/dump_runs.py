@@ -26,8 +26,8 @@ from sinks.rocksdb.store import RocksDBStore
 from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.mutations import with_physical_keys
 from sinks.rowkeys.row_format import UPDATES
+from sinks.updates.committed_position import COMMITTED, CommittedPosition
 from sinks.updates.keys import UpdateKey, update_id_of
-from sinks.updates.marks import MARK, TableMark
 
 FILE = """
 version: 1
@@ -47,7 +47,7 @@ pipelines:
 """
 IDENTITY = '{"columns": [], "options": {"type": "decimal"}, "processor": "sum"}'
 TABLE = "answer:testclient1"
-MARK_MS = 3_000
+COMMITTED_MS = 3_000
 _starts_ms = count(1_424_736_000_000, 60_000)
 
 
@@ -80,10 +80,10 @@ def written(folder: Path, rows: int = 3) -> Configuration:
         store.apply("salted", with_physical_keys(puts, Distribution(4).physical))
         store.set_property("counters", UPDATES, None, IDENTITY)
         store.ensure_table(TableSpec("counters", (FamilySpec(b"c"),)))
-        for time_ms in (1_000, 2_000, MARK_MS, 4_000):  # the last one is above the mark
+        for time_ms in (1_000, 2_000, COMMITTED_MS, 4_000):  # the last one is above the committed position
             put = Put(UpdateKey(b"host", update_id_of(time_ms, 0)).encoded(), {b"c:hits": b"2"}, time_ms)
             store.apply("counters", [put])
-        store.set_property("counters", MARK, None, TableMark(MARK_MS, {}).to_text())
+        store.set_property("counters", COMMITTED, None, CommittedPosition(COMMITTED_MS, {}).to_text())
         store.ensure_table(TableSpec("empty", (FamilySpec(b"f"),)))
     return load("p.yaml", env={}, lookup=Catalog())
 

@@ -1,4 +1,7 @@
-"""A table with a feed in a store, written as a pipeline writes it: tasks, committer, and marks; without Spark."""
+"""
+A table with a feed in a store, written as a pipeline writes it: tasks, committer, and committed positions; without
+Spark.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count
@@ -27,7 +30,7 @@ from sinks.rewriting.owned_tables import OwnedTables
 from sinks.rowkeys.mutations import with_physical_keys
 from sinks.rowkeys.row_format import UPDATES, RowFormat
 from sinks.table_records import ensure_declared
-from sinks.updates.marks import TableMark
+from sinks.updates.committed_position import CommittedPosition
 from sinks.updates.merging import Merging
 from sinks.writing.driver_store import DriverStore
 from sinks.writing.families import FamilyRegistry
@@ -112,7 +115,7 @@ class FedTable:
             self._committer.abort(batch)
             requests.append(result.payload)
         if moves:
-            self.owned.move(TableMark(time_ms, {"t": time_ms}))
+            self.owned.move(CommittedPosition(time_ms, {"t": time_ms}))
         return failed
 
     def _split(self, rank: int, mutations: Sequence[Mutation]) -> list[str]:

@@ -1,4 +1,7 @@
-"""A feed written as a pipeline writes it, without a pipeline: feed rows, cells, mark, and shards at the edges."""
+"""
+A feed written as a pipeline writes it, without a pipeline: feed rows, cells, committed position, and shards at the
+edges.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,7 +11,7 @@ from ingest.api.feeds import FEED_FAMILY, feed_table
 from sinks.feed.changes import encoded_change, op_of
 from sinks.feed.keys import FEED_COLUMN, FeedKey, FeedSequence
 from sinks.feed.stream import FEED, FeedStream, even_starts
-from sinks.updates.marks import MARK, TableMark
+from sinks.updates.committed_position import COMMITTED, CommittedPosition
 
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
@@ -51,7 +54,7 @@ class FeedFixture:
     @classmethod
     def of(cls, store: Store[Any], table: str) -> "FeedFixture":
         """A writer of a feed that exists."""
-        return cls(store, table, time_ms=TableMark.of(store.properties(table)[MARK], table).time_ms + 1)
+        return cls(store, table, time_ms=CommittedPosition.of(store.properties(table)[COMMITTED], table).time_ms + 1)
 
     @property
     def stream(self) -> FeedStream:
@@ -82,7 +85,7 @@ class FeedFixture:
         Args:
             rows: row key -> what is written to it.
             time_ms: its batch time.
-            is_complete: whether the mark is moved.
+            is_complete: whether the committed position is moved.
             before: cells of the rows before, if they were read.
         """
         time_ms = self._next(None) if time_ms is None else time_ms
@@ -102,8 +105,8 @@ class FeedFixture:
         return time_ms
 
     def complete(self, time_ms: int) -> None:
-        """Move the mark."""
-        self._set(MARK, TableMark(time_ms, {"t": {"0": time_ms}}).to_text())
+        """Move the committed position."""
+        self._set(COMMITTED, CommittedPosition(time_ms, {"t": {"0": time_ms}}).to_text())
 
     def close_feed(self) -> None:
         """End the stream, as a file without `feed` does."""

@@ -17,9 +17,9 @@ from ingest.service.stores import driver_stores
 from ingest.service.tables import owned_tables
 from ingest.spark.streaming.batch_log import BatchLog, LoggedBatch
 from ingest.spark.streaming.batch_time import BatchTimes
+from sinks.updates.committed_position import CommittedPosition
 from sinks.updates.groups import UpdateRow
 from sinks.updates.keys import time_of
-from sinks.updates.marks import TableMark
 from tests.support.checkpoint import acknowledge
 from tests.support.place import own_process
 
@@ -46,7 +46,7 @@ class Pipeline:
         with ExitStack() as opened:
             tables = owned_tables(configuration, plan, driver_stores(configuration, [plan], opened))
             tables.claim()
-            tables.move(TableMark(BATCH_MS, {"t": {"0": 10}}))
+            tables.move(CommittedPosition(BATCH_MS, {"t": {"0": 10}}))
         self.log(BATCH_MS, "counts")
 
     def log(self, time_ms: int, *tables: str) -> None:

@@ -13,9 +13,9 @@ from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.mutations import with_physical_keys
 from sinks.rowkeys.row_format import UPDATES, RowFormat
 from sinks.scanning.update_rows import update_rows
+from sinks.updates.committed_position import COMMITTED, CommittedPosition
 from sinks.updates.groups import by_row, merged_row
 from sinks.updates.keys import UpdateKey, time_of
-from sinks.updates.marks import MARK, TableMark
 from sinks.updates.merging import Merging
 from sinks.writing.retry import store_retry
 from tests.support.update_rows import SUM
@@ -102,10 +102,10 @@ class UpdatedTable:
         physical_key = self.rows.physical_key()
         MemoryStore.apply(self.store, TABLE, [put] if physical_key is None else with_physical_keys([put], physical_key))
 
-    def mark(self, time_ms: int, table: str = TABLE) -> None:
-        """Move the mark of a table."""
-        before = self.store.properties(table).get(MARK)
-        self.store.set_property(table, MARK, before, TableMark(time_ms, {}).to_text())
+    def commit(self, time_ms: int, table: str = TABLE) -> None:
+        """Move the committed position of a table."""
+        before = self.store.properties(table).get(COMMITTED)
+        self.store.set_property(table, COMMITTED, before, CommittedPosition(time_ms, {}).to_text())
 
     def group(self, *others: str, replay: Path = Path("no-replay")) -> TableGroup:
         """The table and others of one pipeline, in the same store."""

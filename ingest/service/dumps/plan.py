@@ -22,8 +22,8 @@ from sinks.feed.client import FeedClient
 from sinks.feed.stream import FEED
 from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.partitions import EVERYTHING, divided_table
+from sinks.updates.committed_position import COMMITTED, CommittedPosition
 from sinks.updates.keys import last_update_id_of
-from sinks.updates.marks import MARK, TableMark
 
 FEW_ROWS = 1_000
 """Tables with at most so many rows are one range, and in most cases one file."""
@@ -183,8 +183,8 @@ class DumpSources:
         if rows.updates:
             declared = declared_updates(self._configuration, name, table, self._catalog)
             recorded_merging(store, table, declared)  # raises if they differ
-            text = store.properties(table).get(MARK)
-            last = 0 if text is None else last_update_id_of(TableMark.of(text, table).time_ms)
+            text = store.properties(table).get(COMMITTED)
+            last = 0 if text is None else last_update_id_of(CommittedPosition.of(text, table).time_ms)
         parts = 1 if _has_few_rows(store, table) else min_ranges
         divided = divided_table(store, table, [EVERYTHING], rows, min_partitions=parts)
         spec = store.describe_table(table)

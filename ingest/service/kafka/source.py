@@ -225,7 +225,11 @@ class KafkaSource(Source[KafkaSourceSettings]):
                     f'not at "{self.context.start_from}"',
                     hint="use --start-from group; or run with --recount, and events from there on are counted again",
                 )
-            return Start("offsets", offsets=by_topic(kafka_offsets(dict(resume_at))), text="the marks of its tables")
+            return Start(
+                "offsets",
+                offsets=by_topic(kafka_offsets(dict(resume_at))),
+                text="the committed positions of its tables",
+            )
         with closing(GroupOffsets(self.settings, self.group)) as group:
             entries = group.committed_with_notes(topics)
         committed = {part: entry.offset for part, entry in entries.items()}

@@ -99,18 +99,19 @@ def recreated(known: Mapping[str, str], current: Mapping[str, str]) -> list[str]
     return sorted(topic for topic, id_ in known.items() if not may_be_same(id_, current.get(topic)))
 
 
-def check_marked(marked: Mapping[str, str], current: Mapping[str, str]) -> None:
+def check_committed(committed: Mapping[str, str], current: Mapping[str, str]) -> None:
     """
     Compare the ids of the topics whose records deferred updates contain with the current ones, under a new checkpoint.
 
     Args:
-        marked: ids in the newest mark of the tables, by topic.
+        committed: ids in the newest committed position of the tables, by topic.
         current: ids of the topics, as far as they are known.
 
     Raises:
-        PositionLostError: a topic was deleted and recreated, so the offsets of the mark point to other records.
+        PositionLostError: a topic was deleted and recreated, so the offsets of the committed position point to other
+            records.
     """
-    found = recreated(marked, current)
+    found = recreated(committed, current)
     if found:
         raise PositionLostError(
             f"{_were(found)} deleted and recreated: the offsets of the deferred updates belong to other records",

@@ -75,14 +75,14 @@ class ReplayRunner:
         whole = replace(place.plan_of(pipeline), is_replay=True)
         plan = only_sinks(whole, sinks)
         possible = whole if tables is None else whole.with_tables(tables)
-        moves_marks = checkpoint is not None and (tables is not None or bool(plan.feeds))
-        marked = whole if moves_marks else plan
+        moves_positions = checkpoint is not None and (tables is not None or bool(plan.feeds))
+        moving = whole if moves_positions else plan
         self._updates: UpdateReplay | None = None
-        stores = place.driver_stores(marked, opened)
-        owned = owned_tables(configuration, marked, stores)
-        if checkpoint is not None and moves_marks:
+        stores = place.driver_stores(moving, opened)
+        owned = owned_tables(configuration, moving, stores)
+        if checkpoint is not None and moves_positions:
             check_clock(kafka_source_of(pipeline))
-            # of all tables: their marks move together
+            # of all tables: their committed positions move together
             self._updates = UpdateReplay(configuration, pipeline, checkpoint, owned)
         if tables is not None:
             plan = plan.with_tables(tables)

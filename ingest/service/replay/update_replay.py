@@ -2,12 +2,12 @@
 Records that are replayed into tables with deferred updates: of dead letters, or of batches that were rolled back.
 
 An update row has a time of its own: at a time that was written before, it would replace updates or be covered by a
-merged row. So these records are a micro-batch of the pipeline, at a time above all earlier ones, which moves the marks.
-The pipeline does not run meanwhile.
+merged row. So these records are a micro-batch of the pipeline, at a time above all earlier ones, which moves the
+committed positions. The pipeline does not run meanwhile.
 
 Time and records are stored before the first write. A replay that was interrupted is settled before another one:
 
-- its marks are at its time: it is complete, and only its end is noted;
+- its committed positions are at its time: it is complete, and only its end is noted;
 - they are below it, and it can run as it was: it writes the same records at the same time again;
 - they are below it, and it cannot, as its records are gone or the configuration has changed: it is taken back. Nobody
   has read what it has written, and its records run anew, at a later time.
@@ -38,7 +38,7 @@ from ingest.spark.streaming.checkpoint import Checkpoint
 from sinks.rewriting.counted_letters import OF_ALL_SINKS
 from sinks.rewriting.owned_letters import CountedRecords
 from sinks.rewriting.owned_tables import OwnedTables
-from sinks.updates.marks import TableMark
+from sinks.updates.committed_position import CommittedPosition
 
 _log = logger(__name__)
 
@@ -80,27 +80,28 @@ class UpdateReplay:
         self._tables = tables
         self._is_running = False
         self._tables.claim()
-        self._mark = self._complete_mark(checkpoint, pipeline.name)
+        self._committed = self._complete_position(checkpoint, pipeline.name)
         # records of sinks without a feed keep the times of their batches, which are no new micro-batches of the feeds
-        self._tables.feeds.begun(self._mark.time_ms)
+        self._tables.feeds.begun(self._committed.time_ms)
 
-    def _complete_mark(self, checkpoint: Checkpoint, pipeline: str) -> TableMark:
-        """The mark, which a new micro-batch may be put above."""
-        mark, uncommitted = self._tables.newest(), checkpoint.uncommitted()
+    def _complete_position(self, checkpoint: Checkpoint, pipeline: str) -> CommittedPosition:
+        """The committed position, which a new micro-batch may be put above."""
+        committed, uncommitted = self._tables.newest(), checkpoint.uncommitted()
         is_open = uncommitted is not None and (
-            mark is None
+            committed is None
             or not self._tables.is_complete(newest_time(self._times) or 0, checkpoint.end_offsets(uncommitted))
         )
-        # under a new checkpoint, or without the time of a batch, the next start removes updates above the marks
+        # under a new checkpoint, or without the time of a batch, the next start removes updates above the committed
+        # positions
         removes_updates = checkpoint.newest_commit() is None or checkpoint.is_time_missing()
-        if mark is None or is_open or checkpoint.unplanned() or removes_updates:
+        if committed is None or is_open or checkpoint.unplanned() or removes_updates:
             raise ConflictError(
                 f'the last micro-batch of pipeline "{pipeline}" is not complete, so its updates cannot be followed by '
                 "others",
                 code="batch_incomplete",
                 hint="run the pipeline until the batch is durable, and replay then",
             )
-        return mark
+        return committed
 
     def check_locked(self) -> None:
         """
@@ -112,7 +113,7 @@ class UpdateReplay:
 
     def run(self, content: object, write: Write) -> None:
         """
-        Write records as a micro-batch at a new time, and move the marks to it.
+        Write records as a micro-batch at a new time, and move the committed positions to it.
 
         Args:
             content: identifies the records and their sinks, as plain data; the same if the replay runs again.
@@ -127,7 +128,7 @@ class UpdateReplay:
         self._is_running = True
         self.check_locked()
         if time_ms is None:
-            newest_ms = max(self._mark.time_ms, newest_time(self._times) or 0)
+            newest_ms = max(self._committed.time_ms, newest_time(self._times) or 0)
             time_ms = max(self._clock(), newest_ms + MIN_GAP_MS)
             stored = {
                 "time": time_ms,
@@ -142,8 +143,8 @@ class UpdateReplay:
         write(time_ms)
         failpoint.point("replay_written")()
         self.check_locked()
-        self._mark = replace(self._mark, time_ms=time_ms)
-        self._tables.move(self._mark)
+        self._committed = replace(self._committed, time_ms=time_ms)
+        self._tables.move(self._committed)
         failpoint.point("replay_moved")()
 
     def settle_batch(self, batch: InterruptedBatch, *, may_run: bool = True) -> None:
@@ -162,7 +163,7 @@ class UpdateReplay:
         if stored is None or interrupted is None:
             return
         if self._is_counted(stored):
-            self._tables.move(self._mark)
+            self._tables.move(self._committed)
             self.note_replayed(interrupted, stored["time"])
             batch.note_complete(interrupted)
         elif may_run and self._is_as_it_was(stored) and batch.can_run(interrupted):
@@ -177,9 +178,9 @@ class UpdateReplay:
         """
         Finish a replay of dead letters that was interrupted, or take it back; see the module.
 
-        One whose marks are at its time runs again too, if it can and has counted no record, since its outcome may be
-        unknown. Else what it has written stays: a feed or a compaction may have read it, and the tables know which of
-        its records they have counted.
+        One whose committed positions are at its time runs again too, if it can and has counted no record, since its
+        outcome may be unknown. Else what it has written stays: a feed or a compaction may have read it, and the tables
+        know which of its records they have counted.
 
         Args:
             letters: of the pipeline.
@@ -202,7 +203,7 @@ class UpdateReplay:
         if not is_counted:
             self._take_back(stored)
         else:
-            self._tables.move(self._mark)
+            self._tables.move(self._committed)
             if not has_ended:
                 _log.warning(
                     "a replay of dead letters was interrupted and cannot run as it was; what it has written stays",
@@ -212,8 +213,8 @@ class UpdateReplay:
         self._forget()
 
     def _is_counted(self, stored: Mapping[str, Any]) -> bool:
-        """Whether a mark is at the time of an interrupted replay: it has written everything before."""
-        return not stored.get(_TAKEN_BACK) and self._mark.time_ms >= int(stored["time"])
+        """Whether a committed position is at the time of an interrupted replay: it has written everything before."""
+        return not stored.get(_TAKEN_BACK) and self._committed.time_ms >= int(stored["time"])
 
     def _has_counted(self, time_ms: int) -> bool:
         """Whether a replay of dead letters at this time has counted a record in a table."""
@@ -226,13 +227,13 @@ class UpdateReplay:
     def _take_back(self, stored: Mapping[str, Any]) -> None:
         """Remove the updates of an interrupted replay, and complete the tables with a feed from its changes."""
         self.check_locked()
-        self._store(dict(stored) | {_TAKEN_BACK: True})  # the marks of feeds move past its time
+        self._store(dict(stored) | {_TAKEN_BACK: True})  # the committed positions of feeds move past its time
         _log.warning("a replay that was interrupted cannot run as it was; it is taken back", time_ms=stored["time"])
         times = BatchTimes(self._times, self._clock)
         times.start_after(stored["time"])
-        self._tables.remove_after_marks(times.start_after)
+        self._tables.remove_uncommitted(times.start_after)
         self._tables.roll_forward()
-        self._mark = self._tables.newest() or self._mark
+        self._committed = self._tables.newest() or self._committed
 
     def unfinished_ms(self) -> int | None:
         """The time of a replay that was interrupted, or that runs; None without one."""
@@ -271,7 +272,7 @@ class UpdateReplay:
         replay_batch, tables, _ = replayed
         if not tables:
             return  # its cells have their earlier times, and only their changes the new one
-        time_ms = time_ms or self._mark.time_ms
+        time_ms = time_ms or self._committed.time_ms
         batch = LoggedBatch(replay_batch.number, time_ms, replay_batch.ranges, self._topic_ids, tuple(sorted(tables)))
         with closing(BatchLog(self._log_folder, self._keep_ms)) as log:
             log.append(batch)

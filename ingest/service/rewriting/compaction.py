@@ -31,7 +31,7 @@ from ingest.service.jobs.job import Steps
 from ingest.service.jobs.job_run import Progress
 from ingest.service.jobs.place import Place
 from ingest.service.jobs.schedule import Every, ScheduledJob
-from ingest.service.rewriting.table_group import OldestMark, TableGroup
+from ingest.service.rewriting.table_group import OldestPosition, TableGroup
 from ingest.service.rewriting.updates_job import UpdatesJob, rows_and_ranges
 from sinks.rewriting.compaction import (
     SLICE_S,
@@ -61,7 +61,8 @@ class CompactionResult:
     The result of a compaction.
 
     Attributes:
-        bound_ms: batch time of the newest updates that were merged; None if the table has no mark, so that nothing was.
+        bound_ms: batch time of the newest updates that were merged; None if the table has no committed position, so
+            that nothing was.
         counts: what was done.
         seconds: duration.
     """
@@ -209,7 +210,7 @@ def compaction_steps(
         StoreError: the store is unavailable; what is done is complete, and another run does the rest.
     """
     started_s, result, table = time.monotonic(), CompactionResult(), declared.name
-    prepared = calls(partial(_prepared, declared, options, group.oldest_mark(table), is_dry_run=place.is_dry_run))
+    prepared = calls(partial(_prepared, declared, options, group.oldest_committed(table), is_dry_run=place.is_dry_run))
     if prepared is None:
         yield Progress(result=result.to_json())
         return
@@ -230,14 +231,19 @@ def compaction_steps(
 
 
 def _prepared(
-    declared: TableSpec, options: CompactionOptions, mark: OldestMark | None, store: Store[Any], *, is_dry_run: bool
+    declared: TableSpec,
+    options: CompactionOptions,
+    committed: OldestPosition | None,
+    store: Store[Any],
+    *,
+    is_dry_run: bool,
 ) -> tuple[CompactionTarget, list[Range]] | None:
-    """The target and its ranges; None if the table has no mark."""
+    """The target and its ranges; None if the table has no committed position."""
     row_format, ranges = rows_and_ranges(declared, store)
-    if mark is None:
+    if committed is None:
         return None
     older_than_ms, window_ms = round(options.older_than * 1000), round(options.window * 1000)
-    rules = CompactionRules(bound_of(mark.time_ms, older_than_ms), update_id_of(window_ms, 0))
+    rules = CompactionRules(bound_of(committed.time_ms, older_than_ms), update_id_of(window_ms, 0))
     return CompactionTarget(declared.name, row_format, rules, is_dry_run), ranges
 
 

@@ -28,7 +28,7 @@ from ingest.service.jobs.job import Steps
 from ingest.service.jobs.job_run import Progress
 from ingest.service.jobs.option_types import Moment
 from ingest.service.jobs.place import Place
-from ingest.service.rewriting.table_group import OldestMark, TableGroup
+from ingest.service.rewriting.table_group import OldestPosition, TableGroup
 from ingest.service.rewriting.updates_job import UpdatesJob, rows_and_ranges
 from sinks.feed.stream import FEED
 from sinks.rewriting.rollback import RangeRollback, RollbackCounts
@@ -153,8 +153,8 @@ def rollback_steps(
     Raises:
         NotFoundError: the store has no such table.
         UpdatesDifferError: its rows were written with other deferred updates than the declared ones.
-        ConflictError: the interval is not below the marks, a replay of the pipeline is not finished, or a compaction or
-            rollback of the table runs.
+        ConflictError: the interval is not below the committed positions, a replay of the pipeline is not finished, or a
+            compaction or rollback of the table runs.
         RowsStraddleError: merged rows would be left, and the rollback is strict.
         StoreError: the store is unavailable; another run does the rest.
     """
@@ -165,7 +165,7 @@ def rollback_steps(
         rolled_back = [interval]
         for is_plan in (True, False):
             row_format, ranges = calls(partial(_prepared, declared=declared))
-            check_complete(group.oldest_mark(table), table, interval)
+            check_complete(group.oldest_committed(table), table, interval)
             group.check_no_replay()
             passed = RangeRollback(
                 calls,
@@ -214,27 +214,29 @@ def _prepared(store: Store[Any], *, declared: TableSpec) -> tuple[RowFormat, lis
     return found
 
 
-def check_complete(mark: OldestMark | None, table: str, interval: Interval) -> None:
+def check_complete(committed: OldestPosition | None, table: str, interval: Interval) -> None:
     """
     Refuse an interval with micro-batches that may not be complete.
 
     Args:
-        mark: the oldest of the pipeline's tables.
+        committed: the oldest of the pipeline's tables.
         table: which is rolled back.
         interval: batch times.
 
     Raises:
-        ConflictError: there is no mark, or the interval ends after it.
+        ConflictError: there is no committed position, or the interval ends after it.
     """
-    if mark is None:
+    if committed is None:
         raise ConflictError(
-            f'table "{table}" has no complete micro-batch, so there is nothing to roll back', code="above_mark"
+            f'table "{table}" has no complete micro-batch, so there is nothing to roll back',
+            code="above_committed_position",
         )
-    if interval.last_ms > mark.time_ms:
-        other = "" if mark.table == table else ", which the same pipeline writes"
+    if interval.last_ms > committed.time_ms:
+        other = "" if committed.table == table else ", which the same pipeline writes"
         raise ConflictError(
-            f'the interval ends at {moment(interval.last_ms)}, after the mark of table "{mark.table}"{other}, '
-            f"{(newest := moment(mark.time_ms))}: micro-batches after it may not be complete",
-            code="above_mark",
-            hint=f"end at the mark, --to {newest}; or wait until the pipeline has acknowledged its micro-batch",
+            f"the interval ends at {moment(interval.last_ms)}, after the committed position of table "
+            f'"{committed.table}"{other}, {(newest := moment(committed.time_ms))}: '
+            "micro-batches after it may not be complete",
+            code="above_committed_position",
+            hint=f"end at this position, --to {newest}; or wait until the pipeline has acknowledged its micro-batch",
         )

@@ -1,9 +1,9 @@
 """
 The tables with deferred updates of one pipeline: up to where all of them are complete.
 
-A micro-batch moves the marks of its tables one after the other. If it is interrupted between two of them, it runs
-again, and with a changed configuration its updates are removed from all tables. So compaction and rollback of each of
-the tables stop at the oldest mark.
+A micro-batch moves the committed positions of its tables one after the other. If it is interrupted between two of them,
+it runs again, and with a changed configuration its updates are removed from all tables. So compaction and rollback of
+each of the tables stop at the oldest committed position.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -15,12 +15,12 @@ from ingest.durable import StatePath
 from ingest.service.replay_lock import refuse_unfinished_replay
 from ingest.service.state_folders import update_replay_file
 from sinks.rewriting.store_calls import StoreCalls
-from sinks.updates.marks import MARK, TableMark
+from sinks.updates.committed_position import COMMITTED, CommittedPosition
 
 
-class OldestMark(NamedTuple):
+class OldestPosition(NamedTuple):
     """
-    The oldest mark of several tables.
+    The oldest committed position of several tables.
 
     Attributes:
         table: which has it.
@@ -54,32 +54,33 @@ class TableGroup:
         self._calls = calls
         self._replay = replay
 
-    def oldest_mark(self, table: str) -> OldestMark | None:
+    def oldest_committed(self, table: str) -> OldestPosition | None:
         """
-        The oldest mark of the tables; None if the given one has no mark.
+        The oldest committed position of the tables; None if the given one has no committed position.
 
-        Other tables without a mark do not count: they get the mark of the others when the pipeline starts.
+        Other tables without a committed position do not count: they get the committed position of the others when the
+        pipeline starts.
 
         Raises:
-            IntegrityError: a mark cannot be read.
+            IntegrityError: a committed position cannot be read.
             StoreError: a store is unavailable.
         """
-        marks = [
-            OldestMark(name, TableMark.of(text, name).time_ms)
+        positions = [
+            OldestPosition(name, CommittedPosition.of(text, name).time_ms)
             for store, names in self._tables.items()
             if store in self._calls
             for name in names
-            if (text := self._calls[store](_mark_of(name))) is not None
+            if (text := self._calls[store](_committed_of(name))) is not None
         ]
-        if all(mark.table != table for mark in marks):
+        if all(committed.table != table for committed in positions):
             return None
-        return min(marks, key=lambda mark: (mark.time_ms, mark.table != table))
+        return min(positions, key=lambda committed: (committed.time_ms, committed.table != table))
 
     def check_no_replay(self) -> None:
         """
         Refuse to delete updates while a replay of the pipeline may have to write some of them again.
 
-        Called after the marks were read: a replay that starts later writes above them.
+        Called after the committed positions were read: a replay that starts later writes above them.
 
         Raises:
             ConflictError: a replay was interrupted, or runs.
@@ -102,5 +103,5 @@ def table_group(configuration: Configuration, pipeline: Pipeline, calls: Mapping
     return TableGroup(pipeline.name, tables, calls, update_replay_file(configuration, pipeline.name))
 
 
-def _mark_of(table: str) -> Callable[[Store[Any]], str | None]:
-    return lambda store: store.properties(table).get(MARK)
+def _committed_of(table: str) -> Callable[[Store[Any]], str | None]:
+    return lambda store: store.properties(table).get(COMMITTED)

@@ -4,7 +4,7 @@ import pytest
 
 from sinks.rewriting.store_calls import StoreCalls, one_at_a_time
 from sinks.rewriting.table_lease import LEASE, PropertyRegister
-from tests.support.counters import HOUR, T, mark, opened, written
+from tests.support.counters import HOUR, T, commit, opened, written
 from tests.support.leases import left_lease
 
 
@@ -14,7 +14,7 @@ def file(folder) -> str:
 
 
 def test_updates_of_each_window_become_one(ingest, file):
-    mark(T + 5 * HOUR // 2)
+    commit(T + 5 * HOUR // 2)
     dry = ingest("compact", file, "counters", "--dry-run", "--older-than", "0s", "--output", "json").json
     done = ingest("compact", file, "counters", "--older-than", "0s", "--output", "json").json
     assert (dry.pop("dry_run"), done.pop("dry_run")) == (True, False)
@@ -39,21 +39,21 @@ def test_updates_of_each_window_become_one(ingest, file):
 
 
 def test_newer_updates_stay(ingest, file):
-    mark(T + 5 * HOUR // 2)
+    commit(T + 5 * HOUR // 2)
     result = ingest("compact", file, "counters")
     assert result.code == 0, result.err
     assert "8 update rows up to 2023-11-14T23:30:00.000Z replaced" in result.out + result.err
     assert ingest("compact", file, "counters", "--output", "json").json["replaced"] == 0
 
 
-def test_table_without_a_mark_is_not_compacted(ingest, file):
+def test_table_without_a_committed_position_is_not_compacted(ingest, file):
     result = ingest("compact", file, "counters")
     assert (result.code, "has no complete micro-batch yet" in result.err) == (0, True)
     assert ingest("compact", file, "counters", "--output", "json").json["bound_ms"] is None
 
 
 def test_store_of_a_running_service_is_refused(ingest, file):
-    mark(T)
+    commit(T)
     with opened():
         result = ingest("compact", file, "counters")
         assert (result.code, "is held by process" in result.err) == (4, True)
@@ -61,7 +61,7 @@ def test_store_of_a_running_service_is_refused(ingest, file):
 
 
 def test_lease_of_a_killed_compaction_is_taken_over(ingest, file):
-    mark(T + 5 * HOUR // 2)
+    commit(T + 5 * HOUR // 2)
     with opened() as store:
         left_lease(PropertyRegister(StoreCalls(one_at_a_time(store)), "counters", LEASE))
     assert ingest("compact", file, "counters").code == 0

@@ -408,7 +408,7 @@ class TestSinks:
     ):
         publish((0, 5, "counts"))
 
-        def killed(_tables: OwnedTables, _mark: object) -> None:
+        def killed(_tables: OwnedTables, _committed: object) -> None:
             raise KeyboardInterrupt
 
         with monkeypatch.context() as kill:

@@ -215,7 +215,10 @@ def test_record_that_ran_again_is_skipped(ingest, updated: Pipeline):
 
 
 def lose_state(updated: Pipeline) -> None:
-    """Lose the state of the pipeline, but not the dead letters, as in a topic; a new checkpoint starts at the marks."""
+    """
+    Lose the state of the pipeline, but not the dead letters, as in a topic; a new checkpoint starts at the committed
+    positions.
+    """
     with closing(dead_letter_queue(updated.load(), updated.load().pipelines["p"])) as queue:
         lines = [entry.dead_letter.to_json() for entry in queue.entries()]
     shutil.rmtree(updated.folder / "state")

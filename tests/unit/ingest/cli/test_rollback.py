@@ -8,13 +8,13 @@ from sinks.rewriting.table_lease import LEASE
 from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.update_rows import update_rows
 from sinks.updates.keys import time_of
-from tests.support.counters import HOUR, T, mark, opened, written
+from tests.support.counters import HOUR, T, commit, opened, written
 
 
 @pytest.fixture
 def file(folder) -> str:
     name = written(folder)
-    mark(T + 5 * HOUR // 2)
+    commit(T + 5 * HOUR // 2)
     return name
 
 
@@ -84,7 +84,7 @@ def test_confirmation_needs_a_terminal(ingest, file):
 
 @pytest.mark.parametrize(
     ("first_ms", "last_ms", "code", "message"),
-    [(T, T + 5 * HOUR // 2 + 1, 4, "after the mark of table"), (T + 1, T, 2, "--from is after --to")],
+    [(T, T + 5 * HOUR // 2 + 1, 4, "after the committed position of table"), (T + 1, T, 2, "--from is after --to")],
 )
 def test_refused_intervals(ingest, file, first_ms: int, last_ms: int, code: int, message: str):
     result = rollback(ingest, file, first_ms, last_ms, "--yes")

@@ -23,7 +23,7 @@ from ingest.service.stores import SharedStores
 from sinks.rewriting.rolled_back import Interval, rolled_back
 from sinks.rewriting.table_lease import LEASE
 from sinks.rocksdb.store import RocksDBStore
-from tests.support.counters import HOUR, T, mark, opened, written
+from tests.support.counters import HOUR, T, commit, opened, written
 from tests.support.endpoint import serving_jobs
 
 NOW = CompactionOptions(older_than="0s")
@@ -38,7 +38,7 @@ def rollback(first_ms: int, last_ms: int, *, strict: bool = False) -> Rollback:
 def configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Configuration:
     monkeypatch.chdir(tmp_path)
     written(tmp_path)
-    mark(T + 5 * HOUR // 2)
+    commit(T + 5 * HOUR // 2)
     return load("p.yaml", env={}, lookup=Catalog())
 
 

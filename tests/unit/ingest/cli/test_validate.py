@@ -18,7 +18,7 @@ from ingest.kafka.settings import KafkaConnection
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 from sinks.rowkeys.row_format import UPDATES
-from sinks.updates.marks import OWNER
+from sinks.updates.committed_position import OWNER
 
 TEN_MISTAKES = """\
 version: 1

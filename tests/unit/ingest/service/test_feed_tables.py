@@ -19,7 +19,7 @@ from sinks.feed.stream import FEED, FeedStream, SplitRequest
 from sinks.memory import MemoryStore
 from sinks.rewriting.owned_tables import OwnedTables
 from sinks.table_records import ensure_declared
-from sinks.updates.marks import MARK, OWNER, TableMark
+from sinks.updates.committed_position import COMMITTED, OWNER, CommittedPosition
 from sinks.writing.driver_store import DriverStore
 from tests.support.checkpoint import acknowledge
 from tests.support.relocked import relocked
@@ -69,9 +69,9 @@ class Service:
         checkpoint.note_configuration(fingerprint)
         return found
 
-    def mark(self) -> TableMark:
-        """The mark of the table."""
-        return TableMark.of(self.store.properties("t")[MARK], "t")
+    def committed(self) -> CommittedPosition:
+        """The committed position of the table."""
+        return CommittedPosition.of(self.store.properties("t")[COMMITTED], "t")
 
     def rows(self) -> list[bytes]:
         """The row keys of the table."""
@@ -116,7 +116,7 @@ def test_an_interrupted_batch_runs_again_with_its_shards(service: Service) -> No
     service.split()
     service.start("as before")
 
-    assert (service.times.of(1), service.rows(), service.mark().time_ms) == (service.time_ms, [], 500)
+    assert (service.times.of(1), service.rows(), service.committed().time_ms) == (service.time_ms, [], 500)
     assert service.owned.feeds.batches("s", service.time_ms)["t"].shards.numbers == (1,)
     assert service.owned.feeds.batches("s", service.time_ms + 2)["t"].shards.numbers == (2, 3)
 
@@ -125,7 +125,7 @@ def test_an_interrupted_batch_is_completed_before_it_runs_with_another_configura
     service.split()
     service.start("changed")
 
-    assert (service.rows(), service.mark()) == ([b"a"], TableMark(service.time_ms, {"t": {"0": 1}}))
+    assert (service.rows(), service.committed()) == ([b"a"], CommittedPosition(service.time_ms, {"t": {"0": 1}}))
     later_ms = service.times.of(1)
     assert later_ms > service.time_ms
     assert service.owned.feeds.batches("s", later_ms)["t"].shards.numbers == (2, 3)
@@ -135,7 +135,7 @@ def test_an_interrupted_batch_is_completed_under_a_new_checkpoint(service: Servi
     service.lose_checkpoint()
     service.start("as before")
 
-    assert (service.rows(), service.mark().time_ms) == ([b"a"], service.time_ms)
+    assert (service.rows(), service.committed().time_ms) == ([b"a"], service.time_ms)
     assert service.times.of(0) > service.time_ms
 
 
@@ -164,7 +164,7 @@ def test_a_batch_whose_changes_were_completed_runs_at_a_later_time_though_its_co
         patched.setattr(BatchTimes, "renew", killed)
         with pytest.raises(KeyboardInterrupt):
             service.start("changed")
-    assert service.mark() == TableMark(service.time_ms, {"t": {"0": 1}})
+    assert service.committed() == CommittedPosition(service.time_ms, {"t": {"0": 1}})
     tables = service.start("as before")
 
     assert service.times.of(1) > service.time_ms
@@ -176,9 +176,9 @@ def test_a_batch_whose_updates_readers_of_a_feed_have_does_not_run_with_another_
 ) -> None:
     sums = replace(FED, name="sums", updates='{"processor": "sum"}')
     service.start("as before", sums)
-    mark = service.store.properties("sums")[MARK]
-    moved = TableMark(service.time_ms, {"t": {"0": 2}}).to_text()
-    assert service.store.set_property("sums", MARK, mark, moved)  # killed before the mark of the other table moved
+    committed = service.store.properties("sums")[COMMITTED]
+    moved = CommittedPosition(service.time_ms, {"t": {"0": 2}}).to_text()
+    assert service.store.set_property("sums", COMMITTED, committed, moved)  # killed before the other table
     for _ in range(2):
         with pytest.raises(ConflictError, match="feed of sums may have the updates of batch 1") as caught:
             service.start("changed", sums)

@@ -1,9 +1,9 @@
 """
 Random histories of a pipeline with two counters, against a list of what was counted.
 
-Micro-batches are killed at any call to the store, before and after their marks and their acknowledgement; the pipeline
-starts again with the same or another configuration, another number of tasks, and a new checkpoint; compactions are
-killed; micro-batches are rolled back, and replayed at new times.
+Micro-batches are killed at any call to the store, before and after their committed positions and their acknowledgement;
+the pipeline starts again with the same or another configuration, another number of tasks, and a new checkpoint;
+compactions are killed; micro-batches are rolled back, and replayed at new times.
 """
 
 import shutil
@@ -202,9 +202,9 @@ class World:
             try:
                 self._start()
             except ConflictError as error:
-                if error.code != "marks_differ":
+                if error.code != "committed_positions_differ":
                     raise
-                self._end()  # killed between two marks: only its checkpoint knows which table has the micro-batch
+                self._end()  # killed between two positions: only its checkpoint knows which table has the micro-batch
                 shutil.rmtree(self.folder)
                 kept.rename(self.folder)
                 return
@@ -223,10 +223,10 @@ class World:
             self._run(None)
 
     def compact(self, window_ms: int, kill: int | None) -> None:
-        mark = self._group().oldest_mark("hits")
-        if mark is None:
+        committed = self._group().oldest_committed("hits")
+        if committed is None:
             return
-        rules = CompactionRules(bound_of(mark.time_ms, 0), update_id_of(window_ms, 0), max_rows=3)
+        rules = CompactionRules(bound_of(committed.time_ms, 0), update_id_of(window_ms, 0), max_rows=3)
         with self._killed_at(kill):
             for table in TABLES:
                 target = CompactionTarget(table, RowFormat.recorded(self.store, table), rules)
@@ -245,7 +245,7 @@ class World:
             assert last.result is not None
             return [*last.result["rolled_back_ms"]]
 
-        with self._killed_at(kill), suppress(ConflictError):  # not below the marks
+        with self._killed_at(kill), suppress(ConflictError):  # not below the committed positions
             rolled_back()
         if (lease := self.store.properties(table).get(LEASE)) is not None:
             assert self.store.set_property(table, LEASE, lease, None)  # that of a killed process ends by itself
@@ -377,9 +377,9 @@ class World:
         assert self._planned is not None
         begins, planned = self._planned
         assert planned == ends
-        mark = self._group().oldest_mark("hits")
-        assert mark is not None
-        self.counted.append(Counted(mark.time_ms, begins, ends, self._written_by))
+        committed = self._group().oldest_committed("hits")
+        assert committed is not None
+        self.counted.append(Counted(committed.time_ms, begins, ends, self._written_by))
         self.complete, self._planned = ends, None
 
     def _write(self, begins: Ends, ends: Ends, time_ms: int, tables: Sequence[str]) -> None:

@@ -176,7 +176,7 @@ def test_events_of_deferred_updates_are_not_counted_again(tmp_path: Path, table:
             check({("t", 0): 9}, {("t", 0): after}, None)
     else:
         check({("t", 0): 9}, {("t", 0): after}, None)
-    check({("t", 0): 9}, {("t", 0): 9}, 7)  # the next start compares the marks, and removes what is above them
+    check({("t", 0): 9}, {("t", 0): 9}, 7)  # the next start compares the positions, and removes what is above them
 
 
 def test_remaining_records_follow_the_acknowledged_ones_in_each_partition() -> None:

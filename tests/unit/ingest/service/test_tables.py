@@ -1,4 +1,4 @@
-"""A pipeline claims its tables with deferred updates, and moves their marks."""
+"""A pipeline claims its tables with deferred updates, and moves their committed positions."""
 
 import json
 import shutil
@@ -30,8 +30,8 @@ from ingest.testing.tables import scanned
 from sinks.memory import MemoryStore
 from sinks.rewriting.counted_letters import change_counted, counted_letters
 from sinks.rewriting.owned_tables import OwnedTables
+from sinks.updates.committed_position import COMMITTED, FORMER, OWNER, CommittedPosition
 from sinks.updates.keys import UpdateKey, update_id_of
-from sinks.updates.marks import FORMER, MARK, OWNER, TableMark
 from sinks.writing.driver_store import DriverStore
 from tests.support.checkpoint import acknowledge
 from tests.support.relocked import relocked
@@ -120,8 +120,8 @@ class Service:
         self.write("hits", time_ms)
         return time_ms
 
-    def marks(self) -> Mapping[str, int]:
-        texts = {table: self.store.properties(table).get(MARK) for table in TABLES}
+    def committed(self) -> Mapping[str, int]:
+        texts = {table: self.store.properties(table).get(COMMITTED) for table in TABLES}
         return {table: json.loads(text)["time_ms"] for table, text in texts.items() if text is not None}
 
 
@@ -142,15 +142,15 @@ def test_first_start_records_updates_and_owner(service: Service) -> None:
     assert not tables.is_complete(0, service.plan(0, 10))
 
 
-def test_marks_move_after_a_batch_and_never_back(service: Service) -> None:
+def test_committed_positions_move_after_a_batch_and_never_back(service: Service) -> None:
     tables = service.start()
     time_ms = service.plan(0, 10)
     tables.complete(0, time_ms)
-    assert service.marks() == dict.fromkeys(TABLES, time_ms)
+    assert service.committed() == dict.fromkeys(TABLES, time_ms)
     assert tables.is_complete(0, time_ms)
     assert not tables.is_complete(0, time_ms + 1)
     tables.complete(0, time_ms - 1)
-    assert service.marks() == dict.fromkeys(TABLES, time_ms)
+    assert service.committed() == dict.fromkeys(TABLES, time_ms)
     assert tables.resume_at() == {"t": {"0": 10}}
 
 
@@ -158,13 +158,15 @@ def test_batch_is_complete_only_if_all_tables_are(service: Service) -> None:
     tables = service.start()
     tables.complete(0, service.plan(0, 10))
     time_ms = service.plan(1, 20)
-    mark = service.store.properties("hits")[MARK]
-    assert service.store.set_property("hits", MARK, mark, TableMark(time_ms, {"t": {"0": 20}}).to_text())
+    committed = service.store.properties("hits")[COMMITTED]
+    assert service.store.set_property(
+        "hits", COMMITTED, committed, CommittedPosition(time_ms, {"t": {"0": 20}}).to_text()
+    )
     tables = service.start()
     assert not tables.is_complete(1, time_ms)
     assert tables.resume_at() == {"t": {"0": 10}}
     tables.complete(1, time_ms)
-    assert service.marks() == dict.fromkeys(TABLES, time_ms)
+    assert service.committed() == dict.fromkeys(TABLES, time_ms)
 
 
 def test_uncommitted_batch_keeps_its_rows_and_its_time(service: Service) -> None:
@@ -214,7 +216,9 @@ def test_start_of_a_driver_that_another_one_has_replaced_changes_nothing(service
     assert (service.times_in("hits"), service.withdrawn, service.times.of(1)) == ([interrupted], [], interrupted)
 
 
-def test_new_checkpoint_starts_at_the_marks_without_the_updates_above_them(service: Service, tmp_path: Path) -> None:
+def test_new_checkpoint_starts_at_the_committed_positions_without_the_updates_above_them(
+    service: Service, tmp_path: Path
+) -> None:
     service.start().complete(0, service.plan(0, 10))
     for table in TABLES:
         service.write(table, 1_000)
@@ -226,7 +230,9 @@ def test_new_checkpoint_starts_at_the_marks_without_the_updates_above_them(servi
     assert service.times.of(0) > 1_000
 
 
-def test_new_checkpoint_before_the_first_mark_starts_with_empty_tables(service: Service, tmp_path: Path) -> None:
+def test_new_checkpoint_before_the_first_committed_position_starts_with_empty_tables(
+    service: Service, tmp_path: Path
+) -> None:
     service.start()
     service.write("hits", 1_000)
     service.folder = tmp_path / "new"
@@ -234,7 +240,9 @@ def test_new_checkpoint_before_the_first_mark_starts_with_empty_tables(service: 
     assert service.times_in("hits") == []
 
 
-def test_checkpoint_of_a_reset_starts_without_the_updates_above_the_marks(service: Service, tmp_path: Path) -> None:
+def test_checkpoint_of_a_reset_starts_without_the_updates_above_the_committed_positions(
+    service: Service, tmp_path: Path
+) -> None:
     service.start().complete(0, service.plan(0, 10))
     service.write("hits", 1_000)
     service.write("hits", 1_002)  # of a batch that was not acknowledged
@@ -247,21 +255,23 @@ def test_checkpoint_of_a_reset_starts_without_the_updates_above_the_marks(servic
 
 
 @pytest.mark.parametrize(("start", "recount", "is_refused"), [(9, False, True), (10, False, False), (9, True, False)])
-def test_reset_before_the_marks_is_refused_unless_events_may_count_again(
+def test_reset_before_the_committed_positions_is_refused_unless_events_may_count_again(
     service: Service, tmp_path: Path, start: int, recount: bool, is_refused: bool
 ) -> None:
-    """The reset itself knows the acknowledged offsets alone: a batch may have been killed after its mark."""
+    """
+    The reset itself knows the acknowledged offsets alone: a batch may have been killed after its committed position.
+    """
     service.start().complete(0, service.plan(0, 10))
     old, service.folder = service.folder, tmp_path / "new"
     offsets_reset._build(service.folder, old, {("t", 0): start}, {}, recount=recount)
     if is_refused:
-        with pytest.raises(ConflictError, match="t/0 is 9 there and 10 in the mark"):
+        with pytest.raises(ConflictError, match="t/0 is 9 there and 10 in the committed position"):
             service.start()
     else:
         service.start()
 
 
-def test_recount_starts_elsewhere_after_the_times_of_the_marks(service: Service, tmp_path: Path) -> None:
+def test_recount_starts_elsewhere_after_the_times_of_the_committed_positions(service: Service, tmp_path: Path) -> None:
     service.start().complete(0, service.plan(0, 10))
     service.write("hits", 1_000)
     service.folder = tmp_path / "new"
@@ -271,7 +281,9 @@ def test_recount_starts_elsewhere_after_the_times_of_the_marks(service: Service,
     assert not tables.is_complete(0, service.plan(0, 5))
 
 
-def test_new_checkpoint_tells_that_records_after_the_mark_run_again(service: Service, tmp_path: Path) -> None:
+def test_new_checkpoint_tells_that_records_after_the_committed_position_run_again(
+    service: Service, tmp_path: Path
+) -> None:
     """A topic may have dead letters of a micro-batch whose updates are removed."""
     service.start().complete(0, service.plan(0, 10))
     for text, lasts in (("new", 5_000), ("newer", 7_000)):
@@ -297,7 +309,9 @@ def test_recount_forgets_what_the_tables_know_of_dead_letters(service: Service, 
     assert service.plan(0, 10) > 5_000
 
 
-def test_merged_updates_from_both_sides_of_the_mark_are_not_rolled_back(service: Service, tmp_path: Path) -> None:
+def test_merged_updates_from_both_sides_of_the_committed_position_are_not_rolled_back(
+    service: Service, tmp_path: Path
+) -> None:
     service.start().complete(0, service.plan(0, 10))
     key = UpdateKey(b"a", update_id_of(900, 0), update_id_of(2_000, 0))
     service.store.apply("hits", [Put(key.encoded(), {b"c:n": b"1"}, 2_000)])
@@ -307,7 +321,7 @@ def test_merged_updates_from_both_sides_of_the_mark_are_not_rolled_back(service:
     assert service.times_in("hits") == [2_000]
 
 
-def test_source_that_cannot_start_at_the_marks_is_refused(
+def test_source_that_cannot_start_at_the_committed_positions_is_refused(
     service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     service.start().complete(0, service.plan(0, 10))
@@ -326,17 +340,17 @@ def test_other_pipeline_is_refused_until_it_takes_the_tables_over(service: Servi
     time_ms = service.plan(0, 10)
     with pytest.raises(ConflictError, match="no longer owns"):
         earlier.complete(0, time_ms)
-    assert service.marks() == {}
+    assert service.committed() == {}
 
 
 def test_second_process_of_a_pipeline_says_which_micro_batch_counts_twice(service: Service, tmp_path: Path) -> None:
-    """Its rows are in the tables, and count as soon as the mark of the first one is past them."""
-    first, marks = service.start(), service.folder
+    """Its rows are in the tables, and count as soon as the committed position of the first one is past them."""
+    first, folder = service.start(), service.folder
     service.folder = tmp_path / "second"
     second = service.start(now_ms=1_005)
     time_ms = service.plan(0, 10)
-    times, service.folder = service.times, marks
-    service.times = BatchTimes(marks / "times", lambda: 1_000)
+    times, service.folder = service.times, folder
+    service.times = BatchTimes(folder / "times", lambda: 1_000)
     first.complete(0, service.plan(0, 10))
     acknowledge(tmp_path / "second", 0, {"t": {0: 10}})
     with pytest.raises(ConflictError, match="another process that runs it") as caught:
@@ -372,12 +386,12 @@ def test_other_updates_are_refused_once_there_are_rows(service: Service) -> None
         service.start()
 
 
-def test_new_table_is_complete_up_to_the_mark_of_the_others(service: Service) -> None:
+def test_new_table_is_complete_up_to_the_committed_position_of_the_others(service: Service) -> None:
     service.start(tables=("hits",)).complete(0, service.plan(0, 10))
     acknowledge(service.folder, 0, {"t": {0: 10}})
     service.write("hits", 1_000)
     service.start(fingerprint="with another table")
-    assert service.marks() == dict.fromkeys(TABLES, 1_000)
+    assert service.committed() == dict.fromkeys(TABLES, 1_000)
     interrupted = service.plan(1, 20)
     service.write("hits", interrupted)
     service.write("bytes", interrupted)
@@ -387,12 +401,14 @@ def test_new_table_is_complete_up_to_the_mark_of_the_others(service: Service) ->
 
 
 def test_changed_configuration_rolls_back_the_interrupted_batch_alone(service: Service) -> None:
-    """Marks of tables differ in time after a replay into one of them."""
+    """Committed positions of tables differ in time after a replay into one of them."""
     service.start().complete(0, service.plan(0, 10))
     acknowledge(service.folder, 0, {"t": {0: 10}})
     service.write("hits", 1_500)
-    mark = service.store.properties("hits")[MARK]
-    assert service.store.set_property("hits", MARK, mark, TableMark(1_500, {"t": {"0": 10}}).to_text())
+    committed = service.store.properties("hits")[COMMITTED]
+    assert service.store.set_property(
+        "hits", COMMITTED, committed, CommittedPosition(1_500, {"t": {"0": 10}}).to_text()
+    )
     service.start(now_ms=2_000)
     interrupted = service.plan(1, 20)
     assert interrupted > 1_500
@@ -434,10 +450,14 @@ def test_batch_does_not_get_the_time_of_removed_updates_though_the_clock_was_set
     assert service.plan(0, 20) > 5_000
 
 
-def test_new_checkpoint_keeps_what_each_table_has_up_to_its_own_mark(service: Service, tmp_path: Path) -> None:
+def test_new_checkpoint_keeps_what_each_table_has_up_to_its_own_committed_position(
+    service: Service, tmp_path: Path
+) -> None:
     service.start().complete(0, service.plan(0, 10))
-    mark = service.store.properties("hits")[MARK]
-    assert service.store.set_property("hits", MARK, mark, TableMark(1_500, {"t": {"0": 10}}).to_text())
+    committed = service.store.properties("hits")[COMMITTED]
+    assert service.store.set_property(
+        "hits", COMMITTED, committed, CommittedPosition(1_500, {"t": {"0": 10}}).to_text()
+    )
     service.write("hits", 1_500)
     service.write("bytes", 1_500)
     service.folder = tmp_path / "new"
@@ -446,7 +466,7 @@ def test_new_checkpoint_keeps_what_each_table_has_up_to_its_own_mark(service: Se
     assert service.times.of(0) > 1_500
 
 
-def test_a_smaller_file_at_a_path_is_not_behind_the_mark(service: Service) -> None:
+def test_a_smaller_file_at_a_path_is_not_behind_the_committed_position(service: Service) -> None:
     def acknowledged(number: int, size: int) -> None:
         file = {"size": size, "mtime_ms": size, "length": size, "position": 100}
         acknowledge(service.folder, number, {"/a.gz": file})
@@ -460,7 +480,7 @@ def test_a_smaller_file_at_a_path_is_not_behind_the_mark(service: Service) -> No
     assert tables.resume_at()["/a.gz"]["size"] == 100
 
 
-def test_restored_checkpoint_behind_the_marks_is_refused(service: Service) -> None:
+def test_restored_checkpoint_behind_the_committed_positions_is_refused(service: Service) -> None:
     service.start().complete(0, service.plan(0, 100))
     acknowledge(service.folder, 0, {"t": {0: 100}})
     service.start().complete(1, service.plan(1, 140))
@@ -469,51 +489,53 @@ def test_restored_checkpoint_behind_the_marks_is_refused(service: Service) -> No
     for name in ("offsets", "commits"):
         (service.folder / name / "1").unlink()
     (service.folder / "times" / "1").unlink()
-    with pytest.raises(ConflictError, match="t/0 is 100 there and 140 in the mark") as caught:
+    with pytest.raises(ConflictError, match="t/0 is 100 there and 140 in the committed position") as caught:
         service.start()
-    assert caught.value.code == "behind_mark"
+    assert caught.value.code == "behind_committed_position"
     service.start(options=OwnerOptions(recount=True))
 
 
-def test_checkpoint_behind_the_mark_of_one_table_is_refused(service: Service) -> None:
-    """The other one was not written for some time, so its mark is older."""
+def test_checkpoint_behind_the_committed_position_of_one_table_is_refused(service: Service) -> None:
+    """The other one was not written for some time, so its committed position is older."""
     service.start().complete(0, service.plan(0, 100))
     acknowledge(service.folder, 0, {"t": {0: 100}})
     service.start(tables=("bytes",)).complete(1, service.plan(1, 140))
     for name in ("offsets", "times"):
         (service.folder / name / "1").unlink()
-    with pytest.raises(ConflictError, match="t/0 is 100 there and 140 in the mark"):
+    with pytest.raises(ConflictError, match="t/0 is 100 there and 140 in the committed position"):
         service.start()
 
 
 def test_new_checkpoint_is_refused_if_the_tables_end_at_different_offsets(service: Service, tmp_path: Path) -> None:
     service.start().complete(0, service.plan(0, 10))
-    mark = service.store.properties("hits")[MARK]
-    assert service.store.set_property("hits", MARK, mark, TableMark(1_500, {"t": {"0": 20}}).to_text())
+    committed = service.store.properties("hits")[COMMITTED]
+    assert service.store.set_property(
+        "hits", COMMITTED, committed, CommittedPosition(1_500, {"t": {"0": 20}}).to_text()
+    )
     service.folder = tmp_path / "new"
     with pytest.raises(ConflictError, match="different offsets") as caught:
         service.start()
-    assert caught.value.code == "marks_differ"
+    assert caught.value.code == "committed_positions_differ"
     assert service.start(options=OwnerOptions(recount=True)).resume_at() is None
 
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_interrupted_batch_is_not_complete_by_the_mark_of_a_table_that_was_taken_over(
+def test_interrupted_batch_is_not_complete_by_the_committed_position_of_a_table_that_was_taken_over(
     service: Service, monkeypatch: pytest.MonkeyPatch, fails: bool
 ) -> None:
     service.start(tables=("hits",)).complete(0, service.plan(0, 10))
     acknowledge(service.folder, 0, {"t": {0: 10}})
     interrupted = service.plan(1, 20)
-    theirs = TableMark(interrupted + 500, {"other": {"0": 7}}).to_text()
+    theirs = CommittedPosition(interrupted + 500, {"other": {"0": 7}}).to_text()
     assert service.store.set_property("bytes", "updates", None, SUMS)
     assert service.store.set_property("bytes", OWNER, None, "others")
-    assert service.store.set_property("bytes", MARK, None, theirs)
+    assert service.store.set_property("bytes", COMMITTED, None, theirs)
     service.write("bytes", interrupted)
     if fails:
         set_property = service.store.set_property
 
         def fail_once(table: str, name: str, before: str | None, value: str | None) -> bool:
-            if name == MARK:
+            if name == COMMITTED:
                 monkeypatch.setattr(service.store, "set_property", set_property)
                 raise StoreUnavailableError("away")
             return set_property(table, name, before, value)
@@ -530,14 +552,14 @@ def test_interrupted_batch_is_not_complete_by_the_mark_of_a_table_that_was_taken
 
 def test_batch_is_counted_once_in_a_table_that_was_taken_over_and_back(service: Service) -> None:
     service.start(tables=("hits",)).complete(0, service.plan(0, 10))
-    killed = service.plan(1, 20)  # its mark is moved, and it is not acknowledged
+    killed = service.plan(1, 20)  # its committed position is moved, and it is not acknowledged
     service.write("hits", killed)
     acknowledge(service.folder, 0, {"t": {0: 10}})
     service.start(tables=("hits",)).complete(1, killed)
     others = OwnedTables("others", {"s": DriverStore(service.store)}, {"s": [SPEC]})
     others.claim(take_over=True)
     assert service.times_in("hits") == [killed]
-    others.move(TableMark(killed + 500, {"other": {"0": 7}}))
+    others.move(CommittedPosition(killed + 500, {"other": {"0": 7}}))
     service.write("hits", killed + 500)
     service.start(tables=("hits",), options=OwnerOptions(take_over=True))
     assert service.times_in("hits") == [killed + 500]
@@ -552,7 +574,7 @@ def test_pipeline_that_takes_a_table_back_starts_where_it_ended_though_its_check
     others = OwnedTables("others", {"s": DriverStore(service.store)}, {"s": [SPEC]})
     others.claim(take_over=True)
     assert others.resume_at() == {"t": {"0": 10}}  # it may read the same topic
-    others.move(TableMark(5_000, {"other": {"0": 7}}))
+    others.move(CommittedPosition(5_000, {"other": {"0": 7}}))
     service.folder = tmp_path / "new"
     tables = service.start(tables=("hits",), options=OwnerOptions(take_over=True), now_ms=9_000)
     assert tables.resume_at() == {"t": {"0": 10}, "other": {"0": 7}}
@@ -582,7 +604,7 @@ def test_interrupted_replay_is_given_up_with_a_table_that_another_pipeline_has_t
     service.replay.parent.mkdir(parents=True)
     service.replay.touch()
     for table in TABLES:
-        service.write(table, 2_000)  # of the replay, above the marks
+        service.write(table, 2_000)  # of the replay, above the committed positions
     with pytest.raises(ConflictError, match="was interrupted"):
         service.start(options=OwnerOptions(take_over=True))
     OwnedTables("others", {"s": DriverStore(service.store)}, {"s": [SPEC]}).claim(take_over=True)
@@ -633,7 +655,7 @@ def test_updates_that_are_no_longer_declared_are_forgotten_while_there_are_no_ro
         OwnedTables("counts", stores, {}, {"s": ["bytes"]}, {"s": [TableSpec("bytes")]}).check()
 
 
-@pytest.mark.parametrize("name", [OWNER, FORMER, MARK])
+@pytest.mark.parametrize("name", [OWNER, FORMER, COMMITTED])
 def test_table_that_another_process_takes_over_meanwhile_is_not_claimed(
     service: Service, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
@@ -644,9 +666,9 @@ def test_table_that_another_process_takes_over_meanwhile_is_not_claimed(
         return changed != name and set_property(table, changed, before, value)
 
     monkeypatch.setattr(service.store, "set_property", lost)
-    tables, options = (("hits", "bytes"), None) if name == MARK else (("hits",), OwnerOptions(take_over=True))
+    tables, options = (("hits", "bytes"), None) if name == COMMITTED else (("hits",), OwnerOptions(take_over=True))
     with pytest.raises(ConflictError, match="another one has taken it over") as refused:
-        service.start(pipeline="others" if name == MARK else "counts", tables=tables, options=options)
+        service.start(pipeline="others" if name == COMMITTED else "counts", tables=tables, options=options)
     assert refused.value.code == "other_owner"
 
 
@@ -687,10 +709,10 @@ def with_topic_ids(service: Service, monkeypatch: pytest.MonkeyPatch, topic_id: 
     monkeypatch.setattr(KafkaSource, "topic_ids", lambda _self: {"t": topic_id})
 
 
-def test_mark_has_the_ids_of_its_topics(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_committed_position_has_the_ids_of_its_topics(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     with_topic_ids(service, monkeypatch, "a")
-    text = service.store.properties("hits")[MARK]
-    assert TableMark.of(text, "hits") == TableMark(1_000, {"t": {"0": 10}}, {"t": "a"})
+    text = service.store.properties("hits")[COMMITTED]
+    assert CommittedPosition.of(text, "hits") == CommittedPosition(1_000, {"t": {"0": 10}}, {"t": "a"})
     assert service.start(now_ms=2_000).resume_at() == {"t": {"0": 10}}
 
 
@@ -704,10 +726,10 @@ def test_new_checkpoint_is_refused_if_a_topic_was_recreated(service: Service, mo
     assert service.start(now_ms=2_000, options=OwnerOptions(recount=True)).resume_at() is None
 
 
-def test_mark_without_topic_ids_is_as_before(service: Service) -> None:
-    mark = TableMark(5, {"t": {"0": 1}})
-    assert mark.to_text() == '{"format":1,"offsets":{"t":{"0":1}},"time_ms":5,"topic_ids":{}}'
-    assert TableMark.of(mark.to_text(), "hits") == mark
+def test_committed_position_without_topic_ids_is_as_before(service: Service) -> None:
+    committed = CommittedPosition(5, {"t": {"0": 1}})
+    assert committed.to_text() == '{"format":1,"offsets":{"t":{"0":1}},"time_ms":5,"topic_ids":{}}'
+    assert CommittedPosition.of(committed.to_text(), "hits") == committed
 
 
 class TestLostPlan:
@@ -765,15 +787,15 @@ class TestLostPlan:
         assert [service.times_in(table) for table in TABLES] == [[time_ms], []]
         assert service.times.of(1) == time_ms
 
-    def test_batch_whose_mark_is_set_is_refused(self, service: Service) -> None:
+    def test_batch_whose_committed_position_is_set_is_refused(self, service: Service) -> None:
         service.interrupted()
         service.start().complete(1, service.times.of(1))
         (service.folder / "offsets" / "1").unlink()
         with pytest.raises(ConflictError) as caught:
             self.restarted(service)
-        assert caught.value.code == "behind_mark"
+        assert caught.value.code == "behind_committed_position"
 
-    def test_recount_leaves_a_batch_whose_mark_is_set(self, service: Service) -> None:
+    def test_recount_leaves_a_batch_whose_committed_position_is_set(self, service: Service) -> None:
         time_ms = self.lost(service)
         (service.folder / "offsets" / "1").write_text('v1\n{}\n{"t": {"0": 20}}')
         service.start().complete(1, time_ms)
@@ -816,10 +838,10 @@ class TestLostTime:
         service.start().complete(0, service.plan(0, 10))
         acknowledge(service.folder, 0, {"t": {0: 10}})
         service.start()
-        mark = TableMark(service.plan(1, 20), {"t": {"0": 20}})
-        before = service.store.properties("hits")[MARK]
-        service.store.set_property("hits", MARK, before, mark.to_text())  # killed before the mark of the other one
+        committed = CommittedPosition(service.plan(1, 20), {"t": {"0": 20}})
+        before = service.store.properties("hits")[COMMITTED]
+        service.store.set_property("hits", COMMITTED, before, committed.to_text())  # killed before the other one
         (service.folder / "times" / "1").unlink()
         with pytest.raises(ConflictError) as caught:
             service.start()
-        assert caught.value.code == "behind_mark"
+        assert caught.value.code == "behind_committed_position"

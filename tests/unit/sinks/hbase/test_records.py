@@ -132,56 +132,56 @@ class TestSetBuckets:
 class TestProperties:
     def test_property_is_a_cell_beside_the_buckets(self, cluster, client, records):
         cluster.cells = {b"t": {b"t:buckets": b"16"}}
-        assert records.set_property("default:t", "mark", None, "é")
-        assert records.set_property("t", "mark", "é", "2")
+        assert records.set_property("default:t", "committed", None, "é")
+        assert records.set_property("t", "committed", "é", "2")
         assert records.set_property("t", "owner", None, "logs")
-        assert cluster.cells == {b"t": {b"t:buckets": b"16", b"t:mark": b"2", b"t:owner": b"logs"}}
+        assert cluster.cells == {b"t": {b"t:buckets": b"16", b"t:committed": b"2", b"t:owner": b"logs"}}
         client.values.reset_mock()
-        assert records.properties("t") == {"mark": "2", "owner": "logs"}
+        assert records.properties("t") == {"committed": "2", "owner": "logs"}
         client.values.assert_called_once_with("attr2hbase", b"t", b"t")
         assert records.buckets("t") == 16
 
     def test_first_property_creates_the_table_of_records(self, cluster, client, records):
         assert records.properties("t") == {}
-        assert not records.set_property("t", "mark", "1", "2")
+        assert not records.set_property("t", "committed", "1", "2")
         assert cluster.cells is None
-        assert records.set_property("t", "mark", None, "1")
-        assert records.set_property("u", "mark", None, "1")
-        assert cluster.cells == {b"t": {b"t:mark": b"1"}, b"u": {b"t:mark": b"1"}}
+        assert records.set_property("t", "committed", None, "1")
+        assert records.set_property("u", "committed", None, "1")
+        assert cluster.cells == {b"t": {b"t:committed": b"1"}, b"u": {b"t:committed": b"1"}}
         # creating tables is a right of its own
         client.create_table.assert_called_once()
 
     def test_another_client_creates_the_table_of_records_meanwhile(self, cluster, client, records):
         def created_before(spec: TableSpec) -> None:
-            cluster.cells = {b"t": {b"t:mark": b"0"}}
+            cluster.cells = {b"t": {b"t:committed": b"0"}}
             cluster.create_table(spec)
 
         client.create_table.side_effect = created_before
-        assert not records.set_property("t", "mark", None, "1")
-        assert records.properties("t") == {"mark": "0"}
+        assert not records.set_property("t", "committed", None, "1")
+        assert records.properties("t") == {"committed": "0"}
 
     def test_removed_property_is_an_empty_cell(self, cluster, records):
-        cluster.cells = {b"t": {b"t:mark": b"1"}}
-        assert records.set_property("t", "mark", "1", None)
-        assert (cluster.cells, records.properties("t")) == ({b"t": {b"t:mark": b""}}, {})
-        assert records.set_property("t", "mark", None, "2")
-        assert cluster.writes[-1] == (b"t", b"t:mark", b"", b"2")
+        cluster.cells = {b"t": {b"t:committed": b"1"}}
+        assert records.set_property("t", "committed", "1", None)
+        assert (cluster.cells, records.properties("t")) == ({b"t": {b"t:committed": b""}}, {})
+        assert records.set_property("t", "committed", None, "2")
+        assert cluster.writes[-1] == (b"t", b"t:committed", b"", b"2")
 
     @pytest.mark.parametrize(("before", "value"), [(None, "2"), ("1", "2"), ("1", None)])
     def test_attempt_whose_answer_was_lost_has_set_the_property(self, cluster, records, before, value):
-        cluster.cells = {} if before is None else {b"t": {b"t:mark": before.encode()}}
+        cluster.cells = {} if before is None else {b"t": {b"t:committed": before.encode()}}
         cluster.lost_answers = 1
-        assert records.set_property("t", "mark", before, value)
-        assert records.set_property("t", "mark", before, value)
+        assert records.set_property("t", "committed", before, value)
+        assert records.set_property("t", "committed", before, value)
         assert len(cluster.writes) == 1
-        assert records.properties("t").get("mark") == value
+        assert records.properties("t").get("committed") == value
 
     def test_value_that_is_replaced_takes_one_call(self, cluster, client, records):
-        cluster.cells = {b"t": {b"t:mark": b"1"}}
-        assert records.set_property("t", "mark", "1", "2")
+        cluster.cells = {b"t": {b"t:committed": b"1"}}
+        assert records.set_property("t", "committed", "1", "2")
         client.values.assert_not_called()
-        assert not records.set_property("t", "mark", "1", "3")
-        assert records.properties("t") == {"mark": "2"}
+        assert not records.set_property("t", "committed", "1", "3")
+        assert records.properties("t") == {"committed": "2"}
 
     def test_another_client_sets_the_property_meanwhile(self, cluster, records):
         cluster.cells = {}
@@ -192,7 +192,7 @@ class TestProperties:
             assert records.properties("t") == {"owner": meanwhile.decode()}
         assert cluster.writes == []
 
-    @pytest.mark.parametrize("cell", [(b"t:mark", b"\xff"), (b"t:\xff", b"1")])
+    @pytest.mark.parametrize("cell", [(b"t:committed", b"\xff"), (b"t:\xff", b"1")])
     def test_property_of_another_version_is_refused(self, cluster, records, cell):
         cluster.cells = {b"t": dict([cell])}
         with pytest.raises(IntegrityError, match='" of the record of table "t" in table "attr2hbase" is '):
@@ -209,10 +209,10 @@ class TestOtherTableWithTheNameOfTheRecords:
         with pytest.raises(StoreRefusedError, match='table "attr2hbase" has no family "t"'):
             TableRecords(client).buckets("events")
         with pytest.raises(StoreRefusedError, match='table "attr2hbase" has no family "t"'):
-            TableRecords(client).set_property("events", "mark", None, "1")
+            TableRecords(client).set_property("events", "committed", None, "1")
         client.replace.side_effect = NoFamilyError("no family t")
         with pytest.raises(StoreRefusedError, match='table "attr2hbase" has no family "t"'):
-            TableRecords(client).set_property("events", "mark", "1", "2")
+            TableRecords(client).set_property("events", "committed", "1", "2")
 
     def test_no_row_is_refused(self, client, monkeypatch):
         monkeypatch.setattr(store, "_client", lambda _settings: client)

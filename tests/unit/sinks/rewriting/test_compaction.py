@@ -187,7 +187,7 @@ def test_updates_from_the_bound_on_stay():
     assert table.intervals() == [(10, 20), (30, 0)]
 
 
-def test_bound_is_the_mark_less_a_duration():
+def test_bound_is_the_committed_position_less_a_duration():
     assert bound_of(5_000, 0) == last_update_id_of(5_000) + 1
     assert bound_of(5_000, 3_000) == last_update_id_of(2_000) + 1
     assert bound_of(5_000, 9_000) == last_update_id_of(0) + 1

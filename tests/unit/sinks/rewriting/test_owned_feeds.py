@@ -1,4 +1,4 @@
-"""The feeds of a pipeline on the driver: streams, shards of micro-batches, and changes above the mark."""
+"""The feeds of a pipeline on the driver: streams, shards of micro-batches, and changes above the committed position."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -24,8 +24,8 @@ from sinks.memory import MemoryStore
 from sinks.rewriting.owned_tables import OwnedTables
 from sinks.rowkeys.distribution import Distribution
 from sinks.table_records import ensure_declared
+from sinks.updates.committed_position import COMMITTED, OWNER, CommittedPosition
 from sinks.updates.keys import UpdateKey, update_id_of
-from sinks.updates.marks import MARK, OWNER, TableMark
 from sinks.writing.driver_store import DriverStore
 
 HOUR = FeedSpec(3_600_000, shards=2)
@@ -95,8 +95,8 @@ def put(row: bytes, time_ms: int, value: bytes = b"v") -> Put:
     return Put(row, {b"f:q": value}, time_ms)
 
 
-def mark_of(store: MemoryStore) -> TableMark:
-    return TableMark.of(store.properties("t")[MARK], "t")
+def committed_of(store: MemoryStore) -> CommittedPosition:
+    return CommittedPosition.of(store.properties("t")[COMMITTED], "t")
 
 
 def feed_rows(store: MemoryStore) -> list[FeedKey]:
@@ -158,10 +158,10 @@ def test_a_micro_batch_that_runs_again_has_the_same_shards(store: Refusing) -> N
     assert again.batches("s", 1_002)["t"].shards.numbers == (3, 4, 2)
 
 
-def test_a_request_takes_no_effect_at_or_below_the_mark(store: Refusing) -> None:
+def test_a_request_takes_no_effect_at_or_below_the_committed_position(store: Refusing) -> None:
     tables = claimed(store)
     tables.feeds.batches("s", 1_000)
-    tables.move(TableMark(9_000, {"t": 1}))
+    tables.move(CommittedPosition(9_000, {"t": 1}))
     request(store, SplitRequest(1, b"c"))
 
     feeds = claimed(store).feeds
@@ -169,9 +169,9 @@ def test_a_request_takes_no_effect_at_or_below_the_mark(store: Refusing) -> None
     assert feeds.batches("s", 9_002)["t"].shards.numbers == (3, 4, 2)
 
 
-def test_a_stream_does_not_open_at_or_below_the_mark(store: Refusing) -> None:
+def test_a_stream_does_not_open_at_or_below_the_committed_position(store: Refusing) -> None:
     tables = claimed(store)
-    tables.move(TableMark(9_000, {"t": 1}))
+    tables.move(CommittedPosition(9_000, {"t": 1}))
 
     assert tables.feeds.batches("s", 9_000) == {}
     assert FEED not in store.properties("t")
@@ -244,10 +244,10 @@ def test_another_pipeline_does_not_write_the_feed(store: Refusing) -> None:
 
 
 @pytest.mark.parametrize("spec", [VALUES, SALTED])
-def test_changes_above_the_mark_are_rolled_forward(store: Refusing, spec: TableSpec) -> None:
+def test_changes_above_the_committed_position_are_rolled_forward(store: Refusing, spec: TableSpec) -> None:
     tables = claimed(store, spec)
     tables.feeds.batches("s", 1_000)
-    tables.move(TableMark(1_000, {"t": 1}))
+    tables.move(CommittedPosition(1_000, {"t": 1}))
     log(store, b"old", 1_000, put(b"old", 1_000))
     log(store, b"a", 2_000, put(b"a", 2_000))
     log(store, b"z", 2_000, Delete(b"z", 1_999), put(b"z", 2_000), shard=2)
@@ -256,7 +256,7 @@ def test_changes_above_the_mark_are_rolled_forward(store: Refusing, spec: TableS
 
     stored = Distribution(8).physical if spec is SALTED else bytes
     assert {row.key for row in scanned(store, "t")} == {stored(b"a"), stored(b"z")}
-    assert mark_of(store) == TableMark(2_000, {"t": 1})
+    assert committed_of(store) == CommittedPosition(2_000, {"t": 1})
 
 
 def test_a_micro_batch_that_runs_again_is_not_rolled_forward(store: Refusing) -> None:
@@ -266,11 +266,11 @@ def test_a_micro_batch_that_runs_again_is_not_rolled_forward(store: Refusing) ->
     tables.roll_forward(keep_ms=2_000)
 
     assert scanned(store, "t") == []
-    assert MARK not in store.properties("t")
+    assert COMMITTED not in store.properties("t")
     log(store, b"b", 3_000, put(b"b", 3_000))
     tables.roll_forward(keep_ms=2_000)
     assert [row.key for row in scanned(store, "t")] == [b"a", b"b"]
-    assert mark_of(store).time_ms == 3_000
+    assert committed_of(store).time_ms == 3_000
 
 
 def test_earlier_changes_are_rolled_forward_though_the_newest_belong_to_a_batch_that_runs_again(
@@ -278,13 +278,13 @@ def test_earlier_changes_are_rolled_forward_though_the_newest_belong_to_a_batch_
 ) -> None:
     tables = claimed(store)
     tables.feeds.batches("s", 1_000)
-    tables.move(TableMark(1_000, {"t": 1}))
+    tables.move(CommittedPosition(1_000, {"t": 1}))
     log(store, b"a", 2_000, put(b"a", 2_000))
     log(store, b"b", 3_000, put(b"b", 3_000))
     tables.roll_forward(keep_ms=3_000)
 
     assert [row.key for row in scanned(store, "t")] == [b"a"]
-    assert mark_of(store) == TableMark(2_000, {"t": 1})
+    assert committed_of(store) == CommittedPosition(2_000, {"t": 1})
 
 
 def test_a_change_that_the_store_refuses_is_removed(store: Refusing) -> None:
@@ -312,11 +312,11 @@ def test_deferred_updates_are_rolled_back_with_their_changes(store: Refusing) ->
     tables.feeds.batches("s", 1_000)
     log_update(store, 1_000)
     log_update(store, 2_000)
-    tables.move(TableMark(1_000, {}))
+    tables.move(CommittedPosition(1_000, {}))
     tables.roll_forward()
-    assert mark_of(store).time_ms == 1_000
+    assert committed_of(store).time_ms == 1_000
     found: list[int] = []
-    tables.remove_after_marks(found.append)
+    tables.remove_uncommitted(found.append)
 
     assert [UpdateKey.decoded(row.key).start for row in scanned(store, "t")] == [update_id_of(1_000, 0)]
     assert [key.sequence.time_ms for key in feed_rows(store)] == [1_000]
@@ -326,7 +326,7 @@ def test_a_table_is_taken_over_without_the_updates_that_its_former_owner_did_not
     tables = claimed(store, UPDATES)
     tables.feeds.batches("s", 1_000)
     log_update(store, 1_000)
-    tables.move(TableMark(1_000, {}))
+    tables.move(CommittedPosition(1_000, {}))
     log_update(store, 2_000)
     tables = owned(store, UPDATES, "q")
     tables.claim(take_over=True)
@@ -368,9 +368,9 @@ def test_no_update_is_left_without_its_change_when_a_take_over_is_killed(
     assert (scanned(store, "t"), len(feed_rows(store))) == ([], 1)
 
 
-def test_a_new_checkpoint_starts_at_the_marks_of_deferred_updates_alone(store: Refusing) -> None:
+def test_a_new_checkpoint_starts_at_the_committed_positions_of_deferred_updates_alone(store: Refusing) -> None:
     tables = claimed(store)
-    tables.move(TableMark(1_000, {"t": 1}))
+    tables.move(CommittedPosition(1_000, {"t": 1}))
 
     assert tables.resume_at() is None
     assert not tables.have_updates

@@ -32,33 +32,33 @@ def format_of(settings: RocksDBSettings) -> bytes | None:
 
 
 def test_first_property_makes_the_format_4(store, settings):
-    assert not store.set_property("t", "mark", "1", "2")
-    assert store.set_property("t", "mark", None, None)
+    assert not store.set_property("t", "committed", "1", "2")
+    assert store.set_property("t", "committed", None, None)
     assert format_of(settings) == b"3"
-    assert store.set_property("t", "mark", None, "1")
+    assert store.set_property("t", "committed", None, "1")
     assert format_of(settings) == b"4"
-    assert store.set_property("t", "mark", "1", None)
+    assert store.set_property("t", "committed", "1", None)
     assert format_of(settings) == b"4"
 
 
 def test_reader_sees_what_a_writer_wrote_last(store, settings):
-    assert store.set_property("t", "mark", None, "1")
+    assert store.set_property("t", "committed", None, "1")
     reader = RocksDBStore.reader(settings)
     reader.open()
-    assert reader.properties("t")["mark"] == "1"  # in the memory of the reader
+    assert reader.properties("t")["committed"] == "1"  # in the memory of the reader
     for before, after in (("1", "2"), ("2", "3")):
-        assert store.set_property("t", "mark", before, after)
+        assert store.set_property("t", "committed", before, after)
         store.close()
-        assert reader.properties("t")["mark"] == after
+        assert reader.properties("t")["committed"] == after
         store.open()
-        assert reader.properties("t")["mark"] == after
+        assert reader.properties("t")["committed"] == after
     reader.close()
 
 
 def test_version_that_reads_format_3_alone_refuses_the_store(store, settings, monkeypatch):
     reader = RocksDBStore.reader(settings)
     reader.open()
-    store.set_property("u", "mark", None, "1")
+    store.set_property("u", "committed", None, "1")
     monkeypatch.setattr(tables, "FORMATS", (b"3",))
     with pytest.raises(IntegrityError, match='the store has format "4", this version reads "3"'):
         reader.properties("t")
@@ -73,16 +73,16 @@ def test_setting_a_property_reopens_nothing(store, settings):
     reader.open()
     generations = [database.generation for database in (store._database, reader)]
     for number in range(10):
-        assert store.set_property("t", "mark", str(number - 1) if number else None, str(number))
-        assert reader.properties("t") == {"mark": str(number)}
+        assert store.set_property("t", "committed", str(number - 1) if number else None, str(number))
+        assert reader.properties("t") == {"committed": str(number)}
     assert [database.generation for database in (store._database, reader)] == generations
     reader.close()
 
 
 def test_table_with_properties_is_written_as_before(store):
-    store.set_property("t", "mark", None, "1")
+    store.set_property("t", "committed", None, "1")
     store.apply("t", [Put(b"r", {b"f:q": b"1"}, 1)])
-    store.set_property("t", "mark", "1", "2")
+    store.set_property("t", "committed", "1", "2")
     store.apply("t", [Put(b"s", {b"f:q": b"1"}, 1)])
     assert [row.key for row in store.scan("t", Scan())] == [b"r", b"s"]
     assert isinstance(store.get("t", b"r"), Row)
@@ -90,12 +90,12 @@ def test_table_with_properties_is_written_as_before(store):
 
 
 def test_reader_cannot_set_a_property(store, settings):
-    store.set_property("t", "mark", None, "1")
+    store.set_property("t", "committed", None, "1")
     reader = RocksDBStore.reader(settings)
     reader.open()
     for value in ("1", "2"):
         with pytest.raises(LifecycleError):
-            reader.set_property("t", "mark", "1", value)
+            reader.set_property("t", "committed", "1", value)
     reader.close()
 
 

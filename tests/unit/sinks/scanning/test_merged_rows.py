@@ -281,7 +281,7 @@ def test_update_rows_are_read_as_stored(store) -> None:
 
 @pytest.mark.parametrize("page_rows", [1, 3, 500])
 @pytest.mark.parametrize(("last_ms", "expected"), [(5, 5), (3, 3), (1, 1), (0, None)])
-def test_updates_above_a_mark_are_ignored(store, page_rows: int, last_ms: int, expected: int | None):
+def test_updates_above_a_committed_position_are_ignored(store, page_rows: int, last_ms: int, expected: int | None):
     rows = MergedRows(store, TABLE, RowFormat.recorded(store, TABLE), SUM, last=last_update_id_of(last_ms))
     found = {row.key: row.cells for row in rows.rows(Scan(page_rows=page_rows))}
     cells = ((b"f", b"v", expected, b"%d" % (expected or 0)), (b"g", b"w", expected, b"%d" % (2 * (expected or 0))))

@@ -25,7 +25,7 @@ from sinks.dumps.ranges import DumpSlice, Limits
 from sinks.dumps.reader import DumpReader
 from sinks.files.local_root import LocalRoot
 from sinks.rocksdb.views import VIEWS
-from tests.support.dump_runs import MARK_MS, TABLE, InProcess, dumped, opened, written
+from tests.support.dump_runs import COMMITTED_MS, TABLE, InProcess, dumped, opened, written
 from tests.support.place import Here
 
 ONE_FILE = {"limits": Limits(file_bytes=1), "slice_s": -1.0}
@@ -52,7 +52,7 @@ def test_all_tables_of_the_file(configuration):
     assert result.is_exact
     assert rows(TABLE) == {b"row-%04d" % number: [(b"q", 7, b"v%d" % number)] for number in range(3)}
     assert rows("salted") == {b"key-%d" % number: [(b"q", 7, b"1")] for number in range(3)}
-    assert rows("counters") == {b"host": [(b"hits", MARK_MS, b"6")]}  # merged, up to the mark
+    assert rows("counters") == {b"host": [(b"hits", COMMITTED_MS, b"6")]}  # merged, up to the committed position
     with pytest.raises(TableNotDumpedError):
         rows("empty")
     with pytest.raises(TableNotInDumpError):

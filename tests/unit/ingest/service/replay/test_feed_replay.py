@@ -27,7 +27,7 @@ from ingest.spark.streaming.checkpoint import Checkpoint
 from sinks.feed.changes import Change
 from sinks.feed.keys import FeedKey
 from sinks.feed.stream import FEED, FeedStream, SplitRequest
-from sinks.updates.marks import TableMark
+from sinks.updates.committed_position import CommittedPosition
 from tests.support.checkpoint import acknowledge
 from tests.support.place import own_process
 from tests.support.update_pipeline import no_clock
@@ -51,7 +51,7 @@ class Pipeline:
             tables = owned_tables(self.configuration, plan, driver_stores(self.configuration, [plan], opened))
             tables.claim()
             tables.feeds.batches("s", BATCH_MS)
-            tables.move(TableMark(BATCH_MS, {"t": {"0": 10}}))
+            tables.move(CommittedPosition(BATCH_MS, {"t": {"0": 10}}))
 
     def load(self, source: object) -> Configuration:
         """The configuration with this source."""
@@ -92,8 +92,8 @@ class Pipeline:
         """All changes."""
         return [Change.decoded(FeedKey.decoded(row.key), row.cells[0].value) for row in self._scanned("values_feed")]
 
-    def newest_mark(self) -> TableMark | None:
-        """The mark."""
+    def newest_committed(self) -> CommittedPosition | None:
+        """The committed position."""
         with ExitStack() as opened:
             plan = plan_of(self.configuration, self.configuration.pipelines["p"], CATALOG)
             tables = owned_tables(self.configuration, plan, driver_stores(self.configuration, [plan], opened))
@@ -120,14 +120,14 @@ def pipeline(tmp_path: Path) -> Pipeline:
     return Pipeline(tmp_path)
 
 
-def test_the_changes_of_dead_letters_follow_the_mark(pipeline: Pipeline) -> None:
+def test_the_changes_of_dead_letters_follow_the_committed_position(pipeline: Pipeline) -> None:
     pipeline.replay(b"2", b"3")
 
     assert pipeline.values() == [(BATCH_MS - 1, b"3")]
     first, second = pipeline.changes()
     assert first.time_ms == second.time_ms > BATCH_MS
     assert [column.timestamp_ms for column in (*first.columns, *second.columns)] == [BATCH_MS - 1] * 2
-    assert pipeline.newest_mark() == TableMark(first.time_ms, {"t": {"0": 10}})
+    assert pipeline.newest_committed() == CommittedPosition(first.time_ms, {"t": {"0": 10}})
 
 
 def test_a_replay_that_was_killed_writes_the_same_changes_again(pipeline: Pipeline) -> None:

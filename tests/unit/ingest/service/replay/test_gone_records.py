@@ -201,7 +201,9 @@ def test_it_stays_while_its_records_are_there(pipeline: Pipeline, monkeypatch: p
     assert pipeline.updates() == before, "the same row again"
 
 
-def test_it_counts_as_replayed_if_its_marks_have_moved(pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_counts_as_replayed_if_its_committed_positions_have_moved(
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with ExitStack() as opened:
         runner = Runner(pipeline, opened, ValueError)
 

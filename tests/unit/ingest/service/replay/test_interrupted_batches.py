@@ -33,7 +33,7 @@ from ingest.spark.streaming.batch_log import BatchLog
 from sinks.rewriting.owned_tables import OwnedTables
 from sinks.rewriting.rolled_back import Interval, add_rolled_back, rolled_back
 from sinks.rowkeys.row_format import RowFormat
-from sinks.updates.marks import TableMark
+from sinks.updates.committed_position import CommittedPosition
 from sinks.updates.merging import Merging
 from sinks.updates.processors.sum import Sum
 from sinks.writing.messages import Prepared
@@ -133,7 +133,7 @@ class Replays:
             )
 
     def run(self, *, killed: bool = False) -> None:
-        """Replay the micro-batch; killed after its marks were moved, before that is noted."""
+        """Replay the micro-batch; killed after its committed positions were moved, before that is noted."""
         with self.opened() as (updates, write):
             updates.run(WANTED.to_plain(), write)
             if not killed:
@@ -167,9 +167,9 @@ def replays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Replays:
 
 @pytest.fixture
 def killed(replays: Replays, monkeypatch: pytest.MonkeyPatch) -> Replays:
-    """The replay was killed after its rows, before its marks."""
+    """The replay was killed after its rows, before its committed positions."""
 
-    def move(_tables: OwnedTables, _mark: TableMark) -> None:
+    def move(_tables: OwnedTables, _committed: CommittedPosition) -> None:
         raise KilledError
 
     with monkeypatch.context() as kill:
@@ -247,7 +247,7 @@ def test_dead_letter_of_a_batch_that_was_taken_back_waits_for_its_replay(killed:
 
 
 @pytest.mark.parametrize("why", [*CANNOT_RUN, pytest.param(lambda *_: None, id="as it was")])
-def test_batch_whose_marks_are_at_its_time_is_complete(
+def test_batch_whose_committed_positions_are_at_its_time_is_complete(
     replays: Replays, monkeypatch: pytest.MonkeyPatch, why: Callable[[Replays, pytest.MonkeyPatch], None]
 ) -> None:
     replays.run(killed=True)
@@ -262,15 +262,15 @@ def test_batch_whose_marks_are_at_its_time_is_complete(
     assert (None if stored is None else stored.totals.batches) == (1 if has_plan else None)
 
 
-@pytest.mark.parametrize("method", ["roll_forward", "remove_after_marks"])
+@pytest.mark.parametrize("method", ["roll_forward", "remove_uncommitted"])
 def test_taking_back_goes_on_after_a_kill(killed: Replays, monkeypatch: pytest.MonkeyPatch, method: str) -> None:
-    """The mark of a table with a feed may be past the time by then."""
+    """The committed position of a table with a feed may be past the time by then."""
     (time_ms,) = killed.times()
     true = getattr(OwnedTables, method)
 
     def act(tables: OwnedTables, *arguments: object) -> None:
         true(tables, *arguments)
-        tables.move(replace(tables.newest() or TableMark(0, {}), time_ms=time_ms))
+        tables.move(replace(tables.newest() or CommittedPosition(0, {}), time_ms=time_ms))
         raise KilledError
 
     with monkeypatch.context() as kill:

@@ -113,7 +113,7 @@ def test_service_replays_dead_letters_into_deferred_updates_while_the_pipeline_d
 def test_replay_that_fails_in_a_service_is_taken_back_so_that_the_pipeline_can_start(
     pipeline: Pipeline, opened: ExitStack, monkeypatch: pytest.MonkeyPatch
 ):
-    def away(_tables: OwnedTables, _mark: object) -> None:
+    def away(_tables: OwnedTables, _committed: object) -> None:
         raise StoreUnavailableError("the store is away")
 
     lender = Lender(pipeline, opened)

@@ -40,7 +40,7 @@ from ingest.spark.streaming.checkpoint import Checkpoint
 from sinks.rewriting.counted_letters import counted_letters
 from sinks.rewriting.owned_tables import OwnedTables
 from sinks.rewriting.rolled_back import Interval, add_rolled_back
-from sinks.updates.marks import TableMark
+from sinks.updates.committed_position import CommittedPosition
 from tests.support.checkpoint import acknowledge
 from tests.support.place import borrowed, own_process
 from tests.support.record_batches import batch_of
@@ -91,11 +91,11 @@ def test_batches_of_the_pipeline_follow_the_replay(pipeline: Pipeline) -> None:
     with ExitStack() as opened:
         tables = owned_tables(configuration, plan, driver_stores(configuration, [plan], opened))
         tables.claim()
-        mark = tables.newest()
-    assert mark == TableMark(replayed_ms, {"t": {"0": 10}})
+        committed = tables.newest()
+    assert committed == CommittedPosition(replayed_ms, {"t": {"0": 10}})
 
 
-def test_replay_that_was_killed_before_its_marks_writes_the_same_rows_again(pipeline: Pipeline) -> None:
+def test_replay_that_was_killed_before_its_committed_positions_writes_the_same_rows_again(pipeline: Pipeline) -> None:
     pipeline.replay(b"2", b"3", is_marked=False)
     before = pipeline.updates()
     pipeline.replay(b"2", b"3")
@@ -192,7 +192,7 @@ def test_replay_into_another_sink_waits_for_an_interrupted_one(pipeline: Pipelin
 
 
 @pytest.mark.parametrize("is_marked", [True, False])
-def test_replay_that_was_killed_after_its_marks_is_settled(pipeline: Pipeline, is_marked: bool) -> None:
+def test_replay_that_was_killed_after_its_committed_positions_is_settled(pipeline: Pipeline, is_marked: bool) -> None:
     configuration = pipeline.load()
     queue = dead_letter_queue(configuration, configuration.pipelines["p"])
     queue.prepare()
@@ -229,12 +229,12 @@ def with_letter(pipeline: Pipeline) -> Entry:
     return entry
 
 
-def test_replay_that_was_killed_before_its_marks_is_taken_back_if_the_configuration_has_changed(
+def test_replay_that_was_killed_before_its_committed_positions_is_taken_back_if_the_configuration_has_changed(
     pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The former one may be what cannot run: the error budget of a wrong decorator, or a value that is too large."""
 
-    def killed(_tables: OwnedTables, _mark: TableMark) -> None:
+    def killed(_tables: OwnedTables, _committed: CommittedPosition) -> None:
         raise KeyboardInterrupt
 
     with_letter(pipeline)
@@ -253,7 +253,9 @@ def test_replay_that_was_killed_before_its_marks_is_taken_back_if_the_configurat
 
 
 @pytest.mark.parametrize("decorators", [[], [{"trim": {}}]], ids=["as it was", "changed"])
-def test_replay_that_was_killed_after_its_marks_stays(pipeline: Pipeline, decorators: list[object]) -> None:
+def test_replay_that_was_killed_after_its_committed_positions_stays(
+    pipeline: Pipeline, decorators: list[object]
+) -> None:
     """A compaction may have merged its rows: the same rows would count again."""
     entry = with_letter(pipeline)
     pipeline.replay(b"2", is_marked=False)
@@ -330,7 +332,7 @@ def test_replay_that_was_killed_is_taken_back_if_its_records_are_gone(
 
 
 @pytest.mark.parametrize("begin", [None, 1], ids=["all", "the first"])
-def test_replay_that_was_killed_before_its_marks_ends_if_its_records_are_gone(
+def test_replay_that_was_killed_before_its_committed_positions_ends_if_its_records_are_gone(
     pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch, begin: int | None
 ) -> None:
     """Its updates can be read already, so they stay, and the table knows that it has counted them."""

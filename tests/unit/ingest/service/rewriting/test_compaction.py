@@ -31,7 +31,7 @@ def with_updates(*, is_shared: bool = False, buckets: int | None = None) -> Upda
     for row in (b"a", b"d", b"n", b"z"):
         for time_ms in (5, 10, HOUR_MS + 1, HOUR_MS + 2):
             table.add(row, update_id_of(time_ms, 0), {VALUE: b"1"})
-    table.mark(HOUR_MS + 2)
+    table.commit(HOUR_MS + 2)
     return table
 
 
@@ -93,7 +93,7 @@ def test_younger_updates_stay():
     assert compacted(table, CompactionOptions(older_than=f"{HOUR_MS - 8}ms")).counts.replaced == 8
 
 
-def test_table_without_a_mark_is_not_compacted():
+def test_table_without_a_committed_position_is_not_compacted():
     table = UpdatedTable()
     table.add(b"a", 10, {VALUE: b"1"})
     table.add(b"a", 20, {VALUE: b"1"})
@@ -103,7 +103,7 @@ def test_table_without_a_mark_is_not_compacted():
 
 def test_other_tables_of_the_pipeline_may_be_complete_up_to_an_earlier_time():
     table = with_updates()
-    table.mark(HOUR_MS + 1, "sums")
+    table.commit(HOUR_MS + 1, "sums")
     assert compacted(table, others=("sums", "new")).bound_ms == HOUR_MS + 1
     last = update_id_of(HOUR_MS + 2, 0)
     assert {(key.start, key.end) for key in table.update_keys() if key.last >= last} == {(last, 0)}

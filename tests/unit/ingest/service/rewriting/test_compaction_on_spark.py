@@ -28,7 +28,7 @@ from sinks.rocksdb.store import RocksDBStore
 from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.partitions import Range
 from sinks.updates.compaction import CompactionRules
-from tests.support.counters import HOUR, IDENTITY, T, mark, opened, written
+from tests.support.counters import HOUR, IDENTITY, T, commit, opened, written
 from tests.support.jobs import Session
 from tests.support.leases import left_lease, taken_over
 from tests.support.place import Here
@@ -115,7 +115,7 @@ def test_job_that_spark_could_not_run_returns_all_ranges(plan: bytes):
 
 def test_failed_job_is_repeated(plan: bytes, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("ingest.service.jobs.slices.PAUSE_S", 0.0)
-    mark(T + 3 * HOUR)
+    commit(T + 3 * HOUR)
     session, calls = Session(PySparkException("a worker was killed")), StoreCalls(opened)
     group = TableGroup("hits", {"local": ["counters"]}, {"local": calls}, Path("no-replay"))
     options = CompactionOptions(older_than="0s", window="24h")

@@ -49,14 +49,14 @@ def rollback(table: UpdatedTable, last_ms: int, *others: str, replay: Path = Pat
     return Rolling(table, last_ms, *others, replay=replay)
 
 
-def test_interval_above_the_mark_is_refused():
+def test_interval_above_the_committed_position_is_refused():
     table = with_updates(5, 6)
     with pytest.raises(ConflictError, match="nothing to roll back"):
         rollback(table, 2).run()
-    table.mark(5)
-    with pytest.raises(ConflictError, match='after the mark of table "counters", 1970') as refused:
+    table.commit(5)
+    with pytest.raises(ConflictError, match='after the committed position of table "counters", 1970') as refused:
         rollback(table, 6).run()
-    assert refused.value.code == "above_mark"
+    assert refused.value.code == "above_committed_position"
     assert "--to 1970-01-01T00:00:00.005Z" in str(refused.value.hint)
     assert rollback(table, 5).run()["deleted"] == 1
 
@@ -72,11 +72,13 @@ def test_other_updates_than_the_declared_ones_are_refused(updates: str):
     assert table.store.calls == []
 
 
-def test_interval_above_the_mark_of_another_table_is_refused():
+def test_interval_above_the_committed_position_of_another_table_is_refused():
     table = with_updates(5, 6)
-    table.mark(6)
-    table.mark(5, "sums")
-    with pytest.raises(ConflictError, match='after the mark of table "sums", which the same pipeline writes'):
+    table.commit(6)
+    table.commit(5, "sums")
+    with pytest.raises(
+        ConflictError, match='after the committed position of table "sums", which the same pipeline writes'
+    ):
         rollback(table, 6, "sums").run()
     assert table.store.calls == []
     assert rollback(table, 6, "new").run()["deleted"] == 2
@@ -85,7 +87,7 @@ def test_interval_above_the_mark_of_another_table_is_refused():
 @pytest.mark.parametrize("is_dry_run", [False, True])
 def test_unfinished_replay_is_refused(tmp_path: Path, is_dry_run: bool):
     table, replay = with_updates(5), tmp_path / "updates"
-    table.mark(5)
+    table.commit(5)
     replay.touch()
     run = rollback(table, 5, replay=replay)
     with pytest.raises(ConflictError, match='replay into the tables of pipeline "hits"') as refused:
@@ -99,7 +101,7 @@ def test_unfinished_replay_is_refused(tmp_path: Path, is_dry_run: bool):
 def test_strict_rollback_that_would_leave_a_merged_row_deletes_nothing():
     table = with_updates(5, 9)
     table.add(b"m", update_id_of(4, 0), {VALUE: b"2"}, end=update_id_of(20, 0))
-    table.mark(20)
+    table.commit(20)
     with pytest.raises(RowsStraddleError, match="1 merged row with updates both inside and outside"):
         rollback(table, 10).run(is_strict=True)
     assert (table.store.calls, rolled_back(table.store, TABLE)) == ([], ())
@@ -111,7 +113,7 @@ def test_strict_rollback_that_would_leave_a_merged_row_deletes_nothing():
 def test_rollback_that_was_killed_has_recorded_nothing():
     """A replay of batches whose updates are still there would count them twice."""
     table = with_updates(5)
-    table.mark(5)
+    table.commit(5)
     table.store.calls_left = 0
     with pytest.raises(KilledError):
         rollback(table, 5).run()
@@ -125,7 +127,7 @@ def test_rollback_that_was_killed_has_recorded_nothing():
 def test_cancelled_rollback_ends_at_the_next_row(is_strict: bool):
     table = with_updates(5)
     table.add(b"l", update_id_of(5, 0), {VALUE: b"1"})
-    table.mark(5)
+    table.commit(5)
     rows, place = [], Here()
     check = place.cancellation.check
 
@@ -143,7 +145,7 @@ def test_cancelled_rollback_ends_at_the_next_row(is_strict: bool):
 
 def test_tombstones_are_flushed_after_a_rollback(monkeypatch: pytest.MonkeyPatch):
     table = with_updates(5)
-    table.mark(5)
+    table.commit(5)
     flushed = []
     monkeypatch.setattr(table.store, "flush_removed", lambda name: flushed.append((name, table.update_keys())))
     rollback(table, 5).run()

@@ -1,4 +1,4 @@
-"""The oldest mark of the tables of a pipeline, in several stores."""
+"""The oldest committed position of the tables of a pipeline, in several stores."""
 
 from contextlib import ExitStack
 from pathlib import Path
@@ -9,9 +9,9 @@ from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.config.model import Configuration
 from ingest.plan.stores import reading_store_if_exists
-from ingest.service.rewriting.table_group import OldestMark, table_group
+from ingest.service.rewriting.table_group import OldestPosition, table_group
 from sinks.rewriting.store_calls import StoreCalls, one_at_a_time
-from tests.support.counters import FILE, T, mark, opened
+from tests.support.counters import FILE, T, commit, opened
 from tests.support.updated_table import TABLE, UpdatedTable
 
 CATALOG = Catalog()
@@ -37,28 +37,28 @@ def configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Configurat
     return load("p.yaml", env={}, lookup=CATALOG)
 
 
-def oldest(configuration: Configuration, table: UpdatedTable, name: str = TABLE) -> OldestMark | None:
+def oldest(configuration: Configuration, table: UpdatedTable, name: str = TABLE) -> OldestPosition | None:
     with ExitStack() as stack:
         calls: dict[str, StoreCalls] = {"near": table.calls}
         beside, exists = stack.enter_context(reading_store_if_exists(configuration.stores["local"], CATALOG))
         if exists:
             calls["local"] = StoreCalls(one_at_a_time(beside))
         group = table_group(configuration, configuration.pipelines["hits"], calls)
-        return group.oldest_mark(name)
+        return group.oldest_committed(name)
 
 
-def test_marks_of_all_stores_count(configuration: Configuration):
+def test_committed_positions_of_all_stores_count(configuration: Configuration):
     table = UpdatedTable()
     assert oldest(configuration, table) is None
-    table.mark(T)
-    assert oldest(configuration, table) == OldestMark(TABLE, T)  # the other store does not exist yet
-    mark(T - 1, "unwritten")
-    assert oldest(configuration, table) == OldestMark("unwritten", T - 1)
-    mark(T + 1, "unwritten")
-    assert oldest(configuration, table) == OldestMark(TABLE, T)
+    table.commit(T)
+    assert oldest(configuration, table) == OldestPosition(TABLE, T)  # the other store does not exist yet
+    commit(T - 1, "unwritten")
+    assert oldest(configuration, table) == OldestPosition("unwritten", T - 1)
+    commit(T + 1, "unwritten")
+    assert oldest(configuration, table) == OldestPosition(TABLE, T)
 
 
-def test_table_without_a_mark_has_no_oldest_mark(configuration: Configuration):
-    mark(T, "unwritten")
+def test_table_without_a_committed_position_has_no_oldest_committed_position(configuration: Configuration):
+    commit(T, "unwritten")
     with opened():
         assert oldest(configuration, UpdatedTable()) is None

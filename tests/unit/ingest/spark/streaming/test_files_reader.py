@@ -185,7 +185,7 @@ def test_a_partly_read_file_that_changes_has_a_dead_letter(tmp_path: Path, conte
 
 
 def test_position_of_a_file_that_becomes_shorter_does_not_go_back(tmp_path: Path):
-    """Positions in the marks of tables would be ahead of those of the checkpoint."""
+    """Positions in the committed positions of tables would be ahead of those of the checkpoint."""
     path = touch(tmp_path / "a", b"one\ntwo\n")
     reader = FilesReader(str(tmp_path), 1_000)
     start = reader.latestOffset({}, ALL)

@@ -170,7 +170,7 @@ def test_values_of_a_cell_and_of_a_family() -> None:
     with serving(row) as settings, closing(ThriftClient(settings)) as client:
         client.open()
         assert client.values("attr2hbase", b"events", b"t") == {}
-        row.cells = {b"t:buckets": b"16", b"t:mark": b"\xff"}
+        row.cells = {b"t:buckets": b"16", b"t:committed": b"\xff"}
         assert client.values("attr2hbase", b"events", b"t") == row.cells
         assert client.values("attr2hbase", b"events", b"t:buckets") == {b"t:buckets": b"16"}
         assert client.values("attr2hbase", b"events", b"t:owner") == {}
@@ -179,12 +179,12 @@ def test_values_of_a_cell_and_of_a_family() -> None:
 @pytest.mark.parametrize(("before", "value"), [(None, "1"), ("1", "2"), ("1", None)])
 def test_property_whose_answer_was_lost_is_set_when_the_call_is_repeated(before: str | None, value: str | None) -> None:
     row = OneRow()
-    row.cells = {} if before is None else {b"t:mark": before.encode()}
+    row.cells = {} if before is None else {b"t:committed": before.encode()}
     with serving(row) as settings, closing(HBaseStore(settings)) as store:
         store.open()
         row.lost_answers = 1
         with pytest.raises(StoreUnavailableError):
-            store.set_property("events", "mark", before, value)
-        assert store.set_property("events", "mark", before, value)
-        assert not store.set_property("events", "mark", "0", "3")
-        assert store.properties("events") == ({} if value is None else {"mark": value})
+            store.set_property("events", "committed", before, value)
+        assert store.set_property("events", "committed", before, value)
+        assert not store.set_property("events", "committed", "0", "3")
+        assert store.properties("events") == ({} if value is None else {"committed": value})

@@ -1,8 +1,9 @@
 """
-The mark of a table: up to which batch time its update rows are complete.
+The committed position of a table: up to which batch time its update rows are complete.
 
-The pipeline that owns the table moves the mark as its last act before it acknowledges a micro-batch. What is above the
-mark belongs to a micro-batch that may run again; compaction, rollback and reads of changes stop at the mark.
+The pipeline that owns the table moves the committed position as its last act before it acknowledges a micro-batch. What
+is above the committed position belongs to a micro-batch that may run again; compaction, rollback and reads of changes
+stop at the committed position.
 """
 
 from collections.abc import Mapping
@@ -10,14 +11,14 @@ from dataclasses import dataclass, field
 
 from ingest.durable.record import Record
 
-OWNER, MARK, FORMER = "owner", "mark", "former_owners"
+OWNER, COMMITTED, FORMER = "owner", "committed", "former_owners"
 """
-Names of the properties of a table: the pipeline that writes it, its mark, and its former owners.
+Names of the properties of a table: the pipeline that writes it, its committed position, and its former owners.
 """
 
 
 @dataclass(frozen=True, slots=True)
-class TableMark(Record, kind="mark of table"):
+class CommittedPosition(Record, kind="committed position of table"):
     """
     The newest complete micro-batch of a table.
 
@@ -39,20 +40,21 @@ class FormerOwners(Record, kind="record of former owners of table"):
     The pipelines that had the table before.
 
     Attributes:
-        marks: pipeline -> its mark when another one took the table over, with the time -1 if it had none.
+        positions: pipeline -> its committed position when another one took the table over, with the time -1 if it had
+            none.
     """
 
-    marks: Mapping[str, TableMark]
+    positions: Mapping[str, CommittedPosition]
 
 
-def former_owners(text: str | None, table: str) -> dict[str, TableMark]:
+def former_owners(text: str | None, table: str) -> dict[str, CommittedPosition]:
     """
-    The value of the property `FORMER`: pipeline -> its mark, with the time -1 if it had none.
+    The value of the property `FORMER`: pipeline -> its committed position, with the time -1 if it had none.
 
     Raises:
         IntegrityError: it is none; the message names the table.
     """
-    return {} if text is None else {**FormerOwners.of(text, table).marks}
+    return {} if text is None else {**FormerOwners.of(text, table).positions}
 
 
 def later_offsets(one: Mapping[str, object], other: Mapping[str, object]) -> dict[str, object]:

@@ -1,11 +1,11 @@
-"""Marks as text, and the later of two offsets."""
+"""Committed positions as text, and the later of two offsets."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.api import IntegrityError
-from sinks.updates.marks import FormerOwners, TableMark, former_owners, later_offsets
+from sinks.updates.committed_position import CommittedPosition, FormerOwners, former_owners, later_offsets
 
 OFFSETS = {"t": {"0": 7}}
 TEXTS = [
@@ -24,29 +24,32 @@ TEXTS = [
     '{"time_ms": 7, "offsets": {}, "topic_ids": []}',
     '{"time_ms": 7, "offsets": {}, "topic_ids": null}',
 ]
-"""What is no mark."""
+"""What is no committed position."""
 
 
-@pytest.mark.parametrize("mark", [TableMark(0, {}), TableMark(5_000, OFFSETS), TableMark(-1, OFFSETS, {"t": "id"})])
-def test_mark_is_read_as_it_was_written(mark: TableMark) -> None:
-    assert TableMark.of(mark.to_text(), "table") == mark
-    assert former_owners(FormerOwners({"p": mark}).to_text(), "table") == {"p": mark}
+@pytest.mark.parametrize(
+    "committed",
+    [CommittedPosition(0, {}), CommittedPosition(5_000, OFFSETS), CommittedPosition(-1, OFFSETS, {"t": "id"})],
+)
+def test_committed_position_is_read_as_it_was_written(committed: CommittedPosition) -> None:
+    assert CommittedPosition.of(committed.to_text(), "table") == committed
+    assert former_owners(FormerOwners({"p": committed}).to_text(), "table") == {"p": committed}
 
 
-def test_mark_has_one_text() -> None:
+def test_committed_position_has_one_text() -> None:
     """It is replaced only if it is still the text that was read."""
-    one = TableMark(5, {"t": {"0": 1, "1": 2}, "u": {}}, {"t": "a", "u": "b"})
-    other = TableMark(5, {"u": {}, "t": {"1": 2, "0": 1}}, {"u": "b", "t": "a"})
+    one = CommittedPosition(5, {"t": {"0": 1, "1": 2}, "u": {}}, {"t": "a", "u": "b"})
+    other = CommittedPosition(5, {"u": {}, "t": {"1": 2, "0": 1}}, {"u": "b", "t": "a"})
     assert one.to_text() == other.to_text()
-    assert TableMark(5, OFFSETS).to_text() == '{"format":1,"offsets":{"t":{"0":7}},"time_ms":5,"topic_ids":{}}'
+    assert CommittedPosition(5, OFFSETS).to_text() == '{"format":1,"offsets":{"t":{"0":7}},"time_ms":5,"topic_ids":{}}'
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_other_text_is_no_mark(text: str) -> None:
-    with pytest.raises(IntegrityError, match='the mark of table "a" cannot be read'):
-        TableMark.of(text, "a")
+def test_other_text_is_no_committed_position(text: str) -> None:
+    with pytest.raises(IntegrityError, match='the committed position of table "a" cannot be read'):
+        CommittedPosition.of(text, "a")
     with pytest.raises(IntegrityError, match='the record of former owners of table "a" cannot be read'):
-        former_owners(f'{{"marks": {{"p": {text}}}}}', "a")
+        former_owners(f'{{"positions": {{"p": {text}}}}}', "a")
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "7", "null"])
@@ -56,7 +59,7 @@ def test_other_text_is_no_record_of_former_owners(text: str) -> None:
 
 
 def test_table_without_former_owners() -> None:
-    assert former_owners(None, "a") == former_owners('{"marks": {}}', "a") == {}
+    assert former_owners(None, "a") == former_owners('{"positions": {}}', "a") == {}
 
 
 @pytest.mark.parametrize(
