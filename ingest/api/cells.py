@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
-from ingest.api.notation import shown
+from ingest.api.notation import Notated, shown
 
 MAX_ROW_KEY_BYTES = 32_767  # HBase keeps the length of a row key in a signed 16-bit number
 MAX_FAMILY_BYTES = 127  # HBase keeps the length of a family's name in a signed byte
@@ -131,7 +131,7 @@ class FamilySpec:
         bloom: none, row or rowcol; a store may ignore it.
     """
 
-    name: bytes
+    name: Notated
     versions: int = 1
     ttl_s: int | None = None
     compression: str = "none"

@@ -3,6 +3,9 @@ r"""Bytes and names in JSON: text if they are UTF-8, else `{"b64": …}`; bytes 
 import base64
 import re
 import reprlib
+from typing import Annotated
+
+from pydantic import PlainSerializer, PlainValidator
 
 from ingest.api.errors import ConfigError, DecodeError
 
@@ -55,6 +58,10 @@ def from_notation(notation: object) -> bytes:
                 code="bad_notation",
                 hint='write a string, or {"b64": "…"} for bytes',
             )
+
+
+Notated = Annotated[bytes, PlainValidator(from_notation), PlainSerializer(to_notation)]
+"""Bytes that a stored record has in their JSON form."""
 
 
 def from_readable(text: str) -> bytes:

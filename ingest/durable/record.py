@@ -7,10 +7,7 @@ import orjson
 from pydantic import ConfigDict, PlainSerializer, PlainValidator, TypeAdapter, ValidationError
 
 from ingest.api import IngestError, IntegrityError
-from ingest.api.notation import from_notation, to_notation
 
-Notated = Annotated[bytes, PlainValidator(from_notation), PlainSerializer(to_notation)]
-"""Bytes that are stored in the notation of row keys: text where it is UTF-8."""
 Hex = Annotated[bytes, PlainValidator(bytes.fromhex), PlainSerializer(bytes.hex)]
 """Bytes that are stored in hexadecimal."""
 
@@ -97,8 +94,13 @@ class Record(Plain):
             found = orjson.loads(content)
             number = found.pop(_FORMAT, 1)
             if number == cls._format:
-                return cls.from_json(found)
-            reason, cause = f"it has format {number}, this version reads {cls._format}", None
+                record = cls.from_json(found)
+                missing = sorted(record.to_json().keys() - found.keys())  # those with a default are written too
+                if not missing:
+                    return record
+                reason, cause = f"{missing[0]}: Field required", None
+            else:
+                reason, cause = f"it has format {number}, this version reads {cls._format}", None
         except (ValueError, TypeError, AttributeError, IngestError) as error:
             reason, cause = _reason(error), error
         raise UnreadableRecordError(

@@ -81,7 +81,7 @@ class ArchiveCommitter(Committer):
             self._root.remove_tree(staging_folder(self._writer))
             with contextlib.suppress(FileNotFoundError):
                 path = self._record_path
-                self._last = LastCommit.from_bytes(self._root.read(path), path)
+                self._last = LastCommit.of(self._root.read(path), path)
         self._answering.start(self._last.time_ms)
         self._ending.clear()
         self.answer_rewrites()

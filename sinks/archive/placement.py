@@ -2,16 +2,19 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Self
-
-import orjson
+from typing import Self
 
 from ingest.api import Batch
-from sinks.archive.errors import ArchiveCorruptError
+from ingest.durable.record import Record
 from sinks.archive.layout import batch_path
 
 
-class LastCommit(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class LastCommit(
+    Record,
+    kind="record of the last commit",
+    remedy="restore it from a copy; without it, a micro-batch that was not acknowledged may be there twice",
+):
     """
     The micro-batch that a sink committed last, or was about to.
 
@@ -24,27 +27,6 @@ class LastCommit(NamedTuple):
     batch_name: str = ""
     time_ms: int = 0
     files: tuple[str, ...] = ()
-
-    def to_bytes(self) -> bytes:
-        """The content of the file."""
-        return orjson.dumps({"batch": self.batch_name, "time_ms": self.time_ms, "files": self.files})
-
-    @classmethod
-    def from_bytes(cls, content: bytes, path: str) -> Self:
-        """
-        The inverse of `to_bytes`.
-
-        Raises:
-            ArchiveCorruptError: it is not.
-        """
-        try:
-            found = orjson.loads(content)
-            return cls(str(found["batch"]), int(found["time_ms"]), tuple(map(str, found["files"])))
-        except (ValueError, TypeError, KeyError) as error:
-            raise ArchiveCorruptError(
-                f'"{path}" is damaged: {error}',
-                hint="restore it from a copy; without it, a micro-batch that was not acknowledged may be there twice",
-            ) from error
 
 
 @dataclass(frozen=True, slots=True)

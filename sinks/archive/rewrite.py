@@ -8,6 +8,7 @@ import contextlib
 import secrets
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Self
 
 from ingest.api import ConflictError
@@ -214,7 +215,7 @@ class Rewrite:
 
     def _renew(self) -> None:
         now_ms = self._clock_ms()
-        announce(self.partition.root, self._announcement._replace(heartbeat_ms=now_ms))
+        announce(self.partition.root, replace(self._announcement, heartbeat_ms=now_ms))
         if not self._beaten_ms or now_ms - self._beaten_ms <= STALE_MS // 2:
             self._beaten_ms = now_ms  # else it was ineffective in between: `finish` refuses
 

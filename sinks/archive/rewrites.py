@@ -16,10 +16,10 @@ rewrites may write at once, and streams read which batches.
 """
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple, Self
+from dataclasses import dataclass
+from typing import NamedTuple
 
-import orjson
-
+from ingest.durable.record import Record, UnreadableRecordError
 from sinks.archive.errors import ArchiveCorruptError
 from sinks.archive.layout import RERUNS
 from sinks.files.root import Root
@@ -31,7 +31,8 @@ _GONE_MS = 24 * 3_600_000
 _SUFFIX = ".json"
 
 
-class Announcement(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Announcement(Record, kind="announcement of a rewrite"):
     """
     What a process announces to have streams write to its batch too, as long as it sends heartbeats.
 
@@ -48,20 +49,6 @@ class Announcement(NamedTuple):
     batch_id: int
     owner: str
     heartbeat_ms: int
-
-    def to_bytes(self) -> bytes:
-        """The content of the file."""
-        return orjson.dumps(self._asdict())
-
-    @classmethod
-    def from_bytes(cls, content: bytes) -> Self | None:
-        """The inverse of `to_bytes`; None for another content."""
-        try:
-            found = orjson.loads(content)
-            read = cls(*(found[name] for name in cls._fields))
-        except (ValueError, TypeError, KeyError):
-            return None
-        return read if isinstance(read.batch_id, int) and isinstance(read.heartbeat_ms, int) else None
 
 
 class Answer(NamedTuple):
@@ -146,8 +133,8 @@ def answer_of(root: Root, rewrite_id: str, writer: str) -> Answer | None:
 def _read(root: Root, name: str) -> Announcement | None:
     """An announcement; None if it is damaged, or was removed since its folder was listed."""
     try:
-        return Announcement.from_bytes(root.read(f"{RERUNS}/{name}"))
-    except FileNotFoundError:
+        return Announcement.of(root.read(f"{RERUNS}/{name}"), name)
+    except (FileNotFoundError, UnreadableRecordError):
         return None
 
 

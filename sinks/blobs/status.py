@@ -21,11 +21,12 @@ import secrets
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
 
-import orjson
+from pydantic import Field
 
-from ingest.api import Delete, IntegrityError, Scan, Store
+from ingest.api import Delete, Scan, Store
+from ingest.durable.record import Record
 from sinks.blobs.options import BlobCompression
 from sinks.blobs.pages import paged
 from sinks.blobs.tables import STATUS
@@ -50,7 +51,7 @@ class BlobState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class BlobStatus:
+class BlobStatus(Record, kind="status of blob"):
     """
     The status of a blob.
 
@@ -82,7 +83,7 @@ class BlobStatus:
     has_leftovers: bool = False
     store_id: str = ""
     nonce: str = ""
-    raw: bytes = field(default=b"", compare=False, repr=False)
+    raw: Annotated[bytes, Field(exclude=True)] = field(default=b"", compare=False, repr=False)
 
     @property
     def blocks(self) -> int:
@@ -102,10 +103,6 @@ class BlobStatus:
         """The status STORED; `unreferenced_since_ms` is None for a blob that is referenced."""
         return dataclasses.replace(self, state=BlobState.STORED, unreferenced_since_ms=unreferenced_since_ms)
 
-    def to_json(self) -> dict[str, object]:
-        """As plain data."""
-        return {one.name: getattr(self, one.name) for one in dataclasses.fields(self) if one.name != "raw"}
-
     @classmethod
     def of_cell(cls, blob: bytes, raw: bytes) -> "BlobStatus":
         """
@@ -114,15 +111,7 @@ class BlobStatus:
         Raises:
             IntegrityError: it cannot be read: another version wrote it, or it is damaged.
         """
-        try:
-            found = orjson.loads(raw)
-            state, compression = BlobState(found.pop("state")), BlobCompression(found.pop("compression"))
-            return cls(state=state, compression=compression, **found, raw=raw)
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise IntegrityError(
-                f"the status of blob {blob.hex()} cannot be read",
-                hint="use the version that wrote it, or a later one",
-            ) from error
+        return dataclasses.replace(cls.of(raw, blob.hex()), raw=raw)
 
 
 def new_nonce() -> str:
@@ -197,7 +186,7 @@ class StatusCells:
         """
         own_id = self._own_id or self.record_store_id()
         new = dataclasses.replace(after, changed_ms=self.clock_ms(), store_id=own_id, nonce=self.nonce(), raw=b"")
-        raw = orjson.dumps(new.to_json())
+        raw = new.to_bytes()
         if not self._store.replace_cell(self._table, blob, STATUS, None if before is None else before.raw, raw):
             return None
         return dataclasses.replace(new, raw=raw)

@@ -6,13 +6,11 @@ restored. A run writes its plan before it reads a row, and its manifest before i
 """
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import orjson
-
-from sinks.dumps.errors import DumpCorruptError
+from ingest.durable.record import UnreadableRecordError
 from sinks.dumps.layout import MANIFEST, PLAN, dump_time, id_of_run
-from sinks.dumps.listing import dump_folders
+from sinks.dumps.listing import RunPlan, dump_folders
 from sinks.dumps.manifest import Manifest
 from sinks.files.root import Root, root_errors
 
@@ -73,8 +71,8 @@ def _start_with_pointers(root: Root, folder: str, table: str) -> int | None:
     if content is None:
         return None  # before its plan is written, of another product, or removed meanwhile
     try:
-        manifest = Manifest.from_bytes(content, folder)
-    except DumpCorruptError:
+        manifest = Manifest.of(content, folder)
+    except UnreadableRecordError:
         return dump_time(folder) or 0
     dumped = manifest.tables.get(table)
     return None if dumped is None or not dumped.files or dumped.has_values else manifest.start_ms
@@ -83,11 +81,10 @@ def _start_with_pointers(root: Root, folder: str, table: str) -> int | None:
 def _start_of_run(plan: bytes, unknown_ms: int, table: str) -> int | None:
     """The start of a run; None if it does not dump the table."""
     try:
-        found: dict[str, Any] = orjson.loads(plan)
-        start_ms, tables = int(found["start_ms"]), list(found["tables"])
-    except (ValueError, TypeError, KeyError):
+        found = RunPlan.of(plan, PLAN)
+    except UnreadableRecordError:
         return unknown_ms
-    return start_ms if table in tables else None
+    return found.start_ms if table in found.tables else None
 
 
 def _content(root: Root, path: str) -> bytes | None:

@@ -20,14 +20,19 @@ import hashlib
 import re
 from datetime import UTC, datetime
 from enum import StrEnum
+from typing import Annotated
+
+from pydantic import PlainSerializer, PlainValidator
 
 from ingest.api import ConfigError
-from ingest.formats.times import milliseconds_of
+from ingest.formats.times import iso_milliseconds, milliseconds_of, moment
 
 LATEST, LOCK, PINS, PARTS = "_LATEST", "_LOCK", "_pins", "_parts"
 SUCCESS, MANIFEST, KEEP, PLAN = "_SUCCESS", "_MANIFEST.json", "_KEEP", "_PLAN.json"
 HIDDEN = "_SUCCESS.hidden"
 """`_SUCCESS` of a dump that an expiry is about to remove."""
+Moment = Annotated[int, PlainValidator(lambda text: iso_milliseconds(text.encode())), PlainSerializer(moment)]
+"""Milliseconds since the epoch; as text in ISO 8601 in records."""
 MARKERS = {SUCCESS, HIDDEN, MANIFEST, KEEP, PLAN}
 """Files of a dump that belong to no table."""
 

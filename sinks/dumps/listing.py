@@ -7,14 +7,12 @@ manifest; its tables and files are as in its folders.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import orjson
-
+from ingest.durable.record import Record, UnreadableRecordError
 from sinks.dumps.errors import DumpCorruptError, DumpNotAvailableError, TableNotDumpedError, TableNotInDumpError
 from sinks.dumps.layout import (
     LATEST,
-    MANIFEST,
     PLAN,
     SUCCESS,
     FileFormat,
@@ -24,7 +22,7 @@ from sinks.dumps.layout import (
     file_format,
     id_of_run,
 )
-from sinks.dumps.manifest import Manifest, Success, TableFile
+from sinks.dumps.manifest import Manifest, Success, TableFile, read_manifest
 from sinks.files.root import Root
 
 _MOST_LATEST_BYTES = 2_048  # of `_LATEST`: a larger one is none
@@ -114,37 +112,56 @@ def dump_names(root: Root) -> list[str]:
     return [name for name in dump_folders(root) if dump_time(name) is not None]
 
 
+@dataclass(frozen=True, slots=True)
+class RunPlan(Record, kind="plan of a dump", remedy="start another dump, without --resume"):
+    """
+    What a run must know to resume.
+
+    Attributes:
+        id: of the run.
+        start_ms: start of the dump, ms since the epoch.
+        tables: that are dumped.
+        file_format: of all files.
+        plan: what the caller needs to resume; None until it is made.
+    """
+
+    id: str
+    start_ms: int
+    tables: tuple[str, ...]
+    file_format: FileFormat
+    plan: Mapping[str, object] | None = None
+
+
 class UnfinishedDump(NamedTuple):
     """
     A dump that is being made, or was interrupted.
 
     Attributes:
         folder: of its files, below the root.
-        record: what its run has recorded; None if that cannot be read.
+        record: what its run has recorded; the error if that cannot be read.
     """
 
     folder: str
-    record: Mapping[str, Any] | None
+    record: RunPlan | UnreadableRecordError
 
     @property
     def can_be_resumed(self) -> bool:
         """Whether its plan was made."""
-        return self.record is not None and self.record.get("plan") is not None
+        return isinstance(self.record, RunPlan) and self.record.plan is not None
 
 
 def unfinished_dumps(root: Root) -> dict[str, UnfinishedDump]:
     """The dumps that are being made, or were interrupted, by their ids; none without a root."""
     found = {}
     for folder in dump_folders(root):
+        record: RunPlan | UnreadableRecordError
         try:
-            content = root.read(f"{folder}/{PLAN}")
+            record = RunPlan.of(root.read(f"{folder}/{PLAN}"), f"{folder}/{PLAN}")
+            run_id = record.id
         except FileNotFoundError:
             continue  # complete, or just begun
-        try:
-            record = orjson.loads(content)
-            run_id = str(record["id"])
-        except (ValueError, TypeError, KeyError):
-            record, run_id = None, id_of_run(folder) or folder
+        except UnreadableRecordError as error:
+            record, run_id = error, id_of_run(folder) or folder
         if not root.exists(f"{folder}/{SUCCESS}"):
             found[run_id] = UnfinishedDump(folder, record)
     return found
@@ -164,7 +181,7 @@ def complete_dump(root: Root, name: str) -> Dump | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     try:
-        manifest = Manifest.from_bytes(root.read(f"{name}/{MANIFEST}"), name)
+        manifest = read_manifest(root, name)
     except FileNotFoundError:
         return Dump(root, name, success, None)  # of EmoDB: ours has a manifest before it has its name
     dump = Dump(root, name, success, manifest)

@@ -2,23 +2,25 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, Self
 
-import orjson
+from pydantic import Field, PlainSerializer, PlainValidator
 
-from ingest.api import FamilySpec, IngestError
-from ingest.api.notation import from_notation, to_notation
+from ingest.api import FamilySpec
+from ingest.api.notation import Notated
+from ingest.durable.record import Plain, Record, UnreadableRecordError
 from ingest.formats.column_types import AS_BYTES, ColumnTypes
-from ingest.formats.times import iso_milliseconds, moment
+from ingest.formats.times import iso_milliseconds
 from sinks.dumps.errors import DumpCorruptError
-from sinks.dumps.layout import MANIFEST, SUCCESS, FileFormat, second_of
+from sinks.dumps.layout import MANIFEST, SUCCESS, FileFormat, Moment, second_of
+from sinks.files.root import Root
 
-FORMAT = 1
-"""Of the manifest."""
+_DERIVED = {"consistency", "empty_tables"}
+"""Names in the manifest that follow from others."""
 
 
 @dataclass(frozen=True, slots=True)
-class TableFile:
+class TableFile(Plain):
     """
     A file of a dump.
 
@@ -35,29 +37,12 @@ class TableFile:
     rows: int
     size_bytes: int
     sha256: str
-    first_row: bytes
-    last_row: bytes
-
-    def to_json(self) -> dict[str, object]:
-        """As the manifest has it."""
-        return {
-            "file": self.path,
-            "rows": self.rows,
-            "bytes": self.size_bytes,
-            "sha256": self.sha256,
-            "first_row": to_notation(self.first_row),
-            "last_row": to_notation(self.last_row),
-        }
-
-    @classmethod
-    def from_json(cls, content: Mapping[str, Any]) -> "TableFile":
-        """The inverse of `to_json`; raises KeyError, TypeError or DecodeError for another content."""
-        first, last = from_notation(content["first_row"]), from_notation(content["last_row"])
-        return cls(content["file"], int(content["rows"]), int(content["bytes"]), content["sha256"], first, last)
+    first_row: Notated
+    last_row: Notated
 
 
 @dataclass(frozen=True, slots=True)
-class DumpedTable:
+class DumpedTable(Plain):
     """
     A table of a dump.
 
@@ -75,7 +60,9 @@ class DumpedTable:
     families: tuple[FamilySpec, ...] = ()
     columns: Mapping[str, str] | None = None
     has_values: bool = False
-    types: ColumnTypes = AS_BYTES
+    types: Annotated[ColumnTypes, PlainValidator(ColumnTypes.from_json), PlainSerializer(ColumnTypes.to_json)] = (
+        AS_BYTES
+    )
 
     @property
     def rows(self) -> int:
@@ -88,8 +75,8 @@ class DumpedTable:
         return sum(file.size_bytes for file in self.files)
 
 
-@dataclass(frozen=True, slots=True)
-class Manifest:
+@dataclass(frozen=True)  # slots would break super()
+class Manifest(Record, kind="manifest of a dump", remedy="read another dump, or restore the file from a copy"):
     """
     The content of a dump.
 
@@ -106,8 +93,8 @@ class Manifest:
 
     dump: str
     id: str
-    start_ms: int
-    end_ms: int
+    start_ms: Annotated[Moment, Field(alias="start")]
+    end_ms: Annotated[Moment, Field(alias="end")]
     file_format: FileFormat
     tables: Mapping[str, DumpedTable]
     feed: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
@@ -118,53 +105,34 @@ class Manifest:
         """Tables without rows, sorted."""
         return sorted(name for name, table in self.tables.items() if not table.files)
 
-    def to_bytes(self) -> bytes:
-        """The content of `_MANIFEST.json`."""
-        dumped = {name: table for name, table in self.tables.items() if table.files}
-        content = {
-            "format": FORMAT,
-            "dump": self.dump,
-            "id": self.id,
-            "start": moment(self.start_ms),
-            "end": moment(self.end_ms),
+    def to_json(self) -> dict[str, Any]:
+        """The fields, and for people what follows from them: the consistency, and the tables without rows."""
+        return {
+            **super().to_json(),
             "consistency": consistency_of(all(table.is_exact for table in self.tables.values())),
-            "file_format": self.file_format.value,
-            "tables": {name: [file.to_json() for file in table.files] for name, table in dumped.items()},
             "empty_tables": self.empty_tables,
-            "about_tables": {name: _about(table) for name, table in self.tables.items()},
-            "feed": self.feed,
-            "software": self.software,
         }
-        return orjson.dumps(content, option=orjson.OPT_SORT_KEYS | orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
     @classmethod
-    def from_bytes(cls, content: bytes, dump: str) -> "Manifest":
-        """
-        The inverse of `to_bytes`.
+    def from_json(cls, content: object) -> Self:
+        """The inverse of `to_json`."""
+        fields = content.items() if isinstance(content, dict) else ()
+        return super().from_json({name: value for name, value in fields if name not in _DERIVED})
 
-        Raises:
-            DumpCorruptError: it is none, or a later version has written it.
-        """
-        try:
-            found = orjson.loads(content)
-            _check_format(found["format"], dump)
-            about = found["about_tables"]
-            return cls(
-                dump=found["dump"],
-                id=found["id"],
-                start_ms=iso_milliseconds(found["start"].encode()),
-                end_ms=iso_milliseconds(found["end"].encode()),
-                file_format=FileFormat(found["file_format"]),
-                tables={name: _table(found["tables"].get(name, []), about[name]) for name in about},
-                feed=found["feed"],
-                software=found["software"],
-            )
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise DumpCorruptError(f"{dump}/{MANIFEST}", f"it is no manifest: {error!r}") from error
-        except DumpCorruptError:
-            raise
-        except IngestError as error:
-            raise DumpCorruptError(f"{dump}/{MANIFEST}", f"it is no manifest: {error.message}") from error
+
+def read_manifest(root: Root, dump: str) -> Manifest:
+    """
+    The manifest of a dump.
+
+    Raises:
+        DumpCorruptError: it is damaged, or a later version has written it.
+        FileNotFoundError: there is none.
+    """
+    path = f"{dump}/{MANIFEST}"
+    try:
+        return Manifest.of(root.read(path), path)
+    except UnreadableRecordError as error:
+        raise DumpCorruptError(path, error.message, hint=error.hint) from error
 
 
 class Success(NamedTuple):
@@ -200,57 +168,6 @@ class Success(NamedTuple):
             raise DumpCorruptError(f"{dump}/{SUCCESS}", f"it is not start, end and id: {error}") from error
 
 
-def _check_format(found: object, dump: str) -> None:
-    if found != FORMAT:
-        raise DumpCorruptError(
-            f"{dump}/{MANIFEST}",
-            f"its format is {found}, and this version knows only {FORMAT}",
-            hint="use the version that wrote it, or a later one",
-        )
-
-
 def consistency_of(is_exact: bool) -> str:  # noqa: FBT001 - the only argument
     """The word for rows of one moment, or for rows each as it was at some moment of the dump."""
     return "point-in-time" if is_exact else "fuzzy"
-
-
-def _about(table: DumpedTable) -> dict[str, object]:
-    families = [
-        {
-            "name": to_notation(family.name),
-            "versions": family.versions,
-            "ttl_s": family.ttl_s,
-            "compression": family.compression,
-            "bloom": family.bloom,
-        }
-        for family in table.families
-    ]
-    about: dict[str, object] = {"consistency": consistency_of(table.is_exact), "families": families}
-    if table.columns is not None:
-        about["columns"] = dict(table.columns)
-    if table.has_values:
-        about["blobs"] = True
-    if table.types:
-        about["types"] = table.types.to_json()
-    return about
-
-
-def _table(files: list[Mapping[str, Any]], about: Mapping[str, Any]) -> DumpedTable:
-    families = tuple(
-        FamilySpec(
-            from_notation(family["name"]),
-            family["versions"],
-            family["ttl_s"],
-            family["compression"],
-            family["bloom"],
-        )
-        for family in about["families"]
-    )
-    return DumpedTable(
-        tuple(map(TableFile.from_json, files)),
-        about["consistency"] == consistency_of(True),
-        families,
-        about.get("columns"),
-        about.get("blobs") is True,
-        ColumnTypes.from_json(about.get("types", {})),
-    )

@@ -2,15 +2,16 @@
 
 import secrets
 from collections.abc import Callable
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Annotated
 
-import orjson
+from pydantic import Field
 
 from ingest.api import ConfigError, NotFoundError
 from ingest.durable.lock import this_process
-from ingest.formats.times import iso_milliseconds, moment
+from ingest.durable.record import Record, UnreadableRecordError
 from sinks.dumps.errors import DumpNotAvailableError
-from sinks.dumps.layout import PINS
+from sinks.dumps.layout import PINS, Moment
 from sinks.dumps.listing import complete_dump
 from sinks.files.root import Root
 
@@ -19,7 +20,8 @@ DEFAULT_TTL_MS = 24 * 3_600_000
 _SUFFIX = ".json"
 
 
-class Pin(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Pin(Record, kind="pin"):
     """
     A pin.
 
@@ -33,7 +35,7 @@ class Pin(NamedTuple):
     id: str
     dump: str
     owner: str
-    expires_ms: int
+    expires_ms: Annotated[Moment, Field(alias="expires")]
 
     @property
     def path(self) -> str:
@@ -42,9 +44,8 @@ class Pin(NamedTuple):
 
     def write(self, root: Root) -> None:
         """Create or renew it, durably."""
-        content = {"dump": self.dump, "owner": self.owner, "expires": moment(self.expires_ms)}
         root.make_folder(PINS)
-        root.write(self.path, orjson.dumps(content))
+        root.write(self.path, self.to_bytes())
 
 
 def create_pin(root: Root, dump: str, now_ms: int, *, owner: str = "", ttl_ms: int = DEFAULT_TTL_MS) -> Pin:
@@ -103,11 +104,9 @@ def pins(root: Root, on_unreadable: Callable[[str], None] = lambda _path: None) 
         if not name.endswith(_SUFFIX):
             continue
         try:
-            content = orjson.loads(root.read(path))
-            expires_ms = iso_milliseconds(content["expires"].encode())
-            found.append(Pin(name.removesuffix(_SUFFIX), content["dump"], content["owner"], expires_ms))
+            found.append(Pin.of(root.read(path), path))
         except FileNotFoundError:
             continue
-        except (ValueError, TypeError, KeyError, AttributeError):
+        except UnreadableRecordError:
             on_unreadable(path)
     return found

@@ -8,10 +8,11 @@ rows alone, so two dumps of the same rows have the same files; only a slow store
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from ingest.api import ConfigError, Disposition, IngestError, Row, Scan, Store, next_key
+from ingest.durable.record import Hex, Plain
 from sinks.dumps.manifest import TableFile
 from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.row_format import RowFormat
@@ -48,7 +49,8 @@ class DumpTarget:
     last: int = 0
 
 
-class DumpRange(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class DumpRange(Plain):
     """
     A range of physical row keys that is not dumped yet.
 
@@ -59,8 +61,8 @@ class DumpRange(NamedTuple):
     """
 
     table: str
-    start: bytes
-    stop: bytes | None
+    start: Hex
+    stop: Hex | None
     part: int
 
     @classmethod
@@ -81,18 +83,7 @@ class DumpRange(NamedTuple):
                 f'a range of table "{self.table}" has {PARTS_OF_RANGE:,} files, and more rows',
                 hint="dump the table in more ranges: --min-ranges N",
             )
-        return self._replace(start=start, part=part)
-
-    def to_json(self) -> list[object]:
-        """The same as plain data, as `from_json` reads it."""
-        stop = None if self.stop is None else self.stop.hex()
-        return [self.table, self.start.hex(), stop, self.part]
-
-    @classmethod
-    def from_json(cls, content: Sequence[Any]) -> "DumpRange":
-        """The inverse of `to_json`."""
-        table, start, stop, part = content
-        return cls(table, bytes.fromhex(start), None if stop is None else bytes.fromhex(stop), part)
+        return replace(self, start=start, part=part)
 
 
 class Limits(NamedTuple):
@@ -243,7 +234,7 @@ def remaining_of(target: DumpTarget, keys: DumpRange, parts: Mapping[int, TableF
         return keys
     last = max(done)
     file = done[last]
-    return None if file is None else keys._replace(part=last).after(after_row(target.rows, file.last_row))
+    return None if file is None else replace(keys, part=last).after(after_row(target.rows, file.last_row))
 
 
 def after_row(rows: RowFormat, key: bytes) -> bytes:

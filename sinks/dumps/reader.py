@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Generator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self, TypeVar
 
 from ingest.api import StoreUnavailableError
@@ -287,7 +287,7 @@ class DumpReader:
             return
         try:
             with root_errors(self._root):
-                locked.pin._replace(expires_ms=now + self._ttl_ms).write(self._root)
+                replace(locked.pin, expires_ms=now + self._ttl_ms).write(self._root)
         except StoreUnavailableError as error:
             if since_ms >= self._ttl_ms:
                 raise

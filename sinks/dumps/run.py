@@ -16,14 +16,13 @@ removed by `expire`, as one that was killed after the rename.
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
-from typing import Any, NamedTuple, Self
-
-import orjson
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 from ingest import __version__, failpoint
 from ingest.api import ConflictError, IntegrityError, LifecycleError, NotFoundError
 from ingest.clock import now_ms
+from ingest.durable.record import Record
 from ingest.formats.times import moment
 from sinks.dumps.layout import (
     LATEST,
@@ -39,6 +38,7 @@ from sinks.dumps.layout import (
     run_folder,
 )
 from sinks.dumps.listing import (
+    RunPlan,
     complete_dumps,
     dump_folders,
     dump_names,
@@ -52,13 +52,13 @@ from sinks.dumps.manifest import DumpedTable, Manifest, Success, TableFile
 from sinks.files.root import Root, root_errors
 
 
-class _RunRecord(NamedTuple):
-    """What a run must know to resume; the plan is None until it is made."""
+@dataclass(frozen=True, slots=True)
+class _Part(Record, kind="record of a file of a dump", remedy="start another dump, without --resume"):
+    """A complete file of a table; None after the last file of a range."""
 
-    start_ms: int
-    tables: list[str]
-    file_format: str
-    plan: Mapping[str, Any] | None
+    table: str
+    part: int
+    file: TableFile | None
 
 
 class DumpRun:
@@ -104,7 +104,7 @@ class DumpRun:
         self._clock_ms = clock_ms
         self._lock = root_lock(root, f'the dump "{run_id}"', on_wait=on_wait)
         self._opened = ExitStack()
-        self._record: _RunRecord | None = None
+        self._record: RunPlan | None = None
         self._results: dict[str, dict[int, TableFile | None]] = {}
 
     def __enter__(self) -> Self:
@@ -154,7 +154,7 @@ class DumpRun:
     @property
     def file_format(self) -> FileFormat:
         """Of all files."""
-        return FileFormat(self._started.file_format)
+        return self._started.file_format
 
     def start(
         self,
@@ -187,7 +187,7 @@ class DumpRun:
             if dump_name(start_ms) in dump_names(self._root):
                 raise self._exists(dump_name(start_ms))
             self._refuse_later(start_ms)
-        self._record = _RunRecord(start_ms, list(tables), file_format.value, None)
+        self._record = RunPlan(self.id, start_ms, tuple(tables), file_format)
         with root_errors(self._root):
             self._root.remove_tree(self.folder)  # without a plan: what it says to be complete is of no use
             self._root.make_folder(f"{self.folder}/{PARTS}")
@@ -198,7 +198,7 @@ class DumpRun:
             with contextlib.suppress(OSError):
                 self._root.remove_tree(self.folder)
             raise
-        self._record = self._record._replace(plan=self.plan)
+        self._record = replace(self._record, plan=self.plan)
         with root_errors(self._root):
             self._write_record(self._record)
             self._remove_leftovers()
@@ -214,25 +214,20 @@ class DumpRun:
         with root_errors(self._root):
             unfinished = unfinished_dumps(self._root)
             found = unfinished.get(self.id)
-            if found is None or (found.record is not None and not found.can_be_resumed):
+            if found is None or (isinstance(found.record, RunPlan) and not found.can_be_resumed):
                 known = ", ".join(run_id for run_id, each in unfinished.items() if each.can_be_resumed) or "none"
                 raise NotFoundError(
                     f'no interrupted dump that can be resumed has the id "{self.id}"',
                     hint=f"there is {known}; a new dump starts without --resume",
                 )
             self._folder = found.folder  # it has its final name if the run ended after the rename
-            try:
-                record = found.record or {}
-                self._record = _RunRecord(*(record[name] for name in _RunRecord._fields))
-                self.plan = self._record.plan or {}
-                for _, entry in self._root.files_below(f"{found.folder}/{PARTS}"):
-                    result = orjson.loads(self._root.read(f"{found.folder}/{PARTS}/{entry.name}"))
-                    file = result["file"] and TableFile.from_json(result["file"])
-                    self._results.setdefault(result["table"], {})[result["part"]] = file
-            except (ValueError, TypeError, KeyError) as error:
-                raise IntegrityError(
-                    f'the plan of the dump "{self.id}" cannot be read', hint="start another dump, without --resume"
-                ) from error
+            if not isinstance(found.record, RunPlan):
+                raise found.record
+            self._record = found.record
+            self.plan = self._record.plan or {}
+            for path, _ in self._root.files_below(f"{found.folder}/{PARTS}"):
+                done = _Part.of(self._root.read(path), path)
+                self._results.setdefault(done.table, {})[done.part] = done.file
 
     def done(self, table: str) -> dict[int, TableFile | None]:
         """
@@ -256,9 +251,9 @@ class DumpRun:
             ConflictError: another process has taken the lock.
         """
         self._lock.check()
-        result = {"table": table, "part": number, "file": None if file is None else file.to_json()}
+        content = _Part(table, number, file).to_bytes()
         with root_errors(self._root):
-            self._root.write(f"{self.folder}/{PARTS}/{encoded_table(table)}-{number}", orjson.dumps(result))
+            self._root.write(f"{self.folder}/{PARTS}/{encoded_table(table)}-{number}", content)
         self._results.setdefault(table, {})[number] = file
 
     def finish(
@@ -309,7 +304,7 @@ class DumpRun:
         return manifest
 
     @property
-    def _started(self) -> _RunRecord:
+    def _started(self) -> RunPlan:
         if self._record is None:
             raise LifecycleError("a dump is used before it has started")
         return self._record
@@ -339,8 +334,8 @@ class DumpRun:
             if entry.is_folder and not self._root.entries(f"{self.folder}/{entry.name}"):
                 self._root.remove_folder(f"{self.folder}/{entry.name}")
 
-    def _write_record(self, record: _RunRecord) -> None:
-        self._root.write(f"{self.folder}/{PLAN}", orjson.dumps({**record._asdict(), "id": self.id}))
+    def _write_record(self, record: RunPlan) -> None:
+        self._root.write(f"{self.folder}/{PLAN}", record.to_bytes())
 
     def leftover_bytes(self) -> int:
         """Size of the files that `start` removes, which killed runs have left."""

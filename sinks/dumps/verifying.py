@@ -8,7 +8,7 @@ from ingest.api import IngestError
 from sinks.dumps.errors import DumpCorruptError
 from sinks.dumps.layout import MANIFEST, PLAN, SUCCESS, decoded_table, file_format, part_of, table_file_name
 from sinks.dumps.listing import complete_dump, missing_files
-from sinks.dumps.manifest import Manifest, TableFile
+from sinks.dumps.manifest import Manifest, TableFile, read_manifest
 from sinks.dumps.reading import documents_of, opened, refuse_bad, rows_of
 from sinks.dumps.splits import Split
 from sinks.files.root import Root, root_errors
@@ -87,7 +87,7 @@ def _missing(root: Root, name: str) -> str:
     if not root.exists(f"{name}/{MANIFEST}"):
         is_ours = root.exists(f"{name}/{PLAN}") or any(_is_ours(path) for path, _ in root.files_below(name))
         return f"it has no {MANIFEST}" if is_ours else ""
-    missing = missing_files(root, Manifest.from_bytes(root.read(f"{name}/{MANIFEST}"), name))
+    missing = missing_files(root, read_manifest(root, name))
     return f'it lacks the file "{missing[0]}"' if missing else ""
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from ingest.api import ConfigError, FamilySpec, FrozenView, Scan, Store, StoreSettings
 from ingest.catalog import Catalog
 from ingest.config.model import Component, Configuration
+from ingest.durable.record import Plain
 from ingest.formats.column_types import AS_BYTES, ColumnTypes
 from ingest.plan.assemble import store_component
 from ingest.plan.blobs import BlobsOfTable, blobs_of
@@ -30,6 +31,26 @@ FEW_ROWS = 1_000
 
 Freeze = Callable[[str], FrozenView[Any] | None]
 """Returns a frozen view of a store, by its name; None if the store has none, so that it is read as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResumedTable(Plain):
+    """
+    What the plan of a run has of a table.
+
+    Attributes:
+        last: as `DumpTarget.last`.
+        ranges: all of them.
+        feed: as `PlannedTable.feed`.
+        columns: as `PlannedTable.columns`.
+        with_blobs: whether the values of its blob store replace the pointers.
+    """
+
+    last: int
+    ranges: tuple[DumpRange, ...]
+    feed: Mapping[str, str]
+    columns: Mapping[str, str] | None
+    with_blobs: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,26 +95,22 @@ class PlannedTable:
             (), self.is_exact, self.families, self.columns, has_values=self.blobs is not None, types=self.types
         )
 
-    def to_json(self) -> dict[str, Any]:
-        """What a later process needs to resume, as plain data."""
-        return {
-            "last": self.target.last,
-            "ranges": [each.to_json() for each in self.ranges],
-            "feed": dict(self.feed),
-            "columns": None if self.columns is None else dict(self.columns),
-            "with_blobs": self.blobs is not None,
-        }
+    @property
+    def to_resume(self) -> ResumedTable:
+        """What a later process needs to resume."""
+        has_blobs = self.blobs is not None
+        return ResumedTable(self.target.last, tuple(self.ranges), self.feed, self.columns, with_blobs=has_blobs)
 
-    def resumed(self, content: Mapping[str, Any]) -> "PlannedTable":
+    def resumed(self, earlier: ResumedTable) -> "PlannedTable":
         """The table with the ranges of the process that was killed; its files are of an earlier moment."""
         return replace(
             self,
-            target=replace(self.target, last=content["last"]),
-            ranges=[DumpRange.from_json(each) for each in content["ranges"]],
+            target=replace(self.target, last=earlier.last),
+            ranges=earlier.ranges,
             is_exact=False,
-            feed=content["feed"],
-            columns=content["columns"],
-            blobs=self.blobs if content.get("with_blobs", False) else None,
+            feed=earlier.feed,
+            columns=earlier.columns,
+            blobs=self.blobs if earlier.with_blobs else None,
         )
 
 

@@ -12,7 +12,7 @@ from ingest.api import ConfigError, IngestError, IntegrityError
 from ingest.clock import now_ms
 from ingest.observe.logs import logger
 from ingest.service.dumps.options import DumpRunOptions
-from ingest.service.dumps.plan import DumpSources, PlannedTable
+from ingest.service.dumps.plan import DumpSources, PlannedTable, ResumedTable
 from ingest.service.dumps.space import check_space
 from ingest.service.jobs.job import Steps
 from ingest.service.jobs.job_run import Progress
@@ -184,7 +184,7 @@ def _started(
             check_space(root, planned, found, run.leftover_bytes())
         # what the engine refuses is refused before an interrupted dump is removed
         prepared.append(_Prepared(found, planned, engine(tables)))
-        return {each.name: each.to_json() for each in planned}
+        return {each.name: each.to_resume.to_json() for each in planned}
 
     run.start(tables, FileFormat[options.format.upper()], plan)
     return prepared[0]
@@ -206,7 +206,7 @@ def _resumed(
     found = sources(run.tables)
     planned = found.planned(options.min_ranges, with_blobs=True)
     try:
-        planned = [each.resumed(run.plan[each.name]) for each in planned]
+        planned = [each.resumed(ResumedTable.from_json(run.plan[each.name])) for each in planned]
     except (KeyError, TypeError, ValueError) as error:
         raise IntegrityError(
             f'the plan of the dump "{run.id}" cannot be read: {error!r}', hint="start it without --resume"

@@ -1,6 +1,5 @@
 """Decides which micro-batches of a query are examined for record batches that the memory of Spark cannot hold."""
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -8,6 +7,7 @@ from pathlib import Path
 from ingest.api import TopicPartition
 from ingest.clock import now_ms
 from ingest.durable import file_errors, write_durably
+from ingest.durable.record import Record, UnreadableRecordError
 from ingest.kafka.large_batches import Examination, LargeBatch
 from ingest.observe.logs import logger
 from ingest.service.kafka.positions import offset_ranges
@@ -22,7 +22,7 @@ _log = logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class _Findings:
+class _Findings(Record, kind="record of large record batches"):
     """
     The file `quarantine` of a checkpoint.
 
@@ -122,7 +122,7 @@ class QueryGuard:
             findings = self._findings.ahead_of(ranges).with_found(found, self._clock_ms())
             self._checkpoint.check_locked()
             with file_errors(self._file):
-                write_durably(self._file, _to_json(findings))
+                write_durably(self._file, findings.to_bytes())
             self._findings = findings
         return found
 
@@ -132,15 +132,10 @@ class QueryGuard:
                 return _Findings()
             content = self._file.read_bytes()
         try:
-            plain = json.loads(content)
-            return _Findings(int(plain["at_ms"]), tuple(LargeBatch(*batch) for batch in plain["batches"]))
-        except (ValueError, KeyError, TypeError) as error:
-            raise self._checkpoint.damaged(self._file, f"cannot be read: {error}") from error
+            return _Findings.of(content, self._file)
+        except UnreadableRecordError as error:
+            raise self._checkpoint.damaged(self._file, error.message) from error
 
 
 def _part(batch: LargeBatch) -> TopicPartition:
     return batch.topic, batch.partition
-
-
-def _to_json(findings: _Findings) -> bytes:
-    return json.dumps({"at_ms": findings.at_ms, "batches": [list(batch) for batch in findings.batches]}).encode()

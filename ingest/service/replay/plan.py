@@ -4,12 +4,14 @@ import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Annotated
 
-import orjson
+from pydantic import PlainSerializer, PlainValidator
 
 from ingest.amounts import counted
 from ingest.api import ConfigError, TopicPartition
 from ingest.dead_letters.replay import BEFORE_BATCH_MS
+from ingest.durable.record import Plain
 from ingest.formats.times import moment
 from ingest.service.kafka.topics import may_be_same
 from ingest.spark.streaming.batch_log import LoggedBatch, OffsetRanges, offsets_in
@@ -40,8 +42,19 @@ class BatchKind(StrEnum):
     """Records that are in no logged batch; their time is the user's decision."""
 
 
+def _plain(ranges: OffsetRanges) -> list[tuple[str, int, int, int]]:
+    return [(*part, *bounds) for part, bounds in ranges.items()]
+
+
+def _ranges(content: Iterable[tuple[str, int, int, int]]) -> OffsetRanges:
+    return {(topic, partition): (begin, end) for topic, partition, begin, end in content}
+
+
+StoredRanges = Annotated[OffsetRanges, PlainValidator(_ranges), PlainSerializer(_plain)]
+
+
 @dataclass(frozen=True, slots=True)
-class ReplayBatch:
+class ReplayBatch(Plain):
     """
     Records that a replay runs as one micro-batch.
 
@@ -54,7 +67,7 @@ class ReplayBatch:
     kind: BatchKind
     number: int
     time_ms: int
-    ranges: OffsetRanges
+    ranges: StoredRanges
 
     @property
     def offsets(self) -> int:
@@ -65,18 +78,6 @@ class ReplayBatch:
     def name(self) -> str:
         """A name of the micro-batch that other records do not have; the same whenever these records are replayed."""
         return str(self.time_ms) if self.kind is BatchKind.WHOLE else f"{self.time_ms}-{_crc(self.ranges):08x}"
-
-    def to_json(self) -> bytes:
-        """The batch as one line."""
-        ranges = [[topic, partition, *bounds] for (topic, partition), bounds in self.ranges.items()]
-        return orjson.dumps([self.kind.value, self.number, self.time_ms, ranges])
-
-    @classmethod
-    def from_json(cls, line: bytes) -> "ReplayBatch":
-        """The batch of a line that `to_json` wrote."""
-        kind, number, time_ms, ranges = orjson.loads(line)
-        bounds = {(topic, partition): (begin, end) for topic, partition, begin, end in ranges}
-        return cls(BatchKind(kind), number, time_ms, bounds)
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,17 +36,17 @@ class UnfinishedBatch(NamedTuple):
 
     def to_plain(self) -> dict[str, object]:
         """The same as plain data."""
-        found: dict[str, object] = {"batch": self.batch.to_json().decode(), "tables": sorted(self.tables)}
+        found: dict[str, object] = {"batch": self.batch.to_json(), "tables": sorted(self.tables)}
         return found if self.sinks is None else found | {"sinks": sorted(self.sinks)}
 
     @classmethod
     def from_plain(cls, content: object) -> "UnfinishedBatch | None":
         """The batch that `to_plain` returned; None for other content, of a replay of dead letters."""
         match content:
-            case {"batch": str(batch), "tables": list(tables), **others}:
+            case {"batch": dict(batch), "tables": list(tables), **others}:
                 sinks = others.get("sinks")
                 alone = frozenset(map(str, sinks)) if isinstance(sinks, list) else None
-                return cls(ReplayBatch.from_json(batch.encode()), frozenset(tables), alone)
+                return cls(ReplayBatch.from_json(batch), frozenset(tables), alone)
             case _:
                 return None
 

@@ -3,22 +3,20 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import orjson
-
-from ingest.api import ConflictError, IntegrityError
+from ingest.api import ConflictError
 from ingest.durable import StatePath, file_errors, make_folder, sync_folder, write_durably
+from ingest.durable.record import Record
 from ingest.receipt import Counts
 from ingest.service.replay.options import ReplayOptions
 from ingest.service.replay.plan import ReplayBatch
 
-FORMAT = 1
-_PLAIN = ("batches", "records", "read", "stored", "cells", "has_changed", "not_durable", "gone")
+_REMEDY = "remove the file of the plan, and the replay starts from its first micro-batch"
 
 
 @dataclass(slots=True)
-class ReplayTotals:
+class ReplayTotals(Record, kind="progress of a replay", remedy=_REMEDY):
     """
     Events of the finished micro-batches; read = stored + dropped + dead-lettered.
 
@@ -53,22 +51,15 @@ class ReplayTotals:
         self.dropped.update(counts.dropped)
         self.dead_lettered.update(counts.dead_lettered)
 
-    def to_json(self) -> dict[str, Any]:
-        """The same as plain data, as it is now."""
-        numbers = {name: getattr(self, name) for name in _PLAIN}
-        return numbers | {"dropped": dict(self.dropped), "dead_lettered": dict(self.dead_lettered)}
 
-    @classmethod
-    def from_json(cls, content: Mapping[str, Any]) -> "ReplayTotals":
-        """
-        The totals that `to_json` returned.
+@dataclass(frozen=True, slots=True)
+class _Plan(Record, kind="plan of a replay", remedy=_REMEDY):
+    """The content of the plan's file; `request` has the options that select records, and how they run."""
 
-        Raises:
-            TypeError: it returned something else.
-        """
-        totals = cls(**content)
-        totals.dropped, totals.dead_lettered = Counter(totals.dropped), Counter(totals.dead_lettered)
-        return totals
+    request: Mapping[str, object]
+    pipeline: str
+    topic_ids: Mapping[str, str]
+    batches: tuple[ReplayBatch, ...]
 
 
 class StoredReplay(NamedTuple):
@@ -132,31 +123,15 @@ class ReplayState:
                 return None
             sync_folder(self._folder)  # a process that was killed before its own sync may have written it
             plan = self._plan_file.read_bytes()
-            done = self._done.read_bytes() if self._done.exists() else b"{}"
-        try:
-            header, *lines = plan.splitlines()
-            content = orjson.loads(header)
-            found, request, fingerprint = content["format"], content["request"], content["pipeline"]
-            topic_ids = dict(content["topic_ids"])
-            batches = [ReplayBatch.from_json(line) for line in lines]
-            totals = ReplayTotals.from_json(orjson.loads(done))
-        except (ValueError, KeyError, TypeError) as error:
-            raise self._unreadable(str(error)) from error
-        if found != FORMAT:
-            raise self._unreadable(f"it has the format {found}, this version reads {FORMAT}")
-        if request != self._options.selection():
+            done = self._done.read_bytes() if self._done.exists() else ReplayTotals().to_bytes()
+        found, totals = _Plan.of(plan, self._plan_file), ReplayTotals.of(done, self._done)
+        if found.request != self._options.selection():
             raise ConflictError(
                 f'an unfinished replay of this range has other options: "{self._plan_file}"',
                 code="other_replay",
                 hint="run it again with its --at, --overwrite and --sink, or remove the file, and it starts anew",
             )
-        return StoredReplay(batches, totals, fingerprint, topic_ids)
-
-    def _unreadable(self, why: str) -> IntegrityError:
-        return IntegrityError(
-            f'the state of a replay, "{self._plan_file}", cannot be read: {why}',
-            hint="remove the file, and the replay starts from its first micro-batch",
-        )
+        return StoredReplay([*found.batches], totals, found.pipeline, found.topic_ids)
 
     def start(self, batches: Sequence[ReplayBatch], topic_ids: Mapping[str, str], totals: ReplayTotals) -> None:
         """
@@ -171,12 +146,11 @@ class ReplayState:
             StoreUnavailableError: not possible now.
             IntegrityError: the disk fails.
         """
-        about = {"pipeline": self._fingerprint, "topic_ids": dict(topic_ids)}
-        header = orjson.dumps({"format": FORMAT, "request": self._options.selection()} | about)
+        plan = _Plan(self._options.selection(), self._fingerprint, topic_ids, tuple(batches))
         with file_errors(self._folder):
             make_folder(self._folder)
             self.progress(totals)  # before the plan, so that it replaces that of another replay
-            write_durably(self._plan_file, b"\n".join([header, *(batch.to_json() for batch in batches), b""]))
+            write_durably(self._plan_file, plan.to_bytes())
 
     def progress(self, totals: ReplayTotals) -> None:
         """
@@ -187,7 +161,7 @@ class ReplayState:
             IntegrityError: the disk fails.
         """
         with file_errors(self._done):
-            write_durably(self._done, orjson.dumps(totals.to_json()))
+            write_durably(self._done, totals.to_bytes())
 
     def finish(self) -> None:
         """Remove the files of a replay that is complete: the plan first, so that no part of it runs again."""

@@ -13,19 +13,18 @@ Time and records are stored before the first write. A replay that was interrupte
   has read what it has written, and its records run anew, at a later time.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-import orjson
-
 from ingest import failpoint
-from ingest.api import ConflictError, IngestError, IntegrityError
+from ingest.api import ConflictError, IngestError
 from ingest.clock import now_ms
 from ingest.config.model import Configuration, Pipeline
 from ingest.dead_letters.replay import InterruptedReplayError
 from ingest.durable import StatePath, file_errors, make_folder, sync_folder, write_durably
+from ingest.durable.record import Record
 from ingest.observe.logs import logger
 from ingest.service.kafka.topics import TopicIds
 from ingest.service.replay.interrupted import InterruptedBatch, InterruptedDeadLetters
@@ -42,10 +41,28 @@ from sinks.updates.committed_position import CommittedPosition
 
 _log = logger(__name__)
 
-_TAKEN_BACK = "taken_back"
-"""Key of a stored replay that is being taken back: a kill in between does not change that."""
 Write = Callable[[int], None]
 """Writes the records at a batch time, until they are durable."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnfinishedReplay(Record, kind="record of an unfinished replay"):
+    """
+    A replay that may be written in part.
+
+    Attributes:
+        time_ms: its batch time.
+        begun_ms: when it began.
+        content: as passed to `UpdateReplay.run`.
+        configuration: fingerprint of the configuration.
+        is_taken_back: whether it is being taken back; a kill in between does not change that.
+    """
+
+    time_ms: int
+    begun_ms: int
+    content: Any
+    configuration: str
+    is_taken_back: bool = False
 
 
 class UpdateReplay:
@@ -130,12 +147,7 @@ class UpdateReplay:
         if time_ms is None:
             newest_ms = max(self._committed.time_ms, newest_time(self._times) or 0)
             time_ms = max(self._clock(), newest_ms + MIN_GAP_MS)
-            stored = {
-                "time": time_ms,
-                "begun": self._clock(),
-                "content": content,
-                "configuration": self._fingerprint,
-            }
+            stored = UnfinishedReplay(time_ms, self._clock(), content, self._fingerprint)
             self._store(stored)
         # the changes too: no request for the shards of a feed takes effect in a replay
         self._tables.feeds.replay_at(time_ms)
@@ -159,19 +171,19 @@ class UpdateReplay:
             IngestError: as the methods of `InterruptedBatch`; or a store is unavailable.
         """
         stored = unfinished(self._path)
-        interrupted = None if stored is None else UnfinishedBatch.from_plain(stored["content"])
+        interrupted = None if stored is None else UnfinishedBatch.from_plain(stored.content)
         if stored is None or interrupted is None:
             return
         if self._is_counted(stored):
             self._tables.move(self._committed)
-            self.note_replayed(interrupted, stored["time"])
+            self.note_replayed(interrupted, stored.time_ms)
             batch.note_complete(interrupted)
         elif may_run and self._is_as_it_was(stored) and batch.can_run(interrupted):
             return
         else:
             self._take_back(stored)
             # a dead letter of that time must wait for the replay of its micro-batch
-            self._tables.letters.note_rolled_back(stored["time"], interrupted.tables)
+            self._tables.letters.note_rolled_back(stored.time_ms, interrupted.tables)
         self._forget()
 
     def settle(self, letters: InterruptedDeadLetters, *, may_run: bool = True) -> None:
@@ -190,14 +202,14 @@ class UpdateReplay:
             IngestError: as `InterruptedDeadLetters.can_run`; or a store is unavailable.
         """
         stored = unfinished(self._path)
-        if stored is None or UnfinishedBatch.from_plain(stored["content"]) is not None:
+        if stored is None or UnfinishedBatch.from_plain(stored.content) is not None:
             return
-        places = {(topic, partition, offset) for topic, partition, offset, _ in stored["content"]}
-        outcome = letters.have_outcome(places, stored["begun"], stored["time"])
+        places = {(topic, partition, offset) for topic, partition, offset, _ in stored.content}
+        outcome = letters.have_outcome(places, stored.begun_ms, stored.time_ms)
         is_counted = self._is_counted(stored)
         has_ended = is_counted and outcome is not False
         # a compaction may have merged what it has counted: the same rows would count again
-        is_left = not has_ended and outcome is not None and not (is_counted and self._has_counted(stored["time"]))
+        is_left = not has_ended and outcome is not None and not (is_counted and self._has_counted(stored.time_ms))
         if may_run and is_left and self._is_as_it_was(stored) and letters.can_run(places):
             return
         if not is_counted:
@@ -212,25 +224,25 @@ class UpdateReplay:
                 )
         self._forget()
 
-    def _is_counted(self, stored: Mapping[str, Any]) -> bool:
+    def _is_counted(self, stored: UnfinishedReplay) -> bool:
         """Whether a committed position is at the time of an interrupted replay: it has written everything before."""
-        return not stored.get(_TAKEN_BACK) and self._committed.time_ms >= int(stored["time"])
+        return not stored.is_taken_back and self._committed.time_ms >= stored.time_ms
 
     def _has_counted(self, time_ms: int) -> bool:
         """Whether a replay of dead letters at this time has counted a record in a table."""
         return any(run.time_ms == time_ms for known in self._tables.letters.read().values() for run in known.runs)
 
-    def _is_as_it_was(self, stored: Mapping[str, Any]) -> bool:
+    def _is_as_it_was(self, stored: UnfinishedReplay) -> bool:
         """Whether an interrupted replay would write the same again, as far as the configuration decides it."""
-        return not stored.get(_TAKEN_BACK) and stored["configuration"] == self._fingerprint
+        return not stored.is_taken_back and stored.configuration == self._fingerprint
 
-    def _take_back(self, stored: Mapping[str, Any]) -> None:
+    def _take_back(self, stored: UnfinishedReplay) -> None:
         """Remove the updates of an interrupted replay, and complete the tables with a feed from its changes."""
         self.check_locked()
-        self._store(dict(stored) | {_TAKEN_BACK: True})  # the committed positions of feeds move past its time
-        _log.warning("a replay that was interrupted cannot run as it was; it is taken back", time_ms=stored["time"])
+        self._store(replace(stored, is_taken_back=True))  # the committed positions of feeds move past its time
+        _log.warning("a replay that was interrupted cannot run as it was; it is taken back", time_ms=stored.time_ms)
         times = BatchTimes(self._times, self._clock)
-        times.start_after(stored["time"])
+        times.start_after(stored.time_ms)
         self._tables.remove_uncommitted(times.start_after)
         self._tables.roll_forward()
         self._committed = self._tables.newest() or self._committed
@@ -238,7 +250,7 @@ class UpdateReplay:
     def unfinished_ms(self) -> int | None:
         """The time of a replay that was interrupted, or that runs; None without one."""
         stored = unfinished(self._path)
-        return None if stored is None else int(stored["time"])
+        return None if stored is None else stored.time_ms
 
     def finish(self) -> None:
         """End the micro-batch of the last `run`, if there is one: its outcome is durable elsewhere."""
@@ -246,10 +258,10 @@ class UpdateReplay:
             self._forget()
             self._is_running = False
 
-    def _store(self, stored: Mapping[str, Any]) -> None:
+    def _store(self, stored: UnfinishedReplay) -> None:
         with file_errors(self._path):
             make_folder(self._path.parent)
-            write_durably(self._path, orjson.dumps(stored))
+            write_durably(self._path, stored.to_bytes())
 
     def _forget(self) -> None:
         """Remove the stored micro-batch, so that it does not run again."""
@@ -298,11 +310,11 @@ class UpdateReplay:
         if stored is None:
             return None
         interrupted = "into tables with deferred updates or feeds was interrupted, and some may be written"
-        if UnfinishedBatch.from_plain(stored["content"]) is None:
+        if UnfinishedBatch.from_plain(stored.content) is None:
             hint = "run 'attr2hbase dead-letters replay' again, with the options that it had"
         else:
             hint = "run 'attr2hbase replay' again: with its times it continues, with others it is taken back"
-        if stored["content"] != content:
+        if stored.content != content:
             raise InterruptedReplayError(f"a replay of other records, or into other sinks, {interrupted}", hint=hint)
         if not self._is_as_it_was(stored):
             raise ConflictError(
@@ -310,8 +322,7 @@ class UpdateReplay:
             )
         with file_errors(self._path):
             sync_folder(self._path.parent)  # a process that was killed before its own sync may have written it
-        time_ms: int = stored["time"]
-        return time_ms
+        return stored.time_ms
 
 
 @contextmanager
@@ -323,13 +334,9 @@ def logged(failure: str, pipeline: str) -> Iterator[None]:
         _log.error(failure, pipeline=pipeline, reason=str(error), hint="run the command of the replay again")
 
 
-def unfinished(path: StatePath) -> dict[str, Any] | None:
+def unfinished(path: StatePath) -> UnfinishedReplay | None:
     """
     The unfinished replay of a file; None if there is none.
-
-    Returns:
-        Its `time` in ms, when it has `begun`, its `content` as passed to `UpdateReplay.run`, the fingerprint of its
-        `configuration`, and `taken_back` if it is being taken back.
 
     Raises:
         IntegrityError: the file is damaged.
@@ -337,9 +344,6 @@ def unfinished(path: StatePath) -> dict[str, Any] | None:
     """
     with file_errors(path):
         try:
-            content: dict[str, Any] = orjson.loads(path.read_bytes())
+            return UnfinishedReplay.of(path.read_bytes(), path)
         except FileNotFoundError:
             return None
-        except ValueError as error:
-            raise IntegrityError(f'the records of an unfinished replay, "{path}", cannot be read') from error
-    return content

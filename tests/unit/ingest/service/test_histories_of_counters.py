@@ -432,7 +432,7 @@ class World:
                 is_in(rolled_back(self.store, table), batch.time_ms) for table in wanted.tables
             ):
                 state.finish()
-                return int(stored["time"])
+                return stored.time_ms
             if again != "other range":
                 state.start([wanted.batch], {}, ReplayTotals())
             replay.run(wanted.to_plain(), write)

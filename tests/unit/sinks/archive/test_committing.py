@@ -13,6 +13,7 @@ from ingest.api import (
     IntegrityError,
     Origin,
 )
+from ingest.durable.record import UnreadableRecordError
 from sinks.archive import switching
 from sinks.archive.copying import copy_parts
 from sinks.archive.errors import ArchiveCorruptError
@@ -417,7 +418,7 @@ class TestKills:
     def test_damaged_record_stops(self, root: Root) -> None:
         Stream(root).run(TIME_MS, [event(1)])
         root.write(f"_writers/{WRITER}.json", b"{}")
-        with pytest.raises(ArchiveCorruptError, match="_writers"):
+        with pytest.raises(UnreadableRecordError, match="_writers"):
             Stream(root)
 
     def test_first_batch_of_another_stream_is_used(self, partition: Partition) -> None:

@@ -1,5 +1,6 @@
 """Batches of a partition, its pointer, and the announcements of re-runs."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -137,7 +138,7 @@ class TestReruns:
 
     def test_answers(self, root: Root) -> None:
         announce(root, ANNOUNCEMENT)
-        announce(root, ANNOUNCEMENT._replace(id="r10"))
+        announce(root, replace(ANNOUNCEMENT, id="r10"))
         assert answer_of(root, "r1", "p+a") is None
         put_answer(root, "r1", Answer("p+a", 7))
         put_answer(root, "r1", Answer("p.q+a", 8))
@@ -149,7 +150,7 @@ class TestReruns:
     def test_announcement_without_a_heartbeat_for_a_day_is_removed_with_its_answers(self, root: Root) -> None:
         day_ms = 24 * 3_600_000
         announce(root, ANNOUNCEMENT)
-        announce(root, ANNOUNCEMENT._replace(id="r2", heartbeat_ms=ANNOUNCEMENT.heartbeat_ms + 1))
+        announce(root, replace(ANNOUNCEMENT, id="r2", heartbeat_ms=ANNOUNCEMENT.heartbeat_ms + 1))
         for rerun in ("r1", "r2", "removed"):
             put_answer(root, rerun, Answer("p+a", 7))
         remove_old_announcements(root, ANNOUNCEMENT.heartbeat_ms + day_ms + 1)

@@ -8,7 +8,8 @@ import pytest
 from ingest.api import FamilySpec
 from sinks.dumps.errors import DumpCorruptError
 from sinks.dumps.layout import FileFormat
-from sinks.dumps.manifest import DumpedTable, Manifest, Success, TableFile
+from sinks.dumps.manifest import DumpedTable, Manifest, Success, TableFile, read_manifest
+from sinks.files.local_root import LocalRoot
 
 FILE = TableFile("t/f", 2, 30, "00ff", b"a\xff", b"b")
 MANIFEST = Manifest(
@@ -29,7 +30,7 @@ MANIFEST = Manifest(
 
 
 def test_manifest_comes_back():
-    assert Manifest.from_bytes(MANIFEST.to_bytes(), MANIFEST.dump) == MANIFEST
+    assert Manifest.of(MANIFEST.to_bytes(), MANIFEST.dump) == MANIFEST
     assert (MANIFEST.empty_tables, MANIFEST.tables["t"].rows, MANIFEST.tables["t"].size_bytes) == (["empty"], 2, 30)
 
 
@@ -38,19 +39,19 @@ def test_content():
     assert content["start"] == "2015-02-24T00:00:00.123Z"
     assert content["empty_tables"] == ["empty"]
     assert content["consistency"] == "fuzzy"
-    assert content["about_tables"]["t"]["consistency"] == "point-in-time"
-    assert content["tables"] == {
-        "t": [{"bytes": 30, "file": "t/f", "first_row": {"b64": "Yf8="}, "last_row": "b", "rows": 2, "sha256": "00ff"}]
-    }
+    assert content["tables"]["t"]["is_exact"] is True
+    assert content["tables"]["t"]["files"] == [
+        {"path": "t/f", "rows": 2, "size_bytes": 30, "sha256": "00ff", "first_row": {"b64": "Yf8="}, "last_row": "b"}
+    ]
 
 
-@pytest.mark.parametrize(
-    "change", [{"format": 2}, {"start": "x"}, {"tables": []}, {"about_tables": {"t": 1}}, {"end": None}]
-)
-def test_other_content_is_damage(change):
-    content = orjson.loads(MANIFEST.to_bytes()) | change
+@pytest.mark.parametrize("change", [{"format": 2}, {"start": "x"}, {"tables": []}, {"tables": {"t": 1}}, {"end": None}])
+def test_other_content_is_damage(change, tmp_path):
+    root = LocalRoot(tmp_path)
+    root.make_folder("d")
+    root.write("d/_MANIFEST.json", orjson.dumps(orjson.loads(MANIFEST.to_bytes()) | change))
     with pytest.raises(DumpCorruptError, match=r"_MANIFEST\.json"):
-        Manifest.from_bytes(orjson.dumps(content), "d")
+        read_manifest(root, "d")
 
 
 @pytest.mark.parametrize("content", [b"", b"2015-02-24T00:00:00Z\n", b"a\nb\nc\n", b"\xff"])

@@ -8,7 +8,8 @@ import pytest
 
 from ingest.api import ConfigError, ConflictError, IntegrityError, NotFoundError
 from ingest.durable.lease import Lease
-from sinks.dumps.listing import complete_dumps, unfinished_dumps
+from sinks.dumps.layout import FileFormat
+from sinks.dumps.listing import RunPlan, complete_dumps, unfinished_dumps
 from sinks.dumps.manifest import DumpedTable
 from sinks.dumps.reader import DumpReader
 from sinks.dumps.run import DumpRun
@@ -191,7 +192,8 @@ def test_refused_start_keeps_the_dump_that_can_be_resumed(root):
 
 
 def test_run_whose_plan_was_not_made_or_is_damaged_cannot_be_resumed(root):
-    for run_id, content in (("planning", b'{"id": "planning", "plan": null}'), ("damaged", b"{")):
+    planning = RunPlan("planning", START_MS, (TABLE,), FileFormat.GZIP).to_bytes()
+    for run_id, content in (("planning", planning), ("damaged", b"{")):
         root.make_folder(f"_run-{run_id}")
         root.write(f"_run-{run_id}/_PLAN.json", content)
     assert {run_id: each.can_be_resumed for run_id, each in unfinished_dumps(root).items()} == {

@@ -11,7 +11,7 @@ from ingest.api import CheckpointError
 from ingest.kafka.large_batches import Examination, LargeBatch
 from ingest.receipt import Counts
 from ingest.service.kafka.quarantine import Quarantine, Ranges
-from ingest.service.kafka.query_guard import ALERT_MS, QueryGuard
+from ingest.service.kafka.query_guard import ALERT_MS, QueryGuard, _Findings
 from ingest.spark.streaming.checkpoint import Checkpoint
 from ingest.spark.streaming.guard import Guarded
 from tests.support.checkpoint import acknowledge
@@ -140,7 +140,7 @@ def test_batches_that_were_read_past_are_forgotten(bench: Bench):
     guard._quarantine = topics = Topics(later)
     topics.examine = lambda _ranges: Examination([later])  # type: ignore[method-assign]
     guard(4, 1_000, False)
-    assert json.loads((bench.folder / "quarantine").read_bytes()) == {"at_ms": 10**12, "batches": [list(later)]}
+    assert _Findings.of((bench.folder / "quarantine").read_bytes(), "") == _Findings(10**12, (later,))
 
 
 @pytest.mark.parametrize("topics", [Topics(LARGE), Topics(is_heavy=True)])

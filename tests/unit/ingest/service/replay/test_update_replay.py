@@ -282,7 +282,7 @@ def test_outcome_is_that_of_the_replay_also_if_the_clock_was_set_back(
     entry = with_letter(pipeline)
     pipeline.replay(b"many", is_marked=False)  # fails again
     configuration = pipeline.load()
-    time_ms = json.loads(update_replay_file(configuration, "p").read_bytes())["time"]
+    time_ms = json.loads(update_replay_file(configuration, "p").read_bytes())["time_ms"]
     queue = dead_letter_queue(configuration, configuration.pipelines["p"])
     at_ms = now_ms() + 1_000 if outcome is ReplayOutcome.KEPT else 1
     queue.mark({entry.position: Mark(outcome, at_ms, "", {"counts": time_ms} if has_time else {})})
