@@ -19,6 +19,7 @@ from sinks.archive.sink import ArchiveSettings
 from sinks.archive.task_writer import ArchiveWriter
 from sinks.files.root import Root
 from tests.support.clock import Clock
+from tests.support.crashing_root import ReplaceableRoot
 
 DAY_MS = int(datetime(2015, 12, 10, tzinfo=UTC).timestamp() * 1000)
 """The partition 20151210 begins."""
@@ -42,6 +43,9 @@ class Stream:
     Args:
         root: of the table.
         now_s: of its clock.
+
+    Attributes:
+        driver_root: the root as the committer has it; that of the tasks is another one.
     """
 
     def __init__(
@@ -51,8 +55,14 @@ class Stream:
         self.settings = settings
         self.clock = Clock(now_s * 1000)
         suffix = settings.format.suffix
+        self.driver_root = ReplaceableRoot(root)
         self.committer = ArchiveCommitter(
-            root, WRITER + "+replay" * is_replay, suffix, is_replay=is_replay, clock_ms=self.clock, poll_s=3600
+            self.driver_root,
+            WRITER + "+replay" * is_replay,
+            suffix,
+            is_replay=is_replay,
+            clock_ms=self.clock,
+            poll_s=3600,
         )
         self.committer.recover()
 

@@ -81,6 +81,55 @@ class CrashingRoot(Root):
         self.changes.append(what)
 
 
+class ReplaceableRoot(Root):
+    """
+    The files of a root that a test replaces.
+
+    Attributes:
+        files: the present root.
+    """
+
+    def __init__(self, files: Root) -> None:
+        self.files = files
+        self.url = files.url
+
+    def entries(self, folder: str) -> list[Entry]:
+        return self.files.entries(folder)
+
+    def exists(self, path: str) -> bool:
+        return self.files.exists(path)
+
+    def open(self, path: str) -> BinaryIO:
+        return self.files.open(path)
+
+    def new_file(self, path: str) -> contextlib.AbstractContextManager[BinaryIO]:
+        return self.files.new_file(path)
+
+    def create(self, path: str, content: bytes) -> None:
+        self.files.create(path, content)
+
+    def make_folder(self, path: str) -> None:
+        self.files.make_folder(path)
+
+    def rename(self, path: str, to: str) -> None:
+        self.files.rename(path, to)
+
+    def move(self, path: str, to: str) -> None:
+        self.files.move(path, to)
+
+    def remove_file(self, path: str) -> None:
+        self.files.remove_file(path)
+
+    def remove_folder(self, path: str) -> None:
+        self.files.remove_folder(path)
+
+    def free_bytes(self) -> int | None:
+        return self.files.free_bytes()
+
+    def settle(self, folder: str) -> None:
+        self.files.settle(folder)
+
+
 def crashes(make: Callable[[], Root], action: Callable[[Root], None]) -> list[Root]:
     """The state after a kill at each change of an action; `make` returns the state before."""
     found = []

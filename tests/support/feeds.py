@@ -49,7 +49,7 @@ class FeedFixture:
         ttl_s = (expiration_ms + HOUR_MS) // 1000
         store.ensure_table(TableSpec(table, (FamilySpec(b"d"),)))
         store.ensure_table(TableSpec(feed_table(table), (FamilySpec(FEED_FAMILY, ttl_s=ttl_s),)))
-        self._set(FEED, FeedStream.opened(time_ms, expiration_ms, even_starts(shards), stream).to_text())
+        self.set_property(FEED, FeedStream.opened(time_ms, expiration_ms, even_starts(shards), stream).to_text())
 
     @classmethod
     def of(cls, store: Store[Any], table: str) -> "FeedFixture":
@@ -92,7 +92,7 @@ class FeedFixture:
         self.time_ms = max(self.time_ms, time_ms + 1)
         stream = self.stream
         if stream.requested:
-            self._set(FEED, stream.at_edge(time_ms).to_text())
+            self.set_property(FEED, stream.at_edge(time_ms).to_text())
         shards = self.stream.map_at(time_ms)
         for row, mutations in rows.items():
             cells = None if before is None else before.get(row, ())
@@ -106,7 +106,7 @@ class FeedFixture:
 
     def complete(self, time_ms: int) -> None:
         """Move the committed position."""
-        self._set(COMMITTED, CommittedPosition(time_ms, {"t": {"0": time_ms}}).to_text())
+        self.set_property(COMMITTED, CommittedPosition(time_ms, {"t": {"0": time_ms}}).to_text())
 
     def close_feed(self) -> None:
         """End the stream, as a file without `feed` does."""
@@ -115,5 +115,6 @@ class FeedFixture:
     def _next(self, time_ms: int | None) -> int:
         return self.time_ms if time_ms is None else time_ms
 
-    def _set(self, name: str, value: str) -> None:
+    def set_property(self, name: str, value: str) -> None:
+        """Replace a property of the table."""
         assert self.store.set_property(self.table, name, self.store.properties(self.table).get(name), value)

@@ -108,14 +108,14 @@ class OffsetCommitter:
 
     def _run(self) -> None:
         while not self._closing.is_set():
-            self._tick()
+            self.tick()
             self._closing.wait(TICK_S)
         self._checked_at = None
-        self._tick()
+        self.tick()
         self._group.close()
 
-    def _tick(self) -> None:
-        """Commit and measure once; errors are counted and logged, and the next tick retries."""
+    def tick(self) -> None:
+        """Commit and measure once, as the thread does; errors are counted and logged, and the next tick retries."""
         if self._data_loss is not None:
             return
         try:

@@ -110,11 +110,11 @@ class TestReruns:
             files = MemoryRoot()
             stream = Stream(files)
             flushed = stream.flush(TIME_MS, [event(1)], [event(2)])
-            stream.committer._root = CrashingRoot(files, most)
+            stream.driver_root.files = CrashingRoot(files, most)
             try:
                 stream.committer.commit(*flushed)
             except CrashError:
-                stream.committer._root = files
+                stream.driver_root.files = files
                 partition = Partition(files, "dt=20151210")
                 announcement = begin_rerun(partition)
                 stream.committer.commit(*flushed)
@@ -176,7 +176,7 @@ class TestReruns:
                 return super().open(path)
 
         flushed = stream.flush(TIME_MS + 1, [event(2)])
-        stream.committer._root = Ending(files, 1_000)
+        stream.driver_root.files = Ending(files, 1_000)
         stream.committer.commit(*flushed)
         assert visible(files) == {"20151210": [1, 2]}
         assert partition.batch_ids() == [START_S]

@@ -217,11 +217,11 @@ class TestKills:
             files = MemoryRoot()
             stream = Stream(files)
             flushed = stream.flush(TIME_MS, [event(1)], [event(2, time_ms=DAY_MS - 1)])
-            stream.committer._root = CrashingRoot(files, most)
+            stream.driver_root.files = CrashingRoot(files, most)
             try:
                 stream.committer.commit(*flushed)
             except CrashError:
-                stream.committer._root = files
+                stream.driver_root.files = files
                 stream.committer.commit(*flushed)
                 assert visible(files) == {"20151209": [2], "20151210": [1]}
             else:
@@ -257,7 +257,7 @@ class TestKills:
                     acknowledged.append(TIME_MS)
                     Stream(root).run(TIME_MS, [event(1)])
 
-        stream.committer._root = Suspended(root, 1_000)
+        stream.driver_root.files = Suspended(root, 1_000)
         with pytest.raises(IntegrityError) as caught:
             stream.committer.commit(*flushed)
         assert (caught.value.code, visible(root)) == ("staged_file_lost", {"20151210": [1]})
@@ -274,11 +274,11 @@ class TestKills:
                 other = partition.create(START_S, "a re-run")
                 partition.complete(other)
                 flushed = stream.flush(TIME_MS, *parts)
-                stream.committer._root = Pointing(files, most, partition, other)
+                stream.driver_root.files = Pointing(files, most, partition, other)
                 try:
                     stream.committer.commit(*flushed)
                 except CrashError:
-                    stream.committer._root = files
+                    stream.driver_root.files = files
                     if is_restarted:
                         Stream(files).run(TIME_MS, *parts)
                     else:
@@ -308,7 +308,7 @@ class TestKills:
         switching.switch(partition, first, 0)
         replay = Stream(files, is_replay=True)
         flushed = replay.flush(TIME_MS - 1, *parts)
-        replay.committer._root = Pointing(files, 1_000, partition, other)
+        replay.driver_root.files = Pointing(files, 1_000, partition, other)
         replay.committer.commit(*flushed)
         assert partition.current() == other
         assert visible(files) == {"20151210": sorted({2, *(each.origin.offset for part in parts for each in part)})}
@@ -342,11 +342,11 @@ class TestKills:
             switching.switch(partition, joined, (START_S + 101) * 1000)
             replay = Stream(files, is_replay=True)
             flushed = replay.flush(TIME_MS - 1, *parts)
-            replay.committer._root = CrashingRoot(files, most)
+            replay.driver_root.files = CrashingRoot(files, most)
             try:
                 replay.committer.commit(*flushed)
             except CrashError:
-                replay.committer._root = files
+                replay.driver_root.files = files
                 replay.committer.commit(*flushed)
                 is_whole = False
             else:
@@ -389,7 +389,7 @@ class TestKills:
                 super().move(path, to)
 
         stream.committer._runs = Announced()  # type: ignore[assignment]
-        stream.committer._root = Slow(files, 1_000)
+        stream.driver_root.files = Slow(files, 1_000)
         stream.committer.commit(*flushed)
         starting.join()
         assert recovered.is_set()

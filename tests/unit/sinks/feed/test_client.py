@@ -349,6 +349,6 @@ def test_shard_whose_changes_have_expired_is_trimmed(store: Store[Any], clock: C
     iterator = client.iterator(1, OLDEST)
     client.split(1, b"m")
     edge = writer.put(b"b")
-    writer._set("feed", client.state().stream.trimmed(edge + 1).to_text())
+    writer.set_property("feed", client.state().stream.trimmed(edge + 1).to_text())
     with pytest.raises(TrimmedError):
         client.records(iterator)

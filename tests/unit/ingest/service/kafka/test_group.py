@@ -17,7 +17,7 @@ from ingest.kafka import admin, offsets
 from ingest.kafka.settings import KafkaConnection
 from ingest.observe.metrics import Metrics
 from ingest.service.kafka.clock import CHECK_S
-from ingest.service.kafka.group import UNAVAILABLE_S, OffsetCommitter
+from ingest.service.kafka.group import LAG_S, UNAVAILABLE_S, OffsetCommitter
 from ingest.service.kafka.positions import write_first_offsets
 from ingest.service.kafka.topics import TopicIds
 from ingest.spark.streaming.batch_time import BatchTimes
@@ -105,14 +105,19 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def committer(client: Client, clock: Clock, tmp_path: Path) -> Iterator[OffsetCommitter]:
+def metrics() -> Metrics:
+    return Metrics(["p"], process=False)
+
+
+@pytest.fixture
+def committer(client: Client, clock: Clock, metrics: Metrics, tmp_path: Path) -> Iterator[OffsetCommitter]:
     acknowledge(tmp_path, 0, {"t": {0: 3, 1: 4}})
     created = OffsetCommitter(
         pipeline="p",
         group="g",
         connection=KafkaConnection.model_validate({"brokers": "localhost:1"}),
         checkpoint=Checkpoint(tmp_path),
-        metrics=Metrics(["p"], process=False),
+        metrics=metrics,
         topics=["t"],
         topic_ids=TopicIds(tmp_path),
         times=BatchTimes(tmp_path / "times", lambda: 0),
@@ -122,64 +127,66 @@ def committer(client: Client, clock: Clock, tmp_path: Path) -> Iterator[OffsetCo
     created.close()
 
 
-def lags(committer: OffsetCommitter) -> list[float]:
+def lags(metrics: Metrics) -> list[float]:
     """The values of the lag metrics, and of the one that says when an acknowledgement is due."""
-    lines = committer._metrics.render()[1].decode().splitlines()
+    lines = metrics.render()[1].decode().splitlines()
     names = ("attr2hbase_lag_records{", "attr2hbase_ack_due_timestamp_seconds{")
     return [float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith(names)]
 
 
 @pytest.mark.parametrize("start", [None, 5, 2])
 def test_lag_before_the_first_acknowledgement_is_counted_from_the_start(
-    client: Client, committer: OffsetCommitter, tmp_path: Path, start: int | None
+    client: Client, committer: OffsetCommitter, metrics: Metrics, tmp_path: Path, start: int | None
 ):
     for folder in ("commits", "offsets"):
         shutil.rmtree(tmp_path / folder)
     if start is not None:
         write_first_offsets(tmp_path, {("t", 0): start, ("t", 1): start})
-    committer._tick()
+    committer.tick()
     assert client.committed == {}
-    assert lags(committer)[:2] == {None: [], 5: [0, 0], 2: [3, 3]}[start]
-    assert len(lags(committer)) == {None: 0, 5: 2, 2: 3}[start]
+    assert lags(metrics)[:2] == {None: [], 5: [0, 0], 2: [3, 3]}[start]
+    assert len(lags(metrics)) == {None: 0, 5: 2, 2: 3}[start]
 
 
-def test_answer_after_the_end_is_not_reported(client: Client, committer: OffsetCommitter):
-    committer._tick()
-    assert lags(committer)[:2] == [2, 1]
-    committer._metrics.remove("p")
+def test_answer_after_the_end_is_not_reported(clock: Clock, committer: OffsetCommitter, metrics: Metrics):
+    committer.tick()
+    assert lags(metrics)[:2] == [2, 1]
+    metrics.remove("p")
     committer.close()
-    committer._checked_at = None
-    committer._tick()
-    assert lags(committer) == []
+    clock.now_s = LAG_S
+    committer.tick()
+    assert lags(metrics) == []
 
 
-def test_offsets_of_another_service_are_not_hidden(client: Client, committer: OffsetCommitter, tmp_path: Path):
+def test_offsets_of_another_service_are_not_hidden(
+    client: Client, committer: OffsetCommitter, metrics: Metrics, tmp_path: Path
+):
     (tmp_path / "metadata").write_text('{"id": "ours"}')
     (tmp_path / "times" / "0").write_text("1000")
     client.committed = {TopicPartition("t", 0): 1}
     client.notes = {TopicPartition("t", 0): "900 of the checkpoint before"}
-    committer._tick()
+    committer.tick()
     assert set(client.notes.values()) == {"1000 ours"}
     client.notes[TopicPartition("t", 0)] = "1001 theirs"
     acknowledge(tmp_path, 1, {"t": {0: 5, 1: 5}})
     with capture_logs() as lines:
-        committer._tick()
+        committer.tick()
     assert 'another service commits offsets to group "g"' in lines[0]["reason"]
     assert client.committed == {TopicPartition("t", 0): 3, TopicPartition("t", 1): 4}
-    assert 'attr2hbase_group_commit_failures_total{pipeline="p"} 1.0' in committer._metrics.render()[1].decode()
+    assert 'attr2hbase_group_commit_failures_total{pipeline="p"} 1.0' in metrics.render()[1].decode()
     assert committer.data_loss() is None
 
 
 def test_clock_that_is_ahead_of_the_cluster_is_reported(client: Client, clock: Clock, committer: OffsetCommitter):
     with capture_logs() as lines:
-        committer._tick()
+        committer.tick()
         clock.now_s = CHECK_S
-        committer._tick()
+        committer.tick()
     assert [line["cluster"] for line in lines] == []  # it does not report its clock
     client.time_ms = 1_000
     with capture_logs() as lines:
         clock.now_s = 2 * CHECK_S
-        committer._tick()
+        committer.tick()
     assert [line["cluster"] for line in lines] == ["1970-01-01T00:00:01.000Z"]
     assert client.committed != {}
 
@@ -224,14 +231,14 @@ def test_group_without_a_coordinator_does_not_make_the_source_unavailable(
     assert reached(lambda: "no broker leads" in str(committer.unavailable()), LIMIT_S)
 
 
-def test_truncated_partition_is_a_data_loss(client: Client, committer: OffsetCommitter):
+def test_truncated_partition_is_a_data_loss(client: Client, clock: Clock, committer: OffsetCommitter):
     """Offsets 3 and 4 are acknowledged."""
     client.end = 4
     committer.start()
     assert reached(lambda: len(client.committed) == 2, LIMIT_S)
     assert committer.data_loss() is None
     client.end = 3
-    committer._checked_at = None  # without waiting for the next check
+    clock.now_s = LAG_S
     assert reached(lambda: committer.data_loss() is not None, LIMIT_S)
     error = committer.data_loss()
     assert error is not None

@@ -1,9 +1,10 @@
 """Which offsets a replay of a time range reads, and how fast."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Self
 
 import pytest
@@ -24,7 +25,8 @@ from ingest.service.replay.range_plan import RangePlan
 from ingest.service.replay.range_replay import RangeReplay
 from ingest.service.replay.selection import are_there, cut_at, durable_ends, offsets_between, offsets_there
 from ingest.service.replay.state import ReplayState, ReplayTotals
-from ingest.spark.streaming.batch_log import LoggedBatch, OffsetRanges
+from ingest.service.state_folders import batch_log_folder, replay_folder
+from ingest.spark.streaming.batch_log import BatchLog, LoggedBatch, OffsetRanges
 from tests.support.place import own_process, replay_options
 from tests.support.sources import pipeline
 from tests.support.waits import Waits
@@ -127,6 +129,9 @@ class Runner:
     def delay_s(self) -> float:
         return next(self.delays)
 
+    def stop(self) -> None:
+        """No batch runs in another thread."""
+
     def finish(self, batch: ReplayBatch) -> None:
         assert batch.number == self.ran[-1]
         self.finished.append(batch.number)
@@ -143,45 +148,71 @@ class Runner:
         return action()
 
 
-def replay_of(folder: Path, sink: str = "table: t", stores: str = "stores: {s: {memory: {}}}") -> RangeReplay:
-    text = pipeline("kafka: {brokers: 'localhost:1', topics: [t]}")
-    (folder / "p.yaml").write_text(text.replace("table: t", sink).replace("stores: {s: {memory: {}}}", stores))
-    configuration = load(folder / "p.yaml", env={}, lookup=Catalog())
-    configuration = replace(configuration, local_dir=folder / "state")
-    return RangeReplay(
-        own_process(configuration, Catalog()), configuration.pipelines["p"], replay_options(1_000, 2_000)
-    )
+class Setting:
+    """A pipeline and a replay of a range of its records, whose micro-batches a `Runner` runs."""
+
+    def __init__(
+        self, folder: Path, sink: str = "table: t", stores: str = "stores: {s: {memory: {}}}", fingerprint: str = ""
+    ) -> None:
+        text = pipeline("kafka: {brokers: 'localhost:1', topics: [t]}")
+        (folder / "p.yaml").write_text(text.replace("table: t", sink).replace("stores: {s: {memory: {}}}", stores))
+        configuration = load(folder / "p.yaml", env={}, lookup=Catalog())
+        self.configuration = replace(configuration, local_dir=folder / "state")
+        self.pipeline = self.configuration.pipelines["p"]
+        self.place = own_process(self.configuration, Catalog())
+        self.options = replay_options(1_000, 2_000)
+        self.log = BatchLog(batch_log_folder(self.configuration, "p"))
+        self.state = ReplayState(
+            replay_folder(self.configuration, "p"), self.options, fingerprint or self.pipeline.fingerprint
+        )
+        self.replay = RangeReplay(self.place, self.pipeline, self.options)
+
+    def interrupted(self, topic_ids: Mapping[str, str] = MappingProxyType({})) -> None:
+        """Let a replay have ended before its first micro-batch."""
+        self.state.start(BATCHES, topic_ids, ReplayTotals())
+
+
+@pytest.fixture
+def setting(tmp_path: Path) -> Setting:
+    return Setting(tmp_path)
+
+
+@pytest.fixture
+def runner(monkeypatch: pytest.MonkeyPatch) -> "Runner":
+    made = Runner()
+    monkeypatch.setattr(range_replay, "ReplayRunner", lambda *_arguments, **_options: made)
+    return made
 
 
 BATCHES = [ReplayBatch(BatchKind.WHOLE, number, 1_000 + number, {P0: (number, number + 10)}) for number in range(2)]
 
 
-def test_each_micro_batch_waits_for_the_rate_and_for_an_overloaded_store(tmp_path: Path):
-    replay = replay_of(tmp_path)
-    replay._state.start(BATCHES, {"t": "a"}, ReplayTotals())
-    runner, plan, waits = Runner(), RangePlan(BATCHES, ReplayTotals()), Waits()
-    replay._place.cancellation = waits  # type: ignore[assignment]
-    list(replay._run(runner, plan))  # type: ignore[arg-type]
-    assert (waits.seconds, runner.ran, plan.totals.records) == ([0.0, 1.5], [0, 1], 20)
+def test_each_micro_batch_waits_for_the_rate_and_for_an_overloaded_store(setting: Setting, runner: Runner):
+    setting.interrupted()
+    waits = setting.place.cancellation = Waits()  # type: ignore[assignment]
+    *_, last = setting.replay.steps()
+    assert last.result is not None
+    assert (waits.seconds, runner.ran, last.result["records"]) == ([0.0, 1.5], [0, 1], 20)
     assert runner.finished == [0, 1]
+    assert setting.state.load() is None
 
 
-def test_progress_is_stored_as_soon_as_the_disk_is_available_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.usefixtures("runner")
+def test_progress_is_stored_as_soon_as_the_disk_is_available_again(setting: Setting, monkeypatch: pytest.MonkeyPatch):
     failures = [True, True, False, False]
+    stored: list[bytes] = []
 
     def write_durably(path: StatePath, content: bytes) -> None:
         if failures.pop(0):
             raise StoreUnavailableError("HDFS does not answer")
+        stored.append(content)
         path.write_bytes(content)
 
-    replay = replay_of(tmp_path)
-    replay._state.start(BATCHES, {"t": "a"}, ReplayTotals())
+    setting.interrupted()
     monkeypatch.setattr(replay_state, "write_durably", write_durably)
-    replay._place.cancellation = Waits()  # type: ignore[assignment]
-    list(replay._run(Runner(), RangePlan(BATCHES, ReplayTotals())))  # type: ignore[arg-type]
-    stored = replay._state.load()
-    assert stored is not None
-    assert (stored[1].batches, stored[1].records, failures) == (2, 20, [])
+    setting.place.cancellation = Waits()  # type: ignore[assignment]
+    *_, last = setting.replay.steps()
+    assert (last.done, len(stored), failures) == (2, 2, [])
 
 
 class Cluster:
@@ -214,10 +245,9 @@ class Cluster:
 
 
 def test_batch_that_is_acknowledged_while_the_replay_is_planned_is_a_logged_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    setting: Setting, monkeypatch: pytest.MonkeyPatch
 ):
-    replay = replay_of(tmp_path)
-    log = replay._batch_log()
+    log = setting.log
     log.append(LoggedBatch(0, 1_000, {P0: (0, 100)}))
 
     def acknowledged(_checkpoint: object) -> dict[tuple[str, int], int]:
@@ -227,81 +257,74 @@ def test_batch_that_is_acknowledged_while_the_replay_is_planned_is_a_logged_one(
     monkeypatch.setattr(range_replay, "acknowledged_offsets", acknowledged)
     monkeypatch.setattr(range_replay, "KafkaAdmin", Cluster)
     monkeypatch.setattr(range_replay, "required_topics_of", lambda _settings, _admin: ["t"])
-    plan = replay.plan()
+    plan = setting.replay.plan()
     assert [(batch.kind, batch.number) for batch in plan.batches] == [(BatchKind.WHOLE, 0), (BatchKind.WHOLE, 1)]
     assert (plan.topic_ids, plan.totals.not_durable) == ({"t": "a"}, 0)
 
 
-def test_records_that_are_not_durable_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    replay = replay_of(tmp_path)
-    replay._batch_log().append(LoggedBatch(0, 1_000, {P0: (0, 100)}))
+def test_records_that_are_not_durable_are_counted(setting: Setting, monkeypatch: pytest.MonkeyPatch):
+    setting.log.append(LoggedBatch(0, 1_000, {P0: (0, 100)}))
     monkeypatch.setattr(range_replay, "acknowledged_offsets", lambda _checkpoint: {P0: 100})
     monkeypatch.setattr(range_replay, "KafkaAdmin", Cluster)
     monkeypatch.setattr(range_replay, "required_topics_of", lambda _settings, _admin: ["t"])
-    plan = replay.plan()
+    plan = setting.replay.plan()
     assert (sum(batch.offsets for batch in plan.batches), plan.totals.not_durable) == (100, 100)
 
 
-def test_topic_that_is_recreated_ends_the_replay_before_the_next_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_topic_that_is_recreated_ends_the_replay_before_the_next_batch(
+    setting: Setting, runner: Runner, monkeypatch: pytest.MonkeyPatch
+):
     class Recreated(Cluster):
-        ids = iter("ab")
+        ids = iter("aab")  # as the plan is read, and before each batch
 
         def topic_ids(self, topics: object) -> dict[str, str]:
             assert topics == ["t"]
             return {"t": next(self.ids)}
 
-    replay = replay_of(tmp_path)
-    plan = RangePlan(BATCHES, ReplayTotals(), topic_ids={"t": "a"})
-    replay._state.start(plan.batches, plan.topic_ids, plan.totals)
-    runner = Runner()
+    setting.interrupted({"t": "a"})
     monkeypatch.setattr(range_replay, "KafkaAdmin", Recreated)
     with pytest.raises(PositionLostError, match='recreated since this replay was planned: topic "t"') as caught:
-        list(replay._run(runner, plan))  # type: ignore[arg-type]
+        list(setting.replay.steps())
     assert (runner.ran, caught.value.code) == ([0], "topic_recreated")
 
 
+@pytest.mark.usefixtures("runner")
 def test_batch_whose_progress_is_not_durable_does_not_count_as_finished(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    setting: Setting, monkeypatch: pytest.MonkeyPatch
 ):
-    replay = replay_of(tmp_path)
-    plan = RangePlan(BATCHES, ReplayTotals())
-    replay._state.start(plan.batches, plan.topic_ids, plan.totals)
+    setting.interrupted()
 
     def away(*_arguments: object) -> None:
         raise StoreUnavailableError("HDFS does not answer")
 
     monkeypatch.setattr(replay_state, "write_durably", away)
     with pytest.raises(ReplayStoppedError, match="stopped after 0 of 2 micro-batches"):
-        list(replay._run(Runner(), plan))  # type: ignore[arg-type]
+        list(setting.replay.steps())
 
 
-@pytest.mark.parametrize("fingerprint", ["", None])
-def test_result_says_whether_the_pipeline_was_changed_meanwhile(tmp_path: Path, fingerprint: str | None):
-    replay = replay_of(tmp_path)
-    version = replay._pipeline.fingerprint if fingerprint is None else fingerprint
-    state = ReplayState(replay._state.plan_file.parent, replay._options, version)
-    state.start(BATCHES, {}, ReplayTotals())
-    state.progress(ReplayTotals(batches=len(BATCHES)))
-    *_, last = replay.steps()
+@pytest.mark.parametrize("fingerprint", ["another", ""])
+def test_result_says_whether_the_pipeline_was_changed_meanwhile(tmp_path: Path, fingerprint: str):
+    setting = Setting(tmp_path, fingerprint=fingerprint)
+    setting.interrupted()
+    setting.state.progress(ReplayTotals(batches=len(BATCHES)))
+    *_, last = setting.replay.steps()
     assert last.result is not None
-    assert last.result["has_changed"] is (fingerprint is not None)
+    assert last.result["has_changed"] is (fingerprint != "")
 
 
-def test_time_in_the_future_is_refused(tmp_path: Path):
-    configuration = replay_of(tmp_path)._configuration
+def test_time_in_the_future_is_refused(setting: Setting):
     request = replay_options(1_000, 2_000, at=moment(now_ms() + 3_600_000))
     with pytest.raises(ConfigError, match="later than now"):
-        RangeReplay(own_process(configuration, Catalog()), configuration.pipelines["p"], request)
+        RangeReplay(setting.place, setting.pipeline, request)
 
 
 @pytest.mark.parametrize("time", ["event", "batch"])
 def test_newer_values_with_the_same_event_time_may_be_hidden(tmp_path: Path, time: str):
-    replay = replay_of(tmp_path, f"table: t, timestamp: {time}")
-    log = replay._batch_log()
+    setting = Setting(tmp_path, f"table: t, timestamp: {time}")
     for batch in BATCHES:
-        log.append(LoggedBatch(batch.number, batch.time_ms, batch.ranges))
-    assert replay.may_hide_values(RangePlan(BATCHES[:1], ReplayTotals())) is (time == "event")
-    assert not replay.may_hide_values(RangePlan(BATCHES, ReplayTotals()))
+        setting.log.append(LoggedBatch(batch.number, batch.time_ms, batch.ranges))
+    assert setting.replay.may_hide_values(RangePlan(BATCHES[:1], ReplayTotals())) is (time == "event")
+    assert not setting.replay.may_hide_values(RangePlan(BATCHES, ReplayTotals()))
 
 
 ARCHIVED = "table: t}}, {archive: {root: ./archive, table: t"
@@ -309,12 +332,12 @@ ARCHIVED = "table: t}}, {archive: {root: ./archive, table: t"
 
 def test_archive_is_refused_because_it_would_have_the_rows_twice(tmp_path: Path):
     with pytest.raises(ConfigError, match="the rows to the archive a second time") as caught:
-        replay_of(tmp_path, ARCHIVED)
+        Setting(tmp_path, ARCHIVED)
     assert (caught.value.exit_code, "p.yaml" in caught.value.message) == (2, True)
 
 
 def test_archive_beside_deferred_updates_is_not_refused_since_only_these_are_replayed(tmp_path: Path):
-    replay_of(
+    Setting(
         tmp_path,
         ARCHIVED,
         "stores: {s: {rocksdb: {path: ./db}}}\ntables: {t: {families: {f: {}}, updates: {processor: sum}}}",
