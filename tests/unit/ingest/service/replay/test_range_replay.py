@@ -1,10 +1,9 @@
 """Which offsets a replay of a time range reads, and how fast."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Self
 
 import pytest
@@ -167,7 +166,7 @@ class Setting:
         )
         self.replay = RangeReplay(self.place, self.pipeline, self.options)
 
-    def interrupted(self, topic_ids: Mapping[str, str] = MappingProxyType({})) -> None:
+    def interrupted(self, **topic_ids: str) -> None:
         """Let a replay have ended before its first micro-batch."""
         self.state.start(BATCHES, topic_ids, ReplayTotals())
 
@@ -281,7 +280,7 @@ def test_topic_that_is_recreated_ends_the_replay_before_the_next_batch(
             assert topics == ["t"]
             return {"t": next(self.ids)}
 
-    setting.interrupted({"t": "a"})
+    setting.interrupted(t="a")
     monkeypatch.setattr(range_replay, "KafkaAdmin", Recreated)
     with pytest.raises(PositionLostError, match='recreated since this replay was planned: topic "t"') as caught:
         list(setting.replay.steps())
