@@ -243,6 +243,7 @@ class _Replay:
                 continue
             except IngestError as error:
                 raise self.stopped(error) from error
+            failpoint.point("replay_stored")()
             report.dropped.update(counts.dropped)
             self._end(batch, dead_letters)
             yield report
@@ -269,6 +270,7 @@ class _Replay:
             failpoint.point("replay_published")()
         marks = _marks(batch, dead_letters, self.components.alone, self.now_ms(), self.counted)
         self.queue.mark(marks)
+        failpoint.point("replay_noted")()
         self.on_marked()
         replayed = (entry for entry in batch.entries if marks[entry.position].outcome is ReplayOutcome.REPLAYED)
         self.on_released(batch.released(replayed))

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Self
 
+from ingest import failpoint
 from ingest.api import ConflictError
 from ingest.clock import now_ms
 from ingest.durable.lock import this_process
@@ -160,7 +161,9 @@ class Rewrite:
                 )
             if is_kept:
                 self.partition.keep(self.batch_id)
+            failpoint.point("archive_written")()
             self.partition.complete(self.batch_id)
+            failpoint.point("archive_completed")()
             try:
                 self._check_announcement()
                 self.before = switch(self.partition, self.batch_id, self._clock_ms())

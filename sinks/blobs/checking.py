@@ -7,6 +7,7 @@ from enum import StrEnum
 from itertools import groupby
 from typing import NamedTuple, Protocol
 
+from ingest import failpoint
 from ingest.api import NotFoundError
 from ingest.api.notation import shown
 from sinks.blobs.blocks import content_of
@@ -95,6 +96,7 @@ def checked(
         IntegrityError: a status cannot be read.
         StoreError: the store is unavailable.
     """
+    repaired = failpoint.point("check_repaired")
     for blob, status, _ in tables.statuses.all():
         if status.is_readable:
             yield from _of_blob(tables, blob, status)
@@ -106,6 +108,7 @@ def checked(
             yield Finding(FindingKind.DANGLING_REFERENCE, blob, None, f"reference {shown(found.reference)}")
             if is_repair and cells is not None and found.is_of_cell and not cells.holds(found.reference, blob):
                 tables.references.remove(found)
+                repaired()
             continue
         is_old = tables.statuses.clock_ms() - found.newest_ms >= sweep_after_ms
         if dead_letters is None or not is_old:
@@ -115,6 +118,7 @@ def checked(
             if is_repair and dead_letters.may_remove(found.reference):
                 with suppress(NotFoundError):  # a purge or a replay has removed it meanwhile
                     tables.references.unpin(blob, found.reference)
+                repaired()
         elif dead_letters.is_unknown(found.reference):
             yield Finding(FindingKind.UNKNOWN_REFERENCE, blob, None, f"reference {shown(found.reference)}")
 
@@ -161,3 +165,4 @@ def _orphans(tables: OpenTables, *, is_repair: bool) -> Iterator[Finding | None]
             yield Finding(FindingKind.ORPHANED_BLOCKS, blob, None, f"{blocks} blocks of generation {generation}")
             if is_repair:
                 tables.blocks.remove_generation(blob, generation)
+                failpoint.point("check_repaired")()

@@ -11,6 +11,7 @@ from contextlib import closing
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from ingest import failpoint
 from ingest.api import MAX_ROW_KEY_BYTES, ConfigError, Delete, NotFoundError, Put, Row, Scan, Store
 from ingest.api.notation import shown
 from sinks.blobs.errors import BlobGoneError, BlobNotStoredError
@@ -77,6 +78,8 @@ class References:
         self._store = store
         self._table = table
         self._statuses = statuses
+        self._pin_written = failpoint.point("pin_written")
+        self._unpin_begun = failpoint.point("unpin_begun")
 
     def pin(self, blob: bytes, reference: bytes) -> None:
         """
@@ -96,6 +99,7 @@ class References:
         qualifier, at_ms = self._statuses.nonce().encode(), self._statuses.clock_ms()
         row = blob + reference
         self._store.apply(self._table, [Put(row, {REFERENCE + b":" + qualifier: b""}, at_ms)])
+        self._pin_written()
         while True:
             status = self._statuses.read(blob)
             if status is not None and status.state is BlobState.STORED:
@@ -122,6 +126,7 @@ class References:
             since_now = replace(status, unreferenced_since_ms=self._statuses.clock_ms())
             if self._statuses.replace(blob, status, since_now) is not None:
                 break
+        self._unpin_begun()
         self._remove(row)
 
     def remove(self, found: ReferenceRow) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 
+from ingest import failpoint
 from ingest.api import next_key
 from sinks.blobs.open_tables import OpenTables
 from sinks.blobs.pointers import CellReferences
@@ -197,6 +198,7 @@ class Sweep:
         if self._is_dry_run:
             self.counts.dropped += len(dead)
         elif status == after or self._statuses.replace(blob, status, after) is not None:
+            failpoint.point("sweep_dropping")()
             self._remove(dead)
 
     def _remove(self, dead: Iterable[ReferenceRow]) -> None:
@@ -226,7 +228,9 @@ class Sweep:
         deleting = self._statuses.replace(blob, status, replace(status, state=BlobState.DELETING))
         if deleting is None:
             self.counts.changed += 1
-        elif self._references.of(blob, limit=1) or self._statuses.store_id() != deleting.store_id:
+            return
+        failpoint.point("sweep_deleting")()
+        if self._references.of(blob, limit=1) or self._statuses.store_id() != deleting.store_id:
             self.counts.changed += 1
             self._statuses.replace(blob, deleting, deleting.stored(None))
         else:
@@ -238,7 +242,9 @@ class Sweep:
         if purging is None:
             self.counts.changed += 1
             return
+        failpoint.point("sweep_purging")()
         self._remove_blocks(blob, purging)
+        failpoint.point("sweep_emptied")()
         self._count_purged(blob, purging)
         # if another process has begun to store the blob again, its status says that there are leftovers
         self._statuses.replace(blob, purging, replace(purging, state=BlobState.PURGED, has_leftovers=False))

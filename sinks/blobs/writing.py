@@ -12,6 +12,7 @@ from hashlib import sha256
 from io import BytesIO
 from typing import NamedTuple
 
+from ingest import failpoint
 from ingest.api import NotFoundError
 from ingest.api.blobs import BlobCounts
 from sinks.blobs.errors import HashMismatchError
@@ -58,6 +59,9 @@ class BlobWriter:
         self._references = tables.references
         self._options = options
         self._on_piece = on_piece
+        self._begun = failpoint.point("put_begun")
+        self._block_written = failpoint.point("put_block_written")
+        self._unpinned = failpoint.point("put_unpinned")
 
     def put(
         self, source: ReadableBytes, *, expected: bytes | None = None, references: Iterable[bytes] = ()
@@ -90,6 +94,7 @@ class BlobWriter:
 
     def _put(self, blob: SpooledBlob, references: Sequence[bytes]) -> StoredBlob:
         is_new = self._store(blob)
+        self._unpinned()
         while not self._pinned(blob.id, references):
             is_new |= self._store(blob)
         return StoredBlob(blob.id, blob.length, is_new)
@@ -115,6 +120,7 @@ class BlobWriter:
             started = self._started(blob, status)
             if started is not None:
                 wrote = True
+                self._begun()
                 if self._written(blob, started):
                     return True
 
@@ -160,6 +166,7 @@ class BlobWriter:
                 current = renewed
             data = blob.block(block * status.block_bytes, status.block_bytes)
             stored_length += self._blocks.write(blob.id, status, block, data)
+            self._block_written()
         return self._advanced(blob.id, current, BlobState.STORED, stored_length) is not None
 
     def _advanced(

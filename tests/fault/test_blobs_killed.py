@@ -1,4 +1,4 @@
-"""Processes that store and sweep blobs are killed with kill -9."""
+"""Processes that store, pin, sweep and check blobs are killed with kill -9."""
 
 import hashlib
 import os
@@ -9,6 +9,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 import ingest
 from ingest.api import Scan
 from sinks.blobs.blob_store import BlobStore
@@ -16,6 +18,9 @@ from sinks.blobs.options import BlobOptions
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 from tests.support.blob_findings import findings
+from tests.support.counters import opened
+from tests.support.killed_commands import run
+from tests.support.stored_blobs import NEW, STEPS, BlobsToWorkOn, damage
 
 DAY_MS = 24 * 3_600_000
 BLOBS = 40
@@ -42,6 +47,17 @@ while True:
     clock[0] += 24 * 3_600_000
     blobs.sweep()
 """
+
+
+FILE = """
+version: 1
+service: {http: {listen: "127.0.0.1:1"}}  # no service answers there
+stores: {local: {rocksdb: {path: ./data}}}
+tables: {documents: {families: {d: {}}, blobs: {block_size: 10KB, sweep_after: 1m}}}
+pipelines: {p: {source: {files: {path: "*.jsonl"}}, sinks: [attr2hbase: {table: documents}]}}
+"""
+IN_MAKE_TEST = {("pin", "pin_written"), ("sweep", "sweep_deleting"), ("fsck", "check_repaired")}
+"""Of the others, those of `make test-slow`, `put` is killed at any moment by the first test."""
 
 
 def content(number: int) -> bytes:
@@ -81,3 +97,28 @@ def test_2c7_2c10_killed_processes_leave_no_block_behind(tmp_path: Path) -> None
         assert {row.key for row in store.scan("b_meta", Scan())} == set(stored.values())
     finally:
         store.close()
+
+
+@pytest.mark.parametrize(
+    ("command", "point"),
+    [
+        pytest.param(command, point, marks=() if (command, point) in IN_MAKE_TEST else pytest.mark.slow)
+        for command, points in STEPS.items()
+        for point in points
+    ],
+)
+def test_killed_command_does_the_rest_when_it_runs_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, point: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("p.yaml").write_text(FILE)
+    Path("new.bin").write_bytes(NEW)
+    with opened() as store:
+        found = BlobsToWorkOn.stored(store, "documents")
+    words = ("blob", command, "p.yaml", "documents", *found.arguments(command, "new.bin"))
+    run(*words, kill_at=point)
+    with opened() as store:
+        assert damage(store, "documents") == []
+    run(*words)
+    with opened() as store:
+        found.check(store, command)

@@ -1,14 +1,10 @@
 """Jobs in a process of their own, killed within a step and run again, without servers."""
 
 import json
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from ingest import failpoint
 from ingest.api import FamilySpec, Put, Scan, TableSpec
 from ingest.service.dead_letters.queues import dead_letter_queue
 from ingest.service.state_folders import update_replay_file
@@ -22,9 +18,10 @@ from sinks.files.register import RootRegister
 from sinks.rewriting.rolled_back import Interval, rolled_back
 from sinks.rewriting.table_lease import LEASE
 from tests.support.archives import START_S, Stream, event, visible
+from tests.support.checkpoint import acknowledge
 from tests.support.counters import HOUR, T, commit, opened, written
+from tests.support.killed_commands import run
 from tests.support.leases import expire_lease
-from tests.support.service import environment
 from tests.support.update_pipeline import BATCH_MS, Pipeline
 
 ARCHIVE = """
@@ -49,15 +46,6 @@ pipelines: {p: {source: {files: {path: "*.jsonl"}}, sinks: [attr2hbase: {table: 
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def run(*words: str, kill_at: str = "") -> subprocess.CompletedProcess[str]:
-    """A command that is killed at a failpoint, or ends with exit code 0."""
-    points = {failpoint.VARIABLE: f"{kill_at}:1:kill", failpoint.FOLDER_VARIABLE: "."} if kill_at else {}
-    command = [sys.executable, "-m", "ingest", *words]
-    done = subprocess.run(command, env=environment() | points, capture_output=True, text=True, check=False)
-    assert done.returncode == (-signal.SIGKILL if kill_at else 0), done.stderr
-    return done
 
 
 def test_killed_rollback_deletes_the_rest_when_it_runs_again(folder: Path) -> None:
@@ -111,6 +99,56 @@ def test_killed_replay_of_dead_letters_counts_once(folder: Path, point: str) -> 
     assert not update_replay_file(configuration, "p").exists()
     assert [value for _, value in pipeline.updates()] == [b"2"]
     assert [entry.is_replayed for entry in queue.entries()] == [True]
+
+
+@pytest.mark.parametrize("point", ["merged_rows_written", pytest.param("covered_rows_deleted", marks=pytest.mark.slow)])
+def test_killed_compaction_merges_to_the_same_values(folder: Path, point: str) -> None:
+    written(folder)
+    commit(T + 5 * HOUR // 2)
+    command = ("compact", "p.yaml", "counters", "--older-than", "0s", "--window", "1h")
+    scan = ("scan", "p.yaml", "counters", "--output", "json")
+
+    def values() -> list[object]:
+        return [json.loads(line)["cells"] for line in run(*scan).stdout.splitlines()]
+
+    before = values()
+    run(*command, kill_at=point)
+    with opened() as store:
+        assert LEASE in store.properties("counters")
+        assert len(list(store.scan("counters", Scan()))) != 12
+    assert values() == before
+    run(*command)
+    assert values() == before
+    with opened() as store:
+        assert len(list(store.scan("counters", Scan()))) == 6
+
+
+@pytest.mark.parametrize(
+    ("point", "is_current"),
+    [
+        ("archive_completed", False),
+        *(
+            pytest.param(point, is_current, marks=pytest.mark.slow)
+            for point, is_current in (
+                ("archive_written", False),
+                ("archive_superseded", False),
+                ("archive_switched", True),
+            )
+        ),
+    ],
+)
+def test_killed_join_leaves_one_of_the_batches(folder: Path, point: str, is_current: bool) -> None:
+    (folder / "p.yaml").write_text(ARCHIVE)
+    root = LocalRoot(folder / "archive" / "customer")
+    Stream(root).run(START_S * 1000, [event(1)], [event(2)])
+    acknowledge(folder / "data" / "state" / "checkpoints" / "p", 0, {"t": {0: 3}})
+    partition = Partition(root, "dt=20151210")
+    command = ("archive", "join", "p.yaml", "customer", "--dt", "20151210", "--output", "json")
+    run(*command, kill_at=point)
+    assert (partition.current() != START_S, visible(root)) == (is_current, {"20151210": [1, 2]})
+    done = json.loads(run(*command).stdout)
+    assert (partition.current(), visible(root)) == (done["batch"], {"20151210": [1, 2]})
+    assert len(partition.parts(done["batch"])) == 1
 
 
 @pytest.mark.slow

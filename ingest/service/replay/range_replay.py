@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from ingest import failpoint
 from ingest.api import ConfigError, IngestError, PositionLostError
 from ingest.clock import now_ms
 from ingest.config.model import Pipeline
@@ -348,7 +349,9 @@ class RangeReplay:
         finished = totals.batches  # before this one, whose progress may not become durable
         try:
             totals.add(runner.run(batch))
+            failpoint.point("replay_stored")()
             runner.until_possible(partial(self._state.progress, totals))
+            failpoint.point("replay_noted")()
             runner.until_possible(partial(runner.finish, batch))
         except PositionLostError as error:
             raise PositionLostError(

@@ -1,0 +1,106 @@
+"""Blobs on which each command of a blob store has something to do, and the steps at which it may be killed."""
+
+import hashlib
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple, Self
+
+from ingest.api import FamilySpec, Store, TableSpec
+from ingest.clock import now_ms
+from sinks.blobs.blob_store import BlobStore
+from sinks.blobs.open_tables import OpenTables
+from sinks.blobs.options import BlobOptions
+from sinks.blobs.pointers import cell_reference
+from sinks.blobs.status import BlobState
+from sinks.blobs.tables import BlobTables
+from tests.support.blob_findings import findings
+
+STEPS: Mapping[str, Sequence[str]] = {
+    "put": ("put_begun", "put_block_written", "put_unpinned"),
+    "pin": ("pin_written",),
+    "unpin": ("unpin_begun",),
+    "sweep": ("sweep_dropping", "sweep_deleting", "sweep_purging", "sweep_emptied"),
+    "fsck": ("check_repaired",),
+}
+"""Command -> its failpoints."""
+NEW = random.Random(1).randbytes(25_000)
+"""What `put` stores, in three blocks."""
+_OPTIONS = BlobOptions(block_bytes=10_000)
+_HOUR_MS = 3_600_000
+
+
+class BlobsToWorkOn(NamedTuple):
+    """
+    Blobs that were stored an hour ago.
+
+    Attributes:
+        owner: the table that has them.
+        marked: without a reference; `pin` adds one.
+        kept: with a reference, which `unpin` removes; and an orphaned block.
+        old: without a reference, in two blocks; a sweep deletes it.
+        dangling: with the reference of a cell that does not exist, which a sweep removes.
+    """
+
+    owner: str
+    marked: bytes
+    kept: bytes
+    old: bytes
+    dangling: bytes
+
+    @classmethod
+    def stored(cls, store: Store[Any], owner: str) -> Self:
+        """Store them in the blob store of a table."""
+        store.ensure_table(TableSpec(owner, (FamilySpec(b"d"),)))
+        blobs = _blobs(store, owner, ago_ms=_HOUR_MS)
+        blobs.prepare()
+        kept = blobs.put_bytes(b"kept", references=[b"r"]).id
+        status = blobs.stat(kept)
+        orphaned = replace(status, generation=status.generation - 1)
+        OpenTables(store, BlobTables(f"{owner}_blobs")).blocks.write(kept, orphaned, 0, b"orphaned")
+        return cls(
+            owner,
+            blobs.put_bytes(b"marked").id,
+            kept,
+            blobs.put_bytes(b"old" * 5_000).id,
+            blobs.put_value(b"dangling", cell_reference(b"row", b"d:q")).id,
+        )
+
+    def arguments(self, command: str, path: str) -> Sequence[str]:
+        """The arguments of a command after the table; `path` has `NEW`."""
+        return {
+            "put": (path, "--reference", "r"),
+            "pin": (self.marked.hex(), "m"),
+            "unpin": (self.kept.hex(), "r"),
+            "sweep": (),
+            "fsck": ("--repair",),
+        }[command]
+
+    def check(self, store: Store[Any], command: str) -> None:
+        """Check what a command has done."""
+        blobs = _blobs(store, self.owner)
+        found = findings(blobs)
+        assert len(found) == (command != "fsck"), found
+        match command:
+            case "put":
+                new = hashlib.sha256(NEW).digest()
+                assert (blobs.open(new).read(), blobs.references(new)) == (NEW, [b"r"])
+            case "pin":
+                assert blobs.references(self.marked) == [b"m"]
+            case "unpin":
+                assert blobs.references(self.kept) == []
+                assert blobs.stat(self.kept).unreferenced_since_ms is not None
+            case "sweep":
+                assert blobs.stat(self.old).state is BlobState.PURGED
+                assert blobs.references(self.dangling) == []
+                assert blobs.references(self.kept) == [b"r"]
+
+
+def damage(store: Store[Any], owner: str) -> list[str]:
+    """What is damaged in the blob store of a table."""
+    return [each.detail for each in findings(_blobs(store, owner)) if each.kind.is_damage]
+
+
+def _blobs(store: Store[Any], owner: str, *, ago_ms: int = 0) -> BlobStore:
+    name = f"{owner}_blobs"
+    return BlobStore(store, name, _OPTIONS, owner=owner, clock_ms=lambda: now_ms() - ago_ms)
