@@ -19,7 +19,7 @@ RootArgument = Annotated[
     str,
     typer.Argument(
         metavar="ROOT",
-        help="Folder of the dumps: a path, or a URL such as webhdfs://USER@HOST:PORT/FOLDER or s3://BUCKET/FOLDER.",
+        help="Folder of the dumps: a path, or a URL such as hdfs://NAMENODE:PORT/FOLDER or s3://BUCKET/FOLDER.",
     ),
 ]
 AtOption = Annotated[
@@ -41,7 +41,7 @@ def ls(out: Output, root: RootArgument) -> None:
     interrupted has its id, with which 'attr2hbase dump run FILE --resume ID' completes it.
 
     Example: attr2hbase dump ls /backups
-    Example: attr2hbase dump ls webhdfs://etl@namenode:9870/backups --output json
+    Example: attr2hbase dump ls hdfs://namenode:8020/backups --output json
     """
     from ingest.clock import now_ms
     from ingest.formats.times import moment

@@ -32,7 +32,7 @@ RootOption = Annotated[
     typer.Option(
         "--root",
         metavar="ROOT",
-        help="Folder of the dumps: a path, or a URL such as webhdfs://HOST:PORT/FOLDER or s3://BUCKET/FOLDER; by "
+        help="Folder of the dumps: a path, or a URL such as hdfs://NAMENODE:PORT/FOLDER or s3://BUCKET/FOLDER; by "
         "default as in `dump` of the file.",
     ),
 ]

@@ -222,7 +222,7 @@ class DumpOptions(SharedDumpOptions):
     """Dumps of tables, which `attr2hbase dump run` makes, and the service once a day."""
 
     root: str = option(
-        "Folder of the dumps: a path of this machine, or a URL such as `webhdfs://HOST:PORT/FOLDER` or "
+        "Folder of the dumps: a path of this machine, or a URL such as `hdfs://NAMENODE:PORT/FOLDER` or "
         "`s3://BUCKET/FOLDER`. A relative path starts at the current folder of the process.",
         example="./dumps",
         min_length=1,

@@ -41,7 +41,7 @@ class ArchiveSettings(SinkSettings):
     root: str = option(
         "Folder or URL of the archive, as for dumps; the driver and all workers reach it. A relative path starts at "
         "the current folder of the process.",
-        example="webhdfs://namenode:9870/archive",
+        example="hdfs://namenode:8020/archive",
     )
     table: str = option("Name of the table: its folder below the root.", example="customer")
     partition: dict[str, str] = option(

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from ingest.api import ConfigError, NotFoundError
 from sinks.files.local_root import LocalRoot
+from sinks.files.name_nodes import name_nodes
 from sinks.files.root import Root, root_errors
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
@@ -15,11 +16,12 @@ def open_root(url: str) -> Root:
     The files below a root.
 
     Args:
-        url: a path of this machine; or `webhdfs://HOST:PORT/path`, `s3://bucket/path`, or another URL for which fsspec
+        url: a path of this machine; or `hdfs://NAMENODE:PORT/path`, `s3://bucket/path`, or another URL for which fsspec
             has a file system, with the options of fsspec's configuration.
 
     Raises:
-        ConfigError: fsspec has no such file system, or the package that it needs is not installed.
+        ConfigError: fsspec has no such file system, or the package that it needs is not installed; or Hadoop's
+            configuration is damaged.
     """
     found = _SCHEME.match(url)
     if found is None or found[1].lower() == "file":
@@ -29,7 +31,7 @@ def open_root(url: str) -> Root:
         return LocalRoot(Path(folder))
     from sinks.files.remote_root import RemoteRoot  # which imports fsspec
 
-    return RemoteRoot(url, {})
+    return RemoteRoot(url, {}, name_nodes(url) if found[1].lower() == "hdfs" else None)
 
 
 def existing_root(url: str) -> Root:

@@ -19,9 +19,11 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from functools import partial
 from typing import Any, BinaryIO, cast
+from urllib.parse import urlsplit
 
 from ingest.api import ConfigError
 from ingest.retry import Retry
+from sinks.files.name_nodes import NameNodes, with_failover
 from sinks.files.remote_errors import CREDENTIALS_HINT, remote_errors
 from sinks.files.root import TEMPORARY, Entry, Root
 
@@ -31,7 +33,7 @@ _BUFFER_BYTES = 1 << 20
 
 _PASSWORD = re.compile(r"^((s3a?)?[a-z0-9+.-]*://[^/@:]*:)(?(2).*|[^/@]*)@", re.IGNORECASE)
 """In a URL; a secret key of S3 may have a slash."""
-_EXTRAS = {"webhdfs": "hdfs", "s3": "s3", "s3a": "s3"}
+_EXTRAS = {"hdfs": "hdfs", "webhdfs": "hdfs", "s3": "s3", "s3a": "s3"}
 """Scheme -> the extra of this package that installs what fsspec needs for it."""
 
 
@@ -40,26 +42,33 @@ class RemoteRoot(Root):
     The files below a URL. The first use connects.
 
     Args:
-        url: for which fsspec has a file system, such as `webhdfs://USER@HOST:PORT/path`.
+        url: `hdfs://NAMENODE/path`, or another one for which fsspec has a file system.
         options: of that file system.
+        nodes: of the URL of an HDFS; they stay the same in a process that gets the root.
         wait: waits for a number of seconds.
     """
 
     def __init__(
-        self, url: str, options: Mapping[str, object], *, wait: Callable[[float], object] = time.sleep
+        self,
+        url: str,
+        options: Mapping[str, object],
+        nodes: NameNodes | None = None,
+        *,
+        wait: Callable[[float], object] = time.sleep,
     ) -> None:
         self._url = url.rstrip("/")
         self.url = _PASSWORD.sub(r"\1***@", self._url)
         self._options = dict(options)
+        self._nodes = nodes
         self._wait = wait
         self._opened: tuple[Any, str] | None = None
-        self._is_hdfs = url.lower().startswith("webhdfs:")
+        self._is_hdfs = url.lower().startswith(("hdfs:", "webhdfs:"))
         self._is_s3 = url.lower().startswith(("s3:", "s3a:"))
         self._is_exclusive = False  # whether the server was seen to refuse a second `create`
         self.renames_folders = self._is_hdfs
 
     def __reduce__(self) -> tuple[object, ...]:
-        return RemoteRoot, (self._url, self._options)  # connections stay in this process
+        return RemoteRoot, (self._url, self._options, self._nodes)  # connections stay in this process
 
     def entries(self, folder: str) -> list[Entry]:
         """Files and folders of a folder."""
@@ -163,7 +172,7 @@ class RemoteRoot(Root):
 
     def _connected(self) -> tuple[Any, str]:
         if self._opened is None:
-            self._opened = _connect(self._url, self.url, self._options)
+            self._opened = _connect(self._url, self.url, self._options, self._nodes)
         return self._opened
 
     def _path(self, path: str) -> str:
@@ -303,7 +312,7 @@ class _Reopening(io.RawIOBase):
         super().close()
 
 
-def _connect(url: str, shown: str, options: Mapping[str, object]) -> tuple[Any, str]:
+def _connect(url: str, shown: str, options: Mapping[str, object], nodes: NameNodes | None) -> tuple[Any, str]:
     """
     The file system of a URL, and the path in it; messages have the URL as `shown`.
 
@@ -318,6 +327,9 @@ def _connect(url: str, shown: str, options: Mapping[str, object]) -> tuple[Any, 
         import fsspec
 
         with remote_errors(shown):
+            if nodes is not None:
+                options = {**nodes.options(), **fsspec.config.conf.get("webhdfs", {}), **options}
+                url = f"webhdfs://{urlsplit(url).path or '/'}"
             # other processes change the files, so nothing is cached
             files, path = fsspec.core.url_to_fs(url, use_listings_cache=False, skip_instance_cache=True, **options)
     except ImportError as error:
@@ -327,8 +339,10 @@ def _connect(url: str, shown: str, options: Mapping[str, object]) -> tuple[Any, 
     except (ValueError, TypeError) as error:
         raise ConfigError(f'"{shown}" cannot be opened: {error}', hint="correct the URL or its options") from error
     session = getattr(files, "session", None)
-    if scheme == "webhdfs" and session is not None:
+    if scheme in ("hdfs", "webhdfs") and session is not None:
         session.request = partial(session.request, timeout=_TIMEOUTS_S)
+        if nodes is not None and urlsplit(files.url).netloc in nodes.addresses:
+            session.request = with_failover(session.request, nodes.addresses)
         session.hooks["response"].append(_check_datanode)
     return files, path
 

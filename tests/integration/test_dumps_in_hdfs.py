@@ -21,8 +21,10 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def url(hdfs: Hdfs) -> str:
-    return f"webhdfs://root@{hdfs.http_url.removeprefix('http://')}/{unique('dumps')}"
+def url(hdfs: Hdfs, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The URL that state has, too; Hadoop's configuration has the address of WebHDFS."""
+    monkeypatch.setenv("HADOOP_CONF_DIR", str(hdfs.folder / "conf"))
+    return f"{hdfs.url.replace('://', '://root@')}/{unique('dumps')}"
 
 
 class TestHdfsRoot(RootContract):

@@ -10,9 +10,9 @@ from ingest.doctor.hbase.inputs import Inputs, Trend
 from ingest.doctor.hbase.jmx import NoServerBeanError, Sample, write_rate, written_regions
 from ingest.doctor.hbase.pipelines import Written
 from ingest.doctor.hbase.server import RegionServer
-from ingest.doctor.hbase.site import MAX_BYTES, Properties, parsed, read_site
 from ingest.doctor.http import fetched
 from ingest.doctor.service_metrics import stored_bytes
+from ingest.formats.hadoop_site import MAX_BYTES, Properties, parsed, read_site
 
 _JMX, _CONF = "/jmx", "/conf"
 _NO_BEANS_S = 2.0  # more than HBase takes its metrics away: see `NoServerBeanError`

@@ -4,7 +4,7 @@ import math
 import re
 
 from ingest.api import ConfigError
-from ingest.doctor.hbase.site import Properties
+from ingest.formats.hadoop_site import Properties
 
 _UNITS = "kmgtpe"
 _STORAGE_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(?:([kmgtpe])(?:b|\w+bytes)?|b|bytes)")  # of HBase's StorageSize

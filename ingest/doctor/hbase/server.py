@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ingest.doctor.hbase.property_reader import PropertyReader
-from ingest.doctor.hbase.site import Properties
 from ingest.doctor.versions import numbers_of
+from ingest.formats.hadoop_site import Properties
 
 MEMSTORE_SIZE = "hbase.regionserver.global.memstore.size"
 LOWER_LIMIT = "hbase.regionserver.global.memstore.size.lower.limit"

@@ -5,7 +5,7 @@ import pytest
 from ingest.api import ConfigError
 from ingest.doctor.hbase import settings_checks as checks
 from ingest.doctor.hbase.server import BLOCK_CACHE_BYTES, MEMSTORE_BYTES, MIN_FREE_BYTES, VERSION, RegionServer
-from ingest.doctor.hbase.site import Property
+from ingest.formats.hadoop_site import Property
 
 MIB = 1 << 20
 ALL = (BLOCK_CACHE_BYTES, MIN_FREE_BYTES, MEMSTORE_BYTES)

@@ -7,7 +7,7 @@ from ingest.doctor.examination import Severity
 from ingest.doctor.hbase import settings_checks as checks
 from ingest.doctor.hbase.inputs import MissingInputError, Writers
 from ingest.doctor.hbase.server import Memory, OldName, RegionServer
-from ingest.doctor.hbase.site import parsed
+from ingest.formats.hadoop_site import parsed
 
 GIB, MIB = 1 << 30, 1 << 20
 BUSY = 50 * MIB

@@ -3,9 +3,9 @@
 import pytest
 
 from ingest.api import ConfigError, NotFoundError
-from ingest.doctor.hbase import site
 from ingest.doctor.hbase.server import RegionServer
-from ingest.doctor.hbase.site import Property, parsed, read_site
+from ingest.formats import hadoop_site as site
+from ingest.formats.hadoop_site import Property, parsed, read_site
 
 SITE = b"""<?xml version="1.0"?>
 <?xml-stylesheet type="text/xsl" href="configuration.xsl"?>

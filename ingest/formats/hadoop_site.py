@@ -1,5 +1,6 @@
 """
-Properties of hbase-site.xml, or of a server's `/conf`, which has the same format and also lists the defaults.
+Properties of hbase-site.xml and of Hadoop's site files, or of a server's `/conf`, which has the same format and also
+lists the defaults.
 
 The XML may come from another machine, so a document type declaration is refused: without one there are no entities to
 expand and no other files to read.
@@ -17,7 +18,8 @@ MAX_BYTES = 16 << 20
 
 _DEFAULTS = "-default.xml"
 _HINT = (
-    "--site takes the path of hbase-site.xml, as in /etc/hbase/conf/hbase-site.xml, or the URL http://HOST:16030/conf"
+    "--site takes the path of hbase-site.xml, as in /etc/hbase/conf/hbase-site.xml, or the URL http://HOST:16030/conf; "
+    "HADOOP_CONF_DIR names a folder with core-site.xml and hdfs-site.xml"
 )
 
 
