@@ -181,10 +181,10 @@ def register(out: Output, file: FileArgument, table: ArchiveTableArgument) -> No
 
 
 def _mark(out: Output, file: str, table: str, dt: str, batch: str, *, is_kept: bool) -> None:
+    from ingest.durable import file_errors
     from ingest.service.archived_tables import batch_id_from
-    from sinks.files.root import root_errors
 
-    with opened(out, file, table) as (_, archived), root_errors(archived.root):
+    with opened(out, file, table) as (_, archived), file_errors(archived.root):
         batch_id = batch_id_from(batch, archived.rule.folder_of(dt))
         partition = archived.partition(dt)
         (partition.keep if is_kept else partition.unkeep)(batch_id)

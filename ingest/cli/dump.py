@@ -44,16 +44,16 @@ def ls(out: Output, root: RootArgument) -> None:
     Example: attr2hbase dump ls hdfs://namenode:8020/backups --output json
     """
     from ingest.clock import now_ms
+    from ingest.durable import file_errors
     from ingest.formats.times import moment
     from sinks.dumps.errors import DumpCorruptError
     from sinks.dumps.listing import complete_dump, dump_names, unfinished_dumps
     from sinks.dumps.lock import holder_of
     from sinks.dumps.pins import pins
     from sinks.files.opening import existing_root
-    from sinks.files.root import root_errors
 
     opened = existing_root(root)
-    with root_errors(opened):
+    with file_errors(opened):
         now = now_ms()
         held = [pin for pin in pins(opened) if pin.expires_ms > now]
         holder = holder_of(opened)
@@ -214,15 +214,15 @@ def verify(
     """
     from contextlib import ExitStack, suppress
 
+    from ingest.durable import file_errors
     from sinks.dumps.errors import DumpCorruptError, DumpNotAvailableError
     from sinks.dumps.listing import dump_names, newest_dump
     from sinks.dumps.reader import name_of
     from sinks.dumps.verifying import verify_dump
     from sinks.files.opening import existing_root
-    from sinks.files.root import root_errors
 
     opened = existing_root(root)
-    with root_errors(opened):
+    with file_errors(opened):
         names = dump_names(opened) if all_ else [name_of(at) if at is not None else newest_dump(opened).name]
     found: list[Verification] = []
     for name in names:

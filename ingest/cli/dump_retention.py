@@ -34,15 +34,15 @@ def expire(
     from contextlib import ExitStack
 
     from ingest.clock import now_ms
+    from ingest.durable import file_errors
     from ingest.formats.durations import milliseconds
     from sinks.dumps.expiry import Retention, expire, files_to_remove, plan_expiry
     from sinks.dumps.lock import root_lock
     from sinks.files.opening import existing_root
-    from sinks.files.root import root_errors
 
     retention = Retention(milliseconds("--keep", keep), keep_last, milliseconds("--incomplete", incomplete))
     opened = existing_root(root)
-    with ExitStack() as held, root_errors(opened):
+    with ExitStack() as held, file_errors(opened):
         if not dry_run:
             held.enter_context(root_lock(opened, "attr2hbase dump expire", on_wait=out.note))
         plan = plan_expiry(opened, retention, now_ms())
@@ -87,16 +87,16 @@ def pin(
     Example: attr2hbase dump pin /backups --at 2026-01-31T02:00:00Z --for 72h --owner "ann, report of January"
     """
     from ingest.clock import now_ms
+    from ingest.durable import file_errors
     from ingest.formats.durations import milliseconds
     from ingest.formats.times import moment
     from sinks.dumps.listing import newest_dump
     from sinks.dumps.pins import create_pin
     from sinks.dumps.reader import name_of
     from sinks.files.opening import open_root
-    from sinks.files.root import root_errors
 
     opened = open_root(root)
-    with root_errors(opened):
+    with file_errors(opened):
         name = newest_dump(opened).name if at is None else name_of(at)
         created = create_pin(opened, name, now_ms(), owner=owner, ttl_ms=milliseconds("--for", for_))
     expires = moment(created.expires_ms)
@@ -116,12 +116,12 @@ def unpin(
 
     Example: attr2hbase dump unpin /backups 5f0c9a
     """
+    from ingest.durable import file_errors
     from sinks.dumps.pins import remove_pin
     from sinks.files.opening import open_root
-    from sinks.files.root import root_errors
 
     opened = open_root(root)
-    with root_errors(opened):
+    with file_errors(opened):
         remove_pin(opened, id_)
     if out.is_json:
         out.json({"removed": id_})

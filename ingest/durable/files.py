@@ -176,9 +176,12 @@ def sync_folder(folder: StatePath) -> None:
 
 
 @contextlib.contextmanager
-def file_errors(place: StatePath) -> Iterator[None]:
+def file_errors(place: object) -> Iterator[None]:
     """
     Translate an OSError of the block into an error with a disposition.
+
+    Args:
+        place: what is used, for messages: a path, or a root with many files; then the error names the file.
 
     Raises:
         StoreUnavailableError: the disk is full, permission is denied, the machine is short of a resource, or the file
@@ -188,7 +191,8 @@ def file_errors(place: StatePath) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise unusable(f'"{place}" cannot be used', error.errno or 0, error.strerror or str(error)) from error
+        named = place if isinstance(place, StatePath) else error.filename or place
+        raise unusable(f'"{named}" cannot be used', error.errno or 0, error.strerror or str(error)) from error
 
 
 def unusable(what: str, number: int, reason: str) -> IngestError:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 
 from ingest.api import Batch, Committer, IngestError
 from ingest.clock import now_ms
+from ingest.durable import file_errors
 from ingest.observe.logs import logger
 from sinks.archive.answering import Answering
 from sinks.archive.layout import STARTED, WRITERS, PartName, staging_folder, writer_digits
@@ -14,7 +15,7 @@ from sinks.archive.placement import CommitPlan, LastCommit, Placement
 from sinks.archive.replayed_rows import copy_new_rows, own_parts
 from sinks.archive.rewrites import Announcement, of_partition
 from sinks.archive.staging import StagedPart, copy, place, unpack
-from sinks.files.root import Root, root_errors
+from sinks.files.root import Root
 
 _LAST_ANSWER_S = 30.0
 """For an answer that the file system holds when the process ends."""
@@ -76,7 +77,7 @@ class ArchiveCommitter(Committer):
 
     def recover(self) -> None:
         """Remove what an earlier process staged, and begin to answer rewrites."""
-        with root_errors(self._root), self._runs:
+        with file_errors(self._root), self._runs:
             self._check()
             self._root.remove_tree(staging_folder(self._writer))
             with contextlib.suppress(FileNotFoundError):
@@ -99,7 +100,7 @@ class ArchiveCommitter(Committer):
 
     def commit(self, batch: Batch, results: Sequence[bytes]) -> None:
         """Move the files of all tasks into place."""
-        with root_errors(self._root), self._runs:
+        with file_errors(self._root), self._runs:
             plan = self._planned(batch, results)
             self._record(plan.record(batch))
             for path in plan.obsolete:
@@ -111,7 +112,7 @@ class ArchiveCommitter(Committer):
 
     def abort(self, batch: Batch) -> None:
         """Remove the files of an attempt."""
-        with root_errors(self._root):
+        with file_errors(self._root):
             self._remove_staged(batch)
 
     def close(self) -> None:
@@ -129,7 +130,7 @@ class ArchiveCommitter(Committer):
             IngestError: another driver has taken the pipeline, or the file system does not answer.
         """
         self._check_owner()
-        with root_errors(self._root):
+        with file_errors(self._root):
             self._answering.answer_all(self._root, self._clock_ms(), self._ending.is_set)
 
     def _poll(self) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from ingest.api import Batch, Committer, Event, Sink, SinkContext, SinkResult, SinkWriter, TaskSpec, WriteCounts
+from ingest.durable import file_errors
 from sinks.archive.columns import columns_of, row_maker
 from sinks.archive.event_times import NO_LIMIT_MS, EventTimes, FoldersByHour
 from sinks.archive.layout import PartitionRule, PartName, staging_folder, writer_digits
@@ -10,7 +11,7 @@ from sinks.archive.partition import Partition
 from sinks.archive.sink import ArchiveSettings
 from sinks.archive.staging import place, unpack
 from sinks.archive.task_writer import ArchiveWriter
-from sinks.files.root import Root, root_errors
+from sinks.files.root import Root
 
 OTHER_PARTITION = "other_partition"
 """The reason why events of other partitions are dropped."""
@@ -114,7 +115,7 @@ class RerunCommitter(Committer):
         """Move the files of all tasks into place."""
         root = self._root
         digits = writer_digits(f"{self._writer}+{self._batch_id}", batch.name)
-        with root_errors(root):
+        with file_errors(root):
             for rank, result in enumerate(results):
                 name = str(PartName(batch.time_ms, rank, digits, self._suffix))
                 target = self._partition.path(self._batch_id, name)
@@ -124,7 +125,7 @@ class RerunCommitter(Committer):
 
     def abort(self, batch: Batch) -> None:
         """Remove the files of an attempt."""
-        with root_errors(self._root):
+        with file_errors(self._root):
             self._root.remove_tree(staging_folder(self._writer, batch.attempt))
 
     def close(self) -> None:
@@ -132,7 +133,7 @@ class RerunCommitter(Committer):
         self._remove_staged()
 
     def _remove_staged(self) -> None:
-        with root_errors(self._root):
+        with file_errors(self._root):
             self._root.remove_tree(staging_folder(self._writer))
 
     @property

@@ -14,6 +14,7 @@ from typing import Self
 from ingest import failpoint
 from ingest.api import ConflictError
 from ingest.clock import now_ms
+from ingest.durable import file_errors
 from ingest.durable.lock import this_process
 from sinks.archive.layout import SUCCESS
 from sinks.archive.partition import Partition
@@ -29,7 +30,6 @@ from sinks.archive.rewrites import (
     withdraw,
 )
 from sinks.archive.switching import switch
-from sinks.files.root import root_errors
 
 BEAT_S = 30.0
 """Between heartbeats: many fit into the time after which an announcement has no effect."""
@@ -76,7 +76,7 @@ class Rewrite:
     def __enter__(self) -> Self:
         root = self.partition.root
         owner = f"{self._activity}, {this_process()}"
-        with root_errors(root):
+        with file_errors(root):
             remove_old_announcements(root, self._clock_ms())
             self._check_others()
             # so a stream adds to a batch that is older than this one
@@ -104,7 +104,7 @@ class Rewrite:
         Raises:
             ArchiveCorruptError: its file is damaged.
         """
-        with root_errors(self.partition.root):
+        with file_errors(self.partition.root):
             return answer_of(self.partition.root, self._id, writer)
 
     def check_newest(self) -> None:
@@ -116,7 +116,7 @@ class Rewrite:
             ConflictError: `archive_moved`.
         """
         partition = self.partition
-        with root_errors(partition.root):
+        with file_errors(partition.root):
             # in this order: a batch is complete before its announcement goes
             found = of_partition(announcements(partition.root, self._clock_ms()), partition.folder)
             newer = {
@@ -150,7 +150,7 @@ class Rewrite:
                 any more.
         """
         root = self.partition.root
-        with root_errors(root):
+        with file_errors(root):
             self._check_announcement()
             self.check_newest()
             if self.copied_from is not None and self.partition.current() != self.copied_from:

@@ -19,11 +19,12 @@ from ingest.api import (
     SinkWriter,
     option,
 )
+from ingest.durable import file_errors
 from sinks.archive.columns import Column, ColumnOptions, columns_of, plain_row_maker, row_maker
 from sinks.archive.event_times import NO_LIMIT_MS, EventPartitions, EventTimes
 from sinks.archive.layout import ArchiveFormat, PartitionRule, is_reserved, is_table_name
 from sinks.files.opening import open_root
-from sinks.files.root import Root, root_errors
+from sinks.files.root import Root
 
 _BODY = {"body": {"value": "%{body}", "type": "binary"}}
 
@@ -219,7 +220,7 @@ class Archive(Sink[ArchiveSettings]):
         from sinks.archive.partition import partitions
 
         root = self.settings.open_table()
-        with root_errors(root):
+        with file_errors(root):
             self.settings.refuse_other_types(root)
             return f"partitions: {len(partitions(root, self.settings.rule))}"
 

@@ -14,12 +14,13 @@ from ingest.api import (
     TaskSpec,
     WriteCounts,
 )
+from ingest.durable import file_errors
 from sinks.archive.columns import Column, Row
 from sinks.archive.event_times import EventPartitions, EventTimes
 from sinks.archive.layout import ArchiveFormat, PartitionRule
 from sinks.archive.row_files import RowFile, new_row_file
 from sinks.archive.staging import StagedPart, pack
-from sinks.files.root import Root, root_errors
+from sinks.files.root import Root
 from sinks.writing.record_bytes import RecordBytes, max_record_bytes
 
 _ROWS = 16_384
@@ -176,7 +177,7 @@ def _to_disk(root: Root) -> Iterator[None]:
         IngestError: `sink_failed`: a defect of this product; it stops the pipeline, and nothing is acknowledged.
     """
     try:
-        with root_errors(root):
+        with file_errors(root):
             yield
     except (KeyboardInterrupt, MemoryError, IngestError):
         raise

@@ -6,12 +6,12 @@ from enum import StrEnum
 from heapq import heappop, heappush
 from typing import NamedTuple
 
+from ingest.durable import file_errors
 from sinks.dumps.errors import DumpCorruptError, TableNotDumpedError
 from sinks.dumps.listing import Dump, DumpFile
 from sinks.dumps.reading import refuse_bad, rows_of
 from sinks.dumps.rows import DumpRow
 from sinks.dumps.splits import Split
-from sinks.files.root import root_errors
 from sinks.scanning.paired_rows import paired
 
 
@@ -68,7 +68,7 @@ def rows_in_order(dump: Dump, table: str) -> Generator[DumpRow]:
         TableNotInDumpError: the dump does not know the table.
         DumpCorruptError: a file is damaged, or its rows are not in this order.
     """
-    with root_errors(dump.root):
+    with file_errors(dump.root):
         try:
             files = dump.files(table)
         except TableNotDumpedError:

@@ -8,11 +8,12 @@ restored. A run writes its plan before it reads a row, and its manifest before i
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from ingest.durable import file_errors
 from ingest.durable.record import UnreadableRecordError
 from sinks.dumps.layout import MANIFEST, PLAN, dump_time, id_of_run
 from sinks.dumps.listing import RunPlan, dump_folders
 from sinks.dumps.manifest import Manifest
-from sinks.files.root import Root, root_errors
+from sinks.files.root import Root
 
 
 class ExistingDump(NamedTuple):
@@ -41,7 +42,7 @@ def oldest_with_pointers(root: Root, table: str) -> ExistingDump | None:
     Raises:
         StoreUnavailableError: the file system does not answer, or the root may not be read.
     """
-    with root_errors(root):
+    with file_errors(root):
         while True:
             folders = dump_folders(root)
             found = _oldest(root, folders, table)

@@ -8,6 +8,7 @@ from typing import Self, TypeVar
 
 from ingest.api import StoreUnavailableError
 from ingest.clock import now_ms
+from ingest.durable import file_errors
 from ingest.formats.column_types import AS_BYTES, ColumnTypes
 from ingest.formats.times import moment_of
 from sinks.dumps.errors import DumpNotAvailableError
@@ -26,7 +27,7 @@ from sinks.dumps.reading import Document, DumpIterator, OnBad, documents_of, row
 from sinks.dumps.rows import DumpRow
 from sinks.dumps.splits import Split
 from sinks.files.opening import open_root
-from sinks.files.root import Root, root_errors
+from sinks.files.root import Root
 
 T = TypeVar("T")
 
@@ -76,7 +77,7 @@ class DumpReader:
 
     def dumps(self) -> list[Dump]:
         """Complete dumps, oldest first."""
-        with root_errors(self._root):
+        with file_errors(self._root):
             return complete_dumps(self._root, self._warn)
 
     def latest(self) -> Dump:
@@ -91,7 +92,7 @@ class DumpReader:
             return self._locked.dump
         now = self._clock_ms()
         if self._newest is None or not 0 <= now - self._newest[0] < LATEST_CACHED_MS:
-            with root_errors(self._root):
+            with file_errors(self._root):
                 newest = newest_dump(self._root, self._warn)
                 named = named_latest(self._root)
                 is_wrong = named != newest.name and (named is None or readable_dump(self._root, named) is None)
@@ -123,7 +124,7 @@ class DumpReader:
             ConfigError: it is no time.
             StoreUnavailableError: the root is unavailable, or the pin cannot be written.
         """
-        with root_errors(self._root):
+        with file_errors(self._root):
             dump = newest_dump(self._root, self._warn) if at is None else self._complete(name_of(at))
         created = self._pin(dump.name, ttl_ms, on_unpinned) if pin else None
         before, self._locked = self._locked, _Locked(dump, created)
@@ -159,7 +160,7 @@ class DumpReader:
             DumpNotAvailableError: there is no complete dump.
         """
         dump = self.latest()
-        with root_errors(self._root):
+        with file_errors(self._root):
             return dump.tables()
 
     def table_metadata(self, table: str) -> list[DumpFile]:
@@ -170,7 +171,7 @@ class DumpReader:
             IngestError: as `splits`.
         """
         dump = self.latest()
-        with root_errors(self._root):
+        with file_errors(self._root):
             return dump.files(table)
 
     def splits(self, table: str) -> list[Split]:
@@ -183,7 +184,7 @@ class DumpReader:
             TableNotInDumpError: the dump does not know the table.
         """
         dump = self.latest()
-        with root_errors(self._root):
+        with file_errors(self._root):
             return [Split(dump.name, table, file.path, file.size_bytes) for file in dump.files(table)]
 
     def read(self, split: Split | str, *, skip_bad: bool = False) -> DumpIterator[DumpRow]:
@@ -223,7 +224,7 @@ class DumpReader:
         Raises:
             DumpNotAvailableError: there is no complete dump.
         """
-        with root_errors(self._root):
+        with file_errors(self._root):
             found = self.latest() if dump is None else self._complete(dump)
         dumped = None if found.manifest is None else found.manifest.tables.get(table)
         return AS_BYTES if dumped is None else dumped.types
@@ -261,7 +262,7 @@ class DumpReader:
 
     def _pin(self, dump: str, ttl_ms: int, on_unpinned: Callable[[str], object] | None) -> Pin | None:
         try:
-            with root_errors(self._root):
+            with file_errors(self._root):
                 return create_pin(self._root, dump, self._clock_ms(), owner=self._owner, ttl_ms=ttl_ms)
         except StoreUnavailableError as error:
             if on_unpinned is None or error.code != "disk_denied":
@@ -271,7 +272,7 @@ class DumpReader:
 
     def _unpin(self, locked: _Locked | None) -> None:
         if locked is not None and locked.pin is not None:
-            with root_errors(self._root):
+            with file_errors(self._root):
                 self._root.remove_file(locked.pin.path)
 
     def _renew(self, locked: _Locked) -> None:
@@ -286,7 +287,7 @@ class DumpReader:
         if locked.pin is None or since_ms < self._ttl_ms // _RENEWALS:
             return
         try:
-            with root_errors(self._root):
+            with file_errors(self._root):
                 replace(locked.pin, expires_ms=now + self._ttl_ms).write(self._root)
         except StoreUnavailableError as error:
             if since_ms >= self._ttl_ms:

@@ -6,12 +6,13 @@ from contextlib import closing, contextmanager
 from typing import Any, BinaryIO, Generic, Self, TypeVar
 
 from ingest.api import DecodeError
+from ingest.durable import file_errors
 from sinks.dumps.errors import DumpCorruptError, DumpNotAvailableError
 from sinks.dumps.layout import FileFormat
 from sinks.dumps.lines import read_lines
 from sinks.dumps.rows import DumpRow, document_of
 from sinks.dumps.splits import Split
-from sinks.files.root import Root, root_errors
+from sinks.files.root import Root
 
 T = TypeVar("T")
 Document = Mapping[str, Any]
@@ -70,7 +71,7 @@ def documents_of(root: Root, split: Split, on_bad: OnBad) -> Generator[Document]
         DumpNotAvailableError: there is no such file.
         DumpCorruptError: the file is damaged, or its size differs from the split's; the rows before that come first.
     """
-    with root_errors(root), _complete(root, split) as file:
+    with file_errors(root), _complete(root, split) as file:
         if split.file_format is FileFormat.PARQUET:
             from sinks.dumps.parquet import read_documents
 
@@ -88,7 +89,7 @@ def rows_of(root: Root, split: Split, on_bad: OnBad) -> Generator[DumpRow]:
         DumpNotAvailableError: there is no such file.
         DumpCorruptError: the file is damaged, or its size differs from the split's; the rows before that come first.
     """
-    with root_errors(root), _complete(root, split) as file:
+    with file_errors(root), _complete(root, split) as file:
         if split.file_format is FileFormat.PARQUET:
             from sinks.dumps.parquet import read_rows
 

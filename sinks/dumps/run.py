@@ -22,6 +22,7 @@ from typing import Any, Self
 from ingest import __version__, failpoint
 from ingest.api import ConflictError, IntegrityError, LifecycleError, NotFoundError
 from ingest.clock import now_ms
+from ingest.durable import file_errors
 from ingest.durable.record import Record
 from ingest.formats.times import moment
 from sinks.dumps.layout import (
@@ -49,7 +50,7 @@ from sinks.dumps.listing import (
 )
 from sinks.dumps.lock import root_lock
 from sinks.dumps.manifest import DumpedTable, Manifest, Success, TableFile
-from sinks.files.root import Root, root_errors
+from sinks.files.root import Root
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +117,7 @@ class DumpRun:
             StoreUnavailableError: the file system does not answer, or may not be written.
         """
         self._opened.enter_context(self._lock)
-        with ExitStack() as failing, root_errors(self._root):
+        with ExitStack() as failing, file_errors(self._root):
             failing.callback(self._opened.close)
             for dump in complete_dumps(self._root):
                 if dump.success.id == self.id:
@@ -177,7 +178,7 @@ class DumpRun:
         """
         check_tables(list(tables))
         start_ms = self._clock_ms()
-        with root_errors(self._root):
+        with file_errors(self._root):
             interrupted = unfinished_dumps(self._root).get(self.id)
             if interrupted is not None and interrupted.can_be_resumed:
                 raise ConflictError(
@@ -188,7 +189,7 @@ class DumpRun:
                 raise self._exists(dump_name(start_ms))
             self._refuse_later(start_ms)
         self._record = RunPlan(self.id, start_ms, tuple(tables), file_format)
-        with root_errors(self._root):
+        with file_errors(self._root):
             self._root.remove_tree(self.folder)  # without a plan: what it says to be complete is of no use
             self._root.make_folder(f"{self.folder}/{PARTS}")
             self._write_record(self._record)  # a sweep of blobs sees the dump before it reads its first row
@@ -199,7 +200,7 @@ class DumpRun:
                 self._root.remove_tree(self.folder)
             raise
         self._record = replace(self._record, plan=self.plan)
-        with root_errors(self._root):
+        with file_errors(self._root):
             self._write_record(self._record)
             self._remove_leftovers()
 
@@ -211,7 +212,7 @@ class DumpRun:
             NotFoundError: there is none.
             IntegrityError: its plan cannot be read.
         """
-        with root_errors(self._root):
+        with file_errors(self._root):
             unfinished = unfinished_dumps(self._root)
             found = unfinished.get(self.id)
             if found is None or (isinstance(found.record, RunPlan) and not found.can_be_resumed):
@@ -252,7 +253,7 @@ class DumpRun:
         """
         self._lock.check()
         content = _Part(table, number, file).to_bytes()
-        with root_errors(self._root):
+        with file_errors(self._root):
             self._root.write(f"{self.folder}/{PARTS}/{encoded_table(table)}-{number}", content)
         self._results.setdefault(table, {})[number] = file
 
@@ -284,7 +285,7 @@ class DumpRun:
             feed=feed or {},
             software=f"attr2hbase {__version__}",
         )
-        with root_errors(self._root):
+        with file_errors(self._root):
             self._lock.check()
             self._keep_only(manifest)
             self._lock.check()
@@ -339,7 +340,7 @@ class DumpRun:
 
     def leftover_bytes(self) -> int:
         """Size of the files that `start` removes, which killed runs have left."""
-        with root_errors(self._root):
+        with file_errors(self._root):
             return sum(entry.size for folder in self._leftovers() for _, entry in self._root.files_below(folder))
 
     def _remove_leftovers(self) -> None:

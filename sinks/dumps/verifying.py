@@ -5,13 +5,14 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ingest.api import IngestError
+from ingest.durable import file_errors
 from sinks.dumps.errors import DumpCorruptError
 from sinks.dumps.layout import MANIFEST, PLAN, SUCCESS, decoded_table, file_format, part_of, table_file_name
 from sinks.dumps.listing import complete_dump, missing_files
 from sinks.dumps.manifest import Manifest, TableFile, read_manifest
 from sinks.dumps.reading import documents_of, opened, refuse_bad, rows_of
 from sinks.dumps.splits import Split
-from sinks.files.root import Root, root_errors
+from sinks.files.root import Root
 
 _CHUNK_BYTES = 1 << 20
 
@@ -56,7 +57,7 @@ def verify_dump(root: Root, name: str, on_file: Callable[[int], object] = lambda
     Raises:
         StoreUnavailableError: the file system does not answer.
     """
-    with root_errors(root):
+    with file_errors(root):
         try:
             missing = _missing(root, name)
             dump = None if missing else complete_dump(root, name)

@@ -4,9 +4,10 @@ import re
 from pathlib import Path
 
 from ingest.api import ConfigError, NotFoundError
+from ingest.durable import file_errors
 from sinks.files.local_root import LocalRoot
 from sinks.files.name_nodes import name_nodes
-from sinks.files.root import Root, root_errors
+from sinks.files.root import Root
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 
@@ -44,7 +45,7 @@ def existing_root(url: str) -> Root:
         StoreUnavailableError: the file system does not answer.
     """
     root = open_root(url)
-    with root_errors(root):
+    with file_errors(root):
         if not root.exists(""):
             raise NotFoundError(f'there is no folder "{root}"', hint="correct it; the first dump creates it")
     return root

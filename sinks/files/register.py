@@ -2,8 +2,9 @@
 
 from contextlib import AbstractContextManager
 
+from ingest.durable import file_errors
 from ingest.durable.register import FolderRegister
-from sinks.files.root import Root, root_errors
+from sinks.files.root import Root
 
 
 class RootRegister(FolderRegister):
@@ -39,4 +40,4 @@ class RootRegister(FolderRegister):
         self._root.remove_file(f"{self._folder}/{name}")
 
     def _errors(self) -> AbstractContextManager[None]:
-        return root_errors(self._root)
+        return file_errors(self._root)

@@ -5,16 +5,14 @@ A `Root` has the files below a folder of this machine, or below a URL of another
 tasks of Spark write files below it.
 
 All names are relative to the root, with `/` between folders. Errors are as on a disk: OSError with an errno;
-`root_errors` translates them.
+`ingest.durable.file_errors` translates them.
 """
 
 import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from contextlib import AbstractContextManager
 from typing import BinaryIO, NamedTuple
-
-from ingest.durable import unusable
 
 TEMPORARY = ".tmp-"
 """Prefix of files that are being written."""
@@ -188,19 +186,3 @@ class Root(ABC):
 def _below(folder: str, name: str) -> str:
     """The path of a name in a folder; "" is the root."""
     return f"{folder}/{name}" if folder else name
-
-
-@contextlib.contextmanager
-def root_errors(root: Root) -> Iterator[None]:
-    """
-    Translate an OSError of the block into an error with a disposition.
-
-    Raises:
-        StoreUnavailableError: the disk is full, permission is denied, or the file system does not answer.
-        IntegrityError: the disk fails.
-    """
-    try:
-        yield
-    except OSError as error:
-        place = f'"{error.filename}"' if error.filename else f'the folder "{root}"'
-        raise unusable(f"{place} cannot be used", error.errno or 0, error.strerror or str(error)) from error

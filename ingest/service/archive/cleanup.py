@@ -9,6 +9,7 @@ from pydantic_core import PydanticCustomError
 from ingest.amounts import counted, size
 from ingest.api import Duration, Model, option
 from ingest.clock import now_ms
+from ingest.durable import file_errors
 from ingest.service.archive.archive_job import ArchiveJob
 from ingest.service.jobs.command import JobCommand, Summary
 from ingest.service.jobs.job import Steps
@@ -16,7 +17,6 @@ from ingest.service.jobs.job_run import Progress
 from ingest.service.jobs.option_types import Value
 from ingest.service.jobs.place import Place
 from sinks.archive.cleanup import MIN_AGE_MS, clean_up, files_to_remove, plan_cleanup
-from sinks.files.root import root_errors
 
 
 class CleanupOptions(Model):
@@ -81,7 +81,7 @@ class ArchiveCleanup(ArchiveJob[CleanupOptions]):
 
         table, options, at_ms = self.declared(place.configuration), self.options, now_ms()
         located = set(sql_paths(place, table).values())
-        with root_errors(table.root):
+        with file_errors(table.root):
             partitions = table.partitions(options.dt).values()
             age_ms = round(options.older_than * 1000)
             plan = plan_cleanup(partitions, at_ms, age_ms, located=located, incomplete=options.incomplete)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from ingest.durable import file_errors
 from ingest.service.archive.sql import sql_paths
 from ingest.service.archived_tables import ArchivedTable
 from ingest.service.jobs.place import Place
@@ -10,7 +11,6 @@ from sinks.archive.cleanup import BatchState, FoundBatch, batches_of
 from sinks.archive.layout import batch_folder, batch_path
 from sinks.archive.partition import Partition
 from sinks.archive.rewrites import Announcement, announcements
-from sinks.files.root import root_errors
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def history_of(place: Place, table: ArchivedTable, value: str | None, *, now_ms:
         IngestError: `archive_sql`: Spark refuses a statement.
     """
     located = sql_paths(place, table)
-    with root_errors(table.root):
+    with file_errors(table.root):
         rewrites = list(announcements(table.root, now_ms))
         return [
             _history(each, partition, rewrites, located.get(each))

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ingest.amounts import counted
+from ingest.durable import file_errors
 from ingest.service.archive.archive_job import RESUMES, ArchiveJob, PartitionOptions, switched
 from ingest.service.jobs.command import JobCommand, Summary
 from ingest.service.jobs.job import Steps
@@ -11,7 +12,6 @@ from ingest.service.jobs.job_run import Progress
 from ingest.service.jobs.place import Place
 from sinks.archive.errors import NoArchiveBatchError
 from sinks.archive.rewrite import Rewrite
-from sinks.files.root import root_errors
 
 _FEWEST_FILES = 2
 """Of a batch that a join can write into fewer files."""
@@ -61,7 +61,7 @@ class ArchiveJoin(ArchiveJob[PartitionOptions]):
 
         table, options = self.declared(place.configuration), self.options
         result: dict[str, Any] = {"partition": options.dt, "rows": 0, "files_read": 0, "files_written": 0}
-        with root_errors(table.root):
+        with file_errors(table.root):
             partition = table.partition(options.dt)
             current = partition.current()
             if current is None:
@@ -78,7 +78,7 @@ class ArchiveJoin(ArchiveJob[PartitionOptions]):
         ):
             for stream in streams:
                 yield from stream.start_ms(rewrite, place, result)
-            with root_errors(table.root):
+            with file_errors(table.root):
                 for copied in place.paced(copy_current(rewrite, streams), activity=self.kind):
                     counts = {"rows": copied.rows, "files_read": copied.files, "files_written": copied.written}
                     result = result | counts

@@ -14,6 +14,7 @@ from typing import Any
 from ingest.api import IngestError, NotFoundError, Origin, RecordPlace
 from ingest.clock import now_ms
 from ingest.config.model import Configuration, Pipeline
+from ingest.durable import file_errors
 from ingest.service.archive.records import RecordsRead, RerunRecords
 from ingest.service.archive.rerun import ArchiveRerun, RerunOptions
 from ingest.service.archive.rerun_runner import RerunRunner
@@ -32,7 +33,6 @@ from sinks.archive.errors import ArchiveCorruptError, NoArchiveBatchError
 from sinks.archive.partition import Partition
 from sinks.archive.reading import origins_in
 from sinks.archive.rewrite import Rewrite
-from sinks.files.root import root_errors
 
 _OTHER_TYPES = (
     "set the former type, or archive into another table; --force writes the partition nevertheless: no reader reads "
@@ -69,7 +69,7 @@ def rerun_steps(place: Place, table: ArchivedTable, options: RerunOptions) -> St
                 f'pipeline "{pipeline.name}" has no checkpoint: it has acknowledged no record',
                 hint="start the service with this file; in the working directory of the service, if it runs",
             )
-        with root_errors(partition.root):
+        with file_errors(partition.root):
             was_empty = is_empty(partition)
         rewrite = opened.enter_context(Rewrite(partition, "archive rerun", exclusive=options.exclusive))
         if was_empty:
@@ -88,7 +88,7 @@ def rerun_steps(place: Place, table: ArchivedTable, options: RerunOptions) -> St
         if runner is None:
             raise _no_record(pipeline.name, options)
         rows = _RowsBefore(done, runner.failed)
-        with root_errors(partition.root):
+        with file_errors(partition.root):
             for copied in place.paced(copy_current(rewrite, streams, rows.keeps), activity=ArchiveRerun.kind):
                 result = result | {"copied": copied.rows}
                 yield Progress(result=result)
@@ -125,7 +125,7 @@ def _result(value: str, runner: RerunRunner | None) -> dict[str, Any]:
 
 def _refuse_other_types(table: ArchivedTable, value: str) -> None:
     """Spark reads no table in which a column has two types."""
-    with root_errors(table.root):
+    with file_errors(table.root):
         others = table.partitions(None)
         others.pop(value, None)
         # a damaged partition is written again too, in any order
@@ -134,7 +134,7 @@ def _refuse_other_types(table: ArchivedTable, value: str) -> None:
 
 
 def _remove_empty(partition: Partition, own_id: int) -> None:
-    with root_errors(partition.root):
+    with file_errors(partition.root):
         remove_if_empty(partition, own_id, now_ms())
 
 

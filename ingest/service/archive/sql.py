@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from ingest.config.model import Configuration
+from ingest.durable import file_errors
 from ingest.service.archived_tables import ArchivedTable
 from ingest.service.jobs.place import Place
 from ingest.spark.archive_tables import HIVE, SqlTable, Statements
@@ -16,7 +17,6 @@ from sinks.archive.column_types import CurrentBatch, current_batches, refuse_oth
 from sinks.archive.columns import ColumnType, columns_of
 from sinks.archive.layout import ArchiveFormat
 from sinks.archive.switching import later_files, switch
-from sinks.files.root import root_errors
 
 _TYPES = {
     ColumnType.UTF8: "string",
@@ -70,7 +70,7 @@ def register(place: Place, table: ArchivedTable) -> RegisterResult:
         ArchiveCorruptError: a pointer is damaged.
         IngestError: `archive_sql`: Spark refuses a statement.
     """
-    with root_errors(table.root):
+    with file_errors(table.root):
         partitions = table.partitions(None)
         batches = list(current_batches(partitions))
         refuse_other_types(batches, table.settings.typed_columns, every=True)
@@ -129,7 +129,7 @@ def point(
         IngestError: as `follow_current`.
     """
     before = None
-    with root_errors(table.root):
+    with file_errors(table.root):
         partition = table.partition(value)
         if batch_id is not None:
             before = switch(partition, batch_id, now_ms)
@@ -150,7 +150,7 @@ def follow_current(place: Place, table: ArchivedTable, value: str) -> None:
         ConflictError: `metastore_in_use` or `sql_table_differs`.
         IngestError: `archive_sql`: Spark refuses a statement.
     """
-    with root_errors(table.root):
+    with file_errors(table.root):
         partition = table.partition(value)
         current = partition.current()
     _follow(place, table, value, None if current is None else partition.path(current))
@@ -163,7 +163,7 @@ def _follow(place: Place, table: ArchivedTable, value: str, path: str | None) ->
     current = {} if path is None else {value: path}
     statements, sql = Statements(place.session("archive"), repeat), sql_table(table)
     if not statements.has(sql):  # new, or dropped: with this partition alone its queries would lack rows
-        with root_errors(table.root):
+        with file_errors(table.root):
             current = _paths_of(current_batches(table.partitions(None)))
     return statements.register(sql, current)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from ingest.api import ConflictError, SinkContext
 from ingest.config.model import Configuration
+from ingest.durable import file_errors
 from ingest.durable.lock import ProcessLock
 from ingest.service.archived_tables import ArchivedTable, ArchiveSink
 from ingest.service.jobs.job_run import Progress
@@ -19,7 +20,6 @@ from sinks.archive.committing import recorded_writers
 from sinks.archive.copying import Copied, Keeps, copy_parts
 from sinks.archive.layout import WRITERS
 from sinks.archive.rewrite import Rewrite
-from sinks.files.root import root_errors
 
 _POLL_S = 0.2
 _ANSWER_TIMEOUT_S = 60.0
@@ -158,7 +158,7 @@ def streams_of(configuration: Configuration, table: ArchivedTable) -> Iterator[l
 
 def _refuse_others(table: ArchivedTable, streams: Sequence[ArchiveStream]) -> None:
     """Refuse a table with a writer that this process cannot observe: it would not write to the new batch."""
-    with root_errors(table.root):
+    with file_errors(table.root):
         writers = recorded_writers(table.root)
     ours = {stream.writer: stream for stream in streams}
     for writer in writers:

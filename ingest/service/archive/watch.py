@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import partial
 
 from ingest.clock import now_ms
+from ingest.durable import file_errors
 from ingest.observe.metrics import Metrics
 from ingest.observe.results import ArchiveSize
 from ingest.service.archived_tables import ArchivedTable, archived_tables
@@ -11,7 +12,6 @@ from ingest.service.jobs.table_watch import Measures, TableWatch
 from ingest.service.shared import Shared
 from sinks.archive.cleanup import BatchState, FoundBatch, batches_of
 from sinks.archive.rewrites import announcements
-from sinks.files.root import root_errors
 
 CHECK_S = 600.0
 """Between two checks: each lists the folders of all partitions."""
@@ -36,7 +36,7 @@ def _measures(shared: Shared) -> Measures[str, ArchiveSize]:
 
 
 def _size(table: ArchivedTable) -> dict[str, ArchiveSize]:
-    with root_errors(table.root):
+    with file_errors(table.root):
         rewrites = list(announcements(table.root, now_ms()))
         batches = [batch for partition in table.partitions(None).values() for batch in batches_of(partition, rewrites)]
 

@@ -11,6 +11,7 @@ from ingest.api import ConfigError, FrozenView, IngestError, StoreSettings
 from ingest.clock import now_ms
 from ingest.config.model import Configuration
 from ingest.config.options import SharedDumpOptions
+from ingest.durable import file_errors
 from ingest.observe.logs import logger
 from ingest.observe.results import Dumped
 from ingest.plan.assemble import live_store, store_component
@@ -24,7 +25,6 @@ from ingest.service.jobs.schedule import DAY_S, Daily, ScheduledJob
 from sinks.dumps.listing import complete_dumps
 from sinks.dumps.manifest import consistency_of
 from sinks.files.opening import open_root
-from sinks.files.root import root_errors
 
 if TYPE_CHECKING:  # a command that asks the service starts without Spark and Kafka
     from ingest.observe.metrics import Metrics
@@ -190,7 +190,7 @@ def _last_s(daily: ScheduledJob, now_s: float) -> Mapping[str, float]:
     last_s = dict.fromkeys(daily.tables, now_s)
     try:
         root = open_root(daily.job.subject)
-        with root_errors(root):
+        with file_errors(root):
             for dump in complete_dumps(root):
                 known = dump.tables() if dump.manifest is None else dump.manifest.tables
                 last_s |= dict.fromkeys((name for name in known if name in last_s), dump.success.end_ms / 1000)

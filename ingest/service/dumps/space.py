@@ -5,11 +5,12 @@ from pathlib import Path
 
 from ingest.amounts import size
 from ingest.api import StoreUnavailableError
+from ingest.durable import file_errors
 from ingest.service.dumps.plan import DumpSources, PlannedTable
 from sinks.dumps.errors import DumpNotAvailableError
 from sinks.dumps.listing import newest_dump
 from sinks.dumps.manifest import DumpedTable
-from sinks.files.root import Root, root_errors
+from sinks.files.root import Root
 
 
 def check_space(root: Root, planned: Sequence[PlannedTable], sources: DumpSources, freed_bytes: int = 0) -> None:
@@ -28,7 +29,7 @@ def check_space(root: Root, planned: Sequence[PlannedTable], sources: DumpSource
     Raises:
         StoreUnavailableError: there is less free space.
     """
-    with root_errors(root):
+    with file_errors(root):
         free = root.free_bytes()
     if free is None:
         return
@@ -44,7 +45,7 @@ def check_space(root: Root, planned: Sequence[PlannedTable], sources: DumpSource
 def _needed_bytes(root: Root, planned: Sequence[PlannedTable], sources: DumpSources) -> int:
     """The estimated size of a dump; tables of which nothing is known count 0."""
     last: Mapping[str, DumpedTable] = {}
-    with root_errors(root):
+    with file_errors(root):
         try:
             manifest = newest_dump(root).manifest
             last = {} if manifest is None else manifest.tables

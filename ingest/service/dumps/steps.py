@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol
 from ingest import failpoint
 from ingest.api import ConfigError, IngestError, IntegrityError
 from ingest.clock import now_ms
+from ingest.durable import file_errors
 from ingest.observe.logs import logger
 from ingest.service.dumps.options import DumpRunOptions
 from ingest.service.dumps.plan import DumpSources, PlannedTable, ResumedTable
@@ -24,7 +25,7 @@ from sinks.dumps.manifest import TableFile, consistency_of
 from sinks.dumps.ranges import DumpRange, DumpSlice, DumpTarget, Limits, remaining_of
 from sinks.dumps.run import DumpRun
 from sinks.files.opening import open_root
-from sinks.files.root import Root, root_errors
+from sinks.files.root import Root
 
 SLICE_S = 20.0
 """Time of a task by default; the file that it writes then is finished."""
@@ -241,7 +242,7 @@ def _expired(root: Root, keep_s: float | None, at_ms: int) -> list[str]:
     if keep_s is None:
         return []
     try:
-        with root_errors(root):
+        with file_errors(root):
             plan = plan_expiry(root, Retention(keep_ms=round(keep_s * 1000)), at_ms)
             return expire(root, plan, at_ms)
     except IngestError as error:

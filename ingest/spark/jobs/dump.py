@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ingest.api import Disposition, IngestError, Row
+from ingest.durable import file_errors
 from ingest.plan.blobs import BlobsOfTable
 from ingest.plan.codec import packed, unpacked
 from ingest.plan.plan import Plan
@@ -23,7 +24,7 @@ from sinks.dumps.layout import PLAN, FileFormat
 from sinks.dumps.manifest import TableFile
 from sinks.dumps.ranges import DumpedPart, DumpRange, DumpSlice, DumpTarget, Limits, RangeDump
 from sinks.dumps.table_files import write_table_file
-from sinks.files.root import Root, root_errors
+from sinks.files.root import Root
 
 if TYPE_CHECKING:  # a command that asks the service starts without Spark and Kafka
     from pyspark.sql import SparkSession
@@ -56,7 +57,7 @@ class DumpFiles:
             StoreUnavailableError: the root cannot be used; or it was replaced, as by an empty mount point.
         """
         columns = self.columns.get(table)
-        with root_errors(self.root):
+        with file_errors(self.root):
             if not self.root.exists(f"{self.folder}/{PLAN}"):
                 raise FileNotFoundError(errno.ENOENT, "the folder of the dump is gone", f"{self.root}/{self.folder}")
             return write_table_file(self.root, self.folder, table, part, rows, self.file_format, columns=columns)

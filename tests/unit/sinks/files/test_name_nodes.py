@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from ingest.api import ConfigError, StoreUnavailableError
+from ingest.durable import file_errors
 from sinks.files.name_nodes import NameNodes, name_nodes
 from sinks.files.opening import open_root
 from sinks.files.remote_root import RemoteRoot
-from sinks.files.root import root_errors
 
 ME = getpass.getuser()
 HA = {
@@ -115,7 +115,7 @@ def test_without_an_active_name_node_the_root_is_unavailable() -> None:
     pytest.importorskip("fsspec")
     with name_node(STANDBY, 403) as (standby, _):
         root = RemoteRoot("hdfs://Cluster/dumps", {}, NameNodes((standby, standby), False, "ann"))
-        with pytest.raises(StoreUnavailableError, match="standby"), root_errors(root):
+        with pytest.raises(StoreUnavailableError, match="standby"), file_errors(root):
             root.entries("")
 
 

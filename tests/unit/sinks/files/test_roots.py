@@ -11,6 +11,7 @@ import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
 from ingest.api import ConfigError, ConflictError, StoreUnavailableError
+from ingest.durable import file_errors
 from sinks.dumps.layout import LOCK
 from sinks.dumps.lock import root_lock
 from sinks.dumps.reader import DumpReader
@@ -18,7 +19,6 @@ from sinks.files.local_root import LocalRoot
 from sinks.files.opening import open_root
 from sinks.files.remote_errors import remote_errors
 from sinks.files.remote_root import RemoteRoot, _check_datanode, _Reopening
-from sinks.files.root import root_errors
 from tests.support.dumps import DUMP, make_dump, rows_of
 from tests.support.memory_root import MemoryRoot
 from tests.support.names import unique
@@ -162,7 +162,7 @@ def test_error_of_a_datanode_is_no_content():
 def test_errors_of_the_file_system_have_a_disposition(tmp_path):
     (tmp_path / "file").touch()
     root = LocalRoot(tmp_path / "file")
-    with pytest.raises(StoreUnavailableError, match="cannot be used"), root_errors(root):
+    with pytest.raises(StoreUnavailableError, match="cannot be used"), file_errors(root):
         root.make_folder("a")
 
 
