@@ -59,7 +59,7 @@ def play(console: Console, log: Path | None) -> None:
         file.write(f'service: {{http: {{listen: "127.0.0.1:{port}"}}}}\n')
     # a log of another format makes every line a dead letter; they are counted as well
     stage = Stage(console, folder, port, {**os.environ, "BROKEN": "100%"})
-    console.print(stage.ingest("test", FILE).rstrip(), style="dim")
+    console.print(stage.ingest("test").rstrip(), style="dim")
     (totals,) = stage.run_once(FILE, lines, "lines").values()
     keys = show_counts(stage, lines, totals)
     if totals["stored"]:
@@ -129,14 +129,14 @@ def show_counts(stage: Stage, lines: int, totals: dict[str, Any]) -> set[str]:
 
 def stored_keys(stage: Stage) -> set[str]:
     """All row keys of the table."""
-    return {as_text(row["row"]) for row in stage.rows("scan", FILE, TABLE, "--columns", "web:client", quiet=True)}
+    return {as_text(row["row"]) for row in stage.rows("scan", TABLE, "--columns", "web:client", quiet=True)}
 
 
 def show_rows(stage: Stage) -> None:
     """Show some rows."""
     table = Table("row", *COLUMNS)
     table.columns[0].no_wrap = True
-    for row in stage.rows("scan", FILE, TABLE, "--limit", str(SHOWN_ROWS)):
+    for row in stage.rows("scan", TABLE, "--limit", str(SHOWN_ROWS)):
         cells = cells_of(row)
         table.add_row(as_text(row["row"]), *(Text(short(cells.get(f"web:{name}", ""))) for name in COLUMNS))
     stage.console.print(table)
@@ -147,7 +147,7 @@ def read_back(stage: Stage, lines: Iterator[tuple[str, int, bytes]], keys: set[s
     stored = [(f"{name}:{offset:010}", line) for name, offset, line in lines if f"{name}:{offset:010}" in keys]
     key, line = stored[len(stored) * 2 // 3]
     stage.console.print(f"\na line of the log, read back by its file and offset: {key}")
-    (row,) = stage.rows("get", FILE, TABLE, key)
+    (row,) = stage.rows("get", TABLE, key)
     cells = cells_of(row)
     for name, value in cells.items():
         stage.console.print(Text.assemble((f"  {name:<12}", "cyan"), short(value, 100)))
@@ -156,7 +156,7 @@ def read_back(stage: Stage, lines: Iterator[tuple[str, int, bytes]], keys: set[s
 
 def show_dead_letters(stage: Stage, count: int) -> None:
     """Show the lines that failed, with the error."""
-    dead_letters = stage.rows("dead-letters", "list", FILE)
+    dead_letters = stage.rows("dead-letters", "list")
     stage.expect("dead letters listed", count, len(dead_letters))
     table = Table("file and offset", "error", "message", "line")
     for dead_letter in dead_letters[:SHOWN_DEAD_LETTERS]:
@@ -172,12 +172,12 @@ def show_dead_letters(stage: Stage, count: int) -> None:
 def show_next(stage: Stage, totals: dict[str, Any]) -> None:
     """Print commands to try next."""
     stage.console.print("\nTry next:", style="bold")
-    commands = [f"cd {shlex.quote(str(stage.folder))}", f"{INGEST} explain {FILE} --events events.jsonl"]
+    commands = [f"cd {shlex.quote(str(stage.folder))}", f"{INGEST} explain --events events.jsonl"]
     if totals["stored"]:
-        commands.append(f"{INGEST} scan {FILE} {TABLE} --columns web:client,web:path --limit 20")
+        commands.append(f"{INGEST} scan {TABLE} --columns web:client,web:path --limit 20")
     if totals["dead_lettered"]:
-        position = stage.rows("dead-letters", "list", FILE, "--limit", "1", quiet=True)[0]["position"]
-        commands.append(f"{INGEST} dead-letters show {FILE} {position}")
+        position = stage.rows("dead-letters", "list", "--limit", "1", quiet=True)[0]["position"]
+        commands.append(f"{INGEST} dead-letters show {position}")
     commands += [f"{INGEST} describe regex", f"rm -r {shlex.quote(str(stage.folder))}     # to clean up"]
     for command in commands:
         stage.console.print(f"  {command}", soft_wrap=True, markup=False)

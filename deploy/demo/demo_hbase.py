@@ -88,13 +88,13 @@ def play(console: Console, folder: Path, brokers: str, bootstrap_servers: str) -
     stage.ingest("jars", "fetch")
     create_topic(brokers)
     console.print(f'topic "{TOPIC}" created with {PARTITIONS} partitions')
-    console.print(stage.ingest("table", "apply", FILE).rstrip())
-    console.print(stage.ingest("produce", FILE, "--events", "events.jsonl").rstrip())
+    console.print(stage.ingest("table", "apply").rstrip())
+    console.print(stage.ingest("produce", "--events", "events.jsonl").rstrip())
     (totals,) = stage.run_once(FILE, EVENTS, "events").values()
     console.print(f"{totals['read']:,} read, {totals['stored']:,} stored, {totals['cells']:,} cells")
     stage.expect("events read", EVENTS, totals["read"])
     stage.expect("events stored", EVENTS, totals["stored"])
-    stage.announce("scan", FILE, TABLE, is_shortened=True)
+    stage.announce("scan", TABLE, is_shortened=True)
     check_table(stage, produced)
     show_lag(stage, brokers)
 
@@ -122,7 +122,7 @@ def create_topic(brokers: str) -> None:
 
 def check_table(stage: Stage, produced: Counter[tuple[str, str, str]]) -> None:
     """Show some rows, and compare all rows with the produced events."""
-    rows = stage.rows("scan", FILE, TABLE, quiet=True)
+    rows = stage.rows("scan", TABLE, quiet=True)
     table = Table("row", "colfam:ts", "colfam:value", "written at")
     found: Counter[tuple[str, str, str]] = Counter()
     for number, row in enumerate(rows):

@@ -124,6 +124,8 @@ def commands_page() -> str:
     parts = [
         "# Commands",
         "`ingest` is another name of the command `attr2hbase`.",
+        "The file is named by `-f FILE` or `--file FILE` (`-` is stdin), else by the variable `ATTR2HBASE_FILE`.",
+        "Else it is `pipeline.yaml` in the current folder. Commands about a file alone have it as an argument, too.",
         "With `--output json` each line of stdout is a JSON object; commands that list have a line for each entry.",
     ]
     for words, command in application().every():
@@ -136,7 +138,7 @@ def commands_page() -> str:
 
 def parameter_row(parameter: Any) -> str | None:
     """A table row for an argument or option; None for those that every command has."""
-    if parameter.name in {"help", "output", "no_color"} or parameter.hidden:
+    if parameter.name in {"help", "output", "no_color"} or "--file" in parameter.opts or parameter.hidden:
         return None
     is_option = parameter.param_type_name == "option"
     name = ", ".join(parameter.opts) if is_option else parameter.metavar or parameter.name.upper()

@@ -306,12 +306,12 @@ class BucketsDifferError(SchemaError):
         if found is None:
             hint += (
                 "; if the rows are in these buckets, because HBaseWD wrote them or the table's record was lost, run "
-                "'attr2hbase table apply FILE --adopt TABLE'"
+                "'attr2hbase table apply --adopt TABLE'"
             )
         elif declared is None:
             hint += (
                 "; if the rows are stored as they are, because the table was dropped and created again and its record "
-                "stayed, run 'attr2hbase table apply FILE --adopt TABLE', which removes the record"
+                "stayed, run 'attr2hbase table apply --adopt TABLE', which removes the record"
             )
         super().__init__(
             f'table "{table}" {_distributed(found)}, but the file says that it {_distributed(declared)}',

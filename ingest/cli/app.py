@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from ingest import __version__
-from ingest.cli.command import HELP, FormatOption, PlainOption
+from ingest.cli.command import FILE, HELP, FormatOption, NamedFileOption, PlainOption
 from ingest.cli.output import Output
 from ingest.cli.word_group import Function, Group, Job, Word, WordGroup
 
@@ -182,6 +182,8 @@ def _common(
     ] = False,
     output: FormatOption = None,
     no_color: PlainOption = False,
+    file: NamedFileOption = None,
 ) -> None:
     del version  # its callback has ended the command
+    context.meta[FILE] = file
     _output(context).choose(output, is_plain=no_color)

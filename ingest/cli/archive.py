@@ -8,8 +8,9 @@ import typer
 
 from ingest.amounts import counted, size
 from ingest.cli import completion
-from ingest.cli.command import FileArgument
+from ingest.cli.command import FileOption
 from ingest.cli.output import Output
+from ingest.cli.pipeline_file import command_line
 
 if TYPE_CHECKING:
     from ingest.service.archived_tables import ArchivedTable
@@ -26,7 +27,7 @@ OneDtOption = Annotated[str, typer.Option("--dt", metavar="VALUE", help="Value o
 BatchOption = Annotated[str, typer.Option("--batch", metavar="ID", help="Id of the batch, as 1449784608.")]
 
 
-def history(out: Output, file: FileArgument, table: ArchiveTableArgument, *, dt: DtOption = None) -> None:
+def history(out: Output, file: FileOption, table: ArchiveTableArgument, *, dt: DtOption = None) -> None:
     """
     List the batches of an archived table.
 
@@ -34,7 +35,7 @@ def history(out: Output, file: FileArgument, table: ArchiveTableArgument, *, dt:
     failed; "foreign" names were not written by this product. With a metastore, a partition whose SQL location is
     another batch than the current one is reported; "attr2hbase archive point" corrects it.
 
-    Example: attr2hbase archive history pipeline.yaml customer --dt 20151210
+    Example: attr2hbase archive history customer --dt 20151210
     """
     from ingest.clock import now_ms
     from ingest.formats.times import moment
@@ -84,14 +85,14 @@ def history(out: Output, file: FileArgument, table: ArchiveTableArgument, *, dt:
         out.note(f"{value}: no batch is current, so readers see no rows; batch {batch_id} is complete", "yellow")
     out.done(counted(sum(len(each.batches) for each in found), "batch", "batches"))
     for value, batch_id in unread[:1]:
-        out.next(f"attr2hbase archive point {file} {table} --dt {value} --batch {batch_id}")
+        out.next(command_line(file, "archive point", table, "--dt", value, "--batch", str(batch_id)))
     for value, _ in differing[:1]:
-        out.next(f"attr2hbase archive point {file} {table} --dt {value}")
+        out.next(command_line(file, "archive point", table, "--dt", value))
 
 
 def point(
     out: Output,
-    file: FileArgument,
+    file: FileOption,
     table: ArchiveTableArgument,
     *,
     dt: OneDtOption,
@@ -105,7 +106,7 @@ def point(
 
     Without --batch, only the SQL location follows the current batch, as after a failure of the metastore.
 
-    Example: attr2hbase archive point pipeline.yaml customer --dt 20151210 --batch 1449784608
+    Example: attr2hbase archive point customer --dt 20151210 --batch 1449784608
     """
     from ingest.clock import now_ms
     from ingest.service.archive import sql as archive_sql
@@ -128,34 +129,32 @@ def point(
     out.done(f"readers read {path}" + ("" if changed is None else f"; {counted(changed, 'SQL location')} changed"))
 
 
-def keep(out: Output, file: FileArgument, table: ArchiveTableArgument, *, dt: OneDtOption, batch: BatchOption) -> None:
+def keep(out: Output, file: FileOption, table: ArchiveTableArgument, *, dt: OneDtOption, batch: BatchOption) -> None:
     """
     Keep a batch from being removed by a cleanup, until "attr2hbase archive unkeep".
 
-    Example: attr2hbase archive keep pipeline.yaml customer --dt 20151210 --batch 1449784608
+    Example: attr2hbase archive keep customer --dt 20151210 --batch 1449784608
     """
     _mark(out, file, table, dt, batch, is_kept=True)
 
 
-def unkeep(
-    out: Output, file: FileArgument, table: ArchiveTableArgument, *, dt: OneDtOption, batch: BatchOption
-) -> None:
+def unkeep(out: Output, file: FileOption, table: ArchiveTableArgument, *, dt: OneDtOption, batch: BatchOption) -> None:
     """
     Allow a cleanup to remove a batch again.
 
-    Example: attr2hbase archive unkeep pipeline.yaml customer --dt 20151210 --batch 1449784608
+    Example: attr2hbase archive unkeep customer --dt 20151210 --batch 1449784608
     """
     _mark(out, file, table, dt, batch, is_kept=False)
 
 
-def register(out: Output, file: FileArgument, table: ArchiveTableArgument) -> None:
+def register(out: Output, file: FileOption, table: ArchiveTableArgument) -> None:
     """
     Create the table in the metastore of the file, or add new columns, and point its partitions at the current batches.
 
     It is safe to repeat. Without "spark.sql.catalogImplementation: hive" under "spark: conf", print the statements, for
     a session of your own. Never run MSCK REPAIR TABLE: it registers folders in which Spark finds no row.
 
-    Example: attr2hbase archive register pipeline.yaml customer
+    Example: attr2hbase archive register customer
     """
     from ingest.service.archive import sql as archive_sql
 

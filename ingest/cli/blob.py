@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ingest.amounts import counted
-from ingest.cli.command import FileArgument, TableArgument
+from ingest.cli.command import FileOption, TableArgument
 from ingest.cli.output import Output
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ IdArgument = Annotated[str, typer.Argument(metavar="ID", help="Id of the blob: i
 
 def get(
     out: Output,
-    file: FileArgument,
+    file: FileOption,
     table: TableArgument,
     blob: IdArgument,
     *,
@@ -38,7 +38,7 @@ def get(
     A damaged blob ends the command with exit code 5 before its last bytes are written; exit code 3 if it does not
     exist.
 
-    Example: attr2hbase blob get pipeline.yaml events ID --to report.pdf
+    Example: attr2hbase blob get events ID --to report.pdf
     """
     from ingest.api import ConfigError
     from sinks.blobs.tables import id_of
@@ -62,7 +62,7 @@ def get(
     out.done(f"{to}: {counted(written, 'byte')}")
 
 
-def stat(out: Output, file: FileArgument, table: TableArgument, blob: IdArgument) -> None:
+def stat(out: Output, file: FileOption, table: TableArgument, blob: IdArgument) -> None:
     """
     Show the status of a blob and what refers to it; exit code 3 if it does not exist.
 
@@ -70,7 +70,7 @@ def stat(out: Output, file: FileArgument, table: TableArgument, blob: IdArgument
     bytes, the row key and the column; the latter two are beside it, and in the list "cells" with --output json. That of
     a dead letter is dead-letter/PIPELINE/BATCH_TIME and the place of its record.
 
-    Example: attr2hbase blob stat pipeline.yaml events ID
+    Example: attr2hbase blob stat events ID
     """
     from ingest.api.notation import readable, to_notation
     from ingest.formats.times import moment

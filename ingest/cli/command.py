@@ -8,9 +8,13 @@ from typing import Annotated, Any, cast
 import typer
 from typer.core import TyperCommand
 
+from ingest.api.errors import ConfigError
 from ingest.cli import completion
 from ingest.cli.output import Format, Output
+from ingest.cli.pipeline_file import USUAL, VARIABLE, chosen_file, command_line, is_file_name
 
+FILE = "ingest.file"
+"""Key of the metadata of a context: the file that was named before the command, or None."""
 HELP = {"help_option_names": ["-h", "--help"]}
 
 FormatOption = Annotated[
@@ -20,7 +24,23 @@ FormatOption = Annotated[
     ),
 ]
 PlainOption = Annotated[bool, typer.Option("--no-color", help="No colours; NO_COLOR does the same.")]
-FileArgument = Annotated[str, typer.Argument(metavar="FILE", help="The pipeline file; - is stdin.")]
+NamedFileOption = Annotated[
+    str | None,
+    typer.Option(
+        "--file",
+        "-f",
+        metavar="FILE",
+        help=f"The pipeline file; - is stdin. Without it ${VARIABLE}, else {USUAL} in the current folder.",
+        show_default=False,
+    ),
+]
+FileOption = Annotated[str, "found"]
+"""The pipeline file: `-f FILE`, or the one that is found."""
+FileArgument = Annotated[str, "argument"]
+"""The pipeline file of a command about a file alone: an argument, or as `FileOption`."""
+_FileArgument = Annotated[
+    str | None, typer.Argument(metavar="[FILE]", help="The pipeline file, as with -f.", show_default=False)
+]
 PipelineOption = Annotated[
     str | None,
     typer.Option(
@@ -67,8 +87,13 @@ def command(function: Callable[..., None], words: str) -> TyperCommand:
         function: its first parameter is an Output; the others are arguments and options.
         words: of the command, with its group.
     """
-    signature = inspect.signature(function)
-    _, *parameters = signature.parameters.values()
+    _, *parameters = inspect.signature(function).parameters.values()
+    of_file = next((each.annotation for each in parameters if each.annotation in (FileOption, FileArgument)), None)
+    parameters = [each for each in parameters if each.annotation != of_file]
+    if of_file == FileArgument:
+        parameters.insert(0, _optional("file_argument", _FileArgument))
+    if of_file is not None:
+        parameters.append(_optional("file", NamedFileOption))
     common = {
         "context": inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context),
         "output": inspect.Parameter("output", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=FormatOption),
@@ -82,6 +107,8 @@ def command(function: Callable[..., None], words: str) -> TyperCommand:
         printer = context.obj
         assert isinstance(printer, Output)  # noqa: S101 - for mypy: typer's contexts carry anything
         printer.choose(output, is_plain=no_color)
+        if of_file is not None:
+            arguments["file"] = chosen_file(context.meta[FILE], arguments.pop("file_argument", None), arguments["file"])
         try:
             function(printer, **arguments)
         except KeyboardInterrupt as interrupt:
@@ -95,8 +122,33 @@ def command(function: Callable[..., None], words: str) -> TyperCommand:
     del run.__wrapped__  # else typer reads the signature of the function
     help_text = unwrapped(inspect.getdoc(function) or "")
     alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    alone.command(words.rpartition(" ")[2], help=help_text, context_settings=HELP)(run)
+    alone.command(words.rpartition(" ")[2], cls=_Command, help=help_text, context_settings=HELP)(run)
     return cast("TyperCommand", typer.main.get_command(alone))
+
+
+class _Command(TyperCommand):
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """
+        Parse the words after the command.
+
+        Raises:
+            ConfigError: a pipeline file is the first argument of a command whose arguments are something else.
+        """
+        arguments = [each for each in self.params if each.param_type_name == "argument"]
+        is_option = any(each.name == "file" for each in self.params) and not any(
+            "FILE" in (each.metavar or "") for each in arguments
+        )
+        if is_option and args and is_file_name(args[0]) and not ctx.resilient_parsing:
+            file, *rest = args
+            raise ConfigError(
+                f'the pipeline file of "{ctx.command_path.partition(" ")[2]}" is an option, not the argument "{file}"',
+                hint=f"write it as in '{command_line(file, ctx.command_path.partition(' ')[2], *rest)}'",
+            )
+        return super().parse_args(ctx, args)
+
+
+def _optional(name: str, annotation: Any) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
 
 
 def unwrapped(text: str) -> str:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 import typer
 
+from ingest.cli.pipeline_file import found_file, is_file_name
+
 if TYPE_CHECKING:
     from ingest.config.declared_names import DeclaredNames
 
@@ -71,21 +73,19 @@ def _beginning(incomplete: str, names: Iterable[str]) -> list[str]:
 
 
 def _names(context: typer.Context) -> "DeclaredNames | None":
-    """The names of the file that is on the command line before the word; None without a file that can be read."""
+    """The names of the file of the command; None without a file that can be read."""
     from ingest.config.declared_names import declared_names
 
     return _read(context, declared_names)
 
 
 def _read(context: typer.Context, read: Callable[[str, Mapping[str, str]], T]) -> T | None:
-    """What is read of the file that is on the command line before the word; None without a file that can be read."""
+    """What is read of the file of the command; None without a file that can be read."""
     from ingest.api import NotFoundError
 
     # where the word is the value of an option, typer has not assigned the arguments
-    words = [word for word in context.args if not word.startswith("--")]
-    file = context.params.get("file") or next(iter(words), None)
-    if not file:
-        return None
+    argument = next(filter(is_file_name, context.args), None)
+    file = context.params.get("file") or context.params.get("file_argument") or argument or found_file()
     with suppress(NotFoundError):  # the command itself reports it
         return read(file, os.environ)
     return None

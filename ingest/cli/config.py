@@ -5,8 +5,9 @@ from typing import Annotated
 
 import typer
 
-from ingest.cli.command import FileArgument
+from ingest.cli.command import FileArgument, NamedFileOption
 from ingest.cli.output import Output
+from ingest.cli.pipeline_file import command_line, named_file
 
 
 def show(
@@ -24,7 +25,7 @@ def show(
     """
     Show a pipeline file after include and expansion, secrets masked; for several files, with the place of each value.
 
-    Example: attr2hbase config show pipeline.yaml --defaults
+    Example: attr2hbase config show --defaults
     """
     from ingest.cli.loading import loaded
     from ingest.config.show import effective_yaml
@@ -38,14 +39,16 @@ def show(
         out.json(configuration.effective)
         return
     out.raw(effective_yaml(configuration))
-    out.next(f"attr2hbase validate {file}")
+    out.next(command_line(file, "validate"))
 
 
 def schema(
     out: Output,
-    file: Annotated[
+    argument: Annotated[
         str | None, typer.Argument(metavar="[FILE]", help="Pipeline file whose `plugins` the schema includes.")
     ] = None,
+    *,
+    file: NamedFileOption = None,
 ) -> None:
     """
     Print the JSON Schema of pipeline files, for completion and checks in editors.
@@ -58,7 +61,8 @@ def schema(
     from ingest.config import load_plugins
     from ingest.reference.schema import json_schema
 
-    plugins = () if file is None else load_plugins(file, env=os.environ, lookup=Catalog())
+    named = named_file(argument, file)
+    plugins = () if named is None else load_plugins(named, env=os.environ, lookup=Catalog())
     found = json_schema(Catalog(plugins))
     if out.is_json:
         out.json(found)

@@ -10,8 +10,9 @@ import typer
 
 from ingest.amounts import counted
 from ingest.cli import completion
-from ingest.cli.command import FileArgument
+from ingest.cli.command import FileArgument, FileOption
 from ingest.cli.output import Output
+from ingest.cli.pipeline_file import command_line
 from ingest.observe.log_level import LogLevel
 
 if TYPE_CHECKING:
@@ -36,9 +37,10 @@ _STARTED = ("running", "blocked", "backing_off")
 def status(
     out: Output,
     file: FileArgument,
+    *,
     pipeline: Annotated[
         str | None,
-        typer.Argument(metavar="[PIPELINE]", help="Only this pipeline.", autocompletion=completion.pipelines),
+        typer.Option("--pipeline", metavar="NAME", help="Only this pipeline.", autocompletion=completion.pipelines),
     ] = None,
 ) -> None:
     """
@@ -46,7 +48,7 @@ def status(
 
     The file may have errors outside of `state_dir` and `service`, as after a wrong edit.
 
-    Example: attr2hbase status pipeline.yaml
+    Example: attr2hbase status
     """
     from ingest.api import ConfigError, NotFoundError
     from ingest.cli.loading import pipeline_of
@@ -70,66 +72,67 @@ def status(
     except NotRunningError:
         if not has_errors and configuration.state_url is None:
             for name in filter(Pauses(configuration.local_dir).is_set, configuration.pipelines):
-                out.note(f'pipeline "{name}" is paused: attr2hbase resume {file} {name}', "yellow")
+                out.note(f'pipeline "{name}" is paused: {command_line(file, "resume", name)}', "yellow")
         raise
     if has_errors:
         out.note(
-            f"the file has errors (attr2hbase validate {file}); the service continues with the one it has loaded",
+            f"the file has errors ({command_line(file, 'validate')}); the service continues with the one it has loaded",
             "yellow",
         )
     if wanted is not None and not found:
         raise NotFoundError(
-            f'the service has not loaded pipeline "{wanted}"', hint=f"apply the file with 'attr2hbase reload {file}'"
+            f'the service has not loaded pipeline "{wanted}"',
+            hint=f"apply the file with '{command_line(file, 'reload')}'",
         )
     _show(out, found)
     if not out.is_json:
         _show_jobs(out, client.jobs() if wanted is None else found[0]["jobs"])
 
 
-def pause(out: Output, file: FileArgument, pipeline: NameArgument = None) -> None:
+def pause(out: Output, file: FileOption, pipeline: NameArgument = None) -> None:
     """
     Pause a pipeline after its running micro-batch; the pause survives a restart of the service.
 
     The pipeline keeps its checkpoint. Without a running service, the next one starts with the pipeline paused.
 
-    Example: attr2hbase pause pipeline.yaml mypipeline
+    Example: attr2hbase pause mypipeline
     """
     name, configuration, client = _target(out, file, pipeline, "pause")
     if _send_or_record(out, configuration, client, name, "pause", record=lambda pauses: pauses.set(name)):
         _wait(out, client, name, lambda each: each["state"] == "paused", "paused after its micro-batch")
     else:
         _show_recorded(out, name, is_paused=True)
-    out.next(f"attr2hbase resume {file} {name}")
+    out.next(command_line(file, "resume", name))
 
 
-def resume(out: Output, file: FileArgument, pipeline: NameArgument = None) -> None:
+def resume(out: Output, file: FileOption, pipeline: NameArgument = None) -> None:
     """
     Resume a paused pipeline where it stopped.
 
-    Example: attr2hbase resume pipeline.yaml mypipeline
+    Example: attr2hbase resume mypipeline
     """
     name, configuration, client = _target(out, file, pipeline, "resume")
     if _send_or_record(out, configuration, client, name, "resume", record=lambda pauses: pauses.clear(name)):
         _wait(out, client, name, lambda each: each["state"] in _STARTED, "started")
     else:
         _show_recorded(out, name, is_paused=False)
-        out.next(f"attr2hbase run {file}")
+        out.next(command_line(file, "run"))
         return
-    out.next(f"attr2hbase status {file}")
+    out.next(command_line(file, "status"))
 
 
-def flush(out: Output, file: FileArgument, pipeline: NameArgument = None) -> None:
+def flush(out: Output, file: FileOption, pipeline: NameArgument = None) -> None:
     """
     Start the next micro-batch of a pipeline now, if it waits for the interval of its trigger.
 
-    Example: attr2hbase flush pipeline.yaml mypipeline
+    Example: attr2hbase flush mypipeline
     """
     name, _, client = _target(out, file, pipeline, "flush")
     client.command(name, "flush")
     if out.is_json:
         out.json({"pipeline": name, "flushed": True})
     out.done(f'"{name}" starts its next micro-batch now')
-    out.next(f"attr2hbase status {file} {name}")
+    out.next(command_line(file, "status", "--pipeline", name))
 
 
 def reason_of(status: dict[str, Any]) -> str:
@@ -139,13 +142,13 @@ def reason_of(status: dict[str, Any]) -> str:
 
 def log_level(
     out: Output,
-    file: FileArgument,
+    file: FileOption,
     level: Annotated[LogLevel, typer.Argument(metavar="LEVEL", help="Lowest level that is written.")],
 ) -> None:
     """
     Set the log level of a running service and its workers, until it ends or reloads its file.
 
-    Example: attr2hbase log-level pipeline.yaml debug
+    Example: attr2hbase log-level debug
     """
     _, client = service_of(out, file)
     client.set_log_level(level.value)
@@ -158,7 +161,7 @@ def _target(out: Output, file: str, pipeline: str | None, command: str) -> tuple
     from ingest.cli.loading import pipeline_of
 
     configuration, client = service_of(out, file)
-    chosen = pipeline_of(configuration, pipeline, how=f"name one: attr2hbase {command} {file} NAME")
+    chosen = pipeline_of(configuration, pipeline, how=f"name one: {command_line(file, command, 'NAME')}")
     return chosen.name, configuration, client
 
 

@@ -3,7 +3,7 @@
 from collections import Counter
 
 from ingest.amounts import counted
-from ingest.cli.command import FileArgument, PipelineOption
+from ingest.cli.command import FileOption, PipelineOption
 from ingest.cli.dead_letter_queue import (
     CodesOption,
     ComponentsOption,
@@ -13,16 +13,17 @@ from ingest.cli.dead_letter_queue import (
     chosen_pipeline,
     counting,
     opened_queue,
+    pipeline_words,
     selection_of,
-    target_of,
 )
 from ingest.cli.output import Output
+from ingest.cli.pipeline_file import command_line
 from ingest.dead_letters.selecting import filters, none_selected
 
 
 def keep(  # noqa: PLR0913 - the options of the command
     out: Output,
-    file: FileArgument,
+    file: FileOption,
     positions: PositionsArgument = None,
     *,
     pipeline: PipelineOption = None,
@@ -37,7 +38,7 @@ def keep(  # noqa: PLR0913 - the options of the command
     A replay with their positions, or with --all, runs them again. "purge" deletes them with --before. Refused while a
     replay of the pipeline runs, or one into deferred updates or a feed is interrupted.
 
-    Example: attr2hbase dead-letters keep pipeline.yaml --code bad_json --until 2026-01-31
+    Example: attr2hbase dead-letters keep --code bad_json --until 2026-01-31
     """
     from ingest.api import ConfigError
     from ingest.clock import now_ms
@@ -67,4 +68,4 @@ def keep(  # noqa: PLR0913 - the options of the command
         out.json({"selected": len(selected), "kept": marked})
     else:
         out.done(f"{counted(marked, 'dead letter')} kept")
-    out.next(f"attr2hbase dead-letters list {target_of(file, configuration, pipeline)}")
+    out.next(command_line(file, "dead-letters list", *pipeline_words(configuration, pipeline)))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ingest.amounts import counted
-from ingest.cli.command import FileArgument, PipelineOption
+from ingest.cli.command import FileOption, PipelineOption
 from ingest.cli.confirmation import confirm_deletion
 from ingest.cli.dead_letter_queue import (
     CodesOption,
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def purge(  # noqa: PLR0913 - the options of the command
     out: Output,
-    file: FileArgument,
+    file: FileOption,
     *,
     pipeline: PipelineOption = None,
     code: CodesOption = None,
@@ -50,7 +50,7 @@ def purge(  # noqa: PLR0913 - the options of the command
     The blobs of large dead letters are released: a sweep deletes those that nothing else refers to. Refused while a
     service runs that has the store of these blobs open and only one process may write it.
 
-    Example: attr2hbase dead-letters purge pipeline.yaml --replayed --before 2026-01-31
+    Example: attr2hbase dead-letters purge --replayed --before 2026-01-31
     """
     from ingest.api import ConfigError
     from ingest.service.dead_letters.purge import acknowledged

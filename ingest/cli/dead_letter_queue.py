@@ -72,11 +72,11 @@ def counting(entries: "Iterator[Entry]", codes: Counter[str]) -> "Iterator[Entry
         yield entry
 
 
-def target_of(file: str, configuration: "Configuration", pipeline: str | None) -> str:
-    """The file, and the pipeline if the file has several, for a command."""
+def pipeline_words(configuration: "Configuration", pipeline: str | None) -> list[str]:
+    """The option that names the pipeline in a suggested command, if the file has several."""
     from ingest.cli.loading import with_pipeline
 
-    return with_pipeline(file, configuration, chosen_pipeline(configuration, pipeline).name)
+    return with_pipeline(configuration, chosen_pipeline(configuration, pipeline).name)
 
 
 def chosen_pipeline(configuration: "Configuration", name: str | None) -> "Pipeline":

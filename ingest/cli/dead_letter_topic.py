@@ -1,18 +1,19 @@
 """`attr2hbase dead-letters create-topic`: the topic that keeps the dead letters of a pipeline."""
 
-from ingest.cli.command import FileArgument, PipelineOption
+from ingest.cli.command import FileOption, PipelineOption
 from ingest.cli.dead_letter_queue import chosen_pipeline
 from ingest.cli.output import Output
+from ingest.cli.pipeline_file import command_line
 
 
-def create_topic(out: Output, file: FileArgument, *, pipeline: PipelineOption = None) -> None:
+def create_topic(out: Output, file: FileOption, *, pipeline: PipelineOption = None) -> None:
     """
     Create the topic for the dead letters of a pipeline, which keeps them until they are deleted by hand.
 
     Partitions and replicas are the cluster's defaults. A topic that exists stays as it is; a setting with which it
     deletes dead letters is a warning.
 
-    Example: attr2hbase dead-letters create-topic pipeline.yaml
+    Example: attr2hbase dead-letters create-topic
     """
     from ingest.api import ConfigError
     from ingest.cli.loading import loaded
@@ -36,4 +37,4 @@ def create_topic(out: Output, file: FileArgument, *, pipeline: PipelineOption = 
     if loss is not None:
         out.note(f"warning: {loss.message}; {loss.hint}", "yellow")
     out.done(f'topic "{settings.topic}" {"created" if is_new else "exists"}')
-    out.next(f"attr2hbase validate {file} --connect")
+    out.next(command_line(file, "validate", "--connect"))

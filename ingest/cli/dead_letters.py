@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ingest.amounts import counted
-from ingest.cli.command import FileArgument, PipelineOption
+from ingest.cli.command import FileOption, PipelineOption
 from ingest.cli.dead_letter_queue import (
     CodesOption,
     ComponentsOption,
@@ -15,10 +15,11 @@ from ingest.cli.dead_letter_queue import (
     UntilOption,
     counting,
     opened_queue,
+    pipeline_words,
     selection_of,
-    target_of,
 )
 from ingest.cli.output import Output
+from ingest.cli.pipeline_file import command_line
 from ingest.dead_letters.selecting import filters, none_selected
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ AllOption = Annotated[
 
 def list_(  # noqa: PLR0913 - the options of the command
     out: Output,
-    file: FileArgument,
+    file: FileOption,
     *,
     pipeline: PipelineOption = None,
     code: CodesOption = None,
@@ -47,7 +48,7 @@ def list_(  # noqa: PLR0913 - the options of the command
     """
     List the dead letters, oldest micro-batch first. "explain --events" reads its JSON.
 
-    Example: attr2hbase dead-letters list pipeline.yaml --code no_match --since 2026-01-31
+    Example: attr2hbase dead-letters list --code no_match --since 2026-01-31
     """
     selection = selection_of((), code, component, since, until, has_replayed=all_)
     seen: Counter[str] = Counter()
@@ -70,13 +71,16 @@ def list_(  # noqa: PLR0913 - the options of the command
     header += ["replay"] if any(entry.mark for entry in entries) else []
     out.table(header, [_row(entry)[: len(header)] for entry in entries])
     out.done(counted(len(entries), "dead letter") + (" shown; more exist" if has_more else ""))
-    target = target_of(file, configuration, pipeline)
-    out.next(f"attr2hbase dead-letters show {target} {entries[0].position}", f"attr2hbase dead-letters replay {target}")
+    of_pipeline = pipeline_words(configuration, pipeline)
+    out.next(
+        command_line(file, "dead-letters show", *of_pipeline, entries[0].position),
+        command_line(file, "dead-letters replay", *of_pipeline),
+    )
 
 
 def show(
     out: Output,
-    file: FileArgument,
+    file: FileOption,
     position: Annotated[str, typer.Argument(metavar="POSITION", help="As `attr2hbase dead-letters list` shows it.")],
     *,
     pipeline: PipelineOption = None,
@@ -89,7 +93,7 @@ def show(
 
     Of a large value that is in a blob store, it shows the id; with --blob, the value.
 
-    Example: attr2hbase dead-letters show pipeline.yaml 000001308748686-0000000003:0
+    Example: attr2hbase dead-letters show 000001308748686-0000000003:0
     """
     from ingest.formats.times import moment
     from ingest.reference.readable import readable
@@ -97,11 +101,12 @@ def show(
     with opened_queue(out, file, pipeline, shows_records=True) as (configuration, catalog, queue):
         entry = queue.read(position)
     dead_letter = _with_value(entry.dead_letter, configuration, catalog) if blob else entry.dead_letter
-    target = target_of(file, configuration, pipeline)
+    of_pipeline = pipeline_words(configuration, pipeline)
+    shown = [*of_pipeline, position]
     if out.is_json:
         out.json(_explainable(dead_letter))
         if dead_letter.blob is not None:
-            whole = f"attr2hbase dead-letters show {target} {position} --blob --output json"
+            whole = command_line(file, "dead-letters show", *shown, "--blob", "--output", "json")
             out.note(f"the value is in the blob store; '{whole}' has it, as 'attr2hbase explain' needs it", "yellow")
         return
     record = dead_letter.record
@@ -128,15 +133,14 @@ def show(
     for name, value in facts:
         if value:
             out.parts((f"{name:<{width}}  ", "cyan"), (value, ""))
-    kept, whole = entry.dead_letter.blob, "" if entry.dead_letter.blob is None else " --blob"
+    kept = entry.dead_letter.blob
     if kept is not None:
-        out.next(f"attr2hbase blob get {file} {kept.table} {kept.id} --to PATH")
+        out.next(command_line(file, "blob get", kept.table, kept.id, "--to", "PATH"))
+        shown.append("--blob")
     if span is None:
-        out.next(
-            f"attr2hbase dead-letters show {target} {position}{whole} --output json | attr2hbase explain {target} "
-            f"--events -"
-        )
-    out.next(f"attr2hbase dead-letters replay {target} {position}")
+        explain = command_line(file, "explain", *of_pipeline, "--events", "-")
+        out.next(f"{command_line(file, 'dead-letters show', *shown, '--output', 'json')} | {explain}")
+    out.next(command_line(file, "dead-letters replay", *of_pipeline, position))
 
 
 def _row(entry: "Entry") -> tuple[str, ...]:

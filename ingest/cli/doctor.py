@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ingest.amounts import counted
+from ingest.cli.command import NamedFileOption
 from ingest.cli.output import Output
+from ingest.cli.pipeline_file import chosen_file, named_file
 
 if TYPE_CHECKING:
     from ingest.doctor.examination import Finding, Outcome
@@ -31,12 +33,14 @@ class FailOn(StrEnum):
 def doctor(  # noqa: PLR0913 - the options of the command
     out: Output,
     target: Annotated[
-        str, typer.Argument(metavar="FILE|hbase", help="The pipeline file, - is stdin; or hbase, for a region server.")
-    ],
-    file: Annotated[
-        str | None, typer.Argument(metavar="[FILE]", help="After hbase: the pipeline file that writes to it.")
+        str | None,
+        typer.Argument(metavar="[FILE|hbase]", help="The pipeline file, as with -f; or hbase, for a region server."),
+    ] = None,
+    of_hbase: Annotated[
+        str | None, typer.Argument(metavar="[FILE]", help="After hbase: the pipeline file that writes to it, if any.")
     ] = None,
     *,
+    file: NamedFileOption = None,
     fail_on: Annotated[FailOn, typer.Option(help="Exit with 1 from this severity on.")] = FailOn.WARNING,
     site: Annotated[
         str | None,
@@ -93,7 +97,7 @@ def doctor(  # noqa: PLR0913 - the options of the command
     hbase: memstores, write-ahead log and flushes of a region server, from its hbase-site.xml, its live metrics, and
     the file that writes to it. Exit code 0 if nothing is above info, else 1.
 
-    Example: attr2hbase doctor pipeline.yaml
+    Example: attr2hbase doctor
 
     Example: attr2hbase doctor hbase --site hbase-site.xml --heap 16GiB --write-rate 50MiB --regions 50
 
@@ -117,20 +121,22 @@ def doctor(  # noqa: PLR0913 - the options of the command
         servers=servers,
     )
     if target == HBASE:
-        if file is None and sources in (Sources(), Sources(interval_s=sources.interval_s, servers=servers)):
+        writing = named_file(of_hbase, file)
+        if writing is None and sources in (Sources(), Sources(interval_s=sources.interval_s, servers=servers)):
             raise ConfigError(
                 "attr2hbase doctor hbase needs a region server, or what is known about one",
                 hint="give its address, as in 'attr2hbase doctor hbase --jmx http://HOST:16030/jmx'; or FILE, "
                 "--site hbase-site.xml or --heap SIZE",
             )
-        outcomes, about = _of_hbase(out, file, sources)
+        outcomes, about = _of_hbase(out, writing, sources)
     else:
-        if file is not None or sources != Sources():
+        if of_hbase is not None or sources != Sources():
             raise ConfigError(
                 "a second file and options such as --site are for a region server",
-                hint=did_you_mean(target, [HBASE]) or f"write 'attr2hbase doctor hbase {file or target} …'",
+                hint=did_you_mean(target or "", [HBASE])
+                or f"write 'attr2hbase doctor hbase {of_hbase or target or '-f FILE'} …'",
             )
-        outcomes = _of_file(out, target)
+        outcomes = _of_file(out, chosen_file(target, file))
     if out.is_json:
         out.json(_plain(outcomes) | about)
     else:

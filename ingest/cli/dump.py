@@ -38,7 +38,7 @@ def ls(out: Output, root: RootArgument) -> None:
     List the dumps of a root, oldest first, and their pins.
 
     An incomplete dump is being made or removed, was interrupted, or lacks files. No reader reads it. One that was
-    interrupted has its id, with which 'attr2hbase dump run FILE --resume ID' completes it.
+    interrupted has its id, with which 'attr2hbase dump run --resume ID' completes it.
 
     Example: attr2hbase dump ls /backups
     Example: attr2hbase dump ls hdfs://namenode:8020/backups --output json
@@ -87,7 +87,7 @@ def ls(out: Output, root: RootArgument) -> None:
     if any(row[1] == "complete" for row in rows):
         out.next(shlex.join(["attr2hbase", "dump", "tables", root]))
     elif ids:
-        out.next(shlex.join(["attr2hbase", "dump", "run", "FILE", "--root", root, "--resume", max(ids.values())]))
+        out.next(shlex.join(["attr2hbase", "dump", "run", "--root", root, "--resume", max(ids.values())]))
 
 
 def tables(out: Output, root: RootArgument, *, at: AtOption = None) -> None:

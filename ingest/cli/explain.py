@@ -9,6 +9,7 @@ import typer
 from ingest.cli.command import BytesOption, FileArgument, PipelineOption
 from ingest.cli.given import LinesOption
 from ingest.cli.output import Output
+from ingest.cli.pipeline_file import command_line
 
 if TYPE_CHECKING:
     from ingest.config.model import Configuration, Pipeline
@@ -50,7 +51,7 @@ def explain(
     creates several events from one, the decorators before it are shown with the first. With on_error: stop, events
     after a failed one are shown too.
 
-    Example: attr2hbase explain pipeline.yaml --lines access.log
+    Example: attr2hbase explain --lines access.log
     """
     from ingest.cli.given import given_by
     from ingest.cli.loading import loaded, pipeline_of, print_plugins
@@ -83,9 +84,9 @@ def explain(
         out.done(", ".join(f"{number:,} {outcome}" for outcome, number in outcomes.items()) or "no events")
     if "kept" in outcomes and not stops:
         is_letter = isinstance(read, InputLines) and read.dead_letters
-        out.next(f"attr2hbase dead-letters replay {file}" if is_letter else f"attr2hbase run --once {file}")
+        out.next(command_line(file, "dead-letters replay" if is_letter else "run --once"))
     elif not out.is_json:
-        out.next(*_pages_of(reasons) or [f"attr2hbase validate {file}"])
+        out.next(*_pages_of(reasons) or [command_line(file, "validate")])
 
 
 def _reasons(line: Mapping[str, Any]) -> list[str]:

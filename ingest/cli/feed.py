@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ingest.amounts import counted
-from ingest.cli.command import BytesOption, FileArgument, TableArgument
+from ingest.cli.command import BytesOption, FileOption, TableArgument
 from ingest.cli.output import Output
+from ingest.cli.pipeline_file import command_line
 
 if TYPE_CHECKING:
     from ingest.formats.column_types import ColumnTypes
@@ -18,11 +19,11 @@ if TYPE_CHECKING:
 ShardOption = Annotated[int, typer.Option("--shard", metavar="N", help="Number of the shard, see `describe`.")]
 
 
-def list_(out: Output, file: FileArgument) -> None:
+def list_(out: Output, file: FileOption) -> None:
     """
     List the tables with a feed: the stream, its shards, and the newest complete micro-batch.
 
-    Example: attr2hbase feed list pipeline.yaml
+    Example: attr2hbase feed list
     """
     from ingest.cli.loading import loaded
     from ingest.formats.times import moment
@@ -57,14 +58,14 @@ def list_(out: Output, file: FileArgument) -> None:
         out.note("no table has a feed", "yellow")
 
 
-def describe(out: Output, file: FileArgument, table: TableArgument) -> None:
+def describe(out: Output, file: FileOption, table: TableArgument) -> None:
     r"""
     Describe the stream of a table: its shards with their row keys and batch times, and the requested changes.
 
     A row key is shown with `\xNN` for bytes that are not printable. In a salted table it begins with the byte of the
     bucket.
 
-    Example: attr2hbase feed describe pipeline.yaml orders --output json
+    Example: attr2hbase feed describe orders --output json
     """
     from ingest.cli.loading import loaded
     from ingest.formats.times import moment
@@ -107,7 +108,7 @@ def describe(out: Output, file: FileArgument, table: TableArgument) -> None:
 
 def iterator(
     out: Output,
-    file: FileArgument,
+    file: FileOption,
     table: TableArgument,
     *,
     shard: ShardOption,
@@ -131,7 +132,7 @@ def iterator(
 
     An iterator can be stored and used several times. It ends only when changes after it expire.
 
-    Example: attr2hbase feed iterator pipeline.yaml orders --shard 1 --type LATEST
+    Example: attr2hbase feed iterator orders --shard 1 --type LATEST
     """
     from ingest.cli.loading import loaded
     from ingest.formats.times import moment_of
@@ -152,12 +153,12 @@ def iterator(
         out.json({"iterator": found})
     else:
         out.line(found)
-        out.next(f"attr2hbase feed records {file} {table} --iterator {found}")
+        out.next(command_line(file, "feed records", table, "--iterator", found))
 
 
 def records(
     out: Output,
-    file: FileArgument,
+    file: FileOption,
     table: TableArgument,
     *,
     iterator: Annotated[str, typer.Option(metavar="I", help="Where to start; of `iterator` or an earlier page.")],
@@ -170,7 +171,7 @@ def records(
     With `--output json`, one object: `records`, `next_iterator` (null once a closed shard is read to its end),
     `behind_ms` and `child_shards`. Exit code 3 if changes after the iterator have expired.
 
-    Example: attr2hbase feed records pipeline.yaml orders --iterator 1.9f…0 --limit 100
+    Example: attr2hbase feed records orders --iterator 1.9f…0 --limit 100
     """
     from ingest.cli.loading import loaded
     from ingest.formats.column_types import AS_BYTES
@@ -198,12 +199,12 @@ def records(
         out.done(f"{counted(len(page.records), 'change')}; the shard is closed, shards that continue it: {children}")
     else:
         out.done(f"{counted(len(page.records), 'change')}, {page.behind_ms / 1000:,.3f} s behind")
-        out.next(f"attr2hbase feed records {file} {table} --iterator {page.next_iterator}")
+        out.next(command_line(file, "feed records", table, "--iterator", page.next_iterator))
 
 
 def split(
     out: Output,
-    file: FileArgument,
+    file: FileOption,
     table: TableArgument,
     *,
     shard: ShardOption,
@@ -216,7 +217,7 @@ def split(
 
     Readers read the shard to its end and continue with the two new ones, so no change is lost or read twice.
 
-    Example: attr2hbase feed split pipeline.yaml orders --shard 1 --at m
+    Example: attr2hbase feed split orders --shard 1 --at m
     """
     from ingest.api.notation import from_readable
     from ingest.service.feed_shards import ShardRequest
@@ -226,7 +227,7 @@ def split(
 
 def merge(
     out: Output,
-    file: FileArgument,
+    file: FileOption,
     table: TableArgument,
     *,
     shards: Annotated[
@@ -236,7 +237,7 @@ def merge(
     """
     Replace two adjacent shards by one, from the next micro-batch on.
 
-    Example: attr2hbase feed merge pipeline.yaml orders --shards 1,2
+    Example: attr2hbase feed merge orders --shards 1,2
     """
     from ingest.api import ConfigError
     from ingest.service.feed_shards import ShardRequest
@@ -249,7 +250,7 @@ def merge(
 
 def groups(
     out: Output,
-    file: FileArgument,
+    file: FileOption,
     table: TableArgument,
     *,
     remove: Annotated[
@@ -264,7 +265,7 @@ def groups(
 
     Groups of an embedded store are on this machine.
 
-    Example: attr2hbase feed groups pipeline.yaml orders
+    Example: attr2hbase feed groups orders
     """
     from ingest.api import NotFoundError
     from ingest.cli.loading import loaded
@@ -326,7 +327,7 @@ def _request(out: Output, file: str, table: str, request: "ShardRequest") -> Non
         out.json(found)
         return
     out.done(f"requested; the next micro-batch executes {counted(len(found['requested']), 'request')}")
-    out.next(f"attr2hbase feed describe {file} {table}")
+    out.next(command_line(file, "feed describe", table))
 
 
 def _show(out: Output, record: "FeedRecord", types: "ColumnTypes") -> None:

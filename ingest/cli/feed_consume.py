@@ -10,7 +10,7 @@ import typer
 
 from ingest.amounts import counted
 from ingest.cli import completion
-from ingest.cli.command import BytesOption, FileArgument, TableArgument
+from ingest.cli.command import BytesOption, FileOption, TableArgument
 from ingest.cli.dump import note_unpinned
 from ingest.cli.output import Output, OutputClosedError
 
@@ -51,7 +51,7 @@ class TrimmedPolicy(StrEnum):
 
 def consume(  # noqa: PLR0913 - the options of the command
     out: Output,
-    file: FileArgument,
+    file: FileOption,
     table: TableArgument,
     *,
     group: Annotated[str, typer.Option(metavar="NAME", help="Consumer group; a new one is created.")],
@@ -112,8 +112,8 @@ def consume(  # noqa: PLR0913 - the options of the command
     changes have expired unread, unless --on-trimmed says otherwise; or if the lease of a shard is missing, after the
     shards that do not follow it.
 
-    Example: attr2hbase feed consume pipeline.yaml orders --group search --to kafka:orders-changes --envelope debezium
-    Example: attr2hbase feed consume pipeline.yaml orders --group copy --once > changes.jsonl
+    Example: attr2hbase feed consume orders --group search --to kafka:orders-changes --envelope debezium
+    Example: attr2hbase feed consume orders --group copy --once > changes.jsonl
     """
     from ingest.cli.loading import loaded, set_up_logs
     from ingest.durable import private_files

@@ -1,6 +1,5 @@
 """`attr2hbase get`: one row of a table."""
 
-import shlex
 from contextlib import closing
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,12 +11,13 @@ from ingest.cli.command import (
     CellsFromOption,
     CellsToOption,
     ColumnsOption,
-    FileArgument,
+    FileOption,
     RawOption,
     TableArgument,
     VersionsOption,
 )
 from ingest.cli.output import Output
+from ingest.cli.pipeline_file import command_line
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -34,7 +34,7 @@ RowArgument = Annotated[
 
 def get(  # noqa: PLR0913 - the options of the command
     out: Output,
-    file: FileArgument,
+    file: FileOption,
     table: TableArgument,
     row: RowArgument,
     *,
@@ -52,8 +52,8 @@ def get(  # noqa: PLR0913 - the options of the command
     """
     Show one row of a table; exit code 3 if it does not exist.
 
-    Example: attr2hbase get pipeline.yaml mytable k1-1308748686334000700 --versions 3
-    Example: attr2hbase get pipeline.yaml counters /cart --stats
+    Example: attr2hbase get mytable k1-1308748686334000700 --versions 3
+    Example: attr2hbase get counters /cart --stats
     """
     from ingest.api import Scan, ScanCounts, next_key
     from ingest.api.notation import from_readable
@@ -79,7 +79,7 @@ def get(  # noqa: PLR0913 - the options of the command
             count = 0 if found is None else 1
             if found is not None:
                 printer.row(found)
-            done, following = "", f"attr2hbase scan {file} {table} --prefix KEY"
+            done, following = "", command_line(file, "scan", table, "--prefix", "KEY")
         else:
             merge_counts = reader.merged.merge_counts
             merged = reader.merged.get(key, wanted, versions=versions, times=scan.times, counts=counts)
@@ -87,7 +87,7 @@ def get(  # noqa: PLR0913 - the options of the command
             if merged is not None:
                 printer.merged(merged)
             done = "" if merged is None else merged_of(merged)
-            following = shlex.join(["attr2hbase", "history", file, table, row])
+            following = command_line(file, "history", table, row)
         if not count:
             raise _missing(row, table, scan, reader, file)
     printer.finish(count)
@@ -137,7 +137,9 @@ def _missing(row: str, table: str, scan: "Scan", reader: "TableReader | RawRows"
 
     logical = None if isinstance(reader, RawRows) else reader.logical_of(scan.start)
     if isinstance(reader, RawRows) or logical is None:
-        return missing_row(row, table, scan.times, f"'attr2hbase scan {file} {table}' lists the rows", scan.columns)
+        return missing_row(
+            row, table, scan.times, f"'{command_line(file, 'scan', table)}' lists the rows", scan.columns
+        )
     what = (
         "the key of an update row; write the logical row key"
         if reader.merged is not None

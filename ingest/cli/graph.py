@@ -8,6 +8,7 @@ import typer
 from ingest.cli import completion
 from ingest.cli.command import FileArgument
 from ingest.cli.output import Output
+from ingest.cli.pipeline_file import command_line
 
 
 class Language(StrEnum):
@@ -36,7 +37,7 @@ def graph(
     """
     Draw the pipelines of a file: source, decorators with their conditions, sinks, tables, and dead letters.
 
-    Example: attr2hbase graph pipeline.yaml --format dot | dot -Tsvg > pipeline.svg
+    Example: attr2hbase graph --format dot | dot -Tsvg > pipeline.svg
     """
     from ingest.cli.loading import loaded, pipeline_of
     from ingest.reference import drawing
@@ -48,4 +49,4 @@ def graph(
         out.json(drawing.plain(drawn))
         return
     out.raw(drawing.mermaid(drawn) if language is Language.MERMAID else drawing.dot(drawn))
-    out.next(f"attr2hbase explain {file}")
+    out.next(command_line(file, "explain"))

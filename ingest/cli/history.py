@@ -1,16 +1,15 @@
 """`attr2hbase history`: the update rows of one row of a table with deferred updates."""
 
-import shlex
-
 from ingest.amounts import counted
-from ingest.cli.command import BytesOption, ColumnsOption, FileArgument, TableArgument
+from ingest.cli.command import BytesOption, ColumnsOption, FileOption, TableArgument
 from ingest.cli.get import RowArgument, missing_row
 from ingest.cli.output import Output
+from ingest.cli.pipeline_file import command_line
 
 
 def history(
     out: Output,
-    file: FileArgument,
+    file: FileOption,
     table: TableArgument,
     row: RowArgument,
     *,
@@ -23,9 +22,9 @@ def history(
     An update row has the batch time in UTC and the rank of the split that wrote it; a merged one covers an interval of
     them. An orphaned update is covered by a merged row and does not count. Exit code 3 if the row does not exist.
 
-    Example: attr2hbase history pipeline.yaml counters monday
+    Example: attr2hbase history counters monday
 
-    Example: attr2hbase history pipeline.yaml counters monday --columns cf:hits --output json
+    Example: attr2hbase history counters monday --columns cf:hits --output json
     """
     from ingest.api import ConfigError
     from ingest.api.notation import from_readable
@@ -39,13 +38,15 @@ def history(
     with reading(out, file, table) as (store, reader, types):
         check_families(store, table, wanted)
         if isinstance(reader, RawRows) or reader.merged is None:
-            raise ConfigError(f'table "{table}" has no deferred updates', hint=f"'attr2hbase get {file} {table} {row}'")
+            raise ConfigError(
+                f'table "{table}" has no deferred updates', hint=f"'{command_line(file, 'get', table, row)}'"
+            )
         found = reader.merged.history(from_readable(row), wanted)
     if not found:
-        raise missing_row(row, table, None, f"'attr2hbase scan {file} {table}' lists the rows", wanted)
+        raise missing_row(row, table, None, f"'{command_line(file, 'scan', table)}' lists the rows", wanted)
     printer = RowPrinter(out, AS_BYTES if raw else types, wanted)
     for entry in found:
         printer.history(entry)
     printer.finish(len(found))
     out.done(counted(len(found), "update row"))
-    out.next(shlex.join(["attr2hbase", "get", file, table, row]))
+    out.next(command_line(file, "get", table, row))

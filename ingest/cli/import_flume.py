@@ -8,6 +8,7 @@ import typer
 
 from ingest.amounts import counted
 from ingest.cli.output import Output
+from ingest.cli.pipeline_file import command_line
 
 if TYPE_CHECKING:
     from ingest.flume import Imported
@@ -70,7 +71,8 @@ def import_flume(
         by_hand = sum(entry.outcome.value == "by hand" for entry in imported.entries)
         rest = f", {by_hand} to write by hand" if by_hand else ""
         out.done(f"{target}: written, {counted(len(imported.entries), 'part')} of {name}{rest}")
-        out.next(f"attr2hbase validate {target}", f"attr2hbase explain {target} --events EVENTS.jsonl")
+        written = str(target)
+        out.next(command_line(written, "validate"), command_line(written, "explain", "--events", "EVENTS.jsonl"))
 
 
 def _content(file: str | None, text: str | None) -> tuple[str, str]:

@@ -46,7 +46,7 @@ def init(
         out.line(str(path))
     out.done(f"{counted(len(written), 'file')} written")
     change = [] if directory == Path() else [f"cd {directory}"]
-    out.next(*change, "attr2hbase test pipeline.yaml")
+    out.next(*change, "attr2hbase test")
 
 
 def write_template(template: Template, directory: Path) -> list[Path]:

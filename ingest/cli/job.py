@@ -1,7 +1,6 @@
 """The commands of jobs, made of their classes: the service runs the job, or without a service this process does."""
 
 import inspect
-import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
@@ -10,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from ingest.cli import completion
-from ingest.cli.command import FileArgument, PipelineOption, TableArgument
+from ingest.cli.command import FileOption, PipelineOption, TableArgument
 from ingest.cli.confirmation import confirm_deletion
 from ingest.cli.output import Output
+from ingest.cli.pipeline_file import command_line
 
 if TYPE_CHECKING:
     from ingest.catalog import Catalog
@@ -80,8 +80,7 @@ def function_of(words: str, job_class: "type[Job[Any]]") -> Callable[..., None]:
         of_subject = (
             [] if subject is None else [subject] if annotation is TableArgument else [f"--{about.subject}", subject]
         )
-        arguments = ["attr2hbase", *words.split(), file, *of_subject]
-        again = shlex.join(arguments)
+        again = command_line(file, words, *of_subject)
         with private_files():
             if about.asks is not None and not dry_run and not yes:
                 planned = _in_this_process(out, job, configuration, catalog, again, is_dry_run=True)
@@ -94,9 +93,10 @@ def function_of(words: str, job_class: "type[Job[Any]]") -> Callable[..., None]:
         summary = job.summary(found, is_dry_run=dry_run)
         _show(out, job, summary, is_dry_run=dry_run)
         if summary.next:
-            out.next(summary.next.replace("{target}", with_pipeline(file, configuration, job.subject)))
+            of_pipeline = with_pipeline(configuration, job.subject)
+            out.next(command_line(file, summary.next, *of_pipeline))
         if dry_run and summary.would_change:
-            out.next(shlex.join([*arguments, *_written(given, about.arguments)]))
+            out.next(command_line(file, words, *of_subject, *_written(given, about.arguments)))
         if summary.exit_code:
             raise typer.Exit(summary.exit_code)
 
@@ -104,7 +104,7 @@ def function_of(words: str, job_class: "type[Job[Any]]") -> Callable[..., None]:
     keyword = inspect.Parameter.KEYWORD_ONLY
     parameters = [
         inspect.Parameter("out", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=Output),
-        inspect.Parameter("file", keyword, annotation=FileArgument),
+        inspect.Parameter("file", keyword, annotation=FileOption),
         inspect.Parameter("subject", keyword, annotation=annotation, default=default),
     ]
     for each, field in fields.items():

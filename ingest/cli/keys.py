@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ingest.amounts import counted
-from ingest.cli.command import FileArgument, PipelineOption
+from ingest.cli.command import FileOption, PipelineOption
 from ingest.cli.given import LinesOption
 from ingest.cli.output import Output
+from ingest.cli.pipeline_file import command_line
 
 if TYPE_CHECKING:
     from ingest.api import StoredRegion
@@ -26,7 +27,7 @@ _BUCKETS = 16  # in the example of a salted table
 
 def analyse(  # noqa: PLR0913 - the options of the command
     out: Output,
-    file: FileArgument,
+    file: FileOption,
     *,
     pipeline: PipelineOption = None,
     events: Annotated[
@@ -67,9 +68,9 @@ def analyse(  # noqa: PLR0913 - the options of the command
     the last tenth of the writes: if one region receives most of them, its server limits the rate. A scan of a prefix
     reads all rows of that prefix.
 
-    Example: attr2hbase keys analyse pipeline.yaml --from-topic 100000
+    Example: attr2hbase keys analyse --from-topic 100000
 
-    Example: attr2hbase keys analyse pipeline.yaml --lines access.log --prefix user-17-
+    Example: attr2hbase keys analyse --lines access.log --prefix user-17-
     """
     from ingest.api.notation import from_readable
     from ingest.cli.loading import loaded, print_plugins
@@ -98,7 +99,7 @@ def analyse(  # noqa: PLR0913 - the options of the command
     for (component, code), number in sample.errors.most_common(_MOST_ERRORS):
         out.note(f"failed: {component}: {code} {number:,}", "yellow")
     out.done(", ".join(f"{number:,} {outcome}" for outcome, number in sample.outcomes.items()) or "no events")
-    out.next(f"attr2hbase table plan {file}" if tables else f"attr2hbase explain {file}")
+    out.next(command_line(file, "table plan" if tables else "explain"))
 
 
 def _given(

@@ -10,6 +10,7 @@ from ingest.api import ConfigError, NotFoundError, Store
 from ingest.api.notation import shown_start
 from ingest.catalog import SINGULAR, Catalog
 from ingest.cli.output import Output
+from ingest.cli.pipeline_file import command_line
 from ingest.config import load
 
 if TYPE_CHECKING:
@@ -105,9 +106,9 @@ def pipeline_of(
     raise ConfigError(f"there are {len(pipelines)} pipelines: {known}", hint=how)
 
 
-def with_pipeline(file: str, configuration: "Configuration", pipeline: str) -> str:
-    """The arguments that name a pipeline in a suggested command: FILE, and --pipeline if the file has several."""
-    return file if len(configuration.pipelines) == 1 else f"{file} --pipeline {pipeline}"
+def with_pipeline(configuration: "Configuration", pipeline: str) -> list[str]:
+    """The option that names a pipeline in a suggested command, if the file has several."""
+    return [] if len(configuration.pipelines) == 1 else ["--pipeline", pipeline]
 
 
 class OpenTable(NamedTuple):
@@ -184,9 +185,11 @@ def _opened(out: Output, file: str, table: str) -> "Iterator[tuple[Configuration
         tables = store.tables()
         if table not in tables:
             if table in configuration.tables and not component.settings.creates_tables:
-                raise NotFoundError(f'there is no table "{table}"', hint=f"create it: 'attr2hbase table apply {file}'")
+                raise NotFoundError(
+                    f'there is no table "{table}"', hint=f"create it: '{command_line(file, 'table apply')}'"
+                )
             creates = "run --once" if component.settings.creates_tables else "table apply"
-            empty = f"the store has no tables yet: run 'attr2hbase {creates} {file}'"
+            empty = f"the store has no tables yet: run '{command_line(file, creates)}'"
             raise missing_table(table, tables, if_empty=empty)
         yield configuration, catalog, store
 
@@ -201,7 +204,7 @@ def _warn_of_rows_outside(
         for key in row_outside(store, table, distribution):
             out.note(
                 f'warning: table "{table}" has rows that are in none of its {distribution.buckets} buckets and are not '
-                f"found, first {shown_start(key)}; 'attr2hbase table plan {file}' checks the table",
+                f"found, first {shown_start(key)}; '{command_line(file, 'table plan')}' checks the table",
                 "yellow",
             )
 

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from ingest.amounts import counted
-from ingest.cli.command import FileArgument, PipelineOption
+from ingest.cli.command import FileOption, PipelineOption
 from ingest.cli.output import Output
 
 if TYPE_CHECKING:
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 _HEADER = ("topic", "#partition", "#acknowledged", "#group", "#log start", "#log end", "#lag")
 
 
-def show(out: Output, file: FileArgument, *, pipeline: PipelineOption = None) -> None:
+def show(out: Output, file: FileOption, *, pipeline: PipelineOption = None) -> None:
     """
     Show the offsets of a pipeline: acknowledged in the checkpoint, committed to the consumer group, and in the topics.
 
     The checkpoint decides where the pipeline resumes; the group is a copy of it. The lag is the number of offsets
     between the acknowledged one and the end of the log. The service may run.
 
-    Example: attr2hbase offsets show pipeline.yaml --pipeline ticks
+    Example: attr2hbase offsets show --pipeline ticks
     """
     from ingest.cli.loading import loaded, note_missing_state, pipeline_of
     from ingest.service.offsets import offsets_of

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ingest.amounts import counted
-from ingest.cli.command import FileArgument, PipelineOption
+from ingest.cli.command import FileOption, PipelineOption
 from ingest.cli.output import Output
+from ingest.cli.pipeline_file import command_line
 
 if TYPE_CHECKING:
     from ingest.api import Record
@@ -23,7 +24,7 @@ _FLUSH_S = 0.2  # with a rate, records are flushed at least this often
 
 def produce(  # noqa: PLR0913 - the options of the command
     out: Output,
-    file: FileArgument,
+    file: FileOption,
     *,
     pipeline: PipelineOption = None,
     events: Annotated[
@@ -41,7 +42,7 @@ def produce(  # noqa: PLR0913 - the options of the command
     """
     Produce sample events to the topic a pipeline reads; the topic is created if missing.
 
-    Example: attr2hbase produce pipeline.yaml --events events.jsonl --count 1000 --rate 100
+    Example: attr2hbase produce --events events.jsonl --count 1000 --rate 100
     """
     from ingest.api import ConfigError
     from ingest.cli.loading import loaded, pipeline_of
@@ -82,7 +83,7 @@ def produce(  # noqa: PLR0913 - the options of the command
         out.json({"topic": target, "events": sent, "seconds": round(seconds, 3)})
         return
     out.line(f'{counted(sent, "event")} in topic "{target}" ({seconds:.1f} s)')
-    out.next(f"attr2hbase run --once {file}")
+    out.next(command_line(file, "run --once"))
 
 
 def _target(pipeline: "Pipeline", topic: str | None) -> "tuple[KafkaConnection, str]":

@@ -9,6 +9,7 @@ import typer
 from ingest.cli.command import FileArgument
 from ingest.cli.control import WAIT_S, reason_of, service_of
 from ingest.cli.output import Output
+from ingest.cli.pipeline_file import command_line
 
 if TYPE_CHECKING:
     from ingest.service.endpoint.client import ServiceClient
@@ -25,7 +26,7 @@ def reload(out: Output, file: FileArgument) -> None:
     A file with problems changes nothing. SIGHUP does the same. Waits until the changed pipelines have started, and ends
     with exit code 1 if one fails.
 
-    Example: attr2hbase reload pipeline.yaml
+    Example: attr2hbase reload
     """
     from ingest.api import ConfigError
 
@@ -44,7 +45,7 @@ def reload(out: Output, file: FileArgument) -> None:
     if found["phase"] == "refused":
         raise ConfigError(
             f"the service keeps the old file: {found['reason']}",
-            hint=found.get("hint") or f"attr2hbase validate {file}",
+            hint=found.get("hint") or command_line(file, "validate"),
         )
     for name, reason in found["failed"].items():
         out.note(f"{name} failed: {reason}", "red")
@@ -57,9 +58,9 @@ def reload(out: Output, file: FileArgument) -> None:
         out.done(replaced or "nothing has changed")
     if found["failed"] and not configuration.pipelines.keys() - found["failed"].keys():
         out.note("no pipeline runs: the service ends", "red")
-        out.next(f"attr2hbase run {file}")
+        out.next(command_line(file, "run"))
     else:
-        out.next(f"attr2hbase status {file}")
+        out.next(command_line(file, "status"))
     if found["failed"]:
         raise typer.Exit(1)
 
@@ -70,7 +71,7 @@ def _refuse_other_file(client: "ServiceClient", file: str) -> None:
     read = client.reload_status()["file"]
     if read and (file == "-" or os.path.realpath(read) != os.path.realpath(file)):
         raise ConflictError(
-            f'the service reads "{read}", not "{file}"', hint=f"change that file: 'attr2hbase reload {read}'"
+            f'the service reads "{read}", not "{file}"', hint=f"change that file: '{command_line(read, 'reload')}'"
         )
 
 

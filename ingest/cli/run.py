@@ -6,6 +6,7 @@ import typer
 
 from ingest.cli.command import FileArgument
 from ingest.cli.output import Output
+from ingest.cli.pipeline_file import command_line
 from ingest.observe.log_level import LogLevel
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def run(
 
     Exit code 1 with --once if events of a pipeline became dead letters, and no sink stored any.
 
-    Example: attr2hbase run --once pipeline.yaml
+    Example: attr2hbase run --once
     """
     from ingest.cli.loading import loaded, set_up_logs
 
@@ -139,13 +140,13 @@ def _suggest(out: Output, file: str, configuration: "Configuration", outcome: "O
     counts = {name: totals.counts for name, totals in outcome.totals.items()}
     commands = []
     if configuration.stores and any(count.has_stored for count in counts.values()):
-        commands.append(f"attr2hbase scan {file} {_table(configuration)}")
+        commands.append(command_line(file, "scan", _table(configuration)))
     commands += [
-        f"attr2hbase dead-letters list {with_pipeline(file, configuration, name)}"
+        command_line(file, "dead-letters list", *with_pipeline(configuration, name))
         for name, count in counts.items()
         if count.dead_lettered
     ]
-    commands += [f"attr2hbase resume {file} {name}" for name in outcome.paused]
+    commands += [command_line(file, "resume", name) for name in outcome.paused]
     out.next(*commands)
 
 

@@ -13,12 +13,13 @@ from ingest.cli.command import (
     CellsFromOption,
     CellsToOption,
     ColumnsOption,
-    FileArgument,
+    FileOption,
     RawOption,
     TableArgument,
     VersionsOption,
 )
 from ingest.cli.output import Output
+from ingest.cli.pipeline_file import command_line
 
 if TYPE_CHECKING:
     from ingest.api import Scan, ScanCounts
@@ -31,7 +32,7 @@ _KEY = r"text, with \xNN for other bytes"
 
 def scan(  # noqa: PLR0913 - the options of the command
     out: Output,
-    file: FileArgument,
+    file: FileOption,
     table: TableArgument,
     *,
     prefix: Annotated[str, typer.Option(metavar="KEY", help=f"Only row keys with this prefix: {_KEY}.")] = "",
@@ -66,9 +67,9 @@ def scan(  # noqa: PLR0913 - the options of the command
     """
     Show rows of a table; a service may write to it meanwhile.
 
-    Example: attr2hbase scan pipeline.yaml mytable --prefix k1- --limit 10
-    Example: attr2hbase scan pipeline.yaml mytable --fuzzy 'user-????_login_' --stats
-    Example: attr2hbase scan pipeline.yaml mytable --from 2026-01-31T12:00:00Z --to 2026-01-31T13:00:00Z
+    Example: attr2hbase scan mytable --prefix k1- --limit 10
+    Example: attr2hbase scan mytable --fuzzy 'user-????_login_' --stats
+    Example: attr2hbase scan mytable --from 2026-01-31T12:00:00Z --to 2026-01-31T13:00:00Z
     """
     from ingest.api import FuzzyPattern, Scan, ScanCounts
     from ingest.api.notation import from_readable
@@ -105,7 +106,7 @@ def scan(  # noqa: PLR0913 - the options of the command
         out.done("no row matches" + (f": no row key is within all of {_EMPTY}" if is_empty else ""))
         return
     out.done(counted(count, shown.what) + (" shown; more exist" if has_more else ""))
-    out.next(f"attr2hbase get {file} {table} ROW" if count else f"attr2hbase run --once {file}")
+    out.next(command_line(file, "get", table, "ROW") if count else command_line(file, "run --once"))
 
 
 class _Shown(NamedTuple):

@@ -10,6 +10,7 @@ import typer
 from ingest.amounts import counted
 from ingest.cli.command import FileArgument
 from ingest.cli.output import Output
+from ingest.cli.pipeline_file import command_line
 from ingest.cli.run import LogLevelOption, OnceOption, RecountOption, StartOption, TakeOverOption
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def submit(  # noqa: PLR0913 - its options
     """
     Run the pipelines of a file with spark-submit, on the master the file names.
 
-    Example: attr2hbase submit pipeline.yaml --print
+    Example: attr2hbase submit --print
     """
     from ingest.api import ConfigError
     from ingest.cli.loading import loaded
@@ -68,9 +69,7 @@ def submit(  # noqa: PLR0913 - its options
         out.json({"command": command})
         return
     out.raw(_shown(command) + "\n")
-    out.next(
-        shlex.join(["attr2hbase", "submit", file, *(["--archive", archive] if archive is not None else []), *arguments])
-    )
+    out.next(command_line(file, "submit", *(["--archive", archive] if archive is not None else []), *arguments))
 
 
 def _pack(out: Output, path: Path, configuration: "Configuration", catalog: "Catalog") -> None:

@@ -8,6 +8,7 @@ import typer
 from ingest.amounts import counted
 from ingest.cli.command import FileArgument
 from ingest.cli.output import Output
+from ingest.cli.pipeline_file import command_line
 
 if TYPE_CHECKING:
     from ingest.config.model import Configuration
@@ -48,8 +49,8 @@ def plan(
     Exit code 0 if they are as declared, 4 if not. Undeclared families and split points are shown but do not count:
     events may have created the families, and split points of an existing table cannot be changed.
 
-    Example: attr2hbase table plan pipeline.yaml
-    Example: attr2hbase table plan pipeline.yaml --from-hbasewd 'RowKeyDistributorByHashPrefix$OneByteSimpleHash--16'
+    Example: attr2hbase table plan
+    Example: attr2hbase table plan --from-hbasewd 'RowKeyDistributorByHashPrefix$OneByteSimpleHash--16'
     """
     from ingest.cli.loading import loaded
     from ingest.plan.tables import plan_tables
@@ -76,7 +77,7 @@ def plan(
             _print_rejected(out, drift)
         remedies = {change.remedy for change in drift} - {Remedy.NEW_TABLE}
         if remedies:
-            out.next(f"attr2hbase table apply {file}{' --allow-data-loss' if remedies == {Remedy.DATA_LOSS} else ''}")
+            out.next(command_line(file, "table apply", *["--allow-data-loss"] * (remedies == {Remedy.DATA_LOSS})))
         raise typer.Exit(DIFFERS)
     _nothing_to_do(out, file, configuration)
 
@@ -110,8 +111,8 @@ def apply(
     While HBase's master is starting, waits up to a minute. Exit code 4 if a difference remains: with the commands of
     the HBase shell if the Thrift server cannot make the change, else with the reason.
 
-    Example: attr2hbase table apply pipeline.yaml
-    Example: attr2hbase table apply pipeline.yaml --adopt mytable
+    Example: attr2hbase table apply
+    Example: attr2hbase table apply --adopt mytable
     """
     from ingest.cli.loading import loaded
     from ingest.plan.starting import START_TIMEOUT_S, when_started
@@ -136,10 +137,10 @@ def apply(
             out.line(command)
     if applied.left:
         if not allow_data_loss and any(change.remedy is Remedy.DATA_LOSS for change in applied.left):
-            out.next(f"attr2hbase table apply {file} --allow-data-loss")
+            out.next(command_line(file, "table apply", "--allow-data-loss"))
         raise typer.Exit(DIFFERS)
     if applied.done:
-        out.next(f"attr2hbase run {file}")
+        out.next(command_line(file, "run"))
     else:
         _nothing_to_do(out, file, configuration)
 

@@ -9,6 +9,7 @@ import typer
 from ingest.amounts import counted
 from ingest.cli.command import FileArgument
 from ingest.cli.output import Output
+from ingest.cli.pipeline_file import command_line
 from ingest.cli.updating import shown_path, update_tests
 
 if TYPE_CHECKING:
@@ -33,9 +34,9 @@ def test(
     """
     Run the tests of a pipeline file, from raw record to final cells; exit code 1 when one fails.
 
-    Example: attr2hbase test pipeline.yaml --junit report.xml
+    Example: attr2hbase test --junit report.xml
 
-    Example: attr2hbase test pipeline.yaml --update
+    Example: attr2hbase test --update
     """
     updated: list[dict[str, object]] = []
     if update:
@@ -92,11 +93,11 @@ def _show(out: Output, file: str, results: "list[CaseResult]", failed: int) -> N
         out.note(f'"{file}" has no tests', "yellow")
     elif failed:
         out.note(f"{failed} of {counted(len(results), 'test')} failed", "red")
-        out.next(f"attr2hbase explain {file}")
+        out.next(command_line(file, "explain"))
         return
     else:
         out.done(f"{counted(len(results), 'test')} passed")
-    out.next(f"attr2hbase run --once {file}")
+    out.next(command_line(file, "run --once"))
 
 
 def _where(result: "CaseResult", difference: "Difference") -> str:

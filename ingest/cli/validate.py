@@ -7,6 +7,7 @@ import typer
 from ingest.amounts import counted
 from ingest.cli.command import FileArgument
 from ingest.cli.output import Output
+from ingest.cli.pipeline_file import command_line
 
 if TYPE_CHECKING:
     from ingest.config.model import Configuration
@@ -33,7 +34,7 @@ def validate(
     It also compares `max_event_bytes` with the memory of this machine, and warns of certificates, keys and keytabs that
     it cannot read here. Decorators that use a local resource, such as a file, check that it exists.
 
-    Example: attr2hbase validate pipeline.yaml --connect --strict
+    Example: attr2hbase validate --connect --strict
     """
     from ingest.api import ConfigError
     from ingest.cli.loading import loaded, print_plugins, used_plugins
@@ -75,7 +76,7 @@ def validate(
     pipelines, tests = counted(len(configuration.pipelines), "pipeline"), counted(len(configuration.tests), "test")
     summary = f"can run, {counted(warnings, 'warning')}" if warnings else "fine"
     out.done(f"{file}: {summary}, {pipelines}, {tests}")
-    out.next(f"attr2hbase {'test' if configuration.tests else 'run --once'} {file}")
+    out.next(command_line(file, "test" if configuration.tests else "run --once"))
 
 
 def _with_this_machine(configuration: "Configuration") -> "Report":

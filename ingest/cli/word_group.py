@@ -8,6 +8,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from ingest.api.errors import ConfigError
 from ingest.cli.command import HELP, command
+from ingest.cli.pipeline_file import is_file_name
 
 
 class Function(NamedTuple):
@@ -117,14 +118,13 @@ class WordGroup(TyperGroup):
             ConfigError: the word is a pipeline file.
         """
         file, *rest = args
-        if file.endswith((".yaml", ".yml")):
+        if is_file_name(file):
             following = next(iter(rest), "")
             word = following if following in self.commands else "COMMAND"
-            of_group = f' of "{self._before}"' if self._before else ""
-            known = f"; the commands are {', '.join(self.commands)}" if self._before else ""
+            of_group = f' of "{self._before}"; the commands are {", ".join(self.commands)}' if self._before else ""
             raise ConfigError(
                 f'"{file}" is no command{of_group}',
-                hint=f"the file follows the command: {ctx.command_path} {word} {file}{known}",
+                hint=f"the file follows the command: {ctx.command_path} {word} -f {file}",
             )
         return super().resolve_command(ctx, args)
 

@@ -81,7 +81,10 @@ def _hint_for(missing: Path) -> str:
         files = [str(path) for path in missing.parent.iterdir() if path.suffix in {".yaml", ".yml"}]
         if similar := did_you_mean(str(missing), files):
             return similar
-    return "the pipeline file is the first argument of a command; 'attr2hbase init' writes one"
+    return (
+        "the file is named by -f FILE, else by ATTR2HBASE_FILE=FILE, else it is pipeline.yaml in the current folder; "
+        "'attr2hbase init' writes one"
+    )
 
 
 def read_text(text: str, name: str, env: Mapping[str, str]) -> Document:

@@ -68,8 +68,8 @@ class InputLines(Iterable[Given]):
             # a dead letter, as `dead-letters show` prints it
             text = f'the value of the record is in the blob store of table "{blob["table"]}"'
             hint = (
-                "print it with its value: 'attr2hbase dead-letters show FILE POSITION --blob --output json | "
-                "attr2hbase explain FILE --events -'"
+                "print it with its value: 'attr2hbase dead-letters show POSITION --blob --output json | "
+                "attr2hbase explain --events -'"
             )
             raise _bad([Problem(Kind.MISSING_FIELD, place, text, hint)])
         if "unread" in content and "record" in content:

@@ -23,7 +23,7 @@ from ingest.kafka.settings import KafkaConnection
 from ingest.kafka.stored import TopicSettings
 from ingest.kafka.versions import FEATURE, BrokerVersion, broker_version
 
-_PRODUCE = "attr2hbase produce FILE --events EVENTS"
+_PRODUCE = "attr2hbase produce --events EVENTS"
 _NO_ID = "00000000-0000-0000-0000-000000000000"
 _MISSING = (UnknownTopicOrPartitionError, InvalidTopicError)
 

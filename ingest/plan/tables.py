@@ -131,5 +131,5 @@ def _check_adopted(store: Store[Any], declared: TableSpec) -> None:
     if declared.buckets is None and store.buckets(declared.name) is None:
         raise ConfigError(
             f'the file declares no `distribute` for table "{declared.name}", and none is recorded',
-            hint="'attr2hbase table plan FILE --from-hbasewd TEXT' shows it",
+            hint="'attr2hbase table plan --from-hbasewd TEXT' shows it",
         )

@@ -61,7 +61,7 @@ REMEDIES: Mapping[str, str] = {
     "archive_rerun_runs": "Wait until the other process has ended, or leave out `--exclusive`.",
     "archive_rows_failed": "Correct the pipeline, or drop such events with a filter; start the re-run again.",
     "archive_sql": "Correct the settings of the metastore; after a re-run, a join or a point, "
-    "`attr2hbase archive point FILE TABLE --dt VALUE` repeats the statements, else start the command again.",
+    "`attr2hbase archive point TABLE --dt VALUE` repeats the statements, else start the command again.",
     "archive_unacknowledged": "Start the service, then run the command again beside it.",
     "archive_topic_compacted": "Keep the rows of the partition, or read them again from a topic that is not compacted.",
     "archive_topic_recreated": "Archive the records of the new topic in another table.",
@@ -116,11 +116,11 @@ REMEDIES: Mapping[str, str] = {
     "clock_ahead": "Correct the clock that is wrong, for example with NTP, then start again.",
     "damaged_file": "Repair the file, or copy it again; then replay the dead letter.",
     "hash_mismatch": "Check the source; nothing was stored.",
-    "buckets_changed": "Run `attr2hbase table apply FILE --adopt TABLE`, which checks the rows and records the "
+    "buckets_changed": "Run `attr2hbase table apply --adopt TABLE`, which checks the rows and records the "
     "number; the "
     "pipeline resumes by itself.",
     "buckets_differ": "Declare the number that the message names, or copy the rows into a new table. For a table "
-    "that was written with HBaseWD run `attr2hbase table apply FILE --adopt TABLE`.",
+    "that was written with HBaseWD run `attr2hbase table apply --adopt TABLE`.",
     "distributed": "Declare the `distribute` that is recorded, or copy the rows into a new table.",
     "spark_job_failed": "Read the log of Spark; a job is repeated.",
     "not_distributed": "Declare the number of buckets that the rows were written with, or leave out `distribute`.",
@@ -172,10 +172,8 @@ REMEDIES: Mapping[str, str] = {
     "restart.",
     "not_mergeable": "Correct the producer, or use a processor or `type` that can take the value; then replay the dead "
     "letter.",
-    "not_running": "Start the service with `attr2hbase run FILE`; run the command on its machine, with its pipeline "
-    "file.",
-    "not_reached": "Look at `attr2hbase status FILE`: correct the cause and reload, or wait; the service has the "
-    "command.",
+    "not_running": "Start the service with `attr2hbase run`; run the command on its machine, with its pipeline file.",
+    "not_reached": "Look at `attr2hbase status`: correct the cause and reload, or wait; the service has the command.",
     "early_event": "Check the clock of the sender; or raise `early` of the sink, then replay the dead letters.",
     "late_event": "Raise `late` of the sink, then replay the dead letters; or write the partition again.",
     "lease_lost": "Leave the work to the process in the message; find what suspended this one or its network, or "
@@ -191,8 +189,8 @@ REMEDIES: Mapping[str, str] = {
     "service_failed": "Read the log of the service, which has the reason; then run the command again.",
     "committed_positions_differ": "Restore the checkpoint, or remove the tables that were not written to the end "
     "from the sinks.",
-    "no_archive_batch": "`attr2hbase archive history FILE` lists the batches.",
-    "no_answer": "Look at `attr2hbase status FILE`; run the command again if the service did not accept it.",
+    "no_archive_batch": "`attr2hbase archive history` lists the batches.",
+    "no_answer": "Look at `attr2hbase status`; run the command again if the service did not accept it.",
     "no_attribute": "Set the attribute earlier, or choose another `on_missing`.",
     "no_jobs": "Try again later, or run the command without the service.",
     "no_entry": "Add the entry to the file, or choose another `on_not_found`; then replay the dead letters.",
@@ -246,7 +244,7 @@ REMEDIES: Mapping[str, str] = {
     "source_bug": _NO_BUG,
     "source_unavailable": "Check the brokers and the network; the service resumes by itself.",
     "sql_table_differs": "Another folder: give the archive another `table`. A column: run `DROP TABLE` in SQL, which "
-    "leaves the files of an archive, then `attr2hbase archive register FILE TABLE`.",
+    "leaves the files of an archive, then `attr2hbase archive register TABLE`.",
     "staged_file_lost": "Exclude `_tmp` of the archive from the removal of old files; start the service again.",
     "start_slow": "Check that the stores, the sink and the source answer; the pipeline runs as soon as they do.",
     "dump_corrupt": "Read another dump, or restore the file from a copy; `--skip-bad` skips damaged lines.",

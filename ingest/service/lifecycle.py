@@ -99,7 +99,7 @@ class Stop:
         if not hang_ups_are_ignored():
             handled.append(signal.SIGHUP)
         elif self._reloads:
-            _log.info("SIGHUP is ignored, as under nohup", hint="'attr2hbase reload FILE' reloads the file")
+            _log.info("SIGHUP is ignored, as under nohup", hint="'attr2hbase reload' reloads the file")
         earlier = {number: signal.signal(number, handle) for number in handled}
         thread = threading.Thread(target=self._handle_received, name="signals", daemon=True)
         thread.start()

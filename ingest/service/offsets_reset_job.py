@@ -45,7 +45,7 @@ class OffsetsReset(PipelineJob[OffsetsResetOptions]):
 
         If the service runs, it stops the pipeline after its running micro-batch, and then starts it there.
 
-        Example: attr2hbase offsets reset pipeline.yaml --to 2026-01-31T12:00:00Z --dry-run
+        Example: attr2hbase offsets reset --to 2026-01-31T12:00:00Z --dry-run
         """,
         subject=Subject.PIPELINE,
         dry_run="Show the offsets; change nothing.",
@@ -93,7 +93,7 @@ class OffsetsReset(PipelineJob[OffsetsResetOptions]):
             table=table,
             notes=notes,
             done=f'the old checkpoint is kept in "{kept}"' if kept is not None else "nothing was changed",
-            next="attr2hbase offsets show {target}" if kept is not None else "",
+            next="offsets show" if kept is not None else "",
             would_change=is_dry_run,
         )
 

@@ -144,7 +144,7 @@ class Supervisor:
             return
         member.enter(Ended() if self._once else Paused())
         member.observer.paused()
-        _log.warning("pipeline is paused", pipeline=member.name, hint="'attr2hbase resume FILE PIPELINE' starts it")
+        _log.warning("pipeline is paused", pipeline=member.name, hint="'attr2hbase resume PIPELINE' starts it")
 
     def _reload(self) -> frozenset[str]:
         """Take the next step of a reload; returns the names of the pipelines that must end for it."""
@@ -276,7 +276,7 @@ class Supervisor:
             _log.warning(
                 "the pause ends this run of the pipeline (--once); the next run continues where it stopped",
                 pipeline=member.name,
-                hint="'attr2hbase resume FILE PIPELINE', then 'attr2hbase run --once FILE'",
+                hint="'attr2hbase resume PIPELINE', then 'attr2hbase run --once'",
             )
 
     def _check_last_batch(self, member: Member) -> bool:

@@ -64,7 +64,7 @@ def translated(error: BaseException) -> IngestError | None:
         return PositionLostError(
             f"records that were not read yet are gone: {_line_at(text, lost.start())}",
             hint="check the topic's retention; to resume with the remaining records: "
-            "'attr2hbase offsets reset FILE --to remaining'",
+            "'attr2hbase offsets reset --to remaining'",
         )
     unavailable = _UNAVAILABLE.search(text)
     if unavailable is not None:

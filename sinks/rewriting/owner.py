@@ -55,7 +55,7 @@ def lost(
         who, hint = "another one has taken it over", "end one of the two pipelines; run the other with --take-over"
     if written is not None and updated:
         time = moment(written)
-        commands = ", ".join(f"'attr2hbase rollback FILE {name} --from {time} --to {time}'" for name in updated)
+        commands = ", ".join(f"'attr2hbase rollback {name} --from {time} --to {time}'" for name in updated)
         hint += (
             f". This process has written a micro-batch at {time}, whose events the other one counts too: when the "
             f"committed position is past it, take it back with {commands}"

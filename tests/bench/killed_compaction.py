@@ -157,7 +157,7 @@ def content(hbase: HBase, table: str) -> dict[str, Any]:
 
 
 def _start(service: Service, table: str) -> Service:
-    command = [sys.executable, "-m", "ingest", "compact", str(service.file), table, "--older-than", "0s"]
+    command = [sys.executable, "-m", "ingest", "compact", "-f", str(service.file), table, "--older-than", "0s"]
     return service.start_command([*command, "--output", "json"], env=LONG_LIVED)
 
 

@@ -47,6 +47,6 @@ def test_commands_have_the_options_that_are_shown(command: str, arguments: str) 
         assert f"`{name}" in page
 
 
-@pytest.mark.parametrize("metric", sorted(set(re.findall(r"`(ingest_\w+)`", GUIDE))))
+@pytest.mark.parametrize("metric", sorted(set(re.findall(r"`(attr2hbase_\w+)`", GUIDE))))
 def test_metrics_exist(metric: str) -> None:
     assert f"`{metric}`" in METRICS

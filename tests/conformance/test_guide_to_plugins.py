@@ -28,8 +28,8 @@ def folder(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("command", "expected"),
     [
-        (("attr2hbase", "validate", "pipeline.yaml"), 'decorator "level" is from "steps.py"'),
-        (("attr2hbase", "test", "pipeline.yaml"), "1 test passed"),
+        (("ingest", "validate", "pipeline.yaml"), 'decorator "level" is from "steps.py"'),
+        (("ingest", "test", "pipeline.yaml"), "1 test passed"),
         (("pytest", "-q", "-p", "no:cacheprovider", "test_steps.py"), " passed"),
         (("pytest", "-q", "-p", "no:cacheprovider", "test_longest.py"), " passed"),
     ],

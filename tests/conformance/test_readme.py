@@ -34,7 +34,7 @@ def test_mistakes_in_the_first_pipeline_are_reported_as_shown(tmp_path: Path) ->
         assert text.count(correct) == 1
         text = text.replace(correct, mistaken)
     file.write_text(text, "utf-8")
-    console = README.partition("$ attr2hbase validate pipeline.yaml\n")[2].partition("```")[0]
+    console = README.partition("$ attr2hbase validate\n")[2].partition("```")[0]
     done = subprocess.run(
         [ingest, "validate", "pipeline.yaml"],
         cwd=tmp_path,

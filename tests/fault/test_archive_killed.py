@@ -84,7 +84,7 @@ def killed_while_it_writes(service: Service, archived: ArchivedTopic) -> None:
     """A re-run of the first day is killed when its batch has its first file."""
     partition = archived.partition(0)
     before = set(partition.batch_ids())
-    words = ["archive", "rerun", str(service.file), TABLE, "--dt", archived.value(0), "--own-process"]
+    words = ["archive", "rerun", "-f", str(service.file), TABLE, "--dt", archived.value(0), "--own-process"]
     command = [sys.executable, "-m", "ingest", *words]
     with subprocess.Popen(command, cwd=service.folder, env=environment(), stderr=subprocess.DEVNULL) as child:
         try:

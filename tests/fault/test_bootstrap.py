@@ -97,7 +97,7 @@ def copies(folder: Path, store: dict[str, Any]) -> Folder:
 def bootstrapped(folder: Folder, service: Service, dumps: Path, table: str, *options: str) -> dict[str, Any]:
     """Run the command; returns its result."""
     feed, to = f"{service.file}:{table}", f"copies:{table}-copy"
-    command = ["dump", "bootstrap", "pipeline.yaml", "--dump", str(dumps), "--feed", feed, "--to", to]
+    command = ["dump", "bootstrap", "--dump", str(dumps), "--feed", feed, "--to", to]
     found: dict[str, Any] = json.loads(folder(*command, *options, "--output", "json").stdout)
     return found
 
@@ -145,7 +145,7 @@ def test_killed_bootstrap_resumes(tmp_path: Path) -> None:
     stores = {name: {"rocksdb": {"path": str(tmp_path / name)}} for name in ("source", "copies")}
     plain = {"version": 1, **NO_SERVICE, "stores": stores, "pipelines": {"orders": pipeline}}
     (tmp_path / "pipeline.yaml").write_text(json.dumps(plain))
-    command = ["dump", "bootstrap", "pipeline.yaml", "--dump", "dumps", "--to", "copies:copy"]
+    command = ["dump", "bootstrap", "--dump", "dumps", "--to", "copies:copy"]
     command += ["--feed", "pipeline.yaml:orders", "--concurrent", "--output", "json"]
     for number, point in enumerate(["bootstrap_written:1", "bootstrap_saved:2", "bootstrap_written:4"]):
         points = {failpoint.VARIABLE: f"{point}:kill", failpoint.FOLDER_VARIABLE: str(tmp_path / f"points{number}")}

@@ -18,17 +18,16 @@ from tests.support.service import environment
 MINUTES = float(os.environ.get("COMMANDS_MINUTES", "4"))
 DONE, WITHOUT_SERVICE, NOT_FOUND, CONFLICT = 0, 1, 3, 4
 NOT_REACHED = 1
-FILE = "FILE"
-RESET = "offsets reset FILE --to earliest --own-process"
-RUN = "run FILE --once"
+RESET = "offsets reset --to earliest --own-process"
+RUN = "run --once"
 COMMANDS: dict[str, frozenset[int]] = {
     "status": frozenset({DONE}),
     "pause": frozenset({DONE, NOT_REACHED, CONFLICT}),  # the other one may reverse it before it is seen
     "resume": frozenset({DONE, NOT_REACHED, CONFLICT}),
     "flush": frozenset({DONE, CONFLICT}),
     "reload": frozenset({DONE, CONFLICT}),
-    "log-level FILE debug": frozenset({DONE}),
-    "log-level FILE warning": frozenset({DONE}),
+    "log-level debug": frozenset({DONE}),
+    "log-level warning": frozenset({DONE}),
     "offsets show": frozenset({DONE}),
     "dead-letters list": frozenset({DONE}),
     RESET: frozenset({CONFLICT}),
@@ -93,7 +92,7 @@ class Operator:
 
     def _begin(self, name: str) -> "subprocess.Popen[str]":
         file = str(self._run.service.file)
-        words = name.replace(FILE, file).split() if FILE in name else [*name.split(), file]
+        words = [*name.split(), "-f", file]
         if name == "replay":
             # whole micro-batches: a part of one adds a second dead letter of the same record
             words += ["--from", moment(self._begin_ms), "--to", moment(self._begin_ms + 24 * 3_600_000)]

@@ -116,7 +116,7 @@ class Storm:
         """One more consumer of the group."""
         self._number += 1
         out = self.service.folder / f"worker-{self._number}"
-        command = ["feed", "consume", str(self.service.file), self.table, "--group", "g", "--limit", "50"]
+        command = ["feed", "consume", "-f", str(self.service.file), self.table, "--group", "g", "--limit", "50"]
         self.outputs[out] = self._started(*command, out=out, point=point)
         self._workers.append(out)
 
@@ -171,7 +171,7 @@ class Storm:
         is_embedded = "rocksdb" in self._store
         options = ["--root", str(self.dumps), "--min-ranges", "16", *([] if is_embedded else ["--own-process"])]
         before = set(self.dumps.glob("_run-*"))
-        dump = self._started("dump", "run", str(self.service.file), *options)
+        dump = self._started("dump", "run", "-f", str(self.service.file), *options)
         assert reached(lambda: set(self.dumps.glob("_run-*")) - before, RECOVERY_S)
         time.sleep(self._chance.uniform(0, 0.5))
         if is_embedded:
@@ -211,7 +211,7 @@ class Storm:
 
     def _kill_request(self, command: str, *options: str) -> None:
         """Kill the command, and then the service within the edge that another one requests."""
-        process = self._started("feed", command, str(self.service.file), self.table, *options)
+        process = self._started("feed", command, "-f", str(self.service.file), self.table, *options)
         time.sleep(self._chance.uniform(0.3, 1.0))
         self._kill(process, command)
         done = self.service.ingest(f"feed {command}", self.table, *options)

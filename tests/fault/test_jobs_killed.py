@@ -51,7 +51,17 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_killed_rollback_deletes_the_rest_when_it_runs_again(folder: Path) -> None:
     written(folder)
     commit(T + 5 * HOUR // 2)
-    command = ("rollback", "p.yaml", "counters", "--yes", "--from", "2023-11-14T22:00", "--to", "2023-11-14T22:59")
+    command = (
+        "rollback",
+        "-f",
+        "p.yaml",
+        "counters",
+        "--yes",
+        "--from",
+        "2023-11-14T22:00",
+        "--to",
+        "2023-11-14T22:59",
+    )
     run(*command, kill_at="rollback_deleted")
     with opened() as store:
         assert 8 <= len(list(store.scan("counters", Scan()))) < 12
@@ -71,7 +81,7 @@ def test_killed_cleanup_removes_the_batch_when_it_runs_again(folder: Path) -> No
     with Rewrite(partition, "test") as rewrite:
         Stream(root).run(START_S * 1000 + 1, [event(1)])
         rewrite.finish()
-    command = ("archive", "cleanup", "p.yaml", "customer", "--older-than", "0s", "--force")
+    command = ("archive", "cleanup", "-f", "p.yaml", "customer", "--older-than", "0s", "--force")
     run(*command, kill_at="archive_hidden")
     assert not root.exists(partition.path(START_S, SUCCESS))
     assert (len(partition.parts(START_S)), visible(root)) == (3, {"20151210": [1]})
@@ -93,9 +103,9 @@ def test_killed_replay_of_dead_letters_counts_once(folder: Path, point: str) -> 
     queue.publish([pipeline.dead_letter("counts").to_json()], 0, BATCH_MS)
     file = folder / "p.yaml"
     file.write_text(file.read_text().replace("localhost:9092", "localhost:1"))  # no broker answers there
-    run("dead-letters", "replay", "p.yaml", kill_at=point)
+    run("dead-letters", "replay", "-f", "p.yaml", kill_at=point)
     assert update_replay_file(configuration, "p").exists()
-    run("dead-letters", "replay", "p.yaml")
+    run("dead-letters", "replay", "-f", "p.yaml")
     assert not update_replay_file(configuration, "p").exists()
     assert [value for _, value in pipeline.updates()] == [b"2"]
     assert [entry.is_replayed for entry in queue.entries()] == [True]
@@ -105,8 +115,8 @@ def test_killed_replay_of_dead_letters_counts_once(folder: Path, point: str) -> 
 def test_killed_compaction_merges_to_the_same_values(folder: Path, point: str) -> None:
     written(folder)
     commit(T + 5 * HOUR // 2)
-    command = ("compact", "p.yaml", "counters", "--older-than", "0s", "--window", "1h")
-    scan = ("scan", "p.yaml", "counters", "--output", "json")
+    command = ("compact", "-f", "p.yaml", "counters", "--older-than", "0s", "--window", "1h")
+    scan = ("scan", "-f", "p.yaml", "counters", "--output", "json")
 
     def values() -> list[object]:
         return [json.loads(line)["cells"] for line in run(*scan).stdout.splitlines()]
@@ -143,7 +153,7 @@ def test_killed_join_leaves_one_of_the_batches(folder: Path, point: str, is_curr
     Stream(root).run(START_S * 1000, [event(1)], [event(2)])
     acknowledge(folder / "data" / "state" / "checkpoints" / "p", 0, {"t": {0: 3}})
     partition = Partition(root, "dt=20151210")
-    command = ("archive", "join", "p.yaml", "customer", "--dt", "20151210", "--output", "json")
+    command = ("archive", "join", "-f", "p.yaml", "customer", "--dt", "20151210", "--output", "json")
     run(*command, kill_at=point)
     assert (partition.current() != START_S, visible(root)) == (is_current, {"20151210": [1, 2]})
     done = json.loads(run(*command).stdout)
@@ -157,7 +167,7 @@ def test_killed_dump_is_seen_once_it_is_resumed(folder: Path) -> None:
     with opened() as store:
         store.ensure_table(TableSpec("rows", (FamilySpec(b"f"),)))
         store.apply("rows", [Put(b"r", {b"f:q": b"1"}, 5)])
-    command = ("dump", "run", "p.yaml", "--root", "dumps", "--output", "json")
+    command = ("dump", "run", "-f", "p.yaml", "--root", "dumps", "--output", "json")
     run(*command, "--id", "killed", kill_at="dump_renamed")
     (renamed,) = (path.name for path in Path("dumps").iterdir() if not path.name.startswith("_"))
     assert DumpReader("dumps").dumps() == []

@@ -20,7 +20,7 @@ def replay(run: LedgerRun, begin_ms: int, env: Mapping[str, str], *arguments: st
     """Run `attr2hbase replay` for everything produced since a time."""
     times = ("--from", moment(begin_ms), "--to", moment(begin_ms + 24 * 3_600_000))
     return subprocess.run(
-        [sys.executable, "-m", "ingest", "replay", str(run.service.file), *times, *arguments],
+        [sys.executable, "-m", "ingest", "replay", "-f", str(run.service.file), *times, *arguments],
         cwd=run.service.folder,
         env={**environment(), **env},
         capture_output=True,

@@ -266,7 +266,7 @@ def test_3c7_3c16_metastore_of_derby(partition: Partition, tmp_path: Path) -> No
         refused = service.ingest("archive point", "customer", "--dt", "20151210")
         assert (refused.returncode, "metastore in use" in refused.stderr) == (4, True), refused.stderr
         assert "Traceback" not in refused.stderr
-        assert "then run 'attr2hbase archive point FILE customer --dt 20151210'" in refused.stderr
+        assert "then run 'attr2hbase archive point customer --dt 20151210'" in refused.stderr
         # the pointer is the truth; the SQL location is the old one until it is repaired
         assert partition.current() == batch_id
         assert hive.sql(COUNTS)[0] == ["20151210", 10, 0]

@@ -111,14 +111,14 @@ def counters(hbase: HBase, protocol: Protocol, tmp_path: Path) -> Iterator[Count
 
 @SLOW_WITH_RPC
 def test_table_is_compacted_on_spark_and_rolled_back(counters: Counters) -> None:
-    done = counters.ingest("compact", "pipeline.yaml", counters.salted, "--older-than", "0s")
+    done = counters.ingest("compact", counters.salted, "--older-than", "0s")
     assert (done["logical_rows"], done["update_rows"], done["written"], done["replaced"]) == (500, 3_000, 1_000, 3_000)
     assert counters.values(counters.salted) == dict.fromkeys(ROWS, b"6")
     assert counters.update_rows(counters.salted) == 1_000
     assert LEASE not in counters.store.properties(counters.salted)
 
     interval = ("--from", moment(T), "--to", moment(T + HOUR - 1), "--yes")
-    done = counters.ingest("rollback", "pipeline.yaml", counters.salted, *interval)
+    done = counters.ingest("rollback", counters.salted, *interval)
     assert (done["logical_rows"], done["deleted"], done["straddling"]) == (500, 500, 0)
     assert counters.values(counters.salted) == dict.fromkeys(ROWS, b"3")
     assert rolled_back(counters.store, counters.salted) == (Interval(T, T + HOUR - 1),)
@@ -129,7 +129,7 @@ def test_table_is_compacted_on_spark_and_rolled_back(counters: Counters) -> None
 def test_killed_compaction_is_run_again(counters: Counters, point: str) -> None:
     """Killed between the write of merged rows and the deletes, or between two calls; its lease is taken over."""
     sums = dict.fromkeys(ROWS, b"6")
-    command = ("compact", "pipeline.yaml", counters.plain, "--older-than", "0s")
+    command = ("compact", counters.plain, "--older-than", "0s")
     counters.ingest(
         *command,
         code=-9,

@@ -151,7 +151,7 @@ def write_lines(source: Path, number: int) -> None:
 
 @SLOW_WITH_RPC
 def test_dump_of_hbase_has_logical_rows(tables: Tables) -> None:
-    done = tables.ingest("dump", "run", "pipeline.yaml")
+    done = tables.ingest("dump", "run")
     assert (done["rows"], done["consistency"]) == (2 * len(ROWS) + 9, "fuzzy")
     root = tables.folder / "dumps"
     assert dumped(root, tables.plain) == stored(tables.store, tables.plain)
@@ -164,14 +164,14 @@ def test_dump_of_hbase_has_logical_rows(tables: Tables) -> None:
 
 @pytest.mark.slow
 def test_killed_dump_of_hbase_is_resumed(tables: Tables) -> None:
-    command = ("dump", "run", "pipeline.yaml", "--tables", tables.plain, "--min-ranges", "8")
+    command = ("dump", "run", "--tables", tables.plain, "--min-ranges", "8")
     first = tables.ingest(*command)
     points = {failpoint.FOLDER_VARIABLE: str(tables.folder / "points")}
     tables.ingest(*command, "--id", "killed", code=-9, **{failpoint.VARIABLE: "dump_recorded:5:kill"}, **points)
     root = tables.folder / "dumps"
     assert DumpReader(str(root)).latest().name == first["dump"]
     recorded = {file.name: file.stat().st_ino for file in (root / "_run-killed").rglob("*.json.gz")}
-    done = tables.ingest("dump", "run", "pipeline.yaml", "--resume", "killed")
+    done = tables.ingest("dump", "run", "--resume", "killed")
     assert done["id"] == "killed"
     assert dumped(root, tables.plain, done["dump"]) == stored(tables.store, tables.plain)
     kept = {file.name: file.stat().st_ino for file in (root / done["dump"]).rglob("*.json.gz")}

@@ -37,7 +37,7 @@ def test_tables_have_the_counts_of_the_log(tmp_path: Path) -> None:
 
 def rows(ingest: Folder, table: str) -> dict[str, dict[str, str]]:
     """Row key -> column -> value of a table."""
-    scanned = ingest("scan", "pipeline.yaml", table, "--output", "json").stdout
+    scanned = ingest("scan", table, "--output", "json").stdout
     return {
         row["row"]: {f"{family}:{qualifier}": value for family, qualifier, _, value in row["cells"]}
         for row in map(json.loads, scanned.splitlines())

@@ -76,7 +76,7 @@ class Example:
 
     def read(self, *options: str) -> Iterator[tuple[str, list[Any]]]:
         """Row key and cells of each row of the table."""
-        scanned = self.ingest("scan", "pipeline.yaml", "measurements", "--output", "json", *options).stdout
+        scanned = self.ingest("scan", "measurements", "--output", "json", *options).stdout
         for row in map(json.loads, scanned.splitlines()):
             yield row["row"], row["cells"]
 
@@ -201,7 +201,7 @@ def test_w12_all_tables_are_read_from_the_pinned_dump(session: SparkSession, tmp
 
 def test_w12_fill_of_a_dump_names_it_and_stores_the_same_cells(example: Example) -> None:
     tables = ("--tables", "measurements,stations")
-    example.ingest("dump", "run", "pipeline.yaml", "--root", "data/dumps", *tables)
+    example.ingest("dump", "run", "--root", "data/dumps", *tables)
     before = example.filled_cells()
     printed = example.script("fill.py", "--from-dump", "data/dumps")
     (name,) = (path.name for path in (example.ingest.path / "data" / "dumps").iterdir() if path.name[0].isdigit())
@@ -239,7 +239,7 @@ def test_topic_gives_the_same_cells_as_the_files(example: Example, kafka: Kafka,
     ingest = _copy(tmp_path / "weather", KAFKA=kafka.brokers)
     files = sorted((example.ingest.path / "data" / "measurements").iterdir())
     (tmp_path / "lines").write_bytes(b"".join(gzip.decompress(file.read_bytes()) for file in files))
-    ingest("produce", "kafka.yaml", "--lines", str(tmp_path / "lines"))
+    ingest("produce", "-f", "kafka.yaml", "--lines", str(tmp_path / "lines"))
     ingest("run", "--once", "kafka.yaml")
     found = Example(ingest, "", {}, {})
     assert found.measured_cells() == example.measured

@@ -125,10 +125,10 @@ def test_feed_in_hbase(hbase: HBase, protocol: Protocol, tmp_path: Path) -> None
         described["pipelines"]["p"]["sinks"][0]["hbase"]["table"] = table
         (tmp_path / "pipeline.yaml").write_text(json.dumps(described))
         ingest = Folder(tmp_path)
-        copied = ingest("feed", "consume", "pipeline.yaml", table, "--group", "h", "--once").stdout.splitlines()
+        copied = ingest("feed", "consume", table, "--group", "h", "--once").stdout.splitlines()
         assert len(copied) == 10
         assert leases.groups() == ("h",)
-        ingest("feed", "split", "pipeline.yaml", table, "--shard", "4", "--at", "x")
+        ingest("feed", "split", table, "--shard", "4", "--at", "x")
         assert len(client.state().stream.requested) == 1
 
 
@@ -143,7 +143,7 @@ def test_changes_are_copied_to_a_topic(kafka: Kafka, tmp_path: Path) -> None:
         writer.put(b"row-7", value=b"\xff")
         for envelope, topic in topics.items():
             arguments = ("--group", envelope, "--to", f"kafka:{topic}", "--envelope", envelope, "--once")
-            ingest("feed", "consume", "pipeline.yaml", "orders", *arguments)
+            ingest("feed", "consume", "orders", *arguments)
     own = [json.loads(record.value) for record in kafka.records(topics["own"])]
     assert Counter(record["op"] for record in own) == {"PUT": 21, "DELETE": 1}
     assert [record["op"] for record in own if record["row"] == "row-7"] == ["PUT", "DELETE", "PUT"]
@@ -160,7 +160,7 @@ def test_next_worker_goes_on_at_the_checkpoint_of_a_killed_one(tmp_path: Path, m
     rows = [f"row-{number:02d}" for number in range(20)]
     (tmp_path / "pipeline.yaml").write_text(json.dumps(content()))
     variables = {failpoint.VARIABLE: "changes_delivered:2:die", failpoint.FOLDER_VARIABLE: str(tmp_path / "points")}
-    command = [INGEST, "feed", "consume", "pipeline.yaml", "orders", "--group", "g", "--limit", "7"]
+    command = [INGEST, "feed", "consume", "orders", "--group", "g", "--limit", "7"]
     with embedded(tmp_path) as store:
         FeedFixture(store, shards=1, time_ms=now_ms() - 1000).put(*(row.encode() for row in rows))
         killed = subprocess.run(
@@ -207,11 +207,11 @@ def test_shards_are_split_while_the_service_runs(tmp_path: Path) -> None:
 
         def feed(command: str, *arguments: str) -> Any:
             return json.loads(
-                ingest("feed", command, str(service.file), "orders", *arguments, "--output", "json").stdout
+                ingest("feed", command, "-f", str(service.file), "orders", *arguments, "--output", "json").stdout
             )
 
         def changes(count: int) -> bool:
-            found = ingest("feed", "consume", str(service.file), "orders", "--group", "g", "--once").stdout
+            found = ingest("feed", "consume", "-f", str(service.file), "orders", "--group", "g", "--once").stdout
             read.extend(map(json.loads, found.splitlines()))
             return len(read) >= count
 
@@ -247,7 +247,7 @@ def test_4c11_killed_workers_lose_no_change(tmp_path: Path, ledger_seed: int) ->
         number += 1
         folder = tmp_path / f"points-{number}"
         variables = {failpoint.VARIABLE: ",".join(points), failpoint.FOLDER_VARIABLE: str(folder)} if points else {}
-        command = [INGEST, "feed", "consume", "pipeline.yaml", "orders", "--group", "g", "--limit", "7"]
+        command = [INGEST, "feed", "consume", "orders", "--group", "g", "--limit", "7"]
         with (tmp_path / f"out-{number}").open("wb") as out, (tmp_path / f"err-{number}").open("wb") as err:
             return subprocess.Popen(command, cwd=tmp_path, env=environment() | variables, stdout=out, stderr=err)
 
@@ -280,7 +280,7 @@ def test_4c11_killed_workers_lose_no_change(tmp_path: Path, ledger_seed: int) ->
         last = started()
 
         def is_behind() -> bool:
-            lags = Folder(tmp_path)("feed", "groups", "pipeline.yaml", "orders", "--output", "json")
+            lags = Folder(tmp_path)("feed", "groups", "orders", "--output", "json")
             return any(lag["behind_ms"] for lag in json.loads(lags.stdout)["g"])
 
         assert reached(lambda: not is_behind(), 300, 1), "leases of killed workers end after 20 s"

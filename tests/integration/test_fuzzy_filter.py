@@ -95,7 +95,7 @@ def test_scan_of_a_server_without_unaligned_access_names_the_option(aligned: HBa
         "pipelines": {"p": {"source": {"files": {"path": "./in"}}, "sinks": [{"attr2hbase": {"table": table}}]}},
     }
     (tmp_path / "p.yaml").write_text(json.dumps(content))
-    result = run_here(["scan", "p.yaml", table, "--fuzzy", "??5?_login_", "--limit", "1000"], tmp_path)
+    result = run_here(["scan", "-f", "p.yaml", table, "--fuzzy", "??5?_login_", "--limit", "1000"], tmp_path)
     assert result.returncode == 0, result.stderr
     assert result.stdout.count("_login_") == 250
     assert "start its Java with --add-opens java.base/java.nio=ALL-UNNAMED" in result.stderr

@@ -33,7 +33,7 @@ def test_pipeline_continues_where_it_stopped(version: str, tmp_path: Path) -> No
     assert checkpoint.commits() == [0, 1]
     assert checkpoint.time_ms(1) > before_ms
 
-    rows = [line for line in ingest("scan", "pipeline.yaml", "mytable").stdout.splitlines() if not line.startswith(" ")]
+    rows = [line for line in ingest("scan", "mytable").stdout.splitlines() if not line.startswith(" ")]
     assert [row.partition(":")[0] for row in rows] == ["monday.txt"] * 6 + ["tuesday.txt"] * 4 + ["wednesday.txt"] * 2
     assert not list((tmp_path / "data/state/incoming").rglob("*/0"))  # the file of a process that was killed
 
@@ -72,7 +72,7 @@ def test_newer_dead_letter_is_refused_by_name(version: str, tmp_path: Path) -> N
     ingest = Folder(golden.unpack(version, tmp_path))
     (file,) = (tmp_path / "data/state/dead-letters/ticks").glob("*.jsonl")
     file.write_bytes(file.read_bytes().replace(b'"format":1,', b'"format":4,'))
-    refused = ingest("dead-letters", "list", "pipeline.yaml", code=IntegrityError.exit_code)
+    refused = ingest("dead-letters", "list", code=IntegrityError.exit_code)
     assert "dead letter has format 4, this version reads 1 to 3" in refused.stderr
 
 
@@ -84,7 +84,7 @@ def test_newer_store_is_refused_by_name(version: str, tmp_path: Path) -> None:
     newer = int(tables.EXTENDED_FORMAT) + 1
     database.put(tables.FORMAT_KEY, b"%d" % newer, WriteOptions())
     database.close()
-    refused = ingest("scan", "pipeline.yaml", "mytable", code=IntegrityError.exit_code)
+    refused = ingest("scan", "mytable", code=IntegrityError.exit_code)
     assert f'the store has format "{newer}", this version reads "{newer - 2}" and "{newer - 1}"' in refused.stderr
 
 

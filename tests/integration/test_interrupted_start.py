@@ -56,7 +56,9 @@ def test_interrupted_start_leaves_no_jvm(
                 return jvm is not None and moment(jvm)
             return False
 
-        service.start_command([sys.executable, "-m", "ingest", "archive", "register", str(service.file), "customer"])
+        service.start_command(
+            [sys.executable, "-m", "ingest", "archive", "register", "-f", str(service.file), "customer"]
+        )
         assert reached(is_now, START_S, 0.01)
         (os.killpg if is_terminal else os.kill)(service.pid, signal.SIGINT)
         assert service.wait_for_exit() == 130

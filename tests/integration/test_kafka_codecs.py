@@ -82,15 +82,15 @@ def test_dead_letters_in_a_compressed_topic_are_listed_shown_and_replayed(
         assert code == 0, err
         return [json.loads(line) for line in out.splitlines()]
 
-    assert len(done("dead-letters", "list", file)) == COUNT
+    assert len(done("dead-letters", "list", "-f", file)) == COUNT
     checked = doctor(file, capfd)
     assert ("readable", "the newest one") in {(each["check"], each["found"]) for each in checked["passed"]}
-    (shown,) = done("dead-letters", "show", file, "0:299")
+    (shown,) = done("dead-letters", "show", "-f", file, "0:299")
     assert shown["record"] == json.loads(letter(topic, COUNT - 1))["record"]
     newest = kafka.records(letters)[-1]
     assert newest.key == (b"key-299" if envelope == "headers" else f"{topic}/0/299/0/value".encode())
-    done("dead-letters", "replay", file)
-    assert len(done("scan", file, "t")) == COUNT
+    done("dead-letters", "replay", "-f", file)
+    assert len(done("scan", "-f", file, "t")) == COUNT
 
 
 @pytest.fixture
@@ -127,7 +127,7 @@ def test_keys_of_a_compressed_topic_are_analysed(
     topic = kafka.create_topic("in", config={"compression.type": codec})
     kafka.produce(topic, ["the same value " * 20] * COUNT)
     written(tmp_path, kafka, topic, "dead")
-    code = main(["keys", "analyse", str(tmp_path / "p.yaml"), "--from-topic", "200", "--output", "json"])
+    code = main(["keys", "analyse", "-f", str(tmp_path / "p.yaml"), "--from-topic", "200", "--output", "json"])
     out, err = capfd.readouterr()
     assert code == 0, err
     assert sum(json.loads(out)["events"].values()) == 200

@@ -66,13 +66,13 @@ def test_refused_large_events_are_replayed(
         assert sum(path.stat().st_size for path in files) < 100_000
 
         service.write(content(tmp_path, []))
-        assert main(["dead-letters", "replay", str(service.file)]) == 0
+        assert main(["dead-letters", "replay", "-f", str(service.file)]) == 0
         assert references(service) == []
         capfd.readouterr()
-        assert main(["scan", str(service.file), "events", "--blobs", "--output", "json"]) == 0
+        assert main(["scan", "-f", str(service.file), "events", "--blobs", "--output", "json"]) == 0
         rows = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
         assert sorted(row["cells"][0][3] for row in rows) == sorted(EVENTS.values())
-        assert main(["blob", "fsck", str(service.file), "events"]) == 0
+        assert main(["blob", "fsck", "-f", str(service.file), "events"]) == 0
 
 
 LIMIT = "from ingest.dead_letters import buffer\n\nbuffer.MAX_DEAD_LETTER_BYTES = 4_000\n"
@@ -146,7 +146,7 @@ def test_dead_letters_beyond_the_limit_are_by_place_and_replayed(
         assert [line["records"] for line in warnings] == [len(failed) - len(whole)]
 
         service.write(checked(tmp_path))
-        assert main(["dead-letters", "replay", str(service.file), "--output", "json"]) == 0
+        assert main(["dead-letters", "replay", "-f", str(service.file), "--output", "json"]) == 0
         report = json.loads(capfd.readouterr().out)
         assert (report["replayed"], report["published"]) == (len(letters), {})
     stored = rocksdb_table(tmp_path / "store", "events")

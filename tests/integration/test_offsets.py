@@ -93,7 +93,7 @@ class TestReset:
         """Run the command until a failpoint kills it."""
         points = {"INGEST_FAILPOINT": f"{point}:1:kill", "INGEST_FAILPOINT_FOLDER": str(service.folder / "points")}
         done = subprocess.run(
-            [sys.executable, "-m", "ingest", "offsets", "reset", str(service.file), "--to", to],
+            [sys.executable, "-m", "ingest", "offsets", "reset", "-f", str(service.file), "--to", to],
             cwd=service.folder,
             env={**environment(), **points},
             capture_output=True,

@@ -104,7 +104,7 @@ class Counting:
     def replay(self, *options: str) -> dict[str, Any]:
         """What `dead-letters replay` prints."""
         self.capfd.readouterr()
-        main(["dead-letters", "replay", self.file, *options, "--output", "json"])
+        main(["dead-letters", "replay", "-f", self.file, *options, "--output", "json"])
         out, self.errors = self.capfd.readouterr()
         assert out, self.errors
         report: dict[str, Any] = json.loads(out)
@@ -113,7 +113,7 @@ class Counting:
     def total(self) -> int:
         """The sum."""
         self.capfd.readouterr()
-        assert main(["get", self.file, "sums", "sum", "--output", "json"]) == 0
+        assert main(["get", "-f", self.file, "sums", "sum", "--output", "json"]) == 0
         row = json.loads(self.capfd.readouterr().out)
         return int(row["cells"][0][3])
 
@@ -166,7 +166,7 @@ def test_replay_that_is_killed_after_it_has_published_counts_once(counting: Coun
     counting.publish(0, 7)
     points = {"INGEST_FAILPOINT": "replay_published:1:kill", "INGEST_FAILPOINT_FOLDER": str(tmp_path)}
     killed = subprocess.run(
-        [sys.executable, "-m", "ingest", "dead-letters", "replay", counting.file],
+        [sys.executable, "-m", "ingest", "dead-letters", "replay", "-f", counting.file],
         env={**environment(), **points},
         capture_output=True,
         text=True,

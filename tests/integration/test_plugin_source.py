@@ -51,7 +51,7 @@ def test_source_of_a_plugin_runs_beside_one_that_is_refused_and_its_identity_is_
     stored = json.loads(done.stdout)["p"]["stored"]
     assert stored > 0
     assert stored % 3 == 0
-    row = run_here(["get", "p.yaml", "t", "ticks-2", "--output", "json"], tmp_path)
+    row = run_here(["get", "-f", "p.yaml", "t", "ticks-2", "--output", "json"], tmp_path)
     assert "tick 2" in row.stdout, row.stdout + row.stderr
 
     write(tmp_path, rows=4)

@@ -35,7 +35,7 @@ def test_file_of_the_guide_runs_in_workers(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert json.loads(done.stdout)["faults"]["stored"] == 2
     got = subprocess.run(
-        [ingest, "get", "pipeline.yaml", "faults", f"{tmp_path / 'a.log'}:0", "--output", "json"],
+        [ingest, "get", "faults", f"{tmp_path / 'a.log'}:0", "--output", "json"],
         cwd=tmp_path,
         capture_output=True,
         text=True,

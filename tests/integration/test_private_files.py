@@ -89,7 +89,7 @@ def test_only_the_owner_can_read_what_a_service_writes(service: Service, tempora
     assert service.stop() == 0
     assert too_open(written) == {}
     replayed = subprocess.run(
-        with_umask(umask, "dead-letters", "replay", str(service.file)),
+        with_umask(umask, "dead-letters", "replay", "-f", str(service.file)),
         cwd=service.folder,
         env=environment(),
         check=False,

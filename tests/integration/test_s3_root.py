@@ -175,13 +175,13 @@ def test_commands_of_dumps_and_a_bootstrap(url: str, tmp_path: Path) -> None:
         lines = ingest("dump", "ls", url, "--output", "json").stdout.splitlines()
         return [json.loads(line)["dump"] for line in lines]
 
-    newest = json_of("dump", "run", "pipeline.yaml", "--root", url, "--tables", "t")["dump"]
+    newest = json_of("dump", "run", "--root", url, "--tables", "t")["dump"]
     assert listed() == [DUMP, newest]
     rows = ingest("dump", "cat", url, "t").stdout.splitlines()
     assert [json.loads(row)["~id"] for row in rows] == ["a", "b", "c"]
     ingest("dump", "verify", url)
     assert ingest("dump", "diff", url, DUMP, newest, "t").stdout == "+ c\n"
-    loaded = json_of("dump", "bootstrap", "pipeline.yaml", "--dump", url, "--to", "local:copy", "--table", "t")
+    loaded = json_of("dump", "bootstrap", "--dump", url, "--to", "local:copy", "--table", "t")
     assert loaded["rows"] == 3
     pin = ingest("dump", "pin", url, "--at", DUMP).stdout.strip()
     ingest("dump", "expire", url, "--keep", "1d")

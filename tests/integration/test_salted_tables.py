@@ -150,7 +150,7 @@ def ingest(tables: Tables, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Captur
 
     def run(command: str, *arguments: str) -> tuple[int, str, str]:
         capfd.readouterr()
-        code = main([*command.split(), str(tables.service.file), *arguments])
+        code = main([*command.split(), "-f", str(tables.service.file), *arguments])
         return code, *capfd.readouterr()
 
     return run

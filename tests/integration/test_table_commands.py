@@ -60,7 +60,7 @@ class Tables:
 
     def regions(self, events: Path, *options: str) -> dict[str, Any]:
         """The table's regions, as `keys analyse` shows them."""
-        code, found = self._main("keys", "analyse", str(self.file), "--events", str(events), *options)
+        code, found = self._main("keys", "analyse", "-f", str(self.file), "--events", str(events), *options)
         assert code == 0
         regions: dict[str, Any] = found["tables"][0]["current"]
         return regions
@@ -173,7 +173,7 @@ def test_without_thrift2_a_command_that_deletes_cells_is_printed_on_request(tabl
     assert tables.apply() == (0, [(None, "table")], [], [])
     tables.declare({"a": {"ttl": "30d"}}, thrift2=False)
     assert tables.plan() == (4, [("a", "ttl", "data_loss")])
-    suggested = f"next: attr2hbase table apply {tables.file} --allow-data-loss\n"
+    suggested = f"next: attr2hbase table apply -f {tables.file} --allow-data-loss\n"
     alter = f"alter '{tables.table}', {{NAME => 'a', VERSIONS => 1, TTL => 2592000, "
     code, text = tables.text("apply")
     assert (code, suggested in text, alter in text) == (4, True, False)

@@ -11,7 +11,7 @@ from tests.support.environments import ROOT
 from tests.support.servers import HBase, Kafka
 
 TOUR = (ROOT / "docs" / "tour.md").read_text("utf-8")
-FILES = ("```console\n$ attr2hbase test pipeline.yaml\n", "```console\n$ attr2hbase table apply pipeline.yaml\n")
+FILES = ("```console\n$ attr2hbase test\n", "```console\n$ attr2hbase table apply\n")
 """What follows the two calls of `attr2hbase init`."""
 
 

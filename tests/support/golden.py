@@ -66,7 +66,7 @@ def write_files(folder: Path) -> None:
     ingest.add(ANY_PORT)
     _set_times(folder)
     ingest("run", "--once", "pipeline.yaml")
-    ingest("dead-letters", "replay", "pipeline.yaml", code=1)  # the pipeline is the same, so it fails again
+    ingest("dead-letters", "replay", code=1)  # the pipeline is the same, so it fails again
     staged = StagingWriter()
     staged.begin(str(folder / "data/state/incoming/logs/ticks/1-1-1/0"), {})
     staged.apply("mytable", [Put(b"staged", {b"colfam:ts": b"x"}, 1)])

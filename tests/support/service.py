@@ -128,7 +128,7 @@ class Service:
     ) -> subprocess.CompletedProcess[str]:
         """Run another command on the pipeline file: `service.ingest("table apply")`."""
         return subprocess.run(
-            [sys.executable, "-m", "ingest", *command.split(), str(self.file), *arguments],
+            [sys.executable, "-m", "ingest", *command.split(), "-f", str(self.file), *arguments],
             cwd=self.folder,
             env={**environment(), **(env or {})},
             stdin=subprocess.DEVNULL,
@@ -140,7 +140,7 @@ class Service:
 
     def command(self, command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         """As `ingest`, in this process; for commands that start no JVM."""
-        return run_here([*command.split(), str(self.file), *arguments], self.folder)
+        return run_here([*command.split(), "-f", str(self.file), *arguments], self.folder)
 
     @property
     def pid(self) -> int:

@@ -1,7 +1,7 @@
 """
 Draw the hits of each day over the hours of a day, as SVG.
 
-    attr2hbase scan pipeline.yaml minutes --output json | python chart.py > hits.svg
+    attr2hbase scan minutes --output json | python chart.py > hits.svg
 
 It reads the rows of the table `minutes`, one JSON object a line.
 """

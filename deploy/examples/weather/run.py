@@ -18,7 +18,7 @@ COMMANDS = (
     ("attr2hbase", "run", "--once", "pipeline.yaml"),
     ("python", "fill.py", "--report", "data/report.json"),
     ("python", "influencers.py", "--geojson", "data/influencers.geojson", "--map", "data/influencers.svg"),
-    ("attr2hbase", "scan", "pipeline.yaml", "measurements", "--columns", "filled", "--limit", "2"),
+    ("attr2hbase", "scan", "measurements", "--columns", "filled", "--limit", "2"),
 )
 
 

@@ -1,1 +1,1 @@
-"""Checks of everything that a pipeline file names, and of this machine: `attr2hbase doctor FILE`."""
+"""Checks of everything that a pipeline file names, and of this machine: `attr2hbase doctor`."""

@@ -59,7 +59,7 @@ class ArchiveCleanup(ArchiveJob[CleanupOptions]):
 
         If the service runs, it removes them beside its pipelines; interrupting the command (Ctrl-C) cancels it.
 
-        Example: attr2hbase archive cleanup pipeline.yaml customer --older-than 7d --dry-run
+        Example: attr2hbase archive cleanup customer --older-than 7d --dry-run
         """,
         dry_run="Show what would be removed; remove nothing.",
         advances=("batches", "batches"),

@@ -38,7 +38,7 @@ class ArchiveJoin(ArchiveJob[PartitionOptions]):
 
         If the service runs, it joins the files beside its pipelines; interrupting the command (Ctrl-C) cancels it.
 
-        Example: attr2hbase archive join pipeline.yaml customer --dt 20151210
+        Example: attr2hbase archive join customer --dt 20151210
         """,
         advances=("rows", "rows"),
         does="joins the files",

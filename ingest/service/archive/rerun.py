@@ -54,7 +54,7 @@ class ArchiveRerun(ArchiveJob[RerunOptions]):
         If the service runs, it writes the partition beside its pipelines, if they are as in the file; interrupting the
         command (Ctrl-C) cancels it.
 
-        Example: attr2hbase archive rerun pipeline.yaml customer --dt 20151210
+        Example: attr2hbase archive rerun customer --dt 20151210
         """,
         advances=("records", "records"),
         does="writes the partition",

@@ -159,7 +159,7 @@ def follow_current(place: Place, table: ArchivedTable, value: str) -> None:
 def _follow(place: Place, table: ArchivedTable, value: str, path: str | None) -> int | None:
     if not has_metastore(place.configuration):
         return None
-    repeat = f"run 'attr2hbase archive point FILE {table.name} --dt {value}': SQL does not see the current batch"
+    repeat = f"run 'attr2hbase archive point {table.name} --dt {value}': SQL does not see the current batch"
     current = {} if path is None else {value: path}
     statements, sql = Statements(place.session("archive"), repeat), sql_table(table)
     if not statements.has(sql):  # new, or dropped: with this partition alone its queries would lack rows

@@ -85,8 +85,8 @@ class BootstrapJob(Job[BootstrapOptions]):
         If the service runs, it loads the table beside its pipelines, and reads the dump and FILE2 itself; interrupting
         the command (Ctrl-C) cancels it. Its other jobs wait meanwhile: for a large table in HBase, add --own-process.
 
-        Example: attr2hbase dump bootstrap laptop.yaml --dump /backups --to local:orders
-        Example: attr2hbase dump bootstrap new.yaml --dump /backups --feed old.yaml:orders --to hbase:orders
+        Example: attr2hbase dump bootstrap -f laptop.yaml --dump /backups --to local:orders
+        Example: attr2hbase dump bootstrap -f new.yaml --dump /backups --feed old.yaml:orders --to hbase:orders
         """,
         subject=Subject.TO,
         advances=("rows", "rows"),

@@ -59,8 +59,8 @@ class Dump(Job[DumpRunOptions]):
         Readers see a dump when it is complete. One process at a time makes a dump in a root; another one is refused
         with exit code 4, and a second request to the service waits.
 
-        Example: attr2hbase dump run pipeline.yaml --root ./dumps --tables logs,users
-        Example: attr2hbase dump run pipeline.yaml --resume 2026-01-31-02-00-00-5f0c1a
+        Example: attr2hbase dump run --root ./dumps --tables logs,users
+        Example: attr2hbase dump run --resume 2026-01-31-02-00-00-5f0c1a
         """,
         subject=Subject.ROOT,
         section=("dump", SharedDumpOptions),

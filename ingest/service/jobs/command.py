@@ -81,7 +81,7 @@ class Summary:
         lines: data, each on a line.
         notes: what the user should look at.
         done: one sentence at the end; none if empty.
-        next: the likely next command; none if empty. `{target}` is replaced by the file, and the pipeline of several.
+        next: the words of the likely next command, without the file and the pipeline of several; none if empty.
         would_change: after a dry run, whether the command without it changes something.
         exit_code: of the command.
     """

@@ -193,7 +193,7 @@ class KafkaSource(Source[KafkaSourceSettings]):
             raise PositionLostError(
                 f"records that were not read yet are gone: {', '.join(lost)}",
                 hint="check the topic's retention; to resume with the remaining records: "
-                "'attr2hbase offsets reset FILE --to remaining'",
+                "'attr2hbase offsets reset --to remaining'",
             )
 
     def _checked_start(self, topics: list[str]) -> Start:

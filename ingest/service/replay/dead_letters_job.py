@@ -111,7 +111,7 @@ class DeadLettersReplay(PipelineJob[DeadLettersReplayOptions]):
 
         With --dry-run the records run as in "explain": tables and what earlier replays have counted are not looked at.
 
-        Example: attr2hbase dead-letters replay pipeline.yaml --code no_match
+        Example: attr2hbase dead-letters replay --code no_match
         """,
         subject=Subject.PIPELINE,
         arguments=("position",),
@@ -201,7 +201,7 @@ class DeadLettersReplay(PipelineJob[DeadLettersReplayOptions]):
             plain,
             table=[row],
             notes=notes,
-            next="" if is_dry_run else "attr2hbase dead-letters list {target}",
+            next="" if is_dry_run else "dead-letters list",
             would_change=bool(content.get("stored" if is_dry_run else "selected")),
             exit_code=int(not is_dry_run and (is_left or bool(content["skipped"].keys() & _KEPT))),
         )

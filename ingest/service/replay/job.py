@@ -54,7 +54,7 @@ class Replay(PipelineJob[ReplayOptions]):
         If the service runs, it runs the replay beside its pipelines; a pipeline with deferred updates or a feed waits
         meanwhile. Interrupting the command (Ctrl-C) cancels it.
 
-        Example: attr2hbase replay pipeline.yaml --from 2026-01-31T12:00:00Z --to 2026-01-31T13:00:00Z --dry-run
+        Example: attr2hbase replay --from 2026-01-31T12:00:00Z --to 2026-01-31T13:00:00Z --dry-run
         """,
         subject=Subject.PIPELINE,
         dry_run="Show what would run; write nothing.",
@@ -153,7 +153,7 @@ def _of_plan(content: Mapping[str, Any], notes: list[str]) -> Summary:
 def _of_totals(content: Mapping[str, Any], notes: list[str]) -> Summary:
     begun = ("resumes", "finished", "may_hide_values", "plan", "planned")
     plain = {name: value for name, value in content.items() if name not in begun}
-    next_command = f"attr2hbase {'dead-letters list' if content['dead_lettered'] else 'offsets show'} {{target}}"
+    next_command = "dead-letters list" if content["dead_lettered"] else "offsets show"
     if not content["records"]:
         none = [] if content["not_durable"] else [f"nothing was replayed: the topics have no record {_UTC}"]
         return Summary(plain, notes=notes + none, next=next_command)

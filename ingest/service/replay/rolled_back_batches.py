@@ -203,7 +203,7 @@ def _has_counted(run: CountedRun, batch: ReplayBatch) -> bool:
 
 def _counted(table: str, batch: ReplayBatch, times_ms: Sequence[int]) -> ConflictError:
     commands = " and ".join(
-        f"'attr2hbase rollback FILE {table} --from {moment(time_ms)} --to {moment(time_ms)}'" for time_ms in times_ms
+        f"'attr2hbase rollback {table} --from {moment(time_ms)} --to {moment(time_ms)}'" for time_ms in times_ms
     )
     return ConflictError(
         f'dead letters of the micro-batch of {moment(batch.time_ms)} were replayed into table "{table}" at '

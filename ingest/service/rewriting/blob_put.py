@@ -75,7 +75,7 @@ class BlobPut(SmallBlobsJob[BlobPutOptions]):
         If the service runs and has the store in RocksDB, it reads the file, which must be a regular one, and stores the
         blob; interrupting the command (Ctrl-C) cancels it. Else, and from stdin or a named pipe, the command does.
 
-        Example: attr2hbase blob put pipeline.yaml events report.pdf --reference report-2026-01
+        Example: attr2hbase blob put events report.pdf --reference report-2026-01
         """,
         arguments=("path",),
         advances=("bytes", "length"),
@@ -139,7 +139,7 @@ class BlobPin(SmallBlobsJob[ReferenceOptions]):
         help="""
         Add a reference to a blob, so that no sweep deletes it; exit code 3 if the blob does not exist.
 
-        Example: attr2hbase blob pin pipeline.yaml events ID report-2026-01
+        Example: attr2hbase blob pin events ID report-2026-01
         """,
         arguments=("id", "reference"),
         advances=("references", "references"),
@@ -178,7 +178,7 @@ class BlobUnpin(BlobPin):
 
         Exit code 3 if there is no such reference.
 
-        Example: attr2hbase blob unpin pipeline.yaml events ID report-2026-01
+        Example: attr2hbase blob unpin events ID report-2026-01
         """,
         does="removes the reference",
     )

@@ -103,7 +103,7 @@ class Compaction(UpdatesJob[CompactionOptions]):
 
         If the service runs, it compacts the table beside its pipelines; interrupting the command (Ctrl-C) cancels it.
 
-        Example: attr2hbase compact pipeline.yaml counters --older-than 10m --window 1h
+        Example: attr2hbase compact counters --older-than 10m --window 1h
         """,
         dry_run="Count what would be merged; write nothing.",
         advances=("update rows", "update_rows"),

@@ -94,7 +94,7 @@ class Rollback(UpdatesJob[RollbackOptions]):
         The batch times rolled back are recorded with the table, so that `attr2hbase replay` accepts them. It can be
         interrupted and run again. A table is compacted or rolled back by one process at a time.
 
-        Example: attr2hbase rollback pipeline.yaml counters --from 2026-01-31T12:00 --to 2026-01-31T12:59:59 --dry-run
+        Example: attr2hbase rollback counters --from 2026-01-31T12:00 --to 2026-01-31T12:59:59 --dry-run
         """,
         dry_run="Count what would be deleted; write nothing.",
         advances=("rows", "logical_rows"),

@@ -45,5 +45,5 @@ def test_pipeline_continues_where_the_other_tool_stopped(tool: str):
     [found] = yaml.safe_load(pipeline(tool))["pipelines"].values()
     kafka = found["source"]["kafka"]
     assert (kafka["topics"], kafka["group"]) == replaced(tool)
-    assert "attr2hbase run pipeline.yaml --start-from group" in guide(tool)
+    assert "attr2hbase run --start-from group" in guide(tool)
     assert f"`{kafka['group']}`" in guide(tool)

@@ -45,6 +45,7 @@ def ingest(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -
     """Run a command in this process."""
     monkeypatch.setenv("NO_COLOR", "")  # --no-color sets it, and monkeypatch removes it
     monkeypatch.delenv("ATTR2HBASE_DEBUG", raising=False)
+    monkeypatch.delenv("ATTR2HBASE_FILE", raising=False)
     monkeypatch.setattr(socket.socket, "connect", _refused_by_default_port(socket.socket.connect))
 
     def run(*arguments: object) -> Result:

@@ -24,7 +24,7 @@ pipelines:
       - archive:
           {root: ./archive, table: customer, columns: {user: '%{user}', amount: {value: '%{amount}', type: int64}}}
 """
-OF_TABLE = ("pipeline.yaml", "customer")
+OF_TABLE = ("customer",)
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def test_relative_root_starts_at_the_current_folder(ingest, partition, folder, m
     elsewhere = folder / "elsewhere"
     elsewhere.mkdir()
     monkeypatch.chdir(elsewhere)
-    result = ingest("archive", "history", "../pipeline.yaml", "customer")
+    result = ingest("archive", "history", "-f", "../pipeline.yaml", "customer")
     note = 'no partition at "./archive/customer"; a relative root starts at the current folder'
     assert result.err.splitlines() == [note, "0 batches"]
 
@@ -249,7 +249,7 @@ def test_rerun_with_another_type_than_the_newest_other_partition(ingest, partiti
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (("history", "pipeline.yaml", "other"), 3, "it archives customer"),
+        (("history", "other"), 3, "it archives customer"),
         (("history", *OF_TABLE, "--dt", "20200101"), 3, "has no partition dt=20200101"),
         (("keep", *OF_TABLE, "--dt", "20151210", "--batch", "1449784000"), 3, "has no batch"),
         (

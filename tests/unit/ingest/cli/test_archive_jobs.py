@@ -31,7 +31,7 @@ pipelines:
     source: {kafka: {topics: [t], brokers: "localhost:1"}}
     sinks: [archive: {root: ./archive, table: customer}]
 """
-TABLE = ("p.yaml", "customer")
+TABLE = ("-f", "p.yaml", "customer")
 
 
 @pytest.fixture

@@ -53,21 +53,21 @@ def file(folder: Path) -> Path:
 @pytest.fixture
 def blob(ingest, file):
     """Runs a command of the group; the blob is stored."""
-    assert ingest("blob", "put", "p.yaml", "events", "blob.bin").code == 0
+    assert ingest("blob", "put", "-f", "p.yaml", "events", "blob.bin").code == 0
 
     def run(verb: str, *arguments: object):
-        return ingest("blob", verb, "p.yaml", "events", *arguments)
+        return ingest("blob", verb, "-f", "p.yaml", "events", *arguments)
 
     return run
 
 
 def test_blob_is_stored_once_and_shown(ingest, file):
-    put = ("blob", "put", "p.yaml", "events", "blob.bin", "--output", "json")
+    put = ("blob", "put", "-f", "p.yaml", "events", "blob.bin", "--output", "json")
     for is_new in (True, False):
         assert ingest(*put, "--reference", "a\\xff").json == {
             "table": "events", "id": ID, "length": 2560, "is_new": is_new
         }  # fmt: skip
-    stat = ingest("blob", "stat", "p.yaml", "events", ID.upper(), "--output", "json").json
+    stat = ingest("blob", "stat", "-f", "p.yaml", "events", ID.upper(), "--output", "json").json
     assert {name: stat[name] for name in ("id", "state", "length", "blocks", "block_bytes", "references")} == {
         "id": ID,
         "state": "stored",
@@ -76,10 +76,10 @@ def test_blob_is_stored_once_and_shown(ingest, file):
         "block_bytes": 1000,
         "references": [{"b64": "Yf8="}],
     }
-    result = ingest("blob", "stat", "p.yaml", "events", ID)
+    result = ingest("blob", "stat", "-f", "p.yaml", "events", ID)
     assert "blocks        3, each 1000 bytes, compression none\n" in result.out
     assert "  a\\xFF\n" in result.out
-    result = ingest("blob", "put", "p.yaml", "events", "blob.bin")
+    result = ingest("blob", "put", "-f", "p.yaml", "events", "blob.bin")
     assert (result.out, "2,560 bytes were stored already" in result.err) == (f"{ID}\n", True)
 
 
@@ -102,18 +102,18 @@ def test_2c2_blob_is_copied_through_stdin_and_stdout(file, folder):
         environment = {"PYTHONPATH": str(Path(product.__file__).parents[1]), "NO_COLOR": "1"}
         return subprocess.run(command, input=stdin, capture_output=True, check=True, env=environment)
 
-    assert run("put", "p.yaml", "events", "-", stdin=BLOB).stdout == f"{ID}\n".encode()
-    assert run("get", "p.yaml", "events", ID).stdout == BLOB
-    assert run("put", "p.yaml", "events", "-").stdout == f"{hashlib.sha256().hexdigest()}\n".encode()
-    done = run("get", "p.yaml", "events", hashlib.sha256().hexdigest())
+    assert run("put", "-f", "p.yaml", "events", "-", stdin=BLOB).stdout == f"{ID}\n".encode()
+    assert run("get", "-f", "p.yaml", "events", ID).stdout == BLOB
+    assert run("put", "-f", "p.yaml", "events", "-").stdout == f"{hashlib.sha256().hexdigest()}\n".encode()
+    done = run("get", "-f", "p.yaml", "events", hashlib.sha256().hexdigest())
     assert (done.returncode, done.stdout) == (0, b"")
 
 
 def test_2c5_wrong_hash_stores_nothing(ingest, file):
-    result = ingest("blob", "put", "p.yaml", "events", "blob.bin", "--sha256", "00" * 32)
+    result = ingest("blob", "put", "-f", "p.yaml", "events", "blob.bin", "--sha256", "00" * 32)
     assert (result.code, "not 0000" in result.err) == (2, True)
-    assert ingest("blob", "stat", "p.yaml", "events", ID).code == 3
-    assert ingest("blob", "put", "p.yaml", "events", "blob.bin", "--sha256", ID).code == 0
+    assert ingest("blob", "stat", "-f", "p.yaml", "events", ID).code == 3
+    assert ingest("blob", "put", "-f", "p.yaml", "events", "blob.bin", "--sha256", ID).code == 0
 
 
 def test_references(blob):
@@ -148,15 +148,15 @@ def test_offset_behind_the_end_is_refused(blob, folder):
 @pytest.mark.parametrize("verb", ["sweep", "pin", "unpin", "fsck"])
 def test_only_put_creates_a_store(ingest, file, folder, verb):
     arguments = {"sweep": (), "fsck": ("--repair",)}.get(verb, (ID, "report"))
-    result = ingest("blob", verb, "p.yaml", "events", *arguments)
+    result = ingest("blob", verb, "-f", "p.yaml", "events", *arguments)
     assert (result.code, 'there is no store at "' in result.err) == (3, True), result.err
     assert not (folder / "data").exists()
     with closing(RocksDBStore(RocksDBSettings(path="./data"))) as store:
         store.open()
         store.ensure_table(TableSpec("events", (FamilySpec(b"f"),)))
-    result = ingest("blob", verb, "p.yaml", "events", *arguments)
+    result = ingest("blob", verb, "-f", "p.yaml", "events", *arguments)
     assert (result.code, 'there is no table "events_blobs_meta"' in result.err) == (3, True), result.err
-    assert "events_blobs_meta" not in ingest("scan", "p.yaml", "absent").err
+    assert "events_blobs_meta" not in ingest("scan", "-f", "p.yaml", "absent").err
 
 
 def test_hint_beside_a_process_that_holds_the_store(blob):
@@ -192,8 +192,8 @@ def test_sweep_prints_what_it_deletes(ingest, file):
     blobs.prepare()
     blobs.put_bytes(BLOB)
     store.close()
-    assert ingest("blob", "put", "p.yaml", "events", "p.yaml").code == 0  # is unreferenced since now
-    sweep = ("blob", "sweep", "p.yaml", "events")
+    assert ingest("blob", "put", "-f", "p.yaml", "events", "p.yaml").code == 0  # is unreferenced since now
+    sweep = ("blob", "sweep", "-f", "p.yaml", "events")
     swept = {
         "table": "events",
         "blobs": 2,
@@ -212,9 +212,9 @@ def test_sweep_prints_what_it_deletes(ingest, file):
     }
     assert ingest(*sweep, "--dry-run", "--output", "json").json == swept | {"dry_run": True}
     result = ingest(*sweep, "--dry-run")
-    assert (result.out, "next: attr2hbase blob sweep p.yaml events" in result.err) == (f"{ID}\n", True)
+    assert (result.out, "next: attr2hbase blob sweep -f p.yaml events" in result.err) == (f"{ID}\n", True)
     assert ingest(*sweep, "--output", "json").json == swept | {"dry_run": False}
-    result = ingest("blob", "get", "p.yaml", "events", ID)
+    result = ingest("blob", "get", "-f", "p.yaml", "events", ID)
     assert (result.code, "was swept" in result.err) == (3, True)
 
 
@@ -271,16 +271,24 @@ def test_2c14_changed_option_is_refused(blob, file):
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (("put", "p.yaml", "absent", "blob.bin"), 3, 'the file declares no table "absent"'),
-        (("stat", "p.yaml", "absent", ID), 3, "hint: tables with `blobs`: events\n"),
-        (("stat", "p.yaml", "event", ID), 3, 'did you mean "events"?'),
-        (("put", "p.yaml", "plain", "blob.bin"), 2, 'table "plain" has no blob store\n  hint: add `blobs: {}` to it'),
-        (("sweep", "p.yaml", "events_blobs_meta"), 2, 'belongs to the one of table "events"\n  hint: name "events"\n'),
-        (("put", "p.yaml", "events", "absent.bin"), 3, '/absent.bin": No such file'),
-        (("put", "p.yaml", "events", "."), 3, "Is a directory"),
-        (("get", "p.yaml", "events", ID, "--output", "json"), 2, "name a file with --to"),
-        (("get", "p.yaml", "events", "11" * 32), 3, "there is no blob"),
-        (("get", "p.yaml", "events", ID, "--to", "absent/copy"), 3, 'cannot write "absent/copy"'),
+        (("put", "-f", "p.yaml", "absent", "blob.bin"), 3, 'the file declares no table "absent"'),
+        (("stat", "-f", "p.yaml", "absent", ID), 3, "hint: tables with `blobs`: events\n"),
+        (("stat", "-f", "p.yaml", "event", ID), 3, 'did you mean "events"?'),
+        (
+            ("put", "-f", "p.yaml", "plain", "blob.bin"),
+            2,
+            'table "plain" has no blob store\n  hint: add `blobs: {}` to it',
+        ),
+        (
+            ("sweep", "-f", "p.yaml", "events_blobs_meta"),
+            2,
+            'belongs to the one of table "events"\n  hint: name "events"\n',
+        ),
+        (("put", "-f", "p.yaml", "events", "absent.bin"), 3, '/absent.bin": No such file'),
+        (("put", "-f", "p.yaml", "events", "."), 3, "Is a directory"),
+        (("get", "-f", "p.yaml", "events", ID, "--output", "json"), 2, "name a file with --to"),
+        (("get", "-f", "p.yaml", "events", "11" * 32), 3, "there is no blob"),
+        (("get", "-f", "p.yaml", "events", ID, "--to", "absent/copy"), 3, 'cannot write "absent/copy"'),
     ],
 )
 def test_wrong_arguments(ingest, blob, arguments, code, said):
@@ -298,7 +306,7 @@ def test_large_values_are_shown_on_request(ingest, file):
         "events", [Put(b"r", {b"f:large": b"v" * 2_000, b"f:small": b"1"}, 5)]
     )
     store.close()
-    for command in (("get", "p.yaml", "events", "r"), ("scan", "p.yaml", "events")):
+    for command in (("get", "-f", "p.yaml", "events", "r"), ("scan", "-f", "p.yaml", "events")):
         pointer, small = ingest(*command, "--output", "json").json["cells"]
         assert '"length":2000' in pointer[3]
         assert small == ["f", "small", 5, "1"]
@@ -315,7 +323,7 @@ def test_large_values_are_shown_on_request(ingest, file):
     with pytest.raises(ConfigError, match="no blob store"):
         plain.reader(plain.schema()).partitions()
     for table in ("plain", "events_blobs_meta"):
-        result = ingest("scan", "p.yaml", table, "--blobs")
+        result = ingest("scan", "-f", "p.yaml", table, "--blobs")
         assert (result.code, "has no blob store" in result.err) == (2, True)
     assert 'hint: name "events"\n' in result.err
 
@@ -327,7 +335,7 @@ def test_file_without_tables_says_how_to_declare_one(ingest, folder):
         "sinks: [{attr2hbase: {table: events}}]}\n"
     )
     (folder / "without.yaml").write_text(content)
-    result = ingest("blob", "stat", "without.yaml", "events", ID)
+    result = ingest("blob", "stat", "-f", "without.yaml", "events", ID)
     assert (result.code, "declare it, as in tables: {events: {blobs: {}}}" in result.err) == (3, True), result.err
 
 
@@ -344,13 +352,13 @@ def test_changed_name_is_refused(ingest, file, folder):
     reader = TableDataSource({"config": str(file), "table": "events", "blobs": "true"})
     for command in (
         ("validate", "p.yaml", "--connect"),
-        ("blob", "put", "p.yaml", "events", "blob.bin"),
-        ("blob", "sweep", "p.yaml", "events"),
-        ("blob", "sweep", "p.yaml", "events", "--dry-run"),
-        ("blob", "fsck", "p.yaml", "events"),
-        ("blob", "stat", "p.yaml", "events", ID),
-        ("get", "p.yaml", "events", "r", "--blobs"),
-        ("scan", "p.yaml", "events", "--blobs"),
+        ("blob", "put", "-f", "p.yaml", "events", "blob.bin"),
+        ("blob", "sweep", "-f", "p.yaml", "events"),
+        ("blob", "sweep", "-f", "p.yaml", "events", "--dry-run"),
+        ("blob", "fsck", "-f", "p.yaml", "events"),
+        ("blob", "stat", "-f", "p.yaml", "events", ID),
+        ("get", "-f", "p.yaml", "events", "r", "--blobs"),
+        ("scan", "-f", "p.yaml", "events", "--blobs"),
     ):
         result = ingest(*command)
         said = 'are in the blob store "events_blobs", but the file declares "renamed"'
@@ -358,7 +366,7 @@ def test_changed_name_is_refused(ingest, file, folder):
     found = reader.reader(reader.schema())
     with pytest.raises(BlobsElsewhereError):
         [list(found.read(part)) for part in found.partitions()]
-    assert ingest("scan", "p.yaml", "events").code == 0
+    assert ingest("scan", "-f", "p.yaml", "events").code == 0
     file.write_text(FILE.replace("OPTIONS", "block_size: 1KB"))
-    for command in (("validate", "p.yaml", "--connect"), ("scan", "p.yaml", "events", "--blobs")):
+    for command in (("validate", "p.yaml", "--connect"), ("scan", "-f", "p.yaml", "events", "--blobs")):
         assert ingest(*command).code == 0

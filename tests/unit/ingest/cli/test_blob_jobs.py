@@ -36,7 +36,7 @@ pipelines:
 """
 BLOB = bytes(range(256)) * 10
 ID = hashlib.sha256(BLOB).hexdigest()
-OF_TABLE = ("p.yaml", "events")
+OF_TABLE = ("-f", "p.yaml", "events")
 
 
 @pytest.fixture

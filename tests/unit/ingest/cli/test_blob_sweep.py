@@ -30,7 +30,7 @@ pipelines:
 OPTIONS = BlobOptions()
 DAY_MS = 24 * 3_600_000
 ROWS = 4
-SWEEP = ("blob", "sweep", "p.yaml", "events")
+SWEEP = ("blob", "sweep", "-f", "p.yaml", "events")
 
 
 @pytest.fixture

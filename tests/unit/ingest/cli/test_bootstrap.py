@@ -76,7 +76,7 @@ def file(folder) -> str:
 
 
 def bootstrapped(file: str, *options: str, to: str = "copies:copy") -> tuple[str, ...]:
-    return ("dump", "bootstrap", file, "--dump", "dumps", "--to", to, *options)
+    return ("dump", "bootstrap", "-f", file, "--dump", "dumps", "--to", to, *options)
 
 
 def test_copy_of_the_dump(ingest, file):

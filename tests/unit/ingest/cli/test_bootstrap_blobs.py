@@ -54,7 +54,7 @@ def _dump(folder: Path) -> None:
 
 
 def loaded(ingest, table: str) -> None:
-    found = ingest("dump", "bootstrap", "new.yaml", "--dump", "dumps", "--to", f"local:{table}")
+    found = ingest("dump", "bootstrap", "-f", "new.yaml", "--dump", "dumps", "--to", f"local:{table}")
     assert found.code == 0, found.err
 
 
@@ -69,13 +69,13 @@ def store_id() -> str | None:
 
 def swept(ingest, *options: str) -> tuple[int, int]:
     """Blobs that were deleted, and those without references that stay."""
-    found = ingest("blob", "sweep", "new.yaml", "events", "--output", "json", *options)
+    found = ingest("blob", "sweep", "-f", "new.yaml", "events", "--output", "json", *options)
     assert found.code == 0, found.err
     return found.json["purged"], found.json["unreferenced"]
 
 
 def check_rows(ingest) -> None:
-    rows = ingest("scan", "new.yaml", "events", "--blobs", "--output", "json").lines
+    rows = ingest("scan", "-f", "new.yaml", "events", "--blobs", "--output", "json").lines
     assert {row["row"]: row["cells"][0][3] for row in rows} == VALUES
 
 
@@ -108,9 +108,9 @@ def test_copy_with_another_blob_store_in_the_same_store(ingest, folder):
     tables = {META: "renamed_meta", BLOCKS: "renamed_value", "events": "orders"}
     for source, target in tables.items():
         result = ingest(
-            "dump", "bootstrap", "copy.yaml", "--dump", "dumps", "--table", source, "--to", f"local:{target}"
+            "dump", "bootstrap", "-f", "copy.yaml", "--dump", "dumps", "--table", source, "--to", f"local:{target}"
         )
         assert result.code == 0, result.err
     for file, table in (("copy.yaml", "orders"), ("p.yaml", "events")):
-        rows = ingest("scan", file, table, "--blobs", "--output", "json").lines
+        rows = ingest("scan", "-f", file, table, "--blobs", "--output", "json").lines
         assert {row["row"]: row["cells"][0][3] for row in rows} == VALUES

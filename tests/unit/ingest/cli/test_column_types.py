@@ -49,7 +49,7 @@ def events(pipeline):
 
 
 def test_get_shows_values_of_their_types(ingest, events):
-    result = ingest("get", "p.yaml", "events", "k1")
+    result = ingest("get", "-f", "p.yaml", "events", "k1")
     assert result.code == 0
     assert result.out == (
         "k1  1970-01-01T00:00:01.000Z\n"
@@ -63,7 +63,7 @@ def test_get_shows_values_of_their_types(ingest, events):
 
 
 def test_json_has_numbers(ingest, events):
-    (line,) = ingest("get", "p.yaml", "events", "k1", *JSON).lines
+    (line,) = ingest("get", "-f", "p.yaml", "events", "k1", *JSON).lines
     assert [(f"{family}:{name}", shown) for family, name, _, shown in line["cells"]] == [
         ("e:flag", True),
         ("e:ms", 1496),
@@ -75,7 +75,7 @@ def test_json_has_numbers(ingest, events):
 
 
 def test_value_of_another_length_is_shown_as_bytes_with_a_word(ingest, events):
-    result = ingest("scan", "p.yaml", "events", "--prefix", "k2")
+    result = ingest("scan", "-f", "p.yaml", "events", "--prefix", "k2")
     assert result.out == (
         "k2  1970-01-01T00:00:01.000Z\n"
         "  e:flag  false\n"
@@ -85,12 +85,14 @@ def test_value_of_another_length_is_shown_as_bytes_with_a_word(ingest, events):
     )
     note = '3 values not of the type of the column, shown as bytes, first e:ms of row "k2": not int64, 2 bytes\n'
     assert result.err.startswith(note)
-    shown = ingest("scan", "p.yaml", "events", "--prefix", "k2", *JSON)
+    shown = ingest("scan", "-f", "p.yaml", "events", "--prefix", "k2", *JSON)
     assert [cell[3] for cell in shown.lines[0]["cells"]] == [False, "\0\7", "[1", {"b64": "f8AAAA=="}]
     assert shown.err == note
 
 
-@pytest.mark.parametrize("command", [("get", "p.yaml", "events", "k1"), ("scan", "p.yaml", "events", "--limit", "1")])
+@pytest.mark.parametrize(
+    "command", [("get", "-f", "p.yaml", "events", "k1"), ("scan", "-f", "p.yaml", "events", "--limit", "1")]
+)
 def test_raw_shows_bytes(ingest, events, command):
     (line,) = ingest(*command, "--raw", "--columns", "e:flag,m", *JSON).lines
     assert line["cells"] == [
@@ -101,10 +103,10 @@ def test_raw_shows_bytes(ingest, events, command):
 
 
 def test_column_that_no_row_has_is_said(ingest, events):
-    result = ingest("scan", "p.yaml", "events", "--columns", "e:mss,e:ms")
+    result = ingest("scan", "-f", "p.yaml", "events", "--columns", "e:mss,e:ms")
     assert result.err.splitlines()[0] == 'no row that is shown has the column e:mss; did you mean "e:ms"?'
-    alone = ingest("scan", "p.yaml", "events", "--columns", "e:mss", *JSON)
+    alone = ingest("scan", "-f", "p.yaml", "events", "--columns", "e:mss", *JSON)
     assert (alone.code, alone.lines, alone.err) == (0, [], 'no row has the column e:mss; did you mean "e:ms"?\n')
-    assert "no row" not in ingest("scan", "p.yaml", "events", "--columns", "e,e:ms").err
-    row = ingest("get", "p.yaml", "events", "k1", "--columns", "e:ms,e:nosuch")
+    assert "no row" not in ingest("scan", "-f", "p.yaml", "events", "--columns", "e,e:ms").err
+    row = ingest("get", "-f", "p.yaml", "events", "k1", "--columns", "e:ms,e:nosuch")
     assert (row.code, row.err.splitlines()[0]) == (0, "no row that is shown has the column e:nosuch")

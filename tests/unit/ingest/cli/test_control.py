@@ -86,7 +86,7 @@ def test_pause_reaches_a_service_that_starts_meanwhile(
     pauses = StartsMeanwhile(load(pipeline / "pipeline.yaml", env={}, lookup=Catalog()))
     monkeypatch.setattr("ingest.service.pauses.Pauses", lambda _state: pauses)
     try:
-        done = ingest("pause", "pipeline.yaml")
+        done = ingest("pause")
         assert (done.code, "will be paused" in done.out) == (0, False)
         assert pauses.control.is_paused(name_in(pipeline))
     finally:
@@ -134,7 +134,7 @@ def test_status_shows_the_jobs_of_pipelines_tables_and_roots(pipeline: Path, ing
     with served(configuration, control, jobs=jobs):
         shown = ingest("status", "pipeline.yaml")
         assert shown.err == f"{name}: replay waiting\ncounts: compaction waiting\n./dumps: dump waiting\n"
-        assert ingest("status", "pipeline.yaml", name).err == f"{name}: replay waiting\n"
+        assert ingest("status", "--pipeline", name).err == f"{name}: replay waiting\n"
         assert [each["kind"] for each in ingest("status", "pipeline.yaml", "--output", "json").json["jobs"]] == [
             "replay"
         ]
@@ -150,9 +150,9 @@ def test_command_that_has_no_effect_in_time_is_an_error(
     wanted: str,
 ) -> None:
     monkeypatch.setattr("ingest.cli.control.WAIT_S", 0.0)  # no supervisor carries it out
-    late = ingest(command, "pipeline.yaml")
+    late = ingest(command)
     assert (late.code, f"is not {wanted} within 0 s" in late.err, "next:" in late.err) == (1, True, False)
-    late = ingest(command, "pipeline.yaml", "--output", "json")
+    late = ingest(command, "--output", "json")
     assert (late.code, late.json["state"], json.loads(late.err)["error"]["code"]) == (1, "starting", "not_reached")
 
 
@@ -176,7 +176,7 @@ def test_pipeline_that_fails_meanwhile_ends_the_wait(pipeline: Path, ingest: Cal
     control = Failing(Pauses(configuration.local_dir), configuration.pipelines)
     with served(configuration, control) as health:
         control.health = health
-        failed = ingest(command, "pipeline.yaml")
+        failed = ingest(command)
     assert (failed.code, "it has failed: store_refused: no\n" in failed.err, "reload" in failed.err) == (1, True, True)
 
 
@@ -186,7 +186,7 @@ def test_pause_of_a_failed_pipeline_is_refused_with_the_reason(pipeline: Path, i
     name = name_in(pipeline)
     with served(configuration, control) as health:
         health.change(name, State.FAILED, "positions are lost")
-        refused = ingest("pause", "pipeline.yaml", name)
+        refused = ingest("pause", name)
     assert (refused.code, "positions are lost" in refused.err, "attr2hbase reload" in refused.err) == (4, True, True)
     assert not Pauses(configuration.local_dir).is_set(name)
 
@@ -205,11 +205,11 @@ def test_pause_on_another_machine_than_that_of_the_driver_is_refused(
         monkeypatch.setattr(f"{module}.state_of", lambda _configuration: files.root())
     driver = Checkpoint(files.root() / "checkpoints" / name_in(pipeline))
     driver.lock()
-    refused = ingest(command, "pipeline.yaml")
+    refused = ingest(command)
     assert (refused.code, "on the machine of the driver" in refused.err) == (4, True)
     assert not Pauses(files.root()).is_set(name_in(pipeline))
     driver.unlock()
-    assert ingest(command, "pipeline.yaml").code == 0
+    assert ingest(command).code == 0
     assert Pauses(files.root()).is_set(name_in(pipeline)) is (command == "pause")
 
 
@@ -235,7 +235,7 @@ def test_resume_of_a_pipeline_that_ends_meanwhile_fails(
             control.health = health
         else:
             health.change(name_in(pipeline), state)
-        done = ingest("resume", "pipeline.yaml")
+        done = ingest("resume")
     expected = "a reload has removed it" if state is None else "is not started"
     assert (done.code, expected in done.err) == (1, True), done.err
 
@@ -285,7 +285,7 @@ def test_accepted_commands_have_json(
     level = current_level()
     try:
         with served(configuration, Control(Pauses(configuration.local_dir), configuration.pipelines)):
-            done = ingest(command, "pipeline.yaml", *(["debug"] if command == "log-level" else []), "--output", "json")
+            done = ingest(command, *(["debug"] if command == "log-level" else []), "--output", "json")
     finally:
         set_level(level)
     assert (done.code, shown.items() <= done.json.items()) == (0, True)
@@ -414,17 +414,17 @@ def add_pipeline(folder: Path, name: str) -> None:
 @pytest.mark.parametrize("command", ["pause", "resume", "flush"])
 def test_hint_of_a_missing_name_has_the_argument(pipeline: Path, ingest: Callable[..., Any], command: str) -> None:
     add_pipeline(pipeline, "gamma")
-    missing = ingest(command, "pipeline.yaml")
-    assert (missing.code, f"hint: name one: attr2hbase {command} pipeline.yaml NAME" in missing.err) == (2, True)
+    missing = ingest(command)
+    assert (missing.code, f"hint: name one: attr2hbase {command} NAME" in missing.err) == (2, True)
 
 
 def test_status_of_a_pipeline_that_is_not_loaded_is_an_error(
     activity: Activity, pipeline: Path, ingest: Callable[..., Any]
 ) -> None:
     add_pipeline(pipeline, "gamma")
-    for command in ("status", "pause"):
-        shown = ingest(command, "pipeline.yaml", "gamma")
-        assert (shown.code, shown.out, "attr2hbase reload pipeline.yaml" in shown.err) == (3, "", True)
+    for command in (("status", "--pipeline"), ("pause",)):
+        shown = ingest(*command, "gamma")
+        assert (shown.code, shown.out, "attr2hbase reload" in shown.err) == (3, "", True)
 
 
 def test_flush_of_a_paused_pipeline_is_refused(pipeline: Path, ingest: Callable[..., Any]) -> None:
@@ -433,7 +433,7 @@ def test_flush_of_a_paused_pipeline_is_refused(pipeline: Path, ingest: Callable[
     name = name_in(pipeline)
     control.pause(name)
     with served(configuration, control):
-        refused = ingest("flush", "pipeline.yaml", name)
+        refused = ingest("flush", name)
     assert (refused.code, "is paused" in refused.err, "attr2hbase resume" in refused.err) == (4, True, True)
 
 
@@ -443,13 +443,13 @@ def test_flush_of_a_failed_pipeline_is_refused_with_the_reason(pipeline: Path, i
     name = name_in(pipeline)
     with served(configuration, control) as health:
         health.change(name, State.FAILED, "positions are lost")
-        refused = ingest("flush", "pipeline.yaml", name)
+        refused = ingest("flush", name)
     assert (refused.code, "positions are lost" in refused.err, "attr2hbase reload" in refused.err) == (4, True, True)
     assert not control.pop_flush(name)
 
 
 def test_wrong_log_level_lists_the_levels(pipeline: Path, ingest: Callable[..., Any]) -> None:
-    wrong = ingest("log-level", "pipeline.yaml", "loud")
+    wrong = ingest("log-level", "loud")
     assert wrong.code == 2
     assert [level for level in ("LEVEL", "debug", "info", "warning", "error") if level not in wrong.err] == []
 
@@ -459,15 +459,15 @@ def test_pause_without_a_service_is_a_json_object(
     pipeline: Path, ingest: Callable[..., Any], command: str, is_paused: bool
 ) -> None:
     name = name_in(pipeline)
-    recorded = ingest(command, "pipeline.yaml", name, "--output", "json")
+    recorded = ingest(command, name, "--output", "json")
     assert (recorded.code, recorded.json) == (0, {"pipeline": name, "service": "not_running", "paused": is_paused})
 
 
-@pytest.mark.parametrize(("command", "following"), [("pause", "resume pipeline.yaml ticks"), ("resume", "run")])
+@pytest.mark.parametrize(("command", "following"), [("pause", "resume ticks"), ("resume", "run")])
 def test_next_command_without_a_service(
     pipeline: Path, ingest: Callable[..., Any], command: str, following: str
 ) -> None:
-    assert f"next: attr2hbase {following}" in ingest(command, "pipeline.yaml").err
+    assert f"next: attr2hbase {following}" in ingest(command).err
 
 
 @pytest.mark.parametrize(
@@ -478,9 +478,9 @@ def test_error_in_the_file_says_that_the_service_continues(
 ) -> None:
     (folder / "pipeline.yaml").write_text(text)
     said = "a running service continues with the file that it has loaded"
-    wrong = ingest(command, "pipeline.yaml")
+    wrong = ingest(command)
     assert (wrong.code, said in wrong.err) == (2, True)
-    assert said in json.loads(ingest(command, "pipeline.yaml", "--output", "json").err)["error"]["hint"]
+    assert said in json.loads(ingest(command, "--output", "json").err)["error"]["hint"]
 
 
 @pytest.mark.parametrize("options", [{"pipelines": []}, {"stores": {"s": {"nothing": {}}}}])
@@ -489,9 +489,9 @@ def test_status_reads_the_endpoint_of_a_file_with_errors_elsewhere(
 ) -> None:
     name, file = name_in(pipeline), pipeline / "pipeline.yaml"
     file.write_text(json.dumps(yaml.safe_load(file.read_text()) | options))
-    shown = ingest("status", "pipeline.yaml", name)
+    shown = ingest("status", "--pipeline", name)
     assert (shown.code, name in shown.out, "the file has errors" in shown.err) == (0, True, True)
-    assert ingest("pause", "pipeline.yaml", name).code == 2
+    assert ingest("pause", name).code == 2
 
 
 def test_status_of_a_file_with_errors_names_no_service_that_does_not_answer(
@@ -509,9 +509,9 @@ def test_status_without_a_service_names_paused_pipelines(pipeline: Path, ingest:
     with (pipeline / "pipeline.yaml").open("a") as file:
         file.write(f"service: {{http: {{listen: 127.0.0.1:{port}}}}}\n")
     assert "paused" not in ingest("status", "pipeline.yaml").err
-    assert ingest("pause", "pipeline.yaml").code == 0
+    assert ingest("pause").code == 0
     shown = ingest("status", "pipeline.yaml")
-    assert (shown.code, f'pipeline "{name}" is paused: attr2hbase resume pipeline.yaml {name}' in shown.err) == (
+    assert (shown.code, f'pipeline "{name}" is paused: attr2hbase resume {name}' in shown.err) == (
         3,
         True,
     )
@@ -550,7 +550,7 @@ def test_command_in_another_working_directory_is_refused_and_records_nothing(
     elsewhere = pipeline / "elsewhere"
     elsewhere.mkdir()
     monkeypatch.chdir(elsewhere)
-    assert ingest("status", file, name).code == 0
-    refused = ingest(command, file, *([] if command == "reload" else [name]))
+    assert ingest("status", file, "--pipeline", name).code == 0
+    refused = ingest(command, "-f", file, *([] if command == "reload" else [name]))
     assert (refused.code, "uses another state_dir" in refused.err) == (4, True)
     assert list(elsewhere.iterdir()) == []

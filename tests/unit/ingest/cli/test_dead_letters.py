@@ -50,7 +50,7 @@ def offsets(result):
 
 class TestList:
     def test_dead_letters_are_listed_in_a_table(self, ingest, positions):
-        result = ingest("dead-letters", "list", FILE)
+        result = ingest("dead-letters", "list", "-f", FILE)
         assert result.code == 0
         assert [line.split()[0] for line in result.out.splitlines()[2:]] == positions
         assert result.err.splitlines()[0] == "3 dead letters"
@@ -72,13 +72,13 @@ class TestList:
         ids=str,
     )
     def test_options_select_the_listed_dead_letters(self, ingest, positions, options, expected):
-        assert offsets(ingest("dead-letters", "list", FILE, "--output", "json", *options)) == expected
+        assert offsets(ingest("dead-letters", "list", "-f", FILE, "--output", "json", *options)) == expected
 
     @pytest.mark.parametrize(
         ("limit", "summary"), [(2, "2 dead letters shown; more exist"), (3, "3 dead letters"), (4, "3 dead letters")]
     )
     def test_summary_says_whether_more_exist(self, ingest, positions, limit, summary):
-        assert ingest("dead-letters", "list", FILE, "--limit", limit).err.splitlines()[0] == summary
+        assert ingest("dead-letters", "list", "-f", FILE, "--limit", limit).err.splitlines()[0] == summary
 
     @pytest.mark.parametrize(
         ("options", "message"),
@@ -100,24 +100,24 @@ class TestList:
     )
     @pytest.mark.parametrize("form", ["text", "json"])
     def test_empty_selection_reports_what_exists(self, ingest, positions, form, options, message):
-        result = ingest("dead-letters", "list", FILE, "--output", form, *options)
+        result = ingest("dead-letters", "list", "-f", FILE, "--output", form, *options)
         assert (result.code, result.out, result.err) == (0, "", f"{message}\n")
 
     def test_missing_state_folder_is_noted(self, ingest, pipeline):
-        result = ingest("dead-letters", "list", FILE)
+        result = ingest("dead-letters", "list", "-f", FILE)
         folder = pipeline / "data" / "state"
         note = f'no state at "{folder}"; relative paths start at the current folder'
         assert (result.code, result.out, result.err) == (0, "", f"{note}\nno dead letters\n")
 
     def test_absence_of_dead_letters_is_reported(self, ingest, pipeline):
         (pipeline / "data" / "state").mkdir(parents=True)
-        result = ingest("dead-letters", "list", FILE)
+        result = ingest("dead-letters", "list", "-f", FILE)
         assert (result.code, result.out, result.err) == (0, "", "no dead letters\n")
 
 
 class TestShow:
     def test_dead_letter_is_shown_as_text(self, ingest, positions):
-        result = ingest("dead-letters", "show", FILE, positions[1], "--pipeline", "ticks")
+        result = ingest("dead-letters", "show", "-f", FILE, positions[1], "--pipeline", "ticks")
         assert result.code == 0
         shown = dict(line.split("  ", 1) for line in result.out.splitlines())
         assert {name: value.strip() for name, value in shown.items()} == {
@@ -135,13 +135,13 @@ class TestShow:
         }
 
     def test_json_is_what_explain_reads(self, ingest, positions, pipeline):
-        shown = ingest("dead-letters", "show", FILE, positions[0], "--output", "json")
+        shown = ingest("dead-letters", "show", "-f", FILE, positions[0], "--output", "json")
         (pipeline / "one.jsonl").write_text(shown.out)
         line = ingest("explain", FILE, "--events", "one.jsonl", "--output", "json").json
         assert (line["outcome"], line["event"]["host"], line["event"]["timestamp_ms"]) == ("kept", "h1", 500)
 
     def test_json_of_the_list_is_what_explain_reads(self, ingest, positions, pipeline):
-        (pipeline / "all.jsonl").write_text(ingest("dead-letters", "list", FILE, "--output", "json").out)
+        (pipeline / "all.jsonl").write_text(ingest("dead-letters", "list", "-f", FILE, "--output", "json").out)
         lines = ingest("explain", FILE, "--events", "all.jsonl", "--output", "json").lines
         assert [line["outcome"] for line in lines] == ["kept", "failed", "kept"]
 
@@ -152,7 +152,7 @@ class TestShow:
         assert (result.code, "the complete one is at host:/path" in result.err) == (2, True)
 
     def test_unknown_position_exits_with_3(self, ingest, positions):
-        assert ingest("dead-letters", "show", FILE, "9").code == 3
+        assert ingest("dead-letters", "show", "-f", FILE, "9").code == 3
 
 
 class TestSeveralEvents:
@@ -165,11 +165,11 @@ class TestSeveralEvents:
         return next(queue.entries()).position
 
     def test_list_shows_the_number_of_events(self, ingest, position):
-        assert "ticks/monday.txt/0/4 (1,100 events)" in ingest("dead-letters", "list", FILE).out
-        assert ingest("dead-letters", "list", FILE, "--output", "json").json["events"] == 1_100
+        assert "ticks/monday.txt/0/4 (1,100 events)" in ingest("dead-letters", "list", "-f", FILE).out
+        assert ingest("dead-letters", "list", "-f", FILE, "--output", "json").json["events"] == 1_100
 
     def test_show_shows_the_number_of_events(self, ingest, position):
-        shown = ingest("dead-letters", "show", FILE, position).out
+        shown = ingest("dead-letters", "show", "-f", FILE, position).out
         assert "1,100 failed alike; this is the first" in shown
 
 
@@ -190,18 +190,20 @@ class TestUnread:
 
     def test_list_shows_how_far_they_go(self, ingest, position, end):
         up_to = "to the end" if end is None else "up to offset 90,000"
-        assert f"ticks/monday.txt/0/4000 {up_to}" in ingest("dead-letters", "list", FILE).out
-        assert ingest("dead-letters", "list", FILE, "--output", "json").json["unread"] == {"end": end}
+        assert f"ticks/monday.txt/0/4000 {up_to}" in ingest("dead-letters", "list", "-f", FILE).out
+        assert ingest("dead-letters", "list", "-f", FILE, "--output", "json").json["unread"] == {"end": end}
 
     def test_show_shows_how_far_they_go_and_no_value(self, ingest, position, end):
-        result = ingest("dead-letters", "show", FILE, position)
+        result = ingest("dead-letters", "show", "-f", FILE, position)
         up_to = "to the end" if end is None else "up to offset 90,000"
         assert f"from offset 4,000 {up_to}" in result.out
         assert "value" not in result.out
         assert "explain" not in result.err
 
     def test_explain_refuses_it(self, ingest, position, pipeline):
-        (pipeline / "one.jsonl").write_text(ingest("dead-letters", "show", FILE, position, "--output", "json").out)
+        (pipeline / "one.jsonl").write_text(
+            ingest("dead-letters", "show", "-f", FILE, position, "--output", "json").out
+        )
         result = ingest("explain", FILE, "--events", "one.jsonl")
         assert result.code == 2
         assert "it has none of their bytes" in result.err
@@ -210,13 +212,13 @@ class TestUnread:
 class TestReplay:
     def test_selection_without_a_match_says_how_many_there_are(self, ingest, positions):
         options = (positions[0], "--code", "unknown", "--until", "2100-01-01T00:00:00.000Z")
-        assert ingest("dead-letters", "replay", FILE, *options, "--output", "json").json["selected"] == 0
-        result = ingest("dead-letters", "replay", FILE, *options)
+        assert ingest("dead-letters", "replay", "-f", FILE, *options, "--output", "json").json["selected"] == 0
+        result = ingest("dead-letters", "replay", "-f", FILE, *options)
         note = f"{NONE} is selected by {' '.join(options)}; --all includes those that were replayed or are kept\n"
         assert (result.code, note in result.err) == (0, True)
 
     def test_all_dead_letters_are_replayed_by_default(self, ingest, positions):
-        result = ingest("dead-letters", "replay", FILE, "--output", "json")
+        result = ingest("dead-letters", "replay", "-f", FILE, "--output", "json")
         assert (result.code, result.json) == (
             1,
             {
@@ -232,22 +234,22 @@ class TestReplay:
                 "published": {},
             },
         )
-        rows = ingest("scan", FILE, "mytable", "--output", "json").lines
+        rows = ingest("scan", "-f", FILE, "mytable", "--output", "json").lines
         assert [(row["row"], row["cells"][0][2]) for row in rows] == [
             ("monday.txt:000000", 999),
             ("monday.txt:000008", 86_399_999),
         ]
-        assert offsets(ingest("dead-letters", "list", FILE, "--output", "json")) == [4]
+        assert offsets(ingest("dead-letters", "list", "-f", FILE, "--output", "json")) == [4]
 
     def test_skipped_dead_letters_are_shown_with_the_reason(self, ingest, positions, monkeypatch):
         reasons = iter([SkipReason.RAN_AGAIN, SkipReason.ROLLED_BACK, SkipReason.RAN_AGAIN])
         monkeypatch.setattr(DeadLetterReplay, "skip_reason", lambda _self, _entry: next(reasons))
-        result = ingest("dead-letters", "replay", FILE)
+        result = ingest("dead-letters", "replay", "-f", FILE)
         assert result.code == 0
         assert "skipped: 2 dead letters, because their records ran again in later micro-batches" in result.err
         assert "skipped: 1 dead letter, because their micro-batches were rolled back" in result.err
-        assert "replayed (ran_again)" in ingest("dead-letters", "list", FILE, "--all").out
-        assert len(ingest("dead-letters", "list", FILE, "--output", "json").lines) == 1
+        assert "replayed (ran_again)" in ingest("dead-letters", "list", "-f", FILE, "--all").out
+        assert len(ingest("dead-letters", "list", "-f", FILE, "--output", "json").lines) == 1
 
     @pytest.mark.parametrize(
         ("options", "selected"),
@@ -261,102 +263,112 @@ class TestReplay:
         ids=str,
     )
     def test_options_select_the_replayed_dead_letters(self, ingest, positions, options, selected):
-        result = ingest("dead-letters", "replay", FILE, "--output", "json", *options)
+        result = ingest("dead-letters", "replay", "-f", FILE, "--output", "json", *options)
         assert (result.code, result.json["replayed"]) == (0, selected)
 
     def test_help_states_the_timestamp_of_the_cells(self, ingest, positions):
         shown = " ".join(ingest("dead-letters", "replay", "--help").out.replace("│", " ").split())
         assert "one millisecond before the micro-batch in which they failed" in shown
-        ingest("dead-letters", "replay", FILE, positions[0])
-        assert ingest("scan", FILE, "mytable", "--output", "json").json["cells"][0][2] == 999
+        ingest("dead-letters", "replay", "-f", FILE, positions[0])
+        assert ingest("scan", "-f", FILE, "mytable", "--output", "json").json["cells"][0][2] == 999
 
     def test_dead_letter_is_replayed_by_position(self, ingest, positions):
-        result = ingest("dead-letters", "replay", FILE, positions[0])
+        result = ingest("dead-letters", "replay", "-f", FILE, positions[0])
         assert result.code == 0
-        assert ingest("scan", FILE, "mytable", "--output", "json").json["row"] == "monday.txt:000000"
+        assert ingest("scan", "-f", FILE, "mytable", "--output", "json").json["row"] == "monday.txt:000000"
 
     def test_process_of_its_own_asks_no_service(self, ingest, positions):
-        result = ingest("dead-letters", "replay", FILE, "--own-process")
+        result = ingest("dead-letters", "replay", "-f", FILE, "--own-process")
         assert (result.code, "service" in result.err) == (1, False), result.err
 
     def test_unknown_position_is_an_error_and_nothing_is_replayed(self, ingest, positions):
-        result = ingest("dead-letters", "replay", FILE, positions[0], "9")
+        result = ingest("dead-letters", "replay", "-f", FILE, positions[0], "9")
         assert (result.code, result.out) == (3, "")
         assert 'error[not_found]: no dead letter "9" in ' in result.err
-        assert ingest("dead-letters", "replay", FILE, positions[0], "--output", "json").json["replayed"] == 1
+        assert ingest("dead-letters", "replay", "-f", FILE, positions[0], "--output", "json").json["replayed"] == 1
 
     def test_dead_letter_is_replayed_by_id(self, ingest, positions):
-        result = ingest("dead-letters", "replay", FILE, "ticks/monday.txt/0/0/0/regex", "--output", "json")
+        result = ingest("dead-letters", "replay", "-f", FILE, "ticks/monday.txt/0/0/0/regex", "--output", "json")
         assert (result.code, result.json["replayed"]) == (0, 1)
 
     def test_all_includes_replayed_dead_letters(self, ingest, positions):
-        ingest("dead-letters", "replay", FILE, positions[0])
-        assert ingest("dead-letters", "replay", FILE, positions[0], "--output", "json").json["selected"] == 0
-        assert ingest("dead-letters", "replay", FILE, positions[0], "--all", "--output", "json").json["replayed"] == 1
+        ingest("dead-letters", "replay", "-f", FILE, positions[0])
+        assert ingest("dead-letters", "replay", "-f", FILE, positions[0], "--output", "json").json["selected"] == 0
+        assert (
+            ingest("dead-letters", "replay", "-f", FILE, positions[0], "--all", "--output", "json").json["replayed"]
+            == 1
+        )
 
     def test_progress_is_shown_on_a_terminal(self, pipeline, positions, terminal):
         with (pipeline / FILE).open("a") as file:
             file.write('service: {http: {listen: "127.0.0.1:0"}}\n')  # not that of another test
-        shown = terminal("dead-letters", "replay", FILE, positions[0])
+        shown = terminal("dead-letters", "replay", "-f", FILE, positions[0])
         assert "dead letters \x1b" in shown
         assert "next: " in shown
 
     def test_repeated_failure_is_reported(self, ingest, positions):
-        result = ingest("dead-letters", "replay", FILE, positions[1])
+        result = ingest("dead-letters", "replay", "-f", FILE, positions[1])
         assert (result.code, "failed again: no_match 1" in result.err) == (1, True)
 
 
 class TestKeep:
     def test_dead_letter_that_is_kept_is_not_retried(self, ingest, positions):
-        assert ingest("dead-letters", "keep", FILE, positions[1], "--output", "json").json == {"selected": 1, "kept": 1}
+        assert ingest("dead-letters", "keep", "-f", FILE, positions[1], "--output", "json").json == {
+            "selected": 1,
+            "kept": 1,
+        }
         assert [line["replay"] and line["replay"]["outcome"] for line in _listed(ingest)] == [None, "kept", None]
-        result = ingest("dead-letters", "replay", FILE, "--output", "json")
+        result = ingest("dead-letters", "replay", "-f", FILE, "--output", "json")
         assert (result.code, result.json["selected"], result.json["failed_again"]) == (0, 2, {})
-        none = ingest("dead-letters", "replay", FILE)
+        none = ingest("dead-letters", "replay", "-f", FILE)
         assert "--all includes those that were replayed or are kept" in none.err
 
     @pytest.mark.parametrize("by_position", [True, False])
     def test_replay_that_names_it_runs_it(self, ingest, positions, by_position):
-        assert ingest("dead-letters", "keep", FILE, "--component", "regex").code == 0
-        result = ingest("dead-letters", "replay", FILE, positions[0] if by_position else "--all", "--output", "json")
+        assert ingest("dead-letters", "keep", "-f", FILE, "--component", "regex").code == 0
+        result = ingest(
+            "dead-letters", "replay", "-f", FILE, positions[0] if by_position else "--all", "--output", "json"
+        )
         assert result.json["replayed"] == (1 if by_position else 2)
 
     def test_nothing_is_kept_without_a_selection(self, ingest, positions):
-        result = ingest("dead-letters", "keep", FILE)
+        result = ingest("dead-letters", "keep", "-f", FILE)
         assert (result.code, "give positions" in result.err) == (2, True)
-        assert "is selected by --code x" in ingest("dead-letters", "keep", FILE, "--code", "x").err
+        assert "is selected by --code x" in ingest("dead-letters", "keep", "-f", FILE, "--code", "x").err
 
     def test_kept_one_is_deleted_by_its_time_only(self, ingest, positions):
-        ingest("dead-letters", "keep", FILE, positions[0])
-        assert ingest("dead-letters", "purge", FILE, "--replayed", "--yes", "--output", "json").json["deleted"] == 0
-        purged = ingest("dead-letters", "purge", FILE, "--before", "1970-01-02", "--yes", "--output", "json")
+        ingest("dead-letters", "keep", "-f", FILE, positions[0])
+        assert (
+            ingest("dead-letters", "purge", "-f", FILE, "--replayed", "--yes", "--output", "json").json["deleted"] == 0
+        )
+        purged = ingest("dead-letters", "purge", "-f", FILE, "--before", "1970-01-02", "--yes", "--output", "json")
         assert purged.json["deleted"] == 2
 
 
 def _listed(ingest):
-    return ingest("dead-letters", "list", FILE, "--output", "json").lines
+    return ingest("dead-letters", "list", "-f", FILE, "--output", "json").lines
 
 
 class TestDryRun:
     def test_outcomes_are_counted_and_nothing_is_written(self, ingest, positions, pipeline):
-        result = ingest("dead-letters", "replay", FILE, "--dry-run", "--output", "json")
+        result = ingest("dead-letters", "replay", "-f", FILE, "--dry-run", "--output", "json")
         about = {"pipeline": "ticks", "dry_run": True}
         numbers = {"selected": 3, "stored": 2, "dropped": {}, "failed_again": {"no_match": 1}}
         assert (result.code, result.json) == (0, about | numbers | {"skipped": {}, "unknown": 0})
         assert {line["replay"] for line in _listed(ingest)} == {None}
         assert not (pipeline / "data" / "store").exists()
-        text = ingest("dead-letters", "replay", FILE, "--dry-run")
+        text = ingest("dead-letters", "replay", "-f", FILE, "--dry-run")
         assert text.err.startswith("would fail again: no_match 1")
 
     def test_empty_selection_is_said(self, ingest, positions):
-        result = ingest("dead-letters", "replay", FILE, "--dry-run", "--code", "x")
+        result = ingest("dead-letters", "replay", "-f", FILE, "--dry-run", "--code", "x")
         assert "is selected by --code x" in result.err
 
     def test_dead_letter_without_bytes_is_not_known(self, ingest, pipeline):
         queue = FileDeadLetters(pipeline / "data" / "state", "ticks")
         letter = replace(dead_letter(0, None, "damaged_file", 1000), by_place=PlaceRange(None))
         queue.publish([letter.to_json()], 0, 1000)
-        assert ingest("dead-letters", "replay", FILE, "--dry-run", "--output", "json").json["unknown"] == 1
+        assert ingest("dead-letters", "replay", "-f", FILE, "--dry-run", "--output", "json").json["unknown"] == 1
 
 
 class TestReplayOfSinks:
@@ -396,12 +408,12 @@ pipelines:
         return publish
 
     def replayed(self, ingest, code):
-        result = ingest("dead-letters", "replay", FILE, "--output", "json")
+        result = ingest("dead-letters", "replay", "-f", FILE, "--output", "json")
         assert result.code == code, result.err
         return result.json
 
     def cells(self, ingest, table):
-        rows = ingest("scan", FILE, table, "--versions", "2", "--output", "json").lines
+        rows = ingest("scan", "-f", FILE, table, "--versions", "2", "--output", "json").lines
         return [cell[2:] for row in rows for cell in row["cells"]]
 
     def test_dead_letter_of_a_sink_is_replayed_into_that_sink_only(self, ingest, refused):
@@ -421,7 +433,7 @@ pipelines:
 
     def test_removed_component_is_replayed_into_all_sinks_and_reported(self, ingest, refused):
         refused(("two", b"v"), ("old", b"w"))
-        result = ingest("dead-letters", "replay", FILE)
+        result = ingest("dead-letters", "replay", "-f", FILE)
         assert result.code == 0
         assert "replayed into all sinks, because the file has neither a sink nor a decorator of the name: old 1" in (
             result.err
@@ -449,20 +461,20 @@ class TestNextCommands:
         return [line[6:] for line in result.err.splitlines() if line.startswith(("next: ", "      attr2hbase"))]
 
     def test_list_names_the_pipeline_if_the_file_has_several(self, ingest, position):
-        assert self.next_commands(ingest("dead-letters", "list", FILE, "--pipeline", "ticks")) == [
-            f"attr2hbase dead-letters show {FILE} --pipeline ticks {position}",
-            f"attr2hbase dead-letters replay {FILE} --pipeline ticks",
+        assert self.next_commands(ingest("dead-letters", "list", "-f", FILE, "--pipeline", "ticks")) == [
+            f"attr2hbase dead-letters show --pipeline ticks {position}",
+            "attr2hbase dead-letters replay --pipeline ticks",
         ]
 
     def test_show_names_the_pipeline_if_the_file_has_several(self, ingest, position):
-        target = f"{FILE} --pipeline ticks"
-        assert self.next_commands(ingest("dead-letters", "show", FILE, position, "--pipeline", "ticks")) == [
+        target = "--pipeline ticks"
+        assert self.next_commands(ingest("dead-letters", "show", "-f", FILE, position, "--pipeline", "ticks")) == [
             f"attr2hbase dead-letters show {target} {position} --output json | attr2hbase explain {target} --events -",
             f"attr2hbase dead-letters replay {target} {position}",
         ]
 
     def test_only_pipeline_of_a_file_is_not_named(self, ingest, positions):
-        assert self.next_commands(ingest("dead-letters", "list", FILE))[1] == f"attr2hbase dead-letters replay {FILE}"
+        assert self.next_commands(ingest("dead-letters", "list", "-f", FILE))[1] == "attr2hbase dead-letters replay"
 
 
 class Keyboard(io.StringIO):
@@ -481,21 +493,21 @@ class Keyboard(io.StringIO):
 
 
 def test_dead_letters_of_a_micro_batch_that_runs_again_are_not_replayed(ingest, positions, folder):
-    (entry, *_others) = ingest("dead-letters", "list", FILE, "--all", "--output", "json").lines
+    (entry, *_others) = ingest("dead-letters", "list", "-f", FILE, "--all", "--output", "json").lines
     checkpoint = folder / "data" / "state" / "checkpoints" / entry["pipeline"]
     for name, text in (("offsets", "v1"), ("times", str(entry["batch_time_ms"]))):
         (checkpoint / name).mkdir(parents=True)
         (checkpoint / name / "7").write_text(text)
-    result = ingest("dead-letters", "replay", FILE, positions[0])
+    result = ingest("dead-letters", "replay", "-f", FILE, positions[0])
     assert "1 dead letter, because their micro-batch is not acknowledged" in result.err
-    assert offsets(ingest("dead-letters", "list", FILE, "--output", "json")) == [0, 4, 8]
+    assert offsets(ingest("dead-letters", "list", "-f", FILE, "--output", "json")) == [0, 4, 8]
 
 
 def test_dead_letters_that_are_published_after_the_replay_has_begun_are_not_replayed(
     ingest, positions, folder, monkeypatch
 ):
     """The micro-batch that has published them is killed before its acknowledgement, and runs again."""
-    entries = ingest("dead-letters", "list", FILE, "--all", "--output", "json").lines
+    entries = ingest("dead-letters", "list", "-f", FILE, "--all", "--output", "json").lines
     checkpoint = folder / "data" / "state" / "checkpoints" / entries[0]["pipeline"]
     for name, text in (("offsets", "v1"), ("commits", "v1"), ("times", str(entries[0]["batch_time_ms"]))):
         (checkpoint / name).mkdir(parents=True)
@@ -509,18 +521,18 @@ def test_dead_letters_that_are_published_after_the_replay_has_begun_are_not_repl
         return found
 
     monkeypatch.setattr(DeadLetterReplay, "__enter__", next_batch)
-    result = ingest("dead-letters", "replay", FILE)
+    result = ingest("dead-letters", "replay", "-f", FILE)
     assert "1 dead letter, because their micro-batch is not acknowledged" in result.err
-    assert offsets(ingest("dead-letters", "list", FILE, "--output", "json")) == [4, 8]
+    assert offsets(ingest("dead-letters", "list", "-f", FILE, "--output", "json")) == [4, 8]
 
 
 class TestPurge:
     @pytest.fixture
     def replayed(self, ingest, positions):
-        assert ingest("dead-letters", "replay", FILE, positions[0]).code == 0
+        assert ingest("dead-letters", "replay", "-f", FILE, positions[0]).code == 0
 
     def left(self, ingest):
-        return offsets(ingest("dead-letters", "list", FILE, "--all", "--output", "json"))
+        return offsets(ingest("dead-letters", "list", "-f", FILE, "--all", "--output", "json"))
 
     @pytest.mark.parametrize(
         ("options", "deleted", "left"),
@@ -534,38 +546,38 @@ class TestPurge:
         ],
     )
     def test_selected_dead_letters_are_deleted(self, ingest, replayed, options, deleted, left):
-        result = ingest("dead-letters", "purge", FILE, *options, "--yes", "--output", "json")
+        result = ingest("dead-letters", "purge", "-f", FILE, *options, "--yes", "--output", "json")
         assert (result.code, result.json) == (0, {"selected": deleted, "deleted": deleted})
         assert self.left(ingest) == left
 
     @pytest.fixture
     def running(self, ingest, positions, folder):
         """The micro-batch of the first two dead letters is not acknowledged."""
-        (entry, *_others) = ingest("dead-letters", "list", FILE, "--all", "--output", "json").lines
+        (entry, *_others) = ingest("dead-letters", "list", "-f", FILE, "--all", "--output", "json").lines
         checkpoint = folder / "data" / "state" / "checkpoints" / entry["pipeline"]
         for name, text in (("offsets", "v1"), ("times", str(entry["batch_time_ms"]))):
             (checkpoint / name).mkdir(parents=True)
             (checkpoint / name / "7").write_text(text)
 
     def test_dead_letters_of_a_micro_batch_that_runs_again_stay(self, ingest, running):
-        result = ingest("dead-letters", "purge", FILE, "--before", "2000-01-01", "--yes", "--output", "json")
+        result = ingest("dead-letters", "purge", "-f", FILE, "--before", "2000-01-01", "--yes", "--output", "json")
         assert (result.code, result.json["deleted"]) == (0, 1)
         assert self.left(ingest) == [0, 4]
 
     def test_dry_run_deletes_nothing(self, ingest, replayed):
-        result = ingest("dead-letters", "purge", FILE, "--replayed", "--dry-run")
+        result = ingest("dead-letters", "purge", "-f", FILE, "--replayed", "--dry-run")
         assert (result.code, result.err) == (0, "1 dead letter would be deleted\n")
         assert self.left(ingest) == [0, 4, 8]
 
     def test_yes_is_required_without_a_terminal(self, ingest, replayed):
-        result = ingest("dead-letters", "purge", FILE, "--replayed")
+        result = ingest("dead-letters", "purge", "-f", FILE, "--replayed")
         assert (result.code, "add --yes" in result.err) == (2, True)
         assert self.left(ingest) == [0, 4, 8]
 
     @pytest.mark.parametrize(("answer", "code", "left"), [("y", 0, [4, 8]), ("n", 1, [0, 4, 8])])
     def test_confirmation_on_a_terminal(self, ingest, replayed, monkeypatch, answer, code, left):
         monkeypatch.setattr(sys, "stdin", Keyboard(f"{answer}\n"))
-        result = ingest("dead-letters", "purge", FILE, "--replayed")
+        result = ingest("dead-letters", "purge", "-f", FILE, "--replayed")
         assert (result.code, "permanently delete 1 dead letter?" in result.err) == (code, True)
         assert self.left(ingest) == left
 
@@ -580,7 +592,7 @@ class TestPurge:
         queue = FileDeadLetters(folder / "data" / "state", "ticks")
         again = [dead_letter(4, b"bad", "no_match", 1000).to_json()]
         monkeypatch.setattr(sys, "stdin", Keyboard("y\n", lambda: queue.publish(again, 0, 1000)))
-        result = ingest("dead-letters", "purge", FILE, *options)
+        result = ingest("dead-letters", "purge", "-f", FILE, *options)
         assert result.code == 0
         assert "not deleted, because a replay or purge has changed them meanwhile: " in result.err
         assert result.err.splitlines()[-1].startswith(f"{deleted} dead letter")
@@ -590,19 +602,21 @@ class TestPurge:
         queue = FileDeadLetters(folder / "data" / "state", "ticks")
         again = {positions[0]: Mark(ReplayOutcome.FAILED_AGAIN, 2000, "no_match")}
         monkeypatch.setattr(sys, "stdin", Keyboard("y\n", lambda: queue.mark(again)))
-        result = ingest("dead-letters", "purge", FILE, "--replayed", "--output", "json")
+        result = ingest("dead-letters", "purge", "-f", FILE, "--replayed", "--output", "json")
         assert (result.code, result.json) == (0, {"selected": 1, "deleted": 0})
         assert self.left(ingest) == [0, 4, 8]
 
     def test_selection_without_a_match_says_how_many_there_are(self, ingest, replayed):
-        result = ingest("dead-letters", "purge", FILE, "--code", "unknown", "--replayed", "--before", "2000-01-01")
+        result = ingest(
+            "dead-letters", "purge", "-f", FILE, "--code", "unknown", "--replayed", "--before", "2000-01-01"
+        )
         (note, done) = result.err.splitlines()
         assert note.startswith("none of 3 dead letters (")
         assert note.endswith(") is selected by --code unknown --replayed --before 2000-01-01")
         assert (result.code, done) == (0, "0 dead letters deleted")
 
     def test_selection_is_required(self, ingest, positions):
-        result = ingest("dead-letters", "purge", FILE, "--yes")
+        result = ingest("dead-letters", "purge", "-f", FILE, "--yes")
         assert (result.code, "purge deletes only what is selected" in result.err) == (2, True)
         assert self.left(ingest) == [0, 4, 8]
 
@@ -611,10 +625,10 @@ class TestPurge:
         file = pipeline / FILE
         topic = '{kafka: {brokers: "127.0.0.1:1", topic: failed}}'
         file.write_text(file.read_text().replace("    sinks:", f"    dead_letters: {topic}\n    sinks:"))
-        result = ingest("dead-letters", "purge", FILE, "--replayed", option)
+        result = ingest("dead-letters", "purge", "-f", FILE, "--replayed", option)
         assert (result.code, 'dead letters of topic "failed" cannot be deleted one by one' in result.err) == (2, True)
 
     def test_only_dead_letters_of_a_micro_batch_that_runs_again(self, ingest, positions, running):
-        result = ingest("dead-letters", "purge", FILE, "--before", "1970-01-02", "--yes")
+        result = ingest("dead-letters", "purge", "-f", FILE, "--before", "1970-01-02", "--yes")
         note = "not deleted, because their micro-batch is not acknowledged and runs again: 2 dead letters"
         assert (result.code, result.err.splitlines()) == (0, [note, "0 dead letters deleted"])

@@ -45,11 +45,11 @@ def path(pipeline: Path) -> Path:
 
 
 def replay(ingest, *options: str):
-    return ingest("dead-letters", "replay", "pipeline.yaml", *options, "--output", "json")
+    return ingest("dead-letters", "replay", *options, "--output", "json")
 
 
 def rows(ingest) -> list[str]:
-    return [line["row"] for line in ingest("scan", "pipeline.yaml", "mytable", "--output", "json").lines]
+    return [line["row"] for line in ingest("scan", "mytable", "--output", "json").lines]
 
 
 def test_repaired_file_is_read_as_a_whole_at_the_time_before_its_batch(ingest, queue, path):
@@ -58,7 +58,7 @@ def test_repaired_file_is_read_as_a_whole_at_the_time_before_its_batch(ingest, q
     report = replay(ingest)
     assert (report.code, report.json["replayed"], report.json["dropped"]) == (0, 1, {"comment": 1})
     assert rows(ingest) == ["a.gz:000000", "a.gz:000004", "a.gz:000015"]
-    scanned = ingest("scan", "pipeline.yaml", "mytable", "--output", "json").lines
+    scanned = ingest("scan", "mytable", "--output", "json").lines
     times = {cell[2] for line in scanned for cell in line["cells"]}
     assert times == {4_999}
     assert replay(ingest).json["selected"] == 0
@@ -122,7 +122,7 @@ def test_a_later_dead_letter_of_the_same_place_runs_alone(ingest, queue, path):
     assert (report["selected"], report["replayed"], report["skipped"]) == (3, 2, {"superseded": 1})
     assert replay(ingest).json["selected"] == 0
     queue.publish([letter(path)], 3, 5_000)
-    assert "a later dead letter has the same place" in ingest("dead-letters", "replay", "pipeline.yaml", "--all").err
+    assert "a later dead letter has the same place" in ingest("dead-letters", "replay", "--all").err
 
 
 def test_other_dead_letters_of_the_batch_run_too(ingest, queue, path, pipeline):
@@ -148,7 +148,7 @@ def test_lines_are_counted_once_in_deferred_updates(ingest, folder):
 
     def run(*options: str):
         (folder / "p.yaml").write_text(json.dumps(content))
-        return ingest("dead-letters", "replay", "p.yaml", *options, "--output", "json").json
+        return ingest("dead-letters", "replay", "-f", "p.yaml", *options, "--output", "json").json
 
     report = run()
     assert (report["replayed"], report["published"]) == (1, {"not_a_number": 1})
@@ -181,7 +181,7 @@ class TestCountersOfFilesThatChange:
             content = json.loads((folder / "p.yaml").read_text())
             content["pipelines"]["p"]["source"] = {"files": {"path": str(folder / "in")}}
             (folder / "p.yaml").write_text(json.dumps(content))
-            return ingest("dead-letters", "replay", "p.yaml", *options, "--output", "json")
+            return ingest("dead-letters", "replay", "-f", "p.yaml", *options, "--output", "json")
 
         return run
 
@@ -245,7 +245,7 @@ def test_lines_that_fail_before_several_sinks_have_one_dead_letter_at_the_time_b
 
     def run():
         (folder / "p.yaml").write_text(json.dumps(content))
-        return ingest("dead-letters", "replay", "p.yaml", "--output", "json").json
+        return ingest("dead-letters", "replay", "-f", "p.yaml", "--output", "json").json
 
     assert run()["published"] == {"no_match": 1}
     assert [each.dead_letter.batch_time_ms for each in queue.entries() if not each.is_replayed] == [BATCH_MS - 1]
@@ -307,11 +307,11 @@ class TestLinesThatWereRead:
     def test_list_and_show_say_that_the_bytes_are_missing(self, ingest, queue, path):
         queue.publish([self.failed(path, 4, 9, events=2)], 3, 5_000)
         (entry,) = queue.entries()
-        assert "/0/4 (2 records) up to offset 9" in ingest("dead-letters", "list", "pipeline.yaml").out
-        shown = ingest("dead-letters", "show", "pipeline.yaml", entry.position).out
+        assert "/0/4 (2 records) up to offset 9" in ingest("dead-letters", "list").out
+        shown = ingest("dead-letters", "show", entry.position).out
         assert "without bytes  from offset 4 up to offset 9" in shown
         assert "not read" not in shown
-        listed = ingest("dead-letters", "list", "pipeline.yaml", "--output", "json").json
+        listed = ingest("dead-letters", "list", "--output", "json").json
         assert listed["unread"] == {"end": 9, "was_read": True}
 
 
@@ -342,7 +342,7 @@ class TestSinks:
             changed = json.loads(json.dumps(content))
             changed["pipelines"]["p"]["decorators"][:0] = decorators
             (folder / "p.yaml").write_text(json.dumps(changed))
-            return ingest("dead-letters", "replay", "p.yaml", *options, "--output", "json").json
+            return ingest("dead-letters", "replay", "-f", "p.yaml", *options, "--output", "json").json
 
         return run
 

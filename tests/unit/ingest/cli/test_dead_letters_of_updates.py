@@ -35,7 +35,7 @@ def updated(folder) -> Pipeline:
 
 
 def replay(ingest, *options: str):
-    return ingest("dead-letters", "replay", "p.yaml", *options, "--output", "json")
+    return ingest("dead-letters", "replay", "-f", "p.yaml", *options, "--output", "json")
 
 
 def test_record_is_counted_once(ingest, updated: Pipeline):
@@ -45,7 +45,7 @@ def test_record_is_counted_once(ingest, updated: Pipeline):
 
 
 def roll_back(ingest, time_ms: int) -> None:
-    done = ingest("rollback", "p.yaml", "counts", "--from", moment(time_ms), "--to", moment(time_ms), "--yes")
+    done = ingest("rollback", "-f", "p.yaml", "counts", "--from", moment(time_ms), "--to", moment(time_ms), "--yes")
     assert done.code == 0, done.err
 
 
@@ -79,7 +79,7 @@ def test_dead_letter_of_a_sink_that_the_file_lacks_is_not_counted_by_the_others(
     assert replay(ingest, "--dry-run").json["skipped"] == {"sink_unknown": 1}
     done = replay(ingest)
     assert (done.code, done.json["replayed"], done.json["skipped"]) == (1, 0, {"sink_unknown": 1})
-    assert "its label" in ingest("dead-letters", "replay", "p.yaml").err
+    assert "its label" in ingest("dead-letters", "replay", "-f", "p.yaml").err
     assert updated.updates() == []
     assert replay(ingest, "--recount").json["replayed"] == 1
     assert [value for _, value in updated.updates()] == [b"2"]
@@ -89,7 +89,7 @@ def test_dead_letter_of_a_decorator_that_the_file_lacks_runs_into_all_sinks(inge
     configuration = updated.load()
     queue = dead_letter_queue(configuration, configuration.pipelines["p"])
     queue.publish([replace(updated.dead_letter("removed"), table="").to_json()], 0, BATCH_MS)
-    done = ingest("dead-letters", "replay", "p.yaml")
+    done = ingest("dead-letters", "replay", "-f", "p.yaml")
     assert done.code == 0
     assert "neither a sink nor a decorator of the name: removed" in done.err
     assert [value for _, value in updated.updates()] == [b"2"]
@@ -106,7 +106,7 @@ def test_dead_letter_of_a_pipeline_with_several_events_of_a_record_is_refused(in
 
 def test_skipped_reason_is_shown(ingest, updated: Pipeline):
     replay(ingest)
-    shown = ingest("dead-letters", "replay", "p.yaml", "--all").err
+    shown = ingest("dead-letters", "replay", "-f", "p.yaml", "--all").err
     assert "1 dead letter, because a replay has counted their events in deferred updates; --all --recount" in shown
 
 

@@ -1,4 +1,4 @@
-"""`attr2hbase doctor FILE`: this machine, the ways to the servers of a file, and what is behind them."""
+"""`attr2hbase doctor`: this machine, the ways to the servers of a file, and what is behind them."""
 
 import json
 import os

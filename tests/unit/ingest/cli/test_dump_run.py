@@ -24,7 +24,7 @@ from sinks.rocksdb.views import VIEWS
 from tests.support.dump_runs import FILE, TABLE, InProcess, opened, written
 from tests.support.endpoint import serving_jobs
 
-ALONE = ("dump", "run", "p.yaml", "--root", "dumps")
+ALONE = ("dump", "run", "-f", "p.yaml", "--root", "dumps")
 
 
 @pytest.fixture
@@ -77,19 +77,19 @@ def test_dump_in_a_process_of_its_own(ingest, folder):
 @pytest.mark.usefixtures("configuration")
 def test_text(ingest):
     options = ("--root", "my dumps", "--tables", f"{TABLE},salted", "--max-rate", "1000000", "--min-ranges", "2")
-    done = ingest("dump", "run", "p.yaml", *options)
+    done = ingest("dump", "run", "-f", "p.yaml", *options)
     assert done.code == 0, done.err
     assert TABLE in done.out
     assert "salted" in done.out
     assert "6 rows in dump" in done.out + done.err
     assert "rows of one moment" in done.out + done.err
     assert "the command makes the dump in its own process" in done.err
-    assert done.err.count("resume it: attr2hbase dump run p.yaml --root 'my dumps' --resume 20") == 1
+    assert done.err.count("resume it: attr2hbase dump run -f p.yaml --root 'my dumps' --resume 20") == 1
 
 
 def test_options_of_the_file(ingest, folder, configuration):
     (folder / "p.yaml").write_text(f'{FILE}dump: {{root: here, tables: ["{TABLE}"], max_rate: 100000}}\n')
-    done = ingest("dump", "run", "p.yaml", "--output", "json")
+    done = ingest("dump", "run", "-f", "p.yaml", "--output", "json")
     assert done.code == 0, done.err
     assert list(done.json["tables"]) == [TABLE]
     assert rows("here") == 3
@@ -107,7 +107,7 @@ def test_too_little_space(ingest, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (("dump", "run", "p.yaml"), 2, "the root of the dumps is missing"),
+        (("dump", "run", "-f", "p.yaml"), 2, "the root of the dumps is missing"),
         ((*ALONE, "--tables", "salt"), 3, 'did you mean "salted"?'),
         ((*ALONE, "--blobs"), 2, "no table of the dump has a blob store"),
         ((*ALONE, "--keep", "soon"), 2, '--keep: "soon" is not a duration'),
@@ -146,9 +146,9 @@ def test_running_service_makes_the_dump(ingest, configuration, shared, folder):
         assert f"--resume {done.json['id']}" in done.err
         again = ingest(*ALONE, "--id", done.json["id"])
         assert (again.code, "has the id" in again.err) == (4, True), again.err
-        locked = ingest("dump", "run", "p.yaml", "--root", "other", "--own-process")
+        locked = ingest("dump", "run", "-f", "p.yaml", "--root", "other", "--own-process")
         assert (locked.code, "is held by process" in locked.err) == (4, True), locked.err
-        wrong = ingest("dump", "run", "p.yaml", "--root", "third", "--tables", "unknown", "--output", "json")
+        wrong = ingest("dump", "run", "-f", "p.yaml", "--root", "third", "--tables", "unknown", "--output", "json")
         assert (wrong.code, "unknown" in wrong.err) == (3, True), wrong.err
     assert rows() == 3
     assert list((folder / "data" / VIEWS).iterdir()) == []
@@ -224,4 +224,4 @@ def test_dump_that_can_be_resumed_is_kept_while_spark_cannot_start(ingest, folde
     refused = ingest(*ALONE)
     assert (refused.code, "JAVA_HOME is not set" in refused.err) == (2, True)
     assert ingest("dump", "ls", "dumps", "--output", "json").lines[0]["id"] == "killed"
-    assert "next: attr2hbase dump run FILE --root dumps --resume killed" in ingest("dump", "ls", "dumps").err
+    assert "next: attr2hbase dump run --root dumps --resume killed" in ingest("dump", "ls", "dumps").err

@@ -27,7 +27,7 @@ def test_text_shows_each_decorator(ingest, pipeline):
         "  filter  no change\n"
         "  regex: no_match: the pattern does not match\n"
     )
-    assert result.err == "1 kept, 1 dropped, 1 failed\nnext: attr2hbase run --once pipeline.yaml\n"
+    assert result.err == "1 kept, 1 dropped, 1 failed\nnext: attr2hbase run --once\n"
 
 
 def test_text_shows_logical_and_physical_row_keys_of_a_table_with_buckets(ingest, folder):
@@ -50,7 +50,7 @@ def test_text_shows_logical_and_physical_row_keys_of_a_table_with_buckets(ingest
             "2 failed\nnext: attr2hbase describe error no_match\n",
         ),
         ("trim: {}", "2 failed\nnext: attr2hbase describe error no_row_key\n"),
-        ("filter: {drop: \"%{body} != ''\", reason: mine}", "2 dropped\nnext: attr2hbase validate p.yaml\n"),
+        ("filter: {drop: \"%{body} != ''\", reason: mine}", "2 dropped\nnext: attr2hbase validate -f p.yaml\n"),
     ],
 )
 def test_next_command_when_no_event_is_kept(ingest, folder, decorator, end):
@@ -73,7 +73,7 @@ def test_next_command_for_dead_letters_replays_them(ingest, pipeline):
     }
     (pipeline / "letters.jsonl").write_text(json.dumps(letter))
     result = ingest("explain", "pipeline.yaml", "--events", "letters.jsonl")
-    assert result.err.splitlines()[-1] == "next: attr2hbase dead-letters replay pipeline.yaml"
+    assert result.err.splitlines()[-1] == "next: attr2hbase dead-letters replay"
 
 
 ARCHIVE = """
@@ -377,7 +377,7 @@ def test_outcome_of_a_failed_event_depends_on_on_error(ingest, folder, on_error,
 
 @pytest.mark.parametrize(
     ("body", "command"),
-    [("1:2", "run --once p.yaml"), ("x", "validate p.yaml"), ("nothing", "describe error no_match")],
+    [("1:2", "run --once -f p.yaml"), ("x", "validate -f p.yaml"), ("nothing", "describe error no_match")],
 )
 def test_run_is_suggested_only_if_an_event_is_kept(ingest, folder, body, command):
     assert explained(ingest, folder, body=body).err.splitlines()[-1] == f"next: attr2hbase {command}"

@@ -91,7 +91,7 @@ def file(folder):
 def test_all_pipelines_of_a_file(ingest, file):
     result = ingest("graph", file)
     assert (result.code, result.out) == (0, MERMAID)
-    assert result.err == "next: attr2hbase explain p.yaml\n"
+    assert result.err == "next: attr2hbase explain -f p.yaml\n"
 
 
 def test_one_pipeline_for_graphviz(ingest, file):

@@ -16,8 +16,8 @@ def test_file_becomes_an_equivalent_pipeline(ingest, folder):
     assert result.code == 0
     assert result.err.splitlines() == [
         "pipeline.yaml: written, 5 parts of old.flume",
-        "next: attr2hbase validate pipeline.yaml",
-        "      attr2hbase explain pipeline.yaml --events EVENTS.jsonl",
+        "next: attr2hbase validate",
+        "      attr2hbase explain --events EVENTS.jsonl",
     ]
     assert result.out.splitlines()[0] == 'translated  1:1  split(":",0,"2hb_colfam:ts") -> split'
     assert ingest("validate", "pipeline.yaml").code == 0

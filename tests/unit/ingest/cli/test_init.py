@@ -9,7 +9,7 @@ from ingest.cli.init import Template
 def test_every_template_is_a_pipeline_that_passes_its_tests(ingest, folder, template):
     result = ingest("init", "here", "--template", template.value)
     assert (result.code, result.out.splitlines()[0]) == (0, "here/pipeline.yaml")
-    assert "next: cd here\n      attr2hbase test pipeline.yaml\n" in result.err
+    assert "next: cd here\n      attr2hbase test\n" in result.err
     assert ingest("validate", "--strict", "here/pipeline.yaml").code == 0
     assert ingest("test", "here/pipeline.yaml").code == 0
     assert ingest("explain", "here/pipeline.yaml", "--events", "here/events.jsonl").code == 0

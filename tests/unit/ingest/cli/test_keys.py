@@ -33,7 +33,7 @@ pipelines:
 """
 INCREASING = [f"row-{number:06d}" for number in range(1_000)]
 MIXED = random.Random(3).sample(INCREASING, len(INCREASING))
-ANALYSE = ("keys", "analyse", "p.yaml")
+ANALYSE = ("keys", "analyse", "-f", "p.yaml")
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def test_text_shows_layouts_prefixes_and_split_points(ingest, write):
     assert ["salted,", "16", "buckets"] in [words[:3] for words in shown]
     assert ["anna-", "100", "50.0%", "100", "1"] in shown
     assert result.out.endswith('recommended split points: tables: {t: {splits: ["b"]}}\n')
-    assert result.err == "200 kept\nnext: attr2hbase table plan p.yaml\n"
+    assert result.err == "200 kept\nnext: attr2hbase table plan -f p.yaml\n"
 
 
 def test_salted_table_has_no_even_split_points(ingest, folder, write):
@@ -154,7 +154,7 @@ def test_no_rows(ingest, write):
     write(["drop"])
     result = ingest(*ANALYSE, "--lines", "rows.log")
     assert (result.code, result.out) == (0, "")
-    assert result.err == "no event is written to a table\n1 dropped\nnext: attr2hbase explain p.yaml\n"
+    assert result.err == "no event is written to a table\n1 dropped\nnext: attr2hbase explain -f p.yaml\n"
 
 
 @pytest.mark.parametrize(

@@ -69,55 +69,55 @@ def positions(configuration: Configuration) -> list[str]:
 
 
 def test_list_shows_length_and_the_whole_id(ingest, configuration, letters):
-    shown = ingest("dead-letters", "list", FILE).out
+    shown = ingest("dead-letters", "list", "-f", FILE).out
     assert f"in/a.log/0/0 (2,500 bytes, blob {ID})" in shown
     assert "in/a.log/0/1 " in shown
-    found = ingest("dead-letters", "list", FILE, "--output", "json").lines
+    found = ingest("dead-letters", "list", "-f", FILE, "--output", "json").lines
     assert [line.get("blob") for line in found][:2] == [{"table": "events", "id": ID, "length": 2_500}, None]
     assert [line["record"]["value"] for line in found] == [None, SMALL.decode(), None]
 
 
 def test_show_has_the_id_and_the_command_that_reads_the_blob(ingest, configuration, letters):
     position = positions(configuration)[0]
-    result = ingest("dead-letters", "show", FILE, position)
+    result = ingest("dead-letters", "show", "-f", FILE, position)
     assert f'value      2,500 bytes: blob {ID} of table "events"' in result.out
     (command,) = (line for line in result.err.splitlines() if "attr2hbase blob get" in line)
     assert ingest(*command.partition("attr2hbase ")[2].replace("PATH", "copy").split()).code == 0
     assert Path("copy").read_bytes() == LARGE
-    assert f"show {FILE} {position} --blob --output json | attr2hbase explain" in result.err
+    assert f"show -f {FILE} {position} --blob --output json | attr2hbase explain" in result.err
 
 
 def test_show_with_blob_is_what_explain_reads(ingest, folder, configuration, letters):
     position = positions(configuration)[0]
-    assert LARGE.decode() in ingest("dead-letters", "show", FILE, position, "--blob").out
+    assert LARGE.decode() in ingest("dead-letters", "show", "-f", FILE, position, "--blob").out
     corrected(folder)
-    shown = ingest("dead-letters", "show", FILE, position, "--output", "json", "--blob")
+    shown = ingest("dead-letters", "show", "-f", FILE, position, "--output", "json", "--blob")
     Path("one.jsonl").write_text(shown.out)
     assert (shown.err, ingest("explain", FILE, "--events", "one.jsonl").code) == ("", 0)
 
 
 def test_explain_without_the_value_names_the_command_that_prints_it(ingest, configuration, letters):
     position = positions(configuration)[0]
-    shown = ingest("dead-letters", "show", FILE, position, "--output", "json")
-    assert f"'attr2hbase dead-letters show {FILE} {position} --blob --output json' has it" in shown.err
+    shown = ingest("dead-letters", "show", "-f", FILE, position, "--output", "json")
+    assert f"'attr2hbase dead-letters show -f {FILE} {position} --blob --output json' has it" in shown.err
     Path("one.jsonl").write_text(shown.out)
     refused = ingest("explain", FILE, "--events", "one.jsonl")
     assert refused.code == 2
     assert 'one.jsonl:1:1: missing-field: the value of the record is in the blob store of table "events"' in refused.err
-    assert "'attr2hbase dead-letters show FILE POSITION --blob --output json | attr2hbase explain FILE" in refused.err
+    assert "'attr2hbase dead-letters show POSITION --blob --output json | attr2hbase explain" in refused.err
 
 
 def test_replay_writes_the_values_and_releases_the_blobs(ingest, folder, configuration, letters):
     assert references(configuration) == {letters[0].blob_reference, letters[2].blob_reference}
     corrected(folder)
-    result = ingest("dead-letters", "replay", FILE, "--output", "json")
+    result = ingest("dead-letters", "replay", "-f", FILE, "--output", "json")
     assert (result.code, result.json["replayed"], result.json["failed_again"]) == (1, 2, {"bad_json": 1})
-    rows = ingest("scan", FILE, "events", "--blobs", "--output", "json").lines
+    rows = ingest("scan", "-f", FILE, "events", "--blobs", "--output", "json").lines
     assert {row["row"]: row["cells"][0][3] for row in rows} == {"0": LARGE.decode(), "1": SMALL.decode()}
     assert references(configuration) == {letters[2].blob_reference}
     written(folder, first={"json": ALL})
-    assert ingest("dead-letters", "replay", FILE).code == 0
-    assert ingest("get", FILE, "events", "2", "--blobs", "--output", "json").json["cells"][0][3] == OTHER.decode()
+    assert ingest("dead-letters", "replay", "-f", FILE).code == 0
+    assert ingest("get", "-f", FILE, "events", "2", "--blobs", "--output", "json").json["cells"][0][3] == OTHER.decode()
     assert references(configuration) == set()
 
 
@@ -133,16 +133,16 @@ def test_values_are_read_one_at_a_time(ingest, folder, configuration, letters, m
     monkeypatch.setattr(InProcessHost, "run_tasks", watched)
     monkeypatch.setattr(OpenDeadLetterBlobs, "read", lambda self, blob: (seen.append(blob.length), read(self, blob))[1])
     written(folder, first={"json": ALL})
-    assert ingest("dead-letters", "replay", FILE).code == 0
+    assert ingest("dead-letters", "replay", "-f", FILE).code == 0
     assert seen == [2_500, 2_000, [None, SMALL, None]]
 
 
 def test_dead_letter_that_fails_again_after_a_replay_keeps_its_blob(ingest, folder, configuration, letters):
     written(folder, first={"json": ALL})
-    assert ingest("dead-letters", "replay", FILE).code == 0
+    assert ingest("dead-letters", "replay", "-f", FILE).code == 0
     assert references(configuration) == set()
     written(folder)
-    assert ingest("dead-letters", "replay", FILE, "--all").code == 1
+    assert ingest("dead-letters", "replay", "-f", FILE, "--all").code == 1
     assert references(configuration) == {letters[0].blob_reference, letters[2].blob_reference}
 
 
@@ -151,17 +151,17 @@ def test_replay_that_is_killed_before_it_releases_a_blob(ingest, folder, configu
     with monkeypatch.context() as patched:
         patched.setattr(BlobStore, "unpin", killed)
         with pytest.raises(KilledError):
-            ingest("dead-letters", "replay", FILE)
+            ingest("dead-letters", "replay", "-f", FILE)
     assert {entry.mark.outcome for entry in entries(configuration)} == {ReplayOutcome.REPLAYED}
     assert len(references(configuration)) == 2
-    assert ingest("dead-letters", "purge", FILE, "--replayed", "--yes").code == 0
+    assert ingest("dead-letters", "purge", "-f", FILE, "--replayed", "--yes").code == 0
     assert references(configuration) == set()
 
 
 def test_dead_letter_without_its_blob_is_skipped(ingest, folder, configuration, letters):
     publish(configuration, 1_000, [replace(letters[0], blob=letters[0].blob._replace(id="ab" * 32)), *letters[1:]])
     written(folder, first={"json": ALL})
-    result = ingest("dead-letters", "replay", FILE)
+    result = ingest("dead-letters", "replay", "-f", FILE)
     assert result.code == 1
     assert "skipped: 1 dead letter, because the values of their records are not in the blob store" in result.err
     assert [entry.mark is None for entry in entries(configuration)] == [True, False, False]
@@ -183,21 +183,21 @@ class TestTwoDeadLettersOfOneEvent:
     def test_replay_of_one_keeps_the_blob_of_the_other(self, ingest, folder, configuration, shared, index):
         written(folder, first={"json": ALL})
         found = positions(configuration)
-        assert ingest("dead-letters", "replay", FILE, found[index]).code == 0
+        assert ingest("dead-letters", "replay", "-f", FILE, found[index]).code == 0
         assert references(configuration) == {shared}
-        assert ingest("dead-letters", "replay", FILE, found[1 - index]).code == 0
+        assert ingest("dead-letters", "replay", "-f", FILE, found[1 - index]).code == 0
         assert references(configuration) == set()
 
     def test_replay_of_both_releases_the_blob(self, ingest, folder, configuration, shared):
         written(folder, first={"json": ALL})
-        assert ingest("dead-letters", "replay", FILE).code == 0
+        assert ingest("dead-letters", "replay", "-f", FILE).code == 0
         assert references(configuration) == set()
 
     def test_purge_of_one_keeps_the_blob_of_the_other(self, ingest, configuration, shared):
         options = ["--before", "2000-01-01", "--yes"]
-        assert ingest("dead-letters", "purge", FILE, "--code", "other", *options).code == 0
+        assert ingest("dead-letters", "purge", "-f", FILE, "--code", "other", *options).code == 0
         assert references(configuration) == {shared}
-        assert ingest("dead-letters", "purge", FILE, *options).code == 0
+        assert ingest("dead-letters", "purge", "-f", FILE, *options).code == 0
         assert references(configuration) == set()
 
     def test_purge_after_both_were_replayed(self, ingest, folder, configuration, shared, monkeypatch):
@@ -205,9 +205,9 @@ class TestTwoDeadLettersOfOneEvent:
         with monkeypatch.context() as patched:
             patched.setattr(BlobStore, "unpin", killed)
             with pytest.raises(KilledError):
-                ingest("dead-letters", "replay", FILE)
+                ingest("dead-letters", "replay", "-f", FILE)
         found = ingest(
-            "dead-letters", "purge", FILE, "--replayed", "--code", "other", "--before", "2000-01-01", "--yes"
+            "dead-letters", "purge", "-f", FILE, "--replayed", "--code", "other", "--before", "2000-01-01", "--yes"
         )
         assert found.code == 0
         assert references(configuration) == set()
@@ -218,11 +218,11 @@ def test_purge_releases_the_blobs(ingest, folder, configuration, letters, is_rep
     options = ["--before", "2000-01-01"]
     if is_replayed:
         corrected(folder)
-        ingest("dead-letters", "replay", FILE)
+        ingest("dead-letters", "replay", "-f", FILE)
         options = ["--replayed"]
-    assert ingest("dead-letters", "purge", FILE, *options, "--dry-run").code == 0
+    assert ingest("dead-letters", "purge", "-f", FILE, *options, "--dry-run").code == 0
     assert letters[2].blob_reference in references(configuration)
-    assert ingest("dead-letters", "purge", FILE, *options, "--yes").code == 0
+    assert ingest("dead-letters", "purge", "-f", FILE, *options, "--yes").code == 0
     assert references(configuration) == ({letters[2].blob_reference} if is_replayed else set())
     assert len(positions(configuration)) == is_replayed
 
@@ -230,7 +230,7 @@ def test_purge_releases_the_blobs(ingest, folder, configuration, letters, is_rep
 def test_purge_is_refused_while_another_process_writes_the_store(ingest, configuration, letters):
     with closing(Catalog().load("stores", "rocksdb")(configuration.stores["s"].settings)) as store:
         store.open()
-        result = ingest("dead-letters", "purge", FILE, "--before", "2000-01-01", "--yes")
+        result = ingest("dead-letters", "purge", "-f", FILE, "--before", "2000-01-01", "--yes")
         assert result.code == 4
         assert 'large dead letters are in the blob store of table "events"' in result.err
         assert "stop the service" in result.err
@@ -240,7 +240,7 @@ def test_purge_is_refused_while_another_process_writes_the_store(ingest, configu
 
 def test_dead_letters_of_a_table_that_is_not_declared_any_more_can_be_purged(ingest, folder, configuration, letters):
     written(folder, ("plain",), {"plain": {"families": {"f": {}}}})
-    assert ingest("dead-letters", "purge", FILE, "--before", "2000-01-01", "--yes").code == 0
+    assert ingest("dead-letters", "purge", "-f", FILE, "--before", "2000-01-01", "--yes").code == 0
     assert positions(configuration) == []
 
 
@@ -265,7 +265,7 @@ class TestFsck:
         return Checkpoint(folder)
 
     def found(self, ingest, *options: str) -> list[tuple[str, str]]:
-        result = ingest("blob", "fsck", FILE, "events", "--output", "json", *options)
+        result = ingest("blob", "fsck", "-f", FILE, "events", "--output", "json", *options)
         assert result.code == 0, result.err
         found = result.json["findings"]
         assert (result.json["damaged"], result.json["others"]) == (0, len(found))
@@ -318,7 +318,7 @@ class TestFsck:
             reader=lambda: topic,
         )
         queue.publish([each.to_json() for each in (letters[1:] if is_published else letters[1:2])], 2, 1_000)
-        result = ingest("blob", "fsck", FILE, "events", "--repair")
+        result = ingest("blob", "fsck", "-f", FILE, "events", "--repair")
         assert ('may wait in its earlier topic "dead"' in result.err) == is_published
         assert (letters[2].blob_reference in references(configuration)) == is_published
         if is_published:
@@ -331,7 +331,7 @@ class TestFsck:
         Path("other.yaml").write_text(elsewhere)
         there = checkpoint_folder(load("other.yaml", env={}, lookup=Catalog()), "p")
         shutil.copytree(checkpoint.folder, there)
-        result = ingest("blob", "fsck", "other.yaml", "events", "--repair", "--output", "json")
+        result = ingest("blob", "fsck", "-f", "other.yaml", "events", "--repair", "--output", "json")
         assert {each["kind"] for each in result.json["findings"]} == {"unknown_reference"}
         counts = {name: result.json[name] for name in ("blobs", "blocks", "damaged", "others")}
         assert counts == {"blobs": 2, "blocks": 2, "damaged": 0, "others": 2}
@@ -347,6 +347,6 @@ def test_young_reference_is_not_reported(ingest, configuration, letters):
     (folder / "offsets").mkdir(parents=True)
     (folder / "offsets" / "0").write_text("v1")
     publish(configuration, 1_000, [])
-    shown = ingest("blob", "fsck", FILE, "events", "--repair", "--output", "json")
+    shown = ingest("blob", "fsck", "-f", FILE, "events", "--repair", "--output", "json")
     assert (shown.json["damaged"], shown.json["others"]) == (0, 0)
     assert len(references(configuration)) == 2

@@ -16,7 +16,7 @@ COMMANDS = [
     "validate pipeline.yaml",
     "test pipeline.yaml",
     "explain pipeline.yaml --events events.jsonl",
-    "keys analyse pipeline.yaml --events events.jsonl --output json",
+    "keys analyse --events events.jsonl --output json",
     "graph pipeline.yaml",
     "config show pipeline.yaml",
     "dump ls dumps --output json",

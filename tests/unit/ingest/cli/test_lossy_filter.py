@@ -41,6 +41,6 @@ def test_remedy_is_shown(ingest, folder, is_lossy) -> None:
         "pipelines": {"p": {"source": source, "sinks": [{"attr2hbase": {"table": "t"}}]}},
     }
     (folder / "p.yaml").write_text(json.dumps(content))
-    result = ingest("scan", "p.yaml", "t", "--fuzzy", "?2")
+    result = ingest("scan", "-f", "p.yaml", "t", "--fuzzy", "?2")
     assert result.code == 0, result.err
     assert ("start its Java with --add-opens java.base/java.nio=ALL-UNNAMED" in result.err) is is_lossy

@@ -41,9 +41,7 @@ def test_help_lists_every_command(ingest):
     assert [command for command in commands if f" {command} " not in result.out] == []
 
 
-@pytest.mark.parametrize(
-    "arguments", [["--nonsense"], ["nonsense"], ["get", "pipeline.yaml"], ["scan", "--limit", "0"]]
-)
+@pytest.mark.parametrize("arguments", [["--nonsense"], ["nonsense"], ["get"], ["scan", "--limit", "0"]])
 def test_wrong_usage_exits_with_2(ingest, arguments):
     result = ingest(*arguments)
     assert (result.code, result.out) == (2, "")
@@ -53,9 +51,9 @@ def test_wrong_usage_exits_with_2(ingest, arguments):
 @pytest.mark.parametrize(
     ("arguments", "way_out"),
     [
-        (["shop.yaml", "validate"], "attr2hbase validate shop.yaml"),
-        (["shop.yml"], "attr2hbase COMMAND shop.yml"),
-        (["shop.yaml", "--once"], "attr2hbase COMMAND shop.yaml"),
+        (["shop.yaml", "validate"], "attr2hbase validate -f shop.yaml"),
+        (["shop.yml"], "attr2hbase COMMAND -f shop.yml"),
+        (["shop.yaml", "--once"], "attr2hbase COMMAND -f shop.yaml"),
     ],
 )
 def test_file_in_place_of_the_command(ingest, arguments, way_out):
@@ -70,8 +68,8 @@ def test_file_in_place_of_the_command_of_a_group(ingest):
     assert (result.code, result.err.splitlines()) == (
         2,
         [
-            'error[config]: "shop.yaml" is no command of "offsets"',
-            "  hint: the file follows the command: attr2hbase offsets COMMAND shop.yaml; the commands are show, reset",
+            'error[config]: "shop.yaml" is no command of "offsets"; the commands are show, reset',
+            "  hint: the file follows the command: attr2hbase offsets COMMAND -f shop.yaml",
         ],
     )
 
@@ -86,13 +84,6 @@ class TestErrors:
         assert (result.code, result.out) == (3, "")
         assert result.err.startswith("error[")
         assert "absent.yaml" in result.err
-
-    def test_first_argument_that_is_no_file(self, ingest, folder):
-        result = ingest("get", "orders", "pipeline.yaml", "o-1")
-        assert result.code == 3
-        assert result.err.splitlines()[1] == (
-            "  hint: the pipeline file is the first argument of a command; 'attr2hbase init' writes one"
-        )
 
     def test_error_is_written_as_json(self, ingest, folder):
         result = ingest("test", "absent.yaml", "--output", "json")

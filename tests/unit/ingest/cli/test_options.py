@@ -6,7 +6,17 @@ import pytest
 
 from ingest.cli.app import application
 
-EVERYWHERE = {"--output", "--no-color", "--help", "-h", "--version", "--install-completion", "--show-completion"}
+EVERYWHERE = {
+    "--file",
+    "-f",
+    "--output",
+    "--no-color",
+    "--help",
+    "-h",
+    "--version",
+    "--install-completion",
+    "--show-completion",
+}
 
 
 COMMANDS = dict(application().every())

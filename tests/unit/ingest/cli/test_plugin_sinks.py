@@ -142,7 +142,7 @@ def publish(folder, *failures, code="bad_line"):
 
 def replay(ingest, *options):
     """Replay; returns how many dead letters are replayed."""
-    return ingest("dead-letters", "replay", "p.yaml", "--output", "json", *options).json["replayed"]
+    return ingest("dead-letters", "replay", "-f", "p.yaml", "--output", "json", *options).json["replayed"]
 
 
 def stored(folder):
@@ -162,7 +162,7 @@ CORRECT_BUG = "{replace: {text: bug, replacement: fine}}"
 def test_replay_writes_to_it(ingest, folder, file):
     file()
     publish(folder, ("lines", 0, b"corrected"), ("lines", 1, b"refused"))
-    result = ingest("dead-letters", "replay", "p.yaml", "--output", "json")
+    result = ingest("dead-letters", "replay", "-f", "p.yaml", "--output", "json")
     assert (result.json["replayed"], result.json["failed_again"]) == (1, {"bad_line": 1})
     assert stored(folder / "lines") == ["corrected"]
     assert not [*(folder / "lines").glob(".*/*")]
@@ -177,7 +177,7 @@ def test_replay_after_a_kill_stores_what_was_corrected_in_between(ingest, folder
 
     with monkeypatch.context() as patched:
         patched.setattr(FileDeadLetters, "mark", kill)
-        assert ingest("dead-letters", "replay", "p.yaml").code == 130
+        assert ingest("dead-letters", "replay", "-f", "p.yaml").code == 130
     assert stored(folder / "lines") == ["good"]
     file(corrected(CORRECT_REFUSED, CORRECT_BUG))
     assert replay(ingest) == 2
@@ -212,7 +212,7 @@ def test_second_replay_at_the_same_time_is_refused(ingest, folder, file, monkeyp
 
     def replay_again(queue, marks):
         monkeypatch.setattr(FileDeadLetters, "mark", mark)
-        others.append(ingest("dead-letters", "replay", "p.yaml", "--output", "json"))
+        others.append(ingest("dead-letters", "replay", "-f", "p.yaml", "--output", "json"))
         mark(queue, marks)
 
     monkeypatch.setattr(FileDeadLetters, "mark", replay_again)
@@ -221,4 +221,4 @@ def test_second_replay_at_the_same_time_is_refused(ingest, folder, file, monkeyp
     assert (other.code, other.out) == (4, "")
     assert '"code":"locked"' in other.err.replace(": ", ":")
     assert "wait until that replay, re-run or join has ended" in other.err
-    assert ingest("dead-letters", "replay", "p.yaml", "--all").code == 0
+    assert ingest("dead-letters", "replay", "-f", "p.yaml", "--all").code == 0

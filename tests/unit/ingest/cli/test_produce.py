@@ -50,11 +50,11 @@ def test_avro_needs_a_record():
 @pytest.mark.parametrize("options", [[], ["--events", "e", "--lines", "l"]], ids=str)
 def test_one_of_events_and_lines(ingest, folder, options):
     ingest("init", "--template", "kafka")
-    assert ingest("produce", "pipeline.yaml", *options).code == 2
+    assert ingest("produce", *options).code == 2
 
 
 def test_source_without_a_topic(ingest, pipeline):
-    result = ingest("produce", "pipeline.yaml", "--events", "events.jsonl")
+    result = ingest("produce", "--events", "events.jsonl")
     assert (result.code, 'pipeline "ticks" reads no topic' in result.err) == (2, True)
 
 
@@ -62,11 +62,11 @@ def test_topic_must_be_named_when_there_are_several(ingest, folder):
     ingest("init", "--template", "kafka")
     text = (folder / "pipeline.yaml").read_text()
     (folder / "p.yaml").write_text(text.replace("topics: [ticks]", "topics: [ticks, tocks]"))
-    result = ingest("produce", "p.yaml", "--events", "events.jsonl")
+    result = ingest("produce", "-f", "p.yaml", "--events", "events.jsonl")
     assert (result.code, "--topic NAME" in result.err) == (2, True)
 
 
 def test_file_without_events(ingest, folder):
     ingest("init", "--template", "kafka")
     (folder / "e.jsonl").write_text("\n")
-    assert ingest("produce", "pipeline.yaml", "--events", "e.jsonl").code == 2
+    assert ingest("produce", "--events", "e.jsonl").code == 2

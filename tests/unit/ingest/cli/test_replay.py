@@ -53,7 +53,7 @@ TIMES = ("--from", "2026-01-30", "--to", "2026-01-31")
 )
 def test_refused_options(ingest, folder, template, arguments, message):
     assert ingest("init", "--template", template).code == 0
-    done = ingest("replay", "pipeline.yaml", *arguments.split())
+    done = ingest("replay", *arguments.split())
     assert (done.code, done.out) == (2, "")
     assert message in done.err
 
@@ -109,7 +109,7 @@ def service(folder: Path, ingest, monkeypatch: pytest.MonkeyPatch) -> Iterator[S
 def test_running_service_runs_the_replay(ingest, service: Service):
     service.run = lambda: ReplayTotals(2, 600, 600, 590, 1_180, Counter(filter=7), Counter(bad_json=3))
     service.start()
-    done = ingest("replay", "pipeline.yaml", *TIMES, "--overwrite", "--output", "json")
+    done = ingest("replay", *TIMES, "--overwrite", "--output", "json")
     assert (done.code, done.json) == (
         0,
         {
@@ -135,7 +135,7 @@ def test_running_service_runs_the_replay(ingest, service: Service):
         "at_ms": None,
         "overwrite": True,
     }
-    assert "the running service runs the replay" in ingest("replay", "pipeline.yaml", *TIMES).err
+    assert "the running service runs the replay" in ingest("replay", *TIMES).err
 
 
 def test_failure_in_the_service_is_that_of_the_command(ingest, service: Service):
@@ -144,7 +144,7 @@ def test_failure_in_the_service_is_that_of_the_command(ingest, service: Service)
 
     service.run = locked
     service.start()
-    done = ingest("replay", "pipeline.yaml", *TIMES)
+    done = ingest("replay", *TIMES)
     assert (done.code, done.out) == (4, "")
     assert "in use by pid 7" in done.err
     assert "wait until that replay has ended" in done.err
@@ -155,9 +155,9 @@ def test_file_that_the_service_has_not_read_is_refused(ingest, service: Service)
     file = Path("pipeline.yaml")
     changed = file.read_text().replace("pipelines:", "pipelines: # changed")
     file.write_text(changed)
-    assert ingest("replay", "pipeline.yaml", *TIMES).code == 0  # a comment changes nothing
+    assert ingest("replay", *TIMES).code == 0  # a comment changes nothing
     file.write_text(changed.replace("decorators:", "decorators:\n      - filter: {drop: '%{body} == \"x\"'}", 1))
-    done = ingest("replay", "pipeline.yaml", *TIMES)
+    done = ingest("replay", *TIMES)
     assert (done.code, len(service.requests)) == (4, 1), done.err
     assert "attr2hbase reload" in done.err
 
@@ -179,13 +179,13 @@ def own(monkeypatch: pytest.MonkeyPatch) -> list[ReplayOptions]:
 
 def test_state_in_another_folder_is_named(ingest, folder: Path, own: list[ReplayOptions]):
     assert ingest("init", "--template", "kafka").code == 0
-    done = ingest("replay", "pipeline.yaml", *TIMES)
+    done = ingest("replay", *TIMES)
     assert f'no state at "{folder / "data" / "state"}"; relative paths start at the current folder' in done.err
 
 
 def test_refused_replay_can_run_beside_the_service(ingest, service: Service):
     service.jobs.stop()
-    refused = ingest("replay", "pipeline.yaml", *TIMES)
+    refused = ingest("replay", *TIMES)
     assert (refused.code, "the service stops" in refused.err, "--own-process" in refused.err) == (4, True, True)
 
 
@@ -204,14 +204,14 @@ def running(service: Service) -> Iterator[ReplayOptions]:
 def test_changed_file_is_refused_while_a_replay_of_the_range_runs(ingest, running: ReplayOptions):
     file = Path("pipeline.yaml")
     file.write_text(file.read_text().replace("table: mytable}", "table: mytable, write_to_wal: false}", 1))
-    refused = ingest("replay", "pipeline.yaml", *TIMES)
+    refused = ingest("replay", *TIMES)
     assert (refused.code, "the service runs another version" in refused.err) == (4, True), refused.err
     assert ("attr2hbase reload" in refused.err, "--own-process" in refused.err) == (True, True)
 
 
 def test_without_a_service_the_command_runs_the_replay(ingest, folder: Path, own: list[ReplayOptions]):
     assert ingest("init", "--template", "kafka").code == 0
-    done = ingest("replay", "pipeline.yaml", *TIMES)
+    done = ingest("replay", *TIMES)
     assert (done.code, len(own)) == (0, 1)
     assert "no service has started with this state_dir" in done.err
     assert "the command runs the replay in its own process" in done.err
@@ -220,10 +220,10 @@ def test_without_a_service_the_command_runs_the_replay(ingest, folder: Path, own
 def test_first_replay_of_a_range_without_records_succeeds(ingest, folder: Path, monkeypatch: pytest.MonkeyPatch):
     assert ingest("init", "--template", "kafka").code == 0
     monkeypatch.setattr(RANGE_REPLAY, "plan", lambda _: RangePlan([], ReplayTotals()))
-    done = ingest("replay", "pipeline.yaml", *TIMES)
+    done = ingest("replay", *TIMES)
     assert (done.code, done.out) == (0, ""), done.err
     assert "nothing was replayed: the topics have no record in this range" in done.err
-    done = ingest("replay", "pipeline.yaml", *TIMES, "--dry-run")
+    done = ingest("replay", *TIMES, "--dry-run")
     assert "no record of the pipeline's topics has a timestamp in this range" in done.err
 
 
@@ -232,10 +232,10 @@ def test_records_that_are_not_stored_yet_are_named(ingest, folder: Path, monkeyp
     plan = RangePlan([], ReplayTotals(not_durable=30))
     monkeypatch.setattr(RANGE_REPLAY, "plan", lambda _: plan)
     for options in ([], ["--dry-run"]):
-        done = ingest("replay", "pipeline.yaml", *TIMES, *options)
+        done = ingest("replay", *TIMES, *options)
         assert "left out: 30 offsets of this range, which the pipeline had not stored when the replay began" in done.err
         assert "no record" not in done.err
-        assert ingest("replay", "pipeline.yaml", *TIMES, *options, "--output", "json").json["not_durable"] == 30
+        assert ingest("replay", *TIMES, *options, "--output", "json").json["not_durable"] == 30
 
 
 def test_records_of_rolled_back_batches_that_are_gone_are_named(ingest, folder: Path, monkeypatch: pytest.MonkeyPatch):
@@ -243,14 +243,14 @@ def test_records_of_rolled_back_batches_that_are_gone_are_named(ingest, folder: 
     plan = RangePlan([], ReplayTotals(gone=4))
     monkeypatch.setattr(RANGE_REPLAY, "plan", lambda _: plan)
     for options in ([], ["--dry-run"]):
-        done = ingest("replay", "pipeline.yaml", *TIMES, *options)
+        done = ingest("replay", *TIMES, *options)
         assert "4 offsets of rolled-back micro-batches are left out" in done.err
-        assert ingest("replay", "pipeline.yaml", *TIMES, *options, "--output", "json").json["gone"] == 4
+        assert ingest("replay", *TIMES, *options, "--output", "json").json["gone"] == 4
 
 
 def test_range_without_records_is_named(ingest, folder: Path, own: list[ReplayOptions]):
     assert ingest("init", "--template", "kafka").code == 0
-    done = ingest("replay", "pipeline.yaml", *TIMES)
+    done = ingest("replay", *TIMES)
     assert (done.code, len(own), done.out) == (0, 1, "")
     assert "nothing was replayed: the topics have no record in this range" in done.err
 
@@ -258,7 +258,7 @@ def test_range_without_records_is_named(ingest, folder: Path, own: list[ReplayOp
 def test_service_that_has_ended_does_not_prevent_a_replay(ingest, service: Service, own: list[ReplayOptions]):
     service.endpoint.stop()
     service.address.release()
-    done = ingest("replay", "pipeline.yaml", *TIMES)
+    done = ingest("replay", *TIMES)
     assert (done.code, len(own)) == (0, 1)
     assert "no service answers" in done.err
     assert "the command runs the replay in its own process" in done.err
@@ -270,7 +270,7 @@ def test_request_that_may_have_been_accepted_does_not_run_twice(
     monkeypatch.setattr(client, "TIMEOUT_S", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as silent:  # connects, and never answers
         service.address.publish(f"http://127.0.0.1:{silent.getsockname()[1]}")
-        done = ingest("replay", "pipeline.yaml", *TIMES, "--overwrite")
+        done = ingest("replay", *TIMES, "--overwrite")
     assert (done.code, own) == (1, [])
     assert "may have accepted the command" in done.err
     assert "attr2hbase status" in done.err
@@ -291,10 +291,10 @@ def test_replay_that_may_hide_values_with_the_same_event_time_prints_a_warning(
     batch = ReplayBatch(BatchKind.WHOLE, 0, 1_000, {("t", 0): (0, 10)})
     monkeypatch.setattr(RANGE_REPLAY, "plan", lambda _: RangePlan([batch], ReplayTotals()))
     warning = "the range leaves out records of later micro-batches"
-    assert (warning in ingest("replay", "pipeline.yaml", *TIMES, "--dry-run").err) is warns
-    assert ingest("replay", "pipeline.yaml", *TIMES, "--dry-run", "--output", "json").json["may_hide_values"] is warns
+    assert (warning in ingest("replay", *TIMES, "--dry-run").err) is warns
+    assert ingest("replay", *TIMES, "--dry-run", "--output", "json").json["may_hide_values"] is warns
     assert own == []
-    assert (warning in ingest("replay", "pipeline.yaml", *TIMES).err) is warns
+    assert (warning in ingest("replay", *TIMES).err) is warns
     assert len(own) == 1
 
 
@@ -311,15 +311,15 @@ def test_resumed_replay_of_a_changed_pipeline_prints_a_warning(ingest, folder: P
     state.progress(ReplayTotals(batches=1))
     resumes, warning = "resumes after 1 micro-batch", "the pipeline has changed since this replay began"
     for options in ([], ["--dry-run"]):
-        done = ingest("replay", "pipeline.yaml", *TIMES, *options)
+        done = ingest("replay", *TIMES, *options)
         assert (resumes in done.err, warning in done.err) == (True, False), done.err
     file = Path("pipeline.yaml")
     file.write_text(file.read_text().replace("table: mytable}", "table: mytable, timestamp: event}", 1))
     for options in ([], ["--dry-run"]):
-        done = ingest("replay", "pipeline.yaml", *TIMES, *options)
+        done = ingest("replay", *TIMES, *options)
         assert (resumes in done.err, warning in done.err) == (True, True), done.err
         assert str(state.plan_file) in done.err
-    assert ingest("replay", "pipeline.yaml", *TIMES, "--dry-run", "--output", "json").json["has_changed"] is True
+    assert ingest("replay", *TIMES, "--dry-run", "--output", "json").json["has_changed"] is True
     assert len(own) == 2
 
 

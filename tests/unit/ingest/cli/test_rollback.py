@@ -19,7 +19,7 @@ def file(folder) -> str:
 
 
 def rollback(ingest, file: str, first_ms: int, last_ms: int, *options: str):
-    return ingest("rollback", file, "counters", "--from", moment(first_ms), "--to", moment(last_ms), *options)
+    return ingest("rollback", "-f", file, "counters", "--from", moment(first_ms), "--to", moment(last_ms), *options)
 
 
 def times() -> list[tuple[int, int]]:
@@ -64,7 +64,7 @@ def test_interval_without_update_rows_is_named(ingest, file):
 
 
 def test_merged_rows_across_the_interval_stay(ingest, file):
-    assert ingest("compact", file, "counters", "--older-than", "0s").code == 0
+    assert ingest("compact", "-f", file, "counters", "--older-than", "0s").code == 0
     strict = rollback(ingest, file, T + HOUR // 2, T + 2 * HOUR - 1, "--yes", "--strict")
     assert (strict.code, "2 merged rows with updates both inside and outside" in strict.err) == (1, True)
     assert times() == [(0, 1), (2, 3), (4, 5)]

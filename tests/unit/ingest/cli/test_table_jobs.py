@@ -134,16 +134,16 @@ def test_strict_rollback_of_a_service_deletes_nothing(shared: SimpleNamespace):
 
 def test_commands_let_the_service_work(ingest, configuration: Configuration, shared: SimpleNamespace):
     with serving_jobs(shared):
-        done = ingest("compact", "p.yaml", "counters", "--older-than", "0s", "--output", "json")
+        done = ingest("compact", "-f", "p.yaml", "counters", "--older-than", "0s", "--output", "json")
         assert done.code == 0, done.err
         assert (done.json["replaced"], done.json["written"]) == (12, 6)
         interval = ("--from", "2023-11-14T22:00:00Z", "--to", "2023-11-14T22:59:59.999Z", "--yes")
-        back = ingest("rollback", "p.yaml", "counters", *interval, "--output", "json")
+        back = ingest("rollback", "-f", "p.yaml", "counters", *interval, "--output", "json")
         assert back.code == 0, back.err
         assert back.json["deleted"] == 2
-        locked = ingest("compact", "p.yaml", "counters", "--own-process")
+        locked = ingest("compact", "-f", "p.yaml", "counters", "--own-process")
         assert (locked.code, "is held by process" in locked.err) == (4, True)
-        refused = ingest("compact", "p.yaml", "plain")
+        refused = ingest("compact", "-f", "p.yaml", "plain")
         assert (refused.code, "declares no deferred updates" in refused.err) == (2, True)
 
 
@@ -157,5 +157,5 @@ def test_failed_job_ends_the_command(
     monkeypatch.setattr("sinks.writing.retry.time.sleep", lambda _seconds: None)
     with serving_jobs(shared):
         monkeypatch.setattr(RocksDBStore, "remove_rows", away)
-        failed = ingest("compact", "p.yaml", "counters", "--older-than", "0s")
+        failed = ingest("compact", "-f", "p.yaml", "counters", "--older-than", "0s")
         assert (failed.code, "the disk is full" in failed.err) == (StoreUnavailableError("").exit_code, True)

@@ -28,7 +28,7 @@ def keys(result):
     return [row["row"] for row in result.lines]
 
 
-SCAN = ("scan", "pipeline.yaml", "mytable", "--output", "json")
+SCAN = ("scan", "mytable", "--output", "json")
 LAST = {"b64": "/wA="}
 
 
@@ -37,7 +37,7 @@ class TestScan:
         ("file", "hint"), [("pipelin.yaml", 'did you mean "pipeline.yaml"?'), ("x/y.yaml", "'attr2hbase init' writes")]
     )
     def test_missing_file_has_a_hint(self, ingest, store, file: str, hint: str):
-        result = ingest("scan", file, "mytable")
+        result = ingest("scan", "-f", file, "mytable")
         assert (result.code, hint in result.err) == (3, True)
 
     def test_rows_as_json(self, ingest, store):
@@ -59,20 +59,20 @@ class TestScan:
         ids=["typo", "another-name"],
     )
     def test_unknown_table_is_reported_with_a_hint(self, ingest, store, table: str, hint: str):
-        result = ingest("scan", "pipeline.yaml", table)
+        result = ingest("scan", table)
         assert (result.code, result.out) == (3, "")
         assert f'there is no table "{table}"' in result.err
         assert hint in result.err
 
     def test_rows_as_text(self, ingest, store):
-        result = ingest("scan", "pipeline.yaml", "mytable", "--prefix", "\\xff")
+        result = ingest("scan", "mytable", "--prefix", "\\xff")
         assert result.out == (
             "\\xFF\\x00  1970-01-01T00:00:02.000Z\n"  # which all cells share
             "  cf:q     v2000\n"
             "  cf:\\xFF  \\x00\n"
             "  other:   Köln\n"
         )
-        assert result.err == "1 row\nnext: attr2hbase get pipeline.yaml mytable ROW\n"
+        assert result.err == "1 row\nnext: attr2hbase get mytable ROW\n"
 
     @pytest.mark.parametrize(
         ("options", "expected"),
@@ -115,7 +115,7 @@ class TestScan:
         ids=str,
     )
     def test_summary_says_whether_more_rows_exist(self, ingest, store, options, summary):
-        result = ingest("scan", "pipeline.yaml", "mytable", *options)
+        result = ingest("scan", "mytable", *options)
         assert result.err.splitlines()[0] == summary
 
     @pytest.mark.parametrize(
@@ -130,17 +130,17 @@ class TestScan:
         ids=str,
     )
     def test_no_matching_row(self, ingest, store, options):
-        result = ingest("scan", "pipeline.yaml", "mytable", *options)
+        result = ingest("scan", "mytable", *options)
         unknown = "no row has the column cf:absent\n" if "--columns" in options else ""
         assert (result.code, result.out, result.err) == (0, "", f"{unknown}no row matches\n")
 
     def test_column_that_no_row_has(self, ingest, store):
-        result = ingest("scan", "pipeline.yaml", "mytable", "--columns", "cf:absent")
+        result = ingest("scan", "mytable", "--columns", "cf:absent")
         assert result.err == "no row has the column cf:absent\nno row matches\n"
 
     @pytest.mark.parametrize("options", [("--start", "b", "--stop", "a"), ("--prefix", "a", "--start", "b")])
     def test_options_that_exclude_each_other_are_named(self, ingest, store, options: tuple[str, ...]):
-        result = ingest("scan", "pipeline.yaml", "mytable", *options)
+        result = ingest("scan", "mytable", *options)
         assert (result.code, result.err) == (
             0,
             "no row matches: no row key is within all of --prefix, --start, --stop and --after\n",
@@ -170,7 +170,7 @@ class TestScan:
     @pytest.mark.parametrize("command", [["scan"], ["get", "a1"]], ids=["scan", "get"])
     def test_unknown_family_is_reported_with_a_hint(self, ingest, store, command, columns, message):
         name, *row = command
-        result = ingest(name, "pipeline.yaml", "mytable", *row, "--columns", columns)
+        result = ingest(name, "mytable", *row, "--columns", columns)
         assert (result.code, result.out, result.err) == (3, "", f"error[not_found]: {message}")
 
     def test_escaped_column_is_selected(self, ingest, store):
@@ -209,7 +209,7 @@ class TestScan:
     @pytest.mark.parametrize("command", [["scan"], ["get", "a1"]], ids=["scan", "get"])
     def test_mistakes_in_a_time_range_are_reported(self, ingest, store, command, options, message):
         name, *row = command
-        result = ingest(name, "pipeline.yaml", "mytable", *row, *options)
+        result = ingest(name, "mytable", *row, *options)
         assert (result.code, result.out, message in result.err) == (2, "", True)
 
     def test_counts_are_the_last_line_of_json(self, ingest, store):
@@ -220,30 +220,30 @@ class TestScan:
         assert last == {"stats": {**counts, "views": 1, "lossy_filters": 0}}
 
     def test_counts_are_a_line_of_stderr(self, ingest, store):
-        result = ingest("scan", "pipeline.yaml", "mytable", "--fuzzy", "a1", "--columns", "cf:q", "--stats")
+        result = ingest("scan", "mytable", "--fuzzy", "a1", "--columns", "cf:q", "--stats")
         assert result.err.splitlines()[:2] == ["2 rows touched, 1 seek, 13 bytes read", "1 row"]
-        assert ingest("scan", "pipeline.yaml", "mytable", "--prefix", "zz", "--stats").err == (
+        assert ingest("scan", "mytable", "--prefix", "zz", "--stats").err == (
             "0 rows touched, 1 seek, 0 bytes read\nno row matches\n"
         )
 
     def test_unknown_table_exits_with_3(self, ingest, store):
-        result = ingest("scan", "pipeline.yaml", "absent")
+        result = ingest("scan", "absent")
         assert (result.code, result.out) == (3, "")
 
     def test_missing_store_exits_with_3(self, ingest, pipeline):
-        assert ingest("scan", "pipeline.yaml", "mytable").code == 3
+        assert ingest("scan", "mytable").code == 3
 
 
 class TestGet:
     def test_row_is_shown_with_the_selected_cells(self, ingest, store):
-        result = ingest("get", "pipeline.yaml", "mytable", "\\xff\\x00", "--columns", "cf:q", "--versions", "3")
+        result = ingest("get", "mytable", "\\xff\\x00", "--columns", "cf:q", "--versions", "3")
         assert result.code == 0
         assert result.out == (
             "\\xFF\\x00\n  cf:q  1970-01-01T00:00:02.000Z  v2000\n  cf:q  1970-01-01T00:00:01.000Z  v1000\n"
         )
 
     def test_row_has_the_cells_of_the_time_range(self, ingest, store):
-        get = ("get", "pipeline.yaml", "mytable", "a1", "--columns", "cf:q", "--versions", "3")
+        get = ("get", "mytable", "a1", "--columns", "cf:q", "--versions", "3")
         times = ("--from", "1970-01-01T00:00:01Z", "--to", "1970-01-01T00:00:02Z")
         assert ingest(*get, *times).out == "a1  1970-01-01T00:00:01.000Z\n  cf:q  v1000\n"
         result = ingest(*get, "--from", "1970-01-02")
@@ -251,7 +251,7 @@ class TestGet:
         assert 'no row "a1" in table "mytable" has a cell in the time range and these columns\n' in result.err
 
     def test_missing_row_is_reported(self, ingest, store):
-        result = ingest("get", "pipeline.yaml", "mytable", "a3")
+        result = ingest("get", "mytable", "a3")
         assert (result.code, result.out) == (3, "")
         assert 'no row "a3" in table "mytable"' in result.err
 
@@ -259,10 +259,10 @@ class TestGet:
         store.ensure_table(TableSpec("salted", (FamilySpec(b"cf"),), buckets=16))
         stored = Distribution(16).physical(b"row")
         store.apply("salted", [Put(stored, {b"cf:q": b"1"}, 1000)])
-        assert ingest("get", "pipeline.yaml", "salted", "row").code == 0
-        refused = ingest("get", "pipeline.yaml", "salted", f"\\x{stored[0]:02x}row")
+        assert ingest("get", "salted", "row").code == 0
+        refused = ingest("get", "salted", f"\\x{stored[0]:02x}row")
         assert (refused.code, "write the row key without the bucket: row\n" in refused.err) == (3, True)
-        assert "without the bucket" not in ingest("get", "pipeline.yaml", "salted", "other").err
+        assert "without the bucket" not in ingest("get", "salted", "other").err
 
 
 STORES = """
@@ -311,7 +311,7 @@ class TestTablePlan:
         result = ingest(*PLAN)
         assert result.code == 4
         assert "families cf, other; splits m" in result.out
-        assert result.err == "1 difference\nnext: attr2hbase table apply p.yaml\n"
+        assert result.err == "1 difference\nnext: attr2hbase table apply -f p.yaml\n"
 
     def test_drift_of_options_beside_a_running_service(self, ingest, declare, store):
         declare()
@@ -371,7 +371,7 @@ class TestTableApply:
         ]
         assert what(result.json["left"]) == [("cf", "ttl", 30 * 86_400, None)]
         result = ingest(*APPLY)
-        assert (result.code, "next: attr2hbase table apply p.yaml --allow-data-loss" in result.err) == (4, True)
+        assert (result.code, "next: attr2hbase table apply -f p.yaml --allow-data-loss" in result.err) == (4, True)
         assert len(keys(ingest(*SCAN))) == 4
         allowed = ingest(*APPLY, "--allow-data-loss")
         assert (allowed.code, "1 difference applied, as read back" in allowed.err) == (0, True)
@@ -432,10 +432,10 @@ class TestTableOfHBaseWD:
         store.close()
         declare(OTHER_SALTED)
         refused = ingest(*APPLY)
-        assert (refused.code, "run 'attr2hbase table apply FILE --adopt TABLE'" in refused.err) == (4, True)
+        assert (refused.code, "run 'attr2hbase table apply --adopt TABLE'" in refused.err) == (4, True)
         adopted = ingest(*APPLY, "--adopt", "other", *JSON)
         assert (adopted.code, what(adopted.json["done"])) == (0, [(None, "distribute", 16, None)])
-        scanned = ingest("scan", "p.yaml", "other", *JSON).lines
+        scanned = ingest("scan", "-f", "p.yaml", "other", *JSON).lines
         assert [(row["row"], row["cells"][0][3]) for row in scanned] == [(row.decode(),) * 2 for row in logicals]
         assert ingest(*APPLY, "--adopt", "other").err == "all tables are as declared\n"
 
@@ -461,7 +461,7 @@ class TestTableOfHBaseWD:
         result = ingest(*APPLY, "--adopt", "mytable")
         assert result.code == 4
         assert 'table "mytable" has the row key "a1"' in result.err
-        assert ingest("scan", "p.yaml", "mytable", *JSON).lines[0]["row"] == "a1"
+        assert ingest("scan", "-f", "p.yaml", "mytable", *JSON).lines[0]["row"] == "a1"
 
     @pytest.mark.parametrize(
         ("table", "code", "hint"), [("mytabel", 3, 'did you mean "mytable"?'), ("mytable", 2, "--from-hbasewd TEXT")]
@@ -503,7 +503,7 @@ class TestRowsOutsideTheBuckets:
     @pytest.mark.parametrize("command", [("scan",), ("get", "a")])
     def test_reads_warn(self, ingest, table, command):
         name, *row = command
-        result = ingest(name, "p.yaml", table, *row, *JSON)
+        result = ingest(name, "-f", "p.yaml", table, *row, *JSON)
         assert (result.code, [each["row"] for each in result.lines]) == (0, ["a"])
         assert 'in none of its 16 buckets and are not found, first "java-1"' in result.err
 
@@ -512,14 +512,14 @@ class TestWhichStore:
     def test_table_of_the_file_is_found_without_a_store_name(self, ingest, folder):
         (folder / "p.yaml").write_text(STORES)
         ingest("table", "apply", "p.yaml")
-        assert ingest("scan", "p.yaml", "declared").code == 0
+        assert ingest("scan", "-f", "p.yaml", "declared").code == 0
 
     def test_written_by_a_sink(self, ingest, folder):
         (folder / "p.yaml").write_text(STORES)
-        result = ingest("scan", "p.yaml", "written")
+        result = ingest("scan", "-f", "p.yaml", "written")
         assert (result.code, '/one"' in result.err) == (3, True)
 
     def test_ambiguous_store_is_an_error(self, ingest, folder):
         (folder / "p.yaml").write_text(STORES)
-        result = ingest("scan", "p.yaml", "unknown")
+        result = ingest("scan", "-f", "p.yaml", "unknown")
         assert (result.code, "tables: {unknown: {store: NAME}}" in result.err) == (2, True)

@@ -18,7 +18,7 @@ def test_passing_tests_are_listed(ingest, pipeline):
     result = ingest("test", "pipeline.yaml")
     assert result.code == 0
     assert result.out == ("passed  one tick is one row\npassed  a comment is dropped, a malformed line fails\n")
-    assert result.err == "2 tests passed\nnext: attr2hbase run --once pipeline.yaml\n"
+    assert result.err == "2 tests passed\nnext: attr2hbase run --once\n"
 
 
 def test_test_that_compares_nothing_is_marked(ingest, pipeline):

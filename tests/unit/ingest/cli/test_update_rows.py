@@ -24,9 +24,9 @@ COUNTERS = f"""{PLAIN}  counters:
     updates: {{processor: %s, columns: [cf:hits]}}
 """
 JSON = ("--output", "json")
-GET = ("get", "p.yaml", "counters")
-SCAN = ("scan", "p.yaml", "counters")
-HISTORY = ("history", "p.yaml", "counters")
+GET = ("get", "-f", "p.yaml", "counters")
+SCAN = ("scan", "-f", "p.yaml", "counters")
+HISTORY = ("history", "-f", "p.yaml", "counters")
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def test_row_is_merged(ingest, store):
     result = ingest(*GET, "monday")
     assert result.code == 0, result.err
     assert result.out == ("monday  1970-01-01T02:00:00.000Z\n  cf:hits   15\n  cf:state  up\n")
-    assert result.err == "merged of 3 update rows\nnext: attr2hbase history p.yaml counters monday\n"
+    assert result.err == "merged of 3 update rows\nnext: attr2hbase history -f p.yaml counters monday\n"
 
 
 def test_row_with_an_orphaned_update(ingest, store):
@@ -160,7 +160,7 @@ def test_history_of_a_row(ingest, store):
         "1970-01-01T01:00:00.000Z split 2, orphaned\n  cf:hits   4\n  cf:state  up\n"
         "1970-01-01T02:00:00.000Z split 0\n  cf:hits  10  -> 15\n"
     )
-    assert result.err == "4 update rows\nnext: attr2hbase get p.yaml counters monday\n"
+    assert result.err == "4 update rows\nnext: attr2hbase get -f p.yaml counters monday\n"
     last = ingest(*HISTORY, "monday", *JSON).lines[-1]
     assert last == {
         "start": {"time": 2 * HOUR, "split": 0},
@@ -186,7 +186,7 @@ def test_history_of_a_missing_row_exits_with_3(ingest, store):
 
 def test_table_without_updates_has_no_history(ingest, store, declare):
     store.ensure_table(TableSpec("plain", (FamilySpec(b"cf"),)))
-    refused = ingest("history", "p.yaml", "plain", "a")
+    refused = ingest("history", "-f", "p.yaml", "plain", "a")
     assert (refused.code, 'table "plain" has no deferred updates' in refused.err) == (2, True)
 
 
@@ -264,7 +264,7 @@ def test_explain_and_keys_analyse_show_logical_keys(ingest, counting):
     (put,) = first["puts"]
     assert (put["row"], put["cells"]) == ("a", [["c", "n", "1"]])
     assert "key" not in put
-    (analysed,) = ingest("keys", "analyse", "p.yaml", "--events", "events.jsonl", *JSON).json["tables"]
+    (analysed,) = ingest("keys", "analyse", "-f", "p.yaml", "--events", "events.jsonl", *JSON).json["tables"]
     assert (analysed["table"], analysed["writes"], analysed["rows"]) == ("counters", 3, 2)
 
 
@@ -287,7 +287,7 @@ def test_stats_count_the_update_rows_of_a_read(ingest, store):
 
 def test_stats_of_a_row_without_updates_are_refused(ingest, store):
     store.ensure_table(TableSpec("mytable", (FamilySpec(b"cf"),)))
-    refused = ingest("get", "p.yaml", "mytable", "k", "--stats")
+    refused = ingest("get", "-f", "p.yaml", "mytable", "k", "--stats")
     assert (refused.code, "has no deferred updates" in refused.err) == (2, True)
 
 

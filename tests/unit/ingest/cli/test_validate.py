@@ -71,7 +71,7 @@ def test_problems_as_text(ingest, folder):
 def test_valid_file_exits_with_0(ingest, pipeline):
     result = ingest("validate", "pipeline.yaml")
     assert (result.code, result.out) == (0, "")
-    assert result.err == "pipeline.yaml: fine, 1 pipeline, 2 tests\nnext: attr2hbase test pipeline.yaml\n"
+    assert result.err == "pipeline.yaml: fine, 1 pipeline, 2 tests\nnext: attr2hbase test\n"
 
 
 def test_valid_file_as_json(ingest, pipeline):
@@ -249,8 +249,8 @@ pipelines:
         result = validated("ticks", "ticks-dead")
         assert result.code == 3
         for location, what, topic, command in (
-            ("5:14", "source", "ticks", "produce FILE --events EVENTS"),
-            ("7:20", "dead-letter topic", "ticks-dead", "dead-letters create-topic FILE"),
+            ("5:14", "source", "ticks", "produce --events EVENTS"),
+            ("7:20", "dead-letter topic", "ticks-dead", "dead-letters create-topic"),
         ):
             assert (
                 f'PROBLEM  {what} of pipeline "p" (p.yaml:{location}): no topic "{topic}" in the cluster\n'

@@ -145,7 +145,7 @@ def test_ignored_sighup_stays_ignored(reloads: bool, capsys: pytest.CaptureFixtu
     assert (stop.hang_ups, stop.at_once.is_set()) == (0, False)
     lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
     assert [line["hint"] for line in lines if "nohup" in line["message"]] == (
-        ["'attr2hbase reload FILE' reloads the file"] if reloads else []
+        ["'attr2hbase reload' reloads the file"] if reloads else []
     )
 
 

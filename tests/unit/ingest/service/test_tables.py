@@ -358,7 +358,7 @@ def test_second_process_of_a_pipeline_says_which_micro_batch_counts_twice(servic
         second.complete(0, times.of(0))
     time = moment(time_ms)
     for table in TABLES:
-        assert f"'attr2hbase rollback FILE {table} --from {time} --to {time}'" in str(caught.value.hint)
+        assert f"'attr2hbase rollback {table} --from {time} --to {time}'" in str(caught.value.hint)
 
 
 def test_start_waits_for_an_unfinished_replay(service: Service) -> None:

@@ -136,7 +136,7 @@ def test_batch_whose_dead_letters_count_is_replayed_once_they_are_rolled_back_to
         check(0)
     assert caught.value.code == "not_rolled_back"
     time = moment(replayed_ms)
-    assert f"'attr2hbase rollback FILE counts --from {time} --to {time}'" in str(caught.value.hint)
+    assert f"'attr2hbase rollback counts --from {time} --to {time}'" in str(caught.value.hint)
     with owned_store(configuration.stores["s"], CATALOG) as store:
         add_rolled_back(store, "counts", [Interval(replayed_ms, replayed_ms)])
     check(0)

@@ -1,0 +1,53 @@
+"""The pipeline file of a command: the one that is named, else `ATTR2HBASE_FILE`, else `pipeline.yaml` here."""
+
+import os
+import shlex
+
+from ingest.api.errors import ConfigError
+
+VARIABLE = "ATTR2HBASE_FILE"
+USUAL = "pipeline.yaml"
+
+
+def is_file_name(word: str) -> bool:
+    """Whether a word is the name of a pipeline file, rather than a table, a key or a pipeline."""
+    return word.endswith((".yaml", ".yml"))
+
+
+def found_file() -> str:
+    """The file of a command that names none."""
+    return os.environ.get(VARIABLE) or USUAL
+
+
+def named_file(*given: str | None) -> str | None:
+    """
+    The file that the argument, the option or both name; None if neither does.
+
+    Raises:
+        ConfigError: they name different files.
+    """
+    names = [name for name in given if name is not None]
+    if len(set(names)) > 1:
+        raise ConfigError(
+            f'two pipeline files: "{names[0]}" and "{names[1]}"', hint="name one, with -f FILE or as the argument"
+        )
+    return next(iter(names), None)
+
+
+def chosen_file(*given: str | None) -> str:
+    """
+    The file of a command.
+
+    Args:
+        given: by the argument and by the option.
+
+    Raises:
+        ConfigError: they name different files.
+    """
+    return named_file(*given) or found_file()
+
+
+def command_line(file: str, words: str, *arguments: str) -> str:
+    """A command to paste; it names the file if that is not the one that is found without a name."""
+    named = [] if file == found_file() else ["-f", file]
+    return shlex.join(["attr2hbase", *words.split(), *named, *arguments])
