@@ -20,7 +20,7 @@ from ingest.service.dead_letters.queues import error_budget
 from ingest.service.kafka.quarantine import quarantine_of
 from ingest.service.kafka.query_guard import QueryGuard
 from ingest.service.kafka.topics import TopicIds
-from ingest.service.lost_batches import withdraw_lost_batches
+from ingest.service.lost_batches import forget_unbegun, withdraw_lost_batches
 from ingest.service.observer import PipelineObserver, Totals
 from ingest.service.shared import Shared
 from ingest.service.sources import identity_of
@@ -91,6 +91,7 @@ class LivePipeline:
         self._query: PipelineQuery | None = None
         self._closing = threading.Lock()
         self._is_source_closed = False
+        self._has_started = False
         self.name = plan.pipeline
         totals = shared.totals.setdefault(plan.pipeline, Totals())
         self.observer = PipelineObserver(
@@ -157,6 +158,7 @@ class LivePipeline:
         # only now: the checks above may refuse the checkpoint
         self._checkpoint.note_configuration(self._pipeline.fingerprint)
         query.start(frame, Trigger(once=self._shared.once, every_s=self.every_s))
+        self._has_started = True
 
     def _refuse_older_state(self) -> None:
         """
@@ -246,12 +248,20 @@ class LivePipeline:
         self._locked.close()
 
     def lend(self, borrow: Callable[[Checkpoint], object]) -> None:
-        """As `close`, but the checkpoint stays locked, and is passed on."""
+        """As `close`, but the checkpoint stays locked, and is passed on without a micro-batch that has not begun."""
         self._locked.pop_all()
         try:
             self.close()
+            if self._has_started:
+                self._forget_unbegun()
         finally:
             borrow(self._checkpoint)
+
+    def _forget_unbegun(self) -> None:
+        try:
+            forget_unbegun(self._checkpoint)
+        except IngestError as error:
+            _log.warning("the plan of a batch that has not begun stays", pipeline=self.name, reason=str(error))
 
     def _runner(self, session: Session, cancelled: CancelledTasks) -> BatchRunner:
         back_pressure = BackPressure()

@@ -124,7 +124,7 @@ class PipelineTables:
             self.resume_at()  # the committed positions agree
             # also after a reset of the offsets, which makes a new checkpoint
             self._remove_uncommitted(committed)
-        elif self._checkpoint.is_time_missing():
+        elif self._checkpoint.without_time() is not None:
             # a table that was not written for some time has an older committed position, and not the records since then
             newest = self._checkpoint.newest_commit()
             self._remove_uncommitted(committed, after_ms=-1 if newest is None else self._times.known(newest) or -1)

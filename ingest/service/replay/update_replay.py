@@ -110,7 +110,7 @@ class UpdateReplay:
         )
         # under a new checkpoint, or without the time of a batch, the next start removes updates above the committed
         # positions
-        removes_updates = checkpoint.newest_commit() is None or checkpoint.is_time_missing()
+        removes_updates = checkpoint.newest_commit() is None or checkpoint.without_time() is not None
         if committed is None or is_open or checkpoint.unplanned() or removes_updates:
             raise ConflictError(
                 f'the last micro-batch of pipeline "{pipeline}" is not complete, so its updates cannot be followed by '

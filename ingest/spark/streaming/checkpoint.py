@@ -302,17 +302,17 @@ class Checkpoint:
         """
         Number of the batch that has started and is not acknowledged, so that a restart runs it again; None for none.
 
-        A batch that Spark has only planned does not count: nothing of it was written; but see `is_time_missing`.
+        A batch that Spark has only planned does not count: nothing of it was written; but see `without_time`.
         """
-        return None if self.is_time_missing() else self._open_plan()
+        return self._open_plan() if self.without_time() is None else None
 
-    def is_time_missing(self) -> bool:
+    def without_time(self) -> int | None:
         """
-        Whether the batch that is planned and not acknowledged has no time. The driver was killed before it chose one,
-        or the time is lost: then the batch runs at another time, and what was written of it must be withdrawn.
+        Number of the batch that is planned and not acknowledged, and has no time; None for none. It has not begun, or
+        the time is lost: then the batch runs at another time, and what was written of it must be withdrawn.
         """
         planned = self._open_plan()
-        return planned is not None and planned not in self._numbers("times")
+        return None if planned in self._numbers("times") else planned
 
     def _open_plan(self) -> int | None:
         planned = max(self._numbers("offsets"), default=None)
