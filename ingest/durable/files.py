@@ -223,7 +223,8 @@ def unusable(what: str, number: int, reason: str) -> IngestError:
         return StoreUnavailableError(
             f"{what}: {reason}",
             code="state_unavailable",
-            hint="check the servers of the file system, such as the NameNode of HDFS; the call is retried",
+            hint="check the servers of the file system, such as the NameNode of HDFS, and their addresses in "
+            "HADOOP_CONF_DIR; the call is retried",
         )
     if number in _SHORT:
         return StoreUnavailableError(f"{what}: {reason}", code="disk_busy", hint="the call is retried")

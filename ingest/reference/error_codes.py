@@ -332,7 +332,10 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         api.ConflictError,
         "The state of a pipeline is older than its archive, as after a restore; rows would be there twice.",
     ),
-    "state_unavailable": (api.StoreUnavailableError, "HDFS, where the state is, does not answer or refuses to write."),
+    "state_unavailable": (
+        api.StoreUnavailableError,
+        "HDFS or S3, where the state, a dump or an archive is, does not answer or refuses to write.",
+    ),
     "store_bug": (api.StoreUnavailableError, "A store raised an unexpected exception; the batch is retried."),
     "store_in_use": (
         api.ConflictError,

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Self, cast
 
@@ -214,7 +215,7 @@ class RocksDBStore(FileStore[RocksDBSettings]):
         found.estimate.expiry = ExpiryIndex(0, self._last_row(found))
         self._save_estimate(found)
         with self._releasing_on_error():
-            self._database.record_table(table, record._replace(families=record.families | {family.name: family}))
+            self._database.record_table(table, replace(record, families=record.families | {family.name: family}))
 
     def describe_table(self, name: str) -> TableSpec | None:
         """The table's families, as they were declared; the store ignores bloom filters."""
@@ -237,7 +238,7 @@ class RocksDBStore(FileStore[RocksDBSettings]):
         if buckets is not None and record.buckets not in {None, buckets}:
             raise BucketsDifferError(table, buckets, record.buckets)
         with self._releasing_on_error():
-            self._database.record_table(table, record._replace(buckets=buckets))
+            self._database.record_table(table, replace(record, buckets=buckets))
 
     def properties(self, table: str) -> Mapping[str, str]:
         """The properties of the table."""

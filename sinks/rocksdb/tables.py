@@ -2,13 +2,16 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Annotated, Any
 from urllib.parse import quote, quote_from_bytes, unquote_to_bytes
 
+from pydantic import PlainSerializer, PlainValidator
 from rocksdict import DBCompressionType, DBRecoveryMode, Options, Rdict, WriteBatch, WriteOptions
 
 from ingest.api import FamilySpec, IntegrityError
 from ingest.api.notation import shown
+from ingest.durable.record import Record
 from sinks.rocksdb.reading import at_key
 
 FORMAT_KEY = b"format"
@@ -100,7 +103,25 @@ def estimate_key(table: str) -> bytes:
     return b"gauge:" + table.encode()
 
 
-class TableRecord(NamedTuple):
+def _plain(families: Mapping[bytes, FamilySpec]) -> dict[str, dict[str, object]]:
+    return {
+        quote_from_bytes(spec.name): {
+            "versions": spec.versions,
+            "ttl_s": spec.ttl_s,
+            "compression": spec.compression,
+            "bloom": spec.bloom,
+        }
+        for spec in families.values()
+    }
+
+
+def _families(content: Mapping[str, Mapping[str, Any]]) -> dict[bytes, FamilySpec]:
+    specs = [FamilySpec(name=unquote_to_bytes(family), **options) for family, options in content.items()]
+    return {spec.name: spec for spec in specs}
+
+
+@dataclass(frozen=True, slots=True)
+class TableRecord(Record, kind="record of table"):
     """
     The record of a table.
 
@@ -109,23 +130,13 @@ class TableRecord(NamedTuple):
         buckets: number of buckets of its row keys; None if they are stored as they are.
     """
 
-    families: dict[bytes, FamilySpec]
+    families: Annotated[dict[bytes, FamilySpec], PlainValidator(_families), PlainSerializer(_plain)]
     buckets: int | None = None
 
 
 def write_record(database: Rdict, table: str, record: TableRecord, options: WriteOptions) -> None:
     """Write the record of a table."""
-    content = {
-        quote_from_bytes(spec.name): {
-            "versions": spec.versions,
-            "ttl_s": spec.ttl_s,
-            "compression": spec.compression,
-            "bloom": spec.bloom,
-        }
-        for spec in record.families.values()
-    }
-    whole = {"families": content, "buckets": record.buckets}
-    database.put(_TABLE_KEY + table.encode(), json.dumps(whole).encode(), options)
+    database.put(_TABLE_KEY + table.encode(), record.to_bytes(), options)
 
 
 def read_records(database: Rdict) -> dict[str, TableRecord]:
@@ -146,14 +157,7 @@ def read_records(database: Rdict) -> dict[str, TableRecord]:
     cursor.seek(_TABLE_KEY)
     while at_key(cursor) and cursor.key().startswith(_TABLE_KEY):
         name = cursor.key()[len(_TABLE_KEY) :].decode()
-        try:
-            content = json.loads(cursor.value())
-            specs = [
-                FamilySpec(name=unquote_to_bytes(family), **options) for family, options in content["families"].items()
-            ]
-            tables[name] = TableRecord({spec.name: spec for spec in specs}, content["buckets"])
-        except (ValueError, TypeError, KeyError) as error:
-            raise IntegrityError(f'the record of table "{name}" cannot be read: {error}') from error
+        tables[name] = TableRecord.of(cursor.value(), name)
         cursor.next()
     return tables
 

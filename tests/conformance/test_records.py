@@ -32,6 +32,7 @@ from sinks.dumps.run import _Part
 from sinks.feed.stream import FeedStream, MergeRequest, Shard, SplitRequest
 from sinks.rewriting.counted_letters import CountedLetters, CountedRun
 from sinks.rewriting.rolled_back import Interval, RolledBack
+from sinks.rocksdb.tables import TableRecord
 from sinks.updates.committed_position import CommittedPosition, FormerOwners
 
 ROOT = Path(__file__).parents[2]
@@ -42,6 +43,7 @@ EXAMPLES: list[Record] = [
     BlobStatus(BlobState.STORING, 1, 2, 3, BlobCompression.ZSTD, 4, 5, store_id="s", nonce="n"),
     LastCommit("name", 7, ("a/b", "c")),
     ReplayTotals(1, 2, 3, dropped=Counter(filter=2), has_changed=True),
+    TableRecord({b"\xff:": FamilySpec(b"\xff:", 3, 60, "lz4", "none"), b"f": FamilySpec(b"f")}, 8),
     UnfinishedReplay(1, 2, [["t", 0, 5, ["sink"]]], "f1"),
     _Findings(5, (LargeBatch("t", 0, 1, 2, 3, 4, "gzip", 5, 6),)),
     _Plan({"from": 1}, "f1", {"t": "id"}, (ReplayBatch(BatchKind.PART, 1, 5, {("t", 0): (3, 5)}),)),
