@@ -131,9 +131,9 @@ def point(
 
 def keep(out: Output, file: FileOption, table: ArchiveTableArgument, *, dt: OneDtOption, batch: BatchOption) -> None:
     """
-    Keep a batch from being removed by a cleanup, until "attr2hbase archive unkeep".
+    Keep a batch from being removed by a cleanup, until "attr2hbase admin archive unkeep".
 
-    Example: attr2hbase archive keep customer --dt 20151210 --batch 1449784608
+    Example: attr2hbase admin archive keep customer --dt 20151210 --batch 1449784608
     """
     _mark(out, file, table, dt, batch, is_kept=True)
 
@@ -142,7 +142,7 @@ def unkeep(out: Output, file: FileOption, table: ArchiveTableArgument, *, dt: On
     """
     Allow a cleanup to remove a batch again.
 
-    Example: attr2hbase archive unkeep customer --dt 20151210 --batch 1449784608
+    Example: attr2hbase admin archive unkeep customer --dt 20151210 --batch 1449784608
     """
     _mark(out, file, table, dt, batch, is_kept=False)
 
@@ -154,7 +154,7 @@ def register(out: Output, file: FileOption, table: ArchiveTableArgument) -> None
     It is safe to repeat. Without "spark.sql.catalogImplementation: hive" under "spark: conf", print the statements, for
     a session of your own. Never run MSCK REPAIR TABLE: it registers folders in which Spark finds no row.
 
-    Example: attr2hbase archive register customer
+    Example: attr2hbase admin archive register customer
     """
     from ingest.service.archive import sql as archive_sql
 

@@ -148,7 +148,7 @@ def log_level(
     """
     Set the log level of a running service and its workers, until it ends or reloads its file.
 
-    Example: attr2hbase log-level debug
+    Example: attr2hbase admin log-level debug
     """
     _, client = service_of(out, file)
     client.set_log_level(level.value)

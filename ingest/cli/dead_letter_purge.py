@@ -1,4 +1,4 @@
-"""`attr2hbase dead-letters purge`: delete dead letters."""
+"""`attr2hbase admin dead-letters purge`: delete dead letters."""
 
 from collections import Counter
 from typing import TYPE_CHECKING, Annotated
@@ -50,7 +50,7 @@ def purge(  # noqa: PLR0913 - the options of the command
     The blobs of large dead letters are released: a sweep deletes those that nothing else refers to. Refused while a
     service runs that has the store of these blobs open and only one process may write it.
 
-    Example: attr2hbase dead-letters purge --replayed --before 2026-01-31
+    Example: attr2hbase admin dead-letters purge --replayed --before 2026-01-31
     """
     from ingest.api import ConfigError
     from ingest.service.dead_letters.purge import acknowledged

@@ -1,4 +1,4 @@
-"""`attr2hbase dead-letters create-topic`: the topic that keeps the dead letters of a pipeline."""
+"""`attr2hbase admin dead-letters create-topic`: the topic that keeps the dead letters of a pipeline."""
 
 from ingest.cli.command import FileOption, PipelineOption
 from ingest.cli.dead_letter_queue import chosen_pipeline
@@ -13,7 +13,7 @@ def create_topic(out: Output, file: FileOption, *, pipeline: PipelineOption = No
     Partitions and replicas are the cluster's defaults. A topic that exists stays as it is; a setting with which it
     deletes dead letters is a warning.
 
-    Example: attr2hbase dead-letters create-topic
+    Example: attr2hbase admin dead-letters create-topic
     """
     from ingest.api import ConfigError
     from ingest.cli.loading import loaded

@@ -240,7 +240,7 @@ def verify(
     if incomplete:
         raise DumpNotAvailableError(
             f'the dump "{incomplete[0].dump}" is incomplete: {incomplete[0].missing}',
-            hint="'attr2hbase dump expire' removes it after a day",
+            hint="'attr2hbase admin dump expire' removes it after a day",
         )
 
 

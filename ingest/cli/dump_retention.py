@@ -1,4 +1,4 @@
-"""`attr2hbase dump expire`, `pin` and `unpin`: how long dumps stay."""
+"""`attr2hbase admin dump expire`, `pin` and `unpin`: how long dumps stay."""
 
 import shlex
 from typing import Annotated
@@ -29,7 +29,7 @@ def expire(
     Dumps with a pin or a file _KEEP stay. Files that this product has not written stay and are reported. Only one
     process at a time makes or removes dumps of a root; a second one is refused with exit code 4.
 
-    Example: attr2hbase dump expire /backups --keep 7d --dry-run
+    Example: attr2hbase admin dump expire /backups --keep 7d --dry-run
     """
     from contextlib import ExitStack
 
@@ -44,7 +44,7 @@ def expire(
     opened = existing_root(root)
     with ExitStack() as held, file_errors(opened):
         if not dry_run:
-            held.enter_context(root_lock(opened, "attr2hbase dump expire", on_wait=out.note))
+            held.enter_context(root_lock(opened, "attr2hbase admin dump expire", on_wait=out.note))
         plan = plan_expiry(opened, retention, now_ms())
         reasons = dict(plan.expired)
 
@@ -68,7 +68,7 @@ def expire(
     out.done(f"{counted(len(names), 'dump')} {'would be removed' if dry_run else 'removed'}")
     if dry_run and plan.expired:
         options = ["--keep", keep, "--keep-last", str(keep_last), "--incomplete", incomplete]
-        out.next(shlex.join(["attr2hbase", "dump", "expire", root, *options]))
+        out.next(shlex.join(["attr2hbase", "admin", "dump", "expire", root, *options]))
 
 
 def pin(
@@ -84,7 +84,7 @@ def pin(
 
     To keep a dump for good, create a file _KEEP in its folder.
 
-    Example: attr2hbase dump pin /backups --at 2026-01-31T02:00:00Z --for 72h --owner "ann, report of January"
+    Example: attr2hbase admin dump pin /backups --at 2026-01-31T02:00:00Z --for 72h --owner "ann, report of January"
     """
     from ingest.clock import now_ms
     from ingest.durable import file_errors
@@ -105,7 +105,7 @@ def pin(
     else:
         out.line(created.id)
     out.done(f'the dump "{name}" is pinned until {expires}')
-    out.next(f"attr2hbase dump unpin {root} {created.id}")
+    out.next(f"attr2hbase admin dump unpin {root} {created.id}")
 
 
 def unpin(
@@ -114,7 +114,7 @@ def unpin(
     """
     Remove a pin.
 
-    Example: attr2hbase dump unpin /backups 5f0c9a
+    Example: attr2hbase admin dump unpin /backups 5f0c9a
     """
     from ingest.durable import file_errors
     from sinks.dumps.pins import remove_pin

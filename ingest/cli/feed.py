@@ -217,7 +217,7 @@ def split(
 
     Readers read the shard to its end and continue with the two new ones, so no change is lost or read twice.
 
-    Example: attr2hbase feed split orders --shard 1 --at m
+    Example: attr2hbase admin feed split orders --shard 1 --at m
     """
     from ingest.api.notation import from_readable
     from ingest.service.feed_shards import ShardRequest
@@ -237,7 +237,7 @@ def merge(
     """
     Replace two adjacent shards by one, from the next micro-batch on.
 
-    Example: attr2hbase feed merge orders --shards 1,2
+    Example: attr2hbase admin feed merge orders --shards 1,2
     """
     from ingest.api import ConfigError
     from ingest.service.feed_shards import ShardRequest
@@ -265,7 +265,7 @@ def groups(
 
     Groups of an embedded store are on this machine.
 
-    Example: attr2hbase feed groups orders
+    Example: attr2hbase admin feed groups orders
     """
     from ingest.api import NotFoundError
     from ingest.cli.loading import loaded

@@ -162,7 +162,7 @@ def consume(  # noqa: PLR0913 - the options of the command
         out.note(f"{counted(consumed.lost, 'page')} without a checkpoint, since the lease was lost", "yellow")
     if once and consumed.shards_elsewhere:
         elsewhere = counted(consumed.shards_elsewhere, "shard")
-        out.note(f"other workers of the group read {elsewhere}; 'attr2hbase feed groups' shows how far", "yellow")
+        out.note(f"other workers of the group read {elsewhere}; 'attr2hbase admin feed groups' shows how far", "yellow")
     if lost is not None:
         raise lost
     if stop.exit_code:

@@ -68,9 +68,9 @@ def analyse(  # noqa: PLR0913 - the options of the command
     the last tenth of the writes: if one region receives most of them, its server limits the rate. A scan of a prefix
     reads all rows of that prefix.
 
-    Example: attr2hbase keys analyse --from-topic 100000
+    Example: attr2hbase admin keys analyse --from-topic 100000
 
-    Example: attr2hbase keys analyse --lines access.log --prefix user-17-
+    Example: attr2hbase admin keys analyse --lines access.log --prefix user-17-
     """
     from ingest.api.notation import from_readable
     from ingest.cli.loading import loaded, print_plugins

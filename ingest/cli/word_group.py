@@ -1,7 +1,9 @@
 """Words of the command line: the module of a command is imported when the command is typed."""
 
+import shlex
 from collections.abc import Iterator, Mapping
 from importlib import import_module
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from typer.core import TyperCommand, TyperGroup
@@ -56,20 +58,23 @@ class Group(NamedTuple):
     Attributes:
         summary: a line about it.
         words: word -> its command.
+        admin: its commands behind `admin`, if any.
     """
 
     summary: str
     words: "Mapping[str, Word]"
+    admin: "Group | None" = None
 
     def command(self, words: str) -> "WordGroup":
         """The group of these words."""
         group = WordGroup(
             name=words.rpartition(" ")[2], help=self.summary, context_settings=HELP, no_args_is_help=True, **_PLAIN
         )
-        return group.fill({"Commands": self.words}, words)
+        return group.fill({"Commands": self.words}, words, {} if self.admin is None else self.admin.words)
 
 
 Word = Function | Job | Group
+_LEAST = 12  # columns of a name
 _PLAIN: dict[str, Any] = {"rich_markup_mode": None}  # a list of commands needs no boxes, and so no rich
 
 
@@ -83,11 +88,24 @@ class WordGroup(TyperGroup):
 
     sections: Mapping[str, Mapping[str, Word]] = {}
     _before = ""  # the words that lead to the group
+    _admin: Mapping[str, Word] = {}
     _is_listing = False
 
-    def fill(self, sections: Mapping[str, Mapping[str, Word]], before: str = "") -> "WordGroup":
-        """Give the group its words; returns the group."""
-        self.sections, self._before = sections, before
+    def fill(
+        self,
+        sections: Mapping[str, Mapping[str, Word]],
+        before: str = "",
+        admin: Mapping[str, Word] = MappingProxyType({}),
+    ) -> "WordGroup":
+        """
+        Give the group its words; returns the group.
+
+        Args:
+            sections: as the attribute.
+            before: the words that lead to the group.
+            admin: the words that lead to other commands after `admin`.
+        """
+        self.sections, self._before, self._admin = sections, before, admin
         self.commands = {
             name: TyperCommand(name, help=word.summary) for words in sections.values() for name, word in words.items()
         }
@@ -115,9 +133,14 @@ class WordGroup(TyperGroup):
         The command of the first word.
 
         Raises:
-            ConfigError: the word is a pipeline file.
+            ConfigError: the word is a pipeline file, or follows `admin`.
         """
         file, *rest = args
+        if file in self._admin:
+            raise ConfigError(
+                f'"{self._before} {file}" is for administrators',
+                hint=f"write it as in '{shlex.join(['attr2hbase', 'admin', *self._before.split(), *args])}'",
+            )
         if is_file_name(file):
             following = next(iter(rest), "")
             word = following if following in self.commands else "COMMAND"
@@ -136,9 +159,40 @@ class WordGroup(TyperGroup):
         finally:
             self._is_listing = False
 
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """The words under their headings, with a line about each."""
-        width = max(map(len, self.list_commands(ctx)))
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """The help page; of all commands it is one screen, without the options that each command has."""
+        if self._before:
+            super().format_help(ctx, formatter)
+            return
+        formatter.write(f"Usage: {ctx.command_path} COMMAND [ARGUMENTS] [OPTIONS]\n{self.help}\n")
         for heading, words in self.sections.items():
+            formatter.write_heading(heading)
+            formatter.indent()
+            formatter.write_dl(_lines(words))
+            formatter.dedent()
+        formatter.write("Each command has --help, -f FILE (else $ATTR2HBASE_FILE, else pipeline.yaml),\n")
+        formatter.write("--output json and --no-color. Alone: --version, --install-completion.\n")
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """The words under their headings, with a line about each; those of groups with both words."""
+        del ctx
+        for heading, words in self.sections.items():
+            every = dict(_unfolded(words))
             with formatter.section(heading):
-                formatter.write_dl([(f"{name:<{width}}", word.summary) for name, word in words.items()])
+                formatter.write_dl(_lines(every))
+        if self._admin:
+            formatter.write_paragraph()
+            formatter.write_text(f"For administrators: attr2hbase admin {self._before} {', '.join(self._admin)}.")
+
+
+def _unfolded(words: Mapping[str, Word]) -> Iterator[tuple[str, Word]]:
+    for name, word in words.items():
+        if isinstance(word, Group):
+            yield from ((f"{name} {each}", inner) for each, inner in _unfolded(word.words))
+        else:
+            yield name, word
+
+
+def _lines(words: Mapping[str, Word]) -> list[tuple[str, str]]:
+    width = max(map(len, words), default=0)
+    return [(f"{name:<{max(width, _LEAST)}}", word.summary) for name, word in words.items()]

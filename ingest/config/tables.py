@@ -163,7 +163,7 @@ class FeedOptions(Model):
     expiration: Duration = option("How long a change can be read.", default="24h", ge=60, le=31_536_000)
     shards: int = option(
         "Number of shards of a new feed, at most one for each bucket of a salted table. A shard has a range of row "
-        "keys, whose changes are in order; 'attr2hbase feed split' and 'merge' change the shards later.",
+        "keys, whose changes are in order; 'attr2hbase admin feed split' and 'merge' change the shards later.",
         default=4,
         ge=1,
         le=MAX_FIRST_SHARDS,

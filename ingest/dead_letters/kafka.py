@@ -16,7 +16,7 @@ from ingest.kafka.settings import connection_of
 from ingest.kafka.stored import Header, Stored, TopicSettings
 from ingest.observe.logs import logger
 
-CREATED_BY = "attr2hbase dead-letters create-topic"
+CREATED_BY = "attr2hbase admin dead-letters create-topic"
 """The command that creates the topic of a pipeline."""
 TOPIC_SETTINGS = {"retention.ms": "-1", "retention.bytes": "-1", "cleanup.policy": "delete"}
 """Settings with which a topic keeps its dead letters, which are the only copies of their events."""

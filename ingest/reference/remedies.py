@@ -108,7 +108,7 @@ REMEDIES: Mapping[str, str] = {
     "blobs_differ": "Declare the options that the message names, or copy the table into one with another blob store.",
     "blobs_elsewhere": "Declare the `name` of `blobs` that the message names, or copy the table into a new one.",
     "blobs_of_other_table": "Use another `name` in `blobs` of the table: one blob store belongs to one table.",
-    "blob_corrupt": "Restore the rows that `attr2hbase blob fsck` names from a backup.",
+    "blob_corrupt": "Restore the rows that `attr2hbase admin blob fsck` names from a backup.",
     "blob_gone": "Store the blob again, then pin it.",
     "blob_missing": "Declare `blobs` of the target, and load the tables of its blob store first, of the same dump.",
     "blob_not_stored": "Wait until it is stored, or store it again.",
@@ -244,7 +244,7 @@ REMEDIES: Mapping[str, str] = {
     "source_bug": _NO_BUG,
     "source_unavailable": "Check the brokers and the network; the service resumes by itself.",
     "sql_table_differs": "Another folder: give the archive another `table`. A column: run `DROP TABLE` in SQL, which "
-    "leaves the files of an archive, then `attr2hbase archive register TABLE`.",
+    "leaves the files of an archive, then `attr2hbase admin archive register TABLE`.",
     "staged_file_lost": "Exclude `_tmp` of the archive from the removal of old files; start the service again.",
     "start_slow": "Check that the stores, the sink and the source answer; the pipeline runs as soon as they do.",
     "dump_corrupt": "Read another dump, or restore the file from a copy; `--skip-bad` skips damaged lines.",

@@ -137,7 +137,8 @@ class Statements:
                 raise ConflictError(
                     f'the column "{name}" of the table {table.sql_name} is {known} in SQL, and {kind} in the archive',
                     code="sql_table_differs",
-                    hint=f"run DROP TABLE {table.sql_name}, which leaves the files, then 'attr2hbase archive register'",
+                    hint=f"run DROP TABLE {table.sql_name}, which leaves the files, then 'attr2hbase admin archive "
+                    f"register'",
                 )
         missing = [name for name in table.columns if name.lower() not in found.columns]
         if missing:

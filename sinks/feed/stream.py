@@ -243,7 +243,7 @@ class FeedStream(Record, kind="feed of table"):
             raise ConfigError(
                 f"the feed has {MAX_SHARDS} open shards, the maximum",
                 code="bad_shard_split",
-                hint="merge adjacent shards first, with 'attr2hbase feed merge'",
+                hint="merge adjacent shards first, with 'attr2hbase admin feed merge'",
             )
         parents = tuple(shard.number for shard in closed)
         first = max(shard.number for shard in self.shards) + 1

@@ -21,7 +21,7 @@ def test_guide_shows_the_output_for_the_access_log(
 ) -> None:
     [shown] = re.findall(r"^```\n(logs/access_log .*?)^```\n", GUIDE, re.MULTILINE | re.DOTALL)
     monkeypatch.chdir(ROOT / "deploy" / "examples" / "access-log")
-    assert main(["keys", "analyse", "--lines", "logs/access.log.1.gz"]) == 0
+    assert main(["admin", "keys", "analyse", "--lines", "logs/access.log.1.gz"]) == 0
     out, err = capfd.readouterr()
     assert out.partition(" prefix ")[0] == shown
     assert "one receives 100% of the newest 10%" in err

@@ -130,7 +130,7 @@ class Storm:
 
     def is_consumed(self) -> bool:
         """Whether the group has read all changes; leases of killed workers end after 20 s."""
-        found = self.service.ingest("feed groups", self.table, "--output", "json")
+        found = self.service.ingest("admin feed groups", self.table, "--output", "json")
         return not found.returncode and max(lag["behind_ms"] for lag in json.loads(found.stdout)["g"]) == 0
 
     def free_root(self) -> None:
@@ -186,7 +186,9 @@ class Storm:
         self.dump()
         self.dump()
         point = next(self._expiry_points)
-        expire = self._started("dump", "expire", str(self.dumps), "--keep", "1s", "--keep-last", "1", point=point)
+        expire = self._started(
+            "admin", "dump", "expire", str(self.dumps), "--keep", "1s", "--keep-last", "1", point=point
+        )
         if point is None:
             time.sleep(self._chance.uniform(0.3, 0.8))
             self._kill(expire, "expire")
@@ -211,10 +213,10 @@ class Storm:
 
     def _kill_request(self, command: str, *options: str) -> None:
         """Kill the command, and then the service within the edge that another one requests."""
-        process = self._started("feed", command, "-f", str(self.service.file), self.table, *options)
+        process = self._started("admin", "feed", command, "-f", str(self.service.file), self.table, *options)
         time.sleep(self._chance.uniform(0.3, 1.0))
         self._kill(process, command)
-        done = self.service.ingest(f"feed {command}", self.table, *options)
+        done = self.service.ingest(f"admin feed {command}", self.table, *options)
         # 2 if the killed one had requested the same, and the shard is closed meanwhile
         assert done.returncode in (0, 2), done.stderr
         time.sleep(self._chance.random())

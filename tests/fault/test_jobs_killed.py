@@ -81,7 +81,7 @@ def test_killed_cleanup_removes_the_batch_when_it_runs_again(folder: Path) -> No
     with Rewrite(partition, "test") as rewrite:
         Stream(root).run(START_S * 1000 + 1, [event(1)])
         rewrite.finish()
-    command = ("archive", "cleanup", "-f", "p.yaml", "customer", "--older-than", "0s", "--force")
+    command = ("admin", "archive", "cleanup", "-f", "p.yaml", "customer", "--older-than", "0s", "--force")
     run(*command, kill_at="archive_hidden")
     assert not root.exists(partition.path(START_S, SUCCESS))
     assert (len(partition.parts(START_S)), visible(root)) == (3, {"20151210": [1]})

@@ -152,7 +152,7 @@ def copied(service: Service, kafka: Kafka, topic: str, chosen: random.Random) ->
     assert sum(late.values()) <= sum(early.values()) * GROWTH, f"{described(early)}; later {described(late)}"
 
     def is_swept() -> bool:
-        swept = service.ingest("blob sweep", topic, "--output", "json", timeout_s=600)
+        swept = service.ingest("admin blob sweep", topic, "--output", "json", timeout_s=600)
         assert swept.returncode == 0, swept.stderr
         counts = json.loads(swept.stdout)
         return not any(counts[name] for name in ("purged", "unreferenced", "storing"))

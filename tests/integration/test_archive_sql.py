@@ -87,7 +87,7 @@ class TestSession:
         close_session(session)
 
     def registered(self, service: Service, session: SparkSession) -> None:
-        done = service.command("archive register", "customer", "--output", "json")
+        done = service.command("admin archive register", "customer", "--output", "json")
         assert done.returncode == 0, done.stderr
         for line in done.stdout.splitlines():
             session.sql(json.loads(line)["statement"])
@@ -257,7 +257,7 @@ def test_3c7_3c16_metastore_of_derby(partition: Partition, tmp_path: Path) -> No
         "spark.sql.shuffle.partitions": "1",
     }
     service = Service(tmp_path, content(**conf))
-    registered = service.ingest("archive register", "customer", "--output", "json")
+    registered = service.ingest("admin archive register", "customer", "--output", "json")
     assert registered.returncode == 0, registered.stderr
     assert json.loads(registered.stdout) == {"table": "customer", "partitions": 2, "changed": 2}
     with HiveSession(tmp_path, conf) as hive:
@@ -273,7 +273,7 @@ def test_3c7_3c16_metastore_of_derby(partition: Partition, tmp_path: Path) -> No
     differing = service.ingest("archive history", "customer")
     assert (differing.returncode, "differs: dt=20151210" in differing.stderr) == (0, True), differing.stderr
     assert f"next: attr2hbase archive point {service.file} customer --dt 20151210\n" in differing.stderr
-    cleaned = service.ingest("archive cleanup", "customer", "--older-than", "0s", "--force")
+    cleaned = service.ingest("admin archive cleanup", "customer", "--older-than", "0s", "--force")
     assert (cleaned.returncode, "an SQL location names it" in cleaned.stderr) == (0, True), cleaned.stderr
     pointed = service.ingest("archive point", "customer", "--dt", "20151210", "--output", "json")
     assert json.loads(pointed.stdout)["sql_changed"] == 1
@@ -284,7 +284,7 @@ def test_3c7_3c16_metastore_of_derby(partition: Partition, tmp_path: Path) -> No
         hive.sql("MSCK REPAIR TABLE customer")
         assert hive.sql("SHOW PARTITIONS customer") == [["dt=20151210"], ["dt=20151211"]]
         assert hive.sql(COUNTS) == [["20151210", 2, 100]]
-    repaired = service.ingest("archive register", "customer", "--output", "json")
+    repaired = service.ingest("admin archive register", "customer", "--output", "json")
     assert json.loads(repaired.stdout)["changed"] == 1, repaired.stderr
     with HiveSession(tmp_path, conf) as hive:
         assert hive.sql(COUNTS) == [["20151210", 2, 100], ["20151211", 5, 10]]

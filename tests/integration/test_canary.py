@@ -78,7 +78,7 @@ DECORATORS = [
 ]
 
 
-WHILE_IT_RUNS = ("status", "status --output json", "log-level debug", "reload", "pause ok", "resume ok")
+WHILE_IT_RUNS = ("status", "status --output json", "admin log-level debug", "reload", "pause ok", "resume ok")
 OF_OK = "--pipeline ok"
 DEAD_LETTERS = f"dead-letters list {OF_OK}"
 REPLAY = f"dead-letters replay {OF_OK}"

@@ -128,7 +128,7 @@ def test_commands_change_a_running_service(tmp_path: Path) -> None:
         service.write(before)
 
         assert service.command("pause", "nowhere").returncode == 3
-        assert service.command("log-level", "error").returncode == 0
+        assert service.command("admin", "log-level", "error").returncode == 0
         lines = len(list(service.lines()))
         assert service.stop() == 5, service.last_lines()
         assert [line["level"] for line in list(service.lines())[lines:] if line["level"] in ("info", "warning")] == []

@@ -128,7 +128,7 @@ def test_feed_in_hbase(hbase: HBase, protocol: Protocol, tmp_path: Path) -> None
         copied = ingest("feed", "consume", table, "--group", "h", "--once").stdout.splitlines()
         assert len(copied) == 10
         assert leases.groups() == ("h",)
-        ingest("feed", "split", table, "--shard", "4", "--at", "x")
+        ingest("admin", "feed", "split", table, "--shard", "4", "--at", "x")
         assert len(client.state().stream.requested) == 1
 
 
@@ -207,7 +207,7 @@ def test_shards_are_split_while_the_service_runs(tmp_path: Path) -> None:
 
         def feed(command: str, *arguments: str) -> Any:
             return json.loads(
-                ingest("feed", command, "-f", str(service.file), "orders", *arguments, "--output", "json").stdout
+                ingest(*command.split(), "-f", str(service.file), "orders", *arguments, "--output", "json").stdout
             )
 
         def changes(count: int) -> bool:
@@ -220,12 +220,12 @@ def test_shards_are_split_while_the_service_runs(tmp_path: Path) -> None:
         service.start()
         service.wait_for_batches(1, "p")
         service.wait_for(lambda: changes(10), "the changes of the first file")
-        requested = feed("split", "--shard", "1", "--at", "row-5")
+        requested = feed("admin feed split", "--shard", "1", "--at", "row-5")
         assert requested["requested"] == [{"split": 1, "at": "row-5"}]
         add(2)
         service.wait_for(lambda: changes(20), "the changes of the second file")
         assert service.stop() == 0, service.last_lines()
-        shards = feed("describe")["shards"]
+        shards = feed("feed describe")["shards"]
     assert [(shard["shard"], shard["parents"]) for shard in shards] == [(1, []), (2, [1]), (3, [1])]
     assert Counter((record["shard"], record["op"]) for record in read) == {
         (1, "PUT_ROW"): 10,
@@ -280,7 +280,7 @@ def test_4c11_killed_workers_lose_no_change(tmp_path: Path, ledger_seed: int) ->
         last = started()
 
         def is_behind() -> bool:
-            lags = Folder(tmp_path)("feed", "groups", "orders", "--output", "json")
+            lags = Folder(tmp_path)("admin", "feed", "groups", "orders", "--output", "json")
             return any(lag["behind_ms"] for lag in json.loads(lags.stdout)["g"])
 
         assert reached(lambda: not is_behind(), 300, 1), "leases of killed workers end after 20 s"

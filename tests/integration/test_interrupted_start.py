@@ -57,7 +57,7 @@ def test_interrupted_start_leaves_no_jvm(
             return False
 
         service.start_command(
-            [sys.executable, "-m", "ingest", "archive", "register", "-f", str(service.file), "customer"]
+            [sys.executable, "-m", "ingest", "admin", "archive", "register", "-f", str(service.file), "customer"]
         )
         assert reached(is_now, START_S, 0.01)
         (os.killpg if is_terminal else os.kill)(service.pid, signal.SIGINT)

@@ -30,7 +30,7 @@ def analysed(kafka: Kafka, tmp_path: Path, capfd: pytest.CaptureFixture[str]) ->
         file = tmp_path / "p.yaml"
         file.write_text(json.dumps({"version": 1, "stores": {"logs": {"memory": {}}}, "pipelines": pipelines}))
         capfd.readouterr()
-        code = main(["keys", "analyse", "-f", str(file), *options, "--output", "json"])
+        code = main(["admin", "keys", "analyse", "-f", str(file), *options, "--output", "json"])
         out, err = capfd.readouterr()
         return code, json.loads(out) if out else None, err
 

@@ -183,11 +183,11 @@ def test_commands_of_dumps_and_a_bootstrap(url: str, tmp_path: Path) -> None:
     assert ingest("dump", "diff", url, DUMP, newest, "t").stdout == "+ c\n"
     loaded = json_of("dump", "bootstrap", "--dump", url, "--to", "local:copy", "--table", "t")
     assert loaded["rows"] == 3
-    pin = ingest("dump", "pin", url, "--at", DUMP).stdout.strip()
-    ingest("dump", "expire", url, "--keep", "1d")
+    pin = ingest("admin", "dump", "pin", url, "--at", DUMP).stdout.strip()
+    ingest("admin", "dump", "expire", url, "--keep", "1d")
     assert listed() == [DUMP, newest]
-    ingest("dump", "unpin", url, pin)
-    ingest("dump", "expire", url, "--keep", "1d")
+    ingest("admin", "dump", "unpin", url, pin)
+    ingest("admin", "dump", "expire", url, "--keep", "1d")
     assert listed() == [newest]
     assert not open_root(url).exists(DUMP)
 
@@ -207,7 +207,7 @@ def test_archive_by_the_service_and_its_commands(kafka: Kafka, url: str, tmp_pat
         history = service.ingest("archive history", "customer", "--output", "json")
         assert history.returncode == 0, history.stderr
         assert str(done["batch"]) in history.stdout
-        cleaned = service.ingest("archive cleanup", "customer", "--older-than", "0s", "--force")
+        cleaned = service.ingest("admin archive cleanup", "customer", "--older-than", "0s", "--force")
         assert cleaned.returncode == 0, cleaned.stderr
         assert archived.partition(0).batch_ids() == [done["batch"]]
     archived.assert_complete()

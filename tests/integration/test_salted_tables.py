@@ -228,7 +228,7 @@ def test_refused_event_of_a_row_is_the_only_dead_letter(tables: Tables, ingest) 
     code, out, err = ingest("dead-letters replay", "--pipeline", "large", "--output", "json")
     assert (code, json.loads(out)["replayed"]) == (0, 1), err
     assert columns_of(ingest(*get)) == ["a", "b", "c"]
-    code, out, _ = ingest("dead-letters purge", "--pipeline", "large", "--replayed", "--yes", "--output", "json")
+    code, out, _ = ingest("admin dead-letters purge", "--pipeline", "large", "--replayed", "--yes", "--output", "json")
     assert (code, json.loads(out)) == (0, {"selected": 1, "deleted": 1})
 
 

@@ -60,7 +60,7 @@ class Tables:
 
     def regions(self, events: Path, *options: str) -> dict[str, Any]:
         """The table's regions, as `keys analyse` shows them."""
-        code, found = self._main("keys", "analyse", "-f", str(self.file), "--events", str(events), *options)
+        code, found = self._main("admin", "keys", "analyse", "-f", str(self.file), "--events", str(events), *options)
         assert code == 0
         regions: dict[str, Any] = found["tables"][0]["current"]
         return regions

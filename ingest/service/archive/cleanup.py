@@ -55,11 +55,11 @@ class ArchiveCleanup(ArchiveJob[CleanupOptions]):
         Remove complete batches that stopped being current long ago.
 
         A batch stays if it is current, if the metastore of the file names it, if a re-run writes it, or if "attr2hbase
-        archive keep" keeps it. Names that this product has not written are reported as foreign and never removed.
+        admin archive keep" keeps it. Names that this product has not written are reported as foreign and never removed.
 
         If the service runs, it removes them beside its pipelines; interrupting the command (Ctrl-C) cancels it.
 
-        Example: attr2hbase archive cleanup customer --older-than 7d --dry-run
+        Example: attr2hbase admin archive cleanup customer --older-than 7d --dry-run
         """,
         dry_run="Show what would be removed; remove nothing.",
         advances=("batches", "batches"),

@@ -38,7 +38,7 @@ def check_space(root: Root, planned: Sequence[PlannedTable], sources: DumpSource
         raise StoreUnavailableError(
             f'the dump needs about {size(needed)}, and "{root}" has {size(free)} free',
             code="disk_full",
-            hint="remove older dumps with 'attr2hbase dump expire', or add --ignore-space",
+            hint="remove older dumps with 'attr2hbase admin dump expire', or add --ignore-space",
         )
 
 

@@ -50,7 +50,7 @@ class BlobSweep(BlobsJob[BlobSweepOptions]):
 
         If the service runs, it sweeps beside its pipelines; interrupting the command (Ctrl-C) cancels it.
 
-        Example: attr2hbase blob sweep events --dry-run
+        Example: attr2hbase admin blob sweep events --dry-run
         """,
         dry_run="Print what would be deleted; write nothing.",
         advances=("blobs", "blobs"),

@@ -99,37 +99,51 @@ def test_point_at_an_older_batch_tells_which_files_readers_lose(ingest, partitio
 
 
 def test_3c11_keep_and_unkeep(ingest, partition):
-    assert ingest("archive", "keep", *OF_TABLE, "--dt", "20151210", "--batch", f"batch_id={SECOND_S}").code == 0
+    assert (
+        ingest("admin", "archive", "keep", *OF_TABLE, "--dt", "20151210", "--batch", f"batch_id={SECOND_S}").code == 0
+    )
     assert partition.batch(SECOND_S).is_kept
     path = f"dt=20151210/batch_id={SECOND_S}"
-    assert ingest("archive", "unkeep", *OF_TABLE, "--dt", "20151210", "--batch", path).code == 0
+    assert ingest("admin", "archive", "unkeep", *OF_TABLE, "--dt", "20151210", "--batch", path).code == 0
     assert not partition.batch(SECOND_S).is_kept
 
 
 def test_3c10_cleanup(ingest, partition):
     switch(partition, SECOND_S, SECOND_S * 1000)
     partition.create(SECOND_S, "failed")
-    dry = ingest("archive", "cleanup", *OF_TABLE, "--dry-run").out.splitlines()
+    dry = ingest("admin", "archive", "cleanup", *OF_TABLE, "--dry-run").out.splitlines()
     assert dry == [partition.path(FIRST_S, name) for name in (SUCCESS, "_SUPERSEDED", PART, "_STARTED")]
     options = ("--dt", "20151210", "--older-than", "2d", "--incomplete", "--force")
-    hint = ingest("archive", "cleanup", *OF_TABLE, *options, "--dry-run").err
-    assert f"attr2hbase archive cleanup {' '.join((*OF_TABLE, *options))}" in hint
-    refused = ingest("archive", "cleanup", *OF_TABLE, "--older-than", "1h")
+    hint = ingest("admin", "archive", "cleanup", *OF_TABLE, *options, "--dry-run").err
+    assert f"attr2hbase admin archive cleanup {' '.join((*OF_TABLE, *options))}" in hint
+    refused = ingest("admin", "archive", "cleanup", *OF_TABLE, "--older-than", "1h")
     assert (refused.code, "--force" in refused.err) == (2, True)
     partition.root.write(f"{partition.folder}/mine.txt", b"")
     foreign = [f"{partition.folder}/mine.txt"]
     summary = {"table": "customer", "batches": 1, "bytes": 4, "kept": {}, "foreign": foreign, "paths": dry}
-    told = ingest("archive", "cleanup", *OF_TABLE, "--dry-run", "--output", "json").json
+    told = ingest("admin", "archive", "cleanup", *OF_TABLE, "--dry-run", "--output", "json").json
     assert told == {**summary, "dry_run": True}
     done = ingest(
-        *("archive", "cleanup", *OF_TABLE, "--older-than", "1h", "--force", "--dt", "20151210", "--output", "json")
+        *(
+            "admin",
+            "archive",
+            "cleanup",
+            *OF_TABLE,
+            "--older-than",
+            "1h",
+            "--force",
+            "--dt",
+            "20151210",
+            "--output",
+            "json",
+        )
     )
     assert (done.code, done.json) == (0, {**summary, "dry_run": False})
     assert partition.batch_ids() == [SECOND_S, SECOND_S + 1]
     now = partition.root._folder.stat().st_mtime - 8 * 86_400
     for entry in partition.root.entries(partition.path(SECOND_S + 1)):
         os.utime(partition.root._folder / partition.path(SECOND_S + 1, entry.name), (now, now))
-    assert ingest("archive", "cleanup", *OF_TABLE, "--incomplete").code == 0
+    assert ingest("admin", "archive", "cleanup", *OF_TABLE, "--incomplete").code == 0
     assert partition.batch_ids() == [SECOND_S]
 
 
@@ -138,7 +152,7 @@ def test_partition_without_a_current_batch_is_reported(ingest, partition):
     note = f"20151210: no batch is current, so readers see no rows; batch {SECOND_S} is complete"
     command = f"next: attr2hbase archive point {' '.join(OF_TABLE)} --dt 20151210 --batch {SECOND_S}"
     assert ingest("archive", "history", *OF_TABLE).err.splitlines() == [note, "2 batches", command]
-    registered = ingest("archive", "register", *OF_TABLE)
+    registered = ingest("admin", "archive", "register", *OF_TABLE)
     assert (registered.code, registered.err.splitlines()[0]) == (
         0,
         "1 partition without a current batch: 'attr2hbase archive history' names them",
@@ -147,7 +161,7 @@ def test_partition_without_a_current_batch_is_reported(ingest, partition):
 
 def test_register_refuses_a_column_of_another_type(ingest, partition, folder):
     write_rows(partition, {"amount": [1.5]})
-    refused = ingest("archive", "register", *OF_TABLE)
+    refused = ingest("admin", "archive", "register", *OF_TABLE)
     assert (refused.code, refused.out) == (4, "")
     assert 'column "amount" is int64 in the file, and float64 in' in refused.err
 
@@ -162,13 +176,13 @@ def test_register_reads_each_pointer_once(ingest, partition, monkeypatch):
         return before(root, path, *most)
 
     monkeypatch.setattr(LocalRoot, "read", recorded)
-    assert ingest("archive", "register", *OF_TABLE).code == 0
+    assert ingest("admin", "archive", "register", *OF_TABLE).code == 0
     assert read == [f"{partition.folder}/{CURRENT}"]
 
 
 def test_register_prints_statements_without_a_metastore(ingest, partition, folder):
     write_rows(partition, {"amount": [1]})
-    result = ingest("archive", "register", *OF_TABLE)
+    result = ingest("admin", "archive", "register", *OF_TABLE)
     location = f"{folder.as_uri()}/archive/customer"
     columns = "`_topic` string, `_partition` int, `_offset` bigint, `_fan_out` bigint, `_time` timestamp, `user` string"
     path = f"{location}/dt=20151210/batch_id={FIRST_S}"
@@ -186,7 +200,7 @@ def test_statements_have_the_folder_as_it_is(ingest, partition, folder, monkeypa
     spaced.mkdir()
     (spaced / "pipeline.yaml").write_text(FILE)
     monkeypatch.chdir(spaced)
-    assert f"LOCATION 'file://{spaced}/archive/customer'" in ingest("archive", "register", *OF_TABLE).out
+    assert f"LOCATION 'file://{spaced}/archive/customer'" in ingest("admin", "archive", "register", *OF_TABLE).out
 
 
 def test_join(ingest, partition):
@@ -292,5 +306,6 @@ def test_rerun_with_another_type_than_the_newest_other_partition(ingest, partiti
 def test_refusals(ingest, partition, arguments, code, message):
     if "join" in arguments:
         add_file(partition)
-    result = ingest("archive", *arguments)
+    is_of_admin = arguments[0] in {"cleanup", "keep", "unkeep"}
+    result = ingest(*["admin"] * is_of_admin, "archive", *arguments)
     assert (result.code, message in result.err) == (code, True)

@@ -66,7 +66,7 @@ def test_commands_let_the_service_join_and_clean_up(ingest, jobs: Jobs, partitio
     done = ingest("archive", "join", *TABLE, "--dt", "20151210", "--output", "json")
     assert (done.code, done.json["files_read"], done.json["files_written"]) == (0, 2, 1), done.err
     assert visible(partition.root) == {"20151210": [1, 2]}
-    cleanup = ("archive", "cleanup", *TABLE, "--older-than", "0s", "--force", "--output", "json")
+    cleanup = ("admin", "archive", "cleanup", *TABLE, "--older-than", "0s", "--force", "--output", "json")
     assert len(ingest(*cleanup, "--dry-run").json["paths"]) == 5
     removed = ingest(*cleanup)
     assert (removed.code, removed.json["batches"], len(removed.json["paths"])) == (0, 1, 5), removed.err

@@ -50,13 +50,18 @@ def file(folder: Path) -> Path:
     return path
 
 
+def of_blobs(verb: str) -> list[str]:
+    """The words of a command."""
+    return [*["admin"] * (verb in {"sweep", "fsck"}), "blob", verb]
+
+
 @pytest.fixture
 def blob(ingest, file):
     """Runs a command of the group; the blob is stored."""
     assert ingest("blob", "put", "-f", "p.yaml", "events", "blob.bin").code == 0
 
     def run(verb: str, *arguments: object):
-        return ingest("blob", verb, "-f", "p.yaml", "events", *arguments)
+        return ingest(*of_blobs(verb), "-f", "p.yaml", "events", *arguments)
 
     return run
 
@@ -148,13 +153,13 @@ def test_offset_behind_the_end_is_refused(blob, folder):
 @pytest.mark.parametrize("verb", ["sweep", "pin", "unpin", "fsck"])
 def test_only_put_creates_a_store(ingest, file, folder, verb):
     arguments = {"sweep": (), "fsck": ("--repair",)}.get(verb, (ID, "report"))
-    result = ingest("blob", verb, "-f", "p.yaml", "events", *arguments)
+    result = ingest(*of_blobs(verb), "-f", "p.yaml", "events", *arguments)
     assert (result.code, 'there is no store at "' in result.err) == (3, True), result.err
     assert not (folder / "data").exists()
     with closing(RocksDBStore(RocksDBSettings(path="./data"))) as store:
         store.open()
         store.ensure_table(TableSpec("events", (FamilySpec(b"f"),)))
-    result = ingest("blob", verb, "-f", "p.yaml", "events", *arguments)
+    result = ingest(*of_blobs(verb), "-f", "p.yaml", "events", *arguments)
     assert (result.code, 'there is no table "events_blobs_meta"' in result.err) == (3, True), result.err
     assert "events_blobs_meta" not in ingest("scan", "-f", "p.yaml", "absent").err
 
@@ -193,7 +198,7 @@ def test_sweep_prints_what_it_deletes(ingest, file):
     blobs.put_bytes(BLOB)
     store.close()
     assert ingest("blob", "put", "-f", "p.yaml", "events", "p.yaml").code == 0  # is unreferenced since now
-    sweep = ("blob", "sweep", "-f", "p.yaml", "events")
+    sweep = ("admin", "blob", "sweep", "-f", "p.yaml", "events")
     swept = {
         "table": "events",
         "blobs": 2,
@@ -212,7 +217,7 @@ def test_sweep_prints_what_it_deletes(ingest, file):
     }
     assert ingest(*sweep, "--dry-run", "--output", "json").json == swept | {"dry_run": True}
     result = ingest(*sweep, "--dry-run")
-    assert (result.out, "next: attr2hbase blob sweep -f p.yaml events" in result.err) == (f"{ID}\n", True)
+    assert (result.out, "next: attr2hbase admin blob sweep -f p.yaml events" in result.err) == (f"{ID}\n", True)
     assert ingest(*sweep, "--output", "json").json == swept | {"dry_run": False}
     result = ingest("blob", "get", "-f", "p.yaml", "events", ID)
     assert (result.code, "was swept" in result.err) == (3, True)
@@ -292,7 +297,7 @@ def test_2c14_changed_option_is_refused(blob, file):
     ],
 )
 def test_wrong_arguments(ingest, blob, arguments, code, said):
-    result = ingest("blob", *arguments)
+    result = ingest(*of_blobs(arguments[0]), *arguments[1:])
     assert (result.code, said in result.err) == (code, True), result.err
 
 
@@ -353,9 +358,9 @@ def test_changed_name_is_refused(ingest, file, folder):
     for command in (
         ("validate", "p.yaml", "--connect"),
         ("blob", "put", "-f", "p.yaml", "events", "blob.bin"),
-        ("blob", "sweep", "-f", "p.yaml", "events"),
-        ("blob", "sweep", "-f", "p.yaml", "events", "--dry-run"),
-        ("blob", "fsck", "-f", "p.yaml", "events"),
+        ("admin", "blob", "sweep", "-f", "p.yaml", "events"),
+        ("admin", "blob", "sweep", "-f", "p.yaml", "events", "--dry-run"),
+        ("admin", "blob", "fsck", "-f", "p.yaml", "events"),
         ("blob", "stat", "-f", "p.yaml", "events", ID),
         ("get", "-f", "p.yaml", "events", "r", "--blobs"),
         ("scan", "-f", "p.yaml", "events", "--blobs"),

@@ -72,9 +72,9 @@ def test_service_stores_pins_and_checks_blobs(ingest, shared: SimpleNamespace, j
         row = list(store.scan("events_blobs_value", Scan()))[1]
         data = row.cells[1]
         store.apply("events_blobs_value", [Put(row.key, {b"b:d": data.value[:-1] + b"?"}, data.timestamp_ms)])
-    damaged = ingest("blob", "fsck", *OF_TABLE, "--repair")
+    damaged = ingest("admin", "blob", "fsck", *OF_TABLE, "--repair")
     assert (damaged.code, f"{ID} block 1: damaged block: its checksum differs\n" in damaged.out) == (5, True)
-    shown = ingest("blob", "fsck", *OF_TABLE, "--own-process", "--output", "json")
+    shown = ingest("admin", "blob", "fsck", *OF_TABLE, "--own-process", "--output", "json")
     assert (shown.code, [each["block"] for each in shown.json["findings"]]) == (5, [1])
     assert [each.kind for each in jobs.statuses()] == [
         "blob-put", "blob-pin", "blob-unpin", "blob-unpin", "blob-check"
@@ -176,7 +176,7 @@ def test_cancelled_job_ends_within_a_blob(ingest, folder: Path, ends_in: int):
     put = ingest("blob", "put", *OF_TABLE, "blob.bin", "--output", "json")
     assert (put.code, put.json["is_new"]) == (0, True), put.err
     cancelled_in(10, "blob-check")
-    assert ingest("blob", "fsck", *OF_TABLE).code == 0
+    assert ingest("admin", "blob", "fsck", *OF_TABLE).code == 0
 
 
 def test_service_keeps_the_first_details(ingest, jobs: Jobs, monkeypatch: pytest.MonkeyPatch):
@@ -186,7 +186,7 @@ def test_service_keeps_the_first_details(ingest, jobs: Jobs, monkeypatch: pytest
         Path("blob.bin").write_bytes(b"%d" % number)
         assert ingest("blob", "put", *OF_TABLE, "blob.bin").code == 0
     monkeypatch.setattr("sinks.blobs.checking.content_of", _damaged)
-    found = ingest("blob", "fsck", *OF_TABLE)
+    found = ingest("admin", "blob", "fsck", *OF_TABLE)
     assert (found.code, len(found.out.splitlines())) == (5, 2), found.err
     assert "a service keeps the first 2" in found.err
 

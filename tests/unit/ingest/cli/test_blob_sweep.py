@@ -1,4 +1,4 @@
-"""`attr2hbase blob sweep` of a table with dumps."""
+"""`attr2hbase admin blob sweep` of a table with dumps."""
 
 from pathlib import Path
 
@@ -30,7 +30,7 @@ pipelines:
 OPTIONS = BlobOptions()
 DAY_MS = 24 * 3_600_000
 ROWS = 4
-SWEEP = ("blob", "sweep", "-f", "p.yaml", "events")
+SWEEP = ("admin", "blob", "sweep", "-f", "p.yaml", "events")
 
 
 @pytest.fixture
@@ -61,13 +61,13 @@ def test_2c9_blobs_that_only_a_dump_names_stay_until_it_is_removed(ingest, ids):
     assert (found.code, found.out) == (0, "")
     assert f"4 blobs stay: the dump dumps/{name} may have pointers\n" in found.err
     dumped(load("p.yaml", env={}, lookup=Catalog()), tables=["events"])  # without rows
-    assert ingest("dump", "expire", "./dumps", "--keep", "1h").code == 0
+    assert ingest("admin", "dump", "expire", "./dumps", "--keep", "1h").code == 0
     assert ingest(*SWEEP).out.splitlines() == ids
 
 
 def test_dump_with_values_keeps_no_blob(ingest, ids):
     dumped(load("p.yaml", env={}, lookup=Catalog()), tables=["events"], blobs=True)
-    assert ingest("dump", "expire", "./dumps", "--keep", "1h").code == 0
+    assert ingest("admin", "dump", "expire", "./dumps", "--keep", "1h").code == 0
     assert ingest(*SWEEP, "--own-process").out.splitlines() == ids
 
 

@@ -69,7 +69,7 @@ def store_id() -> str | None:
 
 def swept(ingest, *options: str) -> tuple[int, int]:
     """Blobs that were deleted, and those without references that stay."""
-    found = ingest("blob", "sweep", "-f", "new.yaml", "events", "--output", "json", *options)
+    found = ingest("admin", "blob", "sweep", "-f", "new.yaml", "events", "--output", "json", *options)
     assert found.code == 0, found.err
     return found.json["purged"], found.json["unreferenced"]
 

@@ -69,7 +69,7 @@ def file(folder):
         ("dead-letters list -f FILE", 0),
         ("dead-letters show -f FILE 1:1", 3),
         ("dead-letters replay -f FILE", 0),
-        ("dead-letters purge -f FILE --replayed --yes", 0),
+        ("admin dead-letters purge -f FILE --replayed --yes", 0),
         ("produce -f FILE --events events.jsonl", 2),
         ("run --once --start-from latest FILE", 2),
         ("explain FILE --events nowhere.jsonl", 3),

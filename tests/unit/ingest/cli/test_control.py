@@ -277,7 +277,9 @@ def test_reload_of_another_file_than_that_of_the_service_is_refused(pipeline: Pa
     assert accepted.code == 0
 
 
-@pytest.mark.parametrize(("command", "shown"), [("flush", {"flushed": True}), ("log-level", {"log_level": "debug"})])
+@pytest.mark.parametrize(
+    ("command", "shown"), [("flush", {"flushed": True}), ("admin log-level", {"log_level": "debug"})]
+)
 def test_accepted_commands_have_json(
     pipeline: Path, ingest: Callable[..., Any], command: str, shown: dict[str, object]
 ) -> None:
@@ -285,7 +287,7 @@ def test_accepted_commands_have_json(
     level = current_level()
     try:
         with served(configuration, Control(Pauses(configuration.local_dir), configuration.pipelines)):
-            done = ingest(command, *(["debug"] if command == "log-level" else []), "--output", "json")
+            done = ingest(*command.split(), *(["debug"] if command == "admin log-level" else []), "--output", "json")
     finally:
         set_level(level)
     assert (done.code, shown.items() <= done.json.items()) == (0, True)
@@ -449,7 +451,7 @@ def test_flush_of_a_failed_pipeline_is_refused_with_the_reason(pipeline: Path, i
 
 
 def test_wrong_log_level_lists_the_levels(pipeline: Path, ingest: Callable[..., Any]) -> None:
-    wrong = ingest("log-level", "loud")
+    wrong = ingest("admin", "log-level", "loud")
     assert wrong.code == 2
     assert [level for level in ("LEVEL", "debug", "info", "warning", "error") if level not in wrong.err] == []
 

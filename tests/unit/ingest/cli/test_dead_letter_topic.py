@@ -1,4 +1,4 @@
-"""`attr2hbase dead-letters create-topic`: the topic has the settings that keep dead letters."""
+"""`attr2hbase admin dead-letters create-topic`: the topic has the settings that keep dead letters."""
 
 from typing import Any
 
@@ -53,7 +53,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
 
 def test_topic_keeps_dead_letters_for_ever(ingest, folder, cluster):
     (folder / "p.yaml").write_text(FILE + TOPIC)
-    created = ingest("dead-letters", "create-topic", "-f", "p.yaml")
+    created = ingest("admin", "dead-letters", "create-topic", "-f", "p.yaml")
     assert (created.code, created.err) == (
         0,
         'topic "events-dead" created\nnext: attr2hbase validate -f p.yaml --connect\n',
@@ -61,14 +61,14 @@ def test_topic_keeps_dead_letters_for_ever(ingest, folder, cluster):
     assert cluster.topics == {
         "events-dead": {"retention.ms": "-1", "retention.bytes": "-1", "cleanup.policy": "delete"}
     }
-    again = ingest("dead-letters", "create-topic", "-f", "p.yaml", "--output", "json")
+    again = ingest("admin", "dead-letters", "create-topic", "-f", "p.yaml", "--output", "json")
     assert again.json == {"topic": "events-dead", "created": False, "warning": None}
 
 
 def test_topic_that_exists_stays_as_it_is_with_a_warning(ingest, folder, cluster):
     cluster.topics["events-dead"] = {}
     (folder / "p.yaml").write_text(FILE + TOPIC)
-    result = ingest("dead-letters", "create-topic", "-f", "p.yaml", "--pipeline", "p")
+    result = ingest("admin", "dead-letters", "create-topic", "-f", "p.yaml", "--pipeline", "p")
     assert result.code == 0
     assert 'warning: topic "events-dead" deletes dead letters: retention.ms is 604800000' in result.err
     assert 'topic "events-dead" exists\n' in result.err
@@ -77,5 +77,5 @@ def test_topic_that_exists_stays_as_it_is_with_a_warning(ingest, folder, cluster
 
 def test_files_need_no_topic(ingest, folder):
     (folder / "p.yaml").write_text(FILE)
-    result = ingest("dead-letters", "create-topic", "-f", "p.yaml")
+    result = ingest("admin", "dead-letters", "create-topic", "-f", "p.yaml")
     assert (result.code, 'the dead letters of pipeline "p" are in files' in result.err) == (2, True)

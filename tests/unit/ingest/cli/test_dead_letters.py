@@ -339,9 +339,14 @@ class TestKeep:
     def test_kept_one_is_deleted_by_its_time_only(self, ingest, positions):
         ingest("dead-letters", "keep", "-f", FILE, positions[0])
         assert (
-            ingest("dead-letters", "purge", "-f", FILE, "--replayed", "--yes", "--output", "json").json["deleted"] == 0
+            ingest("admin", "dead-letters", "purge", "-f", FILE, "--replayed", "--yes", "--output", "json").json[
+                "deleted"
+            ]
+            == 0
         )
-        purged = ingest("dead-letters", "purge", "-f", FILE, "--before", "1970-01-02", "--yes", "--output", "json")
+        purged = ingest(
+            "admin", "dead-letters", "purge", "-f", FILE, "--before", "1970-01-02", "--yes", "--output", "json"
+        )
         assert purged.json["deleted"] == 2
 
 
@@ -546,7 +551,7 @@ class TestPurge:
         ],
     )
     def test_selected_dead_letters_are_deleted(self, ingest, replayed, options, deleted, left):
-        result = ingest("dead-letters", "purge", "-f", FILE, *options, "--yes", "--output", "json")
+        result = ingest("admin", "dead-letters", "purge", "-f", FILE, *options, "--yes", "--output", "json")
         assert (result.code, result.json) == (0, {"selected": deleted, "deleted": deleted})
         assert self.left(ingest) == left
 
@@ -560,24 +565,26 @@ class TestPurge:
             (checkpoint / name / "7").write_text(text)
 
     def test_dead_letters_of_a_micro_batch_that_runs_again_stay(self, ingest, running):
-        result = ingest("dead-letters", "purge", "-f", FILE, "--before", "2000-01-01", "--yes", "--output", "json")
+        result = ingest(
+            "admin", "dead-letters", "purge", "-f", FILE, "--before", "2000-01-01", "--yes", "--output", "json"
+        )
         assert (result.code, result.json["deleted"]) == (0, 1)
         assert self.left(ingest) == [0, 4]
 
     def test_dry_run_deletes_nothing(self, ingest, replayed):
-        result = ingest("dead-letters", "purge", "-f", FILE, "--replayed", "--dry-run")
+        result = ingest("admin", "dead-letters", "purge", "-f", FILE, "--replayed", "--dry-run")
         assert (result.code, result.err) == (0, "1 dead letter would be deleted\n")
         assert self.left(ingest) == [0, 4, 8]
 
     def test_yes_is_required_without_a_terminal(self, ingest, replayed):
-        result = ingest("dead-letters", "purge", "-f", FILE, "--replayed")
+        result = ingest("admin", "dead-letters", "purge", "-f", FILE, "--replayed")
         assert (result.code, "add --yes" in result.err) == (2, True)
         assert self.left(ingest) == [0, 4, 8]
 
     @pytest.mark.parametrize(("answer", "code", "left"), [("y", 0, [4, 8]), ("n", 1, [0, 4, 8])])
     def test_confirmation_on_a_terminal(self, ingest, replayed, monkeypatch, answer, code, left):
         monkeypatch.setattr(sys, "stdin", Keyboard(f"{answer}\n"))
-        result = ingest("dead-letters", "purge", "-f", FILE, "--replayed")
+        result = ingest("admin", "dead-letters", "purge", "-f", FILE, "--replayed")
         assert (result.code, "permanently delete 1 dead letter?" in result.err) == (code, True)
         assert self.left(ingest) == left
 
@@ -592,7 +599,7 @@ class TestPurge:
         queue = FileDeadLetters(folder / "data" / "state", "ticks")
         again = [dead_letter(4, b"bad", "no_match", 1000).to_json()]
         monkeypatch.setattr(sys, "stdin", Keyboard("y\n", lambda: queue.publish(again, 0, 1000)))
-        result = ingest("dead-letters", "purge", "-f", FILE, *options)
+        result = ingest("admin", "dead-letters", "purge", "-f", FILE, *options)
         assert result.code == 0
         assert "not deleted, because a replay or purge has changed them meanwhile: " in result.err
         assert result.err.splitlines()[-1].startswith(f"{deleted} dead letter")
@@ -602,13 +609,13 @@ class TestPurge:
         queue = FileDeadLetters(folder / "data" / "state", "ticks")
         again = {positions[0]: Mark(ReplayOutcome.FAILED_AGAIN, 2000, "no_match")}
         monkeypatch.setattr(sys, "stdin", Keyboard("y\n", lambda: queue.mark(again)))
-        result = ingest("dead-letters", "purge", "-f", FILE, "--replayed", "--output", "json")
+        result = ingest("admin", "dead-letters", "purge", "-f", FILE, "--replayed", "--output", "json")
         assert (result.code, result.json) == (0, {"selected": 1, "deleted": 0})
         assert self.left(ingest) == [0, 4, 8]
 
     def test_selection_without_a_match_says_how_many_there_are(self, ingest, replayed):
         result = ingest(
-            "dead-letters", "purge", "-f", FILE, "--code", "unknown", "--replayed", "--before", "2000-01-01"
+            "admin", "dead-letters", "purge", "-f", FILE, "--code", "unknown", "--replayed", "--before", "2000-01-01"
         )
         (note, done) = result.err.splitlines()
         assert note.startswith("none of 3 dead letters (")
@@ -616,7 +623,7 @@ class TestPurge:
         assert (result.code, done) == (0, "0 dead letters deleted")
 
     def test_selection_is_required(self, ingest, positions):
-        result = ingest("dead-letters", "purge", "-f", FILE, "--yes")
+        result = ingest("admin", "dead-letters", "purge", "-f", FILE, "--yes")
         assert (result.code, "purge deletes only what is selected" in result.err) == (2, True)
         assert self.left(ingest) == [0, 4, 8]
 
@@ -625,10 +632,10 @@ class TestPurge:
         file = pipeline / FILE
         topic = '{kafka: {brokers: "127.0.0.1:1", topic: failed}}'
         file.write_text(file.read_text().replace("    sinks:", f"    dead_letters: {topic}\n    sinks:"))
-        result = ingest("dead-letters", "purge", "-f", FILE, "--replayed", option)
+        result = ingest("admin", "dead-letters", "purge", "-f", FILE, "--replayed", option)
         assert (result.code, 'dead letters of topic "failed" cannot be deleted one by one' in result.err) == (2, True)
 
     def test_only_dead_letters_of_a_micro_batch_that_runs_again(self, ingest, positions, running):
-        result = ingest("dead-letters", "purge", "-f", FILE, "--before", "1970-01-02", "--yes")
+        result = ingest("admin", "dead-letters", "purge", "-f", FILE, "--before", "1970-01-02", "--yes")
         note = "not deleted, because their micro-batch is not acknowledged and runs again: 2 dead letters"
         assert (result.code, result.err.splitlines()) == (0, [note, "0 dead letters deleted"])

@@ -36,7 +36,7 @@ def root(folder):
 
 
 def test_ls(ingest, root, folder):
-    pin = ingest("dump", "pin", "dumps", "--at", DUMP, "--owner", "Ann", "--output", "json").json
+    pin = ingest("admin", "dump", "pin", "dumps", "--at", DUMP, "--owner", "Ann", "--output", "json").json
     (folder / "dumps" / "2015-03-01-00-00-00").mkdir()
     lines = ingest("dump", "ls", "dumps", "--output", "json").lines
     assert [(each["dump"], each["status"], each["id"], each["rows"]) for each in lines] == [
@@ -56,9 +56,11 @@ def test_ls_shows_valid_pins_alone(ingest, root):
     assert [pin["id"] for pin in pins] == ["valid"]
 
 
-@pytest.mark.parametrize("command", [["ls"], ["expire"], ["expire", "--dry-run"], ["verify", "--all"]], ids=" ".join)
-def test_root_that_does_not_exist(ingest, folder, command: list[str]):
-    result = ingest("dump", *command, "nothing")
+@pytest.mark.parametrize(
+    "command", ["dump ls", "admin dump expire", "admin dump expire --dry-run", "dump verify --all"]
+)
+def test_root_that_does_not_exist(ingest, folder, command: str):
+    result = ingest(*command.split(), "nothing")
     assert (result.code, result.out, 'there is no folder "nothing"' in result.err) == (3, "", True)
     assert not (folder / "nothing").exists()
 
@@ -114,7 +116,8 @@ def test_cat_of_a_split_reads_the_dump_of_its_token(ingest, root):
     ],
 )
 def test_errors(ingest, root, arguments, code, message):
-    result = ingest("dump", *arguments)
+    is_of_admin = arguments[0] in {"expire", "unpin"}
+    result = ingest(*["admin"] * is_of_admin, "dump", *arguments)
     assert (result.code, message in result.err, result.out.startswith("{")) == (code, True, False), result.err
 
 
@@ -155,16 +158,16 @@ def test_diff(ingest, root):
 
 
 def test_expire_prints_what_it_removes(ingest, root, folder):
-    pin = ingest("dump", "pin", "dumps", "--at", DUMP).out.strip()
-    kept = ingest("dump", "expire", "dumps")
+    pin = ingest("admin", "dump", "pin", "dumps", "--at", DUMP).out.strip()
+    kept = ingest("admin", "dump", "expire", "dumps")
     assert (kept.code, kept.out, "pinned by pid" in kept.err) == (0, "", True)
-    assert ingest("dump", "unpin", "dumps", pin).code == 0
+    assert ingest("admin", "dump", "unpin", "dumps", pin).code == 0
     (folder / "dumps" / "mine.txt").touch()
-    planned = ingest("dump", "expire", "dumps", "--dry-run")
+    planned = ingest("admin", "dump", "expire", "dumps", "--dry-run")
     assert planned.out.splitlines()[0] == f"{DUMP}/_SUCCESS"
     assert "foreign: mine.txt" in planned.err
     assert (folder / "dumps" / DUMP).exists()
-    removed = ingest("dump", "expire", "dumps", "--output", "json")
+    removed = ingest("admin", "dump", "expire", "dumps", "--output", "json")
     assert [line["path"] for line in removed.lines] == planned.out.splitlines()
     assert {(line["reason"], line["removed"]) for line in removed.lines} == {("old", True)}
     assert not (folder / "dumps" / DUMP).exists()
@@ -173,9 +176,9 @@ def test_expire_prints_what_it_removes(ingest, root, folder):
 
 def test_expire_is_refused_while_a_dump_is_made(ingest, root):
     with root_lock(root, "the dump x"):
-        refused = ingest("dump", "expire", "dumps")
+        refused = ingest("admin", "dump", "expire", "dumps")
         assert (refused.code, "in use by the dump x" in refused.err) == (4, True)
-        assert ingest("dump", "expire", "dumps", "--dry-run").code == 0
+        assert ingest("admin", "dump", "expire", "dumps", "--dry-run").code == 0
         assert "in use by the dump x of pid" in ingest("dump", "ls", "dumps").err
 
 
@@ -186,18 +189,18 @@ def test_commands_read_parquet(ingest, folder):
 
 
 def test_retention_of_an_expiry(ingest, root, folder):
-    assert ingest("dump", "expire", "dumps", "--keep-last", 2).out == ""
+    assert ingest("admin", "dump", "expire", "dumps", "--keep-last", 2).out == ""
     (folder / "dumps" / DUMP / "_SUCCESS").unlink()
-    assert ingest("dump", "expire", "dumps", "--incomplete", "365000d").out == ""
-    removed = ingest("dump", "expire", "dumps", "--incomplete", "24h", "--output", "json").lines
+    assert ingest("admin", "dump", "expire", "dumps", "--incomplete", "365000d").out == ""
+    removed = ingest("admin", "dump", "expire", "dumps", "--incomplete", "24h", "--output", "json").lines
     assert {(line["reason"], line["path"].partition("/")[0]) for line in removed} == {("incomplete", DUMP)}
 
 
 def test_pin_is_valid_for_its_time(ingest, root):
-    ingest("dump", "pin", "dumps", "--at", DUMP, "--for", "1ms")
-    removed = ingest("dump", "expire", "dumps", "--output", "json").lines
+    ingest("admin", "dump", "pin", "dumps", "--at", DUMP, "--for", "1ms")
+    removed = ingest("admin", "dump", "expire", "dumps", "--output", "json").lines
     assert {line["reason"] for line in removed} == {"old", "expired pin"}
-    assert ingest("dump", "pin", "dumps", "--for", "soon").code == 2
+    assert ingest("admin", "dump", "pin", "dumps", "--for", "soon").code == 2
 
 
 def test_expiry_that_is_killed_is_completed_by_the_next_one(ingest, root, folder):
@@ -206,16 +209,16 @@ def test_expiry_that_is_killed_is_completed_by_the_next_one(ingest, root, folder
         "INGEST_FAILPOINT": "dump_hidden:1:die",
         "INGEST_FAILPOINT_FOLDER": str(folder / "points"),
     }
-    command = [sys.executable, "-m", "ingest", "dump", "expire", "dumps"]
+    command = [sys.executable, "-m", "ingest", "admin", "dump", "expire", "dumps"]
     killed = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, check=False)
     assert killed.returncode == -signal.SIGKILL
     assert [line["status"] for line in ingest("dump", "ls", "dumps", "--output", "json").lines] == [
         "incomplete",
         "complete",
     ]
-    assert "in use by attr2hbase dump expire of pid" in ingest("dump", "ls", "dumps").err
+    assert "in use by attr2hbase admin dump expire of pid" in ingest("dump", "ls", "dumps").err
     expire_lease(RootRegister(root, LOCK))
-    assert ingest("dump", "expire", "dumps").code == 0
+    assert ingest("admin", "dump", "expire", "dumps").code == 0
     assert not (folder / "dumps" / DUMP).exists()
 
 

@@ -130,7 +130,8 @@ def test_records_page_by_page(ingest, file: str):
     ],
 )
 def test_refused(ingest, file: str, arguments: list[str], code: int, message: str):
-    result = ingest("feed", *arguments)
+    is_of_admin = arguments[0] in {"groups", "merge", "split"}
+    result = ingest(*["admin"] * is_of_admin, "feed", *arguments)
     assert (result.code, message in result.err) == (code, True), result.err
 
 
@@ -163,10 +164,12 @@ def test_4c14_limit_is_refused(ingest, file: str, limit: int):
 
 
 def test_split_and_merge_without_a_service(ingest, file: str):
-    requested = ingest("feed", "split", "-f", file, "orders", "--shard", 1, "--at", r"\x80", "--output", "json")
+    requested = ingest(
+        "admin", "feed", "split", "-f", file, "orders", "--shard", 1, "--at", r"\x80", "--output", "json"
+    )
     assert requested.json["requested"] == [{"split": 1, "at": {"b64": "gA=="}}]
     assert "no service has started" in requested.err
-    again = ingest("feed", "split", "-f", file, "orders", "--shard", 1, "--at", "m")
+    again = ingest("admin", "feed", "split", "-f", file, "orders", "--shard", 1, "--at", "m")
     assert (again.code, "shard 1 is split or merged with the next micro-batch already" in again.err) == (2, True)
     described = ingest("feed", "describe", "-f", file, "orders")
     assert r"shard 1 is split at \x80 with the next micro-batch" in described.err
@@ -174,7 +177,7 @@ def test_split_and_merge_without_a_service(ingest, file: str):
         writer.put(b"c", b"\xfe")
     page = ingest("feed", "records", "-f", file, "orders", "--iterator", oldest(ingest, file), "--output", "json").json
     assert (page["next_iterator"], page["child_shards"]) == (None, [2, 3])
-    assert ingest("feed", "merge", "-f", file, "orders", "--shards", "2,3").code == 0
+    assert ingest("admin", "feed", "merge", "-f", file, "orders", "--shards", "2,3").code == 0
     assert "shards 2 and 3 are merged with the next micro-batch" in ingest("feed", "describe", "-f", file, "orders").err
     with writing() as writer:
         writer.put(b"d")
@@ -191,7 +194,7 @@ def test_split_and_merge_without_a_service(ingest, file: str):
 
 def test_request_while_another_process_has_the_store(ingest, file: str):
     with opened():
-        refused = ingest("feed", "split", "-f", file, "orders", "--shard", 1, "--at", "m")
+        refused = ingest("admin", "feed", "split", "-f", file, "orders", "--shard", 1, "--at", "m")
         assert (refused.code, "is held by process" in refused.err) == (4, True)
         assert ingest("feed", "describe", "-f", file, "orders").code == 0
 
@@ -215,21 +218,21 @@ def test_consume_once(ingest, file: str):
 
 
 def test_groups_and_their_lag(ingest, file: str, folder: Path):
-    assert "has no groups" in ingest("feed", "groups", "-f", file, "orders").err
+    assert "has no groups" in ingest("admin", "feed", "groups", "-f", file, "orders").err
     ingest("feed", "consume", "-f", file, "orders", "--group", "g", "--once")
     with writing() as writer:
         time_ms = writer.put(b"c")
         last_ms = writer.put(b"c", time_ms=time_ms + 500)
-    found = ingest("feed", "groups", "-f", file, "orders", "--output", "json").json
+    found = ingest("admin", "feed", "groups", "-f", file, "orders", "--output", "json").json
     (lag,) = found["g"]
     assert (lag["shard"], lag["owner"], lag["is_ended"]) == (1, "", False)
     assert lag["behind_ms"] >= last_ms - time_ms
     assert 0.9 < lag["margin"] <= 1
-    assert "100%" in ingest("feed", "groups", "-f", file, "orders").out
+    assert "100%" in ingest("admin", "feed", "groups", "-f", file, "orders").out
     assert (
         leases_folder(load("p.yaml", env={}, lookup=Catalog()).local_dir, "local", "orders") / "g" / "1.json"
     ).stat().st_mode & 0o77 == 0
-    removed = ingest("feed", "groups", "-f", file, "orders", "--remove", "g")
+    removed = ingest("admin", "feed", "groups", "-f", file, "orders", "--remove", "g")
     assert 'group "g" removed' in removed.err
     assert len(ingest("feed", "consume", "-f", file, "orders", "--group", "g", "--once").lines) == 5
 
@@ -243,7 +246,7 @@ def test_missing_lease_is_told_by_the_exit_code_after_the_other_shards(ingest, f
     assert lost.code == 3
     assert "0 changes copied" in lost.err
     assert f'group "g" has no lease of shard {shard}' in lost.err
-    assert "none: its lease is missing" in ingest("feed", "groups", "-f", file, "orders").out
+    assert "none: its lease is missing" in ingest("admin", "feed", "groups", "-f", file, "orders").out
 
 
 def test_gap_is_refused_or_skipped(ingest, folder: Path):
@@ -263,7 +266,7 @@ def test_gap_is_refused_or_skipped(ingest, folder: Path):
         writer.put(b"c", time_ms=now_ms())
     refused = ingest("feed", "consume", "-f", "p.yaml", "orders", "--group", "g", "--once")
     assert (refused.code, "have expired" in refused.err) == (3, True)
-    assert "0%" in ingest("feed", "groups", "-f", "p.yaml", "orders").out
+    assert "0%" in ingest("admin", "feed", "groups", "-f", "p.yaml", "orders").out
     skipped = ingest("feed", "consume", "-f", "p.yaml", "orders", "--group", "g", "--once", "--on-trimmed", "skip")
     assert [(record["op"], record.get("row")) for record in skipped.lines] == [("GAP", None), ("PUT", "c")]
     assert "have expired" in skipped.err

@@ -1,4 +1,4 @@
-"""`attr2hbase keys analyse`."""
+"""`attr2hbase admin keys analyse`."""
 
 import json
 import random
@@ -33,7 +33,7 @@ pipelines:
 """
 INCREASING = [f"row-{number:06d}" for number in range(1_000)]
 MIXED = random.Random(3).sample(INCREASING, len(INCREASING))
-ANALYSE = ("keys", "analyse", "-f", "p.yaml")
+ANALYSE = ("admin", "keys", "analyse", "-f", "p.yaml")
 
 
 @pytest.fixture

@@ -154,7 +154,7 @@ def test_replay_that_is_killed_before_it_releases_a_blob(ingest, folder, configu
             ingest("dead-letters", "replay", "-f", FILE)
     assert {entry.mark.outcome for entry in entries(configuration)} == {ReplayOutcome.REPLAYED}
     assert len(references(configuration)) == 2
-    assert ingest("dead-letters", "purge", "-f", FILE, "--replayed", "--yes").code == 0
+    assert ingest("admin", "dead-letters", "purge", "-f", FILE, "--replayed", "--yes").code == 0
     assert references(configuration) == set()
 
 
@@ -195,9 +195,9 @@ class TestTwoDeadLettersOfOneEvent:
 
     def test_purge_of_one_keeps_the_blob_of_the_other(self, ingest, configuration, shared):
         options = ["--before", "2000-01-01", "--yes"]
-        assert ingest("dead-letters", "purge", "-f", FILE, "--code", "other", *options).code == 0
+        assert ingest("admin", "dead-letters", "purge", "-f", FILE, "--code", "other", *options).code == 0
         assert references(configuration) == {shared}
-        assert ingest("dead-letters", "purge", "-f", FILE, *options).code == 0
+        assert ingest("admin", "dead-letters", "purge", "-f", FILE, *options).code == 0
         assert references(configuration) == set()
 
     def test_purge_after_both_were_replayed(self, ingest, folder, configuration, shared, monkeypatch):
@@ -207,7 +207,17 @@ class TestTwoDeadLettersOfOneEvent:
             with pytest.raises(KilledError):
                 ingest("dead-letters", "replay", "-f", FILE)
         found = ingest(
-            "dead-letters", "purge", "-f", FILE, "--replayed", "--code", "other", "--before", "2000-01-01", "--yes"
+            "admin",
+            "dead-letters",
+            "purge",
+            "-f",
+            FILE,
+            "--replayed",
+            "--code",
+            "other",
+            "--before",
+            "2000-01-01",
+            "--yes",
         )
         assert found.code == 0
         assert references(configuration) == set()
@@ -220,9 +230,9 @@ def test_purge_releases_the_blobs(ingest, folder, configuration, letters, is_rep
         corrected(folder)
         ingest("dead-letters", "replay", "-f", FILE)
         options = ["--replayed"]
-    assert ingest("dead-letters", "purge", "-f", FILE, *options, "--dry-run").code == 0
+    assert ingest("admin", "dead-letters", "purge", "-f", FILE, *options, "--dry-run").code == 0
     assert letters[2].blob_reference in references(configuration)
-    assert ingest("dead-letters", "purge", "-f", FILE, *options, "--yes").code == 0
+    assert ingest("admin", "dead-letters", "purge", "-f", FILE, *options, "--yes").code == 0
     assert references(configuration) == ({letters[2].blob_reference} if is_replayed else set())
     assert len(positions(configuration)) == is_replayed
 
@@ -230,7 +240,7 @@ def test_purge_releases_the_blobs(ingest, folder, configuration, letters, is_rep
 def test_purge_is_refused_while_another_process_writes_the_store(ingest, configuration, letters):
     with closing(Catalog().load("stores", "rocksdb")(configuration.stores["s"].settings)) as store:
         store.open()
-        result = ingest("dead-letters", "purge", "-f", FILE, "--before", "2000-01-01", "--yes")
+        result = ingest("admin", "dead-letters", "purge", "-f", FILE, "--before", "2000-01-01", "--yes")
         assert result.code == 4
         assert 'large dead letters are in the blob store of table "events"' in result.err
         assert "stop the service" in result.err
@@ -240,7 +250,7 @@ def test_purge_is_refused_while_another_process_writes_the_store(ingest, configu
 
 def test_dead_letters_of_a_table_that_is_not_declared_any_more_can_be_purged(ingest, folder, configuration, letters):
     written(folder, ("plain",), {"plain": {"families": {"f": {}}}})
-    assert ingest("dead-letters", "purge", "-f", FILE, "--before", "2000-01-01", "--yes").code == 0
+    assert ingest("admin", "dead-letters", "purge", "-f", FILE, "--before", "2000-01-01", "--yes").code == 0
     assert positions(configuration) == []
 
 
@@ -265,7 +275,7 @@ class TestFsck:
         return Checkpoint(folder)
 
     def found(self, ingest, *options: str) -> list[tuple[str, str]]:
-        result = ingest("blob", "fsck", "-f", FILE, "events", "--output", "json", *options)
+        result = ingest("admin", "blob", "fsck", "-f", FILE, "events", "--output", "json", *options)
         assert result.code == 0, result.err
         found = result.json["findings"]
         assert (result.json["damaged"], result.json["others"]) == (0, len(found))
@@ -318,7 +328,7 @@ class TestFsck:
             reader=lambda: topic,
         )
         queue.publish([each.to_json() for each in (letters[1:] if is_published else letters[1:2])], 2, 1_000)
-        result = ingest("blob", "fsck", "-f", FILE, "events", "--repair")
+        result = ingest("admin", "blob", "fsck", "-f", FILE, "events", "--repair")
         assert ('may wait in its earlier topic "dead"' in result.err) == is_published
         assert (letters[2].blob_reference in references(configuration)) == is_published
         if is_published:
@@ -331,7 +341,7 @@ class TestFsck:
         Path("other.yaml").write_text(elsewhere)
         there = checkpoint_folder(load("other.yaml", env={}, lookup=Catalog()), "p")
         shutil.copytree(checkpoint.folder, there)
-        result = ingest("blob", "fsck", "-f", "other.yaml", "events", "--repair", "--output", "json")
+        result = ingest("admin", "blob", "fsck", "-f", "other.yaml", "events", "--repair", "--output", "json")
         assert {each["kind"] for each in result.json["findings"]} == {"unknown_reference"}
         counts = {name: result.json[name] for name in ("blobs", "blocks", "damaged", "others")}
         assert counts == {"blobs": 2, "blocks": 2, "damaged": 0, "others": 2}
@@ -347,6 +357,6 @@ def test_young_reference_is_not_reported(ingest, configuration, letters):
     (folder / "offsets").mkdir(parents=True)
     (folder / "offsets" / "0").write_text("v1")
     publish(configuration, 1_000, [])
-    shown = ingest("blob", "fsck", "-f", FILE, "events", "--repair", "--output", "json")
+    shown = ingest("admin", "blob", "fsck", "-f", FILE, "events", "--repair", "--output", "json")
     assert (shown.json["damaged"], shown.json["others"]) == (0, 0)
     assert len(references(configuration)) == 2

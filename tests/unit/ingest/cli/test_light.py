@@ -16,7 +16,7 @@ COMMANDS = [
     "validate pipeline.yaml",
     "test pipeline.yaml",
     "explain pipeline.yaml --events events.jsonl",
-    "keys analyse --events events.jsonl --output json",
+    "admin keys analyse --events events.jsonl --output json",
     "graph pipeline.yaml",
     "config show pipeline.yaml",
     "dump ls dumps --output json",
@@ -55,7 +55,15 @@ HELP = {
     **dict.fromkeys(
         (
             f"{words} --help"
-            for words in ("compact", "rollback", "blob sweep", "dump run", "archive rerun", "archive join", "blob fsck")
+            for words in (
+                "compact",
+                "rollback",
+                "admin blob sweep",
+                "dump run",
+                "archive rerun",
+                "archive join",
+                "admin blob fsck",
+            )
         ),
         frozenset({"pyspark", "kafka"}),
     ),

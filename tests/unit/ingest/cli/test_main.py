@@ -1,6 +1,7 @@
 import errno
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -19,26 +20,39 @@ def test_version_is_shown(ingest):
     assert (result.code, result.out, result.err) == (0, f"attr2hbase {__version__}\n", "")
 
 
-def test_help_lists_every_command(ingest):
+def test_command_alone_shows_what_to_begin_with(ingest):
+    result = ingest()
+    assert (result.code, result.err) == (0, "")
+    commands = re.findall(r"^  attr2hbase (\w+)", result.out, re.MULTILINE)
+    assert commands == ["init", "test", "run", "scan", "validate"]
+    assert "All commands: attr2hbase --help." in result.out
+
+
+def test_help_is_one_screen_with_all_words(ingest):
     result = ingest("--help")
-    commands = [
-        "init",
-        "validate",
-        "test",
-        "explain",
-        "config",
-        "run",
-        "produce",
-        "dead-letters",
-        "scan",
-        "get",
-        "table",
-        "describe",
-        "import-flume",
-        "jars",
-    ]
-    assert result.code == 0
-    assert [command for command in commands if f" {command} " not in result.out] == []
+    lines = result.out.splitlines()
+    assert (result.code, len(lines) <= 40, max(map(len, lines)) <= 80) == (0, True, True), result.out
+    words = {words.partition(" ")[0] for words, _ in app.application().every()}
+    assert words == {line.split()[0] for line in lines if line.startswith("  ")}
+
+
+def test_every_command_of_administrators_is_listed_in_one_page(ingest):
+    result = ingest("admin", "--help")
+    every = [words for words, _ in app.application().every() if words.startswith("admin ")]
+    assert [words for words in every if f"  {words.partition(' ')[2]} " not in result.out] == []
+
+
+def test_command_of_administrators_without_their_word(ingest):
+    result = ingest("dump", "expire", "/backups", "--keep", "7d")
+    assert (result.code, result.out, result.err.splitlines()) == (
+        2,
+        "",
+        [
+            'error[config]: "dump expire" is for administrators',
+            "  hint: write it as in 'attr2hbase admin dump expire /backups --keep 7d'",
+        ],
+    )
+    assert "For administrators: attr2hbase admin dump expire, pin, unpin." in ingest("dump", "--help").out
 
 
 @pytest.mark.parametrize("arguments", [["--nonsense"], ["nonsense"], ["get"], ["scan", "--limit", "0"]])

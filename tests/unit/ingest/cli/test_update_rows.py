@@ -264,7 +264,7 @@ def test_explain_and_keys_analyse_show_logical_keys(ingest, counting):
     (put,) = first["puts"]
     assert (put["row"], put["cells"]) == ("a", [["c", "n", "1"]])
     assert "key" not in put
-    (analysed,) = ingest("keys", "analyse", "-f", "p.yaml", "--events", "events.jsonl", *JSON).json["tables"]
+    (analysed,) = ingest("admin", "keys", "analyse", "-f", "p.yaml", "--events", "events.jsonl", *JSON).json["tables"]
     assert (analysed["table"], analysed["writes"], analysed["rows"]) == ("counters", 3, 2)
 
 

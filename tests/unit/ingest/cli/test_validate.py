@@ -250,7 +250,7 @@ pipelines:
         assert result.code == 3
         for location, what, topic, command in (
             ("5:14", "source", "ticks", "produce --events EVENTS"),
-            ("7:20", "dead-letter topic", "ticks-dead", "dead-letters create-topic"),
+            ("7:20", "dead-letter topic", "ticks-dead", "admin dead-letters create-topic"),
         ):
             assert (
                 f'PROBLEM  {what} of pipeline "p" (p.yaml:{location}): no topic "{topic}" in the cluster\n'

@@ -83,7 +83,7 @@ def test_topic_settings_without_permission_are_an_error(client, cluster):
 def test_hint_for_a_missing_topic_names_the_command_that_creates_it(client, cluster):
     with pytest.raises(NotFoundError) as caught:
         cluster.settings("nowhere", created_by=CREATED_BY)
-    assert "'attr2hbase dead-letters create-topic' creates the topic" in caught.value.hint
+    assert "'attr2hbase admin dead-letters create-topic' creates the topic" in caught.value.hint
     with pytest.raises(NotFoundError) as caught:
         cluster.partitions(["nowhere"])
     assert "'attr2hbase produce --events EVENTS' creates the topic" in caught.value.hint

@@ -138,14 +138,14 @@ def test_command_lets_the_service_sweep(
     configuration: Configuration, shared: SimpleNamespace, capfd: pytest.CaptureFixture[str]
 ):
     with serving_jobs(shared):
-        assert main(["blob", "sweep", "-f", configuration.path, "events", "--output", "json"]) == 0
+        assert main(["admin", "blob", "sweep", "-f", configuration.path, "events", "--output", "json"]) == 0
         out, err = capfd.readouterr()
         result = json.loads(out.splitlines()[-1])  # the log of the service comes before it
         assert (result["blobs"], result["purged"], result["dry_run"]) == (BLOBS, BLOBS - 1, False)
         assert (len(result["ids"]), result["named_ids"]) == (BLOBS - 1, [])
         assert "the running service sweeps the blobs" in err
-        assert main(["blob", "sweep", "-f", configuration.path, "events", "--own-process"]) == 4
-        assert main(["blob", "sweep", "-f", configuration.path, "plain"]) == 2
+        assert main(["admin", "blob", "sweep", "-f", configuration.path, "events", "--own-process"]) == 4
+        assert main(["admin", "blob", "sweep", "-f", configuration.path, "plain"]) == 2
         with pytest.raises(ConfigError):
             ServiceClient(configuration).submit("sweep", {"table": "plain"})
 
