@@ -13,10 +13,11 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from importlib.machinery import PathFinder
 from importlib.util import find_spec
 from pathlib import Path
 
-from ingest import garbage_collector
+from ingest import __version__, garbage_collector
 from ingest.cli.output import Output, OutputClosedError
 
 _PACKAGES = ("decorators", "sinks")
@@ -51,6 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(arguments: list[str], out: Output) -> int:
     _check_system()
     _check_packages()
+    _note_other_copy(out)
     from ingest.cli.app import application
 
     if out.is_plain:
@@ -103,6 +105,20 @@ def _check_packages() -> None:
                 f'"{found}" shadows the package "{here / name}"',
                 hint="rename it, start in another folder, or remove its folder from PYTHONPATH",
             )
+
+
+def _note_other_copy(out: Output) -> None:
+    """Say so if this copy of the product runs in place of the installed one, because of its place on the path."""
+    here = Path(__file__).resolve().parents[2]
+    before = {*sys.path[:1], *os.environ.get("PYTHONPATH", "").split(os.pathsep)}
+    spec = PathFinder.find_spec("ingest", [folder for folder in sys.path if folder not in before])
+    if spec is not None and spec.origin is not None and Path(spec.origin).resolve().parents[1] != here:
+        installed = Path(spec.origin).resolve().parents[1]
+        out.note(
+            f'warning: attr2hbase {__version__} of "{here}" runs, not the one that is installed in "{installed}"; to '
+            "run that one, start in another folder, or remove this one from PYTHONPATH",
+            "yellow",
+        )
 
 
 def _failed(error: Exception, out: Output) -> int:

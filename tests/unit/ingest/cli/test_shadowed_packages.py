@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ingest import cli
+from ingest import __version__, cli
 
 ROOT = Path(cli.__file__).parents[2]
 
@@ -42,3 +42,25 @@ def test_folder_without_code_shadows_nothing(tmp_path):
         check=False,
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_copy_that_runs_in_place_of_the_installed_one_is_named(tmp_path):
+    installed = tmp_path / "packages"
+    (installed / "ingest").mkdir(parents=True)
+    (installed / "ingest" / "__init__.py").touch()
+    code = f"import sys; from ingest.cli import main; sys.path.append({str(installed)!r}); main(['--version'])"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.startswith("attr2hbase ")
+    assert done.stderr.startswith(f'warning: attr2hbase {__version__} of "{ROOT}" runs, not the one that is installed')
+    assert f'installed in "{installed}"' in done.stderr
+
+
+def test_installed_copy_needs_no_word(ingest):
+    assert ingest("--version").err == ""
