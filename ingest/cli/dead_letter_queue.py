@@ -65,10 +65,14 @@ def opened_queue(
         queue.close()
 
 
-def counting(entries: "Iterator[Entry]", codes: Counter[str]) -> "Iterator[Entry]":
-    """The same entries; counts their codes as they pass."""
+def counting(
+    entries: "Iterator[Entry]", codes: Counter[str], components: Counter[str] | None = None
+) -> "Iterator[Entry]":
+    """The same entries; counts their codes and their components as they pass."""
     for entry in entries:
         codes[entry.dead_letter.code] += 1
+        if components is not None:
+            components[entry.dead_letter.component] += 1
         yield entry
 
 

@@ -20,7 +20,7 @@ from ingest.cli.dead_letter_queue import (
 )
 from ingest.cli.output import Output
 from ingest.cli.pipeline_file import command_line
-from ingest.dead_letters.selecting import filters, none_selected
+from ingest.dead_letters.selecting import filters, none_selected, unknown
 
 if TYPE_CHECKING:
     from ingest.catalog import Catalog
@@ -51,15 +51,17 @@ def list_(  # noqa: PLR0913 - the options of the command
     Example: attr2hbase dead-letters list --code no_match --since 2026-01-31
     """
     selection = selection_of((), code, component, since, until, has_replayed=all_)
-    seen: Counter[str] = Counter()
+    seen, components = Counter[str](), Counter[str]()
     with opened_queue(out, file, pipeline, shows_records=True) as (configuration, _, queue):
-        selected = filter(selection.matches, counting(queue.entries(), seen))
+        selected = filter(selection.matches, counting(queue.entries(), seen, components))
         entries = list(itertools.islice(selected, limit))
         has_more = limit is not None and next(selected, None) is not None
     if seen and not entries:
         advice = "" if all_ else "; --all also lists those that were replayed"
         out.note(none_selected(seen, filters(code, component, since=since, until=until), advice), "yellow")
         return
+    for note in () if has_more else (*unknown("code", code, seen), *unknown("component", component, components)):
+        out.note(note, "yellow")
     if out.is_json:
         for entry in entries:
             out.json(_plain(entry))
@@ -72,10 +74,10 @@ def list_(  # noqa: PLR0913 - the options of the command
     out.table(header, [_row(entry)[: len(header)] for entry in entries])
     out.done(counted(len(entries), "dead letter") + (" shown; more exist" if has_more else ""))
     of_pipeline = pipeline_words(configuration, pipeline)
-    out.next(
-        command_line(file, "dead-letters show", *of_pipeline, entries[0].position),
-        command_line(file, "dead-letters replay", *of_pipeline),
-    )
+    following = [command_line(file, "dead-letters show", *of_pipeline, entries[0].position)]
+    if not all(entry.is_replayed or entry.is_kept for entry in entries):
+        following.append(command_line(file, "dead-letters replay", *of_pipeline))
+    out.next(*following)
 
 
 def show(

@@ -54,7 +54,7 @@ def explain(
     Example: attr2hbase explain --lines access.log
     """
     from ingest.cli.given import given_by
-    from ingest.cli.loading import loaded, pipeline_of, print_plugins
+    from ingest.cli.loading import loaded, pipeline_of, print_plugins, to_run
     from ingest.dry_run import DryRun, InputLines
     from ingest.dry_run.shown import with_types
     from ingest.plan.assemble import plan_of
@@ -84,7 +84,7 @@ def explain(
         out.done(", ".join(f"{number:,} {outcome}" for outcome, number in outcomes.items()) or "no events")
     if "kept" in outcomes and not stops:
         is_letter = isinstance(read, InputLines) and read.dead_letters
-        out.next(command_line(file, "dead-letters replay" if is_letter else "run --once"))
+        out.next(command_line(file, "dead-letters replay") if is_letter else to_run(file, configuration))
     elif not out.is_json:
         out.next(*_pages_of(reasons) or [command_line(file, "validate")])
 

@@ -66,7 +66,7 @@ def get(  # noqa: PLR0913 - the options of the command
     key = from_readable(row)
     scan = Scan(key, next_key(key), columns=wanted, versions=versions, times=times_of(from_, to))
     counts = ScanCounts()
-    with reading(out, file, table, with_blobs=blobs, is_raw=raw) as (store, reader, types):
+    with reading(out, file, table, with_blobs=blobs, is_raw=raw) as (store, reader, types, _):
         check_families(store, table, wanted)
         printer = RowPrinter(out, types, wanted)
         merge_counts = None

@@ -19,8 +19,9 @@ def history(
     """
     Show the update rows of one row of a table with deferred updates, oldest first, and its values after each.
 
-    An update row has the batch time in UTC and the rank of the split that wrote it; a merged one covers an interval of
-    them. An orphaned update is covered by a merged row and does not count. Exit code 3 if the row does not exist.
+    An update row has the batch time in UTC, and the number of the part of that micro-batch that wrote it. A merged one
+    stands for all of an interval. An orphaned one is within such an interval: it was left when a compaction was
+    interrupted, and does not count. Exit code 3 if the row does not exist.
 
     Example: attr2hbase history counters monday
 
@@ -35,7 +36,7 @@ def history(
     from sinks.scanning.raw_rows import RawRows
 
     wanted = columns_of(columns)
-    with reading(out, file, table) as (store, reader, types):
+    with reading(out, file, table) as (store, reader, types, _):
         check_families(store, table, wanted)
         if isinstance(reader, RawRows) or reader.merged is None:
             raise ConfigError(

@@ -24,7 +24,8 @@ OwnProcessOption = Annotated[
     bool,
     typer.Option(
         "--own-process",
-        help="Run in this process with all task slots. While the service runs, not with its RocksDB stores.",
+        help="Run in this process instead of in the running service, on all cores of `spark: {master}`. Not with a "
+        "RocksDB store that the service has open.",
     ),
 ]
 RootOption = Annotated[

@@ -106,6 +106,20 @@ def pipeline_of(
     raise ConfigError(f"there are {len(pipelines)} pipelines: {known}", hint=how)
 
 
+def to_run(file: str, configuration: "Configuration", beside: str = "reload") -> str:
+    """
+    The command after which a file runs as it is now.
+
+    Args:
+        file: of the command.
+        configuration: of the file.
+        beside: the words of the command if a service runs.
+    """
+    from ingest.service.endpoint.address import ServiceAddress
+
+    return command_line(file, beside if ServiceAddress(configuration.local_dir).has_service else "run --once")
+
+
 def with_pipeline(configuration: "Configuration", pipeline: str) -> list[str]:
     """The option that names a pipeline in a suggested command, if the file has several."""
     return [] if len(configuration.pipelines) == 1 else ["--pipeline", pipeline]
@@ -119,11 +133,13 @@ class OpenTable(NamedTuple):
         store: of the table.
         reader: of its rows, or of the update rows that are not merged.
         types: with which its values are shown.
+        configuration: of the file.
     """
 
     store: Store[Any]
     reader: "TableReader | RawRows"
     types: "ColumnTypes"
+    configuration: "Configuration"
 
 
 @contextmanager
@@ -155,13 +171,14 @@ def reading(
     with _opened(out, file, table) as (configuration, catalog, store):
         if is_raw and (rows := RowFormat.recorded(store, table)).updates:
             _warn_of_rows_outside(out, file, table, store, Distribution.of(rows.buckets))
-            yield OpenTable(store, RawRows(store, table, rows), AS_BYTES)
+            yield OpenTable(store, RawRows(store, table, rows), AS_BYTES, configuration)
             return
         declared = declared_updates(configuration, configuration.store_of_table(table), table, catalog)
         resolve = _resolving(configuration, store, table) if with_blobs else None
         reader = TableReader(store, table, recorded_merging(store, table, declared), resolve)
         _warn_of_rows_outside(out, file, table, store, reader.distribution)
-        yield OpenTable(store, reader, AS_BYTES if is_raw else configuration.column_types(table))
+        types = AS_BYTES if is_raw else configuration.column_types(table)
+        yield OpenTable(store, reader, types, configuration)
 
 
 def _resolving(configuration: "Configuration", store: "Store[Any]", table: str) -> "Callable[[Row], Row]":

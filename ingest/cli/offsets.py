@@ -17,7 +17,7 @@ def show(out: Output, file: FileOption, *, pipeline: PipelineOption = None) -> N
     Show the offsets of a pipeline: acknowledged in the checkpoint, committed to the consumer group, and in the topics.
 
     The checkpoint decides where the pipeline resumes; the group is a copy of it. The lag is the number of offsets
-    between the acknowledged one and the end of the log. The service may run.
+    between the acknowledged one and the end of the log. Only for pipelines that read Kafka. The service may run.
 
     Example: attr2hbase offsets show --pipeline ticks
     """

@@ -10,7 +10,6 @@ import typer
 from ingest.amounts import counted
 from ingest.cli.command import FileOption, PipelineOption
 from ingest.cli.output import Output
-from ingest.cli.pipeline_file import command_line
 
 if TYPE_CHECKING:
     from ingest.api import Record
@@ -45,7 +44,7 @@ def produce(  # noqa: PLR0913 - the options of the command
     Example: attr2hbase produce --events events.jsonl --count 1000 --rate 100
     """
     from ingest.api import ConfigError
-    from ingest.cli.loading import loaded, pipeline_of
+    from ingest.cli.loading import loaded, pipeline_of, to_run
     from ingest.kafka.admin import KafkaAdmin
     from ingest.kafka.producer import KafkaProducer
 
@@ -83,7 +82,7 @@ def produce(  # noqa: PLR0913 - the options of the command
         out.json({"topic": target, "events": sent, "seconds": round(seconds, 3)})
         return
     out.line(f'{counted(sent, "event")} in topic "{target}" ({seconds:.1f} s)')
-    out.next(command_line(file, "run --once"))
+    out.next(to_run(file, configuration, "status"))
 
 
 def _target(pipeline: "Pipeline", topic: str | None) -> "tuple[KafkaConnection, str]":

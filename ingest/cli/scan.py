@@ -24,6 +24,7 @@ from ingest.cli.pipeline_file import command_line
 if TYPE_CHECKING:
     from ingest.api import Scan, ScanCounts
     from ingest.cli.rows import RowPrinter
+    from ingest.config.model import Configuration
     from sinks.scanning.merged_rows import MergeCounts
 
 _EMPTY = "--prefix, --start, --stop and --after"
@@ -73,6 +74,7 @@ def scan(  # noqa: PLR0913 - the options of the command
     """
     from ingest.api import FuzzyPattern, Scan, ScanCounts
     from ingest.api.notation import from_readable
+    from ingest.cli.loading import to_run
     from ingest.cli.rows import columns_of, show_counts, times_of, warn_of_lossy_filters
 
     wanted = Scan(
@@ -106,7 +108,7 @@ def scan(  # noqa: PLR0913 - the options of the command
         out.done("no row matches" + (f": no row key is within all of {_EMPTY}" if is_empty else ""))
         return
     out.done(counted(count, shown.what) + (" shown; more exist" if has_more else ""))
-    out.next(command_line(file, "get", table, "ROW") if count else command_line(file, "run --once"))
+    out.next(command_line(file, "get", table, "ROW") if count else to_run(file, shown.configuration, "status"))
 
 
 class _Shown(NamedTuple):
@@ -114,12 +116,14 @@ class _Shown(NamedTuple):
     The rows of a scan.
 
     Attributes:
+        configuration: of the file.
         rows: for each of them, what prints it.
         printer: prints them.
         merge_counts: the work of merging deferred updates; None for rows that are not merged.
         what: they are.
     """
 
+    configuration: "Configuration"
     rows: Iterator[Callable[[], None]]
     printer: "RowPrinter"
     merge_counts: "MergeCounts | None" = None
@@ -136,15 +140,18 @@ def _rows(
     from sinks.scanning.families import check_families
     from sinks.scanning.raw_rows import RawRows
 
-    with reading(out, file, table, with_blobs=with_blobs, is_raw=is_raw) as (store, reader, types):
+    with reading(out, file, table, with_blobs=with_blobs, is_raw=is_raw) as (store, reader, types, configuration):
         check_families(store, table, scan.columns)
         printer = RowPrinter(out, types, scan.columns)
         if isinstance(reader, RawRows):
             with closing(reader.scan(scan, counts)) as stored:
-                yield _Shown((partial(printer.update, row) for row in stored), printer, what="update row")
+                yield _Shown(
+                    configuration, (partial(printer.update, row) for row in stored), printer, what="update row"
+                )
         elif reader.merged is None:
             with closing(reader.scan(scan, counts)) as rows:
-                yield _Shown((partial(printer.row, row) for row in rows), printer)
+                yield _Shown(configuration, (partial(printer.row, row) for row in rows), printer)
         else:
             with closing(reader.merged.scan(scan, counts)) as merged:
-                yield _Shown((partial(printer.merged, row) for row in merged), printer, reader.merged.merge_counts)
+                shown = (partial(printer.merged, row) for row in merged)
+                yield _Shown(configuration, shown, printer, reader.merged.merge_counts)

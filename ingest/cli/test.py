@@ -57,7 +57,7 @@ def test(
         tests = [_plain(result) for result in results]
         out.json({"passed": len(results) - failed, "failed": failed, "tests": tests} | about)
     else:
-        _show(out, file, results, failed)
+        _show(out, file, configuration, results)
     if failed:
         raise typer.Exit(1)
 
@@ -80,9 +80,11 @@ def difference_lines(result: "CaseResult") -> list[str]:
     return [f"{_where(result, difference)}: {_difference(difference)}" for difference in result.differences]
 
 
-def _show(out: Output, file: str, results: "list[CaseResult]", failed: int) -> None:
+def _show(out: Output, file: str, configuration: "Configuration", results: "list[CaseResult]") -> None:
+    from ingest.cli.loading import to_run
     from ingest.dry_run.update import has_no_expectation
 
+    failed = sum(not result.passed for result in results)
     for result in results:
         status = ("passed  ", "green") if result.passed else ("FAILED  ", "red")
         about = "  (`expect` is empty: nothing is compared)" if has_no_expectation(result) else ""
@@ -97,7 +99,7 @@ def _show(out: Output, file: str, results: "list[CaseResult]", failed: int) -> N
         return
     else:
         out.done(f"{counted(len(results), 'test')} passed")
-    out.next(command_line(file, "run --once"))
+    out.next(to_run(file, configuration))
 
 
 def _where(result: "CaseResult", difference: "Difference") -> str:

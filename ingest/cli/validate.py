@@ -37,7 +37,7 @@ def validate(
     Example: attr2hbase validate --connect --strict
     """
     from ingest.api import ConfigError
-    from ingest.cli.loading import loaded, print_plugins, used_plugins
+    from ingest.cli.loading import loaded, print_plugins, to_run, used_plugins
     from ingest.plan.assemble import live_chain, plan_of
 
     try:
@@ -76,7 +76,7 @@ def validate(
     pipelines, tests = counted(len(configuration.pipelines), "pipeline"), counted(len(configuration.tests), "test")
     summary = f"can run, {counted(warnings, 'warning')}" if warnings else "fine"
     out.done(f"{file}: {summary}, {pipelines}, {tests}")
-    out.next(command_line(file, "test" if configuration.tests else "run --once"))
+    out.next(command_line(file, "test") if configuration.tests else to_run(file, configuration))
 
 
 def _with_this_machine(configuration: "Configuration") -> "Report":

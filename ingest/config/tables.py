@@ -91,7 +91,7 @@ class CompactionOptions(Model):
     """Which updates of a table a compaction merges."""
 
     older_than: Duration = option(
-        "Updates that are younger than this, before the table's committed position, stay as they are.",
+        "Updates of this time before the newest complete micro-batch of the table stay as they are.",
         default=DEFAULT_SPAN,
         ge=0,
     )

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from ingest.amounts import counted, counts_of
+from ingest.suggest import did_you_mean
 
 
 def filters(
@@ -35,3 +36,20 @@ def none_selected(seen: Mapping[str, int], options: Sequence[str], advice: str =
     existing = f"{counted(sum(seen.values()), 'dead letter')} ({counts_of(seen)})"
     given = f" by {' '.join(options)}" if options else ""
     return f"none of {existing} is selected{given}{advice}"
+
+
+def unknown(option: str, given: Iterable[str] | None, seen: Mapping[str, int]) -> list[str]:
+    """
+    A note for each value of an option that no dead letter has, such as one with a typing error.
+
+    Args:
+        option: `code` or `component`.
+        given: its values.
+        seen: value -> number of all dead letters.
+    """
+    notes = []
+    for value in given or ():
+        if value not in seen:
+            advice = did_you_mean(value, seen) or f"there is {', '.join(sorted(seen))}"
+            notes.append(f'no dead letter has the {option} "{value}": {advice}')
+    return notes

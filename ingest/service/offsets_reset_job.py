@@ -38,7 +38,7 @@ class OffsetsReset(PipelineJob[OffsetsResetOptions]):
     options_model = OffsetsResetOptions
     command = JobCommand(
         help="""
-        Let a pipeline start at other offsets; the old checkpoint is kept.
+        Let a pipeline start at other offsets; the old checkpoint is kept. Only for pipelines that read Kafka.
 
         The records that it reads again are new micro-batches with new timestamps; 'attr2hbase replay' writes the old
         ones.

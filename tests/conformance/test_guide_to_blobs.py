@@ -41,7 +41,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_commands_run_in_the_order_of_the_guide(folder: Path) -> None:
     lines = GUIDE.splitlines()
-    commands = [line.partition(" > ")[0] for line in lines if line.startswith("attr2hbase blob ")]
+    commands = [line.partition(" > ")[0] for line in lines if re.match("attr2hbase (admin )?blob ", line)]
     assert len(commands) == 9
     for command in commands:
         arguments = shlex.split(command.replace(" ID", f" {hashlib.sha256(CONTENT).hexdigest()}"))

@@ -27,7 +27,7 @@ _VALUE = re.compile(
 )
 _SECONDS = re.compile(r"\(\d+\.\d s\)")
 # these commands change nothing: they run again until a service has done what the output shows
-_READS = re.compile(r"attr2hbase (status|get|scan|history|feed|dump ls|dead-letters list)\b|curl ")
+_READS = re.compile(r"attr2hbase (status|get|scan|history|(admin )?feed|dump ls|dead-letters list)\b|curl ")
 _ALONE = re.compile(r"attr2hbase (?!run\b)[^|<>&;$()\\]*")
 _LIMIT_S = 90.0
 

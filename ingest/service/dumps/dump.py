@@ -52,8 +52,8 @@ class Dump(Job[DumpRunOptions]):
         Dump tables into files, as lines of JSON or Parquet.
 
         A dump has every change before its start. From RocksDB it is the state of one moment; from HBase each row is as
-        it was at some moment of the dump. Of a table with deferred updates it has the merged rows up to the table's
-        committed position.
+        it was at some moment of the dump. Of a table with deferred updates it has the merged rows of all micro-batches
+        that were complete at its start.
 
         If the service runs, it makes the dump beside its pipelines; interrupting the command (Ctrl-C) cancels it.
         Readers see a dump when it is complete. One process at a time makes a dump in a root; another one is refused

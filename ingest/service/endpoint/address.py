@@ -61,6 +61,11 @@ class ServiceAddress:
             return (self._folder / "lock").exists() or self._file.exists()
 
     @property
+    def has_service(self) -> bool:
+        """Whether a service with this folder runs on this machine."""
+        return self.has_started and is_held(self._folder)
+
+    @property
     def url(self) -> str | None:
         """The URL of the newest service; None if none has written one."""
         with file_errors(self._file):

@@ -114,9 +114,7 @@ class Job(ABC, Generic[O]):
                 raise ConflictError(
                     f'the service runs another version of pipeline "{name}" than the file has',
                     code="other_version",
-                    hint=f"run 'attr2hbase reload {shared.configuration.path}', then the command with that file; or "
-                    f"add "
-                    "--own-process",
+                    hint=f"run 'attr2hbase reload {shared.configuration.path}', then the command with that file",
                 )
 
     @abstractmethod

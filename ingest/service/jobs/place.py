@@ -244,8 +244,8 @@ class OwnProcess(Place):
                 open_or_advise(
                     store,
                     "only one process at a time may write it: stop that process, or wait for its end, and then run "
-                    "this command again; if it is a service with this pipeline, it can do this: leave out "
-                    "--own-process",
+                    "this command again; if it is a service, 'attr2hbase reload' gives it this file, and without "
+                    "--own-process it does this itself",
                 )
         return stores
 

@@ -53,7 +53,7 @@ class DeadLettersReplayOptions(Model):
         default=False, alias="all", description="Include those that a replay has stored or dropped, or that are kept."
     )
     recount: bool = option(
-        "Also replay dead letters into deferred updates if the batch log no longer has their micro-batch, or, with "
+        "Also replay dead letters into deferred updates if their micro-batch is older than `replay: {keep}`, or, with "
         "--all, if a replay has stored them, or if it is unknown which sinks have; their events may be counted twice.",
         default=False,
     )

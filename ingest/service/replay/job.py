@@ -38,6 +38,8 @@ class Replay(PipelineJob[ReplayOptions]):
         help="""
         Run the records of a time range through the pipeline again, in the micro-batches in which they were written.
 
+        Only for pipelines that read Kafka. The service logs which records each micro-batch had, for `replay: {keep}`.
+
         A whole micro-batch writes the same cells with the same timestamps: missing cells are restored, and no newer
         value is hidden. A part of one is written one millisecond earlier. Records that are in no logged micro-batch
         need `timestamp: event` in all sinks, --at or --overwrite. Run the same command again to resume an interrupted

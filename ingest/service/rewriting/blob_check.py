@@ -44,10 +44,11 @@ class BlobCheck(BlobsJob[BlobCheckOptions]):
         help="""
         Read all blobs and compare them with their ids; list damaged and orphaned blocks, and references to remove.
 
-        Exit code 5 if a blob is damaged. Orphaned blocks, dangling and unneeded references only take space. A reference
-        is unneeded if its dead letter was replayed, deleted or never published; --repair leaves those of running
-        pipelines. It is unknown, and --repair leaves it, if its dead letter may wait in another state_dir: this one has
-        no dead letter and no micro-batch of its time. Remove it with 'attr2hbase blob unpin' if it waits nowhere.
+        Exit code 5 if a blob is damaged. Orphaned blocks belong to no blob; they, and dangling and unneeded
+        references, only take space. A reference is unneeded if its dead letter was replayed, deleted or never
+        published; --repair leaves those of running pipelines. It is unknown, and --repair leaves it, if its dead letter
+        may wait in another state_dir: this one has no dead letter and no micro-batch of its time. Remove it with
+        'attr2hbase blob unpin' if it waits nowhere.
 
         If the service runs, it reads them beside its pipelines; interrupting the command (Ctrl-C) cancels it.
 

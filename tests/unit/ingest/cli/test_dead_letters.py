@@ -103,6 +103,28 @@ class TestList:
         result = ingest("dead-letters", "list", "-f", FILE, "--output", form, *options)
         assert (result.code, result.out, result.err) == (0, "", f"{message}\n")
 
+    @pytest.mark.parametrize(
+        ("options", "notes"),
+        [
+            (
+                ["--code", "other", "--code", "no_mtch"],
+                ['no dead letter has the code "no_mtch": did you mean "no_match"?'],
+            ),
+            (["--component", "regex", "--component", "x"], ['no dead letter has the component "x": there is 2, regex']),
+            (["--component", "regex", "--component", "x", "--limit", "1"], []),
+        ],
+    )
+    def test_values_that_no_dead_letter_has_are_noted(self, ingest, positions, options, notes):
+        result = ingest("dead-letters", "list", "--output", "json", *options)
+        assert (result.code, result.err.splitlines()) == (0, notes)
+        assert result.lines != []
+
+    def test_replay_is_suggested_only_if_it_would_replay_one(self, ingest, positions):
+        assert "attr2hbase dead-letters replay\n" in ingest("dead-letters", "list", "--all").err
+        assert ingest("dead-letters", "keep", *positions).code == 0
+        result = ingest("dead-letters", "list", "--all")
+        assert (result.err.splitlines()[0], "replay" in result.err) == ("3 dead letters", False)
+
     def test_missing_state_folder_is_noted(self, ingest, pipeline):
         result = ingest("dead-letters", "list", "-f", FILE)
         folder = pipeline / "data" / "state"

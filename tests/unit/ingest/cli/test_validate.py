@@ -15,6 +15,7 @@ from ingest.api import FamilySpec, TableSpec
 from ingest.doctor import connecting
 from ingest.kafka import admin, offsets
 from ingest.kafka.settings import KafkaConnection
+from ingest.service.endpoint.address import ServiceAddress
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 from sinks.rowkeys.row_format import UPDATES
@@ -179,6 +180,19 @@ class Cluster:
 
     def close(self) -> None:
         """Nothing to close."""
+
+
+def test_next_command_beside_a_running_service_is_a_reload(ingest, pipeline):
+    untested = (pipeline / "pipeline.yaml").read_text().partition("\ntests:")[0]
+    (pipeline / "pipeline.yaml").write_text(untested)
+    assert ingest("validate").err.splitlines()[-1] == "next: attr2hbase run --once"
+    address = ServiceAddress(pipeline / "data" / "state")
+    address.take()
+    try:
+        assert ingest("validate").err.splitlines()[-1] == "next: attr2hbase reload"
+    finally:
+        address.release()
+    assert ingest("validate").err.splitlines()[-1] == "next: attr2hbase run --once"
 
 
 class TestTopics:
