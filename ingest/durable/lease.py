@@ -5,14 +5,13 @@ import secrets
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import Any
 
-import orjson
-
-from ingest.api import ConflictError, IngestError, IntegrityError, LifecycleError, StoreUnavailableError
+from ingest.api import ConflictError, IngestError, LifecycleError, StoreUnavailableError
 from ingest.durable.lock import FolderLock, ProcessLock, this_process
+from ingest.durable.record import Record
 from ingest.durable.register import Register, StateRegister
 from ingest.durable.remote import RemotePath, StatePath
 
@@ -25,7 +24,8 @@ _held: set[str] = set()
 _OUTAGE_PERIODS = 10  # times `valid_s`, after which an error ends the watch of a candidate
 
 
-class Grant(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Grant(Record, kind="lease"):
     """
     One acquisition of a lease.
 
@@ -33,7 +33,7 @@ class Grant(NamedTuple):
         id: unique.
         owner: its process, and what it does, for messages.
         since_ms: time of the acquisition by the owner's clock, ms since the epoch; for messages only.
-        beat: number of the last heartbeat.
+        beat: number of the last heartbeat; -1 after a release by 0.2.0, which left a text.
     """
 
     id: str
@@ -45,9 +45,10 @@ class Grant(NamedTuple):
         since = datetime.fromtimestamp(self.since_ms / 1000, UTC).isoformat(sep=" ", timespec="seconds")
         return f"{self.owner} since {since}"
 
-    def to_text(self) -> str:
-        """The text in the register."""
-        return orjson.dumps(self._asdict(), option=orjson.OPT_SORT_KEYS).decode()
+    @classmethod
+    def upgraded(cls, content: dict[str, Any], number: int) -> dict[str, Any]:  # noqa: ARG003 - 0.2.0 had none
+        """The grant of 0.2.0, without an id."""
+        return {"id": "", **content, "beat": -1 if content["beat"] is None else content["beat"]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +215,7 @@ class Lease(ProcessLock):
         present = _grant_of(self._register, text)
         if present is None or present.id != self.id:
             raise _lost(self._register, present)
-        if not self._register.replace(text, present._replace(beat=present.beat + 1).to_text()):
+        if not self._register.replace(text, replace(present, beat=present.beat + 1).to_text()):
             raise _lost(self._register, grant_in(self._register))
 
     def release(self) -> None:
@@ -303,14 +304,8 @@ def folder_lock(
 def _grant_of(register: Register, text: str | None) -> Grant | None:
     if text is None:
         return None
-    try:
-        fields = {"id": "", **orjson.loads(text)}  # 0.2.0 had no ids, and a text after the release
-        return None if fields["beat"] is None else Grant(**fields)
-    except (ValueError, TypeError, KeyError) as error:
-        raise IntegrityError(
-            f'"{register}" has no lease, but another text',
-            hint="use the version that wrote it, or a later one; else restore it from a copy",
-        ) from error
+    grant = Grant.of(text, register)
+    return None if grant.beat < 0 else grant
 
 
 def _lost(register: Register, taker: Grant | None) -> ConflictError:

@@ -53,7 +53,7 @@ class Record(Plain):
     A value that is stored as a JSON object: the fields of a frozen dataclass, and the number of their format.
 
     A change of its fields is a new format, so that each version refuses by name what a later one has written. An object
-    without a number has format 1: versions before 0.3.0 wrote none.
+    of an earlier format is `upgraded`; one without a number is of 0.2.0 or before.
 
     Args:
         kind: what it is, for messages, before its place: "committed position of table".
@@ -79,6 +79,11 @@ class Record(Plain):
         return self.to_bytes().decode()
 
     @classmethod
+    def upgraded(cls, content: dict[str, Any], number: int) -> dict[str, Any]:  # noqa: ARG003 - for those that have one
+        """The content of an earlier format, which is 0 if it has no number, as this version writes it."""
+        return content
+
+    @classmethod
     def of(cls, content: bytes | str, place: object) -> Self:
         """
         The inverse of `to_bytes` and `to_text`.
@@ -92,7 +97,9 @@ class Record(Plain):
         """
         try:
             found = orjson.loads(content)
-            number = found.pop(_FORMAT, 1)
+            number = found.pop(_FORMAT, 0)
+            if number < cls._format:
+                found, number = cls.upgraded(found, number), cls._format
             if number == cls._format:
                 record = cls.from_json(found)
                 missing = sorted(record.to_json().keys() - found.keys())  # those with a default are written too
@@ -101,7 +108,7 @@ class Record(Plain):
                 reason, cause = f"{missing[0]}: Field required", None
             else:
                 reason, cause = f"it has format {number}, this version reads {cls._format}", None
-        except (ValueError, TypeError, AttributeError, IngestError) as error:
+        except (ValueError, TypeError, KeyError, AttributeError, IngestError) as error:
             reason, cause = _reason(error), error
         raise UnreadableRecordError(
             f'the {cls._kind} "{place}" cannot be read: {reason}',

@@ -24,7 +24,7 @@ from ingest.durable.exchange import exchange
 from ingest.kafka.admin import KafkaAdmin
 from ingest.observe.logs import logger
 from ingest.service.kafka.group import set_group_offsets
-from ingest.service.kafka.positions import RESET, acknowledged_offsets, write_first_offsets
+from ingest.service.kafka.positions import RESET, ResetNote, acknowledged_offsets, write_first_offsets
 from ingest.service.kafka.topics import TopicIds, recreated
 from ingest.service.offsets import kafka_source_of
 from ingest.service.replay_lock import refuse_unfinished_replay
@@ -285,7 +285,7 @@ def _build(new: Path, old: Path, offsets: Offsets, topic_ids: Mapping[str, str],
     """Write a checkpoint that no query has used, durably."""
     make_folder(new)
     # first, so that a later reset removes what a killed one leaves
-    write_durably(new / RESET, json.dumps({"built_in": new.name, "recount": recount}).encode())
+    write_durably(new / RESET, ResetNote(new.name, recount).to_bytes())
     for name in _COPIED:
         if (old / name).exists():
             write_durably(new / name, (old / name).read_bytes())
@@ -303,7 +303,7 @@ def _remove_unused(root: Path) -> None:
     """Remove checkpoints that a killed reset has built and not put in place."""
     for folder in root.iterdir():
         try:
-            built_in = json.loads((folder / RESET).read_bytes())["built_in"]
+            built_in = ResetNote.of((folder / RESET).read_bytes(), folder / RESET).built_in
         except (FileNotFoundError, NotADirectoryError):
             continue
         if built_in == folder.name:

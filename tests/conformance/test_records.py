@@ -10,10 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.api import FamilySpec
+from ingest.durable.lease import Grant
 from ingest.durable.record import Record, UnreadableRecordError
 from ingest.formats.cell_types import CellType
 from ingest.formats.column_types import ColumnTypes
 from ingest.kafka.large_batches import LargeBatch
+from ingest.service.kafka.positions import ResetNote
 from ingest.service.kafka.query_guard import _Findings
 from ingest.service.replay.plan import BatchKind, ReplayBatch
 from ingest.service.replay.state import ReplayTotals, _Plan
@@ -41,6 +43,8 @@ SHARDS = Shard(1, b"", b"\xff", 5, 9), Shard(2, b"\xff", None, 9, parents=(1,))
 EXAMPLES: list[Record] = [
     Announcement("id", "day=1", 3, "re-run of a", 9),
     BlobStatus(BlobState.STORING, 1, 2, 3, BlobCompression.ZSTD, 4, 5, store_id="s", nonce="n"),
+    Grant("id", "process 1 on host", 5, 3),
+    ResetNote("2026-01-01", recount=False),
     LastCommit("name", 7, ("a/b", "c")),
     ReplayTotals(1, 2, 3, dropped=Counter(filter=2), has_changed=True),
     TableRecord({b"\xff:": FamilySpec(b"\xff:", 3, 60, "lz4", "none"), b"f": FamilySpec(b"f")}, 8),
@@ -161,3 +165,7 @@ def refused(record: Record, content: bytes) -> UnreadableRecordError:
     with pytest.raises(UnreadableRecordError, match="cannot be read: ") as caught:
         type(record).of(content, "place")
     return caught.value
+
+
+def test_note_of_a_reset_by_0_2_0_is_read() -> None:
+    assert ResetNote.of(b'{"built_in": "a"}', "place") == ResetNote("a", recount=True)

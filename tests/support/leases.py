@@ -1,5 +1,7 @@
 """Leases of other processes."""
 
+from dataclasses import replace
+
 from ingest.durable.lease import Grant, grant_in
 from ingest.durable.register import Register
 
@@ -26,4 +28,4 @@ def send_beat(register: Register) -> None:
     """Send a heartbeat of the process that has the lease."""
     present = grant_in(register)
     assert present is not None
-    assert register.replace(present.to_text(), present._replace(beat=present.beat + 1).to_text())
+    assert register.replace(present.to_text(), replace(present, beat=present.beat + 1).to_text())

@@ -2,9 +2,12 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
 from ingest.api import RecordPlace, TopicPartition
 from ingest.durable import StatePath, file_errors, make_folder, write_durably
+from ingest.durable.record import Record
 from ingest.spark.streaming.batch_log import OffsetRanges
 from ingest.spark.streaming.checkpoint import Checkpoint
 
@@ -103,6 +106,25 @@ def acknowledged_offsets(checkpoint: Checkpoint) -> dict[TopicPartition, int]:
     return kafka_offsets(first_offsets(checkpoint) if newest is None else checkpoint.end_offsets(newest))
 
 
+@dataclass(frozen=True, slots=True)
+class ResetNote(Record, kind="note of a reset"):
+    """
+    The file `RESET` in a checkpoint that a reset has built.
+
+    Attributes:
+        built_in: name of the folder in which it was built; the checkpoint is in use once it has another one.
+        recount: whether events may be counted again.
+    """
+
+    built_in: str
+    recount: bool
+
+    @classmethod
+    def upgraded(cls, content: dict[str, Any], number: int) -> dict[str, Any]:  # noqa: ARG003 - 0.2.0 had none
+        """The note of 0.2.0, which counted nothing."""
+        return {"recount": True, **content}
+
+
 def is_exact(folder: StatePath) -> bool:
     """
     Whether a checkpoint is of a reset that lets no event be counted again.
@@ -113,6 +135,6 @@ def is_exact(folder: StatePath) -> bool:
     path = folder / RESET
     with file_errors(path):
         try:
-            return json.loads(path.read_bytes()).get("recount") is False
+            return not ResetNote.of(path.read_bytes(), path).recount
         except FileNotFoundError:
             return False

@@ -20,7 +20,7 @@ from ingest.api import (
     UpdatesDifferError,
 )
 from ingest.formats.times import moment
-from ingest.service.kafka.positions import RESET, write_first_offsets
+from ingest.service.kafka.positions import RESET, ResetNote, write_first_offsets
 from ingest.service.kafka.source import KafkaSource
 from ingest.service.lost_batches import withdraw_lost_batches
 from ingest.service.tables import OwnerOptions, PipelineTables
@@ -264,7 +264,7 @@ def test_reset_before_the_committed_positions_is_refused_unless_events_may_count
     service.start().complete(0, service.plan(0, 10))
     service.folder = tmp_path / "new"
     write_first_offsets(service.folder, {("t", 0): start})
-    (service.folder / RESET).write_text(json.dumps({"recount": recount}))
+    (service.folder / RESET).write_bytes(ResetNote("new", recount).to_bytes())
     if is_refused:
         with pytest.raises(ConflictError, match="t/0 is 9 there and 10 in the committed position"):
             service.start()
