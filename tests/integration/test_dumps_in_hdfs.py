@@ -1,5 +1,7 @@
 """Dumps and archives in a real HDFS, over WebHDFS."""
 
+from pathlib import Path
+
 import pytest
 
 from ingest.api import StoreUnavailableError
@@ -12,6 +14,7 @@ from sinks.dumps.reader import DumpReader
 from sinks.files.opening import open_root
 from sinks.files.root import Root
 from tests.support.archives import DAY_MS, START_S, Stream, event, visible
+from tests.support.commands import Folder
 from tests.support.dumps import DUMP, make_dump, rows_of
 from tests.support.hdfs import Hdfs
 from tests.support.names import unique
@@ -63,3 +66,18 @@ def test_hdfs_that_is_stopped(hdfs: Hdfs, url: str) -> None:
     assert away.value.code == "state_unavailable"
     hdfs.start()
     assert DumpReader(root).latest().name == DUMP
+
+
+def test_commands_reach_the_url_of_state_without_java(
+    hdfs: Hdfs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The user is the one that Hadoop has, and the address of WebHDFS is that of Hadoop's configuration."""
+    ingest = Folder(tmp_path, HADOOP_CONF_DIR=str(hdfs.folder / "conf"), HADOOP_USER_NAME="root")
+    monkeypatch.setenv("HADOOP_CONF_DIR", str(hdfs.folder / "conf"))
+    root = f"{hdfs.url}/{unique('dumps')}"
+    make_dump(open_root(root), {"t": [rows_of(b"a", b"b")]})
+    assert DUMP in ingest("dump", "ls", root).stdout
+    assert len(ingest("dump", "cat", root, "t").stdout.splitlines()) == 2
+    ingest("dump", "verify", root)
+    away = ingest("dump", "ls", root.replace("127.0.0.1", "127.0.0.2"), code=StoreUnavailableError.exit_code)
+    assert "HADOOP_CONF_DIR" in away.stderr
