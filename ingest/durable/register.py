@@ -1,8 +1,8 @@
-"""A text that processes of several machines replace with compare-and-set: what a lease is kept in."""
+"""Texts that processes of several machines replace with compare-and-set: what a lease is kept in."""
 
 import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 
 from ingest.durable.files import create_durably, file_errors, make_folder
@@ -39,6 +39,30 @@ class Register(ABC):
 
         Raises:
             StoreUnavailableError: as `read`.
+        """
+
+
+class Registers(ABC):
+    """Registers by name, in one place. A name is one of a file."""
+
+    @abstractmethod
+    def named(self, name: str) -> Register:
+        """A register; the same object for the same name is not promised."""
+
+    @abstractmethod
+    def texts(self, prefix: str, *, unchanged: str) -> Mapping[str, str]:
+        """
+        The texts of the registers whose names begin with a prefix, by name.
+
+        A text that was there before the newest of these is one of them. So if texts name each other, and each is
+        written after those that it names, they are complete.
+
+        Args:
+            prefix: of the names.
+            unchanged: name of a register whose text does not change while the others are read.
+
+        Raises:
+            StoreUnavailableError: as `Register.read`.
         """
 
 
@@ -157,3 +181,37 @@ class StateRegister(FolderRegister):
     def _errors(self) -> Iterator[None]:
         with file_errors(self._folder):
             yield
+
+
+class StateRegisters(Registers):
+    """
+    Registers in a folder of state, a `StateRegister` each.
+
+    Args:
+        folder: created by the first text.
+    """
+
+    def __init__(self, folder: StatePath) -> None:
+        self._folder = folder
+        self._known: dict[str, Register] = {}
+
+    def named(self, name: str) -> Register:
+        """The register, which remembers its newest file."""
+        return self._known.setdefault(name, StateRegister(self._folder / name))
+
+    def texts(self, prefix: str, *, unchanged: str) -> Mapping[str, str]:
+        """The texts, read until none has come or gone meanwhile, and the one that must not change has not."""
+        found = self._texts(prefix)
+        while True:
+            now = self._texts(prefix)
+            if found.keys() == now.keys() and found.get(unchanged) == now.get(unchanged):
+                return found
+            found = now
+
+    def _texts(self, prefix: str) -> dict[str, str]:
+        with file_errors(self._folder):
+            try:
+                names = sorted(path.name for path in self._folder.iterdir() if path.name.startswith(prefix))
+            except FileNotFoundError:
+                return {}
+        return {name: text for name in names if (text := self.named(name).read()) is not None}

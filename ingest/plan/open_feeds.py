@@ -11,11 +11,12 @@ from ingest.api import Store
 from ingest.api.feeds import feed_table
 from ingest.catalog import Catalog
 from ingest.config.model import Configuration
+from ingest.durable.property_register import PropertyRegisters, calls_of
+from ingest.durable.register import StateRegisters
 from ingest.plan.stores import missing_table, reading_store, reading_store_if_exists
 from sinks.feed.client import FeedClient
 from sinks.feed.errors import StreamDisabledError
-from sinks.feed.file_leases import FileLeases
-from sinks.feed.leases import LeaseStore, PropertyLeases
+from sinks.feed.leases import GroupLeases
 from sinks.feed.state import FeedState
 
 
@@ -32,7 +33,7 @@ class OpenFeed:
     """
 
     client: FeedClient
-    leases: LeaseStore
+    leases: GroupLeases
     store: Store[Any]
     is_writable: bool
 
@@ -81,7 +82,7 @@ def feeds_of(configuration: Configuration, catalog: Catalog) -> list[tuple[str, 
     return sorted(found, key=itemgetter(0))
 
 
-def leases_of(configuration: Configuration, store_name: str, table: str, store: Store[Any]) -> LeaseStore:
+def leases_of(configuration: Configuration, store_name: str, table: str, store: Store[Any]) -> GroupLeases:
     """
     The leases of a feed: properties, or files of this machine if only one process may write the store.
 
@@ -92,8 +93,8 @@ def leases_of(configuration: Configuration, store_name: str, table: str, store: 
         store: open.
     """
     if store.capabilities.written_by_driver:
-        return FileLeases(leases_folder(configuration.local_dir, store_name, table))
-    return PropertyLeases(store, feed_table(table))
+        return GroupLeases(StateRegisters(leases_folder(configuration.local_dir, store_name, table)))
+    return GroupLeases(PropertyRegisters(calls_of(store), feed_table(table)))
 
 
 def leases_folder(local_dir: Path, store_name: str, table: str) -> Path:

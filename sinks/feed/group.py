@@ -20,7 +20,7 @@ from sinks.feed.errors import ParentUnknownError, ShardLeaseLostError, TrimmedEr
 from sinks.feed.gaps import Gap, GapPolicy
 from sinks.feed.held_lease import HeldLease
 from sinks.feed.joined_group import JoinedGroup
-from sinks.feed.leases import SHARD_END, LeaseStore, ShardLease, check_group
+from sinks.feed.leases import SHARD_END, GroupLeases, ShardLease, check_group
 from sinks.feed.lineage import starts_at, starts_at_latest, starts_at_oldest
 from sinks.feed.position import FeedPosition
 from sinks.feed.state import FeedState
@@ -73,7 +73,7 @@ class GroupMember:
     def __init__(
         self,
         client: FeedClient,
-        leases: LeaseStore,
+        leases: GroupLeases,
         options: GroupOptions,
         clock_s: Callable[[], float] = time.monotonic,
         clock_ms: Callable[[], int] = now_ms,

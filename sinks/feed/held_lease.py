@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from sinks.feed.errors import WorkerReplacedError
-from sinks.feed.leases import LeaseStore, ShardLease
+from sinks.feed.leases import GroupLeases, ShardLease
 
 
 @dataclass(slots=True)
@@ -25,7 +25,7 @@ class HeldLease:
         asked: a lease, and what it covers, whose call has no answer yet; None if the last one was answered.
     """
 
-    leases: LeaseStore
+    leases: GroupLeases
     group: str
     worker: str
     holder: str

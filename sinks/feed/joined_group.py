@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from uuid import uuid4
 
 from sinks.feed.errors import GroupRemovedError, StreamIdMismatchError
-from sinks.feed.leases import GroupRecord, LeaseStore, ShardLease, leases_of
+from sinks.feed.leases import GroupLeases, GroupRecord, ShardLease, leases_of
 from sinks.feed.lineage import followers, forgotten_leases, lost_shards
 from sinks.feed.state import FeedState
 
@@ -24,7 +24,7 @@ class JoinedGroup:
     """
 
     def __init__(
-        self, leases: LeaseStore, table: str, group: str, starts: Callable[[FeedState], Mapping[int, str]]
+        self, leases: GroupLeases, table: str, group: str, starts: Callable[[FeedState], Mapping[int, str]]
     ) -> None:
         self._leases = leases
         self._table = table

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from sinks.feed.leases import GroupRecord, LeaseStore, ShardLease, leases_of
+from sinks.feed.leases import GroupLeases, GroupRecord, ShardLease, leases_of
 from sinks.feed.lineage import lost_shards
 from sinks.feed.position import FeedPosition
 from sinks.feed.state import FeedState
@@ -33,7 +33,7 @@ class ShardLag(NamedTuple):
     is_lost: bool = False
 
 
-def lags_of(state: FeedState, leases: LeaseStore, group: str) -> list[ShardLag] | None:
+def lags_of(state: FeedState, leases: GroupLeases, group: str) -> list[ShardLag] | None:
     """
     The shards of a group by their numbers; None if the group is of an earlier stream.
 

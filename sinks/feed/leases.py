@@ -1,19 +1,18 @@
 """
 The leases of consumer groups: which worker reads a shard, and how far it has come.
 
-A lease is a text that is replaced with compare-and-set, so two workers never both hold a shard. They are kept where
-every consumer of the table can write: for HBase as properties of the feed table, for RocksDB, which only its service
-may write, as files.
+A lease is in a register, so two workers never both hold a shard. The registers are where every consumer of the table
+can write: for HBase properties of the feed table; for RocksDB, which only its service may write, files.
 """
 
 import re
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import NamedTuple
 
 import orjson
 
-from ingest.api import ConfigError, IntegrityError, Store
+from ingest.api import ConfigError, IntegrityError
+from ingest.durable.register import Registers
 
 SHARD_END = "SHARD_END"
 """Position of a lease whose shard has been read to its end."""
@@ -66,7 +65,7 @@ class ShardLease(NamedTuple):
             content = orjson.loads(text)
             lease = cls(**{**content, "followed_by": tuple(content["followed_by"])})
         except (ValueError, TypeError, KeyError) as error:
-            raise unreadable("a lease") from error
+            raise _unreadable("a lease") from error
         return lease
 
 
@@ -106,42 +105,51 @@ class GroupRecord(NamedTuple):
             starts = {int(number): str(start) for number, start in content["starts"].items()}
             return cls(**{**content, "starts": starts})
         except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise unreadable("the record of a group") from error
+            raise _unreadable("the record of a group") from error
 
 
 _REMOVED = GroupRecord("", {}, is_removed=True).to_text()
 
 
-class LeaseStore(ABC):
+class GroupLeases:
     """
-    The leases of all groups of one table.
+    The leases of all groups of one table, each in a register `group.NAME.SHARD`; the record of a group is of shard 0.
 
-    A text is named by the group and a shard; that of the group itself is of shard 0. Each call is durable when it
-    returns, and can be repeated if its outcome is unknown.
+    A call whose outcome is unknown can be repeated.
+
+    Args:
+        registers: of the table.
     """
 
-    @abstractmethod
+    def __init__(self, registers: Registers) -> None:
+        self._registers = registers
+
     def groups(self) -> tuple[str, ...]:
         """
         Names of the groups, sorted.
 
         Raises:
-            StoreError: the store is unavailable.
+            StoreError: the registers do not answer.
         """
+        names = self._registers.texts(_PREFIX, unchanged="")
+        return tuple(sorted({name.removeprefix(_PREFIX).rpartition(".")[0] for name in names}))
 
-    @abstractmethod
     def read(self, group: str) -> Mapping[int, str]:
         """
         The texts of a group by shard; none if there is no such group.
 
-        Raises:
-            StoreError: the store is unavailable.
-        """
+        A text may name the lease of another; and the leases of a group that begins anew have the names of the old ones.
 
-    @abstractmethod
+        Raises:
+            StoreError: the registers do not answer.
+        """
+        prefix = f"{_PREFIX}{group}."
+        found = self._registers.texts(prefix, unchanged=f"{prefix}0")
+        return {int(name.removeprefix(prefix)): text for name, text in found.items()}
+
     def replace(self, group: str, shard: int, before: str | None, after: str | None) -> bool:
         """
-        Replace a text if it is the one before (compare-and-set).
+        Replace a text if it is the one before, as `Register.replace`.
 
         Args:
             group: its name.
@@ -153,8 +161,9 @@ class LeaseStore(ABC):
             Whether it is the new text now.
 
         Raises:
-            StoreError: the store is unavailable.
+            StoreError: the register does not answer.
         """
+        return self._registers.named(f"{_PREFIX}{group}.{shard}").replace(before, after)
 
     def remove(self, group: str) -> None:
         """
@@ -192,38 +201,6 @@ class LeaseStore(ABC):
                 self.replace(group, shard, texts[shard], None)
 
 
-class PropertyLeases(LeaseStore):
-    """
-    Leases as properties of the feed table, `group.NAME.SHARD`.
-
-    Args:
-        store: open for writing, and used by one thread.
-        feed_table: name of the feed table.
-    """
-
-    def __init__(self, store: Store[Any], feed_table: str) -> None:
-        self._store = store
-        self._table = feed_table
-
-    def groups(self) -> tuple[str, ...]:
-        """Names of the groups."""
-        return tuple(sorted({group for group, _, _ in self._all()}))
-
-    def read(self, group: str) -> Mapping[int, str]:
-        """The texts of a group."""
-        return {shard: text for name, shard, text in self._all() if name == group}
-
-    def replace(self, group: str, shard: int, before: str | None, after: str | None) -> bool:
-        """Replace a property."""
-        return self._store.set_property(self._table, f"{_PREFIX}{group}.{shard}", before, after)
-
-    def _all(self) -> Iterator[tuple[str, int, str]]:
-        for name, text in self._store.properties(self._table).items():
-            if name.startswith(_PREFIX):
-                group, _, shard = name.removeprefix(_PREFIX).rpartition(".")
-                yield group, int(shard), text
-
-
 def check_group(name: str) -> str:
     """
     The name of a group.
@@ -244,7 +221,7 @@ def leases_of(texts: Mapping[int, str], group_id: str) -> dict[int, ShardLease]:
     The leases of a group by shard, without those that are left of earlier groups of its name.
 
     Args:
-        texts: of the group, as `LeaseStore.read` returns them.
+        texts: of the group, as `GroupLeases.read` returns them.
         group_id: id of its record.
 
     Raises:
@@ -268,7 +245,7 @@ def _are_of_one_group(before: str | None, after: str | None) -> bool:
         return False
 
 
-def unreadable(what: str) -> IntegrityError:
+def _unreadable(what: str) -> IntegrityError:
     """The error for a text that is no lease and no record."""
     return IntegrityError(
         f"{what} of a consumer group cannot be read", hint="use the version that wrote it, or a later one"

@@ -11,44 +11,16 @@ In a store that only one process may write, an owner in another process has ende
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 from ingest.api import Store
 from ingest.durable.lease import Lease, Timing, require_grant
-from ingest.durable.register import Register
+from ingest.durable.property_register import Calls, PropertyRegister, calls_of
 
 LEASE = "lease"
 """Name of the property."""
 LATE_S = 60.0
 """No call to a store takes longer: what the last owner has checked has happened then."""
-_T = TypeVar("_T")
-
-
-class Calls(Protocol):
-    """Calls a store; as `StoreCalls`."""
-
-    def __call__(self, action: Callable[[Store[Any]], _T]) -> _T:
-        """The result of an idempotent action; raises StoreError as the action does."""
-
-
-class PropertyRegister(Register):
-    """A register in a property of a table, which exists."""
-
-    def __init__(self, calls: Calls, table: str, name: str) -> None:
-        self._calls = calls
-        self._table = table
-        self._name = name
-
-    def __str__(self) -> str:
-        return f"{self._name} of table {self._table}"
-
-    def read(self) -> str | None:
-        """The property."""
-        return self._calls(lambda store: store.properties(self._table).get(self._name))
-
-    def replace(self, before: str | None, after: str | None) -> bool:
-        """Replace the property."""
-        return self._calls(lambda store: store.set_property(self._table, self._name, before, after))
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +43,7 @@ class LeaseCheck:
             ConflictError: `lease_lost`: another process has taken it.
             StoreError: the store is unavailable.
         """
-
-        def call(action: Callable[[Store[Any]], _T]) -> _T:
-            return action(store)
-
-        require_grant(PropertyRegister(call, self.table, LEASE), self.id)
+        require_grant(PropertyRegister(calls_of(store), self.table, LEASE), self.id)
 
 
 @contextmanager

@@ -26,12 +26,15 @@ from sinks.dumps.layout import LOCK
 from sinks.dumps.reader import DumpReader
 from sinks.feed.changes import Change, ColumnChange
 from sinks.feed.keys import FeedKey
+from sinks.files.local_root import LocalRoot
+from sinks.files.register import RootRegister
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.store import HBaseStore
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 from sinks.updates.committed_position import COMMITTED, CommittedPosition
 from tests.support.commands import INGEST, Folder
+from tests.support.leases import expire_lease
 from tests.support.names import unique
 from tests.support.order_events import OrderEvents, order_key
 from tests.support.servers import HBase, Kafka
@@ -135,9 +138,7 @@ class Storm:
 
     def free_root(self) -> None:
         """Let the root be taken over, as a minute after its owner was killed."""
-        lock = self.dumps / LOCK
-        if lock.exists():
-            lock.write_text(json.dumps(json.loads(lock.read_text()) | {"heartbeat_ms": 0}))
+        expire_lease(RootRegister(LocalRoot(self.dumps), LOCK))
 
     def restart(self, point: str | None = None) -> None:
         """Start the service after a kill."""

@@ -6,7 +6,7 @@ from sinks.feed.client import FeedClient
 from sinks.feed.delivery import Delivery
 from sinks.feed.gaps import SkipGaps
 from sinks.feed.group import OLDEST, GroupMember, GroupOptions, Start
-from sinks.feed.leases import LeaseStore, ShardLease
+from sinks.feed.leases import GroupLeases, ShardLease
 from sinks.memory import MemoryStore
 from tests.support.clock import Clock
 from tests.support.feeds import FeedFixture, T
@@ -15,7 +15,7 @@ from tests.support.feeds import FeedFixture, T
 class GroupFeed:
     """A table with a feed, and the workers of a group, all with one clock."""
 
-    def __init__(self, leases: Callable[[MemoryStore], LeaseStore], shards: int, expiration_ms: int) -> None:
+    def __init__(self, leases: Callable[[MemoryStore], GroupLeases], shards: int, expiration_ms: int) -> None:
         self.ms = Clock(T + 1000)
         self.s = Clock(0.0)
         self.store = MemoryStore(clock_ms=self.ms)

@@ -1,9 +1,9 @@
-"""The contract of registers."""
+"""The contracts of registers."""
 
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
-from ingest.durable.register import Register
+from ingest.durable.register import Register, Registers
 
 WRITERS, ATTEMPTS = 4, 8
 
@@ -58,3 +58,19 @@ class RegisterContract:
         text = registers[0].read()
         assert text is not None
         assert int(text.partition(" ")[0]) >= max(len(counts), ATTEMPTS)
+
+
+class RegistersContract:
+    """Derive from it, and override the fixture `places`: two handles of one place of registers, without texts."""
+
+    def test_texts_are_those_of_a_prefix(self, places: list[Registers]) -> None:
+        one, other = places
+        assert one.texts("", unchanged="") == {}
+        for name in ("a.1", "a.12", "ab.1", "b"):
+            assert one.named(name).replace(None, f"text of {name}")
+        assert other.named("a.1").read() == "text of a.1"
+        assert other.named("a.1").replace("text of a.1", "é")
+        assert other.named("b").replace("text of b", None)
+        assert one.texts("a.", unchanged="a.1") == {"a.1": "é", "a.12": "text of a.12"}
+        assert one.texts("", unchanged="b") == {"a.1": "é", "a.12": "text of a.12", "ab.1": "text of ab.1"}
+        assert one.texts("c", unchanged="c") == {}

@@ -2,8 +2,9 @@
 
 import pytest
 
+from ingest.durable.property_register import PropertyRegister
 from sinks.rewriting.store_calls import StoreCalls, one_at_a_time
-from sinks.rewriting.table_lease import LEASE, PropertyRegister
+from sinks.rewriting.table_lease import LEASE
 from tests.support.counters import HOUR, T, commit, opened, written
 from tests.support.leases import left_lease
 

@@ -14,11 +14,11 @@ from ingest.config import load
 from ingest.plan.open_feeds import leases_folder
 from sinks.feed.balance import LEASE_S
 from sinks.feed.client import FeedClient
-from sinks.feed.file_leases import FileLeases
 from sinks.feed.group import GroupMember, GroupOptions
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 from tests.support.feeds import HOUR_MS, FeedFixture
+from tests.support.group_leases import file_leases
 
 FILE = """
 version: 1
@@ -229,9 +229,8 @@ def test_groups_and_their_lag(ingest, file: str, folder: Path):
     assert lag["behind_ms"] >= last_ms - time_ms
     assert 0.9 < lag["margin"] <= 1
     assert "100%" in ingest("admin", "feed", "groups", "-f", file, "orders").out
-    assert (
-        leases_folder(load("p.yaml", env={}, lookup=Catalog()).local_dir, "local", "orders") / "g" / "1.json"
-    ).stat().st_mode & 0o77 == 0
+    folder = leases_folder(load("p.yaml", env={}, lookup=Catalog()).local_dir, "local", "orders") / "group.g.1"
+    assert [path.stat().st_mode & 0o77 for path in (folder, *folder.iterdir())] == [0, 0]
     removed = ingest("admin", "feed", "groups", "-f", file, "orders", "--remove", "g")
     assert 'group "g" removed' in removed.err
     assert len(ingest("feed", "consume", "-f", file, "orders", "--group", "g", "--once").lines) == 5
@@ -239,7 +238,7 @@ def test_groups_and_their_lag(ingest, file: str, folder: Path):
 
 def test_missing_lease_is_told_by_the_exit_code_after_the_other_shards(ingest, file: str):
     assert ingest("feed", "consume", "-f", file, "orders", "--group", "g", "--once").code == 0
-    leases = FileLeases(leases_folder(load(file, env={}, lookup=Catalog()).local_dir, "local", "orders"))
+    leases = file_leases(leases_folder(load(file, env={}, lookup=Catalog()).local_dir, "local", "orders"))
     (shard,) = leases.read("g").keys() - {0}
     leases.replace("g", shard, leases.read("g")[shard], None)
     lost = ingest("feed", "consume", "-f", file, "orders", "--group", "g", "--once")
@@ -255,7 +254,7 @@ def test_gap_is_refused_or_skipped(ingest, folder: Path):
         writer = FeedFixture(store, expiration_ms=HOUR_MS, time_ms=now_ms() - 3 * HOUR_MS // 2)
         client = FeedClient(store, "orders", lambda: writer.time_ms)
         options = GroupOptions("g", "w")
-        leases = FileLeases(leases_folder(load("p.yaml", env={}, lookup=Catalog()).local_dir, "local", "orders"))
+        leases = file_leases(leases_folder(load("p.yaml", env={}, lookup=Catalog()).local_dir, "local", "orders"))
         writer.put(b"a")
         member = GroupMember(client, leases, options, lambda: LEASE_S, lambda: writer.time_ms)
         delivery = member.poll()

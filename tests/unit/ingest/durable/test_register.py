@@ -6,14 +6,20 @@ from pathlib import Path
 import pytest
 
 from ingest.api import StoreUnavailableError
-from ingest.durable.register import Register, StateRegister
-from tests.support.register_contract import WRITERS, RegisterContract
+from ingest.durable.register import Register, Registers, StateRegister, StateRegisters
+from tests.support.register_contract import WRITERS, RegisterContract, RegistersContract
 
 
 class TestStateRegister(RegisterContract):
     @pytest.fixture
     def registers(self, tmp_path: Path) -> list[Register]:
         return [StateRegister(tmp_path / "new" / "register") for _ in range(WRITERS)]
+
+
+class TestStateRegisters(RegistersContract):
+    @pytest.fixture
+    def places(self, tmp_path: Path) -> list[Registers]:
+        return [StateRegisters(tmp_path / "new" / "registers") for _ in range(2)]
 
 
 class DelayedRegister(StateRegister):

@@ -21,7 +21,7 @@ from sinks.feed.envelope import DebeziumEnvelope, OwnEnvelope
 from sinks.feed.errors import StreamIdMismatchError, TrimmedError
 from sinks.feed.gaps import GapPolicy
 from sinks.feed.group import GroupMember, GroupOptions
-from sinks.feed.leases import SHARD_END, PropertyLeases
+from sinks.feed.leases import SHARD_END
 from sinks.feed.outputs import LineOutput
 from sinks.feed.position import FeedPosition
 from sinks.files.opening import open_root
@@ -30,6 +30,7 @@ from sinks.rowkeys.row_format import UPDATES
 from tests.support.clock import Clock
 from tests.support.dumps import FullRoot, ReadOnlyRoot
 from tests.support.feeds import HOUR_MS, FeedFixture, T
+from tests.support.group_leases import property_leases
 
 SPECS = {"orders": DumpedTable((), families=(FamilySpec(b"d"),))}
 
@@ -44,7 +45,7 @@ class Restarted:
         self.store.open()
         self.writer = FeedFixture(self.store, expiration_ms=HOUR_MS)
         self.client = FeedClient(self.store, "orders", self.clock)
-        self.leases = PropertyLeases(self.store, "orders_feed")
+        self.leases = property_leases(self.store, "orders_feed")
 
     def put(self, *rows: bytes, value: bytes) -> None:
         """A micro-batch at the present time."""

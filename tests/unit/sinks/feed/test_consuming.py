@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 import pytest
 
 from ingest.api import Cell, IngestError, Row, SourceUnavailableError, StoreUnavailableError
+from ingest.durable.property_register import PropertyRegisters, calls_of
 from sinks.feed import consuming
 from sinks.feed.balance import LEASE_S, RENEW_S
 from sinks.feed.client import FeedClient
@@ -14,13 +15,14 @@ from sinks.feed.envelope import Message, OwnEnvelope
 from sinks.feed.errors import ParentUnknownError
 from sinks.feed.gaps import GapPolicy, SkipGaps
 from sinks.feed.group import GroupMember, GroupOptions
-from sinks.feed.leases import LeaseStore, PropertyLeases, ShardLease
+from sinks.feed.leases import GroupLeases, ShardLease
 from sinks.feed.outputs import ChangeOutput, LineOutput
 from sinks.feed.position import FeedPosition
 from sinks.feed.stream import Shard
 from sinks.memory import MemoryStore
 from tests.support.clock import Clock
 from tests.support.feeds import DAY_MS, FeedFixture, T
+from tests.support.group_leases import property_leases
 
 
 class Recorded(ChangeOutput):
@@ -52,7 +54,7 @@ class Setting:
         store.open()
         self.writer = FeedFixture(store)
         self.client = FeedClient(store, "orders", self.ms)
-        self.leases: LeaseStore = PropertyLeases(store, "orders_feed")
+        self.leases: GroupLeases = property_leases(store, "orders_feed")
         self.output = Recorded()
         self.waits: list[float] = []
         self.retried: list[IngestError] = []
@@ -173,7 +175,7 @@ def test_lease_that_is_back_is_no_error(setting: Setting):
     assert [error.code for error in setting.retried] == ["parent_unknown"]
 
 
-class Unanswered(PropertyLeases):
+class Unanswered(GroupLeases):
     """Leases of which one change is made, and has no answer."""
 
     left = 0
@@ -193,7 +195,7 @@ def test_changes_are_copied_once_though_an_answer_about_a_lease_is_lost(
 ) -> None:
     """That of a checkpoint, or of a renewal while the destination is unavailable."""
     setting.writer.put(b"a", b"b", b"c")
-    leases = setting.leases = Unanswered(setting.store, "orders_feed")
+    leases = setting.leases = Unanswered(PropertyRegisters(calls_of(setting.store), "orders_feed"))
     member = setting.member()
     member.refresh()
     leases.left = change
@@ -226,7 +228,7 @@ def test_lost_answer_is_settled_though_another_worker_has_requested_the_shard(
     setting: Setting, *, is_renewal: bool
 ) -> None:
     setting.writer.put(b"a", b"b", b"c")
-    leases = setting.leases = Unanswered(setting.store, "orders_feed")
+    leases = setting.leases = Unanswered(PropertyRegisters(calls_of(setting.store), "orders_feed"))
     member = setting.member()
     member.refresh()
     delivery = member.poll()
@@ -275,7 +277,7 @@ def test_gap_is_counted_once_though_the_answer_of_its_checkpoint_is_lost(setting
     setting.writer.put(b"lost")
     setting.ms.now += 3 * DAY_MS
     setting.writer.put(b"b", time_ms=setting.ms.now)
-    leases = setting.leases = Unanswered(setting.store, "orders_feed")
+    leases = setting.leases = Unanswered(PropertyRegisters(calls_of(setting.store), "orders_feed"))
     member = setting.member("w2", gap_policy=SkipGaps())
     member.refresh()
     leases.left = 1

@@ -12,17 +12,18 @@ from sinks.feed.balance import LEASE_S, RENEW_S
 from sinks.feed.client import FeedClient
 from sinks.feed.errors import ShardLeaseLostError
 from sinks.feed.group import GroupMember, GroupOptions
-from sinks.feed.leases import LeaseStore, PropertyLeases
+from sinks.feed.leases import GroupLeases
 from sinks.memory import MemoryStore
 from tests.support.clock import Clock
 from tests.support.feeds import FeedFixture, T
+from tests.support.group_leases import property_leases
 
 
 class Killed(BaseException):
     """Stands for kill -9."""
 
 
-class Faulty(LeaseStore):
+class Faulty(GroupLeases):
     """
     Leases whose n-th change fails.
 
@@ -33,7 +34,7 @@ class Faulty(LeaseStore):
         error: what is raised.
     """
 
-    def __init__(self, leases: LeaseStore, fails_at: int, *, is_executed: bool, error: BaseException) -> None:
+    def __init__(self, leases: GroupLeases, fails_at: int, *, is_executed: bool, error: BaseException) -> None:
         self._leases = leases
         self._left = fails_at
         self._is_executed = is_executed
@@ -62,7 +63,7 @@ class Group:
         store = MemoryStore(clock_ms=self.ms)
         store.open()
         self.writer = FeedFixture(store, shards=2)
-        self.client, self.leases = FeedClient(store, "orders", self.ms), PropertyLeases(store, "orders_feed")
+        self.client, self.leases = FeedClient(store, "orders", self.ms), property_leases(store, "orders_feed")
         self.written: set[tuple[bytes, int]] = set()
         self.delivered: Counter[tuple[bytes, int]] = Counter()
         self.last: dict[bytes, int] = {}
@@ -81,7 +82,7 @@ class Group:
         self.client.split(2, b"\xb0")
         self.write(*rows)
 
-    def member(self, name: str, leases: LeaseStore | None = None, limit: int = 4) -> GroupMember:
+    def member(self, name: str, leases: GroupLeases | None = None, limit: int = 4) -> GroupMember:
         return GroupMember(self.client, leases or self.leases, GroupOptions("g", name, limit=limit), self.s, self.ms)
 
     def turn(self, member: GroupMember) -> bool:

@@ -5,14 +5,15 @@ from pathlib import Path
 import pytest
 
 from ingest.api import StoreUnavailableError
+from ingest.durable.register import StateRegisters
 from sinks.feed.errors import WorkerReplacedError
-from sinks.feed.file_leases import FileLeases
 from sinks.feed.held_lease import HeldLease
-from sinks.feed.leases import ShardLease
+from sinks.feed.leases import GroupLeases, ShardLease
+from tests.support.group_leases import file_leases
 
 
 def held(folder: Path) -> HeldLease:
-    leases, lease = FileLeases(folder), ShardLease("p1", "w", counter=3, holder="h")
+    leases, lease = file_leases(folder), ShardLease("p1", "w", counter=3, holder="h")
     assert leases.replace("g", 1, None, lease.to_text())
     return HeldLease(leases, "g", "w", "h", 1, lease, "p1", 0.0)
 
@@ -85,7 +86,7 @@ def test_lease_is_checkpointed_once_every_delivery_has_its_checkpoint(tmp_path: 
     assert lease.is_checkpointed
 
 
-class Unanswered(FileLeases):
+class Unanswered(GroupLeases):
     """
     Leases whose calls are executed, or not, and have no answer; or the store repeats them and finds its own text.
 
@@ -108,7 +109,7 @@ class Unanswered(FileLeases):
 def unanswered(lease: HeldLease, folder: Path, *, executes: bool) -> None:
     """A checkpoint of the first delivery, whose call has no answer."""
     leases = lease.leases
-    lease.leases, lease.deliveries = Unanswered(folder), 1
+    lease.leases, lease.deliveries = Unanswered(StateRegisters(folder)), 1
     lease.leases.executes = executes
     with pytest.raises(StoreUnavailableError):
         lease.store(position="p2", covered=(1, 0))
@@ -140,7 +141,7 @@ def test_lease_that_was_removed_after_a_call_without_an_answer_is_not_held(tmp_p
 def test_call_that_the_store_has_repeated_is_stored(tmp_path: Path, owner: str | None):
     """Its first attempt was executed, so the second one finds another text; also if it passes the lease on."""
     lease = held(tmp_path)
-    lease.leases, lease.deliveries = Unanswered(tmp_path), 1
+    lease.leases, lease.deliveries = Unanswered(StateRegisters(tmp_path)), 1
     lease.leases.repeats = True
     assert lease.store(position="p2", owner=owner, covered=(1, 0))
     assert (lease.lease.position, lease.lease.owner) == ("p2", "w" if owner is None else owner)

@@ -5,16 +5,16 @@ import pytest
 from sinks.feed.client import PAGING_MS, FeedClient
 from sinks.feed.group import GroupMember, GroupOptions
 from sinks.feed.lag import ShardLag, lags_of
-from sinks.feed.leases import PropertyLeases
 from sinks.memory import MemoryStore
 from tests.support.clock import Clock
 from tests.support.feeds import DAY_MS, HOUR_MS, FeedFixture, T
 from tests.support.group_feeds import GroupFeed
+from tests.support.group_leases import property_leases
 
 
 def split_feed() -> GroupFeed:
     """A feed whose shard was split between two changes."""
-    feed = GroupFeed(lambda store: PropertyLeases(store, "orders_feed"), shards=1, expiration_ms=DAY_MS)
+    feed = GroupFeed(lambda store: property_leases(store, "orders_feed"), shards=1, expiration_ms=DAY_MS)
     feed.writer.put(b"a")
     feed.client.split(1, b"m")
     feed.writer.put(b"b")
@@ -26,7 +26,7 @@ def test_lag_and_margin():
     store = MemoryStore(clock_ms=clock)
     store.open()
     writer = FeedFixture(store, shards=2, expiration_ms=10 * HOUR_MS)
-    client, leases = FeedClient(store, "orders", clock), PropertyLeases(store, "orders_feed")
+    client, leases = FeedClient(store, "orders", clock), property_leases(store, "orders_feed")
     member = GroupMember(client, leases, GroupOptions("g", "w", limit=1), lambda: 0.0, clock)
     writer.put(b"a", b"b", time_ms=T)
     delivery = member.poll()

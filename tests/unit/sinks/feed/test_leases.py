@@ -1,4 +1,4 @@
-"""Both stores of leases meet the contract."""
+"""Leases of groups, in both places."""
 
 import threading
 from collections.abc import Callable
@@ -7,22 +7,22 @@ from pathlib import Path
 import pytest
 
 from ingest.api import ConfigError, IntegrityError
-from sinks.feed import file_leases
-from sinks.feed.file_leases import FileLeases
-from sinks.feed.leases import SHARD_END, GroupRecord, LeaseStore, PropertyLeases, ShardLease, check_group
+from ingest.durable.register import StateRegister
+from sinks.feed.leases import SHARD_END, GroupLeases, GroupRecord, ShardLease, check_group
 from sinks.memory import MemoryStore
+from tests.support.group_leases import file_leases, property_leases
 
-Opened = Callable[[], LeaseStore]
+Opened = Callable[[], GroupLeases]
 
 
 @pytest.fixture(params=["properties", "files"])
 def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Opened:
     if request.param == "files":
-        return lambda: FileLeases(tmp_path / "feed" / "orders")
+        return lambda: file_leases(tmp_path / "feed" / "orders")
     store = MemoryStore()
     store.open()
     store.set_property("orders_feed", "other", None, "x")
-    return lambda: PropertyLeases(store, "orders_feed")
+    return lambda: property_leases(store, "orders_feed")
 
 
 def test_lease_is_replaced_if_it_is_the_expected_one(opened: Opened):
@@ -123,7 +123,7 @@ def test_name_of_a_group_is_checked(name: str):
 
 
 def test_lease_that_is_renewed_while_its_group_is_removed_is_removed_too(
-    opened: Callable[[], LeaseStore], monkeypatch: pytest.MonkeyPatch
+    opened: Callable[[], GroupLeases], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     leases, lease = opened(), ShardLease("p", owner="w", counter=1)
     assert leases.replace("a", 1, None, lease.to_text())
@@ -144,17 +144,17 @@ def test_leases_that_are_created_while_a_group_is_read_are_read_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else the record of a new group would name leases that seem to be missing."""
-    leases, reads = FileLeases(tmp_path), []
+    leases, reads = file_leases(tmp_path), []
     assert leases.replace("a", 0, None, "record")
-    read = file_leases._read
+    read = StateRegister.read
 
-    def beside_another(file: Path) -> str | None:
+    def beside_another(register: StateRegister) -> str | None:
         if not reads:
-            reads.append(file)
+            reads.append(register)
             assert leases.replace("a", 1, None, "lease")
-        return read(file)
+        return read(register)
 
-    monkeypatch.setattr(file_leases, "_read", beside_another)
+    monkeypatch.setattr(StateRegister, "read", beside_another)
     assert leases.read("a") == {0: "record", 1: "lease"}
 
 
@@ -180,18 +180,18 @@ def test_record_that_changes_while_a_group_is_removed(
 
 def test_record_and_leases_are_of_one_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A removal and a new beginning while the files are read leave files of the same names."""
-    leases, reads = FileLeases(tmp_path), []
+    leases, reads = file_leases(tmp_path), []
     for shard in (0, 1):
         assert leases.replace("a", shard, None, f"old {shard}")
-    read = file_leases._read
+    read = StateRegister.read
 
-    def beside_another(file: Path) -> str | None:
-        text = read(file)
+    def beside_another(register: StateRegister) -> str | None:
+        text = read(register)
         if not reads:
-            reads.append(file)
+            reads.append(register)
             for shard in (0, 1):
                 assert leases.replace("a", shard, f"old {shard}", f"new {shard}")
         return text
 
-    monkeypatch.setattr(file_leases, "_read", beside_another)
+    monkeypatch.setattr(StateRegister, "read", beside_another)
     assert leases.read("a") == {0: "new 0", 1: "new 1"}

@@ -8,19 +8,11 @@ import pytest
 
 from ingest.api import ConflictError, StoreUnavailableError
 from ingest.durable.lease import grant_in
-from ingest.durable.register import Register
+from ingest.durable.property_register import PropertyRegister
 from sinks.rewriting.store_calls import StoreCalls
-from sinks.rewriting.table_lease import LATE_S, LEASE, LeaseCheck, PropertyRegister, leased
+from sinks.rewriting.table_lease import LATE_S, LEASE, LeaseCheck, leased
 from tests.support.leases import left_lease
-from tests.support.register_contract import WRITERS, RegisterContract
 from tests.support.updated_table import TABLE, UpdatedTable
-
-
-class TestPropertyRegister(RegisterContract):
-    @pytest.fixture
-    def registers(self) -> list[Register]:
-        calls = UpdatedTable(is_shared=True).calls
-        return [PropertyRegister(calls, TABLE, LEASE) for _ in range(WRITERS)]
 
 
 def never(_seconds: float) -> None:

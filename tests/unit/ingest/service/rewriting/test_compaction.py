@@ -7,12 +7,13 @@ import pytest
 
 from ingest.api import ConfigError, ConflictError, IngestError, NotFoundError, TableSpec, UpdatesDifferError
 from ingest.config.tables import CompactionOptions
+from ingest.durable.property_register import PropertyRegister
 from ingest.service.job_kinds import job_of
 from ingest.service.jobs.job_run import Progress
 from ingest.service.jobs.place import Place
 from ingest.service.rewriting.compaction import Compaction, CompactionResult, compaction_steps
 from sinks.rewriting.compaction import CompactionCounts, CompactionSlice, InProcess
-from sinks.rewriting.table_lease import LEASE, PropertyRegister
+from sinks.rewriting.table_lease import LEASE
 from sinks.rowkeys.row_format import UPDATES
 from sinks.updates.keys import update_id_of
 from tests.support.leases import left_lease, taken_over

@@ -10,6 +10,7 @@ from ingest.api import ConflictError, Disposition, IngestError, Scan, Store, Sto
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.config.tables import CompactionOptions
+from ingest.durable.property_register import PropertyRegister
 from ingest.plan.assemble import plan_of
 from ingest.plan.codec import packed
 from ingest.service.rewriting.compaction import (
@@ -23,7 +24,7 @@ from ingest.service.rewriting.compaction import (
 from ingest.service.rewriting.table_group import TableGroup
 from sinks.rewriting.compaction import CompactionSlice, CompactionTarget
 from sinks.rewriting.store_calls import StoreCalls, one_at_a_time
-from sinks.rewriting.table_lease import LEASE, LeaseCheck, PropertyRegister
+from sinks.rewriting.table_lease import LEASE, LeaseCheck
 from sinks.rocksdb.store import RocksDBStore
 from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.partitions import Range
