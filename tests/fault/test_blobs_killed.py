@@ -115,7 +115,7 @@ def test_killed_command_does_the_rest_when_it_runs_again(
     Path("new.bin").write_bytes(NEW)
     with opened() as store:
         found = BlobsToWorkOn.stored(store, "documents")
-    words = ("blob", command, "p.yaml", "documents", *found.arguments(command, "new.bin"))
+    words = ("blob", command, "-f", "p.yaml", "documents", *found.arguments(command, "new.bin"))
     run(*words, kill_at=point)
     with opened() as store:
         assert damage(store, "documents") == []

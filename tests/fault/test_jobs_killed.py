@@ -20,6 +20,7 @@ from sinks.rewriting.table_lease import LEASE
 from tests.support.archives import START_S, Stream, event, visible
 from tests.support.checkpoint import acknowledge
 from tests.support.counters import HOUR, T, commit, opened, written
+from tests.support.in_process import run_here
 from tests.support.killed_commands import run
 from tests.support.leases import expire_lease
 from tests.support.update_pipeline import BATCH_MS, Pipeline
@@ -116,12 +117,13 @@ def test_killed_compaction_merges_to_the_same_values(folder: Path, point: str) -
     written(folder)
     commit(T + 5 * HOUR // 2)
     command = ("compact", "-f", "p.yaml", "counters", "--older-than", "0s", "--window", "1h")
-    scan = ("scan", "-f", "p.yaml", "counters", "--output", "json")
 
     def values() -> list[object]:
-        return [json.loads(line)["cells"] for line in run(*scan).stdout.splitlines()]
+        scanned = run_here(["scan", "-f", "p.yaml", "counters", "--output", "json"], folder)
+        return [json.loads(line)["cells"] for line in scanned.stdout.splitlines()]
 
     before = values()
+    assert len(before) == 2
     run(*command, kill_at=point)
     with opened() as store:
         assert LEASE in store.properties("counters")

@@ -19,9 +19,9 @@ from tests.support.blob_findings import findings
 STEPS: Mapping[str, Sequence[str]] = {
     "put": ("put_begun", "put_block_written", "put_unpinned"),
     "pin": ("pin_written",),
-    "unpin": ("unpin_begun",),
     "sweep": ("sweep_dropping", "sweep_deleting", "sweep_purging", "sweep_emptied"),
     "fsck": ("check_repaired",),
+    "unpin": ("unpin_begun",),
 }
 """Command -> its failpoints."""
 NEW = random.Random(1).randbytes(25_000)
@@ -76,24 +76,19 @@ class BlobsToWorkOn(NamedTuple):
             "fsck": ("--repair",),
         }[command]
 
-    def check(self, store: Store[Any], command: str) -> None:
-        """Check what a command has done."""
+    def check(self, store: Store[Any], *commands: str) -> None:
+        """Check what some commands have done, and that nothing else has changed."""
         blobs = _blobs(store, self.owner)
-        found = findings(blobs)
-        assert len(found) == (command != "fsck"), found
-        match command:
-            case "put":
-                new = hashlib.sha256(NEW).digest()
-                assert (blobs.open(new).read(), blobs.references(new)) == (NEW, [b"r"])
-            case "pin":
-                assert blobs.references(self.marked) == [b"m"]
-            case "unpin":
-                assert blobs.references(self.kept) == []
-                assert blobs.stat(self.kept).unreferenced_since_ms is not None
-            case "sweep":
-                assert blobs.stat(self.old).state is BlobState.PURGED
-                assert blobs.references(self.dangling) == []
-                assert blobs.references(self.kept) == [b"r"]
+        assert len(found := findings(blobs)) == ("fsck" not in commands), found
+        assert blobs.open(self.kept).read() == b"kept"
+        assert blobs.references(self.kept) == ([] if "unpin" in commands else [b"r"])
+        assert blobs.references(self.pinned) == ([b"m"] if "pin" in commands else [])
+        if "put" in commands:
+            new = hashlib.sha256(NEW).digest()
+            assert (blobs.open(new).read(), blobs.references(new)) == (NEW, [b"r"])
+        is_swept = "sweep" in commands
+        assert (blobs.stat(self.old).state is BlobState.PURGED) == is_swept
+        assert bool(blobs.references(self.dangling)) != is_swept
 
 
 def damage(store: Store[Any], owner: str) -> list[str]:
