@@ -12,6 +12,7 @@ Hex = Annotated[bytes, PlainValidator(bytes.fromhex), PlainSerializer(bytes.hex)
 """Bytes that are stored in hexadecimal."""
 
 _FORMAT = "format"
+_names: dict[type["Record"], frozenset[str]] = {}
 
 
 class UnreadableRecordError(IntegrityError):
@@ -78,6 +79,13 @@ class Record(Plain):
         """The stored content as text."""
         return self.to_bytes().decode()
 
+    def _names(self) -> frozenset[str]:
+        """Names in the content: all fields, also those that have a default; the same for all records of the class."""
+        cls = type(self)
+        if cls not in _names:
+            _names[cls] = frozenset(self.to_json())
+        return _names[cls]
+
     @classmethod
     def upgraded(cls, content: dict[str, Any], number: int) -> dict[str, Any]:  # noqa: ARG003 - for those that have one
         """The content of an earlier format, which is 0 if it has no number, as this version writes it."""
@@ -102,7 +110,7 @@ class Record(Plain):
                 found, number = cls.upgraded(found, number), cls._format
             if number == cls._format:
                 record = cls.from_json(found)
-                missing = sorted(record.to_json().keys() - found.keys())  # those with a default are written too
+                missing = sorted(record._names() - found.keys())  # noqa: SLF001 - of this class
                 if not missing:
                     return record
                 reason, cause = f"{missing[0]}: Field required", None
