@@ -141,7 +141,7 @@ class FamilySpec:
 @dataclass(frozen=True, slots=True)
 class FeedSpec:
     """
-    The feed of a table: its changes, in a table of the same store.
+    The change feed of a table: its changes, in a table of the same store.
 
     Attributes:
         expiration_ms: how long a change can be read.

@@ -17,7 +17,7 @@ def feed_table(table: str) -> str:
 
 def feed_table_spec(table: TableSpec) -> TableSpec | None:
     """
-    The definition of the table that has the feed rows of a table; None for a table without a feed.
+    The definition of the table that has the feed rows of a table; None for a table without a change feed.
 
     Each of the first shards has a region of its own: row keys begin with the number of the shard, from 1.
     """

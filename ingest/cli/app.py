@@ -45,7 +45,7 @@ _ADMIN: Mapping[str, Group] = {
     "feed": Group(
         "Feeds.",
         {
-            "groups": Function("List the consumer groups of a feed, or remove one.", "feed.groups"),
+            "groups": Function("List the consumer groups of a change feed, or remove one.", "feed.groups"),
             "split": Function("Divide a shard in two.", "feed.split"),
             "merge": Function("Replace two adjacent shards by one.", "feed.merge"),
         },
@@ -123,10 +123,10 @@ _SECTIONS: Mapping[str, Mapping[str, Word]] = {
             _ADMIN["blob"],
         ),
         "feed": Group(
-            "Read the changes of tables with a feed.",
+            "Read the change feeds of tables.",
             {
-                "list": Function("List the tables with a feed.", "feed.list_"),
-                "describe": Function("Describe the stream of a table.", "feed.describe"),
+                "list": Function("List the tables with a change feed.", "feed.list_"),
+                "describe": Function("Describe the change feed of a table.", "feed.describe"),
                 "iterator": Function("Print the place in a shard where to read.", "feed.iterator"),
                 "records": Function("Show the next changes of a shard.", "feed.records"),
                 "consume": Function("Copy the changes of a table to stdout or a topic.", "feed_consume.consume"),

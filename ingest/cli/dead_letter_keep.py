@@ -36,7 +36,7 @@ def keep(  # noqa: PLR0913 - the options of the command
     Keep dead letters that are not worth a correction: a replay leaves them, and "list" shows them as kept.
 
     A replay with their positions, or with --all, runs them again. "purge" deletes them with --before. Refused while a
-    replay of the pipeline runs, or one into deferred updates or a feed is interrupted.
+    replay of the pipeline runs, or one into deferred updates or a change feed is interrupted.
 
     Example: attr2hbase dead-letters keep --code bad_json --until 2026-01-31
     """

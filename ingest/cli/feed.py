@@ -21,7 +21,7 @@ ShardOption = Annotated[int, typer.Option("--shard", metavar="N", help="Number o
 
 def list_(out: Output, file: FileOption) -> None:
     """
-    List the tables with a feed: the stream, its shards, and the newest complete micro-batch.
+    List the tables with a change feed: its id, its shards, and the newest complete micro-batch.
 
     Example: attr2hbase feed list
     """
@@ -36,13 +36,13 @@ def list_(out: Output, file: FileOption) -> None:
             out.json(_plain_state(table, state))
         return
     out.table(
-        ("table", "stream", "since", "#open shards", "complete up to"),
+        ("table", "feed", "since", "#open shards", "complete up to"),
         [
             (
                 table,
-                state.stream.id,
-                moment(state.stream.since_ms),
-                f"{sum(shard.is_open for shard in state.stream.shards):,}",
+                state.feed.id,
+                moment(state.feed.since_ms),
+                f"{sum(shard.is_open for shard in state.feed.shards):,}",
                 "-" if state.committed_ms is None else moment(state.committed_ms),
             )
             for table, state in found
@@ -53,14 +53,14 @@ def list_(out: Output, file: FileOption) -> None:
         name for name, table in configuration.tables.items() if table.options.feed is not None and name not in begun
     )
     for name in waiting:
-        out.note(f'the feed of table "{name}" begins with the first micro-batch that writes it', "yellow")
+        out.note(f'the change feed of table "{name}" begins with the first micro-batch that writes it', "yellow")
     if not found and not waiting:
-        out.note("no table has a feed", "yellow")
+        out.note("no table has a change feed", "yellow")
 
 
 def describe(out: Output, file: FileOption, table: TableArgument) -> None:
     r"""
-    Describe the stream of a table: its shards with their row keys and batch times, and the requested changes.
+    Describe the change feed of a table: its shards with their row keys and batch times, and the requested changes.
 
     A row key is shown with `\xNN` for bytes that are not printable. In a salted table it begins with the byte of the
     bucket.
@@ -71,19 +71,21 @@ def describe(out: Output, file: FileOption, table: TableArgument) -> None:
     from ingest.formats.times import moment
     from ingest.plan.open_feeds import open_feed
     from ingest.reference.readable import readable
-    from sinks.feed.stream import SplitRequest
+    from sinks.feed.change_feed import SplitRequest
 
     with open_feed(*loaded(out, file), table) as feed:
         state = feed.client.state()
     if out.is_json:
         out.json(_plain_state(table, state))
         return
-    stream = state.stream
+    change_feed = state.feed
     committed = (
         "no micro-batch is complete" if state.committed_ms is None else f"complete up to {moment(state.committed_ms)}"
     )
-    hours = stream.expiration_ms / 3_600_000
-    out.line(f"stream {stream.id} since {moment(stream.since_ms)}, changes expire after {hours:g} h; {committed}")
+    hours = change_feed.expiration_ms / 3_600_000
+    out.line(
+        f"feed {change_feed.id} since {moment(change_feed.since_ms)}, changes expire after {hours:g} h; {committed}"
+    )
     out.table(
         ("#shard", "first row key", "before", "from", "until", "parents"),
         [
@@ -95,10 +97,10 @@ def describe(out: Output, file: FileOption, table: TableArgument) -> None:
                 "open" if shard.until_ms is None else moment(shard.until_ms),
                 ", ".join(map(str, shard.parents)) or "-",
             )
-            for shard in stream.shards
+            for shard in change_feed.shards
         ],
     )
-    for request in stream.requested:
+    for request in change_feed.requested:
         if isinstance(request, SplitRequest):
             what = f"shard {request.shard} is split at {readable(request.at)}"
         else:
@@ -292,9 +294,9 @@ def groups(
         out.table(("group", "#shard", "worker", "#behind (s)", "#retention left"), rows)
     for group, lags in found.items():
         if lags is None:
-            out.note(f'group "{group}" is of an earlier stream; remove it with --remove {group}', "yellow")
+            out.note(f'group "{group}" is of an earlier feed; remove it with --remove {group}', "yellow")
     if not found:
-        out.note(f'the feed of table "{table}" has no groups', "yellow")
+        out.note(f'the change feed of table "{table}" has no groups', "yellow")
 
 
 def _reader(lag: "ShardLag") -> str:
@@ -312,17 +314,17 @@ def _request(out: Output, file: str, table: str, request: "ShardRequest") -> Non
     from ingest.plan.open_feeds import open_feed
     from ingest.service.endpoint.client import NotRunningError, ServiceClient
     from ingest.service.feed_shards import apply_alone
-    from sinks.feed.stream_json import stream_json
+    from sinks.feed.feed_json import feed_json
 
     configuration, catalog = loaded(out, file)
     with open_feed(configuration, catalog, table) as feed:
-        found = stream_json(table, request.apply_to(feed.client)) if feed.is_writable else None
+        found = feed_json(table, request.apply_to(feed.client)) if feed.is_writable else None
     if found is None:
         try:
             found = ServiceClient(configuration).change_shards(table, request.model_dump())
         except NotRunningError as error:
             out.note(f"{error.message}; the command writes the store in its own process", "dim")
-            found = stream_json(table, apply_alone(configuration, catalog, table, request))
+            found = feed_json(table, apply_alone(configuration, catalog, table, request))
     if out.is_json:
         out.json(found)
         return
@@ -356,10 +358,10 @@ def _show(out: Output, record: "FeedRecord", types: "ColumnTypes") -> None:
 
 
 def _plain_state(table: str, state: "FeedState") -> dict[str, object]:
-    from sinks.feed.stream_json import stream_json
+    from sinks.feed.feed_json import feed_json
 
     return {
-        **stream_json(table, state.stream),
+        **feed_json(table, state.feed),
         "committed_ms": state.committed_ms,
         "retention_horizon_ms": state.retention_horizon_ms,
     }

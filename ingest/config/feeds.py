@@ -1,4 +1,4 @@
-"""Checks the sinks of tables with a feed."""
+"""Checks the sinks of tables with a change feed."""
 
 from collections.abc import Iterator
 
@@ -23,8 +23,8 @@ def check_feeds(partial_config: PartialConfig, binding: Binding) -> None:
     """
     feeds = {feed_table(name): name for name, table in partial_config.tables.items() if table.options.feed is not None}
     for name in partial_config.tables.keys() & feeds.keys():
-        message = f'table "{name}" is declared, and has the feed of table "{feeds[name]}"'
-        hint = f'remove it, or the feed of "{feeds[name]}"'
+        message = f'table "{name}" is declared, and has the change feed of table "{feeds[name]}"'
+        hint = f'remove it, or the change feed of "{feeds[name]}"'
         binding.problem(Kind.CONFLICT, partial_config.tables[name].location, message, hint)
     for name, declared in partial_config.tables.items():
         if declared.options.feed is not None:
@@ -34,7 +34,7 @@ def check_feeds(partial_config: PartialConfig, binding: Binding) -> None:
         for sink in pipeline.sinks:
             target = sink.settings.fixed_table or ""
             if target in feeds and target not in partial_config.tables:
-                message = f'table "{target}" has the feed of table "{feeds[target]}", which no sink writes'
+                message = f'table "{target}" has the change feed of table "{feeds[target]}", which no sink writes'
                 binding.problem(Kind.CONFLICT, sink.place("table"), message, "use another table")
         for sink, name in _sinks_of_feeds(pipeline, partial_config):
             _check_durability(sink, name, binding)
@@ -52,7 +52,7 @@ def _check_options(name: str, table: PartialTable, feed: FeedOptions, binding: B
     blobs = table.options.blobs
     if blobs is not None and blobs.threshold is not None:
         place = places.get(("blobs", "threshold"), table.location)
-        message = f'table "{name}" has a feed, and a change has the values of its cells, not pointers to blobs'
+        message = f'table "{name}" has a change feed, and a change has the values of its cells, not pointers to blobs'
         binding.problem(Kind.CONFLICT, place, message, "leave `threshold` or `feed` out")
 
 
@@ -71,5 +71,5 @@ def _sinks_of_feeds(
 def _check_durability(sink: Component[SinkSettings], table: str, binding: Binding) -> None:
     for path, durability in sink.settings.named_durabilities():
         if durability in _LOSSY:
-            message = f'table "{table}" has a feed, and a crash of the store loses rows with `{durability}`'
+            message = f'table "{table}" has a change feed, and a crash of the store loses rows with `{durability}`'
             binding.problem(Kind.CONFLICT, sink.place(*path), message, "leave it out")

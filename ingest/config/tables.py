@@ -158,7 +158,7 @@ class UpdatesOptions(Model):
 
 
 class FeedOptions(Model):
-    """The feed of a table: what the pipeline changes in it, as records that programs read in order."""
+    """The change feed of a table: what the pipeline changes in it, as records that programs read in order."""
 
     expiration: Duration = option("How long a change can be read.", default="24h", ge=60, le=31_536_000)
     shards: int = option(
@@ -224,7 +224,7 @@ class TableOptions(Model):
         example={"compression": "zstd"},
     )
     feed: FeedOptions | None = option(
-        "Feed of the changes that the pipeline writes to this table, for 'attr2hbase feed'. Removing it closes the "
+        "Change feed: what the pipeline writes to this table, in order, for 'attr2hbase feed'. Removing it closes the "
         "feed at "
         "the next start or reload.",
         default=None,

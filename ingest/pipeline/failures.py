@@ -47,7 +47,7 @@ def bug_of(
 
 def lost_positions(error: UnreadError) -> PositionLostError:
     """
-    The error of records that an earlier attempt may have read, into deferred updates or a feed.
+    The error of records that an earlier attempt may have read, into deferred updates or a change feed.
 
     These would keep what that attempt has written, and a replay of a dead letter would write it a second time.
     """

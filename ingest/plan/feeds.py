@@ -1,4 +1,4 @@
-"""Tables with a feed, in a plan."""
+"""Tables with a change feed, in a plan."""
 
 from ingest.api import FeedSpec
 from ingest.config.model import Configuration, Pipeline

@@ -1,4 +1,4 @@
-"""The feed of a table of a configuration, opened for reading, and the leases of its consumer groups."""
+"""The change feed of a table of a configuration, opened for reading, and the leases of its consumer groups."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -15,7 +15,7 @@ from ingest.durable.property_register import PropertyRegisters, calls_of
 from ingest.durable.register import StateRegisters
 from ingest.plan.stores import missing_table, reading_store, reading_store_if_exists
 from sinks.feed.client import FeedClient
-from sinks.feed.errors import StreamDisabledError
+from sinks.feed.errors import FeedDisabledError
 from sinks.feed.leases import GroupLeases
 from sinks.feed.state import FeedState
 
@@ -23,7 +23,7 @@ from sinks.feed.state import FeedState
 @dataclass(frozen=True, slots=True)
 class OpenFeed:
     """
-    The feed of a table.
+    The change feed of a table.
 
     Attributes:
         client: reads it.
@@ -41,11 +41,11 @@ class OpenFeed:
 @contextmanager
 def open_feed(configuration: Configuration, catalog: Catalog, table: str) -> Iterator[OpenFeed]:
     """
-    The feed of a table; a service may write it meanwhile.
+    The change feed of a table; a service may write it meanwhile.
 
     Raises:
         NotFoundError: there is no such table.
-        StreamDisabledError: the table has no feed, or a declared one that has not begun.
+        FeedDisabledError: the table has no change feed, or a declared one that has not begun.
         StoreError: the store is unavailable.
     """
     name = configuration.store_of_table(table)
@@ -53,10 +53,10 @@ def open_feed(configuration: Configuration, catalog: Catalog, table: str) -> Ite
         client = FeedClient(store, table)
         try:
             client.state()
-        except StreamDisabledError:
+        except FeedDisabledError:
             declared = configuration.tables.get(table)
             if declared is not None and declared.options.feed is not None:
-                raise StreamDisabledError(table, is_declared=True) from None
+                raise FeedDisabledError(table, is_declared=True) from None
             if table not in store.tables():
                 raise missing_table(table, store.tables()) from None
             raise
@@ -66,7 +66,7 @@ def open_feed(configuration: Configuration, catalog: Catalog, table: str) -> Ite
 
 def feeds_of(configuration: Configuration, catalog: Catalog) -> list[tuple[str, FeedState]]:
     """
-    The tables with a feed in the stores of a configuration, by name.
+    The tables with a change feed in the stores of a configuration, by name.
 
     Raises:
         StoreError: a store is unavailable.
@@ -77,7 +77,7 @@ def feeds_of(configuration: Configuration, catalog: Catalog) -> list[tuple[str, 
             tables = set(store.tables()) if exists else set()
             for table in tables:
                 if feed_table(table) in tables:
-                    with suppress(StreamDisabledError):
+                    with suppress(FeedDisabledError):
                         found.append((table, FeedClient(store, table).state()))
     return sorted(found, key=itemgetter(0))
 

@@ -80,7 +80,7 @@ class Plan:
 
     @property
     def sinks_of_feeds(self) -> frozenset[str]:
-        """Names of the sinks that write tables with a feed and without deferred updates."""
+        """Names of the sinks that write tables with a change feed and without deferred updates."""
         return frozenset(
             sink.name
             for name, tables in self.feeds.items()

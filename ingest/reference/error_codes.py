@@ -99,7 +99,7 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
     "bare_key": (api.DecorateError, "A key of the text has no value, with on_bare: error."),
     "batch_incomplete": (
         api.ConflictError,
-        "Records cannot be replayed into deferred updates or a feed before the last micro-batch is complete.",
+        "Records cannot be replayed into deferred updates or a change feed before the last micro-batch is complete.",
     ),
     "batch_not_logged": (
         api.ConflictError,
@@ -132,7 +132,7 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
     ),
     "feed_undeclared": (
         api.StoreRefusedError,
-        "A table has a feed, and the pipeline that writes it does not declare one: rows would lack their changes.",
+        "A table has a change feed, and the pipeline that writes it declares none: rows would lack their changes.",
     ),
     "spark_job_failed": (Disposition.RETRY, "A Spark job failed, for example because one of its processes was killed."),
     "not_distributed": (
@@ -143,7 +143,7 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
     "removed_file": (api.UnreadError, "A file was removed before all of it was read."),
     "rollback_of_feed": (
         api.ConflictError,
-        "A rollback of a table with a feed: readers of the feed would keep the updates that are rolled back.",
+        "A rollback of a table with a change feed: readers of the feed would keep the updates that are rolled back.",
     ),
     "rows_straddle": (
         IngestError,
@@ -159,7 +159,7 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
     ),
     "target_has_feed": (
         api.ConflictError,
-        "A table has a feed, so a bootstrap would write rows that no change of the feed has.",
+        "A table has a change feed, so a bootstrap would write rows that no change of the feed has.",
     ),
     "target_has_rows": (api.ConflictError, "A table has rows that no bootstrap has written."),
     "target_in_use": (
@@ -279,7 +279,7 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
     "os": (IngestError, "An operation of the operating system failed; the message has the reason."),
     "other_owner": (
         api.ConflictError,
-        "Another pipeline owns a table with deferred updates or a feed: it alone knows up to where they are complete.",
+        "Another pipeline owns a table with deferred updates or a change feed: it alone knows what is complete.",
     ),
     "other_replay": (
         api.ConflictError,

@@ -7,11 +7,11 @@ FEED_CODES: dict[str, tuple[type[api.IngestError], str]] = {
     "bad_shard_merge": (api.ConfigError, "The shards of a merge are not adjacent, or not in the order of their keys."),
     "bad_shard_split": (
         api.ConfigError,
-        "A shard has no row keys on one side of the key of a split, or the feed cannot have more shards.",
+        "A shard has no row keys on one side of the key of a split, or the change feed cannot have more shards.",
     ),
     "invalid_iterator": (
         errors.InvalidIteratorError,
-        "A text is no iterator of a feed, or an iterator cannot be created from the arguments.",
+        "A text is no iterator of a change feed, or an iterator cannot be created from the arguments.",
     ),
     "parent_unknown": (
         errors.ParentUnknownError,
@@ -31,15 +31,15 @@ FEED_CODES: dict[str, tuple[type[api.IngestError], str]] = {
         errors.ShardLeaseLostError,
         "Another worker of a consumer group has taken over a shard, because the lease was not renewed for 20 seconds.",
     ),
-    "shard_not_found": (errors.ShardNotFoundError, "A feed has no shard of this number."),
-    "stream_disabled": (
-        errors.StreamDisabledError,
-        "A table has no feed, or its feed was closed, or has not begun: it begins with a micro-batch.",
+    "shard_not_found": (errors.ShardNotFoundError, "A change feed has no shard of this number."),
+    "feed_disabled": (
+        errors.FeedDisabledError,
+        "A table has no change feed, or its feed was closed, or has not begun: a feed begins with a micro-batch.",
     ),
-    "stream_id_mismatch": (
-        errors.StreamIdMismatchError,
-        "An iterator or a consumer group is of an earlier stream of the table, or of another table.",
+    "feed_id_mismatch": (
+        errors.FeedIdMismatchError,
+        "An iterator or a consumer group is of an earlier change feed of the table, or of another table.",
     ),
-    "trimmed": (errors.TrimmedError, "Changes have expired before a reader of a feed has read them."),
+    "trimmed": (errors.TrimmedError, "Changes have expired before a reader of a change feed has read them."),
 }
 """Code -> the class raised with it, and its meaning."""

@@ -262,7 +262,7 @@ REMEDIES: Mapping[str, str] = {
     "store_unavailable": "Check the store and the network; the service resumes by itself.",
     "table_not_in_dump": "Choose a table of `attr2hbase dump tables`, or another dump.",
     "table_not_dumped": "None: the table was empty. Choose another dump if it had rows then.",
-    "target_has_feed": "Load into a table without a feed, and declare `feed` afterwards.",
+    "target_has_feed": "Load into a table without a change feed, and declare `feed` afterwards.",
     "target_has_rows": "Load into a table without rows.",
     "target_in_use": "Repeat the command with the same dump and options, or load into another table.",
     "task_failed": "Follow the message; then run the command again.",
@@ -308,8 +308,8 @@ REMEDIES: Mapping[str, str] = {
     "shard_lease_lost": "None: the other worker delivers the changes since the last checkpoint again. If it is "
     "frequent, lower `--limit`, so that a page is processed in less time.",
     "shard_not_found": "Correct the number; `attr2hbase feed describe` lists the shards.",
-    "stream_disabled": "Declare `feed` of the table, and start or reload the service that writes it.",
-    "stream_id_mismatch": "Load the table, or a dump of it, then read the feed with new iterators or another group.",
+    "feed_disabled": "Declare `feed` of the table, and start or reload the service that writes it.",
+    "feed_id_mismatch": "Load the table, or a dump of it, then read the feed with new iterators or another group.",
     "trimmed": "Load a dump of the table and resume at its positions, or continue with `--on-trimmed skip`.",
 }
 """Code or kind -> remedy, in one sentence."""

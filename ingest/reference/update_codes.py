@@ -22,7 +22,7 @@ UPDATE_CODES: dict[str, tuple[type[api.IngestError], str]] = {
     ),
     "replay_unfinished": (
         api.ConflictError,
-        "A replay into tables with deferred updates or a feed is not finished; the pipeline and rollbacks wait for it.",
+        "A replay into deferred updates or a change feed is not finished; the pipeline and rollbacks wait for it.",
     ),
     "unreadable_record": (
         UnreadableRecordError,

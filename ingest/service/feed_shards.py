@@ -11,9 +11,9 @@ from ingest.config.model import Configuration
 from ingest.plan.stores import owned_store
 from ingest.service.request import request_of
 from ingest.service.shared import Shared
+from sinks.feed.change_feed import ChangeFeed
 from sinks.feed.client import FeedClient
-from sinks.feed.stream import FeedStream
-from sinks.feed.stream_json import stream_json
+from sinks.feed.feed_json import feed_json
 
 
 class ShardRequest(Model):
@@ -45,15 +45,15 @@ class ShardRequest(Model):
             raise ConfigError("the request has neither a split nor a merge, or both")
         return request
 
-    def apply_to(self, client: FeedClient) -> FeedStream:
+    def apply_to(self, client: FeedClient) -> ChangeFeed:
         """
-        Record the request with the stream; the next micro-batch executes it.
+        Record the request with the feed; the next micro-batch executes it.
 
         Args:
             client: of the feed, with a store that this process may write.
 
         Raises:
-            StreamDisabledError: the table has no feed.
+            FeedDisabledError: the table has no change feed.
             ShardNotFoundError: there is no such shard.
             ConfigError: it is not possible.
             StoreError: the store is unavailable.
@@ -63,7 +63,7 @@ class ShardRequest(Model):
         return client.split(self.split or 0, bytes.fromhex(self.at))
 
 
-def apply_alone(configuration: Configuration, catalog: Catalog, table: str, request: ShardRequest) -> FeedStream:
+def apply_alone(configuration: Configuration, catalog: Catalog, table: str, request: ShardRequest) -> ChangeFeed:
     """
     Apply a request in this process, while no service runs.
 
@@ -78,7 +78,7 @@ def apply_alone(configuration: Configuration, catalog: Catalog, table: str, requ
 
 def apply_in_service(shared: Shared | None, table: str, request: ShardRequest) -> Mapping[str, object]:
     """
-    Apply a request through a store of the running service; returns the stream as `stream_json` does.
+    Apply a request through a store of the running service; returns the feed as `feed_json` does.
 
     Raises:
         ConflictError: the service does not have the store of the table open now.
@@ -89,4 +89,4 @@ def apply_in_service(shared: Shared | None, table: str, request: ShardRequest) -
     if name not in used:
         raise ConflictError(f'the service has not opened the store of table "{table}" yet', hint="try again later")
     with used[name].held() as store:
-        return stream_json(table, request.apply_to(FeedClient(store, table)))
+        return feed_json(table, request.apply_to(FeedClient(store, table)))

@@ -12,7 +12,7 @@ from ingest.plan.open_feeds import leases_of
 from ingest.service.jobs.table_watch import Measures, TableWatch
 from ingest.service.shared import Shared
 from sinks.feed.client import FeedClient
-from sinks.feed.errors import StreamDisabledError
+from sinks.feed.errors import FeedDisabledError
 from sinks.feed.lag import lags_of
 
 CHECK_S = 15.0
@@ -51,7 +51,7 @@ def _lags_in(configuration: Configuration, name: str, table: str, store: Store[A
     leases = leases_of(configuration, name, table, store)
     try:
         state = FeedClient(store, table).state()
-    except StreamDisabledError:  # the pipeline has not started yet
+    except FeedDisabledError:  # the pipeline has not started yet
         return {}
     found = {}
     for group in leases.groups():

@@ -44,9 +44,9 @@ class FilesSource(Source[FilesSourceSettings]):
     the first. The last 10,000 removals are stored; a file at an older path is read, and its events do overwrite. A
     daily export therefore needs the date in its file name.
 
-    If a table of the pipeline has deferred updates or a feed, a file that is replaced or removed between discovery and
-    reading stops the pipeline, and so does a last line that goes on in between: an earlier attempt may have counted its
-    lines. Restore the file; or move the checkpoint away, and a new one starts where the tables end.
+    If a table of the pipeline has deferred updates or a change feed, a file that is replaced or removed between
+    discovery and reading stops the pipeline, and so does a last line that goes on in between: an earlier attempt may
+    have counted its lines. Restore the file; or move the checkpoint away, and a new one starts where the tables end.
 
     In `%{topic}`, a byte of the path that is not UTF-8 is written as `\xe9`, and a backslash before such text is
     doubled, so every file has a topic of its own.

@@ -30,7 +30,7 @@ def replay_lock(configuration: Configuration, pipeline: Pipeline) -> ProcessLock
 
 def refuse_unfinished_replay(file: StatePath, pipeline: str, why: str, hint: str) -> None:
     """
-    Refuse what an unfinished replay into tables with deferred updates or feeds does not allow.
+    Refuse what an unfinished replay into tables with deferred updates or change feeds does not allow.
 
     Args:
         file: as `ingest.service.state_folders.update_replay_file`.

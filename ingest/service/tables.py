@@ -1,4 +1,4 @@
-"""The tables with deferred updates or with a feed of a pipeline: claimed at its start, committed after each batch."""
+"""The tables of a pipeline with deferred updates or a change feed: claimed at its start, committed after a batch."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ class OwnerOptions:
 
 class PipelineTables:
     """
-    The tables with deferred updates or a feed that the sinks of a pipeline name.
+    The tables with deferred updates or a change feed that the sinks of a pipeline name.
 
     Called by one thread, except for `resume_at`.
 
@@ -70,13 +70,13 @@ class PipelineTables:
 
     def claim(self, source: Source[Any], withdraw: Callable[[int, int], object]) -> None:
         """
-        Claim the tables, complete those with a feed, and remove updates that would be counted twice.
+        Claim the tables, complete those with a change feed, and remove updates that would be counted twice.
 
         Under a new checkpoint these are the updates above the committed positions, because the pipeline reads their
         events again, and so they are if the batch that is planned has no time. A
         micro-batch that was not acknowledged writes the same rows again, unless the configuration has changed: then its
         updates are removed too, and it gets a later time, so that the deletes do not hide what it writes next. A table
-        with a feed gets what the feed has of such a micro-batch, because it may have a part of it already.
+        with a change feed gets what the feed has of such a micro-batch, because it may have a part of it already.
 
         Args:
             source: of the pipeline.
@@ -152,8 +152,8 @@ class PipelineTables:
         shown = self._tables.visible_to_readers(time_ms)
         if shown:
             raise ConflictError(
-                f"readers of the feed of {', '.join(shown)} may have the updates of batch {batch_id}, whose plan is "
-                "lost; they would count them twice",
+                f"readers of the change feed of {', '.join(shown)} may have the updates of batch {batch_id}, whose "
+                "plan is lost; they would count them twice",
                 code="batch_shown",
                 hint="restore the newest state_dir; or let them count the events again: 'attr2hbase run --recount'",
             )
@@ -193,7 +193,7 @@ class PipelineTables:
             _log.warning("feeds and deferred updates that are no longer declared are not ended", reason=str(error))
             return
         for table in closed:
-            _log.warning("the feed of a table is closed: the file does not declare it any more", table=table)
+            _log.warning("the change feed of a table is closed: the file does not declare it any more", table=table)
 
     def _runs_again_at(self, uncommitted: int | None) -> int | None:
         """
@@ -211,8 +211,8 @@ class PipelineTables:
         shown = self._tables.visible_to_readers(time_ms, self._checkpoint.end_offsets(uncommitted))
         if shown:
             raise ConflictError(
-                f"readers of the feed of {', '.join(shown)} may have the updates of batch {uncommitted}, which is not "
-                "complete in the other tables; with another configuration they would count them twice",
+                f"readers of the change feed of {', '.join(shown)} may have the updates of batch {uncommitted}, which "
+                "is not complete in the other tables; with another configuration they would count them twice",
                 code="batch_shown",
                 hint="run the pipeline with the configuration that it had until the batch is durable, then change it",
             )
@@ -316,7 +316,7 @@ class PipelineTables:
 
 
 def owned_tables(configuration: Configuration, plan: Plan, stores: Mapping[str, DriverStore]) -> OwnedTables:
-    """The tables with deferred updates or with a feed that the sinks of a plan name."""
+    """The tables with deferred updates or with a change feed that the sinks of a plan name."""
     tables: dict[str, list[TableSpec]] = {}
     others: dict[str, set[str]] = {}
     plain: dict[str, list[TableSpec]] = {}

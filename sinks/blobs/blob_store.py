@@ -257,7 +257,7 @@ class BlobStore:
         A sweep, for a caller that looks at some blobs at a time.
 
         Args:
-            horizon: the dumps that may name blobs; None without dumps. The feed of the table is added.
+            horizon: the dumps that may name blobs; None without dumps. The change feed of the table is added.
             is_dry_run: as in `Sweep`.
             on_purge: as in `Sweep`.
             on_named: as in `Sweep`.
@@ -265,7 +265,7 @@ class BlobStore:
         Raises:
             BlobsOfOtherTableError: as `claim`: all references of the other table would seem to be dead.
             BlobsElsewhereError: as `claim`.
-            IntegrityError: the stream of the feed cannot be read.
+            IntegrityError: the change feed cannot be read.
             StoreError: the store is unavailable.
         """
         if is_dry_run:

@@ -24,7 +24,7 @@ from ingest.api import Store
 from ingest.api.feeds import MARGIN_S, feed_table
 from ingest.clock import now_ms
 from sinks.dumps.existing import oldest_with_pointers
-from sinks.feed.stream import FEED, FeedStream
+from sinks.feed.change_feed import FEED, ChangeFeed
 from sinks.files.root import Root
 
 
@@ -73,14 +73,14 @@ class RetentionHorizon:
 
     def with_feed(self, store: Store[Any], table: str) -> "RetentionHorizon":
         """
-        The same with the feed of the table, if feed rows may be left; also those of a feed that was closed.
+        The same with the change feed of the table, if feed rows may be left; also those of a feed that was closed.
 
         Raises:
-            IntegrityError: the stream of the table cannot be read.
+            IntegrityError: the change feed of the table cannot be read.
             StoreError: the store is unavailable.
         """
         kept_ms = _feed_kept_ms(store, table)
-        return self if kept_ms is None else self._with([Copy(f"feed of table {table}", self.at_ms - kept_ms)])
+        return self if kept_ms is None else self._with([Copy(f"change feed of table {table}", self.at_ms - kept_ms)])
 
     def keeping(self, unreferenced_since_ms: int, sweep_after_ms: int) -> Copy | None:
         """The oldest copy, if it may name a blob; else no copy does."""
@@ -100,5 +100,5 @@ def _feed_kept_ms(store: Store[Any], table: str) -> int | None:
     kept_s = [family.ttl_s for family in described.families if family.ttl_s is not None]
     text = store.properties(table).get(FEED)
     if text is not None:
-        kept_s.append(FeedStream.of(text, table).expiration_ms // 1000 + MARGIN_S)
+        kept_s.append(ChangeFeed.of(text, table).expiration_ms // 1000 + MARGIN_S)
     return max(kept_s) * 1000 if kept_s else None

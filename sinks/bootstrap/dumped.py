@@ -111,6 +111,6 @@ def positions_of(recorded: Mapping[str, object], table: str) -> dict[int, str]:
     if len(positions) == len(recorded):
         return positions
     raise IntegrityError(
-        f'the dump has no positions in the feed of table "{table}" that this version can read',
+        f'the dump has no positions in the change feed of table "{table}" that this version can read',
         hint="use the version that made the dump, or a later one",
     )

@@ -46,10 +46,10 @@ class FeedFollower:
         self._client: FeedClient | None = None
 
     @property
-    def stream(self) -> str:
-        """Id of the stream of the positions; "" if there are none."""
+    def feed_id(self) -> str:
+        """Id of the feed of the positions; "" if there are none."""
         tokens = (token for token in self.positions.values() if token is not None)
-        return next((FeedPosition.from_token(token).stream for token in tokens), "")
+        return next((FeedPosition.from_token(token).feed_id for token in tokens), "")
 
     def check(self) -> None:
         """
@@ -57,8 +57,8 @@ class FeedFollower:
 
         Raises:
             ConfigError: the table has deferred updates, or the positions name no shard.
-            StreamDisabledError: the table has no feed.
-            StreamIdMismatchError: the feed was closed and opened since.
+            FeedDisabledError: the table has no change feed.
+            FeedIdMismatchError: the feed was closed and opened since.
             TrimmedError: changes after a position have expired.
         """
         rows = self.store.call(lambda store: RowFormat.recorded(store, self.table))
@@ -107,4 +107,4 @@ class FeedFollower:
         shard = state.shard(self.table, number)
         if any(self.positions.get(parent) is not None for parent in shard.parents):
             return None
-        return FeedPosition.at_start(state.stream, shard).to_token()
+        return FeedPosition.at_start(state.feed, shard).to_token()

@@ -36,7 +36,7 @@ class BootstrapProgress(Record, kind="progress of the bootstrap of table", remed
         files: number of files of the table in the dump that are loaded.
         rows: number of rows of the next file that are loaded.
         checksum: of the rows that are loaded.
-        stream: id of the feed; "" without a feed.
+        feed_id: id of the feed; "" without a change feed.
         positions: number of a shard -> iterator of its next change; None if the shard is closed and was read.
         changes: number of changes that were applied.
         deletes: number of lines of the log of deletes.
@@ -50,7 +50,7 @@ class BootstrapProgress(Record, kind="progress of the bootstrap of table", remed
     files: int = 0
     rows: int = 0
     checksum: TableChecksum = field(default_factory=no_rows)
-    stream: str = ""
+    feed_id: str = ""
     positions: Mapping[int, str | None] = field(default_factory=dict)
     changes: int = 0
     deletes: int = 0
@@ -58,5 +58,5 @@ class BootstrapProgress(Record, kind="progress of the bootstrap of table", remed
     def is_of(self, other: "BootstrapProgress") -> bool:
         """Whether both are of one bootstrap: dump, table, feed and order are the same; the root may have moved."""
         return all(
-            getattr(self, name) == getattr(other, name) for name in ("dump", "source", "stream", "is_concurrent")
+            getattr(self, name) == getattr(other, name) for name in ("dump", "source", "feed_id", "is_concurrent")
         )

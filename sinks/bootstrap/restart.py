@@ -7,13 +7,13 @@ from typing import Any
 from ingest.api import ConfigError, Row, Store
 from sinks.bootstrap.dumped import DumpTableReader, positions_of, require_values
 from sinks.dumps.reader import DumpReader
-from sinks.feed.errors import StreamIdMismatchError, TrimmedError
+from sinks.feed.change_feed import Shard
+from sinks.feed.errors import FeedIdMismatchError, TrimmedError
 from sinks.feed.gaps import GapPolicy
 from sinks.feed.leases import SHARD_END
 from sinks.feed.lineage import descendants
 from sinks.feed.position import FeedPosition
 from sinks.feed.state import FeedState
-from sinks.feed.stream import Shard
 from sinks.files.root import Root
 from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.row_format import RowFormat
@@ -56,7 +56,7 @@ class RestartFromDump(GapPolicy):
         Raises:
             DumpNotAvailableError: there is none.
             TableNotInDumpError: it does not know the table.
-            ConfigError: it has recorded no positions in the feed of the table.
+            ConfigError: it has recorded no positions in the change feed of the table.
         """
         self._positions(DumpTableReader(self._reader, self._table))
 
@@ -66,14 +66,14 @@ class RestartFromDump(GapPolicy):
         self._reader.lock(on_unpinned=self._on_unpinned)
         self._dumped = DumpTableReader(self._reader, self._table)
         positions = self._positions(self._dumped)
-        streams = {FeedPosition.from_token(token).stream for token in positions.values()}
-        if streams != {state.stream.id}:
-            raise StreamIdMismatchError(self._table, ", ".join(sorted(streams)), state.stream.id)
+        feed_ids = {FeedPosition.from_token(token).feed_id for token in positions.values()}
+        if feed_ids != {state.feed.id}:
+            raise FeedIdMismatchError(self._table, ", ".join(sorted(feed_ids)), state.feed.id)
         if shard is None:
             return SHARD_END
         if shard.number in positions:
             return positions[shard.number]
-        if shard.number in descendants(state.stream, positions):
+        if shard.number in descendants(state.feed, positions):
             raise TrimmedError(self._table, shard.number, None)  # the shard is newer than the dump
         return SHARD_END
 
@@ -88,7 +88,7 @@ class RestartFromDump(GapPolicy):
     def _positions(self, dumped: DumpTableReader) -> dict[int, str]:
         if dumped.feed is None:
             raise ConfigError(
-                f'dump {dumped.dump} has no positions in the feed of table "{self._table}"',
+                f'dump {dumped.dump} has no positions in the change feed of table "{self._table}"',
                 hint="use a dump that was made while the table had a feed",
             )
         return positions_of(dumped.feed, self._table)

@@ -88,7 +88,7 @@ class Bootstrap:
     Args:
         dumped: the rows of the dump.
         target: the table that is written.
-        progress: of a bootstrap that has not begun; with root, dump, source, and with a feed stream, positions and
+        progress: of a bootstrap that has not begun; with root, dump, source, and with a feed its id, positions and
             whether the feed is applied while the rows are loaded.
         following: the feed; None without one.
         before_first: called once the target is known to have no rows, before anything is written; perhaps again after a
@@ -152,8 +152,8 @@ class Bootstrap:
 
     def following(self) -> Iterator[None]:
         """
-        Apply the changes of the feed up to the newest complete micro-batch; nothing without a feed. Yields after a page
-        of each shard.
+        Apply the changes of the feed up to the newest complete micro-batch; nothing without a change feed. Yields after
+        a page of each shard.
 
         Raises:
             TrimmedError: changes after a position have expired.
@@ -207,7 +207,7 @@ class Bootstrap:
             if not found.is_of(self.progress):
                 raise ConflictError(
                     f'table "{self._target.table}" is loaded from table "{found.source}" of dump {found.dump} '
-                    f'in "{found.root}"{", with" if found.stream else ", without"} a feed',
+                    f'in "{found.root}"{", with" if found.feed_id else ", without"} a feed',
                     code="target_in_use",
                     hint="repeat the command with the same dump and the same options, or load into another table",
                 )

@@ -1,5 +1,6 @@
 """
-Reads the feed of a table: pages of changes between a position and the committed position of the table, shard by shard.
+Reads the change feed of a table: pages of changes between a position and the committed position of the table, shard by
+shard.
 
 A reader sees the changes of complete micro-batches only, those up to the committed position. The pipeline moves the
 committed position once all cells of a micro-batch are durable, so the table has the cells of every change that a reader
@@ -15,17 +16,17 @@ from typing import Any, NamedTuple
 from ingest.api import ConfigError, ConflictError, IntegrityError, Row, Scan, Store, next_key
 from ingest.api.feeds import MARGIN_S, feed_table
 from ingest.clock import now_ms
+from sinks.feed.change_feed import FEED, ChangeFeed, MergeRequest, Request, Shard, SplitRequest
 from sinks.feed.changes import Change
 from sinks.feed.errors import (
+    FeedDisabledError,
+    FeedIdMismatchError,
     InvalidIteratorError,
-    StreamDisabledError,
-    StreamIdMismatchError,
     TrimmedError,
 )
 from sinks.feed.keys import FeedKey, FeedSequence, sequence_text, shard_prefix, shard_range
 from sinks.feed.position import FeedPosition
 from sinks.feed.state import FeedState, at_time, latest
-from sinks.feed.stream import FEED, FeedStream, MergeRequest, Request, Shard, SplitRequest
 from sinks.updates.committed_position import COMMITTED, CommittedPosition
 
 MAX_LIMIT = 5_000
@@ -62,13 +63,13 @@ class FeedRecord(NamedTuple):
     A change as read.
 
     Attributes:
-        stream: id of the stream.
+        feed_id: id of the feed.
         shard: number of the shard.
         sequence: place in the shard, as text; the texts sort as the changes.
         change: what was written.
     """
 
-    stream: str
+    feed_id: str
     shard: int
     sequence: str
     change: Change
@@ -80,7 +81,7 @@ class FeedRecord(NamedTuple):
         Args:
             kept_until_ms: as `FeedPosition.kept_until_ms`.
         """
-        return FeedPosition(self.stream, self.shard, next_key(bytes.fromhex(self.sequence)), kept_until_ms)
+        return FeedPosition(self.feed_id, self.shard, next_key(bytes.fromhex(self.sequence)), kept_until_ms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +118,7 @@ class FeedClient:
     Example::
 
         client = FeedClient(store, "orders")
-        for shard in client.state().stream.shards:
+        for shard in client.state().feed.shards:
             iterator = client.iterator(shard.number, IteratorType.TRIM_HORIZON)
             while iterator is not None:
                 page = client.records(iterator)
@@ -136,10 +137,10 @@ class FeedClient:
 
     def state(self) -> FeedState:
         """
-        The stream, its shards and the committed position.
+        The feed, its shards and the committed position.
 
         Raises:
-            StreamDisabledError: the table has no feed.
+            FeedDisabledError: the table has no change feed.
             StoreError: the store is unavailable.
         """
         return self._stored()[1]
@@ -159,8 +160,8 @@ class FeedClient:
         Raises:
             InvalidIteratorError: an argument is missing, not allowed, or outside of the shard.
             ShardNotFoundError: there is no such shard.
-            TrimmedError: the stream has forgotten the shard, since all its changes have expired.
-            StreamDisabledError: the table has no feed.
+            TrimmedError: the feed has forgotten the shard, since all its changes have expired.
+            FeedDisabledError: the table has no change feed.
         """
         state = self.state()
         found = state.shard(self.table, shard)
@@ -172,11 +173,11 @@ class FeedClient:
                 "and no other type takes one",
             )
         if kind is IteratorType.TRIM_HORIZON:
-            return FeedPosition(state.stream.id, shard).to_token()
+            return FeedPosition(state.feed.id, shard).to_token()
         if sequence is not None:
             start = _sequence(found, sequence)
             start = start if kind is IteratorType.AT_SEQUENCE else next_key(start)
-            return FeedPosition(state.stream.id, shard, start).to_token()
+            return FeedPosition(state.feed.id, shard, start).to_token()
         if time_ms is None:
             return latest(state, found, self._clock_ms()).to_token()
         return at_time(state, found, time_ms).to_token()
@@ -188,10 +189,10 @@ class FeedClient:
         A dump that records them before it reads the table, and is loaded before they are read, misses no change.
 
         Raises:
-            StreamDisabledError: the table has no feed.
+            FeedDisabledError: the table has no change feed.
         """
         state, now = self.state(), self._clock_ms()
-        return {shard.number: latest(state, shard, now).to_token() for shard in state.stream.shards if shard.is_open}
+        return {shard.number: latest(state, shard, now).to_token() for shard in state.feed.shards if shard.is_open}
 
     def records(self, iterator: str, limit: int = 1_000) -> FeedPage:
         """
@@ -204,9 +205,9 @@ class FeedClient:
         Raises:
             ConfigError: the limit is out of range.
             InvalidIteratorError: it is no iterator.
-            StreamDisabledError: the table has no feed.
-            StreamIdMismatchError: the iterator is of an earlier stream, or of another table.
-            ShardNotFoundError: the stream has no such shard.
+            FeedDisabledError: the table has no change feed.
+            FeedIdMismatchError: the iterator is of an earlier feed, or of another table.
+            ShardNotFoundError: the feed has no such shard.
             TrimmedError: changes after the iterator have expired.
             StoreError: the store is unavailable.
         """
@@ -224,24 +225,24 @@ class FeedClient:
         if not 1 <= limit <= MAX_LIMIT:
             raise ConfigError(f"the limit is {limit}; 1 to {MAX_LIMIT} are allowed", hint="use 1000, the default")
         state = state or self.state()
-        if position.stream != state.stream.id:
-            raise StreamIdMismatchError(self.table, position.stream, state.stream.id)
+        if position.feed_id != state.feed.id:
+            raise FeedIdMismatchError(self.table, position.feed_id, state.feed.id)
         shard = state.shard(self.table, position.shard)
         if position.kept_until_ms > self._clock_ms() + PAGING_MS:
             position = position._replace(kept_until_ms=0)  # by a clock that was ahead
         self._check_kept(state, shard, position)
         first_ms = max(shard.from_ms, state.retention_horizon_ms if position.is_oldest else 0)
-        floor = FeedPosition.at_time(position.stream, shard.number, first_ms).start
+        floor = FeedPosition.at_time(position.feed_id, shard.number, first_ms).start
         records, is_end = self._scanned(state, shard, max(floor, position.start), limit)
         if not is_end:
             last = records[-1].change
             following = records[-1].after(max(state.retention_horizon_ms, last.time_ms) + PAGING_MS)
             return FeedPage(records, following.to_token(), state.behind_ms(last.time_ms))
         if shard.until_ms is not None and shard.until_ms <= state.end_ms:
-            return FeedPage(records, None, 0, tuple(child.number for child in state.stream.children(shard.number)))
+            return FeedPage(records, None, 0, tuple(child.number for child in state.feed.children(shard.number)))
         return FeedPage(records, self._drained(state, shard, position).to_token(), 0)
 
-    def split(self, shard: int, at: bytes) -> FeedStream:
+    def split(self, shard: int, at: bytes) -> ChangeFeed:
         """
         Request that the next micro-batch divides a shard.
 
@@ -250,17 +251,17 @@ class FeedClient:
             at: first physical row key of the second half.
 
         Returns:
-            The stream with the request.
+            The feed with the request.
 
         Raises:
             ShardNotFoundError: there is no such shard.
             ConfigError: the shard is closed, or the key is not inside of it.
-            StreamDisabledError: the table has no feed.
+            FeedDisabledError: the table has no change feed.
             StoreError: the store is unavailable.
         """
         return self._request(SplitRequest(shard, at), [shard])
 
-    def merge(self, low: int, high: int) -> FeedStream:
+    def merge(self, low: int, high: int) -> ChangeFeed:
         """
         Request that the next micro-batch replaces two adjacent shards by one.
 
@@ -271,31 +272,33 @@ class FeedClient:
         Raises:
             ShardNotFoundError: there is no such shard.
             ConfigError: a shard is closed, or they are not adjacent.
-            StreamDisabledError: the table has no feed.
+            FeedDisabledError: the table has no change feed.
             StoreError: the store is unavailable.
         """
         return self._request(MergeRequest((low, high)), [low, high])
 
-    def _request(self, request: Request, shards: Sequence[int]) -> FeedStream:
+    def _request(self, request: Request, shards: Sequence[int]) -> ChangeFeed:
         for _ in range(_ATTEMPTS):
             before, state = self._stored()
             for number in shards:
                 state.shard(self.table, number)
-            if request in state.stream.requested:
-                return state.stream
-            changed = state.stream.with_request(request)
+            if request in state.feed.requested:
+                return state.feed
+            changed = state.feed.with_request(request)
             if self._store.set_property(self.table, FEED, before, changed.to_text()):
                 return changed
-        raise ConflictError(f'the feed of table "{self.table}" changes all the time', hint="run the command again")
+        raise ConflictError(
+            f'the change feed of table "{self.table}" changes all the time', hint="run the command again"
+        )
 
     def _stored(self) -> tuple[str, FeedState]:
-        """The stream as it is recorded, and the state."""
+        """The feed as it is recorded, and the state."""
         found = self._store.properties(self.table)
         if FEED not in found:
-            raise StreamDisabledError(self.table)
-        stream = FeedStream.of(found[FEED], self.table)
+            raise FeedDisabledError(self.table)
+        change_feed = ChangeFeed.of(found[FEED], self.table)
         committed = CommittedPosition.of(found[COMMITTED], self.table).time_ms if COMMITTED in found else None
-        return found[FEED], FeedState(stream, committed, max(0, self._clock_ms() - stream.expiration_ms))
+        return found[FEED], FeedState(change_feed, committed, max(0, self._clock_ms() - change_feed.expiration_ms))
 
     def _check_kept(self, state: FeedState, shard: Shard, position: FeedPosition) -> None:
         """Refuse a position after which changes may have expired."""
@@ -337,7 +340,7 @@ class FeedClient:
                 if len(records) == limit or (records and size > MAX_PAGE_BYTES):
                     is_end = False
                     break
-                records.append(_record(state.stream.id, row))
+                records.append(_record(state.feed.id, row))
         if records:
             self._page_rows = min(_MAX_ROWS, max(_MIN_ROWS, MAX_PAGE_BYTES * len(records) // size))
         return tuple(records), is_end
@@ -356,7 +359,7 @@ def _sequence(shard: Shard, text: str) -> bytes:
     return found.encoded()
 
 
-def _record(stream: str, row: Row) -> FeedRecord:
+def _record(feed_id: str, row: Row) -> FeedRecord:
     try:
         key = FeedKey.decoded(row.key)
     except ValueError as error:
@@ -364,4 +367,4 @@ def _record(stream: str, row: Row) -> FeedRecord:
             f"a feed table has a row that is no feed row: {error}",
             hint="another program has written it; delete the row",
         ) from error
-    return FeedRecord(stream, key.shard, sequence_text(row.key), Change.decoded(key, row.cells[0].value))
+    return FeedRecord(feed_id, key.shard, sequence_text(row.key), Change.decoded(key, row.cells[0].value))

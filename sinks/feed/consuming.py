@@ -161,9 +161,9 @@ class FeedConsumer:
 
     def _messages(self, delivery: Delivery) -> Iterator[Message]:
         if delivery.gap is not None:
-            yield from self._envelope.of_gap(delivery.stream, delivery.shard, delivery.gap)
+            yield from self._envelope.of_gap(delivery.feed_id, delivery.shard, delivery.gap)
             for row in delivery.rows():
-                yield from self._envelope.of_row(delivery.stream, delivery.shard, row)
+                yield from self._envelope.of_row(delivery.feed_id, delivery.shard, row)
         yield from chain.from_iterable(map(self._envelope.of, delivery.records))
 
     def _write_heartbeats(self) -> None:

@@ -14,7 +14,7 @@ class Delivery:
     Changes of one shard for one worker.
 
     Attributes:
-        stream: id of the stream.
+        feed_id: id of the feed.
         shard: number of the shard.
         records: the changes in their order; none if there is a gap.
         behind_ms: as in `FeedPage`.
@@ -25,7 +25,7 @@ class Delivery:
             seconds. Older changes of a row would then follow newer ones that another worker has written.
     """
 
-    stream: str
+    feed_id: str
     shard: int
     records: tuple[FeedRecord, ...]
     behind_ms: int

@@ -62,15 +62,15 @@ class Envelope(ABC):
         """The messages of a change: one, or two if the second is a tombstone."""
 
     @abstractmethod
-    def of_row(self, stream: str, shard: int, row: Row) -> Iterator[Message]:
+    def of_row(self, feed_id: str, shard: int, row: Row) -> Iterator[Message]:
         """The message of a row of a dump, which stands for changes that are lost."""
 
     @abstractmethod
-    def of_gap(self, stream: str, shard: int, gap: Gap) -> Iterator[Message]:
+    def of_gap(self, feed_id: str, shard: int, gap: Gap) -> Iterator[Message]:
         """The message about changes that are lost; none if the envelope has no such message."""
 
     @abstractmethod
-    def of_heartbeat(self, stream: str, shard: int, time_ms: int) -> Iterator[Message]:
+    def of_heartbeat(self, feed_id: str, shard: int, time_ms: int) -> Iterator[Message]:
         """The message of a quiet shard that has been read up to a batch time; none if the envelope has no such one."""
 
 
@@ -82,7 +82,7 @@ class OwnEnvelope(Envelope):
         content = record_content(self._table, record, self._types)
         yield Message(record.change.row, orjson.dumps(content), record.change.time_ms)
 
-    def of_row(self, stream: str, shard: int, row: Row) -> Iterator[Message]:
+    def of_row(self, feed_id: str, shard: int, row: Row) -> Iterator[Message]:
         """A record with the operation READ."""
         columns = [
             {
@@ -94,21 +94,21 @@ class OwnEnvelope(Envelope):
             for cell in row.cells
         ]
         time_ms = max((cell.timestamp_ms for cell in row.cells), default=0)
-        about = self._about(stream, shard, "READ") | {"row": to_notation(row.key), "columns": columns}
+        about = self._about(feed_id, shard, "READ") | {"row": to_notation(row.key), "columns": columns}
         yield Message(row.key, orjson.dumps(about), time_ms)
 
-    def of_gap(self, stream: str, shard: int, gap: Gap) -> Iterator[Message]:
+    def of_gap(self, feed_id: str, shard: int, gap: Gap) -> Iterator[Message]:
         """A record with the operation GAP."""
-        about = self._about(stream, shard, "GAP") | {"from": gap.from_ms, "until": gap.until_ms}
+        about = self._about(feed_id, shard, "GAP") | {"from": gap.from_ms, "until": gap.until_ms}
         yield Message(b"", orjson.dumps(about), gap.until_ms)
 
-    def of_heartbeat(self, stream: str, shard: int, time_ms: int) -> Iterator[Message]:
+    def of_heartbeat(self, feed_id: str, shard: int, time_ms: int) -> Iterator[Message]:
         """A record with the operation HEARTBEAT."""
-        about = self._about(stream, shard, "HEARTBEAT") | {"time": time_ms}
+        about = self._about(feed_id, shard, "HEARTBEAT") | {"time": time_ms}
         yield Message(b"", orjson.dumps(about), time_ms)
 
-    def _about(self, stream: str, shard: int, op: str) -> dict[str, object]:
-        return {"v": SCHEMA_VERSION, "stream": stream, "shard": shard, "table": self._table, "op": op}
+    def _about(self, feed_id: str, shard: int, op: str) -> dict[str, object]:
+        return {"v": SCHEMA_VERSION, "feed": feed_id, "shard": shard, "table": self._table, "op": op}
 
 
 class DebeziumEnvelope(Envelope):
@@ -131,7 +131,7 @@ class DebeziumEnvelope(Envelope):
         key = self._key(change.row)
         op = _debezium_op(change)
         before = None if change.before is None else _newest(change.before)
-        source = self._source(record.stream, record.shard, change.time_ms, change.op.value)
+        source = self._source(record.feed_id, record.shard, change.time_ms, change.op.value)
         source |= {"snapshot": "false", "sequence": record.sequence}
         after = None if op == "d" else _values(_after(before, change.columns))
         value = self._value(change.row, _values(before) if before else None, after, self._about_change(source, op))
@@ -139,21 +139,21 @@ class DebeziumEnvelope(Envelope):
         if op == "d":
             yield Message(key, None, change.time_ms)
 
-    def of_row(self, stream: str, shard: int, row: Row) -> Iterator[Message]:
+    def of_row(self, feed_id: str, shard: int, row: Row) -> Iterator[Message]:
         """The operation r, with a snapshot."""
         time_ms = max((cell.timestamp_ms for cell in row.cells), default=0)
-        source = self._source(stream, shard, time_ms, "READ") | {"snapshot": "true", "sequence": ""}
+        source = self._source(feed_id, shard, time_ms, "READ") | {"snapshot": "true", "sequence": ""}
         value = self._value(row.key, None, _values(_newest(row.cells)), self._about_change(source, "r"))
         yield Message(self._key(row.key), value, time_ms)
 
-    def of_gap(self, stream: str, shard: int, gap: Gap) -> Iterator[Message]:
+    def of_gap(self, feed_id: str, shard: int, gap: Gap) -> Iterator[Message]:
         """Nothing: Debezium has no such message."""
-        del stream, shard, gap
+        del feed_id, shard, gap
         return iter(())
 
-    def of_heartbeat(self, stream: str, shard: int, time_ms: int) -> Iterator[Message]:
+    def of_heartbeat(self, feed_id: str, shard: int, time_ms: int) -> Iterator[Message]:
         """Nothing: Debezium sends heartbeats to a topic of their own."""
-        del stream, shard, time_ms
+        del feed_id, shard, time_ms
         return iter(())
 
     def _key(self, row: bytes) -> bytes:
@@ -182,11 +182,11 @@ class DebeziumEnvelope(Envelope):
             found[readable(column)] = None if value is None else self._types.plain(column, value)
         return found
 
-    def _source(self, stream: str, shard: int, time_ms: int, op: str) -> dict[str, object]:
+    def _source(self, feed_id: str, shard: int, time_ms: int, op: str) -> dict[str, object]:
         return {
             "version": __version__,
             "connector": "attr2hbase",
-            "name": stream,
+            "name": feed_id,
             "ts_ms": time_ms,
             "db": "",
             "table": self._table,
@@ -200,7 +200,7 @@ def record_content(table: str, record: FeedRecord, types: ColumnTypes = AS_BYTES
     change = record.change
     content: dict[str, object] = {
         "v": SCHEMA_VERSION,
-        "stream": record.stream,
+        "feed": record.feed_id,
         "shard": record.shard,
         "seq": record.sequence,
         "table": table,

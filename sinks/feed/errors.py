@@ -1,49 +1,49 @@
-"""Errors of reading a feed."""
+"""Errors of reading a change feed."""
 
 from ingest.api import ConfigError, ConflictError, NotFoundError
 
 
-class StreamDisabledError(NotFoundError):
+class FeedDisabledError(NotFoundError):
     """
-    A table has no feed, or its feed has been closed, or has not begun.
+    A table has no change feed, or its feed has been closed, or has not begun.
 
     Args:
         table: its name.
         is_declared: the pipeline file declares its feed, which has not begun.
     """
 
-    code = "stream_disabled"
+    code = "feed_disabled"
 
     def __init__(self, table: str, *, is_declared: bool = False) -> None:
         if is_declared:
             super().__init__(
-                f'the feed of table "{table}" has not begun: it begins with the first micro-batch that the service '
-                "stores",
+                f'the change feed of table "{table}" has not begun: it begins with the first micro-batch that the '
+                "service stores",
                 hint="start or reload the service that writes the table, and wait for the first micro-batch",
             )
             return
         super().__init__(
-            f'table "{table}" has no feed',
+            f'table "{table}" has no change feed',
             hint=f"declare it, as in tables: {{{table}: {{feed: {{expiration: 24h}}}}}}, and start or reload the "
             "service that writes the table",
         )
 
 
-class StreamIdMismatchError(NotFoundError):
-    """An iterator or a group is of an earlier stream of a table, or of another table."""
+class FeedIdMismatchError(NotFoundError):
+    """An iterator or a group is of an earlier feed of a table, or of another table."""
 
-    code = "stream_id_mismatch"
+    code = "feed_id_mismatch"
 
     def __init__(self, table: str, requested: str, present: str) -> None:
         super().__init__(
-            f'stream "{requested}" is not the stream of table "{table}", which is "{present}"',
-            hint="a feed that was closed and declared again is a new stream; changes between the two are in no feed, "
+            f'feed "{requested}" is not the change feed of table "{table}", which is "{present}"',
+            hint="a feed that was closed and declared again is a new one; changes between the two are in no feed, "
             "so load the table, or a dump of it, and start with new iterators or another group",
         )
 
 
 class ShardNotFoundError(NotFoundError):
-    """A stream has no shard of this number."""
+    """A feed has no shard of this number."""
 
     code = "shard_not_found"
 

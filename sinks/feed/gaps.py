@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ingest.api import Row
+from sinks.feed.change_feed import Shard
 from sinks.feed.client import PAGING_MS
 from sinks.feed.leases import SHARD_END
 from sinks.feed.position import FeedPosition
 from sinks.feed.state import FeedState
-from sinks.feed.stream import Shard
 
 
 class Gap(NamedTuple):
@@ -35,7 +35,7 @@ class GapPolicy(ABC):
 
         Args:
             state: of the feed.
-            shard: of the position; None if the stream has forgotten it, since all its changes have expired.
+            shard: of the position; None if the feed has forgotten it, since all its changes have expired.
             position: of the group.
 
         Raises:
@@ -55,7 +55,7 @@ class SkipGaps(GapPolicy):
         if shard is None:
             return SHARD_END
         kept_ms = state.retention_horizon_ms + PAGING_MS
-        return FeedPosition.at_time(position.stream, shard.number, state.retention_horizon_ms, kept_ms).to_token()
+        return FeedPosition.at_time(position.feed_id, shard.number, state.retention_horizon_ms, kept_ms).to_token()
 
     def rows(self, shard: Shard | None) -> Iterator[Row]:
         """None: what was changed is not known."""

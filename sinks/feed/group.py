@@ -113,8 +113,8 @@ class GroupMember:
         The next changes of one of the worker's shards, in turn; None if there are none now.
 
         Raises:
-            StreamDisabledError: the table has no feed.
-            StreamIdMismatchError: the group is of an earlier stream.
+            FeedDisabledError: the table has no change feed.
+            FeedIdMismatchError: the group is of an earlier feed.
             ParentUnknownError: the lease of a shard is missing, and there are no changes of the other shards now.
             GroupRemovedError: the group was removed since the first call.
             WorkerReplacedError: another process has started as this worker.
@@ -137,7 +137,7 @@ class GroupMember:
 
     def heartbeats(self) -> list[tuple[str, int, int]]:
         """
-        The shards that had no change for the time of the option, with the stream and a batch time.
+        The shards that had no change for the time of the option, with the id of the feed and a batch time.
 
         All changes of the shard up to the batch time have been delivered. A shard is returned once in that time.
         """
@@ -148,7 +148,7 @@ class GroupMember:
                 position = FeedPosition.from_token(held.position)
                 held.active_s = self._clock_s()
                 if not position.is_oldest:
-                    found.append((position.stream, held.shard, position.time_ms - 1))
+                    found.append((position.feed_id, held.shard, position.time_ms - 1))
         return found
 
     def keep(self) -> None:
@@ -206,13 +206,13 @@ class GroupMember:
             return self._resumed(held, position, self._options.gap_policy)
         held.position = page.next_iterator or SHARD_END
         if page.records:
-            return self._delivery(held, position.stream, page.records, page.behind_ms)
+            return self._delivery(held, position.feed_id, page.records, page.behind_ms)
         return None if page.next_iterator is not None else self._next_of(held, state)
 
     def _resumed(self, held: HeldLease, position: FeedPosition, policy: GapPolicy) -> Delivery:
         """Move a shard beyond a gap."""
         state = self._client.state()
-        shard = next((each for each in state.stream.shards if each.number == held.shard), None)
+        shard = next((each for each in state.feed.shards if each.number == held.shard), None)
         resumed = policy.resume(state, shard, position)
         until_ms = state.retention_horizon_ms
         if resumed != SHARD_END:
@@ -220,12 +220,12 @@ class GroupMember:
             until_ms = FeedPosition.from_token(resumed).time_ms
         held.position = resumed
         gap = Gap(position.time_ms, until_ms)
-        return self._delivery(held, position.stream, (), 0, gap, lambda: policy.rows(shard))
+        return self._delivery(held, position.feed_id, (), 0, gap, lambda: policy.rows(shard))
 
     def _delivery(
         self,
         held: HeldLease,
-        stream: str,
+        feed_id: str,
         records: tuple[FeedRecord, ...],
         behind_ms: int,
         gap: Gap | None = None,
@@ -246,7 +246,7 @@ class GroupMember:
                 covered = (number - 1, records.index(record) + 1)
                 self._checkpoint(held, record.after(kept_ms).to_token(), covered)
 
-        return Delivery(stream, held.shard, records, behind_ms, gap, rows, checkpoint, check)
+        return Delivery(feed_id, held.shard, records, behind_ms, gap, rows, checkpoint, check)
 
     def _check(self, held: HeldLease) -> None:
         """Raise `ShardLeaseLostError` if this worker has lost a lease, even if it has another one of the shard."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from uuid import uuid4
 
-from sinks.feed.errors import GroupRemovedError, StreamIdMismatchError
+from sinks.feed.errors import FeedIdMismatchError, GroupRemovedError
 from sinks.feed.leases import GroupLeases, GroupRecord, ShardLease, leases_of
 from sinks.feed.lineage import followers, forgotten_leases, lost_shards
 from sinks.feed.state import FeedState
@@ -39,7 +39,7 @@ class JoinedGroup:
 
         Raises:
             GroupRemovedError: the group was removed since the first call.
-            StreamIdMismatchError: the group is of an earlier stream.
+            FeedIdMismatchError: the group is of an earlier feed.
             StoreError: the leases are unavailable.
         """
         texts = self._leases.read(self._group)
@@ -47,13 +47,13 @@ class JoinedGroup:
             texts = self._created(texts, state)
         record = self._own(texts)
         self._id = record.id
-        if record.stream != state.stream.id:
-            raise StreamIdMismatchError(self._table, record.stream, state.stream.id)
+        if record.feed_id != state.feed.id:
+            raise FeedIdMismatchError(self._table, record.feed_id, state.feed.id)
         if not record.is_begun:
             texts = self._begun(texts, record)
             record = self._own(texts)
         leases = self._of_group(texts, record)
-        self.lost = lost_shards(record, leases, state.stream)
+        self.lost = lost_shards(record, leases, state.feed)
         return self._with_followers(texts, record, leases, state)
 
     def texts(self) -> Mapping[int, str]:
@@ -71,7 +71,7 @@ class JoinedGroup:
     def _created(self, texts: Mapping[int, str], state: FeedState) -> Mapping[int, str]:
         if 0 in texts:
             self._leases.finish_removal(self._group)
-        record = GroupRecord(state.stream.id, self._starts(state), id=uuid4().hex)
+        record = GroupRecord(state.feed.id, self._starts(state), id=uuid4().hex)
         self._leases.replace(self._group, 0, None, record.to_text())
         return self._leases.read(self._group)
 
@@ -98,7 +98,7 @@ class JoinedGroup:
     ) -> dict[int, ShardLease]:
         """Create the leases of shards whose parents have been read; the parents name them afterwards."""
         has_new = False
-        for shard, lease, parents in list(followers(leases, state.stream, self.lost)):
+        for shard, lease, parents in list(followers(leases, state.feed, self.lost)):
             if shard not in leases:
                 own = lease._replace(group_id=record.id)
                 if not self._leases.replace(self._group, shard, texts.get(shard), own.to_text()):
@@ -110,7 +110,7 @@ class JoinedGroup:
                 after = before._replace(followed_by=tuple(sorted({*before.followed_by, shard})))
                 if self._leases.replace(self._group, parent, before.to_text(), after.to_text()):
                     leases[parent] = after
-        for shard in forgotten_leases(leases, state.stream):
+        for shard in forgotten_leases(leases, state.feed):
             self._leases.replace(self._group, shard, leases.pop(shard).to_text(), None)
         if has_new:
             self.texts()  # else the lease of a group that was removed meanwhile would be taken

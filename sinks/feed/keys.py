@@ -29,7 +29,7 @@ _START_BYTES = _TIME.size + _RANK_BYTES
 PREFIX_BYTES = _SHARD.size + _START_BYTES
 """Number of bytes before the logical row key."""
 MAX_FEED_ROW_BYTES = MAX_ROW_KEY_BYTES - PREFIX_BYTES
-"""Length of a logical row key of a table with a feed."""
+"""Length of a logical row key of a table with a change feed."""
 _TIME_DIGITS, _RANK_DIGITS = 16, 6
 _HEX = frozenset("0123456789abcdef")
 

@@ -2,11 +2,11 @@
 
 from typing import NamedTuple
 
+from sinks.feed.change_feed import Shard
 from sinks.feed.leases import GroupLeases, GroupRecord, ShardLease, leases_of
 from sinks.feed.lineage import lost_shards
 from sinks.feed.position import FeedPosition
 from sinks.feed.state import FeedState
-from sinks.feed.stream import Shard
 
 
 class ShardLag(NamedTuple):
@@ -35,7 +35,7 @@ class ShardLag(NamedTuple):
 
 def lags_of(state: FeedState, leases: GroupLeases, group: str) -> list[ShardLag] | None:
     """
-    The shards of a group by their numbers; None if the group is of an earlier stream.
+    The shards of a group by their numbers; None if the group is of an earlier feed.
 
     Those that have not begun count from their start: no worker may be left that would begin them.
 
@@ -44,15 +44,15 @@ def lags_of(state: FeedState, leases: GroupLeases, group: str) -> list[ShardLag]
     """
     texts = leases.read(group)
     record = None if 0 not in texts else GroupRecord.from_text(texts[0])
-    if record is not None and record.stream != state.stream.id:
+    if record is not None and record.feed_id != state.feed.id:
         return None
-    shards = {shard.number: shard for shard in state.stream.shards}
+    shards = {shard.number: shard for shard in state.feed.shards}
     of_group = leases_of(texts, "" if record is None else record.id)
     lost: tuple[int, ...] = ()
     if record is not None and record.is_begun:
-        lost = lost_shards(record, of_group, state.stream)
+        lost = lost_shards(record, of_group, state.feed)
         for number in shards.keys() - of_group.keys():
-            of_group[number] = ShardLease(FeedPosition.at_start(state.stream, shards[number]).to_token())
+            of_group[number] = ShardLease(FeedPosition.at_start(state.feed, shards[number]).to_token())
     lags = (_lag(state, shards.get(number), number, lease) for number, lease in sorted(of_group.items()))
     return [lag._replace(is_lost=lag.shard in lost) for lag in lags]
 
@@ -66,10 +66,10 @@ def _lag(state: FeedState, shard: Shard | None, number: int, lease: ShardLease) 
 
 def _distance(state: FeedState, shard: Shard | None, position: FeedPosition) -> tuple[int, float]:
     if shard is None:  # all of its changes have expired
-        return state.stream.expiration_ms, 0.0
+        return state.feed.expiration_ms, 0.0
     end_ms = state.end_ms if shard.until_ms is None else min(state.end_ms, shard.until_ms)
     time_ms = max(position.time_ms, shard.from_ms, state.retention_horizon_ms if position.is_oldest else 0)
     if time_ms >= end_ms:
         return 0, 1.0
-    left = (max(time_ms, position.kept_until_ms) - state.retention_horizon_ms) / state.stream.expiration_ms
+    left = (max(time_ms, position.kept_until_ms) - state.retention_horizon_ms) / state.feed.expiration_ms
     return state.behind_ms(time_ms), min(1.0, max(0.0, left))

@@ -74,14 +74,14 @@ class GroupRecord(NamedTuple):
     The beginning of a group.
 
     Attributes:
-        stream: id of the stream that it reads.
+        feed_id: of the feed that it reads.
         starts: shard -> iterator, or `SHARD_END`, of the shards that existed.
         is_begun: whether each of them has got its lease; from then on a missing one is an error.
         is_removed: whether the group is being removed: its leases are of no use any more.
         id: differs from the ids of other groups that have had this name.
     """
 
-    stream: str
+    feed_id: str
     starts: Mapping[int, str]
     is_begun: bool = False
     is_removed: bool = False

@@ -4,9 +4,9 @@ import re
 from typing import NamedTuple
 from zlib import crc32
 
+from sinks.feed.change_feed import ChangeFeed, Shard
 from sinks.feed.errors import InvalidIteratorError
 from sinks.feed.keys import decoded_time, encoded_time
-from sinks.feed.stream import FeedStream, Shard
 
 _VERSION = "1"
 _TOKEN = re.compile(r"1\.([A-Za-z0-9_-]+)\.(\d{1,10})\.((?:[0-9a-f]{2})*)\.(\d{1,19})\.([0-9a-f]{8})")
@@ -19,7 +19,7 @@ class FeedPosition(NamedTuple):
     A position is never changed by time alone. It is refused once changes after it may have expired.
 
     Attributes:
-        stream: id of the stream.
+        feed_id: id of the feed.
         shard: number of the shard.
         start: first bytes of a sequence; empty for the oldest change that has not expired.
         kept_until_ms: no change after the position has expired as long as those of this time have not. It is later than
@@ -27,25 +27,25 @@ class FeedPosition(NamedTuple):
             while it is in the future by more than a reader may need for its pages: the clock of the reader was ahead.
     """
 
-    stream: str
+    feed_id: str
     shard: int
     start: bytes = b""
     kept_until_ms: int = 0
 
     @classmethod
-    def at_time(cls, stream: str, shard: int, time_ms: int, kept_until_ms: int = 0) -> "FeedPosition":
+    def at_time(cls, feed_id: str, shard: int, time_ms: int, kept_until_ms: int = 0) -> "FeedPosition":
         """The position before the first change of a batch time."""
-        return cls(stream, shard, encoded_time(time_ms), kept_until_ms)
+        return cls(feed_id, shard, encoded_time(time_ms), kept_until_ms)
 
     @classmethod
-    def at_start(cls, stream: FeedStream, shard: Shard) -> "FeedPosition":
+    def at_start(cls, change_feed: ChangeFeed, shard: Shard) -> "FeedPosition":
         """
         The position before the first change that a shard ever had.
 
         Unlike the oldest position it is refused once that change has expired, so a reader that continues with the
         children of a closed shard misses no change.
         """
-        return cls.at_time(stream.id, shard.number, shard.from_ms)
+        return cls.at_time(change_feed.id, shard.number, shard.from_ms)
 
     @property
     def is_oldest(self) -> bool:
@@ -59,7 +59,7 @@ class FeedPosition(NamedTuple):
 
     def to_token(self) -> str:
         """The position as an iterator, with a checksum."""
-        text = f"{_VERSION}.{self.stream}.{self.shard}.{self.start.hex()}.{self.kept_until_ms}"
+        text = f"{_VERSION}.{self.feed_id}.{self.shard}.{self.start.hex()}.{self.kept_until_ms}"
         return f"{text}.{crc32(text.encode()):08x}"
 
     @classmethod

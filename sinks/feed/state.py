@@ -1,24 +1,24 @@
-"""The stream of a table with its committed position, at one moment, and positions in it."""
+"""The change feed of a table with its committed position, at one moment, and positions in it."""
 
 from dataclasses import dataclass
 
+from sinks.feed.change_feed import ChangeFeed, Shard
 from sinks.feed.errors import ShardNotFoundError, TrimmedError
 from sinks.feed.position import FeedPosition
-from sinks.feed.stream import FeedStream, Shard
 
 
 @dataclass(frozen=True, slots=True)
 class FeedState:
     """
-    The stream of a table at one moment.
+    The change feed of a table at one moment.
 
     Attributes:
-        stream: its identity and shards.
+        feed: its identity and shards.
         committed_ms: batch time of the newest complete micro-batch; None if there is none.
         retention_horizon_ms: changes of earlier batch times have expired.
     """
 
-    stream: FeedStream
+    feed: ChangeFeed
     committed_ms: int | None
     retention_horizon_ms: int
 
@@ -36,13 +36,13 @@ class FeedState:
         The shard of a number.
 
         Raises:
-            ShardNotFoundError: the stream never had one.
+            ShardNotFoundError: the feed never had one.
             TrimmedError: the shard was closed and all its changes have expired.
         """
         try:
-            return self.stream.shard(number)
+            return self.feed.shard(number)
         except ShardNotFoundError as error:
-            if 0 < number < max((shard.number for shard in self.stream.shards), default=0):
+            if 0 < number < max((shard.number for shard in self.feed.shards), default=0):
                 raise TrimmedError(table, number, None) from error
             raise
 
@@ -61,4 +61,4 @@ def at_time(state: FeedState, shard: Shard, time_ms: int, kept_until_ms: int = 0
     time_ms = max(time_ms, shard.from_ms)
     if shard.until_ms is not None:
         time_ms = min(time_ms, shard.until_ms)
-    return FeedPosition.at_time(state.stream.id, shard.number, time_ms, kept_until_ms)
+    return FeedPosition.at_time(state.feed.id, shard.number, time_ms, kept_until_ms)

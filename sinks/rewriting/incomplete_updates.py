@@ -5,7 +5,7 @@ from typing import Any
 
 from ingest.api import ConflictError, Mutation, Store, TableSpec, TimeRange
 from sinks.rewriting.leased_writes import CALL_ROWS, delete_of
-from sinks.rewriting.rolling_forward import recorded_stream, roll_back_changes
+from sinks.rewriting.rolling_forward import recorded_feed, roll_back_changes
 from sinks.rowkeys.mutations import with_physical_keys
 from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.update_rows import update_rows
@@ -95,6 +95,6 @@ def remove_with_changes(
     Arguments and errors as in `remove_updates`.
     """
     remove_updates(store, spec.name, first_ms, last_ms, on_found=on_found)
-    stream = None if spec.feed is None else recorded_stream(store, spec.name)
-    if stream is not None:
-        roll_back_changes(store, spec.name, stream, first_ms, last_ms)
+    change_feed = None if spec.feed is None else recorded_feed(store, spec.name)
+    if change_feed is not None:
+        roll_back_changes(store, spec.name, change_feed, first_ms, last_ms)

@@ -1,4 +1,4 @@
-"""The feeds of the tables that a pipeline writes: their streams, and the shards of each micro-batch."""
+"""The change feeds of the tables that a pipeline writes, and the shards of each micro-batch."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -6,7 +6,7 @@ from typing import Any
 
 from ingest.api import ConflictError, FeedSpec, Store, TableSpec
 from ingest.api.feeds import MARGIN_S, feed_table_spec
-from sinks.feed.stream import FEED, FeedStream, even_starts
+from sinks.feed.change_feed import FEED, ChangeFeed, even_starts
 from sinks.rowkeys.row_format import UPDATES
 from sinks.table_records import ensure_declared
 from sinks.updates.committed_position import COMMITTED, OWNER, CommittedPosition
@@ -18,7 +18,7 @@ class OwnedFeeds:
     """
     The feeds of one pipeline, on the driver.
 
-    A stream opens with the first micro-batch that writes it. Requested splits and merges take effect when a micro-batch
+    A feed opens with the first micro-batch that writes it. Requested splits and merges take effect when a micro-batch
     runs for the first time, so a micro-batch that runs again has the same shards.
 
     Called by one thread. Order: `claim` at each start of the pipeline, then the other methods.
@@ -26,8 +26,8 @@ class OwnedFeeds:
     Args:
         pipeline: its name.
         stores: the driver's, by name.
-        tables: name of a store -> declarations of the tables; those without a feed are ignored.
-        others: name of a store -> tables that the pipeline writes and that are declared without a feed.
+        tables: name of a store -> declarations of the tables; those without a change feed are ignored.
+        others: name of a store -> tables that the pipeline writes and that are declared without a change feed.
     """
 
     def __init__(
@@ -59,14 +59,14 @@ class OwnedFeeds:
             with self._stores[name].held() as store:
                 _ensure_table(store, spec)
                 while (text := store.properties(spec.name).get(FEED)) is not None:
-                    stream = FeedStream.of(text, spec.name)
-                    changed = replace(stream, expiration_ms=feed.expiration_ms)
-                    if changed == stream or store.set_property(spec.name, FEED, text, changed.to_text()):
+                    change_feed = ChangeFeed.of(text, spec.name)
+                    changed = replace(change_feed, expiration_ms=feed.expiration_ms)
+                    if changed == change_feed or store.set_property(spec.name, FEED, text, changed.to_text()):
                         break
 
     def check_undeclared(self) -> None:
         """
-        Check that no other pipeline owns a table with a feed that this one writes without one.
+        Check that no other pipeline owns a table with a change feed that this one writes without one.
 
         Raises:
             ConflictError: one does.
@@ -87,7 +87,7 @@ class OwnedFeeds:
 
     def close_undeclared(self) -> list[str]:
         """
-        Close the feeds of tables that the pipeline writes and no longer declares with a feed.
+        Close the feeds of tables that the pipeline writes and no longer declares with a change feed.
 
         Returns:
             The tables whose feeds are closed now.
@@ -109,10 +109,10 @@ class OwnedFeeds:
 
     def newest_edge_ms(self) -> int:
         """
-        The newest time at which a stream opened or changed its shards; 0 if there is none.
+        The newest time at which a feed opened or changed its shards; 0 if there is none.
 
         Raises:
-            IntegrityError: a stream cannot be read.
+            IntegrityError: a feed cannot be read.
             StoreError: a store is unavailable.
         """
         edges = [0]
@@ -120,7 +120,7 @@ class OwnedFeeds:
             with self._stores[name].held() as store:
                 text = store.properties(spec.name).get(FEED)
             if text is not None:
-                edges += (shard.from_ms for shard in FeedStream.of(text, spec.name).shards)
+                edges += (shard.from_ms for shard in ChangeFeed.of(text, spec.name).shards)
         return max(edges)
 
     def begun(self, time_ms: int) -> None:
@@ -141,15 +141,15 @@ class OwnedFeeds:
         """
         Table -> how a micro-batch writes its feed, for the tables of one store.
 
-        A stream neither opens nor changes its shards at or below the committed position of its table: readers have
-        passed that time. A table without a stream at such a time is left out, so its feed cannot be written.
+        A feed neither opens nor changes its shards at or below the committed position of its table: readers have
+        passed that time. A table without an open feed at such a time is left out, so its feed cannot be written.
 
         Args:
             name: of the store.
             batch_time_ms: of the micro-batch.
 
         Raises:
-            IntegrityError: a stream cannot be read.
+            IntegrityError: a feed cannot be read.
             StoreError: the store is unavailable.
         """
         tables = self._tables.get(name)
@@ -161,20 +161,24 @@ class OwnedFeeds:
             return known[1]
         is_new = self._replay_ms is None and time_ms > self._begun_ms
         with self._stores[name].held() as store:
-            streams = {spec.name: self._stream(store, spec, feed, time_ms, is_new=is_new) for spec, feed in tables}
+            change_feeds = {
+                spec.name: self._change_feed(store, spec, feed, time_ms, is_new=is_new) for spec, feed in tables
+            }
         found = {
-            table: FeedBatch(time_ms, stream.map_at(time_ms)) for table, stream in streams.items() if stream is not None
+            table: FeedBatch(time_ms, change_feed.map_at(time_ms))
+            for table, change_feed in change_feeds.items()
+            if change_feed is not None
         }
         self._known[name] = time_ms, found
         if self._known.keys() >= {each for each, some in self._tables.items() if some}:
             self.begun(time_ms)
         return found
 
-    def _stream(
+    def _change_feed(
         self, store: Store[Any], spec: TableSpec, feed: FeedSpec, time_ms: int, *, is_new: bool
-    ) -> FeedStream | None:
+    ) -> ChangeFeed | None:
         """
-        The stream of a table for a micro-batch; None if none is open at or below the committed position.
+        The change feed of a table for a micro-batch; None if none is open at or below the committed position.
 
         What was requested takes effect if the micro-batch is new.
         """
@@ -186,15 +190,15 @@ class OwnedFeeds:
                 return None
             if text is None:
                 starts = even_starts(feed.shards, spec.buckets, spec.splits)
-                stream = FeedStream.opened(time_ms, feed.expiration_ms, starts)
+                change_feed = ChangeFeed.opened(time_ms, feed.expiration_ms, starts)
             else:
-                stream = FeedStream.of(text, spec.name)
-                if not (is_new and is_above and stream.requested):
-                    return stream
-                expired_ms = time_ms - stream.expiration_ms - MARGIN_S * 1000
-                stream = stream.trimmed(expired_ms).at_edge(time_ms)
-            if store.set_property(spec.name, FEED, text, stream.to_text()):
-                return stream
+                change_feed = ChangeFeed.of(text, spec.name)
+                if not (is_new and is_above and change_feed.requested):
+                    return change_feed
+                expired_ms = time_ms - change_feed.expiration_ms - MARGIN_S * 1000
+                change_feed = change_feed.trimmed(expired_ms).at_edge(time_ms)
+            if store.set_property(spec.name, FEED, text, change_feed.to_text()):
+                return change_feed
 
     def _all(self) -> Iterator[tuple[str, TableSpec, FeedSpec]]:
         return ((name, spec, feed) for name, tables in self._tables.items() for spec, feed in tables)
@@ -204,7 +208,7 @@ def _ensure_table(store: Store[Any], spec: TableSpec) -> None:
     """Create the table of a feed, or give its rows the declared time to live; as far as the store can."""
     declared = feed_table_spec(spec)
     if declared is None:
-        raise ValueError(f'table "{spec.name}" has no feed')
+        raise ValueError(f'table "{spec.name}" has no change feed')
     (family,) = declared.families
     found = store.describe_table(declared.name)
     if found is None:

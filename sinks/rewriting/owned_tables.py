@@ -1,4 +1,4 @@
-"""The tables with deferred updates or with a feed of a pipeline: their records, owner and committed positions."""
+"""The tables of a pipeline with deferred updates or a change feed: their records, owner and committed positions."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -6,13 +6,13 @@ from types import MappingProxyType
 from typing import Any
 
 from ingest.api import ConflictError, Store, TableSpec
-from sinks.feed.stream import FEED
+from sinks.feed.change_feed import FEED
 from sinks.rewriting.counted_letters import change_counted
 from sinks.rewriting.incomplete_updates import remove_with_changes
 from sinks.rewriting.owned_feeds import OwnedFeeds
 from sinks.rewriting.owned_letters import OwnedLetters
 from sinks.rewriting.owner import lost, refuse_other_owner
-from sinks.rewriting.rolling_forward import newest_change_ms, recorded_stream, roll_forward
+from sinks.rewriting.rolling_forward import newest_change_ms, recorded_feed, roll_forward
 from sinks.rewriting.taken_over import NOT_TAKEN, Taken, taken_over
 from sinks.rowkeys.row_format import UPDATES
 from sinks.table_records import record_updates, refuse_other_updates
@@ -30,7 +30,7 @@ from sinks.writing.driver_store import DriverStore
 
 class OwnedTables:
     """
-    The tables with deferred updates or with a feed of one pipeline, on the driver.
+    The tables with deferred updates or with a change feed of one pipeline, on the driver.
 
     A table has one owner, because only the pipeline that writes all of its updates, or changes, knows up to which batch
     time they are complete: the committed position. A micro-batch moves it as the last act before its acknowledgement.
@@ -144,7 +144,7 @@ class OwnedTables:
 
     def roll_forward(self, keep_ms: int | None = None) -> None:
         """
-        Complete the tables with a feed from the changes above their positions, and move these past the changes.
+        Complete the tables with a change feed from the changes above their positions, and move these past the changes.
 
         Tables with deferred updates stay as they are, see `remove_batch`.
 
@@ -162,13 +162,13 @@ class OwnedTables:
             text = self._committed[name, spec.name]
             committed = CommittedPosition(0, {}) if text is None else CommittedPosition.of(text, spec.name)
             with self._stores[name].held() as store:
-                stream = recorded_stream(store, spec.name)
-                if stream is None:
+                feed = recorded_feed(store, spec.name)
+                if feed is None:
                     continue
                 last_ms = None
-                if keep_ms is not None and newest_change_ms(store, spec.name, stream, committed.time_ms) == keep_ms:
+                if keep_ms is not None and newest_change_ms(store, spec.name, feed, committed.time_ms) == keep_ms:
                     last_ms = keep_ms - 1
-                newest_ms = roll_forward(store, spec.name, stream, committed.time_ms, last_ms)
+                newest_ms = roll_forward(store, spec.name, feed, committed.time_ms, last_ms)
                 if newest_ms is not None:
                     moved = replace(committed, time_ms=newest_ms)
                     self._committed[name, spec.name] = self._moved(store, spec.name, text, moved)

@@ -1,10 +1,10 @@
-"""The owner of a table with deferred updates or with a feed: the one pipeline that writes all of them."""
+"""The owner of a table with deferred updates or with a change feed: the one pipeline that writes all of them."""
 
 from collections.abc import Mapping, Sequence
 
 from ingest.api import ConflictError, TableSpec
 from ingest.formats.times import moment
-from sinks.feed.stream import FEED
+from sinks.feed.change_feed import FEED
 from sinks.rowkeys.row_format import UPDATES
 from sinks.updates.committed_position import OWNER
 

@@ -15,9 +15,9 @@ from typing import Any
 
 from ingest.api import Delete, Mutation, Row, Scan, Store
 from ingest.api.feeds import feed_table
+from sinks.feed.change_feed import FEED, ChangeFeed
 from sinks.feed.changes import Change
 from sinks.feed.keys import FEED_COLUMN, FeedKey, shard_range
-from sinks.feed.stream import FEED, FeedStream
 from sinks.rowkeys.mutations import with_physical_keys
 from sinks.rowkeys.row_format import RowFormat
 from sinks.writing.bisection import Judge, apply_all_but_refused
@@ -30,24 +30,24 @@ PAGE_ROWS = 20
 """Changes read in one call: each may have 8 MiB."""
 
 
-def recorded_stream(store: Store[Any], table: str) -> FeedStream | None:
-    """The stream of a table's feed; None without one."""
+def recorded_feed(store: Store[Any], table: str) -> ChangeFeed | None:
+    """The change feed of a table; None without one."""
     text = store.properties(table).get(FEED)
-    return None if text is None else FeedStream.of(text, table)
+    return None if text is None else ChangeFeed.of(text, table)
 
 
-def newest_change_ms(store: Store[Any], table: str, stream: FeedStream, above_ms: int) -> int | None:
+def newest_change_ms(store: Store[Any], table: str, change_feed: ChangeFeed, above_ms: int) -> int | None:
     """The batch time of the newest change above a time; None if there is none."""
     keys = (
         FeedKey.decoded(row.key)
-        for scan in _scans(store, table, stream, above_ms)
+        for scan in _scans(store, table, change_feed, above_ms)
         for row in _rows(store, table, replace(scan, reverse=True, limit=1))
     )
     return max((key.sequence.time_ms for key in keys), default=None)
 
 
 def roll_forward(
-    store: Store[Any], table: str, stream: FeedStream, above_ms: int, last_ms: int | None = None
+    store: Store[Any], table: str, change_feed: ChangeFeed, above_ms: int, last_ms: int | None = None
 ) -> int | None:
     """
     Apply the changes above a time to their table, with the timestamps that they have. Idempotent.
@@ -57,7 +57,7 @@ def roll_forward(
     Args:
         store: open for writing.
         table: its name; without deferred updates.
-        stream: of the table.
+        change_feed: of the table.
         above_ms: the changes have later batch times.
         last_ms: the last batch time; None for all that follow.
 
@@ -85,7 +85,7 @@ def roll_forward(
             _delete(store, table, [keys[id(refusal.mutation)] for refusal in refused])
         pending.clear()
 
-    for key, value in _changes(store, table, stream, above_ms, last_ms):
+    for key, value in _changes(store, table, change_feed, above_ms, last_ms):
         newest = max(newest or 0, key.sequence.time_ms)
         pending += [(key, mutation) for mutation in Change.decoded(key, value).mutations()]
         pending_bytes += len(value)
@@ -98,7 +98,7 @@ def roll_forward(
 
 
 def roll_back_changes(
-    store: Store[Any], table: str, stream: FeedStream, first_ms: int, last_ms: int | None = None
+    store: Store[Any], table: str, change_feed: ChangeFeed, first_ms: int, last_ms: int | None = None
 ) -> None:
     """
     Delete the changes of micro-batches that no reader has seen; the rows that they describe are deleted before.
@@ -106,7 +106,7 @@ def roll_back_changes(
     Args:
         store: open for writing.
         table: its name.
-        stream: of the table.
+        change_feed: of the table.
         first_ms: the first batch time; above the committed position.
         last_ms: the last batch time; None for all that follow.
 
@@ -114,7 +114,7 @@ def roll_back_changes(
         StoreError: the store is unavailable.
     """
     keys: list[FeedKey] = []
-    for key, _ in _changes(store, table, stream, first_ms - 1, last_ms):
+    for key, _ in _changes(store, table, change_feed, first_ms - 1, last_ms):
         keys.append(key)
         if len(keys) >= CHANGES:
             _delete(store, table, keys)
@@ -124,21 +124,21 @@ def roll_back_changes(
 
 
 def _changes(
-    store: Store[Any], table: str, stream: FeedStream, above_ms: int, last_ms: int | None
+    store: Store[Any], table: str, change_feed: ChangeFeed, above_ms: int, last_ms: int | None
 ) -> Iterator[tuple[FeedKey, bytes]]:
-    """The feed rows of a stream with later batch times up to a last one, one shard after the other."""
-    for scan in _scans(store, table, stream, above_ms, last_ms):
+    """The feed rows of a table with later batch times up to a last one, one shard after the other."""
+    for scan in _scans(store, table, change_feed, above_ms, last_ms):
         for row in _rows(store, table, scan):
             yield FeedKey.decoded(row.key), row.cells[0].value
 
 
 def _scans(
-    store: Store[Any], table: str, stream: FeedStream, above_ms: int, last_ms: int | None = None
+    store: Store[Any], table: str, change_feed: ChangeFeed, above_ms: int, last_ms: int | None = None
 ) -> Iterator[Scan]:
     if store.families(feed_table(table)) is None:
         return
-    for shard in stream.shards:
-        # a former stream may have left rows before the start of this one
+    for shard in change_feed.shards:
+        # a former feed may have left rows before the start of this one
         from_ms = max(above_ms + 1, shard.from_ms)
         ends = [each for each in (shard.until_ms, None if last_ms is None else last_ms + 1) if each is not None]
         until_ms = min(ends, default=None)

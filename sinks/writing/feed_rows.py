@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from ingest.api import FeedSpec, MappingError, Mutation, Put
 from ingest.api.notation import shown_start
+from sinks.feed.change_feed import ShardMap
 from sinks.feed.changes import Op, encoded_change, op_of
 from sinks.feed.keys import FEED_COLUMN, MAX_FEED_ROW_BYTES, split_prefix
-from sinks.feed.stream import ShardMap
 from sinks.rowkeys.row_format import RowFormat
 from sinks.writing.buffer import size_of
 from sinks.writing.fold import Fold
@@ -24,7 +24,7 @@ _LARGE_HINT = "divide the event, or use a table without `feed`"
 @dataclass(frozen=True, slots=True)
 class FeedBatch:
     """
-    How the tasks of a micro-batch write the feed of a table; chosen by the driver.
+    How the tasks of a micro-batch write the change feed of a table; chosen by the driver.
 
     Attributes:
         time_ms: of the feed rows; the batch time, or for records that are replayed a time above the mark.
@@ -64,7 +64,7 @@ class FeedRow(NamedTuple):
 
 class FeedRows:
     """
-    Folds the operations of a split on tables with a feed, and gives each row the key of its feed row.
+    Folds the operations of a split on tables with a change feed, and gives each row the key of its feed row.
 
     The fold ends with the split and is never cut by bytes, so a micro-batch that runs again makes the same rows. So it
     buffers all events of a split, which `max_events_per_batch` bounds.
@@ -155,6 +155,6 @@ class FeedRows:
     def too_large(self, table: str, row: bytes, size: int) -> str:
         """Why a change cannot be stored."""
         return (
-            f'the change of row {shown_start(row)} has {size:,} bytes in the feed of table "{table}"; '
+            f'the change of row {shown_start(row)} has {size:,} bytes in the change feed of table "{table}"; '
             f"{MAX_CHANGE_BYTES:,} are allowed"
         )

@@ -7,7 +7,7 @@ from typing import Self
 import msgpack
 
 from ingest.api import Mutation
-from sinks.feed.stream import ShardMap
+from sinks.feed.change_feed import ShardMap
 from sinks.rowkeys.row_format import RowFormat
 from sinks.writing.feed_rows import FeedBatch
 from sinks.writing.sections import mutations_of, sections_of

@@ -22,7 +22,7 @@ from ingest.api import (
 )
 from ingest.formats.times import moment
 from ingest.retry import Retry
-from sinks.feed.stream import FEED
+from sinks.feed.change_feed import FEED
 from sinks.rowkeys.mutations import with_physical_keys
 from sinks.rowkeys.row_format import UPDATES, RowFormat
 from sinks.writing.bisection import Judge, Refusal, apply_all_but_refused
@@ -91,7 +91,7 @@ class RetryingStore:
     Chunks have logical row keys, and so have their results. The physical keys of a table with buckets are created here,
     for each call; the row format is read from the table's record once in a flush cycle, and nothing is written to a
     table whose record differs from its declaration. A table of deferred updates that is not declared is refused too,
-    and so is a table with a feed that the caller does not write.
+    and so is a table with a change feed that the caller does not write.
     """
 
     def __init__(self, store: Target, retry: Retry, clock: Callable[[], float]) -> None:
@@ -240,7 +240,7 @@ class RetryingStore:
         buckets, properties = store.record(table)
         if FEED in properties and table not in self._feeds:
             raise StoreRefusedError(
-                f'table "{table}" has a feed, and its rows would be written without their changes',
+                f'table "{table}" has a change feed, and its rows would be written without their changes',
                 code="feed_undeclared",
                 hint="declare `feed` of the table; or start the pipeline that owns it without `feed`, which closes it",
             )

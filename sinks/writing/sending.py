@@ -42,7 +42,7 @@ class Sender(ABC):
         Args:
             call_timeout_s: how long a chunk may be in flight before a call raises.
             declared: table -> its declared row format; other tables are written as their records say.
-            feeds: table -> how the caller writes its feed; another table with a feed is not written.
+            feeds: table -> how the caller writes its feed; another table with a change feed is not written.
             batch_time_ms: of the micro-batch; None if no row has the time of an event, which may be refused alone.
 
         Raises:

@@ -1,4 +1,4 @@
-"""The tables whose mutations are folded by split: those with deferred updates, and those with a feed."""
+"""The tables whose mutations are folded by split: those with deferred updates, and those with a change feed."""
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
@@ -122,7 +122,7 @@ class SplitTables:
         self._updates.check(updates)
 
     def refused_place(self, table: str, row: bytes) -> tuple[str, bytes]:
-        """What names a row in `Prepared.refused`: in a table with a feed, the change of the row in this split."""
+        """What names a row in `Prepared.refused`: with a change feed, the change of the row in this split."""
         if table in self._feeds and table not in self._updates:
             return feed_table(table), self._feed_rows.key(table, row)
         return table, row
@@ -144,7 +144,7 @@ class SplitTables:
             StoreError: the store failed to write.
         """
         if self._rank is None:
-            raise LifecycleError("a task writes deferred updates or a feed without the ranks of its splits")
+            raise LifecycleError("a task writes deferred updates or a change feed without the ranks of its splits")
         if is_discarded:
             self._updates.clear()
             self._feed_rows.clear()

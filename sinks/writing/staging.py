@@ -22,7 +22,7 @@ import msgpack
 from ingest.api import BusyWait, Delete, FileStore, LifecycleError, Mutation, Put
 from ingest.clock import now_ms
 from ingest.durable import file_errors, make_folder, open_private
-from sinks.feed.stream import FEED
+from sinks.feed.change_feed import FEED
 from sinks.rowkeys.row_format import UPDATES, RowFormat
 from sinks.writing.buffer import size_of
 from sinks.writing.sections import SECTION_BYTES, sections_of
@@ -44,7 +44,7 @@ class FileFormat(NamedTuple):
     Attributes:
         compression: as `FileStore.file_compression` returned it to the driver.
         rows: row format of the table.
-        has_feed: whether the table has a feed.
+        has_feed: whether the table has a change feed.
     """
 
     compression: str = "none"

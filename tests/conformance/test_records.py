@@ -31,7 +31,7 @@ from sinks.dumps.listing import RunPlan
 from sinks.dumps.manifest import DumpedTable, Manifest, TableFile
 from sinks.dumps.pins import Pin
 from sinks.dumps.run import _Part
-from sinks.feed.stream import FeedStream, MergeRequest, Shard, SplitRequest
+from sinks.feed.change_feed import ChangeFeed, MergeRequest, Shard, SplitRequest
 from sinks.rewriting.counted_letters import CountedLetters, CountedRun
 from sinks.rewriting.rolled_back import Interval, RolledBack
 from sinks.rocksdb.tables import TableRecord
@@ -70,14 +70,14 @@ EXAMPLES: list[Record] = [
             ),
             "empty": DumpedTable(()),
         },
-        {"t": {"stream": "s"}},
+        {"t": {"feed": "s"}},
         "attr2hbase 0",
     ),
     Pin("id", "d", "owner", 1_424_736_000_123),
     RunPlan("id", 5, ("t",), FileFormat.GZIP, {"t": {"last": 1}}),
     _Part("t", 3, None),
     CountedLetters((CountedRun(1, 2, "sink", {("t\udcff", 0): [(3, 5), (7, 8)]}),), (Interval(1, 2),), 0),
-    FeedStream("id", 5, 60_000, SHARDS, (SplitRequest(2, b"\x00"), MergeRequest((1, 2)))),
+    ChangeFeed("id", 5, 60_000, SHARDS, (SplitRequest(2, b"\x00"), MergeRequest((1, 2)))),
     FormerOwners({"p": COMMITTED}),
     COMMITTED,
     RolledBack((Interval(1, 2), Interval(5, 5))),

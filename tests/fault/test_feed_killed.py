@@ -1,5 +1,6 @@
 """
-A table with a feed whose writer, dumps, expiry, splits, merges and consumers are killed: no change is lost or doubled.
+A table with a change feed whose writer, dumps, expiry, splits, merges and consumers are killed: no change is lost or
+doubled.
 
 After each kill of the writer, the table has the cells of every visible change. Size: `FEED_TURNS` turns with kills.
 """

@@ -14,9 +14,9 @@ import pytest
 
 from ingest.api import FamilySpec, Row, Scan, Store, TableSpec
 from ingest.testing.tables import scanned
+from sinks.feed.change_feed import FEED, ChangeFeed, SplitRequest
 from sinks.feed.changes import Change, Op
 from sinks.feed.keys import FeedKey
-from sinks.feed.stream import FEED, FeedStream, SplitRequest
 from sinks.memory import MemoryStore
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
@@ -80,8 +80,8 @@ def replica(store: Store[Any]) -> list[Row]:
     return list(made.scan("t", Scan()))
 
 
-def stream_of(store: Store[Any]) -> FeedStream:
-    return FeedStream.of(store.properties("t")[FEED], "t")
+def feed_of(store: Store[Any]) -> ChangeFeed:
+    return ChangeFeed.of(store.properties("t")[FEED], "t")
 
 
 def test_4c1_4c5_4c16_every_change_is_in_the_feed(folder: Path) -> None:
@@ -89,9 +89,9 @@ def test_4c1_4c5_4c16_every_change_is_in_the_feed(folder: Path) -> None:
         add(folder, "1", ("pk1", "1"), ("pk3", "1"))
         assert service.run_once() == 0, service.last_lines()
         with opened(folder) as store:
-            stream = stream_of(store)
-            requested = stream.with_request(SplitRequest(1, b"pk2"))
-            assert store.set_property("t", FEED, stream.to_text(), requested.to_text())
+            change_feed = feed_of(store)
+            requested = change_feed.with_request(SplitRequest(1, b"pk2"))
+            assert store.set_property("t", FEED, change_feed.to_text(), requested.to_text())
         add(folder, "2", ("pk1", "2"), ("pk3", "2"), ("pk3", "3"))
         assert service.run_once() == 0, service.last_lines()
     with opened(folder) as store:
@@ -103,24 +103,24 @@ def test_4c1_4c5_4c16_every_change_is_in_the_feed(folder: Path) -> None:
             (2, b"pk1", Op.UPDATE_ROW, second_ms),
             (3, b"pk3", Op.UPDATE_ROW, second_ms),
         ]
-        stream = stream_of(store)
-        assert [(shard.number, shard.parents, shard.from_ms, shard.until_ms) for shard in stream.shards] == [
+        change_feed = feed_of(store)
+        assert [(shard.number, shard.parents, shard.from_ms, shard.until_ms) for shard in change_feed.shards] == [
             (1, (), first_ms, second_ms),
             (2, (1,), second_ms, None),
             (3, (1,), second_ms, None),
         ]
-        assert stream.since_ms == first_ms
+        assert change_feed.since_ms == first_ms
         properties = store.properties("t")
         assert (properties[OWNER], CommittedPosition.of(properties[COMMITTED], "t").time_ms) == ("p", second_ms)
         assert replica(store) == scanned(store, "t")
 
 
-def test_4c4_a_feed_that_was_switched_off_and_on_is_another_stream(folder: Path) -> None:
+def test_4c4_a_feed_that_was_switched_off_and_on_is_another_feed(folder: Path) -> None:
     with Service(folder, content(folder, {"shards": 2})) as service:
         add(folder, "1", ("a", "1"))
         assert service.run_once() == 0, service.last_lines()
         with opened(folder) as store:
-            first = stream_of(store)
+            first = feed_of(store)
         service.write(content(folder, None))
         add(folder, "2", ("b", "1"))
         assert service.run_once() == 0, service.last_lines()
@@ -130,7 +130,7 @@ def test_4c4_a_feed_that_was_switched_off_and_on_is_another_stream(folder: Path)
         add(folder, "3", ("c", "1"))
         assert service.run_once() == 0, service.last_lines()
     with opened(folder) as store:
-        second = stream_of(store)
+        second = feed_of(store)
         assert second.id != first.id
         assert [change.row for _, change in changes(store)] == [b"a", b"c"]
         assert second.since_ms == changes(store)[-1][1].time_ms

@@ -129,7 +129,7 @@ def test_feed_in_hbase(hbase: HBase, protocol: Protocol, tmp_path: Path) -> None
         assert len(copied) == 10
         assert leases.groups() == ("h",)
         ingest("admin", "feed", "split", table, "--shard", "4", "--at", "x")
-        assert len(client.state().stream.requested) == 1
+        assert len(client.state().feed.requested) == 1
 
 
 def test_changes_are_copied_to_a_topic(kafka: Kafka, tmp_path: Path) -> None:
@@ -264,7 +264,7 @@ def test_4c11_killed_workers_lose_no_change(tmp_path: Path, ledger_seed: int) ->
                 written.update((row.decode(), time_ms) for row in rows)
                 time.sleep(0.05)
             if turn in (5, 10):
-                shard = next(shard for shard in client.state().stream.shards if shard.has(b"row-5") and shard.is_open)
+                shard = next(shard for shard in client.state().feed.shards if shard.has(b"row-5") and shard.is_open)
                 client.split(shard.number, b"row-5" if turn == 5 else b"row-7")
             victim = workers.pop(chance.randrange(WORKERS))
             if victim.poll() is None:

@@ -9,9 +9,9 @@ import pytest
 from ingest.api import Delete, FamilySpec, FeedSpec, Mutation, Put, TableSpec
 from ingest.api.feeds import feed_table
 from ingest.clock import now_ms
+from sinks.feed.change_feed import SplitRequest
 from sinks.feed.changes import Op
 from sinks.feed.client import FeedClient, IteratorType
-from sinks.feed.stream import SplitRequest
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.store import HBaseStore
 from sinks.writing.sending import Sender, ThreadSender
@@ -56,7 +56,7 @@ def test_4c1_4c16_all_changes_make_the_table(store: HBaseStore, buckets: int | N
         ops = [change.op for _, change in sorted(found, key=lambda each: each[1].time_ms) if change.row == b"pk3"]
         assert ops == ([Op.PUT_ROW, Op.UPDATE_ROW, Op.DELETE_ROW] if before else [Op.PUT, Op.PUT, Op.DELETE])
         assert table.replica() == table.rows()
-        assert [shard.until_ms for shard in table.stream().shards] == [base_ms + 10, None, None, None]
+        assert [shard.until_ms for shard in table.feed().shards] == [base_ms + 10, None, None, None]
 
 
 def test_4c8_a_batch_that_runs_again_writes_the_same_feed(store: HBaseStore) -> None:

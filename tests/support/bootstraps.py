@@ -57,7 +57,7 @@ def dumped_beside(rows: Callable[[], list[Row]], write: Callable[[], None]) -> R
 
 
 def dump_files(root: str, table: str, parts: Sequence[Sequence[Row]], positions: Mapping[int, str]) -> None:
-    """A complete dump of these files, which has recorded where the feed of the table continues."""
+    """A complete dump of these files, which has recorded where the change feed of the table continues."""
     opened = open_root(root)
     with DumpRun(opened, "run", clock_ms=now_ms) as run:
         run.start([table], FileFormat.GZIP)
@@ -81,7 +81,7 @@ def following(
     table: str = "orders",
     clock: Callable[[], int] = lambda: T,
 ) -> Following:
-    """The feed of a table."""
+    """The change feed of a table."""
     return Following(FeedFollower(ReopeningStore(store, SHORT), table, positions, clock), deletes)
 
 
@@ -102,7 +102,7 @@ def bootstrap(
     if feed is not None:
         positions = dict(feed.feed.positions)
         is_concurrent = feed.deletes is not None
-        progress = replace(PROGRESS, stream=feed.feed.stream, positions=positions, is_concurrent=is_concurrent)
+        progress = replace(PROGRESS, feed_id=feed.feed.feed_id, positions=positions, is_concurrent=is_concurrent)
     run = Bootstrap(dumped, target, progress, feed, **{"sleep": lambda _seconds: None} | options)
     run.on_progress = on_progress
     return run

@@ -20,7 +20,7 @@ from tests.support.waiting import reached
 
 _BLOCK = re.compile(r"(?<=^```)(console|yaml)\n(.*?)(?=^```$)", re.MULTILINE | re.DOTALL)
 _COMMAND = re.compile(r"^\$ (.*(?:\\\n.*)*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
-# what differs from run to run: times, names of dumps, dead letters, iterators, ids of streams
+# what differs from run to run: times, names of dumps, dead letters, iterators, ids of feeds
 _VALUE = re.compile(
     r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z|\d{4}(?:-\d\d){5}(?:-[0-9a-f]{6})?|\d{15}-\d{10}:\d+"
     r"|\b1[5-9]\d{11}\b|\b[0-9a-f]{16,48}\b"

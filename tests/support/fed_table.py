@@ -1,6 +1,6 @@
 """
-A table with a feed in a store, written as a pipeline writes it: tasks, committer, and committed positions; without
-Spark.
+A table with a change feed in a store, written as a pipeline writes it: tasks, committer, and committed positions;
+without Spark.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,9 +22,9 @@ from ingest.api import (
     WriteCounts,
 )
 from ingest.api.feeds import feed_table, feed_table_spec
+from sinks.feed.change_feed import FEED, ChangeFeed, Request
 from sinks.feed.changes import Change
 from sinks.feed.keys import FeedKey
-from sinks.feed.stream import FEED, FeedStream, Request
 from sinks.memory import MemoryStore
 from sinks.rewriting.owned_tables import OwnedTables
 from sinks.rowkeys.mutations import with_physical_keys
@@ -52,7 +52,7 @@ class FedTable:
 
     Args:
         store: of the driver, open.
-        spec: of the table; with a feed.
+        spec: of the table; with a change feed.
         incoming: folder for staged files, if only the driver may write the store.
         connect: makes the connections of a task, else.
         reader: reads the store in a task, if only the driver may write it.
@@ -131,12 +131,14 @@ class FedTable:
 
     def request(self, request: Request) -> None:
         """Request a split or a merge."""
-        stream = self.stream()
-        assert self.store.set_property(self.spec.name, FEED, stream.to_text(), stream.with_request(request).to_text())
+        change_feed = self.feed()
+        assert self.store.set_property(
+            self.spec.name, FEED, change_feed.to_text(), change_feed.with_request(request).to_text()
+        )
 
-    def stream(self) -> FeedStream:
-        """The stream of the table."""
-        return FeedStream.of(self.store.properties(self.spec.name)[FEED], self.spec.name)
+    def feed(self) -> ChangeFeed:
+        """The change feed of the table."""
+        return ChangeFeed.of(self.store.properties(self.spec.name)[FEED], self.spec.name)
 
     def changes(self) -> list[tuple[int, Change]]:
         """The shards and changes of the feed, in its order."""

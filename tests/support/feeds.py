@@ -8,9 +8,9 @@ from typing import Any
 
 from ingest.api import Delete, FamilySpec, Mutation, Put, Store, TableSpec
 from ingest.api.feeds import FEED_FAMILY, feed_table
+from sinks.feed.change_feed import FEED, ChangeFeed, even_starts
 from sinks.feed.changes import encoded_change, op_of
 from sinks.feed.keys import FEED_COLUMN, FeedKey, FeedSequence
-from sinks.feed.stream import FEED, FeedStream, even_starts
 from sinks.updates.committed_position import COMMITTED, CommittedPosition
 
 HOUR_MS = 3_600_000
@@ -21,14 +21,14 @@ T = 1_700_000_000_000
 
 class FeedFixture:
     """
-    Writes micro-batches to a table with a feed.
+    Writes micro-batches to a table with a change feed.
 
     Args:
         store: open for writing.
         table: created with the family `d`.
         shards: number of shards.
         expiration_ms: of the feed.
-        time_ms: batch time from which the stream exists.
+        time_ms: batch time from which the feed exists.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class FeedFixture:
         shards: int = 1,
         expiration_ms: int = DAY_MS,
         time_ms: int = T,
-        stream: str = "s1",
+        feed_id: str = "s1",
     ) -> None:
         self.store = store
         self.table = table
@@ -49,7 +49,7 @@ class FeedFixture:
         ttl_s = (expiration_ms + HOUR_MS) // 1000
         store.ensure_table(TableSpec(table, (FamilySpec(b"d"),)))
         store.ensure_table(TableSpec(feed_table(table), (FamilySpec(FEED_FAMILY, ttl_s=ttl_s),)))
-        self.set_property(FEED, FeedStream.opened(time_ms, expiration_ms, even_starts(shards), stream).to_text())
+        self.set_property(FEED, ChangeFeed.opened(time_ms, expiration_ms, even_starts(shards), feed_id).to_text())
 
     @classmethod
     def of(cls, store: Store[Any], table: str) -> "FeedFixture":
@@ -57,9 +57,9 @@ class FeedFixture:
         return cls(store, table, time_ms=CommittedPosition.of(store.properties(table)[COMMITTED], table).time_ms + 1)
 
     @property
-    def stream(self) -> FeedStream:
-        """The stream as recorded."""
-        return FeedStream.of(self.store.properties(self.table)[FEED], self.table)
+    def feed(self) -> ChangeFeed:
+        """The feed as recorded."""
+        return ChangeFeed.of(self.store.properties(self.table)[FEED], self.table)
 
     def put(self, *rows: bytes, value: bytes = b"v", time_ms: int | None = None) -> int:
         """A micro-batch that puts one cell in each row; returns its batch time."""
@@ -90,10 +90,10 @@ class FeedFixture:
         """
         time_ms = self._next(None) if time_ms is None else time_ms
         self.time_ms = max(self.time_ms, time_ms + 1)
-        stream = self.stream
-        if stream.requested:
-            self.set_property(FEED, stream.at_edge(time_ms).to_text())
-        shards = self.stream.map_at(time_ms)
+        change_feed = self.feed
+        if change_feed.requested:
+            self.set_property(FEED, change_feed.at_edge(time_ms).to_text())
+        shards = self.feed.map_at(time_ms)
         for row, mutations in rows.items():
             cells = None if before is None else before.get(row, ())
             value = encoded_change(op_of(mutations, cells), mutations, cells)
@@ -109,7 +109,7 @@ class FeedFixture:
         self.set_property(COMMITTED, CommittedPosition(time_ms, {"t": {"0": time_ms}}).to_text())
 
     def close_feed(self) -> None:
-        """End the stream, as a file without `feed` does."""
+        """End the feed, as a file without `feed` does."""
         self.store.set_property(self.table, FEED, self.store.properties(self.table)[FEED], None)
 
     def _next(self, time_ms: int | None) -> int:

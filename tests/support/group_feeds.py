@@ -1,4 +1,4 @@
-"""A table with a feed, and the workers of a group that read it."""
+"""A table with a change feed, and the workers of a group that read it."""
 
 from collections.abc import Callable
 
@@ -13,7 +13,7 @@ from tests.support.feeds import FeedFixture, T
 
 
 class GroupFeed:
-    """A table with a feed, and the workers of a group, all with one clock."""
+    """A table with a change feed, and the workers of a group, all with one clock."""
 
     def __init__(self, leases: Callable[[MemoryStore], GroupLeases], shards: int, expiration_ms: int) -> None:
         self.ms = Clock(T + 1000)

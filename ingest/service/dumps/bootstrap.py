@@ -23,7 +23,7 @@ from sinks.bootstrap.reopening_store import ReopeningStore
 from sinks.bootstrap.run import Bootstrap, Following
 from sinks.bootstrap.target import TargetTable
 from sinks.dumps.reader import DumpReader, name_of
-from sinks.feed.stream import FEED
+from sinks.feed.change_feed import FEED
 
 FOLDER = "bootstraps"
 """In the folder of local state: logs of deletes."""
@@ -80,8 +80,8 @@ class BootstrapRequest:
 
     Attributes:
         root: of the dumps.
-        at: name or start of the dump; None for that of a bootstrap which is not complete or has a feed, else for the
-            newest.
+        at: name or start of the dump; None for that of a bootstrap which is not complete or has a change feed, else for
+            the newest.
         dumped: name of the table in the dump.
         target: where it is loaded.
         is_concurrent: apply the feed while the rows are loaded.
@@ -129,7 +129,7 @@ def opened_bootstrap(
         DumpNotAvailableError: there is no such complete dump.
         TableNotInDumpError: the dump does not know the table.
         ConfigError: the feed was not declared when the dump was made, or a table has deferred updates.
-        ConflictError: another process has locked the store, or the target has a feed.
+        ConflictError: another process has locked the store, or the target has a change feed.
         BlobMissingError: a row points to a blob that the target does not have; raised by `Bootstrap.load`.
         TrimmedError: changes since the dump have expired.
         StoreError: a store is unavailable.
@@ -148,7 +148,7 @@ def opened_bootstrap(
         if begun is not None and _needs_no_dump(begun, request, has_feed=source is not None):
             dumped, positions = LoadedTable(begun), begun.positions
         else:
-            # rows that were all loaded without a feed are those of their dump: a newer one is refused
+            # rows that were all loaded without a change feed are those of their dump: a newer one is refused
             resumes = begun is not None and (source is not None or begun.stage is not Stage.FOLLOWING)
             at = request.at or (begun.dump if begun is not None and resumes else None)
             reader = opened.enter_context(DumpReader(request.root).locked_view(at, on_unpinned=on_unpinned))
@@ -157,9 +157,9 @@ def opened_bootstrap(
         following = None if source is None else _following(opened, source, positions, request, configuration)
         if target.store.call(lambda opened_store: FEED in opened_store.properties(target.table)):
             raise ConflictError(
-                f'table "{target.table}" has a feed, which would not have the rows that are loaded',
+                f'table "{target.table}" has a change feed, which would not have the rows that are loaded',
                 code="target_has_feed",
-                hint="load into a table without a feed, and declare `feed` afterwards",
+                hint="load into a table without a change feed, and declare `feed` afterwards",
             )
         declared = configuration.tables.get(target.table)
         target.create(None if declared is None else declared.spec(), dumped.families)
@@ -168,7 +168,9 @@ def opened_bootstrap(
             progress = replace(
                 progress,
                 # that of positions which were all read is not in them any more
-                stream=begun.stream if begun is not None and isinstance(dumped, LoadedTable) else following.feed.stream,
+                feed_id=begun.feed_id
+                if begun is not None and isinstance(dumped, LoadedTable)
+                else following.feed.feed_id,
                 positions=dict(following.feed.positions),
                 is_concurrent=request.is_concurrent,
             )
@@ -187,13 +189,13 @@ def opened_bootstrap(
 def _needs_no_dump(begun: BootstrapProgress, request: BootstrapRequest, *, has_feed: bool) -> bool:
     """Whether all rows of the dump that is asked for are loaded, and the changes since come from a feed."""
     is_of_dump = request.at is None or name_of(request.at) == begun.dump
-    return has_feed and bool(begun.stream) and begun.stage is Stage.FOLLOWING and is_of_dump
+    return has_feed and bool(begun.feed_id) and begun.stage is Stage.FOLLOWING and is_of_dump
 
 
 def _positions(dumped: DumpTableReader, source: SourceTable, request: BootstrapRequest) -> Mapping[int, str]:
     if dumped.feed is None:
         raise ConfigError(
-            f'dump {dumped.dump} has no position in a feed of table "{request.dumped}": it had none at that time',
+            f'dump {dumped.dump} has no position in a change feed of table "{request.dumped}": it had none then',
             hint="make a newer dump with 'attr2hbase dump run' and load it into a table without rows, or leave --feed "
             "out",
         )

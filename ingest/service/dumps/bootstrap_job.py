@@ -126,7 +126,7 @@ class BootstrapJob(Job[BootstrapOptions]):
             def progress(**more: Any) -> Progress:
                 loaded = run.progress
                 about: dict[str, Any] = {"dump": opened.dump, "table": loaded.source, "unpinned": "".join(unpinned)}
-                about |= {"has_feed": bool(loaded.stream), "changes": loaded.changes}
+                about |= {"has_feed": bool(loaded.feed_id), "changes": loaded.changes}
                 rows = loaded.checksum.rows
                 return Progress(rows, total, {**about, "rows": rows, "cells": loaded.checksum.cells, **more})
 

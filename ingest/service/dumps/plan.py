@@ -19,8 +19,8 @@ from ingest.plan.updates import declared_updates, recorded_merging
 from sinks.dumps.manifest import DumpedTable
 from sinks.dumps.parquet import columns_of
 from sinks.dumps.ranges import DumpRange, DumpTarget
+from sinks.feed.change_feed import FEED
 from sinks.feed.client import FeedClient
-from sinks.feed.stream import FEED
 from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.partitions import EVERYTHING, divided_table
 from sinks.updates.committed_position import COMMITTED, CommittedPosition
@@ -66,7 +66,7 @@ class PlannedTable:
         is_exact: its rows are from one moment.
         stored_bytes: size of its files in the store; None if the store does not report it.
         feed: number of a shard of its feed -> iterator: where the changes start that the dump may lack; empty if the
-            table has no feed.
+            table has no change feed.
         columns: of a Parquet file with declared columns, as `write_table_file` takes them; None for all cells.
         blobs: its blob store, whose values replace the pointers; None to dump the pointers.
         types: of its columns, with which commands show the values of the dump.

@@ -187,12 +187,12 @@ class ServiceClient:
             request: the fields of `ingest.service.feed_shards.ShardRequest`.
 
         Returns:
-            The stream, as `sinks.feed.stream_json` returns it.
+            The change feed, as `sinks.feed.feed_json` returns it.
 
         Raises:
             NotRunningError: no service answers.
             NoAnswerError: the service may have accepted the command.
-            NotFoundError: the table has no feed, or no such shard.
+            NotFoundError: the table has no change feed, or no such shard.
             ConfigError: the request is wrong.
             ConflictError: the service refuses the command.
         """

@@ -106,7 +106,7 @@ class DeadLettersReplay(PipelineJob[DeadLettersReplayOptions]):
         their record has run again in a later micro-batch, or if their micro-batch was rolled back: 'attr2hbase replay'
         runs it as a whole. So are those of which it is unknown which sinks have their event.
 
-        If the service runs, it runs them beside its pipelines; a pipeline with deferred updates or a feed waits
+        If the service runs, it runs them beside its pipelines; a pipeline with deferred updates or a change feed waits
         meanwhile. Interrupting the command (Ctrl-C) cancels it.
 
         With --dry-run the records run as in "explain": tables and what earlier replays have counted are not looked at.

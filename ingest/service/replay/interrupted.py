@@ -1,4 +1,4 @@
-"""What a replay into deferred updates or feeds that was interrupted has left to do: whether it can run again."""
+"""What a replay into deferred updates or change feeds that was interrupted has left to do: whether it can run again."""
 
 from collections.abc import Callable, Collection
 

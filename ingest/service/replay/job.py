@@ -53,8 +53,8 @@ class Replay(PipelineJob[ReplayOptions]):
 
         Refused with a sink `archive`, which would add the rows again. Dead letters can be replayed into one.
 
-        If the service runs, it runs the replay beside its pipelines; a pipeline with deferred updates or a feed waits
-        meanwhile. Interrupting the command (Ctrl-C) cancels it.
+        If the service runs, it runs the replay beside its pipelines; a pipeline with deferred updates or a change feed
+        waits meanwhile. Interrupting the command (Ctrl-C) cancels it.
 
         Example: attr2hbase replay --from 2026-01-31T12:00:00Z --to 2026-01-31T13:00:00Z --dry-run
         """,

@@ -81,8 +81,8 @@ class RangeReplay:
     - Other records run only if the cells have event times, or if the request gives them a time.
 
     Cells with event times have the same timestamps again in all cases; see `may_hide_values`. The pipeline may run
-    meanwhile, unless it has tables with deferred updates or a feed: these are borrowed with it. Records that are not
-    durable yet are left out. An interrupted replay resumes after its last durable micro-batch.
+    meanwhile, unless it has tables with deferred updates or a change feed: these are borrowed with it. Records that are
+    not durable yet are left out. An interrupted replay resumes after its last durable micro-batch.
 
     Args:
         place: where it runs.

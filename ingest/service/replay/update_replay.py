@@ -98,7 +98,8 @@ class UpdateReplay:
         self._is_running = False
         self._tables.claim()
         self._committed = self._complete_position(checkpoint, pipeline.name)
-        # records of sinks without a feed keep the times of their batches, which are no new micro-batches of the feeds
+        # records of sinks without a change feed keep the times of their batches, which are no new micro-batches of the
+        # feeds
         self._tables.feeds.begun(self._committed.time_ms)
 
     def _complete_position(self, checkpoint: Checkpoint, pipeline: str) -> CommittedPosition:
@@ -237,7 +238,7 @@ class UpdateReplay:
         return not stored.is_taken_back and stored.configuration == self._fingerprint
 
     def _take_back(self, stored: UnfinishedReplay) -> None:
-        """Remove the updates of an interrupted replay, and complete the tables with a feed from its changes."""
+        """Remove the updates of an interrupted replay, and complete the tables with a change feed from its changes."""
         self.check_locked()
         self._store(replace(stored, is_taken_back=True))  # the committed positions of feeds move past its time
         _log.warning("a replay that was interrupted cannot run as it was; it is taken back", time_ms=stored.time_ms)
@@ -309,7 +310,7 @@ class UpdateReplay:
         stored = unfinished(self._path)
         if stored is None:
             return None
-        interrupted = "into tables with deferred updates or feeds was interrupted, and some may be written"
+        interrupted = "into tables with deferred updates or change feeds was interrupted, and some may be written"
         if UnfinishedBatch.from_plain(stored.content) is None:
             hint = "run 'attr2hbase dead-letters replay' again, with the options that it had"
         else:

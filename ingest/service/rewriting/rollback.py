@@ -30,7 +30,7 @@ from ingest.service.jobs.option_types import Moment
 from ingest.service.jobs.place import Place
 from ingest.service.rewriting.table_group import OldestPosition, TableGroup
 from ingest.service.rewriting.updates_job import UpdatesJob, rows_and_ranges
-from sinks.feed.stream import FEED
+from sinks.feed.change_feed import FEED
 from sinks.rewriting.rollback import RangeRollback, RollbackCounts
 from sinks.rewriting.rolled_back import Interval, add_rolled_back
 from sinks.rewriting.store_calls import StoreCalls
@@ -207,7 +207,7 @@ def _prepared(store: Store[Any], *, declared: TableSpec) -> tuple[RowFormat, lis
     found = rows_and_ranges(declared, store)
     if FEED in store.properties(declared.name):
         raise ConflictError(
-            f'table "{declared.name}" has a feed, and its readers would keep the updates that are rolled back',
+            f'table "{declared.name}" has a change feed, and its readers would keep the updates that are rolled back',
             code="rollback_of_feed",
             hint="remove `feed` of the table and start its pipeline, which closes the feed; then roll back",
         )

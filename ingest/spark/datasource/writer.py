@@ -39,7 +39,7 @@ from ingest.plan.assemble import live_store, store_writer
 from ingest.plan.stores import missing_table
 from ingest.spark.datasource.mutations import RowMapper
 from ingest.spark.datasource.tables import SourceTable
-from sinks.feed.stream import FEED
+from sinks.feed.change_feed import FEED
 from sinks.rowkeys.row_format import RowFormat
 from sinks.table_records import ensure_declared
 from sinks.writing.apply_staged import apply_staged

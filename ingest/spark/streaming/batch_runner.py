@@ -294,7 +294,7 @@ class BatchRunner(LoopHost):
         if places is None:
             raise ConfigError(
                 f'the source of pipeline "{self._pipeline}" cannot compute the splits of a micro-batch',
-                hint="a table with deferred updates or a feed needs them: `splits` of the source must return them",
+                hint="a table with deferred updates or a change feed needs them: `splits` of the source returns them",
             )
         return ranked(places)
 

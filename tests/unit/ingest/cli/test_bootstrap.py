@@ -17,8 +17,8 @@ from ingest.service.job_kinds import job_of
 from ingest.service.jobs.place import OwnProcess
 from ingest.service.stores import SharedStores
 from sinks.bootstrap.progress import BOOTSTRAP
+from sinks.feed.change_feed import FEED
 from sinks.feed.client import FeedClient
-from sinks.feed.stream import FEED
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 from tests.support.bootstraps import dump_files, rows_of
@@ -62,7 +62,7 @@ def opened(name: str = "data") -> Iterator[RocksDBStore]:
 
 @pytest.fixture
 def file(folder) -> str:
-    """A file, a table of five rows with a feed, a dump of it, and changes since."""
+    """A file, a table of five rows with a change feed, a dump of it, and changes since."""
     (folder / "p.yaml").write_text(FILE)
     with opened() as store:
         writer = FeedFixture(store, time_ms=START_MS, shards=2)
@@ -135,7 +135,7 @@ def test_table_with_a_feed_or_with_rows_is_refused(ingest, file):
         FeedFixture(store, "fed")
         store.apply("fed", [Put(b"0", {b"d:a": b"x"}, 1)])
     found = ingest(*bootstrapped(file, "--table", "orders", to="copies:fed"))
-    assert (found.code, "has a feed" in found.err) == (4, True)
+    assert (found.code, "has a change feed" in found.err) == (4, True)
     with opened("copies") as store:
         assert store.set_property("fed", FEED, store.properties("fed")[FEED], None)
     found = ingest(*bootstrapped(file, "--table", "orders", to="copies:fed"))

@@ -70,11 +70,11 @@ def test_list_and_describe(ingest, file: str):
     (listed,) = ingest("feed", "list", "-f", file, "--output", "json").lines
     described = ingest("feed", "describe", "-f", file, "orders", "--output", "json").json
     assert {**listed, "retention_horizon_ms": 0} == {**described, "retention_horizon_ms": 0}
-    assert (described["table"], described["stream"], described["requested"]) == ("orders", "s1", [])
+    assert (described["table"], described["feed"], described["requested"]) == ("orders", "s1", [])
     (shard,) = described["shards"]
     assert (shard["shard"], shard["start"], shard["stop"], shard["until_ms"]) == (1, "", None, None)
     text = ingest("feed", "describe", "-f", file, "orders")
-    assert "stream s1 since" in text.out
+    assert "feed s1 since" in text.out
     assert "changes expire after 24 h" in text.out
     assert "orders" in ingest("feed", "list", "-f", file).out
 
@@ -142,10 +142,12 @@ def test_declared_feed_begins_with_the_first_micro_batch(ingest, folder: Path, t
         for table in tables:
             store.ensure_table(TableSpec(table, (FamilySpec(b"d"),)))
     result = ingest("feed", "describe", "-f", "p.yaml", "orders")
-    begins = 'the feed of table "orders" has not begun: it begins with the first micro-batch that the service stores'
+    begins = (
+        'the change feed of table "orders" has not begun: it begins with the first micro-batch that the service stores'
+    )
     assert (result.code, begins in result.err, "declare" in result.err) == (3, True, False), result.err
     listed = ingest("feed", "list", "-f", "p.yaml")
-    assert (listed.code, 'the feed of table "orders" begins with the first' in listed.err) == (0, True)
+    assert (listed.code, 'the change feed of table "orders" begins with the first' in listed.err) == (0, True)
     assert ingest("feed", "list", "-f", "p.yaml", "--output", "json").lines == []
 
 

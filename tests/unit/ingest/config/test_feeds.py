@@ -64,9 +64,12 @@ def test_the_options_have_defaults(path: Path) -> None:
         ({"feed": "expiration: 5s"}, "4:45: out-of-range"),
         ({"feed": "shards: 0"}, "4:41: out-of-range"),
         ({"feed": "shards: 257"}, "4:41: out-of-range"),
-        ({"tables": "  t_feed: {families: {f: {}}}\n"}, '5:3: conflict: table "t_feed" is declared, and has the feed'),
-        ({"sink": "table: t, durability: async"}, '9:49: conflict: table "t" has a feed, and a crash'),
-        ({"sink": "table: t_feed"}, '9:34: conflict: table "t_feed" has the feed of table "t"'),
+        (
+            {"tables": "  t_feed: {families: {f: {}}}\n"},
+            '5:3: conflict: table "t_feed" is declared, and has the change feed',
+        ),
+        ({"sink": "table: t, durability: async"}, '9:49: conflict: table "t" has a change feed, and a crash'),
+        ({"sink": "table: t_feed"}, '9:34: conflict: table "t_feed" has the change feed of table "t"'),
         ({"pipelines": SECOND}, '13:34: conflict: pipeline p already writes table "t" with its feed'),
     ],
 )
@@ -90,5 +93,5 @@ def test_large_values_of_a_table_with_a_feed_are_not_moved(path: Path, blobs: st
     path.write_text(file_of().replace("feed:", f"blobs: {{{blobs}}}, feed:"))
 
     assert [each.partition(", and")[0] for each in problems_of(path)] == (
-        ['4:45: conflict: table "t" has a feed'] if is_refused else []
+        ['4:45: conflict: table "t" has a change feed'] if is_refused else []
     )

@@ -1,4 +1,6 @@
-"""A pipeline claims its tables with a feed: interrupted micro-batches run again as they were, or are completed."""
+"""
+A pipeline claims its tables with a change feed: interrupted micro-batches run again as they were, or are completed.
+"""
 
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -13,9 +15,9 @@ from ingest.service.tables import OwnerOptions, PipelineTables
 from ingest.sources.kafka import KafkaSourceSettings
 from ingest.spark.streaming.batch_time import BatchTimes
 from ingest.testing.tables import scanned
+from sinks.feed.change_feed import FEED, ChangeFeed, SplitRequest
 from sinks.feed.changes import Op, encoded_change
 from sinks.feed.keys import FEED_COLUMN, FeedKey, FeedSequence
-from sinks.feed.stream import FEED, FeedStream, SplitRequest
 from sinks.memory import MemoryStore
 from sinks.rewriting.owned_tables import OwnedTables
 from sinks.table_records import ensure_declared
@@ -30,7 +32,7 @@ KAFKA = KafkaSourceSettings.model_validate({"brokers": "localhost:9092", "topics
 
 
 class Service:
-    """The table of a pipeline with a feed, over any number of starts; a micro-batch was interrupted."""
+    """The table of a pipeline with a change feed, over any number of starts; a micro-batch was interrupted."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -85,9 +87,9 @@ class Service:
 
     def split(self) -> None:
         """Request a split of the first shard."""
-        stream = FeedStream.of(self.store.properties("t")[FEED], "t")
-        requested = stream.with_request(SplitRequest(1, b"m"))
-        assert self.store.set_property("t", FEED, stream.to_text(), requested.to_text())
+        change_feed = ChangeFeed.of(self.store.properties("t")[FEED], "t")
+        requested = change_feed.with_request(SplitRequest(1, b"m"))
+        assert self.store.set_property("t", FEED, change_feed.to_text(), requested.to_text())
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from ingest.plan.open_feeds import open_feed
 from ingest.service.feed_shards import ShardRequest, apply_in_service
 from ingest.service.feed_watch import FeedWatch
 from ingest.service.stores import SharedStores
-from sinks.feed.errors import ShardNotFoundError, StreamDisabledError
+from sinks.feed.errors import FeedDisabledError, ShardNotFoundError
 from sinks.feed.group import GroupMember, GroupOptions
 from sinks.writing.driver_store import DriverStore
 from tests.support.feeds import FeedFixture
@@ -38,7 +38,7 @@ pipelines:
 
 @pytest.fixture
 def shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """What the pipelines of a service share; one of them has the store open, with a feed."""
+    """What the pipelines of a service share; one of them has the store open, with a change feed."""
     monkeypatch.chdir(tmp_path)
     Path("p.yaml").write_text(FILE)
     catalog = Catalog()
@@ -107,7 +107,7 @@ def test_shards_are_changed_by_the_service(shared: Any):
     apply_in_service(shared, "orders", ShardRequest.of(b'{"merge": [2, 3]}'))
     with pytest.raises(ShardNotFoundError):
         apply_in_service(shared, "orders", ShardRequest(split=9, at="6d"))
-    with pytest.raises(StreamDisabledError):
+    with pytest.raises(FeedDisabledError):
         apply_in_service(shared, "plain", ShardRequest(split=1, at="6d"))
     with pytest.raises(ConflictError, match="has not opened the store"):
         apply_in_service(None, "orders", ShardRequest(split=1, at="6d"))

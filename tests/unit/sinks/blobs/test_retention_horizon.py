@@ -78,15 +78,21 @@ class TestRetentionHorizon:
         horizon = RetentionHorizon.of_dumps(roots, "events", clock_ms=clock)
         assert (horizon.at_ms, horizon.oldest) == (clock(), Copy(f"dump {tmp_path}/2023-11-14-22-13-20", start_ms))
         FeedFixture(store, "events", expiration_ms=DAY_MS, time_ms=clock())
-        assert horizon.with_feed(store, "events").oldest == Copy("feed of table events", clock() - DAY_MS - 3_600_000)
+        assert horizon.with_feed(store, "events").oldest == Copy(
+            "change feed of table events", clock() - DAY_MS - 3_600_000
+        )
 
     def test_feed_of_a_table(self, store, blobs, clock):
         assert RetentionHorizon(clock()).with_feed(store, "events").oldest is None
         feed = FeedFixture(store, "events", expiration_ms=EXPIRATION_S * 1000, time_ms=clock())
         since_ms = clock() - (EXPIRATION_S + MARGIN_S) * 1000
-        assert RetentionHorizon(clock()).with_feed(store, "events").oldest == Copy("feed of table events", since_ms)
+        assert RetentionHorizon(clock()).with_feed(store, "events").oldest == Copy(
+            "change feed of table events", since_ms
+        )
         feed.close_feed()
-        assert RetentionHorizon(clock()).with_feed(store, "events").oldest == Copy("feed of table events", since_ms)
+        assert RetentionHorizon(clock()).with_feed(store, "events").oldest == Copy(
+            "change feed of table events", since_ms
+        )
 
     def test_feed_whose_store_keeps_its_rows_for_ever(self, store, blobs, clock):
         """Readers are refused after the expiration; of a closed feed they read nothing."""
@@ -94,7 +100,9 @@ class TestRetentionHorizon:
         assert RetentionHorizon(clock()).with_feed(store, "events").oldest is None
         FeedFixture(store, "events", expiration_ms=EXPIRATION_S * 1000, time_ms=clock())
         since_ms = clock() - (EXPIRATION_S + MARGIN_S) * 1000
-        assert RetentionHorizon(clock()).with_feed(store, "events").oldest == Copy("feed of table events", since_ms)
+        assert RetentionHorizon(clock()).with_feed(store, "events").oldest == Copy(
+            "change feed of table events", since_ms
+        )
 
 
 @pytest.mark.usefixtures("moved")
@@ -170,7 +178,7 @@ class TestFeed:
         clock.advance(DAY_S)
         named = []
         counts = blobs.sweep(on_named=lambda *found: named.append(found))
-        assert (counts, named[0][1].name) == (SweepCounts(blobs=1, named=1), "feed of table events")
+        assert (counts, named[0][1].name) == (SweepCounts(blobs=1, named=1), "change feed of table events")
         clock.advance(EXPIRATION_S + MARGIN_S - DAY_S)
         assert rows_with_pointers(store) == {}
         assert blobs.open(BLOB).read() == LARGE

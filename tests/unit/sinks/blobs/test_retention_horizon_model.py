@@ -45,7 +45,7 @@ KEEP_MS = 3 * DAY_MS
 
 
 class History:
-    """One history, of a table with dumps, with a feed or with both; each step is a method named `do_…`."""
+    """One history, of a table with dumps, with a change feed or with both; each step is a method named `do_…`."""
 
     def __init__(self, store: Any, clock: Any, seed: int) -> None:
         self.random = random.Random(seed)
@@ -93,7 +93,9 @@ class History:
         self.moving.apply("events", [put])
 
     def do_change(self) -> None:
-        """A micro-batch with a feed: it replaces or deletes a value; it may be interrupted after its feed row."""
+        """
+        A micro-batch with a change feed: it replaces or deletes a value; it may be interrupted after its feed row.
+        """
         if self.interrupted is not None:
             time_ms, rows = self.interrupted
         else:

@@ -15,7 +15,7 @@ PROGRESS = BootstrapProgress(
     files=3,
     rows=7,
     checksum=TableChecksum(1, 2, 3),
-    stream="s1",
+    feed_id="s1",
     positions={1: None, 2: "token"},
     changes=5,
     deletes=4,
@@ -44,11 +44,11 @@ def test_other_text_is_refused(text):
 @pytest.mark.parametrize(
     ("other", "is_same"),
     [
-        (BootstrapProgress("/moved", "2026-01-31-12-00-00", "ns:t", stream="s1", is_concurrent=True), True),
-        (BootstrapProgress("/dumps", "2026-02-01-12-00-00", "ns:t", stream="s1", is_concurrent=True), False),
-        (BootstrapProgress("/dumps", "2026-01-31-12-00-00", "t", stream="s1", is_concurrent=True), False),
-        (BootstrapProgress("/dumps", "2026-01-31-12-00-00", "ns:t", stream="s2", is_concurrent=True), False),
-        (BootstrapProgress("/dumps", "2026-01-31-12-00-00", "ns:t", stream="s1"), False),
+        (BootstrapProgress("/moved", "2026-01-31-12-00-00", "ns:t", feed_id="s1", is_concurrent=True), True),
+        (BootstrapProgress("/dumps", "2026-02-01-12-00-00", "ns:t", feed_id="s1", is_concurrent=True), False),
+        (BootstrapProgress("/dumps", "2026-01-31-12-00-00", "t", feed_id="s1", is_concurrent=True), False),
+        (BootstrapProgress("/dumps", "2026-01-31-12-00-00", "ns:t", feed_id="s2", is_concurrent=True), False),
+        (BootstrapProgress("/dumps", "2026-01-31-12-00-00", "ns:t", feed_id="s1"), False),
     ],
 )
 def test_bootstrap_is_that_of_dump_table_feed_and_order(other, is_same):

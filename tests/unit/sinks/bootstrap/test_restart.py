@@ -18,7 +18,7 @@ from sinks.dumps.table_files import write_table_file
 from sinks.feed.client import FeedClient, IteratorType
 from sinks.feed.consuming import FeedConsumer
 from sinks.feed.envelope import DebeziumEnvelope, OwnEnvelope
-from sinks.feed.errors import StreamIdMismatchError, TrimmedError
+from sinks.feed.errors import FeedIdMismatchError, TrimmedError
 from sinks.feed.gaps import GapPolicy
 from sinks.feed.group import GroupMember, GroupOptions
 from sinks.feed.leases import SHARD_END
@@ -216,18 +216,18 @@ def test_dump_that_is_too_old_is_refused(feed: Restarted):
         feed.consumed(policy)
 
 
-def test_dump_of_an_earlier_stream_is_refused(feed: Restarted):
+def test_dump_of_an_earlier_feed_is_refused(feed: Restarted):
     feed.put(b"a", value=b"1")
     feed.dump()
     feed.writer.close_feed()
-    FeedFixture(feed.store, expiration_ms=HOUR_MS, time_ms=feed.clock.now, stream="s2").put(b"b")
+    FeedFixture(feed.store, expiration_ms=HOUR_MS, time_ms=feed.clock.now, feed_id="s2").put(b"b")
     feed.clock.now += 1000
     feed.consumed(None)
     writer = FeedFixture.of(feed.store, "orders")
     writer.put(b"c")
     feed.clock.now += 3 * HOUR_MS
     writer.put(b"d", time_ms=feed.clock.now)
-    with restart_from_dump(feed.root, feed.store, "orders") as policy, pytest.raises(StreamIdMismatchError):
+    with restart_from_dump(feed.root, feed.store, "orders") as policy, pytest.raises(FeedIdMismatchError):
         feed.consumed(policy)
 
 
@@ -237,7 +237,7 @@ def test_unusable_dumps_are_refused(feed: Restarted):
     feed.put(b"a", value=b"1")
     feed.dump(has_feed=False)
     with (
-        pytest.raises(ConfigError, match="has no positions in the feed"),
+        pytest.raises(ConfigError, match="has no positions in the change feed"),
         restart_from_dump(feed.root, feed.store, "orders"),
     ):
         pass

@@ -250,8 +250,8 @@ def test_beside_a_writer_with_kills_the_copy_equals_the_source(source, store, tm
             at = writer.time_ms
             rows = random.sample([b"%02x" % number for number in range(0, 256, 5)], 6)
             if random.random() < 0.1:
-                shard = random.choice([one.number for one in writer.stream.shards if one.is_open])
-                found = writer.stream.shard(shard)
+                shard = random.choice([one.number for one in writer.feed.shards if one.is_open])
+                found = writer.feed.shard(shard)
                 middle = (found.start or b"\x00") + b"\x40"
                 if found.has(middle):
                     FeedClient(source, "orders", lambda: T).split(shard, middle)

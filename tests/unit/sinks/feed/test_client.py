@@ -10,10 +10,10 @@ from ingest.api import Cell, ConfigError, Delete, Put, Store
 from sinks.feed.changes import Op
 from sinks.feed.client import MAX_PAGE_BYTES, PAGING_MS, FeedClient, FeedPage, IteratorType
 from sinks.feed.errors import (
+    FeedDisabledError,
+    FeedIdMismatchError,
     InvalidIteratorError,
     ShardNotFoundError,
-    StreamDisabledError,
-    StreamIdMismatchError,
     TrimmedError,
 )
 from sinks.memory import MemoryStore
@@ -110,17 +110,17 @@ def test_incomplete_micro_batch_is_not_seen(writer: FeedFixture, client: FeedCli
     assert rows(client.records(page.next_iterator)) == rows(client.records(iterator)) == [b"a"]
 
 
-def test_4c4_feed_that_was_closed_is_a_new_stream(writer: FeedFixture, client: FeedClient, store: Store[Any]):
+def test_4c4_feed_that_was_closed_is_a_new_feed(writer: FeedFixture, client: FeedClient, store: Store[Any]):
     writer.put(b"a")
     old = client.iterator(1, OLDEST)
     writer.close_feed()
-    with pytest.raises(StreamDisabledError):
+    with pytest.raises(FeedDisabledError):
         client.records(old)
-    again = FeedFixture(store, time_ms=writer.time_ms + 10, stream="s2")
+    again = FeedFixture(store, time_ms=writer.time_ms + 10, feed_id="s2")
     again.put(b"c")
-    with pytest.raises(StreamIdMismatchError) as refused:
+    with pytest.raises(FeedIdMismatchError) as refused:
         client.records(old)
-    assert (refused.value.exit_code, refused.value.code) == (3, "stream_id_mismatch")
+    assert (refused.value.exit_code, refused.value.code) == (3, "feed_id_mismatch")
     assert rows(client.records(client.iterator(1, OLDEST))) == [b"c"]
 
 
@@ -142,8 +142,8 @@ def test_4c5_split_shard_ends_with_its_children(store: Store[Any], clock: Clock[
         [b"\x80d"],
         [b"\xf0c"],
     ]
-    stream = client.state().stream
-    assert [shard.parents for shard in stream.shards if shard.number > 2] == [(2,), (2,)]
+    change_feed = client.state().feed
+    assert [shard.parents for shard in change_feed.shards if shard.number > 2] == [(2,), (2,)]
     assert client.records(client.iterator(2, LATEST)).next_iterator is None
 
 
@@ -159,7 +159,7 @@ def test_4c7_merged_shards_have_two_parents(store: Store[Any], clock: Clock[int]
     assert store.properties("orders") == before
     client.merge(1, 2)
     writer.put(b"\x02", b"\x61")
-    assert client.state().stream.shard(4).parents == (1, 2)
+    assert client.state().feed.shard(4).parents == (1, 2)
     assert client.records(client.iterator(1, OLDEST)).child_shards == (4,)
     assert rows(client.records(client.iterator(4, OLDEST))) == [b"\x02", b"\x61"]
     with pytest.raises(ConfigError, match="shard 1 is closed"):
@@ -168,9 +168,9 @@ def test_4c7_merged_shards_have_two_parents(store: Store[Any], clock: Clock[int]
 
 def test_request_is_made_once(writer: FeedFixture, client: FeedClient):
     assert client.split(1, b"m") == client.split(1, b"m")
-    assert len(client.state().stream.requested) == 1
+    assert len(client.state().feed.requested) == 1
     writer.put(b"a")
-    assert client.state().stream.requested == ()
+    assert client.state().feed.requested == ()
 
 
 def test_4c10_expired_changes_are_an_error_and_no_gap(store: Store[Any], clock: Clock[int]):
@@ -277,16 +277,16 @@ def test_4c14_limit_out_of_range_is_refused(writer: FeedFixture, client: FeedCli
 
 def test_4c14_iterators_of_other_shards_and_tables_are_refused(store: Store[Any], clock: Clock[int]):
     FeedFixture(store)
-    FeedFixture(store, "other", stream="s9")
+    FeedFixture(store, "other", feed_id="s9")
     orders, other = FeedClient(store, "orders", clock), FeedClient(store, "other", clock)
-    with pytest.raises(StreamIdMismatchError):
+    with pytest.raises(FeedIdMismatchError):
         orders.records(other.iterator(1, OLDEST))
     for number in (0, 2):
         with pytest.raises(ShardNotFoundError):
             orders.iterator(number, OLDEST)
     with pytest.raises(InvalidIteratorError):
         orders.records("damaged")
-    with pytest.raises(StreamDisabledError):
+    with pytest.raises(FeedDisabledError):
         FeedClient(store, "nothing", clock).state()
 
 
@@ -349,6 +349,6 @@ def test_shard_whose_changes_have_expired_is_trimmed(store: Store[Any], clock: C
     iterator = client.iterator(1, OLDEST)
     client.split(1, b"m")
     edge = writer.put(b"b")
-    writer.set_property("feed", client.state().stream.trimmed(edge + 1).to_text())
+    writer.set_property("feed", client.state().feed.trimmed(edge + 1).to_text())
     with pytest.raises(TrimmedError):
         client.records(iterator)

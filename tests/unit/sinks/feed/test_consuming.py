@@ -9,6 +9,7 @@ from ingest.api import Cell, IngestError, Row, SourceUnavailableError, StoreUnav
 from ingest.durable.property_register import PropertyRegisters, calls_of
 from sinks.feed import consuming
 from sinks.feed.balance import LEASE_S, RENEW_S
+from sinks.feed.change_feed import Shard
 from sinks.feed.client import FeedClient
 from sinks.feed.consuming import FIRST_RETRY_S, IDLE_S, Consumed, FeedConsumer
 from sinks.feed.envelope import Message, OwnEnvelope
@@ -18,7 +19,6 @@ from sinks.feed.group import GroupMember, GroupOptions
 from sinks.feed.leases import GroupLeases, ShardLease
 from sinks.feed.outputs import ChangeOutput, LineOutput
 from sinks.feed.position import FeedPosition
-from sinks.feed.stream import Shard
 from sinks.memory import MemoryStore
 from tests.support.clock import Clock
 from tests.support.feeds import DAY_MS, FeedFixture, T
@@ -120,7 +120,7 @@ def test_leases_are_kept_while_the_destination_is_unavailable(setting: Setting):
 def of_two_shards(setting: Setting) -> None:
     """A feed with a change in each of two shards, of which the first has no lease."""
     setting.writer.close_feed()
-    setting.writer = FeedFixture(setting.store, time_ms=setting.writer.time_ms, stream="s2", shards=2)
+    setting.writer = FeedFixture(setting.store, time_ms=setting.writer.time_ms, feed_id="s2", shards=2)
     setting.writer.put(b"a", b"\xff")
     member = setting.member()
     member.poll()
@@ -160,7 +160,7 @@ def test_consumer_ends_if_no_shard_can_be_read(setting: Setting):
 
 def test_lease_that_is_back_is_no_error(setting: Setting):
     of_two_shards(setting)
-    text = ShardLease(FeedPosition.at_start(setting.client.state().stream, setting.writer.stream.shards[0]).to_token())
+    text = ShardLease(FeedPosition.at_start(setting.client.state().feed, setting.writer.feed.shards[0]).to_token())
     group_id = ShardLease.from_text(setting.leases.read("g")[2]).group_id
     wait = setting.wait
 

@@ -51,7 +51,7 @@ def test_own_record_has_every_cell_and_delete():
     ]
     assert own(record(mutations, (Cell(b"d", b"x", T - 9, b"old"),))) == {
         "v": 1,
-        "stream": "s1",
+        "feed": "s1",
         "shard": 4,
         "seq": "0000018bcfe56800" + "000002" + "6bff",
         "table": "orders",
@@ -77,7 +77,7 @@ def test_own_record_without_the_row_before():
 
 
 def test_gaps_and_heartbeats():
-    about = {"v": 1, "stream": "s1", "shard": 4, "table": "orders"}
+    about = {"v": 1, "feed": "s1", "shard": 4, "table": "orders"}
     (gap,) = OwnEnvelope("orders").of_gap("s1", 4, Gap(T, T + 1))
     assert gap.value is not None
     assert orjson.loads(gap.value) == about | {"op": "GAP", "from": T, "until": T + 1}

@@ -10,9 +10,9 @@ import pytest
 from ingest.api import ConfigError, StoreUnavailableError
 from sinks.feed.balance import LEASE_S, RENEW_S
 from sinks.feed.errors import (
+    FeedIdMismatchError,
     GroupRemovedError,
     ShardLeaseLostError,
-    StreamIdMismatchError,
     TrimmedError,
     WorkerReplacedError,
 )
@@ -496,14 +496,14 @@ def test_worker_of_a_quiet_table_meets_no_gap(feeds: Callable[..., GroupFeed]):
     assert drained(feed.worker("w2")) == [b"b"]
 
 
-def test_group_of_an_earlier_stream_is_refused(feeds: Callable[..., GroupFeed]):
+def test_group_of_an_earlier_feed_is_refused(feeds: Callable[..., GroupFeed]):
     feed = feeds()
     feed.writer.put(b"a")
     assert drained(feed.worker("w1")) == [b"a"]
     feed.writer.close_feed()
-    FeedFixture(feed.store, time_ms=feed.writer.time_ms + 1, stream="s2")
+    FeedFixture(feed.store, time_ms=feed.writer.time_ms + 1, feed_id="s2")
     feed.passed(RENEW_S)
-    with pytest.raises(StreamIdMismatchError):
+    with pytest.raises(FeedIdMismatchError):
         feed.worker("w1").poll()
 
 

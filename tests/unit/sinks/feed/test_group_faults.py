@@ -167,7 +167,7 @@ def test_workers_that_come_and_go(seed: int):
         group.s.now += chance.choice([0.1, 1.0, RENEW_S])
         group.write(*{bytes([chance.randrange(256)]) for _ in range(3)})
         if turn % 15 == 7:
-            shard = chance.choice(group.client.state().stream.open_shards())
+            shard = chance.choice(group.client.state().feed.open_shards())
             key = bytes([chance.randrange(1, 256), 1])
             if shard.has(key) and key != shard.start:
                 group.client.split(shard.number, key)

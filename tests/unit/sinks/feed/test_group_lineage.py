@@ -155,8 +155,8 @@ def test_shards_beyond_forgotten_ones_wait_for_a_gap_to_be_recorded(feeds: Calla
     feed.client.split(2, b"c")
     feed.writer.put(b"b", b"d", b"o")
     feed.passed(3 * 3600)
-    feed.writer.set_property("feed", feed.writer.stream.trimmed(feed.ms.now - 2 * HOUR_MS).to_text())
-    assert [shard.number for shard in feed.writer.stream.shards] == [3, 4, 5]
+    feed.writer.set_property("feed", feed.writer.feed.trimmed(feed.ms.now - 2 * HOUR_MS).to_text())
+    assert [shard.number for shard in feed.writer.feed.shards] == [3, 4, 5]
     skipping = feed.worker("w2", skips=True)
     skipping.poll()
     feed.passed(LEASE_S)
@@ -184,16 +184,16 @@ def test_shards_that_expired_before_the_group_count_as_read(feeds: Callable[...,
     assert feed.lease(1)._replace(group_id="") == ShardLease("SHARD_END", followed_by=(2, 3))
 
 
-def test_group_reads_shards_whose_parents_the_stream_has_forgotten(feeds: Callable[..., GroupFeed]):
+def test_group_reads_shards_whose_parents_the_feed_has_forgotten(feeds: Callable[..., GroupFeed]):
     feed = feeds(expiration_ms=HOUR_MS)
     feed.writer.put(b"a", b"z")
     feed.client.split(1, b"m")
     feed.writer.put(b"b", b"y")
     feed.passed(3 * 3600)
-    feed.writer.set_property("feed", feed.writer.stream.trimmed(feed.ms.now - HOUR_MS).to_text())
+    feed.writer.set_property("feed", feed.writer.feed.trimmed(feed.ms.now - HOUR_MS).to_text())
     feed.client.split(2, b"c")
     feed.writer.put(b"b", b"d", b"y", time_ms=feed.ms.now)
-    assert [shard.number for shard in feed.writer.stream.shards] == [2, 3, 4, 5]
+    assert [shard.number for shard in feed.writer.feed.shards] == [2, 3, 4, 5]
     assert sorted(drained(feed.worker("w1"))) == [b"b", b"d", b"y"]
 
 
@@ -222,8 +222,8 @@ def test_shard_between_the_dump_and_the_open_shards_is_forgotten(feeds: Callable
     feed.client.split(2, b"c")
     feed.writer.put(b"b", b"d", b"o")
     feed.passed(3 * 3600)
-    feed.writer.set_property("feed", feed.writer.stream.trimmed(feed.ms.now - 2 * HOUR_MS).to_text())
-    assert [shard.number for shard in feed.writer.stream.shards] == [3, 4, 5]
+    feed.writer.set_property("feed", feed.writer.feed.trimmed(feed.ms.now - 2 * HOUR_MS).to_text())
+    assert [shard.number for shard in feed.writer.feed.shards] == [3, 4, 5]
     feed.writer.put(b"e", b"f", b"p", time_ms=feed.ms.now)
     with pytest.raises(TrimmedError):
         feed.worker("w1", dump).poll()
@@ -247,7 +247,7 @@ def test_missing_lease_is_an_error_after_those_of_its_parents_were_removed(feeds
     worker = feed.worker("w1")
     assert sorted(drained(worker)) == [b"a", b"b", b"y", b"z"]
     feed.passed(3 * 3600)
-    feed.writer.set_property("feed", feed.writer.stream.trimmed(feed.ms.now - HOUR_MS).to_text())
+    feed.writer.set_property("feed", feed.writer.feed.trimmed(feed.ms.now - HOUR_MS).to_text())
     worker.refresh()
     worker.close()
     assert set(feed.leases.read("g")) == {0, 2, 3}
@@ -263,8 +263,8 @@ def test_leases_of_forgotten_shards_are_removed(feeds: Callable[..., GroupFeed])
     feed.writer.put(b"b", b"n")
     worker = feed.worker("w1")
     drained(worker)
-    stream = feed.client.state().stream
-    feed.writer.set_property("feed", stream.trimmed(feed.writer.time_ms).to_text())
+    change_feed = feed.client.state().feed
+    feed.writer.set_property("feed", change_feed.trimmed(feed.writer.time_ms).to_text())
     feed.passed(RENEW_S)
     assert worker.poll() is None
     assert set(feed.leases.read("g")) == {0, 2, 3}
@@ -280,7 +280,7 @@ def test_unread_shard_that_was_forgotten_is_a_gap(feeds: Callable[..., GroupFeed
     first.close()
     feed.client.split(1, b"m")
     feed.writer.put(b"b", b"n")
-    feed.writer.set_property("feed", feed.client.state().stream.trimmed(feed.writer.time_ms).to_text())
+    feed.writer.set_property("feed", feed.client.state().feed.trimmed(feed.writer.time_ms).to_text())
     with pytest.raises(TrimmedError):
         feed.worker("w1").poll()
     skipping = feed.worker("w1", skips=True)

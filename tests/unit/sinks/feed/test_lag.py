@@ -62,7 +62,7 @@ def test_group_that_has_read_everything():
     ]
     assert lags_of(client.state(), leases, "nothing") == []
     feed.writer.close_feed()
-    FeedFixture(feed.store, time_ms=feed.writer.time_ms, stream="s2")
+    FeedFixture(feed.store, time_ms=feed.writer.time_ms, feed_id="s2")
     assert lags_of(client.state(), leases, "g") is None
 
 

@@ -107,7 +107,7 @@ def test_lease_and_record_are_texts():
     assert ShardLease(SHARD_END).is_ended
     record = GroupRecord("s", {1: SHARD_END, 12: "x"}, is_begun=True)
     assert GroupRecord.from_text(record.to_text()) == record
-    assert not GroupRecord.from_text('{"stream": "s", "starts": {}, "is_begun": true}').is_removed
+    assert not GroupRecord.from_text('{"feed_id": "s", "starts": {}, "is_begun": true}').is_removed
     for text in ("", "1", "{}", '{"position": 1}', "[]"):
         with pytest.raises(IntegrityError):
             ShardLease.from_text(text)

@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sinks.feed.change_feed import ChangeFeed, SplitRequest
 from sinks.feed.errors import InvalidIteratorError
 from sinks.feed.position import FeedPosition
-from sinks.feed.stream import FeedStream, SplitRequest
 
 POSITIONS = st.builds(
     FeedPosition,
-    stream=st.from_regex(r"[A-Za-z0-9_-]{1,20}", fullmatch=True),
+    feed_id=st.from_regex(r"[A-Za-z0-9_-]{1,20}", fullmatch=True),
     shard=st.integers(1, 2**32 - 1),
     start=st.binary(max_size=60),
     kept_until_ms=st.integers(0, 2**62),
@@ -47,8 +47,8 @@ def test_time_of_a_position():
 
 
 def test_start_of_a_child_is_before_its_first_change_and_not_the_oldest_position():
-    stream = FeedStream.opened(1_000, 60_000, (b"",), "s").with_request(SplitRequest(1, b"m")).at_edge(5_000)
-    child = stream.children(1)[0]
-    position = FeedPosition.at_start(stream, child)
+    change_feed = ChangeFeed.opened(1_000, 60_000, (b"",), "s").with_request(SplitRequest(1, b"m")).at_edge(5_000)
+    child = change_feed.children(1)[0]
+    position = FeedPosition.at_start(change_feed, child)
     assert position == FeedPosition.at_time("s", child.number, 5_000)
     assert not position.is_oldest

@@ -1,4 +1,4 @@
-"""The feeds of a pipeline on the driver: streams, shards of micro-batches, and changes above the committed position."""
+"""The change feeds of a pipeline on the driver: shards of micro-batches, and changes above the committed position."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,9 +17,9 @@ from ingest.api import (
 )
 from ingest.api.feeds import feed_table
 from ingest.testing.tables import scanned
+from sinks.feed.change_feed import FEED, ChangeFeed, MergeRequest, SplitRequest
 from sinks.feed.changes import Op, encoded_change
 from sinks.feed.keys import FEED_COLUMN, FeedKey, FeedSequence
-from sinks.feed.stream import FEED, FeedStream, MergeRequest, SplitRequest
 from sinks.memory import MemoryStore
 from sinks.rewriting.owned_tables import OwnedTables
 from sinks.rowkeys.distribution import Distribution
@@ -66,16 +66,16 @@ def claimed(store: MemoryStore, spec: TableSpec = VALUES, **options: Any) -> Own
     return tables
 
 
-def stream_of(store: MemoryStore) -> FeedStream:
-    return FeedStream.of(store.properties("t")[FEED], "t")
+def feed_of(store: MemoryStore) -> ChangeFeed:
+    return ChangeFeed.of(store.properties("t")[FEED], "t")
 
 
 def request(store: MemoryStore, *requests: SplitRequest | MergeRequest) -> None:
-    stream = stream_of(store)
-    requested = stream
+    change_feed = feed_of(store)
+    requested = change_feed
     for one in requests:
         requested = requested.with_request(one)
-    assert store.set_property("t", FEED, stream.to_text(), requested.to_text())
+    assert store.set_property("t", FEED, change_feed.to_text(), requested.to_text())
 
 
 def log(store: MemoryStore, row: bytes, time_ms: int, *mutations: Mutation, op: Op = Op.PUT, shard: int = 1) -> None:
@@ -112,10 +112,10 @@ def test_a_claim_creates_the_table_of_the_feed(store: Refusing) -> None:
     assert store.properties("t") == {OWNER: "p"}
 
 
-def test_a_stream_opens_with_the_first_micro_batch(store: Refusing) -> None:
+def test_a_feed_opens_with_the_first_micro_batch(store: Refusing) -> None:
     batches = claimed(store).feeds.batches("s", 1_000)
 
-    assert stream_of(store).since_ms == 1_000
+    assert feed_of(store).since_ms == 1_000
     assert (batches["t"].time_ms, batches["t"].shards.numbers) == (1_000, (1, 2))
     assert claimed(store).feeds.batches("s", 1_002)["t"].shards == batches["t"].shards
 
@@ -128,7 +128,7 @@ def test_another_expiration_is_recorded(store: Refusing) -> None:
     claimed(store).feeds.batches("s", 1_000)
     claimed(store, TableSpec("t", (FamilySpec(b"f"),), feed=FeedSpec(7_200_000)))
 
-    assert (stream_of(store).expiration_ms, len(stream_of(store).shards)) == (7_200_000, 2)
+    assert (feed_of(store).expiration_ms, len(feed_of(store).shards)) == (7_200_000, 2)
     found = store.describe_table("t_feed")
     assert found is not None
     assert found.families[0].ttl_s == 10_800
@@ -141,7 +141,7 @@ def test_a_request_takes_effect_when_a_micro_batch_begins(store: Refusing) -> No
 
     assert feeds.batches("s", 1_000)["t"].shards.numbers == (1, 2)  # a second attempt
     assert feeds.batches("s", 2_000)["t"].shards.numbers == (3, 4, 2)
-    assert stream_of(store).requested == ()
+    assert feed_of(store).requested == ()
 
 
 def test_a_micro_batch_that_runs_again_has_the_same_shards(store: Refusing) -> None:
@@ -169,13 +169,13 @@ def test_a_request_takes_no_effect_at_or_below_the_committed_position(store: Ref
     assert feeds.batches("s", 9_002)["t"].shards.numbers == (3, 4, 2)
 
 
-def test_a_stream_does_not_open_at_or_below_the_committed_position(store: Refusing) -> None:
+def test_a_feed_does_not_open_at_or_below_the_committed_position(store: Refusing) -> None:
     tables = claimed(store)
     tables.move(CommittedPosition(9_000, {"t": 1}))
 
     assert tables.feeds.batches("s", 9_000) == {}
     assert FEED not in store.properties("t")
-    assert tables.feeds.batches("s", 9_002)["t"].time_ms == stream_of(store).since_ms == 9_002
+    assert tables.feeds.batches("s", 9_002)["t"].time_ms == feed_of(store).since_ms == 9_002
 
 
 def test_closed_shards_are_forgotten_after_their_changes_have_expired(store: Refusing) -> None:
@@ -186,7 +186,7 @@ def test_closed_shards_are_forgotten_after_their_changes_have_expired(store: Ref
     request(store, SplitRequest(2, b"\xc0"))
     feeds.batches("s", 2_000 + 2 * 3_600_000)
 
-    assert [shard.number for shard in stream_of(store).shards] == [2, 3, 4, 5, 6]
+    assert [shard.number for shard in feed_of(store).shards] == [2, 3, 4, 5, 6]
 
 
 def test_changes_of_records_that_are_replayed_have_a_time_of_their_own(store: Refusing) -> None:
@@ -207,7 +207,7 @@ def test_a_feed_that_is_no_longer_declared_is_closed(store: Refusing) -> None:
     assert store.properties("t") == {}
     assert plain.feeds.close_undeclared() == []
     claimed(store).feeds.batches("s", 2_000)
-    assert stream_of(store).since_ms == 2_000
+    assert feed_of(store).since_ms == 2_000
 
 
 def test_the_feed_of_another_pipeline_is_not_closed(store: Refusing) -> None:
@@ -298,7 +298,7 @@ def test_a_change_that_the_store_refuses_is_removed(store: Refusing) -> None:
     assert [key.sequence.row for key in feed_rows(store)] == [b"a"]
 
 
-def test_changes_of_a_former_stream_are_not_rolled_forward(store: Refusing) -> None:
+def test_changes_of_a_former_feed_are_not_rolled_forward(store: Refusing) -> None:
     tables = claimed(store)
     log(store, b"former", 1_000, put(b"former", 1_000))
     tables.feeds.batches("s", 2_000)

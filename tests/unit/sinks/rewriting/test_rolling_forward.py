@@ -7,16 +7,16 @@ import pytest
 
 from ingest.api import FamilySpec, FeedSpec, Mutation, Put, Row, Scan, ScanCounts, TableSpec
 from ingest.api.feeds import feed_table_spec
+from sinks.feed.change_feed import ChangeFeed
 from sinks.feed.changes import Op, encoded_change
 from sinks.feed.keys import FEED_COLUMN, FeedKey, FeedSequence
-from sinks.feed.stream import FeedStream
 from sinks.memory import MemoryStore
 from sinks.rewriting import rolling_forward
 from sinks.rewriting.rolling_forward import roll_forward
 from sinks.table_records import ensure_declared
 
 FED = TableSpec("t", (FamilySpec(b"f"),), feed=FeedSpec(3_600_000))
-STREAM = FeedStream.opened(1_000, 3_600_000, (b"",))
+CHANGE_FEED = ChangeFeed.opened(1_000, 3_600_000, (b"",))
 
 
 class Watched(MemoryStore):
@@ -60,13 +60,13 @@ def store() -> Watched:
 
 def test_changes_are_applied_up_to_a_number_of_bytes(store: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rolling_forward, "CHANGES_BYTES", 2_500)
-    assert roll_forward(store, "t", STREAM, 1_000) == 2_000
+    assert roll_forward(store, "t", CHANGE_FEED, 1_000) == 2_000
 
     assert store.rows == [3, 3, 3, 1]
 
 
 def test_changes_are_read_in_small_pages(store: Watched) -> None:
     store.pages.clear()
-    roll_forward(store, "t", STREAM, 1_000)
+    roll_forward(store, "t", CHANGE_FEED, 1_000)
 
     assert store.pages == [rolling_forward.PAGE_ROWS]

@@ -10,7 +10,7 @@ import pytest
 
 from ingest.api import Delete, FamilySpec, FeedSpec, Mutation, Put, TableSpec
 from ingest.clock import now_ms
-from sinks.feed.stream import MergeRequest, SplitRequest
+from sinks.feed.change_feed import MergeRequest, SplitRequest
 from sinks.memory import MemoryStore
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
@@ -142,7 +142,7 @@ def test_4c13_the_changes_of_a_row_are_in_write_order_through_splits_and_a_merge
                     written[row].pop()  # one change for each row, split and micro-batch
                 written[row].append(time_ms << 32 | number)
             table.run(time_ms, splits)
-        shards = table.stream().shards
+        shards = table.feed().shards
         assert [(shard.number, shard.parents, shard.is_open) for shard in shards] == [
             (1, (), False),
             (2, (1,), True),

@@ -22,9 +22,9 @@ from ingest.api import (
 )
 from ingest.api.feeds import feed_table_spec
 from ingest.testing.tables import scanned
+from sinks.feed.change_feed import FEED, ShardMap
 from sinks.feed.changes import Change, Op
 from sinks.feed.keys import MAX_FEED_ROW_BYTES, FeedKey
-from sinks.feed.stream import FEED, ShardMap
 from sinks.memory import MemoryStore
 from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.mutations import with_physical_keys
@@ -412,7 +412,7 @@ def test_a_table_with_a_feed_is_not_written_without_it(store: Watched) -> None:
     )
     mutator.begin(spec_of(BATCH_MS), Prepared(), WriteCounts())
     mutator.mutate("t", put(b"a"))
-    with pytest.raises(StoreRefusedError, match='table "t" has a feed') as caught:
+    with pytest.raises(StoreRefusedError, match='table "t" has a change feed') as caught:
         mutator.flush()
 
     assert caught.value.code == "feed_undeclared"

@@ -22,7 +22,7 @@ from ingest.api import (
     WriteRejectedError,
 )
 from ingest.retry import Retry
-from sinks.feed.stream import ShardMap
+from sinks.feed.change_feed import ShardMap
 from sinks.memory import MemoryStore
 from sinks.writing.bisection import Refusal
 from sinks.writing.buffer import Chunk

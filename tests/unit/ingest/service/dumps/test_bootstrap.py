@@ -58,7 +58,7 @@ def here(configuration: Configuration) -> OwnProcess:
 
 
 class Service:
-    """Writes micro-batches to the table, with a feed."""
+    """Writes micro-batches to the table, with a change feed."""
 
     def __init__(self, store: RocksDBStore, seed: int) -> None:
         self.random = Random(seed)

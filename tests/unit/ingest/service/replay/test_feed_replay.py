@@ -1,4 +1,6 @@
-"""Dead letters replayed into tables with a feed: the cells have the times of their batch, the changes a later one."""
+"""
+Dead letters replayed into tables with a change feed: the cells have the times of their batch, the changes a later one.
+"""
 
 import json
 from collections.abc import Iterator
@@ -24,9 +26,9 @@ from ingest.service.stores import driver_stores
 from ingest.service.tables import owned_tables
 from ingest.spark.streaming.batch_time import BatchTimes
 from ingest.spark.streaming.checkpoint import Checkpoint
+from sinks.feed.change_feed import FEED, ChangeFeed, SplitRequest
 from sinks.feed.changes import Change
 from sinks.feed.keys import FeedKey
-from sinks.feed.stream import FEED, FeedStream, SplitRequest
 from sinks.updates.committed_position import CommittedPosition
 from tests.support.checkpoint import acknowledge
 from tests.support.place import own_process
@@ -37,7 +39,7 @@ BATCH_MS = 1_700_000_000_000
 
 
 class Pipeline:
-    """A pipeline that writes the last body of each key, with a feed; one micro-batch is complete."""
+    """A pipeline that writes the last body of each key, with a change feed; one micro-batch is complete."""
 
     def __init__(self, folder: Path, *tables: str) -> None:
         self.folder = folder
@@ -154,8 +156,8 @@ def test_dead_letters_of_other_sinks_do_not_split_a_shard_at_their_old_time(tmp_
     pipeline = Pipeline(tmp_path, "plain")
     with pipeline.store() as store:
         text = store.properties("values")[FEED]
-        stream = FeedStream.of(text, "values").with_request(SplitRequest(1, b"m"))
-        assert store.set_property("values", FEED, text, stream.to_text())
+        change_feed = ChangeFeed.of(text, "values").with_request(SplitRequest(1, b"m"))
+        assert store.set_property("values", FEED, text, change_feed.to_text())
     record = Record("t", 0, 3, None, b"2", 5)
     with DeadLetterReplay(
         own_process(pipeline.configuration, CATALOG), pipeline.configuration.pipelines["p"], check_clock=no_clock
@@ -165,7 +167,7 @@ def test_dead_letters_of_other_sinks_do_not_split_a_shard_at_their_old_time(tmp_
         replay.marked()
 
     with pipeline.store() as store:
-        assert FeedStream.of(store.properties("values")[FEED], "values") == stream
+        assert ChangeFeed.of(store.properties("values")[FEED], "values") == change_feed
 
 
 def test_record_with_a_dead_letter_of_a_sink_and_a_place_changes_each_row_once(tmp_path: Path) -> None:

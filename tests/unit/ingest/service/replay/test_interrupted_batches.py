@@ -264,7 +264,7 @@ def test_batch_whose_committed_positions_are_at_its_time_is_complete(
 
 @pytest.mark.parametrize("method", ["roll_forward", "remove_uncommitted"])
 def test_taking_back_goes_on_after_a_kill(killed: Replays, monkeypatch: pytest.MonkeyPatch, method: str) -> None:
-    """The committed position of a table with a feed may be past the time by then."""
+    """The committed position of a table with a change feed may be past the time by then."""
     (time_ms,) = killed.times()
     true = getattr(OwnedTables, method)
 

@@ -21,7 +21,7 @@ COMPONENTS = Components(sinks=frozenset({"a", "b"}), decorators=frozenset({"json
 
 @pytest.fixture
 def plan(tmp_path: Path) -> Plan:
-    """Sinks into tables with deferred updates, one with a feed, and a plain one in another store."""
+    """Sinks into tables with deferred updates, one with a change feed, and a plain one in another store."""
     content = {
         "version": 1,
         "stores": {name: {"rocksdb": {"path": str(tmp_path / name)}} for name in ("s", "other")},

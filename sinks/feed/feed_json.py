@@ -1,27 +1,27 @@
-"""A stream as JSON, as commands and the HTTP endpoint return it."""
+"""A change feed as JSON, as commands and the HTTP endpoint return it."""
 
 from typing import Any
 
 from ingest.api.notation import to_notation
-from sinks.feed.stream import FeedStream, SplitRequest
+from sinks.feed.change_feed import ChangeFeed, SplitRequest
 
 
-def stream_json(table: str, stream: FeedStream) -> dict[str, Any]:
+def feed_json(table: str, change_feed: ChangeFeed) -> dict[str, Any]:
     """
-    A stream as plain data.
+    A change feed as plain data.
 
     Args:
         table: its name.
-        stream: of the table.
+        change_feed: of the table.
 
     Returns:
         Times in milliseconds since the epoch, and physical row keys as `to_notation` returns them.
     """
     return {
         "table": table,
-        "stream": stream.id,
-        "since_ms": stream.since_ms,
-        "expiration_ms": stream.expiration_ms,
+        "feed": change_feed.id,
+        "since_ms": change_feed.since_ms,
+        "expiration_ms": change_feed.expiration_ms,
         "shards": [
             {
                 "shard": shard.number,
@@ -30,14 +30,14 @@ def stream_json(table: str, stream: FeedStream) -> dict[str, Any]:
                 "from_ms": shard.from_ms,
                 "until_ms": shard.until_ms,
                 "parents": shard.parents,
-                "children": [child.number for child in stream.children(shard.number)],
+                "children": [child.number for child in change_feed.children(shard.number)],
             }
-            for shard in stream.shards
+            for shard in change_feed.shards
         ],
         "requested": [
             {"split": each.shard, "at": to_notation(each.at)}
             if isinstance(each, SplitRequest)
             else {"merge": each.shards}
-            for each in stream.requested
+            for each in change_feed.requested
         ],
     }

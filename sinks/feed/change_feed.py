@@ -1,5 +1,5 @@
 """
-The stream of a feed: its identity, and its shards, the ranges of row keys whose changes are in order.
+A change feed: its identity, and its shards, the ranges of row keys whose changes are in order.
 
 A shard takes the changes of a range of physical row keys whose batch times are in [from, until). The shards that are
 open at a batch time cover all row keys, each one once. A split closes a shard and opens two, a merge closes two and
@@ -22,9 +22,9 @@ from sinks.feed.errors import ShardNotFoundError
 from sinks.feed.keys import MAX_SHARD
 
 FEED = "feed"
-"""Name of the property of a table that has its stream."""
+"""Name of the property of a table that has its change feed."""
 MAX_SHARDS = 4_096
-"""Number of open shards of a stream; the property of the table has all of them."""
+"""Number of open shards of a feed; the property of the table has all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +33,12 @@ class Shard(Plain):
     A range of physical row keys over an interval of batch times.
 
     Attributes:
-        number: unique in the stream, from 1.
+        number: unique in the feed, from 1.
         start: first physical row key; empty for the first range.
         stop: the physical row key after the last one; None for no bound.
         from_ms: first batch time.
         until_ms: the batch time after the last one; None for an open shard.
-        parents: numbers of the shards that it continues: one after a split, two after a merge; the stream lacks
+        parents: numbers of the shards that it continues: one after a split, two after a merge; the feed lacks
             those that were trimmed.
     """
 
@@ -111,9 +111,9 @@ class ShardMap:
 
 
 @dataclass(frozen=True, slots=True)
-class FeedStream(Record, kind="feed of table"):
+class ChangeFeed(Record, kind="change feed of table"):
     """
-    The stream of a table.
+    The change feed of a table.
 
     Attributes:
         id: unique; another one after the feed was switched off and on again.
@@ -132,15 +132,15 @@ class FeedStream(Record, kind="feed of table"):
     @classmethod
     def opened(
         cls, time_ms: int, expiration_ms: int, starts: Sequence[bytes], new_id: str | None = None
-    ) -> "FeedStream":
+    ) -> "ChangeFeed":
         """
-        A new stream.
+        A new feed.
 
         Args:
             time_ms: batch time of its first micro-batch.
             expiration_ms: as the attribute.
             starts: first physical row keys of its shards, as in `even_starts`.
-            new_id: of the stream; by default a random one.
+            new_id: of the feed; by default a random one.
         """
         stops = (*starts[1:], None)
         shards = tuple(
@@ -175,13 +175,13 @@ class FeedStream(Record, kind="feed of table"):
         return tuple(sorted((one for one in self.shards if number in one.parents), key=lambda shard: shard.start))
 
     def map_at(self, time_ms: int) -> ShardMap:
-        """The shards that take the changes of a batch time, which is not before the stream."""
+        """The shards that take the changes of a batch time, which is not before the feed."""
         taking = sorted((shard for shard in self.shards if shard.takes(time_ms)), key=lambda shard: shard.start)
         return ShardMap(tuple(shard.start for shard in taking), tuple(shard.number for shard in taking))
 
-    def with_request(self, request: Request) -> "FeedStream":
+    def with_request(self, request: Request) -> "ChangeFeed":
         """
-        The stream with one more request.
+        The feed with one more request.
 
         Raises:
             ConfigError: the request is not possible after the ones before it, or one of its shards has a request.
@@ -199,9 +199,9 @@ class FeedStream(Record, kind="feed of table"):
         replace(self, requested=requested).at_edge(self._last_edge_ms() + 1)
         return replace(self, requested=requested)
 
-    def at_edge(self, time_ms: int) -> "FeedStream":
+    def at_edge(self, time_ms: int) -> "ChangeFeed":
         """
-        The stream after its requests took effect.
+        The feed after its requests took effect.
 
         Args:
             time_ms: batch time of the micro-batch that begins; later than all micro-batches before.
@@ -210,17 +210,17 @@ class FeedStream(Record, kind="feed of table"):
             ConfigError: a request is not possible.
             ShardNotFoundError: a request names an unknown shard.
         """
-        stream = replace(self, requested=())
+        change_feed = replace(self, requested=())
         for request in self.requested:
-            stream = stream._applied(request, time_ms)  # noqa: SLF001 - of this class
-        return stream
+            change_feed = change_feed._applied(request, time_ms)  # noqa: SLF001 - of this class
+        return change_feed
 
-    def trimmed(self, before_ms: int) -> "FeedStream":
-        """The stream without the shards that were closed at or before a time; their children keep their numbers."""
+    def trimmed(self, before_ms: int) -> "ChangeFeed":
+        """The feed without the shards that were closed at or before a time; their children keep their numbers."""
         shards = tuple(shard for shard in self.shards if shard.until_ms is None or shard.until_ms > before_ms)
         return self if len(shards) == len(self.shards) else replace(self, shards=shards)
 
-    def _applied(self, request: Request, edge_ms: int) -> "FeedStream":
+    def _applied(self, request: Request, edge_ms: int) -> "ChangeFeed":
         if isinstance(request, SplitRequest):
             closed: tuple[Shard, ...] = (self._open_shard(request.shard),)
             bounds = [(closed[0].start, request.at), (request.at, closed[0].stop)]
@@ -251,7 +251,7 @@ class FeedStream(Record, kind="feed of table"):
             raise ConfigError(
                 "the feed has used all numbers of shards",
                 code="bad_shard_split",
-                hint="remove `feed` from the table, and declare it again: that is a new stream",
+                hint="remove `feed` from the table, and declare it again: that is a new feed",
             )
         children = tuple(
             Shard(number, start, stop, edge_ms, parents=parents)
@@ -277,7 +277,7 @@ class FeedStream(Record, kind="feed of table"):
 
 def even_starts(count: int, buckets: int | None = None, splits: Sequence[bytes] = ()) -> tuple[bytes, ...]:
     """
-    First physical row keys of the shards of a new stream.
+    First physical row keys of the shards of a new feed.
 
     Args:
         count: number of shards, 1 or more; a salted table has at most one for each bucket.

@@ -1,4 +1,4 @@
-"""Streams and their shards."""
+"""Feeds and their shards."""
 
 from dataclasses import replace
 
@@ -7,22 +7,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.api import ConfigError, IntegrityError, NotFoundError
-from sinks.feed.stream import FeedStream, MergeRequest, Shard, SplitRequest, even_starts
+from sinks.feed.change_feed import ChangeFeed, MergeRequest, Shard, SplitRequest, even_starts
 
 HOUR_MS = 3_600_000
-STREAM = FeedStream.opened(1_000, HOUR_MS, (b"", b"m"), "aa")
+CHANGE_FEED = ChangeFeed.opened(1_000, HOUR_MS, (b"", b"m"), "aa")
 
 
-def test_a_new_stream_covers_all_row_keys() -> None:
-    assert STREAM.shards == (Shard(1, b"", b"m", 1_000), Shard(2, b"m", None, 1_000))
-    assert FeedStream.opened(1_000, HOUR_MS, (b"",)).id != FeedStream.opened(1_000, HOUR_MS, (b"",)).id
+def test_a_new_feed_covers_all_row_keys() -> None:
+    assert CHANGE_FEED.shards == (Shard(1, b"", b"m", 1_000), Shard(2, b"m", None, 1_000))
+    assert ChangeFeed.opened(1_000, HOUR_MS, (b"",)).id != ChangeFeed.opened(1_000, HOUR_MS, (b"",)).id
 
 
 def test_a_split_takes_effect_at_the_edge() -> None:
-    stream = STREAM.with_request(SplitRequest(1, b"f"))
+    change_feed = CHANGE_FEED.with_request(SplitRequest(1, b"f"))
 
-    assert stream.shards == STREAM.shards
-    split = stream.at_edge(2_000)
+    assert change_feed.shards == CHANGE_FEED.shards
+    split = change_feed.at_edge(2_000)
     assert split.shards == (
         Shard(1, b"", b"m", 1_000, 2_000),
         Shard(2, b"m", None, 1_000),
@@ -36,22 +36,22 @@ def test_a_split_takes_effect_at_the_edge() -> None:
 
 
 def test_a_merge_has_both_parents() -> None:
-    merged = STREAM.with_request(MergeRequest((1, 2))).at_edge(2_000)
+    merged = CHANGE_FEED.with_request(MergeRequest((1, 2))).at_edge(2_000)
 
     assert merged.open_shards() == (Shard(3, b"", None, 2_000, parents=(1, 2)),)
 
 
 def test_requests_apply_in_their_order() -> None:
-    stream = STREAM.with_request(MergeRequest((1, 2))).with_request(SplitRequest(3, b"x")).at_edge(2_000)
+    change_feed = CHANGE_FEED.with_request(MergeRequest((1, 2))).with_request(SplitRequest(3, b"x")).at_edge(2_000)
 
-    assert [(shard.number, shard.from_ms, shard.until_ms) for shard in stream.shards] == [
+    assert [(shard.number, shard.from_ms, shard.until_ms) for shard in change_feed.shards] == [
         (1, 1_000, 2_000),
         (2, 1_000, 2_000),
         (3, 2_000, 2_000),
         (4, 2_000, None),
         (5, 2_000, None),
     ]
-    assert stream.map_at(2_000).numbers == (4, 5)
+    assert change_feed.map_at(2_000).numbers == (4, 5)
 
 
 @pytest.mark.parametrize(
@@ -68,18 +68,18 @@ def test_requests_apply_in_their_order() -> None:
 )
 def test_an_impossible_request_is_refused(request_: SplitRequest | MergeRequest, code: str) -> None:
     with pytest.raises((ConfigError, NotFoundError)) as error:
-        STREAM.with_request(request_)
+        CHANGE_FEED.with_request(request_)
 
     assert error.value.code == code
 
 
 def test_a_request_for_a_shard_that_an_earlier_request_closes_is_refused() -> None:
     with pytest.raises(ConfigError, match="shard 1 is split or merged"):
-        STREAM.with_request(SplitRequest(1, b"f")).with_request(SplitRequest(1, b"g"))
+        CHANGE_FEED.with_request(SplitRequest(1, b"f")).with_request(SplitRequest(1, b"g"))
 
 
-def test_a_stream_forgets_closed_shards() -> None:
-    split = STREAM.with_request(SplitRequest(1, b"f")).at_edge(2_000)
+def test_a_feed_forgets_closed_shards() -> None:
+    split = CHANGE_FEED.with_request(SplitRequest(1, b"f")).at_edge(2_000)
 
     assert split.trimmed(1_999) is split
     assert [shard.number for shard in split.trimmed(2_000).shards] == [2, 3, 4]
@@ -115,38 +115,38 @@ def test_the_first_shards_are_in_order(count: int, buckets: int | None, splits: 
 
 @given(st.data())
 def test_open_shards_cover_each_row_key_once_at_each_time(data: st.DataObject) -> None:
-    stream = FeedStream.opened(1_000, HOUR_MS, even_starts(data.draw(st.integers(1, 5))))
+    change_feed = ChangeFeed.opened(1_000, HOUR_MS, even_starts(data.draw(st.integers(1, 5))))
     time_ms = 1_000
     for _ in range(data.draw(st.integers(0, 8))):
-        opened = stream.open_shards()
+        opened = change_feed.open_shards()
         index = data.draw(st.integers(0, len(opened) - 1))
         at = data.draw(st.binary(min_size=1, max_size=3))
         try:
             if data.draw(st.booleans()) and index + 1 < len(opened):
-                stream = stream.with_request(MergeRequest((opened[index].number, opened[index + 1].number)))
+                change_feed = change_feed.with_request(MergeRequest((opened[index].number, opened[index + 1].number)))
             else:
-                stream = stream.with_request(SplitRequest(opened[index].number, at))
+                change_feed = change_feed.with_request(SplitRequest(opened[index].number, at))
         except ConfigError:
             continue
         if data.draw(st.booleans()):
             time_ms += data.draw(st.integers(2, 1_000))
-            stream = stream.at_edge(time_ms)
+            change_feed = change_feed.at_edge(time_ms)
 
-    assert FeedStream.of(stream.to_text(), "t") == stream
+    assert ChangeFeed.of(change_feed.to_text(), "t") == change_feed
     key = data.draw(st.binary(max_size=4))
-    for at_ms in {shard.from_ms for shard in stream.shards} | {time_ms + 1}:
-        taking = [shard.number for shard in stream.shards if shard.takes(at_ms) and shard.has(key)]
-        assert taking == [stream.map_at(at_ms).of(key)]
+    for at_ms in {shard.from_ms for shard in change_feed.shards} | {time_ms + 1}:
+        taking = [shard.number for shard in change_feed.shards if shard.takes(at_ms) and shard.has(key)]
+        assert taking == [change_feed.map_at(at_ms).of(key)]
 
 
 def test_requests_are_stored() -> None:
-    stream = STREAM.with_request(SplitRequest(1, b"f")).with_request(MergeRequest((4, 2)))
+    change_feed = CHANGE_FEED.with_request(SplitRequest(1, b"f")).with_request(MergeRequest((4, 2)))
 
-    assert FeedStream.of(stream.to_text(), "t") == stream
-    assert replace(stream, requested=()) == STREAM
+    assert ChangeFeed.of(change_feed.to_text(), "t") == change_feed
+    assert replace(change_feed, requested=()) == CHANGE_FEED
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"id": "a"}', STREAM.to_text().replace("number", "no")])
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"id": "a"}', CHANGE_FEED.to_text().replace("number", "no")])
 def test_other_texts_are_refused(text: str) -> None:
-    with pytest.raises(IntegrityError, match='the feed of table "t" cannot be read'):
-        FeedStream.of(text, "t")
+    with pytest.raises(IntegrityError, match='the change feed of table "t" cannot be read'):
+        ChangeFeed.of(text, "t")
