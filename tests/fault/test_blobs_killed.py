@@ -20,7 +20,7 @@ from sinks.rocksdb.store import RocksDBStore
 from tests.support.blob_findings import findings
 from tests.support.counters import opened
 from tests.support.killed_commands import run
-from tests.support.stored_blobs import NEW, STEPS, BlobsToWorkOn, damage
+from tests.support.stored_blobs import COMMANDS, NEW, STEPS, BlobsToWorkOn, damage
 
 DAY_MS = 24 * 3_600_000
 BLOBS = 40
@@ -115,7 +115,7 @@ def test_killed_command_does_the_rest_when_it_runs_again(
     Path("new.bin").write_bytes(NEW)
     with opened() as store:
         found = BlobsToWorkOn.stored(store, "documents")
-    words = ("blob", command, "-f", "p.yaml", "documents", *found.arguments(command, "new.bin"))
+    words = (*COMMANDS[command].split(), "-f", "p.yaml", "documents", *found.arguments(command, "new.bin"))
     run(*words, kill_at=point)
     with opened() as store:
         assert damage(store, "documents") == []

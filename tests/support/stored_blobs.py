@@ -24,6 +24,9 @@ STEPS: Mapping[str, Sequence[str]] = {
     "unpin": ("unpin_begun",),
 }
 """Command -> its failpoints."""
+COMMANDS = {"put": "blob put", "pin": "blob pin", "unpin": "blob unpin"} | {
+    name: f"admin blob {name}" for name in ("sweep", "fsck")
+}
 NEW = random.Random(1).randbytes(25_000)
 """What `put` stores, in three blocks."""
 _OPTIONS = BlobOptions(block_bytes=10_000)
@@ -36,14 +39,14 @@ class BlobsToWorkOn(NamedTuple):
 
     Attributes:
         owner: the table that has them.
-        marked: without a reference; `pin` adds one.
+        pinned: without a reference; `pin` adds one.
         kept: with a reference, which `unpin` removes; and an orphaned block.
         old: without a reference, in two blocks; a sweep deletes it.
         dangling: with the reference of a cell that does not exist, which a sweep removes.
     """
 
     owner: str
-    marked: bytes
+    pinned: bytes
     kept: bytes
     old: bytes
     dangling: bytes
@@ -60,7 +63,7 @@ class BlobsToWorkOn(NamedTuple):
         OpenTables(store, BlobTables(f"{owner}_blobs")).blocks.write(kept, orphaned, 0, b"orphaned")
         return cls(
             owner,
-            blobs.put_bytes(b"marked").id,
+            blobs.put_bytes(b"pinned").id,
             kept,
             blobs.put_bytes(b"old" * 5_000).id,
             blobs.put_value(b"dangling", cell_reference(b"row", b"d:q")).id,
@@ -70,7 +73,7 @@ class BlobsToWorkOn(NamedTuple):
         """The arguments of a command after the table; `path` has `NEW`."""
         return {
             "put": (path, "--reference", "r"),
-            "pin": (self.marked.hex(), "m"),
+            "pin": (self.pinned.hex(), "m"),
             "unpin": (self.kept.hex(), "r"),
             "sweep": (),
             "fsck": ("--repair",),
