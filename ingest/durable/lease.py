@@ -216,7 +216,7 @@ class Lease(ProcessLock):
         if present is None or present.id != self.id:
             raise _lost(self._register, present)
         if not self._register.replace(text, replace(present, beat=present.beat + 1).to_text()):
-            raise _lost(self._register, grant_in(self._register))
+            require_grant(self._register, self.id)  # else another thread of this process has sent one
 
     def release(self) -> None:
         """

@@ -281,6 +281,23 @@ def test_grant_that_appears_during_the_acquisition_is_not_replaced(lease_of, tmp
         lease_of(register=OutpacedRegister(tmp_path / "lock")).acquire()
 
 
+class BeatenRegister(StateRegister):
+    """A register in which another thread of the owner sends heartbeats, just before a text is replaced."""
+
+    def replace(self, before: str | None, after: str | None) -> bool:
+        if before is not None and after is not None:
+            for _ in range(2):
+                send_beat(StateRegister(self._folder))
+        return super().replace(before, after)
+
+
+def test_heartbeat_beside_others_of_the_owner_does_not_lose_the_lease(lease_of, tmp_path):
+    lease = lease_of(register=BeatenRegister(tmp_path / "lock"))
+    lease.acquire()
+    lease.renew()
+    lease.check()
+
+
 @pytest.mark.parametrize(("beat", "waited_s"), [("null", 0), ("3", VALID_S)])
 def test_lease_of_version_0_2_0_is_read(lease_of, register, beat, waited_s):
     register.replace(None, f'{{"owner": "pid 1 on host", "since_ms": 0, "beat": {beat}}}')
