@@ -14,7 +14,7 @@ ARCHIVE_CODES: dict[str, tuple[type[IngestError], str]] = {
     ),
     "archive_corrupt": (
         IntegrityError,
-        "The pointer of an archive's partition names no batch, or the record of a stream is damaged.",
+        "The pointer of an archive's partition names no batch, or a file of an archive is damaged.",
     ),
     "archive_incomplete": (
         IncompleteCurrentError,
