@@ -163,7 +163,7 @@ def test_2c14_options_that_cannot_change(open_blobs):
 
 def test_2c14_old_blobs_stay_readable_with_other_options(store, open_blobs, clock):
     stored = open_blobs().put_bytes(random_bytes(2_000_000))
-    others = BlobStore(store, "events_blobs", open_blobs()._options.__class__(block_bytes=7), clock_ms=clock)
+    others = BlobStore(store, "events_blobs", BlobOptions(block_bytes=7), clock_ms=clock)
     assert others.open(stored.id).read() == random_bytes(2_000_000)
 
 

@@ -1,5 +1,7 @@
 """Properties of tables: the format of the store, its readers, damage."""
 
+from pathlib import Path
+
 import pytest
 
 from ingest.api import FamilySpec, IntegrityError, LifecycleError, Put, Row, Scan, TableSpec
@@ -69,7 +71,7 @@ def test_version_that_reads_format_3_alone_refuses_the_store(store, settings, mo
 
 
 def test_setting_a_property_reopens_nothing(store, settings):
-    reader = Database(store._database.path, sync=False, read_only=True)
+    reader = Database(Path(settings.path), sync=False, read_only=True)
     reader.open()
     generations = [database.generation for database in (store._database, reader)]
     for number in range(10):
@@ -102,7 +104,7 @@ def test_reader_cannot_set_a_property(store, settings):
 @pytest.mark.parametrize("content", [b"{", b"[]", b"\xff"])
 def test_properties_that_cannot_be_read_are_an_integrity_error(store, settings, content):
     store.close()
-    database = Database(store._database.path, sync=True, read_only=False)
+    database = Database(Path(settings.path), sync=True, read_only=False)
     database.open()
     database.opened().root.put(b"properties:t", content)
     database.close()
