@@ -15,9 +15,9 @@ _ADMIN: Mapping[str, Group] = {
         "Archives.",
         {
             "register": Function("Create the table of an archive in the metastore.", "archive.register"),
-            "cleanup": Job("Remove batches that are not current.", "archive.cleanup.ArchiveCleanup"),
-            "keep": Function("Keep a batch from being removed by a cleanup.", "archive.keep"),
-            "unkeep": Function("Allow a cleanup to remove a batch again.", "archive.unkeep"),
+            "cleanup": Job("Remove versions that are not current.", "archive.cleanup.ArchiveCleanup"),
+            "keep": Function("Keep a version from being removed by a cleanup.", "archive.keep"),
+            "unkeep": Function("Allow a cleanup to remove a version again.", "archive.unkeep"),
         },
     ),
     "blob": Group(
@@ -148,12 +148,12 @@ _SECTIONS: Mapping[str, Mapping[str, Word]] = {
             _ADMIN["dump"],
         ),
         "archive": Group(
-            "Write partitions of archives again, and select batches.",
+            "Write partitions of archives again, and select versions.",
             {
                 "rerun": Job("Write a partition again from its topics.", "archive.rerun.ArchiveRerun"),
                 "join": Job("Write a partition into few large files.", "archive.join.ArchiveJoin"),
-                "history": Function("List the batches of an archived table.", "archive.history"),
-                "point": Function("Select the batch of a partition that readers read.", "archive.point"),
+                "history": Function("List the versions of an archived table.", "archive.history"),
+                "point": Function("Select the version of a partition that readers read.", "archive.point"),
             },
             _ADMIN["archive"],
         ),

@@ -335,7 +335,7 @@ class Metrics:
     def archives(self, sizes: Mapping[str, ArchiveSize]) -> None:
         """Set the sizes of all archived tables; tables after the first 50 are left out."""
         with self._lock:
-            names = [f"attr2hbase_archive_{each}" for each in ("files", "superseded_bytes", "incomplete_batches")]
+            names = [f"attr2hbase_archive_{each}" for each in ("files", "superseded_bytes", "incomplete_versions")]
             for name in names:
                 self._gauges[name].clear()  # a table that was removed must not keep its last value
             for table in sorted(sizes)[:MAX_LABEL_VALUES]:

@@ -69,7 +69,7 @@ class ArchiveSize(NamedTuple):
 
     Attributes:
         files: number of files of rows in the current batches.
-        superseded_bytes: of the files of rows in complete batches that are not current.
+        superseded_bytes: of the files of rows in complete versions that are not current.
         incomplete: number of batches whose re-run has ended before they were complete.
     """
 

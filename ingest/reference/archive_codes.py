@@ -1,12 +1,12 @@
 """Error codes of archives: what raises them, and their meaning."""
 
 from ingest.api import ConfigError, ConflictError, IngestError, IntegrityError, MappingError
-from sinks.archive.errors import IncompleteCurrentError, NoArchiveBatchError
+from sinks.archive.errors import IncompleteCurrentError, NoArchiveVersionError
 
 ARCHIVE_CODES: dict[str, tuple[type[IngestError], str]] = {
     "announcement_expired": (
         ConflictError,
-        "A re-run or join was suspended for minutes, so streams may not have written to its batch.",
+        "A re-run or join was suspended for minutes, so streams may not have written to its version.",
     ),
     "archive_columns_differ": (
         ConflictError,
@@ -14,15 +14,15 @@ ARCHIVE_CODES: dict[str, tuple[type[IngestError], str]] = {
     ),
     "archive_corrupt": (
         IntegrityError,
-        "The pointer of an archive's partition names no batch, or a file of an archive is damaged.",
+        "The pointer of an archive's partition names no version, or a file of an archive is damaged.",
     ),
     "archive_incomplete": (
         IncompleteCurrentError,
-        "The pointer of an archive's partition names a batch that is not complete.",
+        "The pointer of an archive's partition names a version that is not complete.",
     ),
     "archive_moved": (
         ConflictError,
-        "A newer re-run or join of the partition wins; or another batch became current while rows were copied.",
+        "A newer re-run or join of the partition wins; or another version became current while rows were copied.",
     ),
     "archive_no_answer": (
         ConflictError,
@@ -32,10 +32,10 @@ ARCHIVE_CODES: dict[str, tuple[type[IngestError], str]] = {
         ConflictError,
         "An archive has a writer that is not in the file, or whose checkpoint is not in `state_dir`.",
     ),
-    "archive_rerun_runs": (ConflictError, "With `--exclusive`: another process writes a batch of the partition."),
+    "archive_rerun_runs": (ConflictError, "With `--exclusive`: another process writes a version of the partition."),
     "archive_rows_failed": (
         IngestError,
-        "A re-run of a partition: the pipeline fails now for records that have rows in the current batch, which stays.",
+        "A re-run of a partition: the pipeline fails now for records with rows in the current version, which stays.",
     ),
     "archive_sql": (
         IngestError,
@@ -57,9 +57,9 @@ ARCHIVE_CODES: dict[str, tuple[type[IngestError], str]] = {
     "early_event": (MappingError, "The time of an event is further after its micro-batch than `early` of the archive."),
     "late_event": (MappingError, "The time of an event is further before its micro-batch than `late` of the archive."),
     "metastore_in_use": (ConflictError, "Another process has Derby's database of the metastore open."),
-    "no_archive_batch": (
-        NoArchiveBatchError,
-        "The archive has no such table or partition, or the batch is not complete or not there.",
+    "no_archive_version": (
+        NoArchiveVersionError,
+        "The archive has no such table or partition, or the version is not complete or not there.",
     ),
     "no_event_time": (MappingError, "An event for an archive has no time after 1970 that names a partition."),
     "sql_table_differs": (

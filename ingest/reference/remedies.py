@@ -51,8 +51,8 @@ REMEDIES: Mapping[str, str] = {
     "archive_columns_differ": "Set the former type of the column, or write the whole partition again: `attr2hbase "
     "archive "
     "rerun`, without `--from` and `--to`.",
-    "archive_corrupt": "Choose a complete batch of `attr2hbase archive history` with `attr2hbase archive point`.",
-    "archive_incomplete": "If it lasts, choose a complete batch with `attr2hbase archive point`; the pipeline then "
+    "archive_corrupt": "Choose a complete version of `attr2hbase archive history` with `attr2hbase archive point`.",
+    "archive_incomplete": "If it lasts, choose a complete version with `attr2hbase archive point`; the pipeline then "
     "resumes "
     "by itself.",
     "archive_moved": "Start the command again, when a newer re-run or join has ended, if it is still needed.",
@@ -189,7 +189,7 @@ REMEDIES: Mapping[str, str] = {
     "service_failed": "Read the log of the service, which has the reason; then run the command again.",
     "committed_positions_differ": "Restore the checkpoint, or remove the tables that were not written to the end "
     "from the sinks.",
-    "no_archive_batch": "`attr2hbase archive history` lists the batches.",
+    "no_archive_version": "`attr2hbase archive history` lists the versions.",
     "no_answer": "Look at `attr2hbase status`; run the command again if the service did not accept it.",
     "no_attribute": "Set the attribute earlier, or choose another `on_missing`.",
     "no_jobs": "Try again later, or run the command without the service.",

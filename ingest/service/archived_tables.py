@@ -7,8 +7,8 @@ from typing import NamedTuple
 from ingest.api import ConfigError, NotFoundError
 from ingest.config.model import Component, Configuration, Pipeline, names_of
 from ingest.formats.times import milliseconds_of
-from sinks.archive.errors import NoArchiveBatchError
-from sinks.archive.layout import NO_TIME, PartitionRule, batch_id_of
+from sinks.archive.errors import NoArchiveVersionError
+from sinks.archive.layout import NO_TIME, PartitionRule, version_id_of
 from sinks.archive.partition import Partition, partitions
 from sinks.archive.sink import ArchiveSettings
 from sinks.files.root import Root
@@ -57,13 +57,13 @@ class ArchivedTable(NamedTuple):
 
         Raises:
             ConfigError: no partition can have this value.
-            NoArchiveBatchError: there is none of this value.
+            NoArchiveVersionError: there is none of this value.
             OSError: of the file system.
         """
         found = partitions(self.root, self.rule).get(value)
         if found is None:
             check_value(self.rule, value)
-            raise NoArchiveBatchError(
+            raise NoArchiveVersionError(
                 f'the archive "{self.root}" has no partition {self.rule.column}={value}',
                 hint="'attr2hbase archive history' lists the partitions",
             )
@@ -145,27 +145,27 @@ def check_value(rule: PartitionRule, value: str) -> None:
         )
 
 
-def batch_id_from(text: str, folder: str) -> int:
+def version_id_from(text: str, folder: str) -> int:
     """
-    The id of a batch, as a user writes it: `1449784608`, `batch_id=1449784608` or `dt=20151210/batch_id=1449784608`.
+    The id of a version, as a user writes it: `1449784608`, `version=1449784608` or `dt=20151210/version=1449784608`.
 
     Args:
         text: as above.
-        folder: of the partition that has the batch, as in `dt=20151210`.
+        folder: of the partition that has the version, as in `dt=20151210`.
 
     Raises:
-        NoArchiveBatchError: it is a number that is the id of no batch.
+        NoArchiveVersionError: it is a number that is the id of no version.
         ConfigError: it is no number, or is a path in another partition.
     """
     before, _, name = text.rpartition("/")  # `history` prints it with the partition before
     if before and before.rpartition("/")[2] != folder:
-        raise ConfigError(f'"{text}" is no batch of the partition {folder}', hint="give the --dt of the batch")
-    number = name.removeprefix("batch_id=")
-    found = batch_id_of(f"batch_id={number}")
+        raise ConfigError(f'"{text}" is no version of the partition {folder}', hint="give the --dt of the version")
+    number = name.removeprefix("version=")
+    found = version_id_of(f"version={number}")
     if found is None and number.isdecimal():
-        raise NoArchiveBatchError(f"there is no batch {number}")
+        raise NoArchiveVersionError(f"there is no version {number}")
     if found is None:
-        raise ConfigError(f'"{text}" is no batch', hint="write its id, as in --batch 1449784608")
+        raise ConfigError(f'"{text}" is no version', hint="write its id, as in --version 1449784608")
     return found
 
 

@@ -1,5 +1,5 @@
 """
-Archived tables in Spark's SQL: a table with an explicit schema, whose partitions have the locations of their batches.
+Archived tables in Spark's SQL: a table with an explicit schema, whose partitions have the locations of their versions.
 
 The pointers of the archive are the truth, and the table follows them. With `spark.sql.catalogImplementation: hive` the
 table is in a Hive metastore, such as Derby's; else it is gone with the session, and `register` makes it again.
@@ -54,7 +54,7 @@ class SqlTable:
         return "`" + "".join(each if each.isalnum() and each.isascii() else "_" for each in self.name) + "`"
 
     def create(self) -> str:
-        """CREATE TABLE with the schema: one that Spark infers would have `batch_id` as a column."""
+        """CREATE TABLE with the schema: one that Spark infers would have `version` as a column."""
         columns = ", ".join(
             f"{_name(name)} {kind}" for name, kind in (*self.columns.items(), (self.partition, "string"))
         )
@@ -70,11 +70,11 @@ class SqlTable:
 
     def point(self, value: str, path: str) -> list[str]:
         """
-        The statements that point a partition at a batch; `refresh` follows them.
+        The statements that point a partition at a version; `refresh` follows them.
 
         Args:
             value: of the partition.
-            path: of the batch, below the folder of the table.
+            path: of the version, below the folder of the table.
         """
         place = f"PARTITION ({_name(self.partition)} = {_text(value)})"
         location = f"LOCATION {_text(f'{self.url}/{path}')}"
@@ -116,11 +116,11 @@ class Statements:
 
     def register(self, table: SqlTable, current: Mapping[str, str] = MappingProxyType({})) -> int:
         """
-        Create a table, or add the columns that it lacks, and point its partitions at batches.
+        Create a table, or add the columns that it lacks, and point its partitions at versions.
 
         Args:
             table: that is registered.
-            current: value of a partition -> path of its batch below the folder of the table; others stay as they are.
+            current: value of a partition -> path of its version below the folder of the table; others stay as they are.
 
         Returns:
             The number of partitions whose location has changed.

@@ -28,7 +28,7 @@ class Answering:
         Begin after a start of the stream.
 
         Args:
-            last_ms: time of the last micro-batch. It may run again: it stays in the batches that it has, and a rewrite
+            last_ms: time of the last micro-batch. It may run again: it stays in the versions that it has, and a rewrite
                 waits for it.
         """
         with self._lock:
@@ -51,7 +51,7 @@ class Answering:
 
     def announced_for(self, root: Root, now_ms: int, time_ms: int, *, is_replay: bool) -> list[Announcement]:
         """
-        The announcements whose batches get the files of a micro-batch too; all are answered then.
+        The announcements whose versions get the files of a micro-batch too; all are answered then.
 
         Read them before the pointers: a rewrite switches the pointer before it removes its announcement.
 
@@ -59,7 +59,7 @@ class Answering:
             root: of the table.
             now_ms: ms since the epoch.
             time_ms: batch time of the micro-batch.
-            is_replay: the batches of all announcements get them, whatever the batch time.
+            is_replay: the versions of all announcements get them, whatever the batch time.
         """
         with self._lock:
             found = list(announcements(root, now_ms))

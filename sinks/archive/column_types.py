@@ -16,14 +16,14 @@ ANOTHER_TYPE = (
 """The hint if the file declares another type."""
 
 
-class CurrentBatch(NamedTuple):
+class CurrentVersion(NamedTuple):
     """
-    The batch of a partition that readers read.
+    The version of a partition that readers read.
 
     Attributes:
         value: of the partition.
-        partition: that has the batch.
-        id: of the batch.
+        partition: that has the version.
+        id: of the version.
     """
 
     value: str
@@ -31,9 +31,9 @@ class CurrentBatch(NamedTuple):
     id: int
 
 
-def current_batches(found: Mapping[str, Partition]) -> Iterator[CurrentBatch]:
+def current_versions(found: Mapping[str, Partition]) -> Iterator[CurrentVersion]:
     """
-    The current batches of partitions, of the newest partition first; a partition without one is left out.
+    The current versions of partitions, of the newest partition first; a partition without one is left out.
 
     Args:
         found: value -> partition.
@@ -45,11 +45,11 @@ def current_batches(found: Mapping[str, Partition]) -> Iterator[CurrentBatch]:
     for value in sorted(found, key=lambda each: (each != NO_TIME, each), reverse=True):
         current = found[value].current()
         if current is not None:
-            yield CurrentBatch(value, found[value], current)
+            yield CurrentVersion(value, found[value], current)
 
 
 def refuse_other_types(
-    batches: Iterable[CurrentBatch], columns: Sequence[Column], *, every: bool = False, hint: str = ANOTHER_TYPE
+    versions: Iterable[CurrentVersion], columns: Sequence[Column], *, every: bool = False, hint: str = ANOTHER_TYPE
 ) -> None:
     """
     Refuse columns that files of a table have with other types: Spark reads no such table.
@@ -57,9 +57,9 @@ def refuse_other_types(
     Of a file only the end is read.
 
     Args:
-        batches: of which the newest Parquet file is looked at: of the first batch that has one.
+        versions: of which the newest Parquet file is looked at: of the first version that has one.
         columns: of the files that will be written, in Parquet; none of lines of JSON.
-        every: look at the newest file of each batch.
+        every: look at the newest file of each version.
         hint: what the user can do.
 
     Raises:
@@ -69,18 +69,18 @@ def refuse_other_types(
     """
     if not columns:
         return
-    for batch in batches:
-        parts = [str(name) for name in batch.partition.parts(batch.id)]
+    for version in versions:
+        parts = [str(name) for name in version.partition.parts(version.id)]
         files = [name for name in parts if name.endswith(ArchiveFormat.PARQUET.suffix)]
         if not files:
             continue
-        path = batch.partition.path(batch.id, files[-1])
-        found = types_in(batch.partition.root, path)
+        path = version.partition.path(version.id, files[-1])
+        found = types_in(version.partition.root, path)
         for name, declared in columns:
             if found.get(name, declared) != declared:
                 raise ConflictError(
                     f'column "{name}" is {declared} in the file, and {found[name]} in "{path}" of '
-                    f'"{batch.partition.root}"',
+                    f'"{version.partition.root}"',
                     code="archive_columns_differ",
                     hint=hint,
                 )
@@ -88,15 +88,15 @@ def refuse_other_types(
             return
 
 
-def refuse_mixed_types(partition: Partition, batch_id: int) -> None:
+def refuse_mixed_types(partition: Partition, version_id: int) -> None:
     """
-    Refuse a batch in which rows that were copied have a column with another type than those that were written.
+    Refuse a version in which rows that were copied have a column with another type than those that were written.
 
     The end of each Parquet file is read.
 
     Args:
-        partition: that has the batch.
-        batch_id: of the batch.
+        partition: that has the version.
+        version_id: of the version.
 
     Raises:
         ConflictError: `archive_columns_differ`.
@@ -104,10 +104,10 @@ def refuse_mixed_types(partition: Partition, batch_id: int) -> None:
         OSError: of the file system.
     """
     first: dict[str, tuple[str, str]] = {}
-    for name in partition.parts(batch_id):
+    for name in partition.parts(version_id):
         if name.suffix != ArchiveFormat.PARQUET.suffix:
             continue
-        path = partition.path(batch_id, str(name))
+        path = partition.path(version_id, str(name))
         for column, kind in types_in(partition.root, path).items():
             known, where = first.setdefault(column, (kind, path))
             if kind != known:

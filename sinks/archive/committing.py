@@ -26,14 +26,15 @@ _log = logger(__name__)
 
 class ArchiveCommitter(Committer):
     """
-    Moves files from the staging folder to the current batches of their partitions.
+    Moves files from the staging folder to the current versions of their partitions.
 
     Steps of a commit: read the announcements of rewrites; record the files that the micro-batch will have; remove those
-    of an earlier run of it that it no longer has; create the first batch of partitions that have none; move the files;
-    copy them to a batch that became current meanwhile, as by 'attr2hbase archive point'. Each step may be repeated.
+    of an earlier run of it that it no longer has; create the first version of partitions that have none; move the
+    files; copy them to a version that became current meanwhile, as by 'attr2hbase archive point'. Each step may be
+    repeated.
 
-    A replay leaves what an earlier run of it has written to a batch that is not current any more: nothing replaces it
-    there, and 'attr2hbase archive point' may make that batch current again.
+    A replay leaves what an earlier run of it has written to a version that is not current any more: nothing replaces it
+    there, and 'attr2hbase archive point' may make that version current again.
 
     Args:
         root: of the table.
@@ -148,7 +149,7 @@ class ArchiveCommitter(Committer):
                 reason = ""
 
     def _planned(self, batch: Batch, results: Sequence[bytes]) -> CommitPlan:
-        """Where the files of all tasks go; each of their partitions has a current batch then."""
+        """Where the files of all tasks go; each of their partitions has a current version then."""
         now_ms = self._clock_ms()
         rewrites = self._answering.announced_for(self._root, now_ms, batch.time_ms, is_replay=self._is_replay)
         digits = writer_digits(self._writer, batch.name)
@@ -196,11 +197,11 @@ class ArchiveCommitter(Committer):
 
     def _follow(self, batch: Batch, plan: CommitPlan) -> None:
         """
-        Copy files to the batches of rewrites that are left, and to the batch that is current now, if it has become so
-        since the pointer was read.
+        Copy files to the versions of rewrites that are left, and to the version that is current now, if it has become
+        so since the pointer was read.
         """
-        for folder, batch_id in plan.rewrites:
-            plan = self._copied(batch, plan, Partition(self._root, folder), batch_id)
+        for folder, version_id in plan.rewrites:
+            plan = self._copied(batch, plan, Partition(self._root, folder), version_id)
         for folder in plan.folders:
             partition = Partition(self._root, folder)
             while (current := partition.pointed()) is not None:
@@ -209,25 +210,25 @@ class ArchiveCommitter(Committer):
                     break
                 plan = self._copied(batch, plan, partition, current)
 
-    def _copied(self, batch: Batch, plan: CommitPlan, partition: Partition, batch_id: int) -> CommitPlan:
-        """Copy the files of a partition to one more batch; in a replay without the rows that this batch has."""
-        lacking = plan.lacking(partition.folder, batch_id)
-        plan = plan.with_batch(partition.folder, batch_id)
+    def _copied(self, batch: Batch, plan: CommitPlan, partition: Partition, version_id: int) -> CommitPlan:
+        """Copy the files of a partition to one more version; in a replay without the rows that this version has."""
+        lacking = plan.lacking(partition.folder, version_id)
+        plan = plan.with_version(partition.folder, version_id)
         self._record(plan.record(batch))
         digits = writer_digits(self._writer, batch.name)
-        own = own_parts(partition, batch_id, batch.time_ms, digits) if self._is_replay else set()
+        own = own_parts(partition, version_id, batch.time_ms, digits) if self._is_replay else set()
         for placement in lacking:
-            source, target = placement.targets[0], placement.path_in(batch_id)
+            source, target = placement.targets[0], placement.path_in(version_id)
             if self._is_replay:
-                copy_new_rows(partition, batch_id, own, source, target)
+                copy_new_rows(partition, version_id, own, source, target)
             else:
                 copy(self._root, source, target)
         return plan
 
     def _drop_known_rows(self, partition: Partition, current: int, path: str, own: Collection[PartName]) -> bool:
         """
-        Remove the rows from a staged file whose events the current batch has in files that are not of this micro-batch:
-        a re-run of the partition may have written the rows of dead letters. Returns whether rows are left.
+        Remove the rows from a staged file whose events the current version has in files that are not of this
+        micro-batch: a re-run of the partition may have written the rows of dead letters. Returns whether rows are left.
         """
         if path in self._repeated:
             return False
@@ -259,12 +260,12 @@ def recorded_writers(root: Root) -> list[str]:
 
 
 def _rewrite_ids(partition: Partition, rewrites: Iterable[Announcement]) -> list[int]:
-    """The batches that rewrites of a partition write; one that was removed gets nothing."""
-    ids = [announcement.batch_id for announcement in of_partition(rewrites, partition.folder)]
+    """The versions that rewrites of a partition write; one that was removed gets nothing."""
+    ids = [announcement.version_id for announcement in of_partition(rewrites, partition.folder)]
     return [each for each in ids if partition.root.exists(partition.path(each, STARTED))]
 
 
-def _outside(partition: Partition, batch_ids: Iterable[int], paths: Iterable[str]) -> set[str]:
-    """Those paths in a partition that are not in some batches of it."""
-    inside = tuple(f"{partition.path(each)}/" for each in batch_ids)
+def _outside(partition: Partition, version_ids: Iterable[int], paths: Iterable[str]) -> set[str]:
+    """Those paths in a partition that are not in some versions of it."""
+    inside = tuple(f"{partition.path(each)}/" for each in version_ids)
     return {path for path in paths if path.startswith(f"{partition.folder}/") and not path.startswith(inside)}

@@ -1,5 +1,5 @@
 """
-Copies rows of a batch into few large files of another batch.
+Copies rows of a version into few large files of another version.
 
 Rows stay in the order of the files, whose names begin with the batch time.
 """
@@ -50,12 +50,12 @@ def copy_parts(
     target_bytes: int = TARGET_BYTES,
 ) -> Iterator[Copied]:
     """
-    Copy rows of some files of a batch into files of another batch; yields what was copied so far after each file.
+    Copy rows of some files of a version into files of another version; yields what was copied so far after each file.
 
     Args:
         partition: of both.
-        source: the batch that is read.
-        target: the batch that is written; not complete.
+        source: the version that is read.
+        target: the version that is written; not complete.
         parts: the files, sorted by name.
         keeps: which rows; None for all.
         target_bytes: files up to this size together become one.

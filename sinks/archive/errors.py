@@ -4,14 +4,14 @@ from ingest.api import Disposition, IntegrityError, NotFoundError
 
 
 class ArchiveCorruptError(IntegrityError):
-    """A pointer or a marker of an archive cannot be read, or names a batch that does not exist."""
+    """A pointer or a marker of an archive cannot be read, or names a version that does not exist."""
 
     code = "archive_corrupt"
 
 
 class IncompleteCurrentError(ArchiveCorruptError):
     """
-    The pointer of a partition names a batch that is not complete.
+    The pointer of a partition names a version that is not complete.
 
     A pipeline waits for the end: that of a pointer that moves beside a cleanup, or `attr2hbase archive point`.
     """
@@ -20,10 +20,10 @@ class IncompleteCurrentError(ArchiveCorruptError):
     disposition = Disposition.RETRY
 
 
-class NoArchiveBatchError(NotFoundError):
-    """An archive has no such partition, or the batch is not complete or not there."""
+class NoArchiveVersionError(NotFoundError):
+    """An archive has no such partition, or the version is not complete or not there."""
 
-    code = "no_archive_batch"
+    code = "no_archive_version"
 
-    def __init__(self, message: str, *, hint: str = "'attr2hbase archive history' lists the batches") -> None:
+    def __init__(self, message: str, *, hint: str = "'attr2hbase archive history' lists the versions") -> None:
         super().__init__(message, hint=hint)

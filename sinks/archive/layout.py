@@ -7,18 +7,18 @@ Names of the files and folders of an archived table.
     ROOT/TABLE/_writers/WRITER.json      the last micro-batch that a stream has committed
     ROOT/TABLE/_reruns/ID.json           a partition that is being written again
     ROOT/TABLE/_reruns/ID.WRITER         the answer of a stream to it
-    ROOT/TABLE/dt=20151210/_CURRENT      the folder of the batch that readers read, in one line
-    ROOT/TABLE/dt=20151210/batch_id=1449784608/
-        _STARTED                         who has created the batch
+    ROOT/TABLE/dt=20151210/_CURRENT      the folder of the version that readers read, in one line
+    ROOT/TABLE/dt=20151210/version=1449784608/
+        _STARTED                         who has created the version
         _SUCCESS                         it is complete; without it no reader may be pointed at it
         _KEEP                            the user keeps it: it is never removed
         _SUPERSEDED                      since when it is not current any more
         part-0001449784612345-00000-5f0c9a31.parquet
 
-`batch_id` is no column of the table, and files whose names begin with "_" or "." are invisible to Spark. So a query of
-a partition reads the files of one batch.
+`version_id` is no column of the table, and files whose names begin with "_" or "." are invisible to Spark. So a query
+of a partition reads the files of one version.
 
-Source: the layout of Hive tables with a `batch_id` below each partition, whose location one statement changes.
+Source: the layout of Hive tables with a `version_id` below each partition, whose location one statement changes.
 """
 
 import re
@@ -35,7 +35,7 @@ TMP, WRITERS, RERUNS = "_tmp", "_writers", "_reruns"
 NO_TIME = "__HIVE_DEFAULT_PARTITION__"
 """Value of the partition of events without a time, which Hive and Spark read as null."""
 
-_BATCH = re.compile(r"batch_id=([1-9][0-9]{8,11})", re.ASCII)  # from 1973, so `batch_id=1` is not ours
+_VERSION = re.compile(r"version=([1-9][0-9]{8,11})", re.ASCII)  # from 1973, so `version=1` is not ours
 _PART = re.compile(r"part-([0-9]{16})-([0-9]{5,})-([0-9a-f]{8})\.([a-z.]+)", re.ASCII)
 _COLUMN = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}", re.ASCII)
 _DIRECTIVES = re.compile(r"%[YmdH]")
@@ -133,43 +133,43 @@ class PartName(NamedTuple):
 
 
 class EntryKind(StrEnum):
-    """What a name in the folder of a partition, or of a batch, is."""
+    """What a name in the folder of a partition, or of a version, is."""
 
-    BATCH = "batch"
-    """A folder of a batch."""
+    VERSION = "version"
+    """A folder of a version."""
     PART = "part"
-    """A file of rows of a batch."""
+    """A file of rows of a version."""
     MARKER = "marker"
     """A file of this product without rows."""
     FOREIGN = "foreign"
     """Not written by this product: never current, never removed."""
 
 
-def batch_folder(batch_id: int) -> str:
-    """The folder of a batch in its partition."""
-    return f"batch_id={batch_id}"
+def version_folder(version_id: int) -> str:
+    """The folder of a version in its partition."""
+    return f"version={version_id}"
 
 
-def batch_path(folder: str, batch_id: int, name: str = "") -> str:
-    """The path of a batch, or of a file in it, below the folder of the table; `folder` is that of its partition."""
-    return f"{folder}/{batch_folder(batch_id)}/{name}".rstrip("/")
+def version_path(folder: str, version_id: int, name: str = "") -> str:
+    """The path of a version, or of a file in it, below the folder of the table; `folder` is that of its partition."""
+    return f"{folder}/{version_folder(version_id)}/{name}".rstrip("/")
 
 
-def batch_id_of(folder: str) -> int | None:
-    """The inverse of `batch_folder`; None if it is none, such as one with a space or a small number."""
-    found = _BATCH.fullmatch(folder)
+def version_id_of(folder: str) -> int | None:
+    """The inverse of `version_folder`; None if it is none, such as one with a space or a small number."""
+    found = _VERSION.fullmatch(folder)
     return None if found is None else int(found[1])
 
 
 def kind_in_partition(name: str, *, is_folder: bool) -> EntryKind:
     """What an entry of the folder of a partition is."""
     if is_folder:
-        return EntryKind.FOREIGN if batch_id_of(name) is None else EntryKind.BATCH
+        return EntryKind.FOREIGN if version_id_of(name) is None else EntryKind.VERSION
     return EntryKind.MARKER if name == CURRENT else EntryKind.FOREIGN
 
 
-def kind_in_batch(name: str, *, is_folder: bool) -> EntryKind:
-    """What an entry of the folder of a batch is."""
+def kind_in_version(name: str, *, is_folder: bool) -> EntryKind:
+    """What an entry of the folder of a version is."""
     if is_folder:
         return EntryKind.FOREIGN
     if name in {STARTED, SUCCESS, KEEP, SUPERSEDED}:
@@ -189,7 +189,7 @@ def staging_folder(writer: str, attempt: str = "") -> str:
 
 def is_reserved(column: str) -> bool:
     """Whether a column has a name of this product; SQL does not distinguish upper and lower case."""
-    return column.startswith("_") or column.lower() == "batch_id"
+    return column.startswith("_") or column.lower() == "version_id"
 
 
 def is_table_name(table: str) -> bool:

@@ -6,7 +6,7 @@ from typing import Self
 
 from ingest.api import Batch
 from ingest.durable.record import Record
-from sinks.archive.layout import batch_path
+from sinks.archive.layout import version_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Placement:
     Attributes:
         folder: of its partition.
         staged: where a task has written it.
-        targets: its paths in batches of the partition; it is moved to the first one and copied to the others.
+        targets: its paths in versions of the partition; it is moved to the first one and copied to the others.
     """
 
     folder: str
@@ -45,22 +45,22 @@ class Placement:
     targets: tuple[str, ...]
 
     @classmethod
-    def into(cls, folder: str, staged: str, batch_ids: Collection[int], name: str) -> Self:
-        """The placement in batches under a name; a batch may be given twice."""
-        ids = dict.fromkeys(batch_ids)
-        return cls(folder, staged, tuple(batch_path(folder, each, name) for each in ids))
+    def into(cls, folder: str, staged: str, version_ids: Collection[int], name: str) -> Self:
+        """The placement in versions under a name; a version may be given twice."""
+        ids = dict.fromkeys(version_ids)
+        return cls(folder, staged, tuple(version_path(folder, each, name) for each in ids))
 
-    def path_in(self, batch_id: int) -> str:
-        """Its path in a batch of the partition."""
-        return batch_path(self.folder, batch_id, self.targets[0].rpartition("/")[2])
+    def path_in(self, version_id: int) -> str:
+        """Its path in a version of the partition."""
+        return version_path(self.folder, version_id, self.targets[0].rpartition("/")[2])
 
-    def is_in(self, batch_id: int) -> bool:
-        """Whether a batch gets the file."""
-        return self.path_in(batch_id) in self.targets
+    def is_in(self, version_id: int) -> bool:
+        """Whether a version gets the file."""
+        return self.path_in(version_id) in self.targets
 
-    def also_in(self, batch_id: int) -> Self:
-        """The placement in one more batch, unless it gets the file already."""
-        return self if self.is_in(batch_id) else replace(self, targets=(*self.targets, self.path_in(batch_id)))
+    def also_in(self, version_id: int) -> Self:
+        """The placement in one more version, unless it gets the file already."""
+        return self if self.is_in(version_id) else replace(self, targets=(*self.targets, self.path_in(version_id)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class CommitPlan:
     Attributes:
         placements: of the files of the micro-batch.
         earlier: paths that an earlier run of the micro-batch may have written.
-        rewrites: folders of partitions, and the batches of rewrites in them, that get the rows of a replay which they
+        rewrites: folders of partitions, and the versions of rewrites in them, that get the rows of a replay which they
             do not have.
     """
 
@@ -94,15 +94,15 @@ class CommitPlan:
         """The folders of the partitions that get files."""
         return list(dict.fromkeys(placement.folder for placement in self.placements))
 
-    def lacking(self, folder: str, batch_id: int) -> list[Placement]:
-        """The files of a partition that a batch does not get."""
-        return [each for each in self.placements if each.folder == folder and not each.is_in(batch_id)]
+    def lacking(self, folder: str, version_id: int) -> list[Placement]:
+        """The files of a partition that a version does not get."""
+        return [each for each in self.placements if each.folder == folder and not each.is_in(version_id)]
 
-    def with_batch(self, folder: str, batch_id: int) -> Self:
-        """The plan in which a batch gets all files of its partition."""
+    def with_version(self, folder: str, version_id: int) -> Self:
+        """The plan in which a version gets all files of its partition."""
         return replace(
             self,
-            placements=tuple(each.also_in(batch_id) if each.folder == folder else each for each in self.placements),
+            placements=tuple(each.also_in(version_id) if each.folder == folder else each for each in self.placements),
         )
 
     def record(self, batch: Batch) -> LastCommit:

@@ -9,26 +9,26 @@ from sinks.archive.reading import origins_in
 from sinks.archive.staging import copy
 
 
-def own_parts(partition: Partition, batch_id: int, time_ms: int, digits: str) -> set[PartName]:
+def own_parts(partition: Partition, version_id: int, time_ms: int, digits: str) -> set[PartName]:
     """
-    The files that a micro-batch has in a batch.
+    The files that a micro-batch has in a version.
 
     Args:
-        partition: that has the batch.
-        batch_id: of the batch.
+        partition: that has the version.
+        version_id: of the version.
         time_ms: batch time of the micro-batch.
         digits: of the micro-batch, in the names of its files.
     """
-    return {part for part in partition.parts(batch_id) if part.time_ms == time_ms and part.writer == digits}
+    return {part for part in partition.parts(version_id) if part.time_ms == time_ms and part.writer == digits}
 
 
-def copy_new_rows(partition: Partition, batch_id: int, own: Collection[PartName], path: str, target: str) -> bool:
+def copy_new_rows(partition: Partition, version_id: int, own: Collection[PartName], path: str, target: str) -> bool:
     """
-    Write the rows of a file to a target without those whose events a batch has in files of other micro-batches.
+    Write the rows of a file to a target without those whose events a version has in files of other micro-batches.
 
     Args:
-        partition: that has the batch.
-        batch_id: of the batch.
+        partition: that has the version.
+        version_id: of the version.
         own: the files of this micro-batch in it.
         path: of the file.
         target: of the rows; may be `path`.
@@ -43,7 +43,7 @@ def copy_new_rows(partition: Partition, batch_id: int, own: Collection[PartName]
     root = partition.root
     staged = set(origins_in(root, path))
     records = {origin[:3] for origin in staged}
-    others = [partition.path(batch_id, str(name)) for name in partition.parts(batch_id) if name not in own]
+    others = [partition.path(version_id, str(name)) for name in partition.parts(version_id) if name not in own]
     known = {origin for each in others for origin in origins_in(root, each, records)} & staged
     if known:
         return copy_rows(root, [path], target, lambda origin: origin not in known) > 0

@@ -1,4 +1,4 @@
-"""The sink of a re-run: the rows of one partition, into a batch that the process writes beside the stream."""
+"""The sink of a re-run: the rows of one partition, into a version that the process writes beside the stream."""
 
 from collections.abc import Sequence
 
@@ -21,11 +21,11 @@ class RerunSettings(ArchiveSettings):
     """Options of the sink whose partition is written again, and which partition that is."""
 
     value: str
-    batch_id: int
+    version_id: int
 
 
 class RerunSink(Sink[RerunSettings]):
-    """Write the rows of a partition into a batch of its own."""
+    """Write the rows of a partition into a version of its own."""
 
     kind = "archive"
 
@@ -45,10 +45,10 @@ class RerunSink(Sink[RerunSettings]):
         return PartitionWriter(inner, settings.rule, settings.value)
 
     def committer(self, context: SinkContext) -> Committer:
-        """Moves the files of a micro-batch into the batch."""
+        """Moves the files of a micro-batch into the version."""
         settings = self.settings
         partition = Partition(settings.open_table(), settings.rule.folder_of(settings.value))
-        return RerunCommitter(partition, settings.batch_id, f"{context.staging_name}+rerun", settings.format.suffix)
+        return RerunCommitter(partition, settings.version_id, f"{context.staging_name}+rerun", settings.format.suffix)
 
 
 class PartitionWriter(SinkWriter):
@@ -88,18 +88,18 @@ class PartitionWriter(SinkWriter):
 
 class RerunCommitter(Committer):
     """
-    Moves files from the staging folder into a batch that no reader reads yet; each step may be repeated.
+    Moves files from the staging folder into a version that no reader reads yet; each step may be repeated.
 
     Args:
-        partition: that has the batch.
-        batch_id: of the batch.
+        partition: that has the version.
+        version_id: of the version.
         writer: names the staging folder; of the re-runs of one sink, which run one at a time.
         suffix: end of the names of the files.
     """
 
-    def __init__(self, partition: Partition, batch_id: int, writer: str, suffix: str) -> None:
+    def __init__(self, partition: Partition, version_id: int, writer: str, suffix: str) -> None:
         self._partition = partition
-        self._batch_id = batch_id
+        self._version_id = version_id
         self._writer = writer
         self._suffix = suffix
 
@@ -114,11 +114,11 @@ class RerunCommitter(Committer):
     def commit(self, batch: Batch, results: Sequence[bytes]) -> None:
         """Move the files of all tasks into place."""
         root = self._root
-        digits = writer_digits(f"{self._writer}+{self._batch_id}", batch.name)
+        digits = writer_digits(f"{self._writer}+{self._version_id}", batch.name)
         with file_errors(root):
             for rank, result in enumerate(results):
                 name = str(PartName(batch.time_ms, rank, digits, self._suffix))
-                target = self._partition.path(self._batch_id, name)
+                target = self._partition.path(self._version_id, name)
                 for staged in unpack(result):
                     place(root, staged.path, [target])
             root.remove_tree(staging_folder(self._writer, batch.attempt))

@@ -1,5 +1,5 @@
 """
-A batch that this process writes beside the stream: its announcement with heartbeats, and the switch at its end.
+A version that this process writes beside the stream: its announcement with heartbeats, and the switch at its end.
 
 See `rewrites` for how a stream and this process agree.
 """
@@ -37,26 +37,26 @@ BEAT_S = 30.0
 
 class Rewrite:
     """
-    A new batch of a partition, within a `with` block: streams write to it too until the block ends.
+    A new version of a partition, within a `with` block: streams write to it too until the block ends.
 
-    A batch that is not finished is removed at the end of the block if nothing was written to it.
+    A version that is not finished is removed at the end of the block if nothing was written to it.
 
     Args:
-        partition: whose batch it is.
+        partition: whose version it is.
         activity: for messages, as in "rewrite".
-        exclusive: refuse to start if another process writes a batch of this partition.
+        exclusive: refuse to start if another process writes a version of this partition.
         clock_ms: milliseconds since the epoch.
 
     Attributes:
-        batch_id: of the batch.
-        before: the batch that `finish` has superseded.
-        copied_from: the batch whose rows were copied, which has to stay current until then; None for none.
+        version_id: of the version.
+        before: the version that `finish` has superseded.
+        copied_from: the version whose rows were copied, which has to stay current until then; None for none.
 
     Raises:
-        ConflictError: `archive_rerun_runs`: with `exclusive`, another process writes a batch of the partition.
+        ConflictError: `archive_rerun_runs`: with `exclusive`, another process writes a version of the partition.
     """
 
-    batch_id: int
+    version_id: int
     before: int | None = None
     copied_from: int | None = None
 
@@ -67,7 +67,7 @@ class Rewrite:
         self._activity = activity
         self._exclusive = exclusive
         self._clock_ms = clock_ms
-        # not of the batch: the id of one that was removed is given again
+        # not of the version: the id of one that was removed is given again
         self._id = f"{_digits(partition.folder)}-{secrets.token_hex(8)}"
         self._beaten_ms = 0
         self._ending = threading.Event()
@@ -79,10 +79,10 @@ class Rewrite:
         with file_errors(root):
             remove_old_announcements(root, self._clock_ms())
             self._check_others()
-            # so a stream adds to a batch that is older than this one
+            # so a stream adds to a version that is older than this one
             self.partition.ensure_current(self._clock_ms() // 1000, owner)
-            self.batch_id = self.partition.create(self._clock_ms() // 1000, owner)
-            self._announcement = Announcement(self._id, self.partition.folder, self.batch_id, owner, self._clock_ms())
+            self.version_id = self.partition.create(self._clock_ms() // 1000, owner)
+            self._announcement = Announcement(self._id, self.partition.folder, self.version_id, owner, self._clock_ms())
             try:
                 self._renew()
                 self._check_others()  # again: of two that start at the same moment, at least one is refused
@@ -109,7 +109,7 @@ class Rewrite:
 
     def check_newest(self) -> None:
         """
-        Check that no other process writes, or has completed, a batch with a larger id: of two rewrites it wins,
+        Check that no other process writes, or has completed, a version with a larger id: of two rewrites it wins,
         whichever ends first.
 
         Raises:
@@ -117,37 +117,37 @@ class Rewrite:
         """
         partition = self.partition
         with file_errors(partition.root):
-            # in this order: a batch is complete before its announcement goes
+            # in this order: a version is complete before its announcement goes
             found = of_partition(announcements(partition.root, self._clock_ms()), partition.folder)
             newer = {
-                announcement.batch_id for announcement in found if announcement.batch_id > self.batch_id
+                announcement.version_id for announcement in found if announcement.version_id > self.version_id
             } or self._completed_since()
         if newer:
             raise ConflictError(
-                f'a newer re-run or join of "{partition.folder}", batch {max(newer)}, takes the place of this one',
+                f'a newer re-run or join of "{partition.folder}", version {max(newer)}, takes the place of this one',
                 code="archive_moved",
                 hint="start the command again, when the newer one has ended, if it is still needed",
             )
 
     def finish(self, *, is_kept: bool = False) -> None:
         """
-        Complete the batch and make it current.
+        Complete the version and make it current.
 
-        Of a process that is suspended meanwhile, the streams may see a stale announcement and write to the older batch
-        alone. So the heartbeat is looked up right before the pointer is moved, and again right after: if there was none
-        for minutes, the pointer returns, and the batch counts as not complete. Newer rewrites are looked up then too:
-        one may have ended since the first look. Two cases remain, both only after a suspension, or a newer rewrite,
-        between these looks: a kill before the pointer has returned leaves the batch current without those rows; and a
-        micro-batch that is committed between the two moves of the pointer is in this batch alone. 'attr2hbase archive
-        rerun' writes the rows of both again.
+        Of a process that is suspended meanwhile, the streams may see a stale announcement and write to the older
+        version alone. So the heartbeat is looked up right before the pointer is moved, and again right after: if there
+        was none for minutes, the pointer returns, and the version counts as not complete. Newer rewrites are looked up
+        then too: one may have ended since the first look. Two cases remain, both only after a suspension, or a newer
+        rewrite, between these looks: a kill before the pointer has returned leaves the version current without those
+        rows; and a micro-batch that is committed between the two moves of the pointer is in this version alone.
+        'attr2hbase archive rerun' writes the rows of both again.
 
         Args:
             is_kept: no cleanup removes it.
 
         Raises:
             ConflictError: `announcement_expired`: this process was suspended, so streams may not have written to the
-                batch; or `archive_moved`: there is a newer rewrite, or the batch whose rows were copied is not current
-                any more.
+                version; or `archive_moved`: there is a newer rewrite, or the version whose rows were copied is not
+                current any more.
         """
         root = self.partition.root
         with file_errors(root):
@@ -155,18 +155,18 @@ class Rewrite:
             self.check_newest()
             if self.copied_from is not None and self.partition.current() != self.copied_from:
                 raise ConflictError(
-                    f'another batch of "{self.partition.folder}" became current while its rows were copied',
+                    f'another version of "{self.partition.folder}" became current while its rows were copied',
                     code="archive_moved",
                     hint="start the command again",
                 )
             if is_kept:
-                self.partition.keep(self.batch_id)
+                self.partition.keep(self.version_id)
             failpoint.point("archive_written")()
-            self.partition.complete(self.batch_id)
+            self.partition.complete(self.version_id)
             failpoint.point("archive_completed")()
             try:
                 self._check_announcement()
-                self.before = switch(self.partition, self.batch_id, self._clock_ms())
+                self.before = switch(self.partition, self.version_id, self._clock_ms())
                 if self.before is not None:  # else no stream could write
                     self._check_announcement()
                     self.check_newest()
@@ -177,33 +177,34 @@ class Rewrite:
     def _check_announcement(self) -> None:
         if self._clock_ms() - self._beaten_ms > STALE_MS // 2:
             raise ConflictError(
-                f'the announcement of batch {self.batch_id} of "{self.partition.folder}" had no heartbeat for minutes',
+                f'the announcement of version {self.version_id} of "{self.partition.folder}" had no heartbeat for '
+                "minutes",
                 code="announcement_expired",
                 hint="this process was suspended; start the command again",
             )
 
     def _withdraw(self) -> None:
-        """Undo `finish`: the batch may lack rows, or hide a newer one, so no pointer may name it."""
-        # first: after this, no pointer can be moved to the batch
-        self.partition.root.remove_file(self.partition.path(self.batch_id, SUCCESS))
-        if self.before is not None and self.partition.pointed() == self.batch_id:
+        """Undo `finish`: the version may lack rows, or hide a newer one, so no pointer may name it."""
+        # first: after this, no pointer can be moved to the version
+        self.partition.root.remove_file(self.partition.path(self.version_id, SUCCESS))
+        if self.before is not None and self.partition.pointed() == self.version_id:
             switch(self.partition, self.before, self._clock_ms())
             for newer in self._completed_since():  # they became current just before this one, or the one before
                 switch(self.partition, newer, self._clock_ms())
-        self.partition.unkeep(self.batch_id)
+        self.partition.unkeep(self.version_id)
 
     def _completed_since(self) -> list[int]:
-        """The complete batches with larger ids, ascending."""
-        return [each.id for each in self.partition.batches() if each.id > self.batch_id and each.is_complete]
+        """The complete versions with larger ids, ascending."""
+        return [each.id for each in self.partition.versions() if each.id > self.version_id and each.is_complete]
 
     def _leave(self) -> None:
-        """Remove the announcement, and the batch if nothing was written to it."""
+        """Remove the announcement, and the version if nothing was written to it."""
         with contextlib.suppress(
             OSError
-        ):  # the announcement becomes stale; or the batch was removed with its partition
+        ):  # the announcement becomes stale; or the version was removed with its partition
             withdraw(self.partition.root, self._id)
-            if self.partition.pointed() != self.batch_id:
-                self.partition.remove_empty(self.batch_id)
+            if self.partition.pointed() != self.version_id:
+                self.partition.remove_empty(self.version_id)
 
     def _check_others(self) -> None:
         if not self._exclusive:
@@ -211,7 +212,7 @@ class Rewrite:
         for other in of_partition(announcements(self.partition.root, self._clock_ms()), self.partition.folder):
             if other.id != self._id:
                 raise ConflictError(
-                    f'batch {other.batch_id} of "{other.partition}" is being written by {other.owner}',
+                    f'version {other.version_id} of "{other.partition}" is being written by {other.owner}',
                     code="archive_rerun_runs",
                     hint="wait until it has ended",
                 )

@@ -1,18 +1,19 @@
 """
 How a stream and a rewrite of a partition, a re-run or a join, agree: no event is missing and none is there twice.
 
-1. The rewrite creates its batch, then its announcement, which names the partition and the batch.
+1. The rewrite creates its version, then its announcement, which names the partition and the version.
 2. Each stream answers within seconds, idle or not, with a batch time. It writes the micro-batches from that time on to
-   the current batch and to the batch of the announcement.
+   the current version and to the version of the announcement.
 3. The rewrite covers all micro-batches that are acknowledged after the answer; first it waits until those before the
-   answered time are. It drops the rows that the stream has written to its batch, by topic, partition, offset and
+   answered time are. It drops the rows that the stream has written to its version, by topic, partition, offset and
    fan-out.
-4. It switches `_CURRENT`, then removes the announcement. A micro-batch that was committed meanwhile is in both batches.
+4. It switches `_CURRENT`, then removes the announcement. A micro-batch that was committed meanwhile is in both
+versions.
 
 A stream that starts later answers when it starts; the rewrite reads the answers again before it switches.
 
 An announcement without a heartbeat for ten minutes has no effect: its process has ended. It is no lease: several
-rewrites may write at once, and streams read which batches.
+rewrites may write at once, and streams read which versions.
 """
 
 from collections.abc import Iterable, Iterator
@@ -34,19 +35,19 @@ _SUFFIX = ".json"
 @dataclass(frozen=True, slots=True)
 class Announcement(Record, kind="announcement of a rewrite"):
     """
-    What a process announces to have streams write to its batch too, as long as it sends heartbeats.
+    What a process announces to have streams write to its version too, as long as it sends heartbeats.
 
     Attributes:
         id: of the rewrite, unique; letters, digits and "-".
         partition: folder of the partition that is being written again.
-        batch_id: of the batch that the rewrite writes.
+        version_id: of the version that the rewrite writes.
         owner: what it does, for messages.
         heartbeat_ms: time of its last heartbeat, ms since the epoch.
     """
 
     id: str
     partition: str
-    batch_id: int
+    version_id: int
     owner: str
     heartbeat_ms: int
 

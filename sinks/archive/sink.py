@@ -155,18 +155,18 @@ class ArchiveSettings(SinkSettings):
             ArchiveCorruptError: the pointer or the file is damaged.
             OSError: of the file system.
         """
-        from sinks.archive.column_types import current_batches, refuse_other_types
+        from sinks.archive.column_types import current_versions, refuse_other_types
         from sinks.archive.partition import partitions
 
-        refuse_other_types(current_batches(partitions(root, self.rule)), self.typed_columns)
+        refuse_other_types(current_versions(partitions(root, self.rule)), self.typed_columns)
 
 
 class Archive(Sink[ArchiveSettings]):
     """
     Write each event once as a row of a file, in a partition by its time.
 
-    A partition is a folder, `dt=20151210`, with batches, `batch_id=1449784608`, of which `_CURRENT` names the one that
-    readers read. The stream adds files to it. `attr2hbase archive rerun` writes a partition again, as another batch,
+    A partition is a folder, `dt=20151210`, with versions, `version=1449784608`, of which `_CURRENT` names the one that
+    readers read. The stream adds files to it. `attr2hbase archive rerun` writes a partition again, as another version,
     and then moves the pointer; meanwhile the stream writes to both, so no event is missing.
 
     The files of a micro-batch have its batch time in their names. They are moved into place when all tasks have

@@ -54,7 +54,7 @@ def place(root: Root, path: str, targets: Sequence[str]) -> None:
             except FileNotFoundError:
                 if root.exists(target.rpartition("/")[0]):
                     raise
-                # a re-run that has ended without a row has removed its batch
+                # a re-run that has ended without a row has removed its version
         root.move(path, targets[0])  # in place of that of an earlier run of the micro-batch
     except FileNotFoundError as error:
         if root.exists(path):

@@ -81,9 +81,9 @@ def killed_at(service: Service, archived: ArchivedTopic, point: str) -> None:
 
 
 def killed_while_it_writes(service: Service, archived: ArchivedTopic) -> None:
-    """A re-run of the first day is killed when its batch has its first file."""
+    """A re-run of the first day is killed when its version has its first file."""
     partition = archived.partition(0)
-    before = set(partition.batch_ids())
+    before = set(partition.version_ids())
     words = ["archive", "rerun", "-f", str(service.file), TABLE, "--dt", archived.value(0), "--own-process"]
     command = [sys.executable, "-m", "ingest", *words]
     with subprocess.Popen(command, cwd=service.folder, env=environment(), stderr=subprocess.DEVNULL) as child:
@@ -91,8 +91,8 @@ def killed_while_it_writes(service: Service, archived: ArchivedTopic) -> None:
 
             def writes() -> bool:
                 assert child.poll() is None
-                started = set(partition.batch_ids()) - before
-                return any(partition.parts(batch_id) for batch_id in started)
+                started = set(partition.version_ids()) - before
+                return any(partition.parts(version_id) for version_id in started)
 
             assert reached(writes, RERUN_S)
         finally:
@@ -126,7 +126,7 @@ def test_each_record_is_read_once_before_and_after_each_switch(kafka: Kafka, tmp
         service.write(archived.content("new"))
         for day in (0, 1):
             done = rerun(service, archived.value(day), "--own-process")
-            assert archived.partition(day).current() == done["batch"]
+            assert archived.partition(day).current() == done["version"]
             assert archived.labels(day)["new"] >= done["rows"] > 0
         feeder.join()
         service.wait_for_offsets(archived.ends(), PIPELINE, archived.topic)

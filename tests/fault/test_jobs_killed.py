@@ -87,7 +87,7 @@ def test_killed_cleanup_removes_the_batch_when_it_runs_again(folder: Path) -> No
     assert not root.exists(partition.path(START_S, SUCCESS))
     assert (len(partition.parts(START_S)), visible(root)) == (3, {"20151210": [1]})
     run(*command)
-    assert (partition.batch_ids(), visible(root)) == ([rewrite.batch_id], {"20151210": [1]})
+    assert (partition.version_ids(), visible(root)) == ([rewrite.version_id], {"20151210": [1]})
 
 
 @pytest.mark.parametrize(
@@ -159,8 +159,8 @@ def test_killed_join_leaves_one_of_the_batches(folder: Path, point: str, is_curr
     run(*command, kill_at=point)
     assert (partition.current() != START_S, visible(root)) == (is_current, {"20151210": [1, 2]})
     done = json.loads(run(*command).stdout)
-    assert (partition.current(), visible(root)) == (done["batch"], {"20151210": [1, 2]})
-    assert len(partition.parts(done["batch"])) == 1
+    assert (partition.current(), visible(root)) == (done["version"], {"20151210": [1, 2]})
+    assert len(partition.parts(done["version"])) == 1
 
 
 @pytest.mark.slow

@@ -45,7 +45,7 @@ def test_3c8_partition_is_written_again_beside_the_stream(kafka: Kafka, tmp_path
         assert "runs another version of pipeline" in rerun(service, FIRST_DAY, code=4)["error"]
         with Feeder(archived):
             done = rerun(service, FIRST_DAY, "--own-process")
-        assert (done["before"], archived.partition(0).current()) == (first, done["batch"])
+        assert (done["before"], archived.partition(0).current()) == (first, done["version"])
         # records that the topic no longer has, and those that the stream has written with its older configuration
         assert done["copied"] == 40
         assert archived.labels(0)["new"] == done["rows"] >= 160
@@ -57,7 +57,7 @@ def test_3c8_partition_is_written_again_beside_the_stream(kafka: Kafka, tmp_path
         assert service.command("reload").returncode == 0
         with Feeder(archived):
             done = rerun(service, SECOND_DAY)
-        assert archived.partition(1).current() == done["batch"]
+        assert archived.partition(1).current() == done["version"]
         assert archived.labels(1)["new"] >= done["rows"] >= 160
         ended = [(each["kind"], each["state"]) for each in json.loads(service.get("/jobs")[1])["jobs"]]
         assert ended == [("archive-join", "done"), ("archive-rerun", "done")]
@@ -68,7 +68,7 @@ def test_3c8_partition_is_written_again_beside_the_stream(kafka: Kafka, tmp_path
 
 
 @pytest.mark.slow
-def test_rows_that_fail_now_keep_the_current_batch(kafka: Kafka, tmp_path: Path) -> None:
+def test_rows_that_fail_now_keep_the_current_version(kafka: Kafka, tmp_path: Path) -> None:
     archived = ArchivedTopic(kafka, tmp_path)
     archived.produce(40)
     with Service(tmp_path, archived.content()) as service:
@@ -79,7 +79,7 @@ def test_rows_that_fail_now_keep_the_current_batch(kafka: Kafka, tmp_path: Path)
         sink["archive"]["columns"]["name"] = {"value": "%{none}", "on_missing": "error"}
         service.write(content)
         refused = rerun(service, FIRST_DAY, code=1)
-        assert "fails now for 20 records that have rows in the current batch" in refused["error"]
+        assert "fails now for 20 records that have rows in the current version" in refused["error"]
         assert archived.partition(0).current() == current
         empty = rerun(service, "20151201", code=3)
         assert "no event of pipeline" in empty["error"]
@@ -90,7 +90,7 @@ def test_rows_that_fail_now_keep_the_current_batch(kafka: Kafka, tmp_path: Path)
 
 
 @pytest.mark.slow
-def test_dead_letters_that_cannot_be_read_keep_the_current_batch(kafka: Kafka, tmp_path: Path) -> None:
+def test_dead_letters_that_cannot_be_read_keep_the_current_version(kafka: Kafka, tmp_path: Path) -> None:
     archived = ArchivedTopic(kafka, tmp_path)
     archived.produce(40)
     kafka.produce(archived.topic, [Given("no number", partition=0, timestamp_ms=DAY_MS)])

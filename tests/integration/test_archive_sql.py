@@ -64,11 +64,11 @@ def content(**conf: str) -> dict[str, Any]:
 
 
 def written_again(partition: Partition, *numbers: int) -> int:
-    """The partition has another batch, with these rows."""
+    """The partition has another version, with these rows."""
     with Rewrite(partition, "test") as rerun:
         Stream(partition.root).run(DAY_MS + DAY + 1, [event(number) for number in numbers])
         rerun.finish()
-    return rerun.batch_id
+    return rerun.version_id
 
 
 @pytest.mark.slow
@@ -97,7 +97,7 @@ class TestSession:
         for _ in range(2):
             self.registered(service, session)
             assert [tuple(row) for row in session.sql(COUNTS).collect()] == [("20151210", 10, 0), ("20151211", 5, 10)]
-        assert "batch_id" not in session.table("customer").columns
+        assert "version_id" not in session.table("customer").columns
         (row,) = session.sql("SELECT body, _topic, _time FROM customer WHERE dt = '20151210' AND _offset = 7").collect()
         assert (bytes(row.body), row._topic) == (b"7", "t")
 
@@ -144,15 +144,15 @@ class TestSession:
         statements = Statements(session)
         own, other = (self.table(tmp_path / name, n="bigint") for name in ("a", "b"))
         assert statements.locations(own) == {}
-        assert statements.register(own, {"1": "dt=1/batch_id=1"}) == 1
+        assert statements.register(own, {"1": "dt=1/version=1"}) == 1
         for refused in (
-            lambda: statements.register(other, {"1": "dt=1/batch_id=2"}),
+            lambda: statements.register(other, {"1": "dt=1/version=2"}),
             lambda: statements.locations(other),
         ):
             with pytest.raises(ConflictError, match=r"it is in file:.*/a/of days, and the archive") as caught:
                 refused()
             assert caught.value.code == "sql_table_differs"
-        assert statements.locations(own) == {"1": "dt=1/batch_id=1"}
+        assert statements.locations(own) == {"1": "dt=1/version=1"}
         session.sql("DROP TABLE day_by_day")
         session.sql("CREATE TEMPORARY VIEW day_by_day AS SELECT 1 AS n")
         with pytest.raises(ConflictError, match="it is without a folder"):
@@ -160,30 +160,30 @@ class TestSession:
         session.sql("DROP VIEW day_by_day")
 
     def test_new_column_is_added(self, session: SparkSession, tmp_path: Path) -> None:
-        batch = tmp_path / "of days" / "dt=1" / "batch_id=1"
-        batch.mkdir(parents=True)
-        (batch / "part.json").write_text('{"n": 1}\n')
+        version = tmp_path / "of days" / "dt=1" / "version=1"
+        version.mkdir(parents=True)
+        (version / "part.json").write_text('{"n": 1}\n')
         statements = Statements(session)
-        statements.register(self.table(tmp_path, n="bigint"), {"1": "dt=1/batch_id=1"})
+        statements.register(self.table(tmp_path, n="bigint"), {"1": "dt=1/version=1"})
         # a column may have the name of a line of Spark's description
         wider = self.table(tmp_path, n="bigint", Location="string", s="double")
-        assert statements.register(wider, {"1": "dt=1/batch_id=1"}) == 0
+        assert statements.register(wider, {"1": "dt=1/version=1"}) == 0
         assert [tuple(row) for row in session.sql("SELECT n, Location, s, dt FROM day_by_day").collect()] == [
             (1, None, None, "1")
         ]
-        assert statements.register(wider, {"1": "dt=1/batch_id=1"}) == 0
+        assert statements.register(wider, {"1": "dt=1/version=1"}) == 0
         with pytest.raises(ConflictError, match=r'column "n" .* is bigint in SQL, and string in the archive'):
             statements.register(self.table(tmp_path, n="string"))
 
     def test_only_the_partitions_that_may_move_are_described(self, session: SparkSession, tmp_path: Path) -> None:
         table = self.table(tmp_path, n="bigint")
-        paths = {str(day): f"dt={day}/batch_id=1" for day in range(5)}
+        paths = {str(day): f"dt={day}/version=1" for day in range(5)}
         assert Statements(session).register(table, paths) == 5
         recorded = Recorded(session)
-        assert Statements(recorded).register(table, {"3": "dt=3/batch_id=2"}) == 1  # type: ignore[arg-type]
+        assert Statements(recorded).register(table, {"3": "dt=3/version=2"}) == 1  # type: ignore[arg-type]
         described = [each for each in recorded.statements if each.startswith("DESCRIBE")]
         assert [each.partition("`day_by_day`")[2] for each in described] == ["", " PARTITION (`dt` = '3')"]
-        assert Statements(session).locations(table) == paths | {"3": "dt=3/batch_id=2"}
+        assert Statements(session).locations(table) == paths | {"3": "dt=3/version=2"}
 
     def test_refused_statement_says_how_to_go_on(self, session: SparkSession, tmp_path: Path) -> None:
         with pytest.raises(IngestError, match="the statement is CREATE TABLE") as caught:
@@ -262,13 +262,13 @@ def test_3c7_3c16_metastore_of_derby(partition: Partition, tmp_path: Path) -> No
     assert json.loads(registered.stdout) == {"table": "customer", "partitions": 2, "changed": 2}
     with HiveSession(tmp_path, conf) as hive:
         assert hive.sql(COUNTS) == [["20151210", 10, 0], ["20151211", 5, 10]]
-        batch_id = written_again(partition, 100, 101)
+        version_id = written_again(partition, 100, 101)
         refused = service.ingest("archive point", "customer", "--dt", "20151210")
         assert (refused.returncode, "metastore in use" in refused.stderr) == (4, True), refused.stderr
         assert "Traceback" not in refused.stderr
         assert "then run 'attr2hbase archive point customer --dt 20151210'" in refused.stderr
         # the pointer is the truth; the SQL location is the old one until it is repaired
-        assert partition.current() == batch_id
+        assert partition.current() == version_id
         assert hive.sql(COUNTS)[0] == ["20151210", 10, 0]
     differing = service.ingest("archive history", "customer")
     assert (differing.returncode, "differs: dt=20151210" in differing.stderr) == (0, True), differing.stderr

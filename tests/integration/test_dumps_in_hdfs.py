@@ -46,14 +46,14 @@ def test_archive_with_a_batch_written_beside_the_stream(url: str, kind: str) -> 
     partition = Partition(root, "dt=20151210")
     with Rewrite(partition, "join") as rerun:
         parts = partition.parts(START_S).items()
-        *_, copied = copy_parts(partition, START_S, rerun.batch_id, parts, lambda origin: origin.offset != 2)
+        *_, copied = copy_parts(partition, START_S, rerun.version_id, parts, lambda origin: origin.offset != 2)
         assert copied.rows == 2
         stream.run(DAY_MS + 1, [event(4)])
         rerun.finish()
     assert visible(root) == {"20151210": [1, 3, 4]}
     plan = plan_cleanup([partition], 1 << 60, 0)
     assert [entry.id for entry in clean_up(plan, 1 << 60)] == [START_S]
-    assert partition.batch_ids() == [rerun.batch_id]
+    assert partition.version_ids() == [rerun.version_id]
 
 
 def test_hdfs_that_is_stopped(hdfs: Hdfs, url: str) -> None:

@@ -206,8 +206,8 @@ def test_archive_by_the_service_and_its_commands(kafka: Kafka, url: str, tmp_pat
         assert archived.labels(0) == {"new": 40}
         history = service.ingest("archive history", "customer", "--output", "json")
         assert history.returncode == 0, history.stderr
-        assert str(done["batch"]) in history.stdout
+        assert str(done["version"]) in history.stdout
         cleaned = service.ingest("admin archive cleanup", "customer", "--older-than", "0s", "--force")
         assert cleaned.returncode == 0, cleaned.stderr
-        assert archived.partition(0).batch_ids() == [done["batch"]]
+        assert archived.partition(0).version_ids() == [done["version"]]
     archived.assert_complete()

@@ -103,7 +103,7 @@ class ArchivedTopic:
         return [] if current is None else rows_in(self.root, partition, current)
 
     def assert_complete(self) -> None:
-        """Each record is in the current batch of its day, once."""
+        """Each record is in the current version of its day, once."""
         for day in range(self.days):
             found = sorted(int(row["name"]) for row in self.rows(day))
             assert found == self.numbers(day), _difference(found, self.numbers(day))

@@ -97,16 +97,16 @@ class Stream:
         )
 
 
-def files_of(root: Root, partition: Partition, batch_id: int) -> list[str]:
-    """Names of the files of rows in a batch."""
-    return [entry.name for entry in root.entries(partition.path(batch_id)) if entry.name.startswith("part-")]
+def files_of(root: Root, partition: Partition, version_id: int) -> list[str]:
+    """Names of the files of rows in a version."""
+    return [entry.name for entry in root.entries(partition.path(version_id)) if entry.name.startswith("part-")]
 
 
-def rows_in(root: Root, partition: Partition, batch_id: int) -> list[dict[str, Any]]:
-    """The rows of a batch."""
+def rows_in(root: Root, partition: Partition, version_id: int) -> list[dict[str, Any]]:
+    """The rows of a version."""
     found: list[dict[str, Any]] = []
-    for name in files_of(root, partition, batch_id):
-        with root.open(partition.path(batch_id, name)) as file:
+    for name in files_of(root, partition, version_id):
+        with root.open(partition.path(version_id, name)) as file:
             if name.endswith(ArchiveFormat.PARQUET.suffix):
                 found += pq.read_table(file).to_pylist()
             else:
@@ -121,9 +121,9 @@ def bodies_in(root: Root) -> list[bytes]:
     return [row["body"].encode() for row in rows]
 
 
-def offsets_in(root: Root, partition: Partition, batch_id: int) -> list[int]:
-    """The offsets of the rows of a batch, sorted."""
-    return sorted(row["_offset"] for row in rows_in(root, partition, batch_id))
+def offsets_in(root: Root, partition: Partition, version_id: int) -> list[int]:
+    """The offsets of the rows of a version, sorted."""
+    return sorted(row["_offset"] for row in rows_in(root, partition, version_id))
 
 
 def visible(root: Root) -> dict[str, list[int]]:

@@ -9,16 +9,16 @@ from ingest.service.archived_tables import ArchivedTable, archived_table
 from ingest.service.jobs.job import Job, O
 from ingest.service.jobs.option_types import Value
 
-RESUMES = "the older batch stays current, unless the new one is already; run the same command again"
-"""The hint of a command that writes a batch."""
+RESUMES = "the older version stays current, unless the new one is already; run the same command again"
+"""The hint of a command that writes a version."""
 
 
 class PartitionOptions(Model):
-    """Which partition is written into a new batch."""
+    """Which partition is written into a new version."""
 
     dt: Value = option("Value of the partition, as 20151210.")
-    keep: bool = option("No cleanup removes the new batch.", default=False)
-    exclusive: bool = option("Refuse to run if another process writes a batch of the partition.", default=False)
+    keep: bool = option("No cleanup removes the new version.", default=False)
+    exclusive: bool = option("Refuse to run if another process writes a version of the partition.", default=False)
 
 
 class ArchiveJob(Job[O]):
@@ -42,5 +42,5 @@ class ArchiveJob(Job[O]):
 
 
 def switched(content: Mapping[str, Any]) -> str:
-    """What a command says of the batch that it has written."""
-    return f"batch {content['batch']} is current"
+    """What a command says of the version that it has written."""
+    return f"version {content['version']} is current"

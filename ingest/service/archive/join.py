@@ -1,4 +1,4 @@
-"""Joins the small files of an archive's partition: all rows into few files of a new batch."""
+"""Joins the small files of an archive's partition: all rows into few files of a new version."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,11 +10,11 @@ from ingest.service.jobs.command import JobCommand, Summary
 from ingest.service.jobs.job import Steps
 from ingest.service.jobs.job_run import Progress
 from ingest.service.jobs.place import Place
-from sinks.archive.errors import NoArchiveBatchError
+from sinks.archive.errors import NoArchiveVersionError
 from sinks.archive.rewrite import Rewrite
 
 _FEWEST_FILES = 2
-"""Of a batch that a join can write into fewer files."""
+"""Of a version that a join can write into fewer files."""
 
 
 class ArchiveJoin(ArchiveJob[PartitionOptions]):
@@ -31,9 +31,9 @@ class ArchiveJoin(ArchiveJob[PartitionOptions]):
     options_model = PartitionOptions
     command = JobCommand(
         help="""
-        Write the rows of a partition into few large files, and make this batch current.
+        Write the rows of a partition into few large files, and make this version current.
 
-        The older batch stays until a cleanup. Readers see the rows in the old files or in the new ones, never both. A
+        The older version stays until a cleanup. Readers see the rows in the old files or in the new ones, never both. A
         partition that is one file already is left as it is.
 
         If the service runs, it joins the files beside its pipelines; interrupting the command (Ctrl-C) cancels it.
@@ -48,11 +48,11 @@ class ArchiveJoin(ArchiveJob[PartitionOptions]):
     def steps(self, place: Place) -> Steps:
         """
         Write the rows of the partition into few files, and make them current; micro-batches that are not acknowledged
-        are left to the streams, which write them to both batches. A partition of at most one file is left as it is.
+        are left to the streams, which write them to both versions. A partition of at most one file is left as it is.
 
         Raises:
-            NoArchiveBatchError: there is no such partition, or it has no current batch.
-            ConflictError: another process writes a batch, and `exclusive` is set; there is a newer re-run or join; a
+            NoArchiveVersionError: there is no such partition, or it has no current version.
+            ConflictError: another process writes a version, and `exclusive` is set; there is a newer re-run or join; a
                 replay of a pipeline runs; a stream does not answer; or it was cancelled.
             ArchiveCorruptError: the pointer or a file is damaged.
         """
@@ -65,12 +65,12 @@ class ArchiveJoin(ArchiveJob[PartitionOptions]):
             partition = table.partition(options.dt)
             current = partition.current()
             if current is None:
-                raise NoArchiveBatchError(f'"{partition.folder}" of "{table.root}" has no current batch')
+                raise NoArchiveVersionError(f'"{partition.folder}" of "{table.root}" has no current version')
             files = len(partition.parts(current))
             if files < _FEWEST_FILES:
                 if options.keep:
                     partition.keep(current)
-                yield Progress(result=result | {"batch": current, "before": current, "files_read": files})
+                yield Progress(result=result | {"version": current, "before": current, "files_read": files})
                 return
         with (
             streams_of(place.configuration, table) as streams,
@@ -85,12 +85,12 @@ class ArchiveJoin(ArchiveJob[PartitionOptions]):
                     yield Progress(copied.files, files, result)
             make_current(rewrite, streams, is_kept=options.keep)
         follow_current(place, table, options.dt)
-        yield Progress(files, files, result | {"batch": rewrite.batch_id, "before": rewrite.before})
+        yield Progress(files, files, result | {"version": rewrite.version_id, "before": rewrite.before})
 
     def summary(self, content: Mapping[str, Any], *, is_dry_run: bool) -> Summary:  # noqa: ARG002 - there is none
         """How many files became how many."""
         files = counted(content["files_read"], "file")
         what = f"{counted(content['rows'], 'row')} of {files} in {counted(content['files_written'], 'file')}"
-        if content["batch"] == content["before"]:
+        if content["version"] == content["before"]:
             what = f"{files} already; nothing to join"
         return Summary(content, done=f"{what}; {switched(content)}")

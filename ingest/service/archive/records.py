@@ -1,4 +1,4 @@
-"""Which records a re-run of an archive's partition reads: those that the stream does not write to the new batch."""
+"""Which records a re-run of an archive's partition reads: those that the stream does not write to the new version."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -51,7 +51,7 @@ class RerunRecords:
         The acknowledged offsets that the topics still have, before those of the stream.
 
         Args:
-            stream_start_ms: the first batch time that the stream writes to the new batch itself; None for none.
+            stream_start_ms: the first batch time that the stream writes to the new version itself; None for none.
 
         Raises:
             ConflictError: `archive_topic_recreated`: rows may have equal offsets and be of other records.

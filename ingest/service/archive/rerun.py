@@ -43,13 +43,13 @@ class ArchiveRerun(ArchiveJob[RerunOptions]):
     runs_pipelines = True
     command = JobCommand(
         help="""
-        Write a partition again: read the topics, run the pipeline as it is now, and make the new batch current.
+        Write a partition again: read the topics, run the pipeline as it is now, and make the new version current.
 
-        The older batch stays until a cleanup. The service may run: it writes to both batches meanwhile, so each event
-        is in the new one once. Readers see old rows or new ones, never both. Late events are accepted.
+        The older version stays until a cleanup. The service may run: it writes to both versions meanwhile, so each
+        event is in the new one once. Readers see old rows or new ones, never both. Late events are accepted.
 
-        Rows of the current batch whose records are not read again are copied, for instance if the topics no longer have
-        them. If events of rows fail now, the command ends with an error, and the current batch stays.
+        Rows of the current version whose records are not read again are copied, for instance if the topics no longer
+        have them. If events of rows fail now, the command ends with an error, and the current version stays.
 
         If the service runs, it writes the partition beside its pipelines, if they are as in the file; interrupting the
         command (Ctrl-C) cancels it.

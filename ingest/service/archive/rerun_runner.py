@@ -40,7 +40,7 @@ class RerunRunner:
         place: where it runs.
         sink: whose partition is written again.
         value: of the partition.
-        rerun: the batch that it writes.
+        rerun: the version that it writes.
         opened: ends the use of the committers.
         check_owner: as in `BatchRunner`, for the lock of the replays.
 
@@ -68,7 +68,7 @@ class RerunRunner:
         self._name = pipeline.name
         self._on_blocked = place.on_blocked
         self._source = kafka_source_of(pipeline)
-        plan = rerun_plan(configuration, place.catalog, sink, value, rerun.batch_id)
+        plan = rerun_plan(configuration, place.catalog, sink, value, rerun.version_id)
         committers = sink_committers(plan, check_owner)
         for committer in committers.values():
             committer.recover()
@@ -97,10 +97,11 @@ class RerunRunner:
 
     def run(self, batch: ReplayBatch) -> None:
         """
-        Run records until their rows are in the batch.
+        Run records until their rows are in the version.
 
         Raises:
-            IngestError: their rows cannot be written, or too many records fail; the batch may have a part of the rows.
+            IngestError: their rows cannot be written, or too many records fail; the version may have a part of the
+                rows.
         """
         frame = read_kafka_ranges(self._session, self._source, batch.ranges)
         splits, guard = partial(splits_of, batch.ranges), self._quarantine.guard(batch.ranges)
@@ -118,7 +119,7 @@ class RerunRunner:
     def attempted(self, counts: Counts) -> None:
         """Nothing: only durable batches count."""
 
-    def durable(self, batch_id: int, batch_time_ms: int, counts: Counts, seconds: float) -> None:  # noqa: ARG002
+    def durable(self, version_id: int, batch_time_ms: int, counts: Counts, seconds: float) -> None:  # noqa: ARG002
         """Add the counts of a batch."""
         self.counts.add(counts)
 
@@ -133,16 +134,16 @@ class RerunRunner:
             )
 
 
-def rerun_plan(configuration: Configuration, catalog: Catalog, sink: ArchiveSink, value: str, batch_id: int) -> Plan:
+def rerun_plan(configuration: Configuration, catalog: Catalog, sink: ArchiveSink, value: str, version_id: int) -> Plan:
     """
-    The plan of a pipeline whose only sink writes one partition of an archive into a batch.
+    The plan of a pipeline whose only sink writes one partition of an archive into a version.
 
     Args:
         configuration: that has the pipeline.
         catalog: of its components.
         sink: whose partition is written again.
         value: of the partition.
-        batch_id: of the batch.
+        version_id: of the version.
     """
     plan = plan_of(configuration, sink.pipeline, catalog)
     (component,) = (each for each in plan.sinks if each.name == sink.name)
@@ -151,7 +152,7 @@ def rerun_plan(configuration: Configuration, catalog: Catalog, sink: ArchiveSink
     component = replace(
         component,
         path=f"{RerunSink.__module__}:{RerunSink.__qualname__}",
-        settings=RerunSettings.model_construct(**options, value=value, batch_id=batch_id),
+        settings=RerunSettings.model_construct(**options, value=value, version_id=version_id),
     )
     return replace(
         plan,

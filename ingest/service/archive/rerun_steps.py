@@ -1,9 +1,9 @@
 """
-The steps of a re-run: records of the topics through the pipeline as it is now, into a new batch.
+The steps of a re-run: records of the topics through the pipeline as it is now, into a new version.
 
-Rows of the current batch whose records are not read again are copied: the topics no longer have them, or they are
-outside of the requested times. A row whose event fails now ends the re-run. So the new batch lacks only the rows whose
-events the pipeline drops now, or whose times are of another partition now.
+Rows of the current version whose records are not read again are copied: the topics no longer have them, or they are
+outside of the requested times. A row whose event fails now ends the re-run. So the new version lacks only the rows
+whose events the pipeline drops now, or whose times are of another partition now.
 """
 
 from collections.abc import Mapping
@@ -27,9 +27,9 @@ from ingest.service.jobs.job_run import Progress
 from ingest.service.jobs.place import Place
 from ingest.service.offsets import kafka_source_of
 from ingest.service.replay.plan import unlogged_batches
-from sinks.archive.column_types import current_batches, refuse_other_types
+from sinks.archive.column_types import current_versions, refuse_other_types
 from sinks.archive.empty_partitions import is_empty, remove_if_empty
-from sinks.archive.errors import ArchiveCorruptError, NoArchiveBatchError
+from sinks.archive.errors import ArchiveCorruptError, NoArchiveVersionError
 from sinks.archive.partition import Partition
 from sinks.archive.reading import origins_in
 from sinks.archive.rewrite import Rewrite
@@ -42,7 +42,7 @@ _OTHER_TYPES = (
 
 def rerun_steps(place: Place, table: ArchivedTable, options: RerunOptions) -> Steps:
     """
-    Write a partition again, and make the new batch current; yields the result so far after each micro-batch.
+    Write a partition again, and make the new version current; yields the result so far after each micro-batch.
 
     Args:
         place: where it runs.
@@ -50,11 +50,12 @@ def rerun_steps(place: Place, table: ArchivedTable, options: RerunOptions) -> St
         options: which partition, and of which records.
 
     Raises:
-        ConflictError: another process writes a batch of the partition, and `exclusive` is set; or there is a newer
+        ConflictError: another process writes a version of the partition, and `exclusive` is set; or there is a newer
             re-run or join, a replay of the pipeline runs, the stream does not answer, a topic was recreated, a column
             has another type than in the newest other partition, or the re-run was cancelled.
         NotFoundError: the pipeline has acknowledged no record of the range.
-        NoArchiveBatchError: the partition has no rows, and gets none. Unless the service runs, it does not exist then.
+        NoArchiveVersionError: the partition has no rows, and gets none. Unless the service runs, it does not exist
+            then.
         IngestError: a micro-batch cannot be written, or events of rows fail now; the pointer is unchanged.
     """
     (sink,) = table.sinks
@@ -73,7 +74,7 @@ def rerun_steps(place: Place, table: ArchivedTable, options: RerunOptions) -> St
             was_empty = is_empty(partition)
         rewrite = opened.enter_context(Rewrite(partition, "archive rerun", exclusive=options.exclusive))
         if was_empty:
-            opened.callback(stream.while_stopped, partial(_remove_empty, partition, rewrite.batch_id))
+            opened.callback(stream.while_stopped, partial(_remove_empty, partition, rewrite.version_id))
         records = RerunRecords(place.configuration, pipeline, stream.checkpoint, options.from_, options.to)
         runner: RerunRunner | None = None
         done, result = RecordsRead(), _result(options.dt, None)
@@ -92,9 +93,9 @@ def rerun_steps(place: Place, table: ArchivedTable, options: RerunOptions) -> St
             for copied in place.paced(copy_current(rewrite, streams, rows.keeps), activity=ArchiveRerun.kind):
                 result = result | {"copied": copied.rows}
                 yield Progress(result=result)
-            rows.check_failed(partition, rewrite.batch_id)
-            if was_empty and not partition.parts(rewrite.batch_id):
-                raise NoArchiveBatchError(
+            rows.check_failed(partition, rewrite.version_id)
+            if was_empty and not partition.parts(rewrite.version_id):
+                raise NoArchiveVersionError(
                     f'no event of pipeline "{pipeline.name}" is of the partition {partition.folder}',
                     hint="choose another value of --dt, or correct the event times; 'attr2hbase archive history' lists "
                     "the partitions",
@@ -104,7 +105,7 @@ def rerun_steps(place: Place, table: ArchivedTable, options: RerunOptions) -> St
         make_current(rewrite, streams, is_kept=options.keep)
     follow_current(place, table, options.dt)
     first = [f"{topic}/{number}/{offset}: {reason}" for (topic, number, offset), reason in list(lost.items())[:1]]
-    about: dict[str, Any] = {"batch": rewrite.batch_id, "before": rewrite.before, "replaced": rows.replaced}
+    about: dict[str, Any] = {"version": rewrite.version_id, "before": rewrite.before, "replaced": rows.replaced}
     about |= {"failed_without_dead_letter": len(lost), "first_without_dead_letter": "".join(first)}
     yield Progress(1, 1, result | about)
 
@@ -130,7 +131,7 @@ def _refuse_other_types(table: ArchivedTable, value: str) -> None:
         others.pop(value, None)
         # a damaged partition is written again too, in any order
         with suppress(ArchiveCorruptError):
-            refuse_other_types(current_batches(others), table.settings.typed_columns, hint=_OTHER_TYPES)
+            refuse_other_types(current_versions(others), table.settings.typed_columns, hint=_OTHER_TYPES)
 
 
 def _remove_empty(partition: Partition, own_id: int) -> None:
@@ -162,7 +163,7 @@ def _no_record(pipeline: str, options: RerunOptions) -> NotFoundError:
 
 class _RowsBefore:
     """
-    The rows of the batch before.
+    The rows of the version before.
 
     Args:
         done: the records that were read again.
@@ -188,7 +189,7 @@ class _RowsBefore:
             self._rows_of_failed.add(origin)
         return False
 
-    def check_failed(self, partition: Partition, batch_id: int) -> None:
+    def check_failed(self, partition: Partition, version_id: int) -> None:
         """
         Check that no row is missing because its event fails now.
 
@@ -199,14 +200,14 @@ class _RowsBefore:
         if not missing:
             return
         records = {origin[:3] for origin in missing}
-        for name in partition.parts(batch_id):
-            missing.difference_update(origins_in(partition.root, partition.path(batch_id, str(name)), records))
+        for name in partition.parts(version_id):
+            missing.difference_update(origins_in(partition.root, partition.path(version_id, str(name)), records))
         lost = sorted({origin[:3] for origin in missing})
         if lost:
             topic, number, offset = lost[0]
             raise IngestError(
-                f"the pipeline fails now for {len(lost):,} records that have rows in the current batch, first "
+                f"the pipeline fails now for {len(lost):,} records that have rows in the current version, first "
                 f"{topic}/{number}/{offset}: {self._failed[lost[0]]}",
                 code="archive_rows_failed",
-                hint="correct the pipeline, or drop such events with a filter; the current batch is unchanged",
+                hint="correct the pipeline, or drop such events with a filter; the current version is unchanged",
             )

@@ -13,7 +13,7 @@ from ingest.durable import file_errors
 from ingest.service.archived_tables import ArchivedTable
 from ingest.service.jobs.place import Place
 from ingest.spark.archive_tables import HIVE, SqlTable, Statements
-from sinks.archive.column_types import CurrentBatch, current_batches, refuse_other_types
+from sinks.archive.column_types import CurrentVersion, current_versions, refuse_other_types
 from sinks.archive.columns import ColumnType, columns_of
 from sinks.archive.layout import ArchiveFormat
 from sinks.archive.switching import later_files, switch
@@ -49,7 +49,7 @@ class RegisterResult:
     What a registration has done.
 
     Attributes:
-        partitions: number of those with a current batch.
+        partitions: number of those with a current version.
         unread: number of those without one.
         changed: number of SQL locations that have changed; None without a metastore.
         statements: that make the table in a session; empty with a metastore.
@@ -63,7 +63,7 @@ class RegisterResult:
 
 def register(place: Place, table: ArchivedTable) -> RegisterResult:
     """
-    Create the SQL table, or add the columns that it lacks, and point its partitions at their current batches.
+    Create the SQL table, or add the columns that it lacks, and point its partitions at their current versions.
 
     Raises:
         ConflictError: `archive_columns_differ`, `metastore_in_use` or `sql_table_differs`.
@@ -72,9 +72,9 @@ def register(place: Place, table: ArchivedTable) -> RegisterResult:
     """
     with file_errors(table.root):
         partitions = table.partitions(None)
-        batches = list(current_batches(partitions))
-        refuse_other_types(batches, table.settings.typed_columns, every=True)
-    current = _paths_of(batches)
+        versions = list(current_versions(partitions))
+        refuse_other_types(versions, table.settings.typed_columns, every=True)
+    current = _paths_of(versions)
     unread = len(partitions) - len(current)
     sql = sql_table(table)
     if has_metastore(place.configuration):
@@ -89,9 +89,9 @@ class PointResult:
     What readers of a partition read.
 
     Attributes:
-        before: the batch that was current before it was changed; None for none, or if it was not to be changed.
-        current: the batch that is current; None for none.
-        path: of the current batch, below the folder of the table.
+        before: the version that was current before it was changed; None for none, or if it was not to be changed.
+        current: the version that is current; None for none.
+        path: of the current version, below the folder of the table.
         sql_changed: number of SQL locations that have changed; None without a metastore.
     """
 
@@ -105,25 +105,25 @@ def point(
     place: Place,
     table: ArchivedTable,
     value: str,
-    batch_id: int | None,
+    version_id: int | None,
     *,
     now_ms: int,
     on_later: Callable[[int], object] = lambda _files: None,
 ) -> PointResult:
     """
-    Make a complete batch of a partition the current one, and have its SQL location follow.
+    Make a complete version of a partition the current one, and have its SQL location follow.
 
     Args:
         place: whose configuration may name a metastore.
         table: that has the partition.
         value: of the partition.
-        batch_id: of the batch; None to have only the SQL location follow.
+        version_id: of the version; None to have only the SQL location follow.
         now_ms: ms since the epoch.
-        on_later: called, before SQL follows, with the number of files of later micro-batches that only the batch before
-            has; not if there are none.
+        on_later: called, before SQL follows, with the number of files of later micro-batches that only the version
+            before has; not if there are none.
 
     Raises:
-        NoArchiveBatchError: there is no such partition, or the batch is not complete or not there.
+        NoArchiveVersionError: there is no such partition, or the version is not complete or not there.
         ArchiveCorruptError: the pointer is damaged.
         ConflictError: as `follow_current`.
         IngestError: as `follow_current`.
@@ -131,9 +131,9 @@ def point(
     before = None
     with file_errors(table.root):
         partition = table.partition(value)
-        if batch_id is not None:
-            before = switch(partition, batch_id, now_ms)
-            if before is not None and (later := later_files(partition, before, batch_id)):
+        if version_id is not None:
+            before = switch(partition, version_id, now_ms)
+            if before is not None and (later := later_files(partition, before, version_id)):
                 on_later(later)
         current = partition.current()
     path = None if current is None else partition.path(current)
@@ -145,7 +145,7 @@ def follow_current(place: Place, table: ArchivedTable, value: str) -> None:
     Have the SQL location of a partition follow its pointer, which has moved.
 
     Raises:
-        NoArchiveBatchError: there is no such partition.
+        NoArchiveVersionError: there is no such partition.
         ArchiveCorruptError: the pointer is damaged.
         ConflictError: `metastore_in_use` or `sql_table_differs`.
         IngestError: `archive_sql`: Spark refuses a statement.
@@ -159,18 +159,18 @@ def follow_current(place: Place, table: ArchivedTable, value: str) -> None:
 def _follow(place: Place, table: ArchivedTable, value: str, path: str | None) -> int | None:
     if not has_metastore(place.configuration):
         return None
-    repeat = f"run 'attr2hbase archive point {table.name} --dt {value}': SQL does not see the current batch"
+    repeat = f"run 'attr2hbase archive point {table.name} --dt {value}': SQL does not see the current version"
     current = {} if path is None else {value: path}
     statements, sql = Statements(place.session("archive"), repeat), sql_table(table)
     if not statements.has(sql):  # new, or dropped: with this partition alone its queries would lack rows
         with file_errors(table.root):
-            current = _paths_of(current_batches(table.partitions(None)))
+            current = _paths_of(current_versions(table.partitions(None)))
     return statements.register(sql, current)
 
 
-def _paths_of(batches: Iterable[CurrentBatch]) -> dict[str, str]:
-    """Value of a partition -> path of its batch, below the folder of the table."""
-    return {each.value: each.partition.path(each.id) for each in sorted(batches, key=lambda each: each.value)}
+def _paths_of(versions: Iterable[CurrentVersion]) -> dict[str, str]:
+    """Value of a partition -> path of its version, below the folder of the table."""
+    return {each.value: each.partition.path(each.id) for each in sorted(versions, key=lambda each: each.value)}
 
 
 def sql_paths(place: Place, table: ArchivedTable) -> dict[str, str]:

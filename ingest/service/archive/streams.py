@@ -1,4 +1,4 @@
-"""The pipelines that write an archived table, beside a process that writes a batch of it."""
+"""The pipelines that write an archived table, beside a process that writes a version of it."""
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -29,10 +29,10 @@ _UNFINISHED = "a micro-batch that is not acknowledged; resume or reload the pipe
 
 class ArchiveStream:
     """
-    The pipeline of a sink, before and while another process writes a batch.
+    The pipeline of a sink, before and while another process writes a version.
 
-    Construct it before the announcement of that batch exists: what the pipeline has acknowledged until then is in the
-    older batch alone.
+    Construct it before the announcement of that version exists: what the pipeline has acknowledged until then is in the
+    older version alone.
 
     Args:
         replays: the lock of its replays, which this process has.
@@ -56,11 +56,11 @@ class ArchiveStream:
         self, rewrite: Rewrite, place: Place, result: Mapping[str, Any]
     ) -> Generator[Progress, None, int | None]:
         """
-        Wait until all micro-batches are acknowledged that the stream does not write to the new batch, and return the
+        Wait until all micro-batches are acknowledged that the stream does not write to the new version, and return the
         first batch time that it does; None if it does not run. Yields what it waits for.
 
         Args:
-            rewrite: the new batch.
+            rewrite: the new version.
             place: of the job that waits.
             result: of the job so far.
 
@@ -87,7 +87,7 @@ class ArchiveStream:
 
     def is_settled(self, rewrite: Rewrite) -> bool:
         """
-        Whether each micro-batch is acknowledged, or will be written to the new batch too.
+        Whether each micro-batch is acknowledged, or will be written to the new version too.
 
         Raises:
             CheckpointError: the checkpoint is damaged.
@@ -142,7 +142,7 @@ class ArchiveStream:
 @contextmanager
 def streams_of(configuration: Configuration, table: ArchivedTable) -> Iterator[list[ArchiveStream]]:
     """
-    The streams of a table; no replay runs within the block, whose rows might be in the older batch alone.
+    The streams of a table; no replay runs within the block, whose rows might be in the older version alone.
 
     Raises:
         ConflictError: a replay of one of the pipelines runs; or `archive_other_writer`: the table has another writer.
@@ -157,7 +157,7 @@ def streams_of(configuration: Configuration, table: ArchivedTable) -> Iterator[l
 
 
 def _refuse_others(table: ArchivedTable, streams: Sequence[ArchiveStream]) -> None:
-    """Refuse a table with a writer that this process cannot observe: it would not write to the new batch."""
+    """Refuse a table with a writer that this process cannot observe: it would not write to the new version."""
     with file_errors(table.root):
         writers = recorded_writers(table.root)
     ours = {stream.writer: stream for stream in streams}
@@ -176,7 +176,7 @@ def _refuse_others(table: ArchivedTable, streams: Sequence[ArchiveStream]) -> No
 
 def make_current(rewrite: Rewrite, streams: Iterable[ArchiveStream], *, is_kept: bool) -> None:
     """
-    Make the new batch current.
+    Make the new version current.
 
     Raises:
         ConflictError: `lease_lost`: another process has taken the lock of the replays; or as `Rewrite.finish`.
@@ -193,11 +193,11 @@ def copy_current(
     keeps: Keeps | None = None,
 ) -> Iterator[Copied]:
     """
-    Copy rows of the current batch into the new one, without the files that the streams have written to both; yields
+    Copy rows of the current version into the new one, without the files that the streams have written to both; yields
     what was copied so far.
 
     Args:
-        rewrite: the new batch.
+        rewrite: the new version.
         streams: of the table; `start_ms` has returned for each.
         keeps: which rows; None for all.
 
@@ -214,7 +214,7 @@ def copy_current(
         return
     rewrite.check_newest()
     rewrite.copied_from = current
-    # before the files are listed: a file that appears later is of a micro-batch that is written to both batches
+    # before the files are listed: a file that appears later is of a micro-batch that is written to both versions
     if not all(stream.is_settled(rewrite) for stream in streams):
         raise ConflictError(
             f'a pipeline that writes "{partition.folder}" has ended within a micro-batch',
@@ -222,7 +222,7 @@ def copy_current(
             hint="start the service, then run the command again beside it",
         )
     parts = partition.parts(current)
-    written = partition.parts(rewrite.batch_id)
+    written = partition.parts(rewrite.version_id)
     chosen = [(name, entry) for name, entry in parts.items() if name not in written]
-    yield from copy_parts(partition, current, rewrite.batch_id, chosen, keeps)
-    refuse_mixed_types(partition, rewrite.batch_id)
+    yield from copy_parts(partition, current, rewrite.version_id, chosen, keeps)
+    refuse_mixed_types(partition, rewrite.version_id)

@@ -10,7 +10,7 @@ from ingest.observe.results import ArchiveSize
 from ingest.service.archived_tables import ArchivedTable, archived_tables
 from ingest.service.jobs.table_watch import Measures, TableWatch
 from ingest.service.shared import Shared
-from sinks.archive.cleanup import BatchState, FoundBatch, batches_of
+from sinks.archive.cleanup import FoundVersion, VersionState, versions_of
 from sinks.archive.rewrites import announcements
 
 CHECK_S = 600.0
@@ -38,14 +38,16 @@ def _measures(shared: Shared) -> Measures[str, ArchiveSize]:
 def _size(table: ArchivedTable) -> dict[str, ArchiveSize]:
     with file_errors(table.root):
         rewrites = list(announcements(table.root, now_ms()))
-        batches = [batch for partition in table.partitions(None).values() for batch in batches_of(partition, rewrites)]
+        versions = [
+            version for partition in table.partitions(None).values() for version in versions_of(partition, rewrites)
+        ]
 
-    def of(state: BatchState) -> list[FoundBatch]:
-        return [batch for batch in batches if batch.state is state]
+    def of(state: VersionState) -> list[FoundVersion]:
+        return [version for version in versions if version.state is state]
 
     size = ArchiveSize(
-        sum(batch.files for batch in of(BatchState.CURRENT)),
-        sum(batch.size_bytes for batch in of(BatchState.COMPLETE)),
-        len(of(BatchState.INCOMPLETE)),
+        sum(version.files for version in of(VersionState.CURRENT)),
+        sum(version.size_bytes for version in of(VersionState.COMPLETE)),
+        len(of(VersionState.INCOMPLETE)),
     )
     return {table.name: size}

@@ -1,4 +1,4 @@
-"""`attr2hbase archive`: batches of archived tables, without a metastore."""
+"""`attr2hbase archive`: versions of archived tables, without a metastore."""
 
 import os
 
@@ -32,21 +32,21 @@ def partition(folder) -> Partition:
     (folder / "pipeline.yaml").write_text(FILE)
     partition = Partition(LocalRoot(folder / "archive" / "customer"), "dt=20151210")
     for now_s in (FIRST_S, SECOND_S):
-        batch_id = partition.create(now_s, "test")
-        partition.root.write(partition.path(batch_id, PART), b"rows")
-        partition.complete(batch_id)
+        version_id = partition.create(now_s, "test")
+        partition.root.write(partition.path(version_id, PART), b"rows")
+        partition.complete(version_id)
     partition.write_pointer(FIRST_S)
     return partition
 
 
 def write_rows(partition: Partition, columns: dict[str, list[object]]) -> None:
-    """Replace the file of the first batch."""
+    """Replace the file of the first version."""
     with partition.root.new_file(partition.path(FIRST_S, PART)) as file:
         pq.write_table(pa.table(columns), file)
 
 
 def add_file(partition: Partition) -> None:
-    """A copy of the file of the first batch, as if a later micro-batch had written it."""
+    """A copy of the file of the first version, as if a later micro-batch had written it."""
     name = PartName.parsed(PART)
     later = str(name._replace(time_ms=name.time_ms + 1))
     partition.root.write(partition.path(FIRST_S, later), partition.root.read(partition.path(FIRST_S, PART)))
@@ -54,19 +54,19 @@ def add_file(partition: Partition) -> None:
 
 def test_history(ingest, partition):
     late = partition.create(SECOND_S, "archive rerun")
-    (partition.root._folder / partition.folder / "batchid=1").mkdir()
+    (partition.root._folder / partition.folder / "versionid=1").mkdir()
     announce(partition.root, Announcement("r", partition.folder, SECOND_S, "test", 1 << 60))
     lines = ingest("archive", "history", *OF_TABLE, "--dt", "20151210", "--output", "json").lines
-    assert [(each["batch"], each["status"], each["files"], each["owner"]) for each in lines] == [
+    assert [(each["version"], each["status"], each["files"], each["owner"]) for each in lines] == [
         (FIRST_S, "current", 1, "test"),
         (SECOND_S, "writing", 1, "test"),
         (late, "incomplete", 0, "archive rerun"),
         (None, "foreign", 0, ""),
     ]
-    assert [each["path"] for each in lines[-2:]] == [partition.path(late), "dt=20151210/batchid=1"]
+    assert [each["path"] for each in lines[-2:]] == [partition.path(late), "dt=20151210/versionid=1"]
     assert len({tuple(each) for each in lines}) == 1  # all have the same names
     text = ingest("archive", "history", *OF_TABLE)
-    assert (text.code, "foreign" in text.out, "3 batches" in text.err) == (0, True, True)
+    assert (text.code, "foreign" in text.out, "3 versions" in text.err) == (0, True, True)
 
 
 def test_relative_root_starts_at_the_current_folder(ingest, partition, folder, monkeypatch):
@@ -75,37 +75,37 @@ def test_relative_root_starts_at_the_current_folder(ingest, partition, folder, m
     monkeypatch.chdir(elsewhere)
     result = ingest("archive", "history", "-f", "../pipeline.yaml", "customer")
     note = 'no partition at "./archive/customer"; a relative root starts at the current folder'
-    assert result.err.splitlines() == [note, "0 batches"]
+    assert result.err.splitlines() == [note, "0 versions"]
 
 
 def test_3c12_point(ingest, partition):
-    result = ingest("archive", "point", *OF_TABLE, "--dt", "20151210", "--batch", SECOND_S, "--output", "json")
+    result = ingest("archive", "point", *OF_TABLE, "--dt", "20151210", "--version", SECOND_S, "--output", "json")
     assert result.json == {"partition": "20151210", "before": FIRST_S, "current": SECOND_S, "sql_changed": None}
     assert partition.current() == SECOND_S
     assert "later micro-batches" not in result.err
     assert ingest("archive", "point", *OF_TABLE, "--dt", "20151210").code == 0
-    refused = ingest("archive", "point", *OF_TABLE, "--dt", "20151210", "--batch", SECOND_S + 7)
-    assert (refused.code, "is no complete batch" in refused.err, partition.current()) == (3, True, SECOND_S)
+    refused = ingest("archive", "point", *OF_TABLE, "--dt", "20151210", "--version", SECOND_S + 7)
+    assert (refused.code, "is no complete version" in refused.err, partition.current()) == (3, True, SECOND_S)
 
 
-def test_point_at_an_older_batch_tells_which_files_readers_lose(ingest, partition):
+def test_point_at_an_older_version_tells_which_files_readers_lose(ingest, partition):
     partition.write_pointer(SECOND_S)
     os.utime(partition.root._folder / partition.path(SECOND_S, SUCCESS), (SECOND_S, SECOND_S))
     name = PartName(SECOND_S * 1000 + 1, 0, "5f0c9a31", "parquet")
     partition.root.write(partition.path(SECOND_S, str(name)), b"rows")
-    result = ingest("archive", "point", *OF_TABLE, "--dt", "20151210", "--batch", FIRST_S)
+    result = ingest("archive", "point", *OF_TABLE, "--dt", "20151210", "--version", FIRST_S)
     assert (result.code, partition.current()) == (0, FIRST_S)
-    assert "the batch before has 1 file of later micro-batches" in result.err
+    assert "the version before has 1 file of later micro-batches" in result.err
 
 
 def test_3c11_keep_and_unkeep(ingest, partition):
     assert (
-        ingest("admin", "archive", "keep", *OF_TABLE, "--dt", "20151210", "--batch", f"batch_id={SECOND_S}").code == 0
+        ingest("admin", "archive", "keep", *OF_TABLE, "--dt", "20151210", "--version", f"version={SECOND_S}").code == 0
     )
-    assert partition.batch(SECOND_S).is_kept
-    path = f"dt=20151210/batch_id={SECOND_S}"
-    assert ingest("admin", "archive", "unkeep", *OF_TABLE, "--dt", "20151210", "--batch", path).code == 0
-    assert not partition.batch(SECOND_S).is_kept
+    assert partition.version(SECOND_S).is_kept
+    path = f"dt=20151210/version={SECOND_S}"
+    assert ingest("admin", "archive", "unkeep", *OF_TABLE, "--dt", "20151210", "--version", path).code == 0
+    assert not partition.version(SECOND_S).is_kept
 
 
 def test_3c10_cleanup(ingest, partition):
@@ -120,7 +120,7 @@ def test_3c10_cleanup(ingest, partition):
     assert (refused.code, "--force" in refused.err) == (2, True)
     partition.root.write(f"{partition.folder}/mine.txt", b"")
     foreign = [f"{partition.folder}/mine.txt"]
-    summary = {"table": "customer", "batches": 1, "bytes": 4, "kept": {}, "foreign": foreign, "paths": dry}
+    summary = {"table": "customer", "versions": 1, "bytes": 4, "kept": {}, "foreign": foreign, "paths": dry}
     told = ingest("admin", "archive", "cleanup", *OF_TABLE, "--dry-run", "--output", "json").json
     assert told == {**summary, "dry_run": True}
     done = ingest(
@@ -139,23 +139,23 @@ def test_3c10_cleanup(ingest, partition):
         )
     )
     assert (done.code, done.json) == (0, {**summary, "dry_run": False})
-    assert partition.batch_ids() == [SECOND_S, SECOND_S + 1]
+    assert partition.version_ids() == [SECOND_S, SECOND_S + 1]
     now = partition.root._folder.stat().st_mtime - 8 * 86_400
     for entry in partition.root.entries(partition.path(SECOND_S + 1)):
         os.utime(partition.root._folder / partition.path(SECOND_S + 1, entry.name), (now, now))
     assert ingest("admin", "archive", "cleanup", *OF_TABLE, "--incomplete").code == 0
-    assert partition.batch_ids() == [SECOND_S]
+    assert partition.version_ids() == [SECOND_S]
 
 
-def test_partition_without_a_current_batch_is_reported(ingest, partition):
+def test_partition_without_a_current_version_is_reported(ingest, partition):
     partition.root.remove_file(f"{partition.folder}/_CURRENT")
-    note = f"20151210: no batch is current, so readers see no rows; batch {SECOND_S} is complete"
-    command = f"next: attr2hbase archive point {' '.join(OF_TABLE)} --dt 20151210 --batch {SECOND_S}"
-    assert ingest("archive", "history", *OF_TABLE).err.splitlines() == [note, "2 batches", command]
+    note = f"20151210: no version is current, so readers see no rows; version {SECOND_S} is complete"
+    command = f"next: attr2hbase archive point {' '.join(OF_TABLE)} --dt 20151210 --version {SECOND_S}"
+    assert ingest("archive", "history", *OF_TABLE).err.splitlines() == [note, "2 versions", command]
     registered = ingest("admin", "archive", "register", *OF_TABLE)
     assert (registered.code, registered.err.splitlines()[0]) == (
         0,
-        "1 partition without a current batch: 'attr2hbase archive history' names them",
+        "1 partition without a current version: 'attr2hbase archive history' names them",
     )
 
 
@@ -185,7 +185,7 @@ def test_register_prints_statements_without_a_metastore(ingest, partition, folde
     result = ingest("admin", "archive", "register", *OF_TABLE)
     location = f"{folder.as_uri()}/archive/customer"
     columns = "`_topic` string, `_partition` int, `_offset` bigint, `_fan_out` bigint, `_time` timestamp, `user` string"
-    path = f"{location}/dt=20151210/batch_id={FIRST_S}"
+    path = f"{location}/dt=20151210/version={FIRST_S}"
     create = f"CREATE TABLE IF NOT EXISTS `customer` ({columns}, `amount` bigint, `dt` string) USING parquet"
     assert result.out.splitlines() == [
         f"{create} PARTITIONED BY (`dt`) LOCATION '{location}';",
@@ -207,11 +207,11 @@ def test_join(ingest, partition):
     write_rows(partition, {"amount": [1]})
     add_file(partition)
     result = ingest("archive", "join", *OF_TABLE, "--dt", "20151210", "--output", "json")
-    batch_id = partition.current()
+    version_id = partition.current()
     assert result.json == {
         "table": "customer",
         "partition": "20151210",
-        "batch": batch_id,
+        "version": version_id,
         "before": FIRST_S,
         "rows": 2,
         "files_read": 2,
@@ -221,15 +221,15 @@ def test_join(ingest, partition):
     assert again.json == {
         "table": "customer",
         "partition": "20151210",
-        "batch": batch_id,
-        "before": batch_id,
+        "version": version_id,
+        "before": version_id,
         "rows": 0,
         "files_read": 1,
         "files_written": 0,
     }
     shown = ingest("archive", "join", *OF_TABLE, "--dt", "20151210")
-    assert f"1 file already; nothing to join; batch {batch_id} is current" in shown.err
-    assert (partition.current(), partition.batch(batch_id).is_kept) == (batch_id, True)
+    assert f"1 file already; nothing to join; version {version_id} is current" in shown.err
+    assert (partition.current(), partition.version(version_id).is_kept) == (version_id, True)
 
 
 def test_interrupted_join_says_what_stays(ingest, partition, monkeypatch):
@@ -242,7 +242,7 @@ def test_interrupted_join_says_what_stays(ingest, partition, monkeypatch):
     monkeypatch.setattr(Partition, "complete", interrupt)
     result = ingest("archive", "join", *OF_TABLE, "--dt", "20151210")
     assert (result.code, partition.current()) == (130, FIRST_S)
-    assert "interrupted; the older batch stays current, unless the new one is already; run the same " in result.err
+    assert "interrupted; the older version stays current, unless the new one is already; run the same " in result.err
 
 
 def test_rerun_with_another_type_than_the_newest_other_partition(ingest, partition):
@@ -265,19 +265,23 @@ def test_rerun_with_another_type_than_the_newest_other_partition(ingest, partiti
     [
         (("history", "other"), 3, "it archives customer"),
         (("history", *OF_TABLE, "--dt", "20200101"), 3, "has no partition dt=20200101"),
-        (("keep", *OF_TABLE, "--dt", "20151210", "--batch", "1449784000"), 3, "has no batch"),
+        (("keep", *OF_TABLE, "--dt", "20151210", "--version", "1449784000"), 3, "has no version"),
         (
-            ("keep", *OF_TABLE, "--dt", "20151210", "--batch", "123"),
+            ("keep", *OF_TABLE, "--dt", "20151210", "--version", "123"),
             3,
-            "there is no batch 123\n  hint: 'attr2hbase archive h",
+            "there is no version 123\n  hint: 'attr2hbase archive h",
         ),
-        (("point", *OF_TABLE, "--dt", "20151210", "--batch", "batch_id=123"), 3, "there is no batch 123\n"),
-        (("point", *OF_TABLE, "--dt", "20151210", "--batch", "9" * 9), 3, "is no complete batch\n  hint: 'attr2hbase"),
-        (("unkeep", *OF_TABLE, "--dt", "20151210", "--batch", "x"), 2, "is no batch"),
+        (("point", *OF_TABLE, "--dt", "20151210", "--version", "version=123"), 3, "there is no version 123\n"),
         (
-            ("point", *OF_TABLE, "--dt", "20151210", "--batch", f"dt=20151209/batch_id={SECOND_S}"),
+            ("point", *OF_TABLE, "--dt", "20151210", "--version", "9" * 9),
+            3,
+            "is no complete version\n  hint: 'attr2hbase",
+        ),
+        (("unkeep", *OF_TABLE, "--dt", "20151210", "--version", "x"), 2, "is no version"),
+        (
+            ("point", *OF_TABLE, "--dt", "20151210", "--version", f"dt=20151209/version={SECOND_S}"),
             2,
-            "is no batch of the partition dt=20151210",
+            "is no version of the partition dt=20151210",
         ),
         (("rerun", *OF_TABLE, "--dt", "2015-12-10"), 2, "write it as in 20151210"),
         (
@@ -296,8 +300,8 @@ def test_rerun_with_another_type_than_the_newest_other_partition(ingest, partiti
                 ["join"],
                 ["cleanup"],
                 ["point"],
-                ["keep", "--batch", f"{FIRST_S}"],
-                ["unkeep", "--batch", f"{FIRST_S}"],
+                ["keep", "--version", f"{FIRST_S}"],
+                ["unkeep", "--version", f"{FIRST_S}"],
             )
         ),
         (("join", *OF_TABLE, "--dt", "20151210", "--keep", "--exclusive"), 5, "is damaged"),

@@ -45,7 +45,7 @@ def shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
 
 @pytest.fixture
 def partition(shared: SimpleNamespace) -> Partition:
-    """A batch of two files, whose micro-batch is acknowledged."""
+    """A version of two files, whose micro-batch is acknowledged."""
     found = Partition(LocalRoot(Path("archive", "customer").absolute()), "dt=20151210")
     Stream(found.root).run(DAY_MS + 1, [event(1)], [event(2)])
     folder = checkpoint_folder(shared.configuration, "p")
@@ -69,8 +69,8 @@ def test_commands_let_the_service_join_and_clean_up(ingest, jobs: Jobs, partitio
     cleanup = ("admin", "archive", "cleanup", *TABLE, "--older-than", "0s", "--force", "--output", "json")
     assert len(ingest(*cleanup, "--dry-run").json["paths"]) == 5
     removed = ingest(*cleanup)
-    assert (removed.code, removed.json["batches"], len(removed.json["paths"])) == (0, 1, 5), removed.err
-    assert partition.batch_ids() == [done.json["batch"]] != [START_S]
+    assert (removed.code, removed.json["versions"], len(removed.json["paths"])) == (0, 1, 5), removed.err
+    assert partition.version_ids() == [done.json["version"]] != [START_S]
     assert [(each.kind, each.state.value) for each in jobs.statuses()] == [
         ("archive-join", "done"),
         ("archive-cleanup", "done"),
@@ -79,7 +79,7 @@ def test_commands_let_the_service_join_and_clean_up(ingest, jobs: Jobs, partitio
     assert (alone.code, len(jobs.statuses())) == (0, 2)
 
 
-def test_cancelled_join_leaves_the_older_batch(shared: SimpleNamespace, jobs: Jobs, partition: Partition) -> None:
+def test_cancelled_join_leaves_the_older_version(shared: SimpleNamespace, jobs: Jobs, partition: Partition) -> None:
     checkpoint = Checkpoint(checkpoint_folder(shared.configuration, "p"))
     checkpoint.lock()  # the pipeline runs, and does not answer yet
     try:

@@ -170,7 +170,7 @@ def test_dump_without_positions_of_the_feed(ingest, file, folder):
         entry.rename(folder / f"{entry.name}.old")
     dump_files("dumps", "orders", [rows], {})
     found = ingest(*bootstrapped(file, "--feed", f"{file}:orders"))
-    assert (found.code, "no position in a feed" in found.err) == (2, True)
+    assert (found.code, "no position in a change feed" in found.err) == (2, True)
 
 
 def test_pin_is_removed_at_the_end(ingest, file, folder):

@@ -1,4 +1,4 @@
-"""A stream whose partitions are written again meanwhile: its answers, and what it writes to both batches."""
+"""A stream whose partitions are written again meanwhile: its answers, and what it writes to both versions."""
 
 import itertools
 from pathlib import Path
@@ -31,22 +31,22 @@ DAY = 24 * 3_600_000
 
 
 def begin_rerun(partition: Partition) -> Announcement:
-    """A re-run that has created its batch and its announcement."""
-    batch_id = partition.create(START_S + 1_000, "a re-run")
-    announcement = Announcement("r1", partition.folder, batch_id, "a re-run", START_S * 1000)
+    """A re-run that has created its version and its announcement."""
+    version_id = partition.create(START_S + 1_000, "a re-run")
+    announcement = Announcement("r1", partition.folder, version_id, "a re-run", START_S * 1000)
     announce(partition.root, announcement)
     return announcement
 
 
 def switch(partition: Partition, announcement: Announcement) -> None:
     """The end of a re-run."""
-    partition.complete(announcement.batch_id)
-    partition.write_pointer(announcement.batch_id)
+    partition.complete(announcement.version_id)
+    partition.write_pointer(announcement.version_id)
     withdraw(partition.root, announcement.id)
 
 
 class TestReruns:
-    def test_3c8_stream_writes_to_both_batches_from_its_answer_on(self, root: Root, partition: Partition) -> None:
+    def test_3c8_stream_writes_to_both_versions_from_its_answer_on(self, root: Root, partition: Partition) -> None:
         stream = Stream(root)
         stream.run(TIME_MS, [event(1)])
         announcement = begin_rerun(partition)
@@ -54,7 +54,7 @@ class TestReruns:
         assert answer_of(root, "r1", WRITER) == Answer(WRITER, TIME_MS + 1)
         stream.run(TIME_MS + 1, [event(2), event(3, time_ms=DAY_MS - 1)])
         assert offsets_in(root, partition, START_S) == [1, 2]
-        assert offsets_in(root, partition, announcement.batch_id) == [2]
+        assert offsets_in(root, partition, announcement.version_id) == [2]
         switch(partition, announcement)
         stream.run(TIME_MS + 2, [event(4)])
         assert visible(root) == {"20151209": [3], "20151210": [2, 4]}
@@ -64,7 +64,7 @@ class TestReruns:
         """The driver that has taken the pipeline may be committing a micro-batch that the answer would leave out."""
 
         def check_owner() -> None:
-            if answer_of(root, "r1", WRITER) is None and partition.batch_ids():
+            if answer_of(root, "r1", WRITER) is None and partition.version_ids():
                 raise ConflictError("another driver has taken it", code="lease_lost")
 
         committer = ArchiveCommitter(root, WRITER, "parquet", check_owner=check_owner, poll_s=3600)
@@ -82,7 +82,7 @@ class TestReruns:
         committer.close()
         committer.close()
 
-    def test_3c8_unanswered_announcement_is_answered_by_the_next_micro_batch(
+    def test_3c8_unanswered_announcement_is_answered_by_the_next_micro_version(
         self, root: Root, partition: Partition
     ) -> None:
         stream = Stream(root)
@@ -90,9 +90,9 @@ class TestReruns:
         announcement = begin_rerun(partition)
         stream.run(TIME_MS + 5, [event(2)])
         assert answer_of(root, "r1", WRITER) == Answer(WRITER, TIME_MS + 5)
-        assert offsets_in(root, partition, announcement.batch_id) == [2]
+        assert offsets_in(root, partition, announcement.version_id) == [2]
 
-    def test_3c8_stream_that_starts_leaves_the_batch_that_may_run_again_to_the_rerun(
+    def test_3c8_stream_that_starts_leaves_the_version_that_may_run_again_to_the_rerun(
         self, partition: Partition
     ) -> None:
         root = partition.root
@@ -103,7 +103,7 @@ class TestReruns:
         again.run(TIME_MS, [event(1)])
         again.run(TIME_MS + 1, [event(2)])
         assert offsets_in(root, partition, START_S) == [1, 2]
-        assert offsets_in(root, partition, announcement.batch_id) == [2]
+        assert offsets_in(root, partition, announcement.version_id) == [2]
 
     def test_3c8_rerun_that_begins_within_a_commit_waits_for_it(self) -> None:
         for most in itertools.count():
@@ -120,19 +120,19 @@ class TestReruns:
                 stream.committer.commit(*flushed)
                 assert answer_of(files, "r1", WRITER) == Answer(WRITER, TIME_MS + 1)
                 assert visible(files) == {"20151210": [1, 2]}
-                assert offsets_in(files, partition, announcement.batch_id) == []
+                assert offsets_in(files, partition, announcement.version_id) == []
             else:
                 break
         assert most > 5
 
-    def test_3c8_batch_before_the_answer_stays_in_the_old_batch_after_a_restart(self, partition: Partition) -> None:
+    def test_3c8_version_before_the_answer_stays_in_the_old_version_after_a_restart(self, partition: Partition) -> None:
         root = partition.root
         stream = Stream(root)
         stream.run(TIME_MS, [event(1)])
         announcement = begin_rerun(partition)
         stream.committer.answer_rewrites()
         Stream(root).run(TIME_MS, [event(1)])
-        assert offsets_in(root, partition, announcement.batch_id) == []
+        assert offsets_in(root, partition, announcement.version_id) == []
         assert offsets_in(root, partition, START_S) == [1]
 
     def test_3c8_replay_of_dead_letters_writes_to_both(self, root: Root, partition: Partition) -> None:
@@ -141,7 +141,7 @@ class TestReruns:
         announcement = begin_rerun(partition)
         replay = Stream(root, is_replay=True)
         replay.run(TIME_MS - 1, [event(2)])
-        assert offsets_in(root, partition, announcement.batch_id) == [2]
+        assert offsets_in(root, partition, announcement.version_id) == [2]
         assert visible(root) == {"20151210": [1, 2]}
 
     def test_announcement_without_a_heartbeat_is_ignored(self, root: Root, partition: Partition) -> None:
@@ -152,16 +152,16 @@ class TestReruns:
         stream.committer.answer_rewrites()
         stream.run(TIME_MS + 1, [event(2)])
         assert answer_of(root, "r1", WRITER) is None
-        assert offsets_in(root, partition, announcement.batch_id) == []
+        assert offsets_in(root, partition, announcement.version_id) == []
 
-    def test_batch_that_was_removed_gets_nothing(self, root: Root, partition: Partition) -> None:
+    def test_version_that_was_removed_gets_nothing(self, root: Root, partition: Partition) -> None:
         stream = Stream(root)
         stream.run(TIME_MS, [event(1)])
-        root.remove_tree(partition.path(begin_rerun(partition).batch_id))
+        root.remove_tree(partition.path(begin_rerun(partition).version_id))
         stream.run(TIME_MS + 1, [event(2)])
         assert visible(root) == {"20151210": [1, 2]}
 
-    def test_batch_that_is_removed_within_a_commit_gets_nothing(self, tmp_path: Path) -> None:
+    def test_version_that_is_removed_within_a_commit_gets_nothing(self, tmp_path: Path) -> None:
         """A re-run that wrote no row ends: the commit goes on, although it has read the announcement."""
         files = LocalRoot(tmp_path)
         stream = Stream(files)
@@ -172,14 +172,14 @@ class TestReruns:
         class Ending(CrashingRoot):
             def open(self, path: str) -> BinaryIO:
                 if path.startswith("_tmp/"):
-                    partition.remove_empty(announcement.batch_id)
+                    partition.remove_empty(announcement.version_id)
                 return super().open(path)
 
         flushed = stream.flush(TIME_MS + 1, [event(2)])
         stream.driver_root.files = Ending(files, 1_000)
         stream.committer.commit(*flushed)
         assert visible(files) == {"20151210": [1, 2]}
-        assert partition.batch_ids() == [START_S]
+        assert partition.version_ids() == [START_S]
 
     def test_kill_between_any_two_changes_while_both_are_written(self) -> None:
         def make() -> Root:

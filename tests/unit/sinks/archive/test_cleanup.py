@@ -1,4 +1,4 @@
-"""The pointer of a partition, and which batches a cleanup removes."""
+"""The pointer of a partition, and which versions a cleanup removes."""
 
 import os
 from dataclasses import replace
@@ -8,7 +8,7 @@ from typing import BinaryIO
 import pytest
 
 from ingest.api import NotFoundError
-from sinks.archive.cleanup import BatchState, CleanupPlan, batches_of, clean_up, files_to_remove, plan_cleanup
+from sinks.archive.cleanup import CleanupPlan, VersionState, clean_up, files_to_remove, plan_cleanup, versions_of
 from sinks.archive.layout import CURRENT, RERUNS, STARTED, SUCCESS, SUPERSEDED, PartName, writer_digits
 from sinks.archive.partition import Partition
 from sinks.archive.rewrites import Announcement, announce
@@ -32,49 +32,49 @@ def root(tmp_path: Path) -> Path:
 def partition(root: Path) -> Partition:
     partition = Partition(LocalRoot(root), "dt=20151210")
     for now_s in (FIRST_S, SECOND_S):
-        batch_id = partition.create(now_s, "test")
-        partition.root.write(partition.path(batch_id, PART), b"rows")
-        partition.complete(batch_id)
+        version_id = partition.create(now_s, "test")
+        partition.root.write(partition.path(version_id, PART), b"rows")
+        partition.complete(version_id)
     partition.write_pointer(FIRST_S)
     return partition
 
 
 def removed(partition: Partition, now_ms: int, **options: object) -> list[str]:
-    return [f"batch_id={batch.id}" for _, batch in plan_cleanup([partition], now_ms, WEEK_MS, **options).batches]  # type: ignore[arg-type]
+    return [f"version={version.id}" for _, version in plan_cleanup([partition], now_ms, WEEK_MS, **options).versions]  # type: ignore[arg-type]
 
 
 def reported(plan: CleanupPlan) -> list[str]:
     """The files that a cleanup reports as removed; those that it has announced."""
     announced = list(files_to_remove(plan))
-    assert all(partition.root.exists(path) for path in announced for partition, _ in plan.batches)
+    assert all(partition.root.exists(path) for path in announced for partition, _ in plan.versions)
     found: list[str] = []
-    assert list(clean_up(plan, NOW_MS, found.append)) == [batch for _, batch in plan.batches]
+    assert list(clean_up(plan, NOW_MS, found.append)) == [version for _, version in plan.versions]
     assert found == announced
     return found
 
 
 class TestSwitch:
-    def test_3c2_older_batch_stays(self, partition: Partition) -> None:
+    def test_3c2_older_version_stays(self, partition: Partition) -> None:
         assert switch(partition, SECOND_S, NOW_MS) == FIRST_S
         assert partition.current() == SECOND_S
         assert partition.root.read(partition.path(FIRST_S, PART)) == b"rows"
         assert superseded_ms(partition, FIRST_S, partition.root.entries(partition.path(FIRST_S))) == NOW_MS
 
-    def test_3c12_to_an_incomplete_or_missing_batch_is_refused(self, partition: Partition) -> None:
+    def test_3c12_to_an_incomplete_or_missing_version_is_refused(self, partition: Partition) -> None:
         incomplete = partition.create(SECOND_S, "test")
-        for batch_id in (incomplete, SECOND_S + 100):
+        for version_id in (incomplete, SECOND_S + 100):
             with pytest.raises(NotFoundError) as caught:
-                switch(partition, batch_id, NOW_MS)
-            assert (caught.value.code, caught.value.exit_code) == ("no_archive_batch", 3)
+                switch(partition, version_id, NOW_MS)
+            assert (caught.value.code, caught.value.exit_code) == ("no_archive_version", 3)
             assert partition.current() == FIRST_S
 
-    def test_back_to_an_older_batch(self, partition: Partition) -> None:
+    def test_back_to_an_older_version(self, partition: Partition) -> None:
         switch(partition, SECOND_S, NOW_MS)
         switch(partition, FIRST_S, NOW_MS + 1)
         assert partition.current() == FIRST_S
         assert not partition.root.exists(partition.path(FIRST_S, SUPERSEDED))
 
-    def test_same_batch_changes_nothing(self, partition: Partition) -> None:
+    def test_same_version_changes_nothing(self, partition: Partition) -> None:
         assert switch(partition, FIRST_S, NOW_MS) == FIRST_S
         assert not partition.root.exists(partition.path(FIRST_S, SUPERSEDED))
 
@@ -83,10 +83,12 @@ class TestSwitch:
         assert switch(partition, SECOND_S, NOW_MS) is None
         assert partition.current() == SECOND_S
 
-    def test_later_files_are_those_after_the_batch_before_was_complete(self, partition: Partition, root: Path) -> None:
-        def write(batch_id: int, name: str, at_ms: int) -> None:
-            partition.root.write(partition.path(batch_id, name), b"rows")
-            os.utime(root / partition.path(batch_id, name), (at_ms / 1000, at_ms / 1000))
+    def test_later_files_are_those_after_the_version_before_was_complete(
+        self, partition: Partition, root: Path
+    ) -> None:
+        def write(version_id: int, name: str, at_ms: int) -> None:
+            partition.root.write(partition.path(version_id, name), b"rows")
+            os.utime(root / partition.path(version_id, name), (at_ms / 1000, at_ms / 1000))
 
         def part(writer: str, time_ms: int) -> str:
             return str(PartName(time_ms, 0, writer_digits(writer, str(NOW_MS - 2)), "parquet"))
@@ -97,8 +99,8 @@ class TestSwitch:
         write(SECOND_S, SUCCESS, NOW_MS)
         write(SECOND_S, part("p+archive", NOW_MS + 1), NOW_MS + 1)
         write(SECOND_S, part("p+archive+replay", NOW_MS - 500), NOW_MS + 2)
-        for batch_id in (FIRST_S, SECOND_S):
-            write(batch_id, part("p+archive", NOW_MS + 3), NOW_MS + 3)
+        for version_id in (FIRST_S, SECOND_S):
+            write(version_id, part("p+archive", NOW_MS + 3), NOW_MS + 3)
         switch(partition, FIRST_S, NOW_MS + 4)
         assert later_files(partition, SECOND_S, FIRST_S) == 2
         write(FIRST_S, part("p+archive", NOW_MS + 1), NOW_MS + 1)
@@ -107,12 +109,12 @@ class TestSwitch:
 
 
 class TestCleanup:
-    def test_3c10_age_counts_since_the_batch_was_superseded(self, partition: Partition) -> None:
+    def test_3c10_age_counts_since_the_version_was_superseded(self, partition: Partition) -> None:
         switch(partition, SECOND_S, NOW_MS)
         assert removed(partition, NOW_MS + WEEK_MS - 1) == []
         plan = plan_cleanup([partition], NOW_MS + WEEK_MS, WEEK_MS)
         assert reported(plan) == [partition.path(FIRST_S, name) for name in (SUCCESS, SUPERSEDED, PART, STARTED)]
-        assert partition.batch_ids() == [SECOND_S]
+        assert partition.version_ids() == [SECOND_S]
 
     def test_damaged_marker_counts_since_it_was_written(self, partition: Partition) -> None:
         folder = partition.path(FIRST_S)
@@ -133,55 +135,55 @@ class TestCleanup:
 
         switch(partition, SECOND_S, NOW_MS)
         plan = plan_cleanup([partition], NOW_MS + WEEK_MS, WEEK_MS)
-        ((_, old),) = plan.batches
-        stored = replace(plan, batches=((Partition(ObjectStore(root), partition.folder), old),))
-        assert [batch.id for batch in clean_up(stored, NOW_MS + WEEK_MS)] == [FIRST_S]
+        ((_, old),) = plan.versions
+        stored = replace(plan, versions=((Partition(ObjectStore(root), partition.folder), old),))
+        assert [version.id for version in clean_up(stored, NOW_MS + WEEK_MS)] == [FIRST_S]
 
-    def test_3c11_kept_batch_stays_until_unkeep(self, partition: Partition) -> None:
+    def test_3c11_kept_version_stays_until_unkeep(self, partition: Partition) -> None:
         switch(partition, SECOND_S, NOW_MS)
         partition.keep(FIRST_S)
         plan = plan_cleanup([partition], NOW_MS + WEEK_MS, WEEK_MS)
-        assert (plan.batches, plan.kept) == ((), {f"dt=20151210/batch_id={FIRST_S}": "it has _KEEP"})
+        assert (plan.versions, plan.kept) == ((), {f"dt=20151210/version={FIRST_S}": "it has _KEEP"})
         partition.unkeep(FIRST_S)
-        assert removed(partition, NOW_MS + WEEK_MS) == [f"batch_id={FIRST_S}"]
+        assert removed(partition, NOW_MS + WEEK_MS) == [f"version={FIRST_S}"]
 
-    def test_3c7_location_of_sql_keeps_a_batch(self, partition: Partition) -> None:
+    def test_3c7_location_of_sql_keeps_a_version(self, partition: Partition) -> None:
         switch(partition, SECOND_S, NOW_MS)
-        assert removed(partition, NOW_MS + WEEK_MS, located={f"dt=20151210/batch_id={FIRST_S}"}) == []
+        assert removed(partition, NOW_MS + WEEK_MS, located={f"dt=20151210/version={FIRST_S}"}) == []
 
-    def test_batch_that_became_current_again_stays(self, partition: Partition) -> None:
+    def test_version_that_became_current_again_stays(self, partition: Partition) -> None:
         switch(partition, SECOND_S, NOW_MS)
         plan = plan_cleanup([partition], NOW_MS + WEEK_MS, WEEK_MS)
         switch(partition, FIRST_S, NOW_MS + WEEK_MS)
         assert list(clean_up(plan, NOW_MS + WEEK_MS)) == []
         assert partition.current() == FIRST_S
 
-    def test_batch_that_was_kept_since_stays(self, partition: Partition) -> None:
+    def test_version_that_was_kept_since_stays(self, partition: Partition) -> None:
         switch(partition, SECOND_S, NOW_MS)
         plan = plan_cleanup([partition], NOW_MS + WEEK_MS, WEEK_MS)
         partition.keep(FIRST_S)
         assert list(clean_up(plan, NOW_MS + WEEK_MS)) == []
-        assert partition.batch(FIRST_S).is_complete
+        assert partition.version(FIRST_S).is_complete
 
-    def test_batch_that_a_killed_cleanup_has_hidden_is_removed(self, partition: Partition) -> None:
+    def test_version_that_a_killed_cleanup_has_hidden_is_removed(self, partition: Partition) -> None:
         switch(partition, SECOND_S, NOW_MS)
         partition.root.remove_file(partition.path(FIRST_S, SUCCESS))
         plan = plan_cleanup([partition], NOW_MS + WEEK_MS, WEEK_MS)
         assert reported(plan) == [partition.path(FIRST_S, name) for name in (SUPERSEDED, PART, STARTED)]
-        assert partition.batch_ids() == [SECOND_S]
+        assert partition.version_ids() == [SECOND_S]
 
-    def test_3c4_incomplete_batch_stays_unless_requested(self, partition: Partition) -> None:
+    def test_3c4_incomplete_version_stays_unless_requested(self, partition: Partition) -> None:
         late = partition.create(SECOND_S, "re-run 1")
         now_ms = (partition.root.entries(partition.path(late))[0].modified_ms) + WEEK_MS
         partition.write_pointer(SECOND_S)
         partition.keep(FIRST_S)
         assert removed(partition, now_ms) == []
-        assert removed(partition, now_ms, incomplete=True) == [f"batch_id={late}"]
-        states = {batch.id: batch.state for batch in batches_of(partition, ())}
-        assert states[late] is BatchState.INCOMPLETE
+        assert removed(partition, now_ms, incomplete=True) == [f"version={late}"]
+        states = {version.id: version.state for version in versions_of(partition, ())}
+        assert states[late] is VersionState.INCOMPLETE
         assert reported(plan_cleanup([partition], now_ms, WEEK_MS, incomplete=True)) == [partition.path(late, STARTED)]
 
-    def test_batch_that_is_being_written_stays(self, partition: Partition) -> None:
+    def test_version_that_is_being_written_stays(self, partition: Partition) -> None:
         switch(partition, SECOND_S, NOW_MS)
         announce(partition.root, Announcement("r", partition.folder, FIRST_S, "test", NOW_MS + WEEK_MS))
         assert removed(partition, NOW_MS + WEEK_MS) == []
@@ -200,8 +202,8 @@ class TestCleanup:
         plan_cleanup(table, NOW_MS, WEEK_MS)
         assert folders.count(RERUNS) == 1
 
-    def test_who_has_created_a_batch_is_not_read(self, partition: Partition, root: Path) -> None:
-        """The watch of a service looks at all batches of a table."""
+    def test_who_has_created_a_version_is_not_read(self, partition: Partition, root: Path) -> None:
+        """The watch of a service looks at all versions of a table."""
 
         class Recorded(LocalRoot):
             def open(self, path: str) -> BinaryIO:
@@ -214,7 +216,7 @@ class TestCleanup:
 
     def test_3c13_foreign_names_are_reported_and_stay(self, partition: Partition) -> None:
         switch(partition, SECOND_S, NOW_MS)
-        names = ["batch_id= 1449847129", "batch_id=abc", "batchid=1"]
+        names = ["version= 1449847129", "version=abc", "versionid=1"]
         for name in names:
             partition.root.make_folder(f"{partition.folder}/{name}")
         partition.root.write(partition.path(FIRST_S, "mine.txt"), b"")
@@ -223,9 +225,9 @@ class TestCleanup:
         assert plan.foreign == (*foreign[:1], partition.path(FIRST_S, "mine.txt"), *foreign[1:])
         list(clean_up(plan, NOW_MS + WEEK_MS))
         assert all(partition.root.exists(path) for path in plan.foreign)
-        assert [batch.id for batch in batches_of(partition, ())] == [FIRST_S, SECOND_S]  # it has the file
+        assert [version.id for version in versions_of(partition, ())] == [FIRST_S, SECOND_S]  # it has the file
 
     def test_partition_without_a_pointer_loses_nothing(self, partition: Partition) -> None:
         partition.root.remove_file(f"{partition.folder}/_CURRENT")
         plan = plan_cleanup([partition], NOW_MS + 100 * WEEK_MS * 10, WEEK_MS)
-        assert (plan.batches, set(plan.kept.values())) == ((), {"the partition has no current batch"})
+        assert (plan.versions, set(plan.kept.values())) == ((), {"the partition has no current version"})

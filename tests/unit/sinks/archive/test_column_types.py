@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ingest.api import ConflictError, SinkContext
-from sinks.archive.column_types import current_batches, refuse_other_types
+from sinks.archive.column_types import current_versions, refuse_other_types
 from sinks.archive.errors import ArchiveCorruptError
 from sinks.archive.layout import NO_TIME
 from sinks.archive.partition import Partition, partitions
@@ -44,7 +44,7 @@ def test_column_of_another_type_is_refused_by_start_and_check(tmp_path: Path, be
     with pytest.raises(ConflictError) as caught:
         start(tmp_path, settings(tmp_path, after))
     assert caught.value.code == "archive_columns_differ"
-    assert f'column "amount" is {after} in the file, and {before} in "dt=20151210/batch_id=' in caught.value.message
+    assert f'column "amount" is {after} in the file, and {before} in "dt=20151210/version=' in caught.value.message
     assert "archive into another table" in str(caught.value.hint)
     with pytest.raises(ConflictError, match=caught.value.message.partition(" in ")[0]):
         Archive(settings(tmp_path, after)).check(SinkContext("p", "archive", tmp_path))
@@ -64,7 +64,7 @@ def test_lines_of_json_have_no_types(tmp_path: Path) -> None:
     start(tmp_path, settings(tmp_path, "int64"))
 
 
-def test_newest_file_of_the_newest_current_batch_decides(tmp_path: Path) -> None:
+def test_newest_file_of_the_newest_current_version_decides(tmp_path: Path) -> None:
     written(tmp_path, "float64", DAY_MS - DAY)
     written(tmp_path, "float64", DAY_MS)
     written(tmp_path, "float64", -1, on_no_time=OnNoTime.DEFAULT_PARTITION)
@@ -84,15 +84,15 @@ def test_each_partition_is_looked_at_if_wanted(tmp_path: Path) -> None:
     written(tmp_path, "int64", DAY_MS)
     declared, root = settings(tmp_path, "int64"), LocalRoot(tmp_path / "customer")
     declared.refuse_other_types(root)
-    batches = list(current_batches(partitions(root, declared.rule)))
-    assert [each.value for each in batches] == ["20151210", "20151209"]
+    versions = list(current_versions(partitions(root, declared.rule)))
+    assert [each.value for each in versions] == ["20151210", "20151209"]
     with pytest.raises(ConflictError, match="dt=20151209"):
-        refuse_other_types(batches, declared.typed_columns, every=True)
+        refuse_other_types(versions, declared.typed_columns, every=True)
 
 
 def test_damaged_file_is_named(tmp_path: Path) -> None:
     written(tmp_path, "int64", DAY_MS)
-    (part,) = tmp_path.glob("customer/dt=*/batch_id=*/part-*")
+    (part,) = tmp_path.glob("customer/dt=*/version=*/part-*")
     part.write_bytes(b"damaged")
     with pytest.raises(ArchiveCorruptError, match=part.name):
         start(tmp_path, settings(tmp_path, "int64"))

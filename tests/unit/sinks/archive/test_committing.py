@@ -46,20 +46,20 @@ def names(root: Root) -> list[str]:
 
 
 class TestFiles:
-    def test_3c1_first_write_makes_batch_and_pointer(self, root: Root, partition: Partition) -> None:
+    def test_3c1_first_write_makes_version_and_pointer(self, root: Root, partition: Partition) -> None:
         Stream(root).run(TIME_MS, [event(1)])
-        assert partition.batch(START_S).is_complete
-        assert root.read("dt=20151210/_CURRENT") == b"batch_id=1449784608\n"
-        assert root.exists("dt=20151210/batch_id=1449784608/_SUCCESS")
+        assert partition.version(START_S).is_complete
+        assert root.read("dt=20151210/_CURRENT") == b"version=1449784608\n"
+        assert root.exists("dt=20151210/version=1449784608/_SUCCESS")
         assert visible(root) == {"20151210": [1]}
 
-    def test_later_micro_batches_add_files_to_the_batch(self, root: Root, partition: Partition) -> None:
+    def test_later_micro_versions_add_files_to_the_version(self, root: Root, partition: Partition) -> None:
         stream = Stream(root)
         stream.run(TIME_MS, [event(1)], [], [event(2)])
         stream.run(TIME_MS + 1, [event(3)])
         Stream(root, START_S + 100).run(TIME_MS + 2, [event(4)])
         assert visible(root) == {"20151210": [1, 2, 3, 4]}
-        assert partition.batch_ids() == [START_S]
+        assert partition.version_ids() == [START_S]
         assert [name[:27] for name in files_of(root, partition, START_S)] == [
             f"part-{TIME_MS + batch:016}-{rank:05}" for batch, rank in ((0, 0), (0, 2), (1, 0), (2, 0))
         ]
@@ -72,7 +72,7 @@ class TestFiles:
         )
         assert visible(root) == {"20151209": [2, 5], "20151210": [1, 4], "20151211": [3]}
 
-    def test_3c9_replayed_micro_batch_has_the_same_files(self, root: Root) -> None:
+    def test_3c9_replayed_micro_version_has_the_same_files(self, root: Root) -> None:
         stream = Stream(root)
         stream.run(TIME_MS - 1, [event(0)])
         stream.run(TIME_MS, [event(1)], [event(2), event(3)])
@@ -89,7 +89,7 @@ class TestFiles:
         Stream(root).run(TIME_MS, [event(1), event(2), event(3)])
         assert visible(root) == {"20151209": [], "20151210": [1, 2, 3]}
 
-    def test_micro_batch_without_events_makes_no_partition(self, root: Root) -> None:
+    def test_micro_version_without_events_makes_no_partition(self, root: Root) -> None:
         Stream(root).run(TIME_MS, [])
         assert visible(root) == {}
 
@@ -98,7 +98,7 @@ class TestFiles:
         Stream(root, is_replay=True).run(TIME_MS, [event(2)])
         assert visible(root) == {"20151210": [1, 2]}
 
-    def test_batch_that_runs_again_at_a_later_time_replaces_its_files(self, root: Root) -> None:
+    def test_version_that_runs_again_at_a_later_time_replaces_its_files(self, root: Root) -> None:
         stream = Stream(root)
         stream.run(TIME_MS, [event(1)], [event(2)])
         again = Stream(root)
@@ -177,9 +177,9 @@ class TestFiles:
 class Pointing(CrashingRoot):
     """`attr2hbase archive point` moves the pointer just before the first file is moved."""
 
-    def __init__(self, root: Root, most: int, partition: Partition, batch_id: int) -> None:
+    def __init__(self, root: Root, most: int, partition: Partition, version_id: int) -> None:
         super().__init__(root, most)
-        self._point = partial(switching.switch, partition, batch_id, 0)
+        self._point = partial(switching.switch, partition, version_id, 0)
 
     def move(self, path: str, to: str) -> None:
         self._point()
@@ -187,7 +187,7 @@ class Pointing(CrashingRoot):
 
 
 class TestKills:
-    def test_kill_between_any_two_changes_then_the_batch_runs_again(self) -> None:
+    def test_kill_between_any_two_changes_then_the_version_runs_again(self) -> None:
         parts = [event(1), event(2, time_ms=DAY_MS - 1)], [event(3)]
 
         def make() -> Root:
@@ -203,7 +203,7 @@ class TestKills:
             assert visible(files) == {"20151209": [2], "20151210": [0, 1, 3, 4]}
             for day in ("09", "10"):
                 partition = Partition(files, f"dt=201512{day}")
-                complete = [batch.id for batch in partition.batches() if batch.is_complete]
+                complete = [version.id for version in partition.versions() if version.is_complete]
                 assert complete == [partition.current()]
 
     def test_kill_then_other_events_after_a_corrected_configuration(self) -> None:
@@ -319,14 +319,14 @@ class TestKills:
         partition = Partition(files, "dt=20151210")
         other = partition.create(START_S, "a re-run")
         partition.complete(other)
-        for batch_id in (other, START_S):
-            switching.switch(partition, batch_id, 0)
+        for version_id in (other, START_S):
+            switching.switch(partition, version_id, 0)
             Stream(files).run(TIME_MS, [event(1), event(2)])
             assert visible(files) == {"20151210": [1, 2]}
 
     @pytest.mark.parametrize("is_known", [True, False], ids=["copied", "not copied"])
     @pytest.mark.parametrize("parts", [([event(2), event(3)],), ([event(2)], [event(3)])], ids=["a task", "two tasks"])
-    def test_repeated_replay_keeps_its_rows_in_an_older_batch(
+    def test_repeated_replay_keeps_its_rows_in_an_older_version(
         self, parts: tuple[list[Event], ...], is_known: bool
     ) -> None:
         """Also if a call fails at any change of the file system, and is repeated."""
@@ -402,13 +402,13 @@ class TestKills:
         stream.committer.abort(batch)
         assert not list(root.files_below("_tmp"))
 
-    def test_pointer_to_a_batch_that_is_not_complete_blocks(self, root: Root, partition: Partition) -> None:
+    def test_pointer_to_a_version_that_is_not_complete_blocks(self, root: Root, partition: Partition) -> None:
         """As for a moment when a pointer moves beside a cleanup."""
         stream = Stream(root)
         stream.run(TIME_MS, [event(1)])
         root.remove_file(partition.path(START_S, SUCCESS))
         batch, results = stream.flush(TIME_MS + 1, [event(2)])
-        with pytest.raises(ArchiveCorruptError, match="names no complete batch") as caught:
+        with pytest.raises(ArchiveCorruptError, match="names no complete version") as caught:
             stream.committer.commit(batch, results)
         assert caught.value.disposition is Disposition.RETRY
         partition.complete(START_S)
@@ -421,11 +421,11 @@ class TestKills:
         with pytest.raises(UnreadableRecordError, match="_writers"):
             Stream(root)
 
-    def test_first_batch_of_another_stream_is_used(self, partition: Partition) -> None:
+    def test_first_version_of_another_stream_is_used(self, partition: Partition) -> None:
         root = partition.root
 
         class Raced(CrashingRoot):
-            """Another stream creates the first batch just before this one sets the pointer."""
+            """Another stream creates the first version just before this one sets the pointer."""
 
             def create(self, path: str, content: bytes) -> None:
                 if path.endswith("_CURRENT") and not root.exists(path):
@@ -436,5 +436,5 @@ class TestKills:
 
         Stream(Raced(root, 1_000)).run(TIME_MS, [event(1)])
         assert partition.current() == START_S + 1
-        assert partition.batch_ids() == [START_S + 1]
+        assert partition.version_ids() == [START_S + 1]
         assert visible(root) == {"20151210": [1]}

@@ -1,4 +1,4 @@
-"""Rows of a batch copied into few files of another."""
+"""Rows of a version copied into few files of another."""
 
 import gzip
 from pathlib import Path
@@ -35,19 +35,19 @@ def partition(tmp_path: Path) -> Partition:
 
 
 def written(partition: Partition, settings: ArchiveSettings, *batches: list[Event]) -> int:
-    """A batch that a stream has written, with a file for each micro-batch."""
+    """A version that a stream has written, with a file for each micro-batch."""
     stream = Stream(partition.root, settings=settings)
     for number, events in enumerate(batches):
         stream.run(DAY_MS + number, events)
     return START_S
 
 
-def batch_of(partition: Partition, *contents: bytes) -> int:
-    batch_id = partition.create(START_S, "test")
+def version_of(partition: Partition, *contents: bytes) -> int:
+    version_id = partition.create(START_S, "test")
     for number, content in enumerate(contents):
         name = PartName(DAY_MS + number, 0, "5f0c9a31", "parquet")
-        partition.root.write(partition.path(batch_id, str(name)), content)
-    return batch_id
+        partition.root.write(partition.path(version_id, str(name)), content)
+    return version_id
 
 
 def parquet_of(**columns: list[object]) -> bytes:
@@ -88,7 +88,7 @@ class TestParts:
         assert (copied.rows, copied.written, partition.parts(target)) == (0, 0, {})
 
     def test_column_that_a_file_lacks_is_null(self, partition: Partition, tmp_path: Path) -> None:
-        source = batch_of(partition, parquet_of(a=[1, 2]), parquet_of(a=[3], b=["x"]), parquet_of(a=[4]))
+        source = version_of(partition, parquet_of(a=[1, 2]), parquet_of(a=[3], b=["x"]), parquet_of(a=[4]))
         target = partition.create(START_S, "test")
         list(copy_parts(partition, source, target, partition.parts(source).items()))
         (name,) = partition.parts(target)
@@ -96,7 +96,7 @@ class TestParts:
         assert table.to_pydict() == {"a": [1, 2, 3, 4], "b": [None, None, "x", None]}
 
     def test_column_with_two_types_is_refused(self, partition: Partition) -> None:
-        source = batch_of(partition, parquet_of(a=[1]), parquet_of(a=["x"]))
+        source = version_of(partition, parquet_of(a=[1]), parquet_of(a=["x"]))
         target = partition.create(START_S, "test")
         with pytest.raises(ConflictError) as caught:
             list(copy_parts(partition, source, target, partition.parts(source).items()))

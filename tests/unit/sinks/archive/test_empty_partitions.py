@@ -18,16 +18,16 @@ def left(partition: Partition) -> list[str]:
 def test_partition_that_the_rerun_has_made_is_removed(partition: Partition) -> None:
     assert is_empty(partition)
     with Rewrite(partition, "rerun") as rerun:
-        partition.root.write(partition.path(rerun.batch_id, SUPERSEDED), b"")
-        remove_if_empty(partition, rerun.batch_id, now_ms())
+        partition.root.write(partition.path(rerun.version_id, SUPERSEDED), b"")
+        remove_if_empty(partition, rerun.version_id, now_ms())
     assert not partition.root.exists(partition.folder)
 
 
 def test_partition_that_another_process_writes_stays(partition: Partition) -> None:
     clock = Clock(START_S * 1000)
     with Rewrite(partition, "rerun", clock_ms=clock) as rerun, Rewrite(partition, "other"):
-        remove_if_empty(partition, rerun.batch_id, now_ms())  # although its own announcement is stale
-        assert len(partition.batch_ids()) == 3
+        remove_if_empty(partition, rerun.version_id, now_ms())  # although its own announcement is stale
+        assert len(partition.version_ids()) == 3
 
 
 def test_partition_with_rows_stays(partition: Partition) -> None:
@@ -39,9 +39,9 @@ def test_partition_with_rows_stays(partition: Partition) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["000000_0", f"batch_id={START_S}/{KEEP}", f"batch_id={START_S}/part-00000-3f.c000.snappy.parquet", "old/data"],
+    ["000000_0", f"version={START_S}/{KEEP}", f"version={START_S}/part-00000-3f.c000.snappy.parquet", "old/data"],
 )
-def test_partition_with_files_of_others_or_a_kept_batch_stays(partition: Partition, name: str) -> None:
+def test_partition_with_files_of_others_or_a_kept_version_stays(partition: Partition, name: str) -> None:
     partition.ensure_current(START_S, "w")
     path = f"{partition.folder}/{name}"
     partition.root.make_folder(path.rpartition("/")[0])

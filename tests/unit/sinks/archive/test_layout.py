@@ -10,12 +10,12 @@ from sinks.archive.layout import (
     EntryKind,
     PartitionRule,
     PartName,
-    batch_folder,
-    batch_id_of,
     is_table_name,
-    kind_in_batch,
     kind_in_partition,
+    kind_in_version,
     staging_folder,
+    version_folder,
+    version_id_of,
     writer_digits,
 )
 
@@ -43,8 +43,8 @@ def test_other_folder_is_no_partition(folder: str) -> None:
     [
         ("", "%Y"),
         ("a b", "%Y"),
-        ("batch_id", "%Y"),
-        ("Batch_ID", "%Y"),
+        ("version_id", "%Y"),
+        ("Version_ID", "%Y"),
         ("_x", "%Y"),
         ("dt", "%d"),
         ("dt", "%Y/%m"),
@@ -71,25 +71,25 @@ def test_names_of_two_sinks_differ() -> None:
     assert len({writer_digits(writer, name) for writer in ("a", "b") for name in ("1", "2")}) == 4
 
 
-def test_batch_folder_is_read_back() -> None:
-    assert batch_folder(1449784608) == "batch_id=1449784608"
-    assert batch_id_of("batch_id=1449784608") == 1449784608
+def test_version_folder_is_read_back() -> None:
+    assert version_folder(1449784608) == "version=1449784608"
+    assert version_id_of("version=1449784608") == 1449784608
 
 
-@pytest.mark.parametrize("name", ["batch_id= 1449847129", "batchid=1", "batch_id=abc", "batch_id=1", "batch_id="])
+@pytest.mark.parametrize("name", ["version= 1449847129", "versionid=1", "version=abc", "version=1", "version="])
 def test_3c13_other_names_are_foreign(name: str) -> None:
-    assert batch_id_of(name) is None
+    assert version_id_of(name) is None
     assert kind_in_partition(name, is_folder=True) is EntryKind.FOREIGN
 
 
 def test_kinds_of_entries() -> None:
-    assert kind_in_partition("batch_id=1449784608", is_folder=True) is EntryKind.BATCH
+    assert kind_in_partition("version=1449784608", is_folder=True) is EntryKind.VERSION
     assert kind_in_partition("_CURRENT", is_folder=False) is EntryKind.MARKER
     assert kind_in_partition("notes.txt", is_folder=False) is EntryKind.FOREIGN
-    assert kind_in_batch("_SUCCESS", is_folder=False) is EntryKind.MARKER
-    assert kind_in_batch(str(PartName(1, 2, "00000000", "parquet")), is_folder=False) is EntryKind.PART
-    assert kind_in_batch("notes.txt", is_folder=False) is EntryKind.FOREIGN
-    assert kind_in_batch("sub", is_folder=True) is EntryKind.FOREIGN
+    assert kind_in_version("_SUCCESS", is_folder=False) is EntryKind.MARKER
+    assert kind_in_version(str(PartName(1, 2, "00000000", "parquet")), is_folder=False) is EntryKind.PART
+    assert kind_in_version("notes.txt", is_folder=False) is EntryKind.FOREIGN
+    assert kind_in_version("sub", is_folder=True) is EntryKind.FOREIGN
 
 
 def test_staging_folders() -> None:

@@ -1,13 +1,13 @@
-"""Batches of a partition, its pointer, and the announcements of re-runs."""
+"""Versions of a partition, its pointer, and the announcements of re-runs."""
 
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from sinks.archive.errors import ArchiveCorruptError, NoArchiveBatchError
+from sinks.archive.errors import ArchiveCorruptError, NoArchiveVersionError
 from sinks.archive.layout import CURRENT, KEEP, PartitionRule
-from sinks.archive.partition import ArchiveBatch, Partition, partitions
+from sinks.archive.partition import ArchiveVersion, Partition, partitions
 from sinks.archive.rewrites import (
     STALE_MS,
     Announcement,
@@ -37,13 +37,13 @@ def partition(root: Root) -> Partition:
 
 
 class TestPartition:
-    def test_without_a_batch(self, partition: Partition) -> None:
+    def test_without_a_version(self, partition: Partition) -> None:
         assert partition.current() is None
-        assert partition.batches() == []
+        assert partition.versions() == []
         assert partition.foreign() == []
         assert partition.owner(NOW_S) == ""
 
-    def test_3c5_batches_of_one_second_have_different_ids(self, partition: Partition) -> None:
+    def test_3c5_versions_of_one_second_have_different_ids(self, partition: Partition) -> None:
         assert [partition.create(NOW_S, "a"), partition.create(NOW_S, "b")] == [NOW_S, NOW_S + 1]
         assert [partition.owner(NOW_S), partition.owner(NOW_S + 1)] == ["a", "b"]
 
@@ -55,27 +55,27 @@ class TestPartition:
         partition.create(NOW_S, "a")
 
         class Late(Partition):
-            def batch_ids(self) -> list[int]:
+            def version_ids(self) -> list[int]:
                 return []
 
         assert Late(partition.root, partition.folder).create(NOW_S, "b") == NOW_S + 1
 
     def test_pointer_and_markers(self, partition: Partition) -> None:
         first = partition.ensure_current(NOW_S, "a")
-        assert partition.batch(first).is_complete
+        assert partition.version(first).is_complete
         assert partition.ensure_current(NOW_S, "b") == first
         second = partition.create(NOW_S, "b")
-        assert not partition.batch(second).is_complete
+        assert not partition.version(second).is_complete
         partition.complete(second)
         partition.write_pointer(second)
         partition.root.write(partition.path(first, KEEP), b"")
         assert partition.current() == second
-        assert partition.batches() == [
-            ArchiveBatch(first, is_complete=True, is_kept=True),
-            ArchiveBatch(second, is_complete=True, is_kept=False),
+        assert partition.versions() == [
+            ArchiveVersion(first, is_complete=True, is_kept=True),
+            ArchiveVersion(second, is_complete=True, is_kept=False),
         ]
 
-    def test_first_batch_of_two_processes(self, partition: Partition) -> None:
+    def test_first_version_of_two_processes(self, partition: Partition) -> None:
         first = partition.ensure_current(NOW_S, "a")
         looks = iter([None, first])
 
@@ -84,38 +84,38 @@ class TestPartition:
                 return next(looks)
 
         assert Late(partition.root, partition.folder).ensure_current(NOW_S, "b") == first
-        assert partition.batch_ids() == [first]
+        assert partition.version_ids() == [first]
 
-    @pytest.mark.parametrize("content", [b"", b"batch_id=1449784609\n", b"\xff", b"x" * 1_000_000])
+    @pytest.mark.parametrize("content", [b"", b"version=1449784609\n", b"\xff", b"x" * 1_000_000])
     def test_damaged_pointer(self, partition: Partition, content: bytes) -> None:
         partition.create(NOW_S, "a")
         partition.root.write(f"{partition.folder}/{CURRENT}", content)
         with pytest.raises(ArchiveCorruptError, match="_CURRENT"):
             partition.current()
 
-    def test_pointer_to_a_batch_that_is_not_complete(self, partition: Partition) -> None:
+    def test_pointer_to_a_version_that_is_not_complete(self, partition: Partition) -> None:
         assert (partition.pointed(), partition.readable_current()) == (None, None)
-        batch_id = partition.create(NOW_S, "a")
-        partition.write_pointer(batch_id)
-        assert (partition.pointed(), partition.readable_current()) == (batch_id, None)
-        partition.complete(batch_id)
-        assert partition.readable_current() == batch_id
+        version_id = partition.create(NOW_S, "a")
+        partition.write_pointer(version_id)
+        assert (partition.pointed(), partition.readable_current()) == (version_id, None)
+        partition.complete(version_id)
+        assert partition.readable_current() == version_id
         partition.root.write(f"{partition.folder}/{CURRENT}", b"junk")
         assert (partition.pointed(), partition.readable_current()) == (None, None)
 
-    def test_3c11_batch_that_is_not_there_is_not_kept(self, partition: Partition) -> None:
+    def test_3c11_version_that_is_not_there_is_not_kept(self, partition: Partition) -> None:
         partition.create(NOW_S, "a")
         for mark in (partition.keep, partition.unkeep):
-            with pytest.raises(NoArchiveBatchError, match=f"has no batch {NOW_S + 1}") as caught:
+            with pytest.raises(NoArchiveVersionError, match=f"has no version {NOW_S + 1}") as caught:
                 mark(NOW_S + 1)
-            assert caught.value.code == "no_archive_batch"
-        assert partition.batch_ids() == [NOW_S]
+            assert caught.value.code == "no_archive_version"
+        assert partition.version_ids() == [NOW_S]
 
     def test_foreign_names(self, partition: Partition) -> None:
-        for name in ("batch_id= 1449847129", "batchid=1", "batch_id=abc"):
+        for name in ("version= 1449847129", "versionid=1", "version=abc"):
             partition.root.make_folder(f"{partition.folder}/{name}")
-        assert partition.foreign() == ["batch_id= 1449847129", "batch_id=abc", "batchid=1"]
-        assert partition.batches() == []
+        assert partition.foreign() == ["version= 1449847129", "version=abc", "versionid=1"]
+        assert partition.versions() == []
 
     def test_partitions_of_a_table(self, root: Root) -> None:
         assert partitions(root, PartitionRule()) == {}

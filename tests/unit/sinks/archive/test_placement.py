@@ -7,11 +7,11 @@ FIRST, SECOND = 1449784608, 1449847129
 FOLDER = "dt=20151210"
 
 
-def path(batch_id: int, name: str) -> str:
-    return f"{FOLDER}/batch_id={batch_id}/{name}"
+def path(version_id: int, name: str) -> str:
+    return f"{FOLDER}/version={version_id}/{name}"
 
 
-def test_file_goes_to_the_current_batch_and_to_those_of_reruns_once() -> None:
+def test_file_goes_to_the_current_version_and_to_those_of_reruns_once() -> None:
     placement = Placement.into(FOLDER, "_tmp/a", [FIRST, SECOND, FIRST], "part-a")
     assert placement.targets == (path(FIRST, "part-a"), path(SECOND, "part-a"))
 
@@ -24,14 +24,14 @@ def test_plan_records_all_and_removes_what_only_an_earlier_run_has_written() -> 
     assert plan.record(Batch("7", 5, "attempt")) == LastCommit("7", 5, files)
 
 
-def test_batch_that_becomes_current_gets_the_files_that_it_lacks() -> None:
+def test_version_that_becomes_current_gets_the_files_that_it_lacks() -> None:
     both = Placement.into(FOLDER, "_tmp/a", [FIRST, SECOND], "part-a")
     one = Placement.into(FOLDER, "_tmp/b", [FIRST], "part-b")
     other = Placement.into("dt=20151211", "_tmp/c", [FIRST], "part-c")
     plan = CommitPlan((both, one, other), frozenset())
     assert plan.folders == [FOLDER, "dt=20151211"]
     assert plan.lacking(FOLDER, SECOND) == [one]
-    followed = plan.with_batch(FOLDER, SECOND)
+    followed = plan.with_version(FOLDER, SECOND)
     assert followed.lacking(FOLDER, SECOND) == []
     assert followed.placements == (both, one.also_in(SECOND), other)
     assert one.also_in(SECOND).targets == (path(FIRST, "part-b"), path(SECOND, "part-b"))

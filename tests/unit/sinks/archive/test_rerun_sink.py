@@ -1,4 +1,4 @@
-"""The sink of a re-run: the rows of one partition, into a batch that no reader reads yet."""
+"""The sink of a re-run: the rows of one partition, into a version that no reader reads yet."""
 
 import pytest
 
@@ -26,7 +26,7 @@ def sink(tmp_path, partition):
     partition.create(START_S, "rerun")
     return RerunSink(
         RerunSettings.model_validate(
-            {"root": str(tmp_path), "table": "customer", "value": "20151210", "batch_id": START_S}
+            {"root": str(tmp_path), "table": "customer", "value": "20151210", "version_id": START_S}
         )
     )
 
@@ -42,7 +42,7 @@ def flushed(sink, context, prepared, *events):
     return [writer.write(each) for each in events], writer.flush().payload
 
 
-def test_rows_of_the_partition_go_into_the_batch(sink, context, partition):
+def test_rows_of_the_partition_go_into_the_version(sink, context, partition):
     committer = sink.committer(context)
     prepared = committer.prepare(BATCH, ())
     others = [event(2, time_ms=DAY_MS - 1), event(3, time_ms=DAY_MS + DAY), event(4, time_ms=0)]
@@ -54,7 +54,7 @@ def test_rows_of_the_partition_go_into_the_batch(sink, context, partition):
 
 
 def test_partition_of_events_without_a_time_is_written_again(tmp_path, context):
-    settings = {"root": str(tmp_path), "table": "customer", "value": NO_TIME, "batch_id": START_S}
+    settings = {"root": str(tmp_path), "table": "customer", "value": NO_TIME, "version_id": START_S}
     sink = RerunSink(RerunSettings.model_validate(settings))
     events = [event(number, time_ms=time_ms) for number, time_ms in enumerate((-1, 0, LAST_MS, LAST_MS + 1))]
     reasons, _ = flushed(sink, context, sink.committer(context).prepare(BATCH, ()), *events)
@@ -81,6 +81,6 @@ def test_end_removes_what_is_staged(sink, context, partition):
 def test_start_removes_what_a_killed_rerun_has_staged(sink, context, partition):
     flushed(sink, context, sink.committer(context).prepare(BATCH, ()), event(1))
     assert [path for path, _ in partition.root.files_below("_tmp")] != []
-    later = RerunSink(sink.settings.model_copy(update={"batch_id": START_S + 1}))
+    later = RerunSink(sink.settings.model_copy(update={"version_id": START_S + 1}))
     later.committer(context).recover()
     assert [path for path, _ in partition.root.files_below("_tmp")] == []

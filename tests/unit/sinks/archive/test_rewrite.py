@@ -1,4 +1,4 @@
-"""A batch that a process writes beside the stream."""
+"""A version that a process writes beside the stream."""
 
 import errno
 from pathlib import Path
@@ -19,7 +19,7 @@ from tests.support.memory_root import MemoryRoot
 
 NOW_S = 1449847129
 FIRST_S = NOW_S - 60
-"""The batch of the stream."""
+"""The version of the stream."""
 
 
 class Clock:
@@ -44,20 +44,20 @@ def partition(tmp_path: Path) -> Partition:
 
 
 class TestRerun:
-    def test_3c2_batch_becomes_current_at_the_end(self, partition: Partition, clock: Clock) -> None:
+    def test_3c2_version_becomes_current_at_the_end(self, partition: Partition, clock: Clock) -> None:
         with Rewrite(partition, "rerun", clock_ms=clock) as first:
             first.finish()
         clock.now_ms += 60_000
         with Rewrite(partition, "rerun", clock_ms=clock) as second:
-            assert partition.current() == first.batch_id == NOW_S
+            assert partition.current() == first.version_id == NOW_S
             second.finish()
-        assert (partition.current(), second.batch_id, second.before) == (NOW_S + 60, NOW_S + 60, NOW_S)
-        assert partition.batch_ids() == [FIRST_S, NOW_S, NOW_S + 60]
+        assert (partition.current(), second.version_id, second.before) == (NOW_S + 60, NOW_S + 60, NOW_S)
+        assert partition.version_ids() == [FIRST_S, NOW_S, NOW_S + 60]
 
     def test_announcement_is_there_as_long_as_the_block(self, partition: Partition, clock: Clock) -> None:
         with Rewrite(partition, "rerun", clock_ms=clock) as rerun:
             (announcement,) = announcements(partition.root, clock())
-            assert (announcement.partition, announcement.batch_id) == (partition.folder, rerun.batch_id)
+            assert (announcement.partition, announcement.version_id) == (partition.folder, rerun.version_id)
             assert rerun.answer("w") is None
             put_answer(partition.root, announcement.id, Answer("w", 7))
             assert rerun.answer("w") == Answer("w", 7)
@@ -75,18 +75,20 @@ class TestRerun:
         with pytest.raises(OSError, match="half"):
             fail()
         with Rewrite(partition, "rerun", clock_ms=clock) as third:
-            assert third.batch_id == NOW_S + 2
+            assert third.version_id == NOW_S + 2
         assert partition.current() == NOW_S
-        assert [batch.is_complete for batch in partition.batches()] == [True, True, False]
+        assert [version.is_complete for version in partition.versions()] == [True, True, False]
 
-    def test_block_that_writes_nothing_leaves_no_batch_and_no_answer(self, partition: Partition, clock: Clock) -> None:
+    def test_block_that_writes_nothing_leaves_no_version_and_no_answer(
+        self, partition: Partition, clock: Clock
+    ) -> None:
         ids = []
         for _ in range(2):
             with Rewrite(partition, "rerun", clock_ms=clock):
                 (announcement,) = announcements(partition.root, clock())
                 put_answer(partition.root, announcement.id, Answer("w", 7))
                 ids.append(announcement.id)
-        assert partition.batch_ids() == [FIRST_S]
+        assert partition.version_ids() == [FIRST_S]
         assert partition.root.file_names("_reruns") == []
         assert len(set(ids)) == 2  # a stream remembers what it has answered
 
@@ -96,10 +98,10 @@ class TestRerun:
             put_answer(partition.root, announcement.id, Answer("w", 7))
             partition.root.write(f"{RERUNS}/{announcement.id}.w", b"damaged")
             rerun.finish()
-        assert (partition.current(), partition.root.file_names(RERUNS)) == (rerun.batch_id, [])
+        assert (partition.current(), partition.root.file_names(RERUNS)) == (rerun.version_id, [])
 
     @pytest.mark.parametrize("exclusive", [False, True])
-    def test_failure_while_it_begins_leaves_no_announcement_and_no_batch(
+    def test_failure_while_it_begins_leaves_no_announcement_and_no_version(
         self, partition: Partition, clock: Clock, *, exclusive: bool
     ) -> None:
         """The announcement is written; then its answer is lost, or the look for others fails."""
@@ -122,7 +124,7 @@ class TestRerun:
             Rewrite(failing, "rerun", exclusive=exclusive, clock_ms=clock),
         ):
             pass
-        assert (root.file_names(RERUNS), partition.batch_ids()) == ([], [FIRST_S])
+        assert (root.file_names(RERUNS), partition.version_ids()) == ([], [FIRST_S])
 
     def test_announcements_of_processes_that_were_killed_are_removed(self, partition: Partition, clock: Clock) -> None:
         announce(partition.root, Announcement("r1", partition.folder, FIRST_S + 1, "killed", 0))
@@ -151,15 +153,15 @@ class TestRerun:
             older.copied_from = FIRST_S
             with pytest.raises(ConflictError, match="a newer re-run or join") as caught:
                 older.finish()
-        assert (caught.value.code, partition.batch(older.batch_id).is_complete) == ("archive_moved", False)
+        assert (caught.value.code, partition.version(older.version_id).is_complete) == ("archive_moved", False)
         if ends == "after":
             assert partition.current() == FIRST_S
             newer[0].finish()
         newer[0].__exit__()
-        assert partition.current() == newer[0].batch_id > older.batch_id
-        assert not partition.root.exists(partition.path(newer[0].batch_id, SUPERSEDED))
+        assert partition.current() == newer[0].version_id > older.version_id
+        assert not partition.root.exists(partition.path(newer[0].version_id, SUPERSEDED))
 
-    def test_older_one_leaves_the_batch_that_the_user_chose_after_the_newer_one(
+    def test_older_one_leaves_the_version_that_the_user_chose_after_the_newer_one(
         self, partition: Partition, clock: Clock
     ) -> None:
         with Rewrite(partition, "rerun", clock_ms=clock) as older:
@@ -177,14 +179,14 @@ class TestRerun:
                 pass
             assert (caught.value.code, caught.value.exit_code) == ("archive_rerun_runs", 4)
             assert len(list(announcements(partition.root, clock()))) == 1
-            assert len(partition.batch_ids()) == 2
+            assert len(partition.version_ids()) == 2
         with Rewrite(partition, "rerun", exclusive=True, clock_ms=clock) as alone:
             alone.finish()
 
     def test_3c5_exclusive_is_refused_beside_one_that_has_its_announcement_first(
         self, partition: Partition, clock: Clock
     ) -> None:
-        """Whichever has the lower id; the batch of the one that is refused goes."""
+        """Whichever has the lower id; the version of the one that is refused goes."""
         root = partition.root
         others: list[Rewrite] = []
 
@@ -200,8 +202,8 @@ class TestRerun:
         with pytest.raises(ConflictError) as caught, late:
             pass
         (other,) = others
-        assert (caught.value.code, other.batch_id > late.batch_id) == ("archive_rerun_runs", True)
-        assert partition.batch_ids() == [FIRST_S, other.batch_id]
+        assert (caught.value.code, other.version_id > late.version_id) == ("archive_rerun_runs", True)
+        assert partition.version_ids() == [FIRST_S, other.version_id]
         other.finish()
         other.__exit__()
 
@@ -210,12 +212,12 @@ class TestRerun:
             first.finish()
         clock.now_ms -= 3_600_000
         with Rewrite(partition, "rerun", clock_ms=clock) as second:
-            assert second.batch_id == NOW_S + 1
+            assert second.version_id == NOW_S + 1
 
     def test_3c11_kept_at_its_end(self, partition: Partition, clock: Clock) -> None:
         with Rewrite(partition, "rerun", clock_ms=clock) as rerun:
             rerun.finish(is_kept=True)
-        assert partition.batch(rerun.batch_id).is_kept
+        assert partition.version(rerun.version_id).is_kept
 
     def test_process_without_heartbeats_does_not_switch(self, partition: Partition, clock: Clock) -> None:
         with Rewrite(partition, "rerun", clock_ms=clock) as rerun:
@@ -248,4 +250,4 @@ class TestRerun:
                 rerun.finish(is_kept=True)
         assert (caught.value.code, partition.current()) == ("announcement_expired", FIRST_S)
         assert visible(files) == {"20151210": [1, 2, 3]}
-        assert partition.batch(rerun.batch_id) == (rerun.batch_id, False, False)
+        assert partition.version(rerun.version_id) == (rerun.version_id, False, False)

@@ -16,7 +16,7 @@ def validated(columns: dict[str, str], **options: object) -> ArchiveSettings:
         ({"dt": "%{a}"}, '"partition.dt" and "columns.dt" are one column in SQL'),
         ({"DT": "%{a}"}, '"partition.dt" and "columns.DT" are one column in SQL'),
         ({"user": "%{a}", "User": "%{b}"}, '"columns.user" and "columns.User" are one column in SQL'),
-        ({"Batch_ID": "%{a}"}, '"Batch_ID" is reserved'),
+        ({"Version_ID": "%{a}"}, '"Version_ID" is reserved'),
         ({"_Time": "%{a}"}, '"_Time" is reserved'),
     ],
 )

@@ -1,4 +1,4 @@
-"""A batch written beside the stream: what is left to the stream, and what is copied."""
+"""A version written beside the stream: what is left to the stream, and what is copied."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
@@ -86,7 +86,7 @@ def join(configuration: Configuration, *, keep: bool = False) -> Mapping[str, An
 
 
 def copied(rewrite: Rewrite, streams: Sequence[ArchiveStream], keeps: Keeps | None = None) -> int:
-    """The number of rows of the current batch that were copied."""
+    """The number of rows of the current version that were copied."""
     *_, last = copy_current(rewrite, streams, keeps)
     return last.rows
 
@@ -115,7 +115,7 @@ def running(folder: Path) -> Iterator[None]:
 
 
 class TestJoin:
-    def test_rows_of_acknowledged_batches_become_one_file(
+    def test_rows_of_acknowledged_versions_become_one_file(
         self, configuration: Configuration, table: ArchivedTable, partition: Partition, folder: Path
     ) -> None:
         stream = Stream(table.root)
@@ -125,12 +125,12 @@ class TestJoin:
         acknowledged(folder, 1, SECOND_MS)
         joined = join(configuration, keep=True)
         assert (joined["files_read"], joined["files_written"], joined["before"]) == (2, 1, START_S)
-        assert partition.current() == joined["batch"]
+        assert partition.current() == joined["version"]
         assert visible(table.root) == {"20151210": [1, 2]}
-        assert partition.batch(joined["batch"]).is_kept
+        assert partition.version(joined["version"]).is_kept
         assert list(announcements(table.root, START_S * 1000)) == []
 
-    def test_batch_that_runs_again_comes_first(
+    def test_version_that_runs_again_comes_first(
         self, configuration: Configuration, table: ArchivedTable, partition: Partition, folder: Path
     ) -> None:
         stream = Stream(table.root)
@@ -144,10 +144,10 @@ class TestJoin:
         acknowledged(folder, 1, SECOND_MS)
         assert join(configuration)["rows"] == 3
 
-    def test_micro_batch_that_has_moved_no_file_comes_first(
+    def test_micro_version_that_has_moved_no_file_comes_first(
         self, configuration: Configuration, table: ArchivedTable, partition: Partition, folder: Path
     ) -> None:
-        """A service that starts meanwhile would write it to the older batch alone, after the copy."""
+        """A service that starts meanwhile would write it to the older version alone, after the copy."""
         Stream(table.root).run(FIRST_MS, [event(1)], [event(2)])
         acknowledged(folder, 0, FIRST_MS)
         planned(folder, 1, SECOND_MS)
@@ -168,7 +168,7 @@ class TestJoin:
                 copied(rerun, streams)
         assert caught.value.code == "archive_unacknowledged"
 
-    def test_3c8_micro_batch_that_gets_a_later_time_is_awaited(
+    def test_3c8_micro_version_that_gets_a_later_time_is_awaited(
         self, configuration: Configuration, table: ArchivedTable, partition: Partition, folder: Path
     ) -> None:
         """It has moved its files, was killed before the acknowledgement, and the configuration has changed."""
@@ -207,7 +207,7 @@ class TestJoin:
             table.root.remove_file(f"_writers/{name}.json")
         assert join(configuration)["rows"] == 2
 
-    def test_batch_that_became_current_while_rows_were_copied_stays(
+    def test_version_that_became_current_while_rows_were_copied_stays(
         self, configuration: Configuration, table: ArchivedTable, partition: Partition, folder: Path
     ) -> None:
         Stream(table.root).run(FIRST_MS, [event(1)])
@@ -217,7 +217,7 @@ class TestJoin:
         with streams_of(configuration, table) as streams, Rewrite(partition, "test") as rerun:
             copied(rerun, streams)
             switch(partition, former, 0)  # as `attr2hbase archive point`
-            with pytest.raises(ConflictError, match="another batch") as caught:
+            with pytest.raises(ConflictError, match="another version") as caught:
                 rerun.finish()
         assert (caught.value.code, partition.current()) == ("archive_moved", former)
 
@@ -238,14 +238,14 @@ class TestJoin:
                 copied(newer, streams)
                 if ends_first == "newer":
                     newer.finish()
-                with pytest.raises(ConflictError, match=f"a newer re-run or join .* {newer.batch_id}") as caught:
+                with pytest.raises(ConflictError, match=f"a newer re-run or join .* {newer.version_id}") as caught:
                     older.finish()
                 if ends_first == "older":
                     newer.finish()
-        assert (caught.value.code, partition.current()) == ("archive_moved", newer.batch_id)
+        assert (caught.value.code, partition.current()) == ("archive_moved", newer.version_id)
         assert visible(table.root) == {"20151210": [1]}
 
-    def test_rows_of_a_newer_batch_are_not_copied(
+    def test_rows_of_a_newer_version_are_not_copied(
         self, configuration: Configuration, table: ArchivedTable, partition: Partition, folder: Path
     ) -> None:
         Stream(table.root).run(FIRST_MS, [event(1)])
@@ -255,12 +255,12 @@ class TestJoin:
                 fast.finish()
             with pytest.raises(ConflictError, match="newer") as caught:
                 copied(slow, streams)
-        assert (caught.value.code, partition.current()) == ("archive_moved", fast.batch_id)
+        assert (caught.value.code, partition.current()) == ("archive_moved", fast.version_id)
 
-    def test_partition_without_a_batch(self, configuration: Configuration, table: ArchivedTable) -> None:
+    def test_partition_without_a_version(self, configuration: Configuration, table: ArchivedTable) -> None:
         with pytest.raises(NotFoundError) as caught:
             join(configuration)
-        assert caught.value.code == "no_archive_batch"
+        assert caught.value.code == "no_archive_version"
 
     def test_replay_of_the_pipeline_is_refused_meanwhile(
         self, configuration: Configuration, table: ArchivedTable
@@ -272,7 +272,7 @@ class TestJoin:
     def test_lost_lock_of_the_replays_leaves_the_pointer(
         self, configuration: Configuration, table: ArchivedTable, partition: Partition, folder: Path
     ) -> None:
-        """A replay may have written rows to the older batch alone."""
+        """A replay may have written rows to the older version alone."""
         Stream(table.root).run(FIRST_MS, [event(1)])
         acknowledged(folder, 0, FIRST_MS)
         with streams_of(configuration, table) as (stream,), Rewrite(partition, "test") as rerun:
@@ -331,7 +331,7 @@ class TestStream:
         with running(folder):
             assert self.start_ms(configuration, table, partition, THIRD_MS) == THIRD_MS
 
-    def test_3c8_batch_acknowledged_before_the_announcement_is_in_the_old_batch_alone(
+    def test_3c8_version_acknowledged_before_the_announcement_is_in_the_old_version_alone(
         self, configuration: Configuration, table: ArchivedTable, partition: Partition, folder: Path
     ) -> None:
         acknowledged(folder, 0, FIRST_MS)
@@ -389,7 +389,7 @@ def test_rerun_of_a_pipeline_without_a_checkpoint_leaves_no_partition(
     assert not partition.root.exists(partition.folder)
 
 
-def test_file_that_the_stream_has_written_to_both_batches_is_not_copied(
+def test_file_that_the_stream_has_written_to_both_versions_is_not_copied(
     configuration: Configuration, table: ArchivedTable, partition: Partition, folder: Path
 ) -> None:
     stream = Stream(table.root)
@@ -397,7 +397,7 @@ def test_file_that_the_stream_has_written_to_both_batches_is_not_copied(
     acknowledged(folder, 0, FIRST_MS)
     with streams_of(configuration, table) as streams, Rewrite(partition, "test") as rerun:
         stream.run(SECOND_MS, [event(2)])
-        assert len(partition.parts(rerun.batch_id)) == 1
+        assert len(partition.parts(rerun.version_id)) == 1
         assert copied(rerun, streams) == 1
         rerun.finish()
     assert visible(table.root) == {"20151210": [1, 2]}
@@ -414,7 +414,7 @@ def test_rows_with_another_type_than_those_that_are_copied_are_refused(
 
     def copy(keeps: Callable[[Origin], bool]) -> int:
         with streams_of(configuration, table) as streams, Rewrite(partition, "test") as rerun:
-            committer = RerunCommitter(partition, rerun.batch_id, "w+rerun", "parquet")
+            committer = RerunCommitter(partition, rerun.version_id, "w+rerun", "parquet")
             batch = Batch("1", SECOND_MS, "a")
             writer = Stream(table.root, settings=settings("int64")).writer()
             writer.begin(TaskSpec(batch, task_id="0"), committer.prepare(batch, ()), WriteCounts())
@@ -439,7 +439,7 @@ def test_row_of_a_failed_record_is_missed_whatever_its_other_events_give(partiti
     with Rewrite(partition, "test") as rerun:
         Stream(partition.root).run(SECOND_MS, [second])
         with pytest.raises(IngestError, match="fails now for 1 records") as caught:
-            rows.check_failed(partition, rerun.batch_id)
+            rows.check_failed(partition, rerun.version_id)
         assert caught.value.code == "archive_rows_failed"
         Stream(partition.root).run(THIRD_MS, [first])
-        rows.check_failed(partition, rerun.batch_id)
+        rows.check_failed(partition, rerun.version_id)

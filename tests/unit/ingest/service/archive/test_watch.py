@@ -43,7 +43,7 @@ def test_sizes_of_a_table(shared: Any):
     assert rendered(shared) == {
         "attr2hbase_archive_files": 0,
         "attr2hbase_archive_superseded_bytes": 0,
-        "attr2hbase_archive_incomplete_batches": 0,
+        "attr2hbase_archive_incomplete_versions": 0,
     }
     root = archived_table(shared.configuration, "customer").root
     Stream(root).run(DAY_MS, [event(1)], [event(2)])
@@ -56,7 +56,7 @@ def test_sizes_of_a_table(shared: Any):
     assert rendered(shared) == {
         "attr2hbase_archive_files": 1,
         "attr2hbase_archive_superseded_bytes": old,
-        "attr2hbase_archive_incomplete_batches": 1,
+        "attr2hbase_archive_incomplete_versions": 1,
     }
 
 
