@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BeforeValidator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
+from ingest.api.event_errors import BadTimeError
 from ingest.api.notation import shown, shown_start
 from ingest.formats import byte_order_marks
 from ingest.formats.byte_numbers import BACKSLASH, LF
@@ -26,6 +27,13 @@ _MAX_TIMES = 4_096  # cached times: consecutive lines often have the same one
 
 Attributes = dict[str, bytes]
 Split = Callable[[Attributes, bytes], None]
+
+
+class BadAccessLineError(DecorateError):
+    """The text is not an access-log line in the decorator's format."""
+
+    code = "bad_access_line"
+    remedy = "Set `format` to the format of the server's log, or guard the decorator with `when`."
 
 
 class _Form(NamedTuple):
@@ -221,7 +229,7 @@ class AccessLog(Decorator[AccessLogSettings]):
             message = (
                 f"{shown_start(line)} is not a line of this access log: it stops matching at column {column}, {at}"
             )
-            raise DecorateError(message, code="bad_access_line")
+            raise BadAccessLineError(message)
         values = match.groups()
         attributes = self._attributes(form, values, is_escaped=BACKSLASH in line)
         timestamp_ms = None
@@ -229,9 +237,7 @@ class AccessLog(Decorator[AccessLogSettings]):
             try:
                 timestamp_ms = form.read_time(values[form.time])
             except (ValueError, OverflowError, KeyError) as error:
-                raise DecorateError(
-                    f"{shown_start(values[form.time])} is not a time of an access log", code="bad_time"
-                ) from error
+                raise BadTimeError(f"{shown_start(values[form.time])} is not a time of an access log") from error
         event.update(attributes)
         if timestamp_ms is not None:
             event.timestamp_ms = timestamp_ms

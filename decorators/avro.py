@@ -7,12 +7,20 @@ from pydantic import model_validator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import DecorateError, Decorator, Event, Example, SmallFile, option
+from ingest.api.event_errors import BadAvroError, TooDeepError
 from ingest.formats.avro import AvroSchema
 from ingest.formats.nested import Flattening, NestedSettings, OnNull, written
 from ingest.formats.number_types import number_writer
 
 _SINGLE_OBJECT = b"\xc3\x01"
 _CONFLUENT_BYTES = 5  # a zero byte, and the schema ID
+
+
+class WrongSchemaError(DecorateError):
+    """The header of the value has a different schema than the decorator."""
+
+    code = "wrong_schema"
+    remedy = "Set the decorator's schema to the header's; then replay the dead letters."
 
 
 class Header(StrEnum):
@@ -172,9 +180,9 @@ class Avro(Decorator[AvroSettings]):
         try:
             content = self._schema.read(value)
         except ValueError as error:
-            raise DecorateError(f"the value is not Avro of this schema: {error}", code="bad_avro") from error
+            raise BadAvroError(f"the value is not Avro of this schema: {error}") from error
         except RecursionError as error:
-            raise DecorateError("the record is nested too deep", code="too_deep") from error
+            raise TooDeepError("the record is nested too deep") from error
         event.update(self._flattening.attributes(content))
         return True
 
@@ -183,14 +191,12 @@ class Avro(Decorator[AvroSettings]):
             if value.startswith(self._marker):
                 return value[len(self._marker) :]
             if value.startswith(_SINGLE_OBJECT):
-                raise DecorateError(f"the fingerprint {value[2:10].hex()} is not the schema's", code="wrong_schema")
-            raise DecorateError("the value does not begin with the marker of single-object encoding", code="bad_avro")
+                raise WrongSchemaError(f"the fingerprint {value[2:10].hex()} is not the schema's")
+            raise BadAvroError("the value does not begin with the marker of single-object encoding")
         if value[:1] != b"\0" or len(value) < _CONFLUENT_BYTES:
-            raise DecorateError("the value does not begin with a zero byte and a schema ID", code="bad_avro")
+            raise BadAvroError("the value does not begin with a zero byte and a schema ID")
         if self._ids is not None and (schema_id := int.from_bytes(value[1:_CONFLUENT_BYTES], "big")) not in self._ids:
-            raise DecorateError(
-                f"the schema ID of the value is {schema_id}, which `schema_ids` does not list", code="wrong_schema"
-            )
+            raise WrongSchemaError(f"the schema ID of the value is {schema_id}, which `schema_ids` does not list")
         return value[_CONFLUENT_BYTES:]
 
 

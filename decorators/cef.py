@@ -15,6 +15,12 @@ _KEY = re.compile(rb"(?:\A|\s)(\w[\w.\[\]-]*)=")
 _LABEL = b"Label"
 
 
+class BadCefError(DecorateError):
+    """The text is not a CEF message: its header lacks one of seven fields, or its extension starts without a key."""
+
+    code = "bad_cef"
+
+
 class CefSettings(KeyedSettings):
     """Options of the cef decorator."""
 
@@ -110,7 +116,7 @@ class Cef(Decorator[CefSettings]):
         text = event.text_of(self._source, "to read a message from")
         found = _MESSAGE.search(text.rstrip())
         if found is None:
-            raise DecorateError(f"{shown_start(text)} is not a CEF message", code="bad_cef")
+            raise BadCefError(f"{shown_start(text)} is not a CEF message")
         *header, extension = found.groups()
         attributes = dict(zip(self._header, header, strict=True))
         if BACKSLASH in text:
@@ -132,7 +138,7 @@ class Cef(Decorator[CefSettings]):
         """Keys and values of the extension; with folded labels, only those that become attributes."""
         before, *pieces = _KEY.split(extension)
         if before and not before.isspace():
-            raise DecorateError(f"no key begins the extension {shown_start(before)}", code="bad_cef")
+            raise BadCefError(f"no key begins the extension {shown_start(before)}")
         values = pieces[1::2]
         if BACKSLASH in extension:
             values = [_unescaped(value) if BACKSLASH in value else value for value in values]

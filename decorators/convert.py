@@ -8,6 +8,7 @@ from pydantic import model_validator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import Decorator, Event, EventError, Example, option
+from ingest.api.event_errors import BadEncodingError
 from ingest.api.notation import name_to_bytes
 from ingest.decorating.edits import Change, EditSettings, edit, edit_found
 from ingest.expressions import Pattern
@@ -315,7 +316,7 @@ class Convert(Decorator[ConvertSettings]):
     @property
     def drop_reason(self) -> str:
         """Only events with a value that cannot be converted are dropped."""
-        return "bad_encoding"
+        return BadEncodingError.code
 
     def decorate(self, event: Event) -> bool:
         """Convert the values."""

@@ -22,6 +22,19 @@ _BYTES = "latin-1"  # one character for each byte, so the reader changes no byte
 csv.field_size_limit(sys.maxsize)  # an event has its own limit, `max_event_bytes`
 
 
+class BadCsvError(DecorateError):
+    """The text is not a single line of CSV: a quote is not closed, or there are several lines."""
+
+    code = "bad_csv"
+
+
+class FieldCountError(DecorateError):
+    """A line of CSV has more or fewer fields than the decorator has columns."""
+
+    code = "field_count"
+    remedy = "Correct `columns` of the decorator, or the producer; then replay the dead letters."
+
+
 class OnCount(StrEnum):
     """The action for a line whose number of fields differs from the number of columns."""
 
@@ -168,15 +181,13 @@ class Csv(Decorator[CsvSettings]):
         is_special = any(letter in line for letter in self._special)
         fields = self._read(line) if is_special else self._split(line)
         if len(fields) != len(self._columns) and not self._fits:
-            raise DecorateError(
-                f"the line has {len(fields)} fields, there are {len(self._columns)} columns", code="field_count"
-            )
+            raise FieldCountError(f"the line has {len(fields)} fields, there are {len(self._columns)} columns")
         event.update({name: value for name, value in zip(self._columns, fields, strict=False) if name})
         return True
 
     def _split(self, line: bytes) -> list[bytes]:
         if LF in line or CR in line:
-            raise DecorateError("the text has more than one line", code="bad_csv")
+            raise BadCsvError("the text has more than one line")
         fields = line.split(self._separator)
         return fields if self._blanks is None else [field.strip(self._blanks) for field in fields]
 
@@ -196,9 +207,9 @@ class Csv(Decorator[CsvSettings]):
         try:
             rows = list(reader)
         except csv.Error as error:
-            raise DecorateError(f"the line is not CSV: {error}", code="bad_csv") from error
+            raise BadCsvError(f"the line is not CSV: {error}") from error
         if len(rows) != 1:
-            raise DecorateError("the text has more than one line", code="bad_csv")
+            raise BadCsvError("the text has more than one line")
         return [field.encode(_BYTES) for field in rows[0]]
 
 

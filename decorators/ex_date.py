@@ -4,7 +4,8 @@ from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator
 
-from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
+from ingest.api import Decorator, Event, Example, Settings, option
+from ingest.api.event_errors import BadTimeError
 from ingest.api.notation import shown_start
 from ingest.decorating.choices import OnInvalid
 from ingest.expressions import ZoneName, zone_of
@@ -114,9 +115,7 @@ class ExDate(Decorator[ExDateSettings]):
         if values is None:
             if self.settings.on_invalid is OnInvalid.KEEP:
                 return True
-            raise DecorateError(
-                f"{shown_start(text)} is not a date of the form {self.settings.pattern}", code="bad_time"
-            )
+            raise BadTimeError(f"{shown_start(text)} is not a date of the form {self.settings.pattern}")
         written = [form % value for form, value in zip(self._forms, values, strict=True)]
         event.update(dict(zip(self._names, written, strict=True)))
         return True

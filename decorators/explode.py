@@ -10,14 +10,23 @@ from pydantic import model_validator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import DecorateError, Event, Example, FanOut, Settings, option
+from ingest.api.event_errors import BadJsonError, TooDeepError
 from ingest.api.notation import name_to_bytes
 from ingest.decorating.choices import FailureAction
+from ingest.decorating.errors import TooManyPartsError
 from ingest.formats import byte_order_marks
 from ingest.formats.byte_numbers import CR
 from ingest.formats.json_text import refuse_constant
 
 _OPENING, _CLOSING = '{["', '}]"'  # of values that need no white space beside them
 _BLANKS = re.compile(r"[ \t\n\r]*")  # JSON's white space
+
+
+class NoPartsError(DecorateError):
+    """The text to explode has no parts, with on_empty: error."""
+
+    code = "no_parts"
+    remedy = "Choose another `on_empty`, or guard the decorator with `when`."
 
 
 class Form(StrEnum):
@@ -161,7 +170,7 @@ class Explode(FanOut[ExplodeSettings]):
         if len(parts) > self._max_events:
             raise _too_many(self._max_events)
         if not parts:
-            no_parts = DecorateError("the text has no parts", code="no_parts")
+            no_parts = NoPartsError("the text has no parts")
             return [event] if self.settings.on_empty.keeps_or_raises(no_parts) else []
         return self._events_of(event, parts)
 
@@ -221,7 +230,7 @@ class Explode(FanOut[ExplodeSettings]):
         except ValueError as error:  # from the decoder, or not UTF-8
             raise _json_error(f"the text is not a JSON array: {error}") from error
         except RecursionError as error:
-            raise DecorateError("nested too deep", code="too_deep") from error
+            raise TooDeepError("nested too deep") from error
         if _after_blanks(text, at + 1) != len(text):
             raise _json_error(f"unexpected text after the array at character {at + 1}")
         return parts
@@ -241,7 +250,7 @@ class Explode(FanOut[ExplodeSettings]):
         except ValueError as error:  # from the decoder, or not UTF-8
             raise _json_error(f"the text is not a sequence of JSON values: {error}") from error
         except RecursionError as error:
-            raise DecorateError("nested too deep", code="too_deep") from error
+            raise TooDeepError("nested too deep") from error
         return parts
 
     def _add(self, parts: list[bytes], value: object, written: str) -> None:
@@ -263,10 +272,8 @@ def _after_blanks(text: str, at: int) -> int:
 
 
 def _json_error(message: str) -> DecorateError:
-    return DecorateError(message, code="bad_json")
+    return BadJsonError(message)
 
 
 def _too_many(limit: int) -> DecorateError:
-    return DecorateError(
-        f"the text has more than {limit} parts", code="too_many_parts", hint="raise max_events to allow it"
-    )
+    return TooManyPartsError(f"the text has more than {limit} parts", hint="raise max_events to allow it")

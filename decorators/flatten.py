@@ -5,6 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, attribute_references, option
+from ingest.api.event_errors import BadJsonError
 from ingest.decorating.choices import FailureAction
 from ingest.decorating.names import BoundedMemo
 from ingest.formats.json_text import attributes_of, read_json
@@ -134,7 +135,7 @@ class Flatten(Decorator[FlattenSettings]):
     @property
     def drop_reason(self) -> str:
         """The reason for events with a value that cannot be flattened."""
-        return "bad_json"
+        return BadJsonError.code
 
     def decorate(self, event: Event) -> bool:
         """Flatten the attributes."""
@@ -166,7 +167,7 @@ class Flatten(Decorator[FlattenSettings]):
     def _members(self, name: str, value: bytes) -> dict[str, bytes]:
         content = read_json(value)
         if not isinstance(content, dict | list):
-            raise DecorateError(f'"{name}" is neither a JSON object nor an array', code="bad_json")
+            raise BadJsonError(f'"{name}" is neither a JSON object nor an array')
         return attributes_of(content, value, self._flattenings[name].attributes)
 
     def _flattening(self, name: str) -> Flattening:

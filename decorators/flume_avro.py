@@ -1,6 +1,7 @@
 """Replace the event with the one in Flume's Avro wrapper."""
 
-from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
+from ingest.api import Decorator, Event, Example, Settings, option
+from ingest.api.event_errors import BadAvroError
 from ingest.formats.avro import flume_event
 from ingest.formats.headers import take_core_fields
 
@@ -51,7 +52,7 @@ class FlumeAvro(Decorator[FlumeAvroSettings]):
         try:
             body, headers = flume_event(value)
         except ValueError as error:
-            raise DecorateError(f"the value is not an AvroFlumeEvent: {error}", code="bad_avro") from error
+            raise BadAvroError(f"the value is not an AvroFlumeEvent: {error}") from error
         core = take_core_fields(headers)
         event.update(headers)
         core.apply_to(event)

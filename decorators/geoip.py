@@ -16,6 +16,7 @@ from ingest.api import DecorateError, Decorator, Event, Example, Settings, optio
 from ingest.api.files import ReferenceFile, check_file
 from ingest.api.notation import shown_start
 from ingest.decorating.choices import FailureAction, OnInvalid
+from ingest.decorating.errors import BadAddressError, NoEntryError
 from ingest.decorating.names import BoundedMemo
 from ingest.formats.addresses import packed, written
 from ingest.formats.numbers import number_text
@@ -30,6 +31,13 @@ _LONDON = (
     "2676i58itcA9fD"
 )
 _FILES: dict[str, str | bytes] = {"cities.mmdb": zlib.decompress(b85decode(_LONDON))}
+
+
+class BadAddressDatabaseError(DecorateError):
+    """A database of addresses is damaged at the entry of this address."""
+
+    code = "bad_database"
+    remedy = "Put an undamaged database in its place; then replay the dead letters."
 
 
 class GeoipSettings(Settings):
@@ -137,7 +145,7 @@ class Geoip(Decorator[GeoipSettings]):
     @property
     def drop_reason(self) -> str:
         """The reason for events whose address is not in the database."""
-        return "no_entry"
+        return NoEntryError.code
 
     def split_start(self) -> None:
         """Read the database again if the file has changed."""
@@ -151,7 +159,7 @@ class Geoip(Decorator[GeoipSettings]):
         if address is None:
             if self._is_strict:
                 text = event.text_of(self._source, "to read an address from")
-                raise DecorateError(f"{shown_start(text)} is not an IP address", code="bad_address")
+                raise BadAddressError(f"{shown_start(text)} is not an IP address")
             return True
         try:
             found = self._entries.known[address]
@@ -166,9 +174,8 @@ class Geoip(Decorator[GeoipSettings]):
         try:
             record = self._file.content.get(written(address).decode())
         except (maxminddb.InvalidDatabaseError, UnicodeDecodeError) as error:
-            raise DecorateError(
+            raise BadAddressDatabaseError(
                 f'the entry of "{written(address).decode()}" in the database is broken: {error}',
-                code="bad_database",
             ) from error
         except ValueError:  # an IPv6 address in a database of IPv4
             record = None
@@ -183,7 +190,7 @@ class Geoip(Decorator[GeoipSettings]):
 
 
 def _no_entry(address: bytes) -> DecorateError:
-    return DecorateError(f'the database has no entry for "{written(address).decode()}"', code="no_entry")
+    return NoEntryError(f'the database has no entry for "{written(address).decode()}"')
 
 
 def _database(path: Path) -> maxminddb.Reader:

@@ -4,6 +4,7 @@ import zlib
 from base64 import b64decode
 
 from ingest.api import ByteSize, DecorateError, Decorator, Event, Example, Settings, option
+from ingest.api.event_errors import TooLargeError
 from ingest.formats.flume_record import records_in
 
 _ATTRIBUTE = "compressGzip"
@@ -19,6 +20,12 @@ _COMPRESSED_LINE = b64decode(
     "CkG7zdBNTEZJhNNTVUwykNPINcXLWA3Som9MWtsdKXyb65+flhF3OZp7xtuGnbB2TFEjQR1KwJ5KqU1BncRZXr7ToFh12xuUiQ9/HLh2CxVgRH"
     "j8wzuPMfmx76afPSVDPIn0YrOoaFW77H3bFBDNc+u9fYY6VICjE6Ofj+2RdCjMV/RmJsUxrM3nb6D+cnmsf1AAAA"
 )
+
+
+class BadGzipError(DecorateError):
+    """The attribute compressGzip does not contain a gzipped Flume event."""
+
+    code = "bad_gzip"
 
 
 class GunzipSettings(Settings):
@@ -70,9 +77,7 @@ class Gunzip(Decorator[GunzipSettings]):
         try:
             (record,) = records_in(_decompressed(compressed, self.settings.max_bytes))
         except (zlib.error, ValueError) as error:
-            raise DecorateError(
-                f"the attribute {_ATTRIBUTE} does not contain a compressed event: {error}", code="bad_gzip"
-            ) from error
+            raise BadGzipError(f"the attribute {_ATTRIBUTE} does not contain a compressed event: {error}") from error
         event.body, event.attributes = record.body, record.attributes
         event.timestamp_ms, event.nanos = record.timestamp_ms, record.nanos
         event.host, event.priority = record.host, record.priority
@@ -83,7 +88,7 @@ def _decompressed(compressed: bytes, max_bytes: int) -> bytes:
     decompressor = zlib.decompressobj(_GZIP)
     content = decompressor.decompress(compressed, max_bytes + 1)
     if len(content) > max_bytes:
-        raise DecorateError(f"the decompressed event has more than {max_bytes} bytes", code="too_large")
+        raise TooLargeError(f"the decompressed event has more than {max_bytes} bytes")
     if not decompressor.eof:
         raise ValueError(f"the data is truncated after {len(compressed)} bytes")
     if decompressor.unused_data:

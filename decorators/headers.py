@@ -40,6 +40,13 @@ _CHARSETS = {
 }  # not all codecs of Python: some are slow, and Python caches every name that is looked up
 
 
+class BadHeaderLineError(DecorateError):
+    """A header line is not a name, a colon and a value, with on_bad_line: error."""
+
+    code = "bad_header_line"
+    remedy = "Choose another `on_bad_line`, or correct the producer."
+
+
 class Case(StrEnum):
     """The case of attribute names."""
 
@@ -198,9 +205,8 @@ class Headers(Decorator[HeadersSettings]):
     def _after_bad_line(self, text: bytes, at: int) -> int:
         end = text.find(b"\n", at) + 1 or len(text)
         if self.settings.on_bad_line is OnBadLine.ERROR:
-            raise DecorateError(
+            raise BadHeaderLineError(
                 f"{shown_start(text[at:end])} is not a header line: it needs a name, a colon and a value",
-                code="bad_header_line",
             )
         return end
 

@@ -12,6 +12,13 @@ from ingest.api.notation import name_from_bytes, name_to_bytes
 from ingest.decorating.choices import OnInvalid
 
 
+class NoHostError(DecorateError):
+    """The event has no host, with on_missing: error."""
+
+    code = "no_host"
+    remedy = "Set the host with the decorator `host`, or choose another `on_missing`."
+
+
 class Form(StrEnum):
     """The form of a host name."""
 
@@ -116,7 +123,7 @@ class Host(Decorator[HostSettings]):
             if self._keeps:
                 return True
             event.text_of(self._source, "to name the host")
-            raise DecorateError("the event has no host", code="no_host")
+            raise NoHostError("the event has no host")
         name = self._convert(name)
         if self._attribute is None:
             event.host = name_from_bytes(name)

@@ -8,9 +8,10 @@ from typing import Annotated, ClassVar, Self
 from pydantic import AfterValidator, model_validator
 from pydantic_core import PydanticCustomError
 
-from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
+from ingest.api import Decorator, Event, Example, Settings, option
 from ingest.api.notation import name_to_bytes, shown_start
 from ingest.decorating.choices import OnInvalid
+from ingest.decorating.errors import BadAddressError
 from ingest.formats.addresses import IPV4_BYTES, IPV6_BYTES, packed, written
 
 Network = IPv4Network | IPv6Network
@@ -163,7 +164,7 @@ class Ip(Decorator[IpSettings]):
         if address is None:
             if self._is_strict:
                 text = event.text_of(self._source, "to read an address from")
-                raise DecorateError(f"{shown_start(text)} is not an IP address", code="bad_address")
+                raise BadAddressError(f"{shown_start(text)} is not an IP address")
             return True
         found: dict[str, bytes] = {}
         if self._class_attribute is not None:

@@ -3,7 +3,8 @@
 from enum import StrEnum
 from typing import ClassVar
 
-from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
+from ingest.api import Decorator, Event, Example, Settings, option
+from ingest.api.event_errors import NoAttributeError
 from ingest.api.notation import name_to_bytes
 
 
@@ -88,7 +89,7 @@ class Join(Decorator[JoinSettings]):
             values = [attributes[name] for name in self._sources if name in attributes]
             if not self._skips and len(values) < len(self._sources):
                 missing = next(name for name in self._sources if name not in attributes)
-                raise DecorateError(f'no attribute "{missing}" to join', code="no_attribute")
+                raise NoAttributeError(f'no attribute "{missing}" to join')
         if values:
             event.set(self._attribute, self._separator.join(values))
         return True

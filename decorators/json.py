@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from ingest.api import DecorateError, Decorator, Event, Example, OptionPath, option
+from ingest.api.event_errors import BadJsonError
 from ingest.decorating.choices import FailureAction
 from ingest.formats.json_text import attributes_of, read_json, write_json
 from ingest.formats.nested import ElementsAsNames, Flattening, NestedSettings, OnNull
@@ -172,7 +173,7 @@ class Json(Decorator[JsonSettings]):
     @property
     def drop_reason(self) -> str:
         """The reason for events whose text is not a JSON object."""
-        return "bad_json"
+        return BadJsonError.code
 
     def decorate(self, event: Event) -> bool:
         """Set the attributes."""
@@ -186,5 +187,5 @@ class Json(Decorator[JsonSettings]):
     def _read(self, text: bytes) -> dict[str, bytes]:
         content = read_json(text)
         if type(content) is not dict:
-            raise DecorateError("not a JSON object", code="bad_json")
+            raise BadJsonError("not a JSON object")
         return attributes_of(content, text, self._flattening.attributes)

@@ -24,6 +24,21 @@ _WHITE_SPACE = (
 )
 
 
+class BadPairsError(DecorateError):
+    """The text has no pair of key and value, or a part of it is not a pair, such as an unclosed quote."""
+
+    code = "bad_pairs"
+    dropped = "The text has no key-value pairs, with `on_invalid: drop` of `kv`."
+    remedy = "Choose another `on_invalid` of `kv`, or correct its separators; then replay the dead letters."
+
+
+class BareKeyError(DecorateError):
+    """A key of the text has no value, with on_bare: error."""
+
+    code = "bare_key"
+    remedy = "Choose another `on_bare`, or correct the producer."
+
+
 class OnBare(StrEnum):
     """The action for a key without a value."""
 
@@ -220,7 +235,7 @@ class Kv(Decorator[KvSettings]):
     @property
     def drop_reason(self) -> str:
         """The reason for events whose text is invalid."""
-        return "bad_pairs"
+        return BadPairsError.code
 
     def decorate(self, event: Event) -> bool:
         """Set the attributes."""
@@ -254,7 +269,7 @@ class Kv(Decorator[KvSettings]):
             elif bare is not None:
                 value = bare
             elif self.settings.on_bare is OnBare.ERROR:
-                raise DecorateError(f"the key {shown_start(key)} has no value", code="bare_key")
+                raise BareKeyError(f"the key {shown_start(key)} has no value")
             else:
                 continue
             try:
@@ -264,9 +279,9 @@ class Kv(Decorator[KvSettings]):
             if name:
                 found[name] = value
         if at != len(text):
-            raise DecorateError(f"no pair at byte {at}: {shown_start(text[at:])}", code="bad_pairs")
+            raise BadPairsError(f"no pair at byte {at}: {shown_start(text[at:])}")
         if not has_pair:
-            raise DecorateError(f"no pair in {shown_start(text)}", code="bad_pairs")
+            raise BadPairsError(f"no pair in {shown_start(text)}")
         return found
 
 

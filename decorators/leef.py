@@ -18,6 +18,12 @@ _MESSAGE = re.compile(
 _DECLARED = re.compile(rb"(0?[xX][0-9A-Fa-f]{1,4}|[^|=]|[\xc2-\xf4][\x80-\xbf]{1,3}|)\|", re.DOTALL)
 
 
+class BadLeefError(DecorateError):
+    """The text is not a LEEF message of version 1 or 2, or a part of it is not a key with a value."""
+
+    code = "bad_leef"
+
+
 def _separator(text: bytes) -> bytes:
     """The separator from its declaration: a character, or the number of one."""
     is_number = len(text) > 1 and text[0] < 0x80  # noqa: PLR2004 - the end of ASCII
@@ -119,7 +125,7 @@ class Leef(Decorator[LeefSettings]):
         line = text.rstrip(b"\r\n")
         found = _MESSAGE.search(line)
         if found is None:
-            raise DecorateError(f"{shown_start(text)} is not a LEEF message", code="bad_leef")
+            raise BadLeefError(f"{shown_start(text)} is not a LEEF message")
         attributes = dict(zip(self._header, found.groups(), strict=True))
         start = found.end()
         if BACKSLASH in found[0]:
@@ -139,7 +145,7 @@ class Leef(Decorator[LeefSettings]):
             if name:
                 attributes[name] = value
             elif not sign and piece and not piece.isspace():
-                raise DecorateError(f"{shown_start(piece)} is not a key and value", code="bad_leef")
+                raise BadLeefError(f"{shown_start(piece)} is not a key and value")
         event.update(attributes)
         return True
 
@@ -147,11 +153,11 @@ class Leef(Decorator[LeefSettings]):
         try:
             return _separator(text) or self._separator
         except UnicodeEncodeError as error:
-            raise DecorateError(f"{shown(text)} is not the number of a character", code="bad_leef") from error
+            raise BadLeefError(f"{shown(text)} is not the number of a character") from error
 
 
 def _key(text: bytes) -> bytes:
     key = text.strip()
     if not key:
-        raise DecorateError("a value has no key", code="bad_leef")
+        raise BadLeefError("a value has no key")
     return key

@@ -12,6 +12,7 @@ from ingest.api import DecorateError, Decorator, Event, Example, Settings, optio
 from ingest.api.files import ReferenceFile, check_file
 from ingest.api.notation import shown_start
 from ingest.decorating.choices import FailureAction
+from ingest.decorating.errors import NoEntryError
 from ingest.formats.table_file import SQLITE_LOG, Rows, csv_rows, json_rows, sqlite_rows
 from ingest.suggest import did_you_mean
 
@@ -204,7 +205,7 @@ class Lookup(Decorator[LookupSettings]):
     @property
     def drop_reason(self) -> str:
         """The reason for events whose key is not in the table."""
-        return "no_entry"
+        return NoEntryError.code
 
     def split_start(self) -> None:
         """Read the table again if the file has changed."""
@@ -222,7 +223,7 @@ class Lookup(Decorator[LookupSettings]):
 
     def _no_entry(self, event: Event) -> DecorateError:
         key = event.text_of(self._source, "to look up")
-        return DecorateError(f"the table has no {shown_start(key)}", code="no_entry")
+        return NoEntryError(f"the table has no {shown_start(key)}")
 
 
 def _table(settings: LookupSettings, path: Path) -> Table:

@@ -3,7 +3,8 @@
 from enum import StrEnum
 from typing import ClassVar
 
-from ingest.api import ByteSize, DecorateError, Decorator, Event, Example, Settings, option
+from ingest.api import ByteSize, Decorator, Event, Example, Settings, option
+from ingest.api.event_errors import TooLargeError
 from ingest.api.notation import name_to_bytes
 from ingest.decorating.in_place import cut
 
@@ -80,7 +81,7 @@ class MaxSize(Decorator[MaxSizeSettings]):
         if self._on_larger is OnLarger.CUT and others <= self._max_bytes:
             event.body = cut(event.body, self._max_bytes - others)
             return True
-        raise DecorateError(f"the event has {size} bytes, more than {self._max_bytes}", code="too_large")
+        raise TooLargeError(f"the event has {size} bytes, more than {self._max_bytes}")
 
 
 def _length(name: str) -> int:

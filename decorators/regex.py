@@ -9,7 +9,15 @@ from pydantic_core import PydanticCustomError
 
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
 from ingest.decorating.edits import each_once
+from ingest.decorating.errors import NoMatchError
 from ingest.expressions import Pattern
+
+
+class UnmatchedGroupError(DecorateError):
+    """A group of the pattern did not match, with on_unmatched: error."""
+
+    code = "unmatched_group"
+    remedy = "Choose another `on_unmatched`, or correct the pattern."
 
 
 class OnNoMatch(StrEnum):
@@ -172,7 +180,7 @@ class Regex(Decorator[RegexSettings]):
     @property
     def drop_reason(self) -> str:
         """The reason for events whose text has no match."""
-        return "no_match"
+        return NoMatchError.code
 
     def decorate(self, event: Event) -> bool:
         """Set the attributes."""
@@ -201,7 +209,7 @@ class Regex(Decorator[RegexSettings]):
         matched = {name: value for name, value in found.items() if value is not None}
         if policy is OnUnmatched.ERROR:
             missing = next(name for name in found if name not in matched)
-            raise DecorateError(f'the group for "{missing}" took no part in the match', code="unmatched_group")
+            raise UnmatchedGroupError(f'the group for "{missing}" took no part in the match')
         return matched
 
     def _no_match(self, event: Event) -> bool:
@@ -212,7 +220,7 @@ class Regex(Decorator[RegexSettings]):
                 return False
             case OnNoMatch.ERROR:
                 event.text_of(self._source, "to search")
-                raise DecorateError("the pattern does not match", code="no_match")
+                raise NoMatchError("the pattern does not match")
             case OnNoMatch.KEEP:
                 pass
         return True

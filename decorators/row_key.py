@@ -8,6 +8,7 @@ from pydantic import model_validator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import DecorateError, Decorator, Event, Example, ExpressionError, Model, Settings, option
+from ingest.api.event_errors import NoAttributeError, NotANumberError
 from ingest.api.notation import name_to_bytes, shown_start
 from ingest.decorating.choices import OnMissing
 from ingest.expressions import FUNCTIONS, Number, Template, read_number
@@ -16,6 +17,13 @@ Encode = Callable[[bytes], bytes]
 
 _HASH_DIGITS = 8  # 32 bits: short, and enough to distribute rows
 _MD5_DIGITS = 32
+
+
+class SeparatorInKeyError(DecorateError):
+    """A part of a row key contains the separator, so the key would be ambiguous; see on_separator."""
+
+    code = "separator_in_key"
+    hint = "choose another separator, or set on_separator: keep"
 
 
 class Encoding(StrEnum):
@@ -209,10 +217,8 @@ class RowKey(Decorator[RowKeySettings]):
             if part.encode is not None:
                 text = part.encode(text)
             if part.is_guarded and separator in text:
-                raise DecorateError(
+                raise SeparatorInKeyError(
                     f"part {number} of the row key contains the separator: {shown_start(text)}",
-                    code="separator_in_key",
-                    hint="choose another separator, or set on_separator: keep",
                 )
             texts.append(text)
         event.set(self._attribute, separator.join(texts))
@@ -234,7 +240,7 @@ class _Part(NamedTuple):
 
 
 def _absent(what: str) -> ExpressionError:
-    return ExpressionError(f"no {what} for the row key", code="no_attribute")
+    return ExpressionError(f"no {what} for the row key", code=NoAttributeError.code)
 
 
 _FREE_TEXT = frozenset({Encoding.TEXT, Encoding.PADDED, Encoding.REVERSED})
@@ -266,7 +272,7 @@ def _of_number(name: str) -> Encode:
     def encode(text: bytes) -> bytes:
         number = read_number(text)
         if number is None:
-            raise ExpressionError(f"{shown_start(text)} is not a number", code="not_a_number")
+            raise NotANumberError(f"{shown_start(text)} is not a number")
         return of_number(number)
 
     return encode

@@ -7,10 +7,17 @@ from struct import Struct
 
 from ingest.api import DecorateError, Event, Example, FanOut, Settings
 from ingest.api.event import MAX_EVENTS_OF_A_RECORD
+from ingest.decorating.errors import TooManyPartsError
 from ingest.formats.flume_record import records_in
 
 _SIZE, _DATA = "batchSize", "batchData"
 _INT = Struct(">i")
+
+
+class BadBatchError(DecorateError):
+    """The attributes batchSize and batchData do not contain a batch of Flume events."""
+
+    code = "bad_batch"
 
 
 def _record(body: str) -> bytes:
@@ -69,14 +76,12 @@ class Unbatch(FanOut[UnbatchSettings]):
         try:
             records = list(islice(records_in(data), MAX_EVENTS_OF_A_RECORD + 1))
         except ValueError as error:
-            raise DecorateError(f"the attribute {_DATA} does not contain events: {error}", code="bad_batch") from error
+            raise BadBatchError(f"the attribute {_DATA} does not contain events: {error}") from error
         if len(records) > MAX_EVENTS_OF_A_RECORD:
             message = f"the attribute {_DATA} contains more than {MAX_EVENTS_OF_A_RECORD:,} events"
-            raise DecorateError(message, code="too_many_parts")
+            raise TooManyPartsError(message)
         if len(size) != _INT.size or _INT.unpack(size) != (len(records),):
-            raise DecorateError(
-                f"the attribute {_DATA} contains {len(records)} events, but {_SIZE} is 0x{size.hex()}", code="bad_batch"
-            )
+            raise BadBatchError(f"the attribute {_DATA} contains {len(records)} events, but {_SIZE} is 0x{size.hex()}")
         return (
             replace(
                 event,

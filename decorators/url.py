@@ -19,6 +19,12 @@ _MAX_PORT = 65_535
 _PARTS = ("scheme", "user", "host", "port", "path", "query", "fragment")
 
 
+class BadUrlError(DecorateError):
+    """The text is not a URL: it contains blanks or control characters, or a bad port."""
+
+    code = "bad_url"
+
+
 class UrlSettings(Settings):
     """Options of the url decorator."""
 
@@ -91,7 +97,7 @@ class Url(Decorator[UrlSettings]):
             if self.settings.on_invalid is OnInvalid.KEEP:
                 return True
             text = event.text_of(self._source, "to read a URL from")
-            raise DecorateError(f"{shown_start(text)} is not a URL", code="bad_url")
+            raise BadUrlError(f"{shown_start(text)} is not a URL")
         scheme, user, host, port, path, query, fragment = found.groups()
         if user is not None:
             user = user.partition(b":")[0]

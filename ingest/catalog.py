@@ -16,8 +16,8 @@ from typing import Any, TypeVar
 
 from ingest.api import CatalogError, FanOut, Model
 from ingest.config.model import Component
-from ingest.plugins.contract import TYPES, check_component
-from ingest.plugins.loader import Plugin, PluginFile, class_at, file_of, import_plugin
+from ingest.plugins.contract import TYPES, BadPluginError, check_component
+from ingest.plugins.loader import NameTakenError, Plugin, PluginFile, class_at, file_of, import_plugin
 from ingest.suggest import did_you_mean_ours
 
 COMPONENT_TYPES = tuple(TYPES)
@@ -29,6 +29,13 @@ BUILTIN_SOURCES = {
 """Name -> path of its options, path of its class; separate, so that checking a file imports neither Kafka nor Spark."""
 
 S = TypeVar("S", bound=Model)
+
+
+class UnknownComponentError(CatalogError):
+    """No decorator, sink, store or source has this name."""
+
+    code = "unknown_component"
+    remedy = "Correct the name; `attr2hbase describe` lists them all."
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +113,10 @@ class Catalog:
         entries = self._entries(component_type, name)
         if not entries:
             hint = did_you_mean_ours(name, self.names(component_type)) or "'attr2hbase describe' lists them"
-            raise CatalogError(f'there is no {SINGULAR[component_type]} "{name}"', code="unknown_component", hint=hint)
+            raise UnknownComponentError(f'there is no {SINGULAR[component_type]} "{name}"', hint=hint)
         if len(entries) > 1:
-            raise CatalogError(
+            raise NameTakenError(
                 f'there are {len(entries)} {component_type} named "{name}": {" and ".join(map(str, entries))}',
-                code="name_taken",
                 hint="give one of them another kind, or remove its package",
             )
         return entries[0]
@@ -270,9 +276,8 @@ def _named(module: str, components: Iterable[object]) -> Iterable[tuple[str, str
     for component in components:
         kind = _kind_of(component)
         if not isinstance(component, type) or not isinstance(kind, str):
-            raise CatalogError(
+            raise BadPluginError(
                 f'plugin "{module}": {component!r} is not a component',
-                code="bad_plugin",
                 hint="list classes with a `kind`",
             )
         yield kind, f"{component.__module__}:{component.__qualname__}"

@@ -12,9 +12,12 @@ from decorators.grok.expansion import Capture, expanded
 from decorators.grok.library import LIBRARY
 from decorators.grok.searching import Search, searching
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
+from ingest.api.event_errors import NotANumberError
 from ingest.api.notation import shown_start
 from ingest.decorating.choices import FailureAction
+from ingest.decorating.errors import NoMatchError
 from ingest.expressions import ExpressionSyntaxError, Match, read_number, write_number
+from ingest.formats.booleans import NotABoolError
 
 _MAX_SHORT = 256  # bytes; in a longer text the search of `re` may take more than 2 ms
 
@@ -292,7 +295,7 @@ class Grok(Decorator[GrokSettings]):
     @property
     def drop_reason(self) -> str:
         """The reason for events whose text no pattern matches."""
-        return "no_match"
+        return NoMatchError.code
 
     def decorate(self, event: Event) -> bool:
         """Set the attributes."""
@@ -312,7 +315,7 @@ class Grok(Decorator[GrokSettings]):
 
     def _no_match(self, event: Event) -> DecorateError:
         text = event.text_of(self._source, "to search")
-        return DecorateError(f"no pattern matches {shown_start(text)}", code="no_match")
+        return NoMatchError(f"no pattern matches {shown_start(text)}")
 
 
 def _compiled(text: str, patterns: Mapping[str, str], settings: GrokSettings) -> _CompiledPattern:
@@ -360,7 +363,8 @@ def _canonical(value: bytes, capture: Capture) -> bytes:
                 return word
         case _:
             return value
+    code = NotABoolError.code if capture.type == "boolean" else NotANumberError.code
     raise DecorateError(
         f'"{capture.attribute}" is not of type {capture.type}: {shown_start(value)}',
-        code="not_a_bool" if capture.type == "boolean" else "not_a_number",
+        code=code,
     )

@@ -10,6 +10,7 @@ from google.protobuf.message import Message
 from google.protobuf.unknown_fields import UnknownFieldSet
 
 from ingest.api import DecorateError
+from ingest.api.event_errors import TooLargeError
 from ingest.api.growth import max_grown
 from ingest.api.notation import name_from_bytes
 from ingest.formats.nested import written
@@ -27,6 +28,13 @@ _HALF_INT32 = 2**31
 _TYPE = "@type"
 
 Convert = Callable[[Any], object]
+
+
+class WithoutJsonFormError(DecorateError):
+    """A Timestamp, Duration or FieldMask of a message has a value that ProtoJSON cannot write."""
+
+    code = "no_json_form"
+    remedy = "Correct the producer; or read the field with another type, whose fields are numbers or texts."
 
 
 class NoJsonFormError(Exception):
@@ -52,9 +60,8 @@ class Defaults:
         """
         self._left -= count
         if self._left < 0:
-            raise DecorateError(
+            raise TooLargeError(
                 "the defaults of its absent fields take too much memory",
-                code="too_large",
                 hint="leave out `on_absent: default`",
             )
 
@@ -216,7 +223,7 @@ def _int32(number: int) -> int:
 
 def no_json_form(what: str, error: "NoJsonFormError") -> DecorateError:
     """The refusal of a message that is valid, and has no text."""
-    return DecorateError(f"{what} is {error}", code="no_json_form")
+    return WithoutJsonFormError(f"{what} is {error}")
 
 
 def _json_text(message: Any) -> str:

@@ -12,6 +12,7 @@ from pydantic_core import PydanticCustomError
 
 from decorators.protobuf.content import Contents, Defaults, NoJsonFormError, no_json_form
 from ingest.api import DecorateError, Decorator, Event, Example, SmallFile, option
+from ingest.api.event_errors import TooDeepError
 from ingest.formats.nested import Flattening, NestedSettings, written
 from ingest.formats.number_types import number_writer
 
@@ -24,6 +25,13 @@ _ACCESS = (
     "CmQKB2EucHJvdG8iOwoGQWNjZXNzEg4KBnN0YXR1cxgBIAEoBRITCgR1c2VyGAIgASgLMgUuVXNlchIMCgR0YWdzGAMgAygJIhQKBFVzZXISDAoE"
     "bmFtZRgBIAEoCWIGcHJvdG8z"
 )
+
+
+class BadProtobufError(DecorateError):
+    """The value is not a message of the decorator's type, or lacks the required header."""
+
+    code = "bad_protobuf"
+    remedy = "Set the decorator's type and header to the producer's; then replay the dead letters."
 
 
 class Header(StrEnum):
@@ -163,11 +171,11 @@ class Protobuf(Decorator[ProtobufSettings]):
         try:
             content = self._content(self._parse(value))
         except (DecodeError, ValueError) as error:
-            raise DecorateError(f"the value is not a {self.settings.message}: {error}", code="bad_protobuf") from error
+            raise BadProtobufError(f"the value is not a {self.settings.message}: {error}") from error
         except NoJsonFormError as error:
             raise no_json_form("the message", error) from error
         except RecursionError as error:
-            raise DecorateError("the message is nested too deep", code="too_deep") from error
+            raise TooDeepError("the message is nested too deep") from error
         event.update(self._flattening.attributes(content))
         return True
 
@@ -189,7 +197,7 @@ def _pool(settings: ProtobufSettings) -> descriptor_pool.DescriptorPool:
 def _without_header(value: bytes) -> bytes:
     """The message after the zero byte, the schema ID and the message indexes: a count, and that many numbers."""
     if value[:1] != b"\0":
-        raise DecorateError("the value does not begin with a zero byte and a schema ID", code="bad_protobuf")
+        raise BadProtobufError("the value does not begin with a zero byte and a schema ID")
     count, at = _zigzag(value, _CONFLUENT_BYTES)
     for _ in range(count):
         _, at = _zigzag(value, at)
@@ -203,4 +211,4 @@ def _zigzag(value: bytes, at: int) -> tuple[int, int]:
         number |= (byte & (_CONTINUATION - 1)) << (7 * index)
         if byte < _CONTINUATION:
             return number >> 1, at + index + 1
-    raise DecorateError("the message indexes of the value are invalid", code="bad_protobuf")
+    raise BadProtobufError("the message indexes of the value are invalid")

@@ -18,6 +18,7 @@ from decorators.syslog.messages import (
 )
 from decorators.syslog.times import epoch_milliseconds, milliseconds_of, plain_milliseconds_of
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
+from ingest.api.event_errors import BadTimeError
 from ingest.api.notation import name_from_bytes, name_to_bytes, shown_start
 from ingest.expressions import ZoneName, zone_of
 from ingest.formats import byte_order_marks
@@ -35,6 +36,12 @@ _NIL = (b"-", b"")
 _COUNTER, _SYNCED = b"meta.sequenceId", b"timeQuality.isSynced"
 _ENDS = (b"\n", b"\0")
 _END = re.compile(rb"(?:\r?\n|\x00)\Z")
+
+
+class BadSyslogError(DecorateError):
+    """The text has no priority, or not the header of the option `form`."""
+
+    code = "bad_syslog"
 
 
 class Form(StrEnum):
@@ -231,16 +238,14 @@ class Syslog(Decorator[SyslogSettings]):
         if not self._is_file:
             # most messages have one priority
             if line[0] != LESS_THAN and line.count(LESS_THAN) > 1 and has_second_frame(line):
-                raise DecorateError(
+                raise BadSyslogError(
                     f"the text has several frames: the first has {line.partition(b' ')[0].decode()} bytes",
-                    code="bad_syslog",
                     hint="have line ends after messages in place of lengths before them, and `explode` the text first",
                 )
             facility, severity = divmod(int(found["pri"]), len(_SEVERITIES))
             if facility >= len(_FACILITIES):
-                raise DecorateError(
+                raise BadSyslogError(
                     f"<{found['pri'].decode()}> at column {found.start('pri')} is not a priority: the largest is 191",
-                    code="bad_syslog",
                 )
             attributes = {self._facility: _FACILITIES[facility], self._severity: _SEVERITIES[severity]}
         timestamp_ms: int | None = None
@@ -339,9 +344,9 @@ class Syslog(Decorator[SyslogSettings]):
         if form is not Form.FILE and FILE.fullmatch(line):
             hint = "for lines of a file, set `form: file`"
         message = f"{shown_start(line)} is not a syslog message: {reason}"
-        return DecorateError(message, code="bad_syslog", hint=hint)
+        return BadSyslogError(message, hint=hint)
 
 
 def _bad_time(time: bytes, start: int, hint: str | None = None) -> DecorateError:
     message = f"{shown_start(time)} at column {start + 1} is not a time of a syslog message"
-    return DecorateError(message, code="bad_time", hint=hint)
+    return BadTimeError(message, hint=hint)

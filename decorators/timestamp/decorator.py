@@ -8,7 +8,8 @@ from pydantic import AfterValidator, BeforeValidator, ValidationInfo
 
 from decorators.timestamp.formats import ISO_NAMES, JODA, Parse, time_format
 from decorators.timestamp.zones import NoZoneError, by_zone
-from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
+from ingest.api import Decorator, Event, Example, Settings, option
+from ingest.api.event_errors import BadTimeError, NoAttributeError
 from ingest.api.notation import shown_start
 from ingest.decorating.choices import OnInvalid, OnMissing
 from ingest.decorating.names import BoundedMemo
@@ -217,7 +218,7 @@ class Timestamp(Decorator[TimestampSettings]):
         hint = _ZONE_NAMES if self.settings.has_zone_names else None
         if ISO_NAMES.isdisjoint(self.settings.formats) and _parse_iso(text, event.timestamp_ms) is not None:
             hint = "`formats: iso8601` parses it"
-        raise DecorateError(message, code="bad_time", hint=hint)
+        raise BadTimeError(message, hint=hint)
 
     def _time(self, parsers_in: Callable[[bytes | None], Sequence[Parse]], text: bytes, event: Event) -> int | None:
         """
@@ -233,9 +234,9 @@ class Timestamp(Decorator[TimestampSettings]):
             if self._keeps_invalid:
                 return None
             zone = "the event has no zone" if name is None else f"{shown_start(name)} is not a time zone"
-            raise DecorateError(
+            kind = NoAttributeError if name is None else BadTimeError
+            raise kind(
                 f"{shown_start(text)} is a time without an offset, and {zone}",
-                code="no_attribute" if name is None else "bad_time",
                 hint="`zone` becomes a name such as Europe/Berlin, or an offset such as +02:00",
             ) from error
 

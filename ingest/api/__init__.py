@@ -23,8 +23,6 @@ from ingest.api.cells import (
 from ingest.api.component import Example, Stability
 from ingest.api.decorator import Buffered, Decorator, FanOut
 from ingest.api.errors import (
-    BucketsChangedError,
-    BucketsDifferError,
     CatalogError,
     CheckpointError,
     ConfigError,
@@ -39,28 +37,17 @@ from ingest.api.errors import (
     EventError,
     ExpressionError,
     IngestError,
-    IntegrityError,
     LifecycleError,
     MappingError,
-    NoTableError,
     NotFoundError,
     PositionLostError,
     ProblemReport,
-    SchemaError,
     SourceError,
     SourceUnavailableError,
-    StoreBusyError,
-    StoreError,
-    StoreRefusedError,
-    StoreUnavailableError,
-    UpdatesChangedError,
-    UpdatesDifferError,
-    WriteRejectedError,
 )
 from ingest.api.event import Event, Origin, Priority, Record, RecordPlace, TopicPartition, WriteOnceEvent, nanos_of
 from ingest.api.files import LocalPath, SmallFile
 from ingest.api.processor import NotMergeableError, Processor, ProcessorExample
-from ingest.api.refusals import TimestampRefusedError, UnclearRefusalError
 from ingest.api.scans import ALL_TIMES, FuzzyPattern, Scan, ScanCounts, TimeRange, next_key, prefix_end
 from ingest.api.settings import (
     ByteSize,
@@ -103,6 +90,22 @@ from ingest.api.source import (
     Tombstones,
 )
 from ingest.api.store import Capabilities, FileStore, FrozenView, Store
+from ingest.api.store_errors import (
+    BucketsChangedError,
+    BucketsDifferError,
+    IntegrityError,
+    NoTableError,
+    SchemaError,
+    StoreBusyError,
+    StoreError,
+    StoreRefusedError,
+    StoreUnavailableError,
+    TimestampRefusedError,
+    UnclearRefusalError,
+    UpdatesChangedError,
+    UpdatesDifferError,
+    WriteRejectedError,
+)
 from ingest.api.unread import UnreadError
 
 __all__ = [

@@ -35,11 +35,8 @@ Every error this product raises on purpose, and its disposition.
     └── LifecycleError             STOP   used before open or after close: a bug of this product
 """
 
-from collections.abc import Sequence
 from enum import Enum
 from typing import ClassVar, Protocol, Self
-
-from ingest.api.updates_text import updates_in_words
 
 
 class Disposition(Enum):
@@ -56,19 +53,26 @@ class IngestError(Exception):
 
     Attributes:
         code: stable name for metrics, dead letters and `attr2hbase describe error`.
-        hint: what to do about it, or None.
+        hint: what to do about it, after the message, or None; a class may have one for all of its errors.
         disposition: what the pipeline does about it.
         exit_code: of a command that this error ends.
+        remedy: what to do about errors with this code, for `attr2hbase describe error`, if the hint of the class does
+            not say it; their meaning is the first paragraph of the docstring of the class.
+        dropped: what the code means as the reason for which an event was dropped; "" if events are not dropped for it.
     """
 
     code: str = "error"
+    hint: str | None = None
+    remedy: ClassVar[str] = "Follow the hint of the message."
+    dropped: ClassVar[str] = ""
     disposition: ClassVar[Disposition] = Disposition.STOP
     exit_code: int = 1
 
     def __init__(self, message: str, *, code: str | None = None, hint: str | None = None) -> None:
         super().__init__(message)
         self.message = str(message)  # a plugin may pass an exception, and a number as the code
-        self.hint = hint
+        if hint is not None:
+            self.hint = hint
         if code is not None:
             self.code = str(code)
 
@@ -113,6 +117,7 @@ class ConfigError(IngestError):
 
     code = "config"
     exit_code = 2
+    remedy = "Correct the file; `attr2hbase validate` lists all its problems."
 
     def __init__(
         self, message: str, *, report: ProblemReport | None = None, code: str | None = None, hint: str | None = None
@@ -125,12 +130,14 @@ class ConfigSyntaxError(ConfigError):
     """The text is not YAML, or a file that it includes cannot be read."""
 
     code = "config_syntax"
+    remedy = "Correct the YAML at that place, or the name of the included file."
 
 
 class ConfigInvalidError(ConfigError):
     """The text is YAML, but does not describe a pipeline."""
 
     code = "config_invalid"
+    remedy = "Correct each of the listed problems."
 
 
 class CatalogError(IngestError):
@@ -138,6 +145,14 @@ class CatalogError(IngestError):
 
     code = "catalog"
     exit_code = 2
+    remedy = "Install the package or module in the message, or correct the name."
+
+
+class PackageMissingError(CatalogError):
+    """A component needs a package that is not installed."""
+
+    code = "package_missing"
+    remedy = "Install the package in the message."
 
 
 class EventError(IngestError):
@@ -145,36 +160,44 @@ class EventError(IngestError):
 
     code = "event"
     disposition = Disposition.DIVERT
+    remedy = "Correct the pipeline or the producer; then replay the dead letters."
 
 
 class DecodeError(EventError):
     """The record is not an event in the source's format."""
 
     code = "decode"
+    remedy = "Set the source's `format` to the producer's; then replay the dead letters."
 
 
 class DecorateError(EventError):
     """A decorator refused the event."""
 
     code = "decorate"
+    remedy = (
+        "Correct the producer, or give the decorator a `when` that skips such events; then replay the dead letters."
+    )
 
 
 class DecorateBugError(EventError):
     """A decorator, a sink or a decoder raised an unexpected exception."""
 
     code = "decorator_bug"
+    remedy = "Read the traceback in the log and correct the plugin; for a built-in component, report the bug."
 
 
 class ExpressionError(EventError):
     """An expression has no value for this event."""
 
     code = "expression"
+    remedy = "Add a default to the expression, or guard it with `when`; then replay the dead letters."
 
 
 class MappingError(EventError):
     """The event cannot become cells: no row key, family not allowed, value too large."""
 
     code = "mapping"
+    remedy = "Correct the pipeline or the sink's options; then replay the dead letters."
 
 
 class SourceError(IngestError):
@@ -187,181 +210,16 @@ class SourceUnavailableError(SourceError):
     """The source cannot be reached now."""
 
     code = "source_unavailable"
-    exit_code = 3
     disposition = Disposition.RETRY
+    exit_code = 3
+    remedy = "Check the brokers and the network; the service resumes by itself."
 
 
 class PositionLostError(SourceError):
     """Offsets that were not read yet are gone; an operator must decide."""
 
     code = "position_lost"
-
-
-class StoreError(IngestError):
-    """A store failed."""
-
-    code = "store"
-
-
-class StoreUnavailableError(StoreError):
-    """The store cannot be reached or did not answer in time; the outcome of the call is unknown."""
-
-    code = "store_unavailable"
-    exit_code = 3
-    disposition = Disposition.RETRY
-    is_starting = False
-    """Its servers answer that they are starting, so it will probably be available within a minute."""
-
-
-class StoreBusyError(StoreError):
-    """
-    The store is overloaded and requests a lower rate.
-
-    Attributes:
-        has_waited: the store has waited for its server and repeated the call, or its server requests a longer wait; so
-            its caller need not repeat the call at once.
-    """
-
-    code = "store_busy"
-    disposition = Disposition.RETRY
-    has_waited = False
-
-
-class StoreRefusedError(StoreError):
-    """The store refuses every write for now: table disabled, access denied."""
-
-    code = "store_refused"
-    disposition = Disposition.RETRY
-
-
-class NoTableError(StoreRefusedError):
-    """There is no such table; the pipeline is blocked until it exists."""
-
-    code = "no_table"
-    REMEDY = "correct its name, or declare it under tables and run 'attr2hbase table apply'"
-
-    def __init__(self, message: str, *, code: str | None = None, hint: str | None = REMEDY) -> None:
-        super().__init__(message, code=code, hint=hint)
-
-
-class WriteRejectedError(StoreError):
-    """
-    Rows that can never be written.
-
-    Attributes:
-        indexes: of the rejected mutations in the call, or None if the store does not report them.
-    """
-
-    code = "write_rejected"
-    disposition = Disposition.DIVERT
-
-    def __init__(
-        self,
-        message: str,
-        *,
-        indexes: Sequence[int] | None = None,
-        code: str | None = None,
-        hint: str | None = None,
-    ) -> None:
-        super().__init__(message, code=code, hint=hint)
-        self.indexes = indexes
-
-
-class SchemaError(StoreError):
-    """
-    The table differs from the configuration.
-
-    Attributes:
-        command: for the store's own shell, if this program cannot change the table; None if no command would help.
-    """
-
-    code = "schema"
-    exit_code = 2
-
-    def __init__(
-        self, message: str, *, code: str | None = None, hint: str | None = None, command: str | None = None
-    ) -> None:
-        super().__init__(message, code=code, hint=hint)
-        self.command = command
-
-
-class BucketsDifferError(SchemaError):
-    """
-    A table has another number of buckets than its declaration, so its rows would not be found.
-
-    Args:
-        declared: number of buckets; None for row keys that are stored as they are.
-        found: the number in the table's record.
-    """
-
-    code = "buckets_differ"
-    exit_code = 4
-
-    def __init__(self, table: str, declared: int | None, found: int | None) -> None:
-        hint = (
-            "the number of buckets changes only while the table has no rows, with 'attr2hbase table apply'; else "
-            "correct "
-            "the file, or copy the rows into a new table"
-        )
-        if found is None:
-            hint += (
-                "; if the rows are in these buckets, because HBaseWD wrote them or the table's record was lost, run "
-                "'attr2hbase table apply --adopt TABLE'"
-            )
-        elif declared is None:
-            hint += (
-                "; if the rows are stored as they are, because the table was dropped and created again and its record "
-                "stayed, run 'attr2hbase table apply --adopt TABLE', which removes the record"
-            )
-        super().__init__(
-            f'table "{table}" {_distributed(found)}, but the file says that it {_distributed(declared)}',
-            hint=hint,
-        )
-
-
-class BucketsChangedError(BucketsDifferError):
-    """The same, found while a pipeline writes the table: it is blocked until the record is the declared number."""
-
-    code = "buckets_changed"
-    disposition = Disposition.RETRY
-
-
-class UpdatesDifferError(SchemaError):
-    """
-    A table has rows whose updates are merged in another way than its declaration says.
-
-    Args:
-        declared: as `TableSpec.updates`.
-        found: the same, in the table's record.
-        hint: for a read; by default that for a write.
-    """
-
-    code = "updates_differ"
-    exit_code = 4
-
-    def __init__(self, table: str, declared: str, found: str, *, hint: str | None = None) -> None:
-        super().__init__(
-            f'table "{table}" has {updates_in_words(found)}, but the file declares {updates_in_words(declared)}',
-            hint=hint or "`updates` changes only while the table has no rows: correct the file, or use a new table",
-        )
-
-
-class UpdatesChangedError(UpdatesDifferError):
-    """The same, found while a pipeline writes the table: it is blocked until the record is as declared."""
-
-    code = "updates_changed"
-    disposition = Disposition.RETRY
-
-
-def _distributed(buckets: int | None) -> str:
-    return "has no `distribute`" if buckets is None else f"has `distribute: {{hash: {buckets}}}`"
-
-
-class IntegrityError(StoreError):
-    """Stored data is inconsistent."""
-
-    code = "integrity"
-    exit_code = 5
+    remedy = "Determine which records were lost, then follow the hint of the message."
 
 
 class NotFoundError(IngestError):
@@ -369,6 +227,7 @@ class NotFoundError(IngestError):
 
     code = "not_found"
     exit_code = 3
+    remedy = "Correct the name, or create it."
 
 
 class ConflictError(IngestError):
@@ -376,6 +235,10 @@ class ConflictError(IngestError):
 
     code = "locked"
     exit_code = 4
+    remedy = (
+        "Stop the other process, or choose another name. With state in HDFS, a start takes over from a lost machine 30 "
+        "s after the last heartbeat."
+    )
 
 
 class CheckpointError(IngestError):
@@ -383,15 +246,35 @@ class CheckpointError(IngestError):
 
     code = "checkpoint"
     exit_code = 5
+    remedy = "Restore the checkpoint from a backup, or follow the hint of the message to start without it."
 
 
 class ErrorBudgetSpentError(IngestError):
-    """More records failed than the pipeline allows; an operator must decide."""
+    """More records failed than error_budget allows."""
 
     code = "error_budget"
+    remedy = (
+        "The message names the most frequent failure and a record with it, whose dead letter is not kept. Run such "
+        "events through `attr2hbase explain`, correct the pipeline or the producer, then start again."
+    )
+
+
+class SinkFailedError(IngestError):
+    """A sink raised an unexpected exception outside the handling of an event; the message names the sink."""
+
+    code = "sink_failed"
+    remedy = "Correct the plugin that the message names, or report the bug; then start again."
+
+
+class SystemCallFailedError(IngestError):
+    """An operation of the operating system failed; the message has the reason."""
+
+    code = "os"
+    remedy = "Correct the cause in the message, then run the command again."
 
 
 class LifecycleError(IngestError):
     """Used before open or after close: a bug of this product."""
 
     code = "lifecycle"
+    remedy = "Report the bug."

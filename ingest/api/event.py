@@ -6,6 +6,14 @@ from enum import StrEnum
 from typing import NamedTuple, Self
 
 from ingest.api.errors import DecorateError
+from ingest.api.event_errors import NoAttributeError
+
+
+class AttributeExistsError(DecorateError):
+    """A decorator sets an attribute that exists already, with attributes: existing: error."""
+
+    code = "attribute_exists"
+    hint = "use another name, mask it first, or set attributes: {existing: replace}"
 
 
 class Priority(StrEnum):
@@ -125,7 +133,7 @@ class Event:
         """
         text = self.body if source is None else self.attributes.get(source)
         if text is None:
-            raise DecorateError(f'no attribute "{source}" {purpose}', code="no_attribute")
+            raise NoAttributeError(f'no attribute "{source}" {purpose}')
         return text
 
     def set(self, name: str, value: bytes) -> None:
@@ -161,10 +169,8 @@ class WriteOnceEvent(Event):
 
 
 def _already_set(name: str) -> DecorateError:
-    return DecorateError(
+    return AttributeExistsError(
         f'attribute "{name}" already has a value',
-        code="attribute_exists",
-        hint="use another name, mask it first, or set attributes: {existing: replace}",
     )
 
 

@@ -96,9 +96,10 @@ class SmallFile:
 
 
 class ReferenceFileError(IngestError):
-    """A reference file of a decorator does not exist, or does not have the expected content."""
+    """A reference file of a decorator is missing or damaged. No event is lost."""
 
     code = "reference_file"
+    remedy = "Replace it by a valid file; the service resumes by itself."
     disposition: ClassVar[Disposition] = Disposition.RETRY
     exit_code = 3
 

@@ -1,7 +1,7 @@
 """How large a value, and all events of a record, may become: the one limit of everything that makes bytes of bytes."""
 
-from ingest.api.errors import DecorateError
 from ingest.api.event import Event
+from ingest.api.event_errors import TooLargeError
 
 EVENT_BYTES, ENTRY_BYTES, OBJECT_BYTES = 500, 40, 40
 """Memory in CPython 3.11, besides the bytes themselves: of an event; of an attribute; of a name or a value."""
@@ -33,8 +33,7 @@ def check_grown(made: int, size: int) -> None:
         DecorateError: these are too many.
     """
     if made > max_grown(size):
-        raise DecorateError(
+        raise TooLargeError(
             f"a text of {size} bytes would become one of more than {max_grown(size) >> 20} MiB",
-            code="too_large",
             hint="shorten the replacement, or replace fewer places",
         )

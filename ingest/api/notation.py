@@ -17,6 +17,13 @@ _ESCAPE = re.compile(rb"\\x([0-9a-fA-F]{2})")
 _BAD_ESCAPE = re.compile(r"\\x(?![0-9a-fA-F]{2}).{0,2}", re.DOTALL)
 
 
+class BadNotationError(DecodeError):
+    """A value in JSON is neither a string nor {"b64": "…"}."""
+
+    code = "bad_notation"
+    remedy = 'Write a string, or {"b64": "…"} with valid base64.'
+
+
 def to_notation(value: bytes) -> Notation:
     """The JSON form of bytes."""
     try:
@@ -51,11 +58,10 @@ def from_notation(notation: object) -> bytes:
             try:
                 return base64.b64decode(text, validate=True)
             except ValueError as error:  # not binascii.Error: characters beyond ASCII raise a plain ValueError
-                raise DecodeError(f'"{text}" is not base64: {error}', code="bad_notation") from error
+                raise BadNotationError(f'"{text}" is not base64: {error}') from error
         case _:
-            raise DecodeError(
+            raise BadNotationError(
                 f"{reprlib.repr(notation)} is neither text nor bytes",  # shortened: it may have any length and depth
-                code="bad_notation",
                 hint='write a string, or {"b64": "…"} for bytes',
             )
 

@@ -3,7 +3,8 @@
 from typing import TYPE_CHECKING, Any
 
 from ingest.api.cells import Put
-from ingest.api.errors import NoTableError, NotFoundError
+from ingest.api.errors import NotFoundError
+from ingest.api.store_errors import NoTableError
 
 if TYPE_CHECKING:
     from ingest.api.store import Store

@@ -5,7 +5,7 @@ from ingest.api.errors import EventError
 
 class UnreadError(EventError):
     """
-    A source could not read its records from a place on; their dead letter is that place, without their bytes.
+    A source could not read its records from a place on; their dead letter is the place, without their bytes.
 
     Attributes:
         end: offset at which these records end, above that of the last one; None if it is not known.
@@ -15,6 +15,7 @@ class UnreadError(EventError):
     """
 
     code = "unread"
+    remedy = "Repair what the source reads; then replay the dead letters."
 
     def __init__(
         self,

@@ -122,7 +122,7 @@ def _note_other_copy(out: Output) -> None:
 
 
 def _failed(error: Exception, out: Output) -> int:
-    from ingest.api.errors import IngestError
+    from ingest.api.errors import IngestError, SystemCallFailedError
 
     if isinstance(error, IngestError):
         out.error(error)
@@ -131,7 +131,7 @@ def _failed(error: Exception, out: Output) -> int:
         place = "" if error.filename is None else f' "{error.filename}"'
         is_denied = isinstance(error, PermissionError)
         hint = "check its owner and its permissions; state belongs to the user of the service" if is_denied else None
-        out.error(IngestError(f"{error.strerror.lower()}{place}", code="os", hint=hint))
+        out.error(SystemCallFailedError(f"{error.strerror.lower()}{place}", hint=hint))
         return _FAILED
     out.bug(error, with_traceback=bool(os.environ.get("ATTR2HBASE_DEBUG")))
     return _FAILED

@@ -21,9 +21,13 @@ _ONLY_SINK = frozenset({""})  # of a pipeline with one sink, whose name makes no
 
 
 class DeadLettersTooLargeError(IngestError):
-    """The dead letters of one batch do not fit in the driver."""
+    """A micro-batch has more than 64 MiB of dead letters, and its source cannot read records again; or 256 MiB."""
 
     code = "dead_letters_too_large"
+    remedy = (
+        "Correct the pipeline, or lower `max_events_per_batch`; if events are large, give a table `blobs: {threshold: "
+        "1MiB}`."
+    )
 
 
 def dead_letters_too_large(message: str, last: str = "") -> DeadLettersTooLargeError:

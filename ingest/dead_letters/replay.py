@@ -33,15 +33,17 @@ ran, if those are not all. Raises an IngestError if the records cannot be made d
 
 
 class InterruptedReplayError(ConflictError):
-    """A replay of other records was interrupted, and nothing else is written before it has run again."""
+    """A replay was interrupted, of other records or with other options, and ends first."""
 
     code = "other_replay"
+    remedy = "Run the interrupted replay again with its options, or remove the file if the message names one."
 
 
 class ReplayStoppedError(IngestError):
-    """A replay was interrupted; finished dead letters are marked, and it can be run again."""
+    """A replay stopped early; its progress is saved."""
 
     code = "replay_stopped"
+    remedy = "Correct the cause in the message, then run the same command again."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,12 +3,12 @@
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from functools import cached_property
 from itertools import groupby
 from operator import itemgetter
 
 from ingest.api import Record, RecordPlace
+from ingest.api.reasons import Explained
 from ingest.dead_letters.blobs import DeadLetterBlob
 from ingest.dead_letters.envelope import DeadLetter, PlaceRange
 from ingest.dead_letters.queue import DeadLetterQueue, Entry, with_unneeded_blobs
@@ -20,27 +20,63 @@ of one micro-batch do not overlap.
 """
 
 
-class SkipReason(StrEnum):
-    """Why a dead letter is not run again."""
+class SkipReason(Explained):
+    """
+    Why a dead letter is not run again.
 
-    COUNTED = "counted"
-    """A replay has stored its event in deferred updates; a dead letter that is not marked as replayed is marked."""
-    NOT_IN_BATCH = "not_in_batch"
-    """Its micro-batch, a replay, did not write the table, and an earlier one did; it is marked as replayed."""
-    RAN_AGAIN = "ran_again"
-    """Its record ran again in a later micro-batch; the dead letter is marked as replayed."""
-    ROLLED_BACK = "rolled_back"
-    """Its micro-batch was rolled back as a whole, and a replay of that runs the record; it stays selectable."""
-    RUNS_AGAIN = "runs_again"
-    """Its micro-batch is not acknowledged, and runs the record again; it stays selectable."""
-    SUPERSEDED = "superseded"
-    """A later dead letter has the same place, of records that the source could not read; it is marked as replayed."""
-    SINK_UNKNOWN = "sink_unknown"
-    """Its event may be in deferred updates of some sinks, and it is unknown of which; it stays selectable."""
-    NO_BLOB = "no_blob"
-    """The value of its record is not in the blob store any more; it stays selectable."""
-    UNREAD = "unread"
-    """Its records can still not be read; it stays selectable."""
+    One that is counted, not in a batch, ran again or is superseded is marked as replayed; the others stay selectable.
+    """
+
+    COUNTED = (
+        "counted",
+        "A replay has counted its events in deferred updates; --all --recount counts them again.",
+        "Nothing; its events are in the table.",
+    )
+    NOT_IN_BATCH = (
+        "not_in_batch",
+        "Its micro-batch was a replay into other tables; the dead letter counts as replayed.",
+        "Nothing; the dead letter of the first run counts there.",
+    )
+    RAN_AGAIN = (
+        "ran_again",
+        "The record ran again in a later micro-batch; the dead letter counts as replayed.",
+        "Nothing; if its event failed again, it has a newer dead letter.",
+    )
+    ROLLED_BACK = (
+        "rolled_back",
+        "The micro-batch was rolled back; `attr2hbase replay` runs it as a whole.",
+        "Run `attr2hbase replay` for the time of the micro-batch.",
+    )
+    RUNS_AGAIN = (
+        "runs_again",
+        "The micro-batch is not acknowledged, and runs the record again when the pipeline runs.",
+        "Run the pipeline; it replaces the dead letter.",
+    )
+    SUPERSEDED = (
+        "superseded",
+        "A later dead letter has the same place; this one counts as replayed.",
+        "Nothing; the later dead letter is replayed.",
+    )
+    SINK_UNKNOWN = (
+        "sink_unknown",
+        (
+            "Deferred updates of some sinks may have the event, and it is unknown of which: no component has the name "
+            "of the dead letter, or sinks without a label have moved."
+        ),
+        (
+            "Give the sink or decorator in which it failed the name of the dead letter as its `label`; or add "
+            "`--recount`, which runs it into all sinks."
+        ),
+    )
+    NO_BLOB = (
+        "no_blob",
+        "The value of the record is not in the blob store any more.",
+        "Restore the blob store from a backup, then replay it.",
+    )
+    UNREAD = (
+        "unread",
+        "The records are not in the topic any more, or are larger than `max_decompressed_bytes` of the source.",
+    )
 
     @classmethod
     def of_sinks(cls, reasons: Iterable["SkipReason"]) -> "SkipReason":

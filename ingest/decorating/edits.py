@@ -6,8 +6,8 @@ from typing import Annotated, ClassVar, Self
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from ingest.api.errors import DecorateError
 from ingest.api.event import Event
+from ingest.api.event_errors import NoAttributeError
 from ingest.api.settings import Settings, attribute_references, option
 from ingest.decorating.choices import OnMissing
 from ingest.decorating.names import names_found
@@ -140,7 +140,7 @@ def edit_attributes(targets: Targets, change: Change, on_missing: OnMissing) -> 
                 if value is None and name == target:
                     removed.append(name)
             elif is_error:
-                raise DecorateError(f'no attribute "{name}" to read', code="no_attribute")
+                raise NoAttributeError(f'no attribute "{name}" to read')
             else:
                 value = absent
             if value is not None:

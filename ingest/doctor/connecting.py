@@ -12,11 +12,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ingest.amounts import counted
-from ingest.api import IngestError, NoTableError, NotFoundError, Source, SourceError, SourceSettings, Store, TableSpec
+from ingest.api import IngestError, NoTableError, NotFoundError, Source, SourceSettings, Store, TableSpec
 from ingest.api.notation import name_from_bytes
 from ingest.config.model import declared_in
 from ingest.config.options import DeadLetterTopic
 from ingest.kafka.admin import KafkaAdmin
+from ingest.kafka.errors import AccessDeniedError
 from ingest.plan.assemble import plan_of, sink_checks
 from ingest.plan.blobs import blobs_in
 from ingest.plan.stores import reading_store_if_exists
@@ -143,7 +144,7 @@ def _connect_store(configuration: "Configuration", catalog: "Catalog", name: str
         written = [] if store.capabilities.creates_tables else table_names(configuration, name)
         absent = [table for table in written if table not in declared and store.families(table) is None]
         if absent:
-            raise NotFoundError(f'table "{absent[0]}" does not exist', hint=NoTableError.REMEDY)
+            raise NotFoundError(f'table "{absent[0]}" does not exist', hint=NoTableError.hint)
         _check_owners(configuration, name, declared, store)
         # HBase's master knows the tables, and region servers have their rows: a get needs both
         for spec in declared.values():
@@ -227,9 +228,7 @@ def _start_refused(configuration: "Configuration", pipeline: "Pipeline") -> Caut
     try:
         with KafkaAdmin(settings) as admin, closing(GroupOffsets(settings, group)) as offsets:
             committed = offsets.committed(topics_of(settings, admin))
-    except SourceError as error:
-        if error.code != "access_denied":
-            raise
+    except AccessDeniedError:
         return None  # the check of the group says so
     if not committed:
         return None

@@ -20,9 +20,10 @@ _DEAD_LETTER = {"record", "component", "batch_time_ms"}
 
 
 class BadInputError(ConfigError):
-    """A line of the input is not an event."""
+    """A line in the input of a command is not an event."""
 
     code = "bad_input"
+    remedy = "Correct the line in the message."
 
 
 class InputLines(Iterable[Given]):

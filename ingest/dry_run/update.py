@@ -19,9 +19,10 @@ _USUAL_KEYS = {"puts": ("table", "row", "key", "cells"), "events": ("body", "att
 
 
 class NotUpdatedError(ConfigError):
-    """The file has a form that cannot be updated safely."""
+    """A test cannot be updated because of the layout of its file; the file is unchanged."""
 
     code = "not_updated"
+    hint = "edit `expect` by hand"
 
 
 class Change(NamedTuple):
@@ -125,7 +126,7 @@ class _Writer:
         except BadYamlError:
             root = None
         if root is None or plain(root) != self._wanted:
-            raise NotUpdatedError("the tests in this file cannot be updated", hint="edit `expect` by hand")
+            raise NotUpdatedError("the tests in this file cannot be updated")
         self._updated.text = text
         return self._updated
 

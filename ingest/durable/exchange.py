@@ -13,6 +13,16 @@ _RENAME_EXCHANGE = 2
 _UNSUPPORTED = {errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP}
 
 
+class NoExchangeError(ConflictError):
+    """The file system of `state_dir` cannot exchange two folders in one act; HDFS cannot."""
+
+    code = "no_exchange"
+    remedy = (
+        "Use a local file system, such as ext4 or xfs, for `state_dir`; in HDFS move the checkpoint away and start "
+        "with --start-from."
+    )
+
+
 def exchange(one: Path, other: Path) -> None:
     """
     Give each of two existing folders the path of the other; durable when this returns.
@@ -27,9 +37,8 @@ def exchange(one: Path, other: Path) -> None:
     with file_errors(one):
         number = _renameat2(one, other)
         if number in _UNSUPPORTED:
-            raise ConflictError(
+            raise NoExchangeError(
                 f'the file system of "{one}" cannot exchange two folders',
-                code="no_exchange",
                 hint="use a local file system, such as ext4 or xfs, for state_dir",
             )
         if number:

@@ -29,6 +29,48 @@ _OWNER_ALONE = 0o077
 """Umask with which new files are 0600 and new folders 0700."""
 
 
+class DiskBusyError(StoreUnavailableError):
+    """There is no memory for an operation on a file of the service, or another process has locked the file."""
+
+    code = "disk_busy"
+    remedy = "Free memory, or stop the process that locks the file; the service resumes by itself."
+
+
+class DiskDeniedError(StoreUnavailableError):
+    """The service has no permission to read or write one of its files."""
+
+    code = "disk_denied"
+    remedy = "Grant the permission to the service's user; the service resumes by itself."
+
+
+class DiskFailedError(IntegrityError):
+    """A write to the disk failed, so the content of the file is unknown."""
+
+    code = "disk_failed"
+    remedy = "Replace the disk, restore the state from a backup, then start again."
+
+
+class DiskFullError(StoreUnavailableError):
+    """There is no space left for the state or other files of the service."""
+
+    code = "disk_full"
+    remedy = "Free space; the service resumes by itself."
+
+
+class StateUnavailableError(StoreUnavailableError):
+    """HDFS or S3, where the state, a dump or an archive is, does not answer or refuses to write."""
+
+    code = "state_unavailable"
+    hint = "check the servers of the file system, such as the NameNode of HDFS"
+
+
+class TooManyOpenFilesError(StoreUnavailableError):
+    """The process has reached its limit of open files; it waits."""
+
+    code = "too_many_open_files"
+    hint = "raise the limit of open files (ulimit -n, or LimitNOFILE= of systemd); the call is retried"
+
+
 @contextlib.contextmanager
 def private_files() -> Iterator[None]:
     """
@@ -208,26 +250,21 @@ def unusable(what: str, number: int, reason: str) -> IngestError:
         reason: the system's message.
     """
     if number in (errno.ENOSPC, errno.EDQUOT):
-        return StoreUnavailableError(f"{what}: {reason}", code="disk_full", hint="free some space; the call is retried")
+        return DiskFullError(f"{what}: {reason}", hint="free some space; the call is retried")
     if number in _DENIED:
         is_file = number in (errno.ENOTDIR, errno.EEXIST)
         hint = "a file is where a folder is needed: name a folder" if is_file else "check its owner and its permissions"
-        return StoreUnavailableError(f"{what}: {reason}", code="disk_denied", hint=hint)
+        return DiskDeniedError(f"{what}: {reason}", hint=hint)
     if number in (errno.EMFILE, errno.ENFILE):
-        return StoreUnavailableError(
+        return TooManyOpenFilesError(
             f"{what}: {reason}",
-            code="too_many_open_files",
-            hint="raise the limit of open files (ulimit -n, or LimitNOFILE= of systemd); the call is retried",
         )
     if number in _AWAY:
-        return StoreUnavailableError(
+        return StateUnavailableError(
             f"{what}: {reason}",
-            code="state_unavailable",
             hint="check the servers of the file system, such as the NameNode of HDFS, and their addresses in "
             "HADOOP_CONF_DIR; the call is retried",
         )
     if number in _SHORT:
-        return StoreUnavailableError(f"{what}: {reason}", code="disk_busy", hint="the call is retried")
-    return IntegrityError(
-        f"{what}: {reason}", code="disk_failed", hint="the disk fails; move state_dir to another disk, then start again"
-    )
+        return DiskBusyError(f"{what}: {reason}", hint="the call is retried")
+    return DiskFailedError(f"{what}: {reason}", hint="the disk fails; move state_dir to another disk, then start again")

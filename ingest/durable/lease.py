@@ -10,7 +10,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ingest.api import ConflictError, IngestError, LifecycleError, StoreUnavailableError
-from ingest.durable.lock import FolderLock, ProcessLock, this_process
+from ingest.durable.files import StateUnavailableError
+from ingest.durable.lock import FolderLock, LeaseLostError, ProcessLock, this_process
 from ingest.durable.record import Record
 from ingest.durable.register import Register, StateRegister
 from ingest.durable.remote import RemotePath, StatePath
@@ -157,10 +158,8 @@ class Lease(ProcessLock):
             IntegrityError: the register has another text than a lease.
         """
         if self._thread is not None and self._thread.is_alive():
-            raise StoreUnavailableError(
+            raise StateUnavailableError(
                 f"{self._what} is still being released",
-                code="state_unavailable",
-                hint="check the servers of the file system, such as the NameNode of HDFS",
             )
         text, silent_s = self._register.read(), 0.0
         present = _grant_of(self._register, text)
@@ -309,9 +308,8 @@ def _grant_of(register: Register, text: str | None) -> Grant | None:
 
 
 def _lost(register: Register, taker: Grant | None) -> ConflictError:
-    return ConflictError(
+    return LeaseLostError(
         f'the lease "{register}" of {this_process()} is lost: '
         + ("it was removed" if taker is None else f"{taker.owner} has taken it"),
-        code="lease_lost",
         hint="this process was suspended or cut off; leave the work to the new owner, or start the command again",
     )

@@ -12,6 +12,16 @@ from ingest.api import ConflictError, LifecycleError
 from ingest.durable.files import file_errors, make_folder, open_private
 
 
+class LeaseLostError(ConflictError):
+    """This process was suspended or cut off, or what has its lock was removed: another one may have taken over."""
+
+    code = "lease_lost"
+    remedy = (
+        "Leave the work to the process in the message; find what suspended this one or its network, or removed the "
+        "file. Then start again."
+    )
+
+
 def this_process() -> str:
     """This process, for messages about its lock or lease."""
     return f"pid {os.getpid()} on {socket.gethostname()}"
@@ -132,10 +142,9 @@ class FolderLock(ProcessLock):
         with file_errors(self._folder):
             if self._is_in_place(self._file):
                 return
-        raise ConflictError(
+        raise LeaseLostError(
             f'{self._kind} "{self._folder}" is no longer locked by {this_process()}: "{self._path}" was removed or '
             "replaced",
-            code="lease_lost",
             hint="do not remove this file, the lock ends with its process; check that one process uses the folder, "
             "and start again",
         )

@@ -16,9 +16,10 @@ _names: dict[type["Record"], frozenset[str]] = {}
 
 
 class UnreadableRecordError(IntegrityError):
-    """A later version has written a stored record, or it is damaged."""
+    """A stored record, such as the committed position of a table, is damaged, or a later version has written it."""
 
     code = "unreadable_record"
+    remedy = "Use the version that wrote it, or a later one; else follow the message."
 
 
 class Plain:

@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo
 
 from ingest.api.errors import ExpressionError
 from ingest.api.event import Event, Priority
+from ingest.api.event_errors import BadTimeError, NotANumberError
 from ingest.api.notation import name_to_bytes, shown_start
 from ingest.expressions.dates import date_format, date_pieces, letters_for, zone_of
 from ingest.expressions.functions import FUNCTIONS, OF_EVENT, OURS, Function, Kind, Parameter
@@ -241,8 +242,8 @@ class Compiler:
             if number is None:
                 text = shown_start(data)
                 if parameter.kind is Kind.TIME:
-                    raise ExpressionError(f"{name}: {text} is not a time in milliseconds", code="bad_time")
-                raise ExpressionError(f"{name}: {text} is not a number", code="not_a_number")
+                    raise ExpressionError(f"{name}: {text} is not a time in milliseconds", code=BadTimeError.code)
+                raise NotANumberError(f"{name}: {text} is not a number")
             return number
 
         return count

@@ -6,7 +6,8 @@ import zoneinfo
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from ingest.api.errors import DecorateError, ExpressionError
+from ingest.api.errors import ExpressionError
+from ingest.api.event_errors import BadTimeError
 from ingest.api.notation import name_to_bytes, shown_start
 from ingest.expressions.grammar import DATE_LETTERS, ExpressionSyntaxError, quoted, suggestion
 from ingest.expressions.nodes import DateLetter, Text
@@ -26,6 +27,13 @@ _SHORT_ZONE = re.compile("[A-Z]{3,5}")
 # Since 1973 all zones change their offset at whole UTC minutes (the last exception was Liberia in 1972), so text
 # without seconds is constant for a UTC minute.
 _WHOLE_MINUTES_MS = 94_694_400_000
+
+
+class TimeOutOfRangeError(ExpressionError):
+    """The year of the time is outside 1 to 9999."""
+
+    code = "time_out_of_range"
+    remedy = "Correct the unit of the time, or guard with `when`."
 
 
 def zone_of(name: str) -> zoneinfo.ZoneInfo:
@@ -53,9 +61,7 @@ def datetime_of(time_ms: int, zone: zoneinfo.ZoneInfo) -> datetime:
     try:
         return datetime.fromtimestamp(time_ms // _SECOND_MS, zone)
     except (OverflowError, ValueError, OSError) as error:
-        raise ExpressionError(
-            f"the time {time_ms} ms is outside the calendar (years 1 to 9999)", code="time_out_of_range"
-        ) from error
+        raise TimeOutOfRangeError(f"the time {time_ms} ms is outside the calendar (years 1 to 9999)") from error
 
 
 def read_time(text: bytes) -> int:
@@ -69,7 +75,7 @@ def read_time(text: bytes) -> int:
         return int(text)
     number = read_number(text)
     if number is None:
-        raise DecorateError(f"{shown_start(text)} is not a time in milliseconds", code="bad_time")
+        raise BadTimeError(f"{shown_start(text)} is not a time in milliseconds")
     return math.floor(number)
 
 

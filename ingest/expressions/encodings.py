@@ -12,6 +12,7 @@ from types import MappingProxyType
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from ingest.api.errors import ExpressionError
+from ingest.api.event_errors import BadEncodingError, NotANumberError, NumberTooLargeError
 from ingest.api.notation import shown_start
 from ingest.expressions.numbers import read_float, read_whole
 from ingest.formats.cell_types import NUMBERS, NotFiniteError
@@ -42,7 +43,7 @@ def _write_whole(encoding: str) -> Change:
 def _whole_number(text: bytes) -> int:
     number = read_whole(text)
     if number is None:
-        raise ExpressionError(f"{shown_start(text)} is not a whole number", code="not_a_number")
+        raise NotANumberError(f"{shown_start(text)} is not a whole number")
     return number
 
 
@@ -61,7 +62,7 @@ def _write_float(encoding: str, end_exact: int, shortest: Callable[[float], floa
     def write(text: bytes) -> bytes:
         number = read_float(text)
         if number is None:
-            raise ExpressionError(f"{shown_start(text)} is not a number", code="not_a_number")
+            raise NotANumberError(f"{shown_start(text)} is not a number")
         try:
             value = pack(number)
         except ValueError as error:
@@ -76,7 +77,7 @@ def _write_float(encoding: str, end_exact: int, shortest: Callable[[float], floa
 
 
 def _too_large(text: bytes, what: str) -> ExpressionError:
-    return ExpressionError(f"{shown_start(text)} does not fit into {what}", code="number_too_large")
+    return NumberTooLargeError(f"{shown_start(text)} does not fit into {what}")
 
 
 def _read(encoding: str, text_of: Callable[[float], bytes] = number_text) -> Change:
@@ -86,9 +87,9 @@ def _read(encoding: str, text_of: Callable[[float], bytes] = number_text) -> Cha
         try:
             number = unpack(value)
         except NotFiniteError as error:
-            raise ExpressionError(str(error), code="not_a_number") from error
+            raise NotANumberError(str(error)) from error
         except ValueError as error:
-            raise ExpressionError(str(error), code="bad_encoding") from error
+            raise BadEncodingError(str(error)) from error
         return text_of(number)
 
     return read
@@ -98,7 +99,7 @@ def _read_hex(text: bytes) -> bytes:
     try:
         return binascii.unhexlify(text)
     except binascii.Error as error:
-        raise ExpressionError(f"{shown_start(text)} is not hex: {error}", code="bad_encoding") from error
+        raise BadEncodingError(f"{shown_start(text)} is not hex: {error}") from error
 
 
 def _read_base64(text: bytes) -> bytes:
@@ -107,12 +108,12 @@ def _read_base64(text: bytes) -> bytes:
     try:
         return binascii.a2b_base64(text + padding, strict_mode=True)
     except binascii.Error as error:
-        raise ExpressionError(f"{shown_start(text)} is not base64: {error}", code="bad_encoding") from error
+        raise BadEncodingError(f"{shown_start(text)} is not base64: {error}") from error
 
 
 def _read_base64url(text: bytes) -> bytes:
     if b"+" in text or b"/" in text:
-        raise ExpressionError(f"{shown_start(text)} is not base64url but base64", code="bad_encoding")
+        raise BadEncodingError(f"{shown_start(text)} is not base64url but base64")
     return _read_base64(text.translate(_URL_LETTERS))
 
 

@@ -5,6 +5,7 @@ import struct
 from decimal import Context, Decimal, DivisionByZero, Inexact, InvalidOperation, Overflow
 
 from ingest.api.errors import ExpressionError
+from ingest.api.event_errors import NumberTooLargeError
 from ingest.formats.cell_types import INT64
 
 Number = int | Decimal
@@ -22,6 +23,13 @@ _INTEGER = re.compile(rb"[+-]?[0-9]{1,%d}" % MAX_DIGITS)
 _DECIMAL = re.compile(rb"[+-]?[0-9]{1,50}(?:\.[0-9]{1,50})?(?:[eE][+-]?[0-9]{1,2})?")
 _MAX_FLOAT_LETTERS = 1_000  # bounds the work for text that is not a sensible number
 _IN_FLOATS = b"0123456789+-.eE"  # Python also accepts blanks, underscores, "nan" and "inf"
+
+
+class NegativeNumberError(ExpressionError):
+    """A negative number cannot be inverted."""
+
+    code = "negative_number"
+    remedy = "Guard the decorator with a `when`, or shift the number above zero."
 
 
 def read_number(value: bytes) -> Number | None:
@@ -57,7 +65,7 @@ def write_number(number: Number) -> bytes:
     try:
         return b"%d" % number if isinstance(number, int) else f"{number:f}".encode("ascii")
     except ValueError as error:  # more digits than Python's limit of 4300
-        raise ExpressionError("the result is too large to be written", code="number_too_large") from error
+        raise NumberTooLargeError("the result is too large to be written") from error
 
 
 def long_bytes(number: int) -> bytes:
@@ -70,7 +78,7 @@ def long_bytes(number: int) -> bytes:
     try:
         return _pack_long(number)
     except struct.error as error:
-        raise ExpressionError(f'"{number}" does not fit into 8 bytes', code="number_too_large") from error
+        raise NumberTooLargeError(f'"{number}" does not fit into 8 bytes') from error
 
 
 def inverted(number: int) -> int:
@@ -83,8 +91,8 @@ def inverted(number: int) -> int:
     if 0 <= number <= MAX_LONG:
         return MAX_LONG - number
     if number < 0:
-        raise ExpressionError(f'"{number}" is negative, and cannot be inverted', code="negative_number")
-    raise ExpressionError(f'"{number}" does not fit into 8 bytes', code="number_too_large")
+        raise NegativeNumberError(f'"{number}" is negative, and cannot be inverted')
+    raise NumberTooLargeError(f'"{number}" does not fit into 8 bytes')
 
 
 def inverted_text(number: int) -> bytes:

@@ -10,6 +10,7 @@ from pydantic_core import CoreSchema
 
 from ingest.api.errors import EventError, ExpressionError
 from ingest.api.event import Event
+from ingest.api.event_errors import NoAttributeError
 from ingest.decorating.choices import OnMissing
 from ingest.expressions.compiler import Compiler, Expression, LintWarning, constant
 from ingest.expressions.mistakes import further_mistakes
@@ -25,7 +26,7 @@ _Absent = Callable[[Event, Sequence[str | None]], bytes | None]
 
 def _absent(what: str) -> EventError:
     """The error for an absent part; without the template, which may contain a secret."""
-    return ExpressionError(f"no {what} for the template", code="no_attribute")
+    return ExpressionError(f"no {what} for the template", code=NoAttributeError.code)
 
 
 @dataclass(frozen=True, slots=True)

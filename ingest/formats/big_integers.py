@@ -9,6 +9,7 @@ from collections.abc import Callable
 from decimal import Context, Decimal, Inexact
 
 from ingest.api.errors import DecorateError
+from ingest.api.event_errors import BadEncodingError, NumberTooLargeError
 from ingest.api.notation import shown_start
 from ingest.formats.number_notation import number_reader
 
@@ -28,7 +29,7 @@ def reader(scale: int) -> Callable[[bytes], bytes]:
     def read(value: bytes) -> bytes:
         if not 0 < len(value) <= _MAX_BYTES:
             message = f"{shown_start(value)} has {len(value)} bytes, a bigint has 1 to {_MAX_BYTES}"
-            raise DecorateError(message, code="bad_encoding")
+            raise DecorateError(message, code=BadEncodingError.code)
         number = int.from_bytes(value, "big", signed=True)
         if not scale:
             return b"%d" % number
@@ -52,7 +53,7 @@ def writer(scale: int) -> Callable[[bytes], bytes]:
         number = int(unscaled)
         if number != unscaled:
             message = f"{shown_start(text)} does not fit into {scale} digits after the point without rounding"
-            raise DecorateError(message, code="number_too_large", hint="see `scale`")
+            raise DecorateError(message, code=NumberTooLargeError.code, hint="see `scale`")
         bits = (number if number >= 0 else ~number).bit_length()
         return number.to_bytes(bits // 8 + 1, "big", signed=True)
 

@@ -5,6 +5,7 @@ Source: of the byte, `toBytes` and `toBoolean` of org.apache.hadoop.hbase.util.B
 """
 
 from ingest.api.errors import DecorateError
+from ingest.api.event_errors import BadEncodingError
 from ingest.api.notation import shown_start
 
 _WORDS = {
@@ -13,6 +14,13 @@ _WORDS = {
 }
 _BYTES = {b"true": b"\xff", b"false": b"\0"}
 _DIGITS = {b"true": b"1", b"false": b"0"}
+
+
+class NotABoolError(DecorateError):
+    """The text, or the capture of a grok tag, is not one of the words for true and false."""
+
+    code = "not_a_bool"
+    remedy = "Add the words to the decorator's options, or correct the producer."
 
 
 def word(text: bytes) -> bytes:
@@ -24,7 +32,7 @@ def word(text: bytes) -> bytes:
     """
     found = _WORDS.get(text) or _WORDS.get(text.strip().lower())
     if found is None:
-        raise DecorateError(f"{shown_start(text)} is neither true nor false", code="not_a_bool")
+        raise NotABoolError(f"{shown_start(text)} is neither true nor false")
     return found
 
 
@@ -51,5 +59,5 @@ def of_byte(value: bytes) -> bytes:
         DecorateError: these are several bytes, or none.
     """
     if len(value) != 1:
-        raise DecorateError(f"{shown_start(value)} has {len(value)} bytes, not 1", code="bad_encoding")
+        raise DecorateError(f"{shown_start(value)} has {len(value)} bytes, not 1", code=BadEncodingError.code)
     return b"false" if value == b"\0" else b"true"

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from ingest.api.errors import DecorateError
+from ingest.api.event_errors import BadEncodingError
 from ingest.api.notation import shown_start
 
 _NOT_ASCII_SUPERSETS = frozenset({"utf-16le", "utf-16be"})  # all other charsets encode ASCII unchanged
@@ -25,6 +26,6 @@ def recoder(old: str, new: str, *, replaces: bool) -> Callable[[bytes], bytes]:
             return value.decode(old, errors).encode(new, errors)
         except UnicodeError as error:
             message = f"{shown_start(value)} cannot be read as {old} and written as {new}"
-            raise DecorateError(message, code="bad_encoding") from error
+            raise DecorateError(message, code=BadEncodingError.code) from error
 
     return recode

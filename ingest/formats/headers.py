@@ -12,6 +12,13 @@ _INT64 = range(-(2**63), 2**63)
 _MAX_INT64_CHARS = 20  # digits and sign; longer text is rejected without parsing
 
 
+class BadCoreHeaderError(DecodeError):
+    """The header priority or nanos has an invalid value."""
+
+    code = "bad_header"
+    remedy = "Correct the producer; `attr2hbase dead-letters show` prints the header."
+
+
 class CoreFields(NamedTuple):
     """Core fields from headers; None for a header that is missing."""
 
@@ -49,9 +56,8 @@ def take_core_fields(headers: dict[str, bytes]) -> CoreFields:
 def _priority(text: bytes) -> Priority:
     priority = _PRIORITIES.get(text) or _PRIORITIES.get(text.upper())
     if priority is None:
-        raise DecodeError(
+        raise BadCoreHeaderError(
             f"the header priority is {shown_start(text)}",
-            code="bad_header",
             hint=f"it must be one of {', '.join(Priority)}",
         )
     return priority
@@ -61,8 +67,7 @@ def _nanos(text: bytes) -> int:
     digits = text[1:] if text[:1] == b"-" else text
     if digits.isdigit() and len(text) <= _MAX_INT64_CHARS and (nanos := int(text)) in _INT64:
         return nanos
-    raise DecodeError(
+    raise BadCoreHeaderError(
         f"the header nanos is {shown_start(text)}",
-        code="bad_header",
         hint="it must be a 64-bit whole number",
     )

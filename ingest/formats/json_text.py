@@ -7,7 +7,7 @@ from typing import NoReturn
 
 import orjson
 
-from ingest.api.errors import DecorateError
+from ingest.api.event_errors import BadJsonError, TooDeepError
 from ingest.formats import byte_order_marks
 
 _MINUS = ord("-")
@@ -31,7 +31,7 @@ def read_json(text: bytes) -> object:
         unmarked = text.removeprefix(byte_order_marks.UTF8)
         if len(unmarked) < len(text) and not unmarked.startswith(byte_order_marks.UTF8):
             return read_json(unmarked)
-        raise DecorateError(f"not JSON: {error}", code="bad_json") from error
+        raise BadJsonError(f"not JSON: {error}") from error
     return content
 
 
@@ -105,7 +105,7 @@ def _with_numbers_as_written(text: bytes) -> object:
     try:
         content: object = _slow_decoder.decode(text.removeprefix(byte_order_marks.UTF8).decode())
     except RecursionError as error:
-        raise DecorateError("nested too deep", code="too_deep") from error
+        raise TooDeepError("nested too deep") from error
     return content
 
 
@@ -115,9 +115,9 @@ def _with_large_numbers(text: bytes) -> object:
         content = _with_numbers_as_written(text)
         json.dumps(content, ensure_ascii=False).encode()  # rejects lone surrogates, which Python's decoder accepts
     except ValueError as error:  # from the decoder or from UTF-8
-        raise DecorateError(f"not JSON: {error}", code="bad_json") from error
+        raise BadJsonError(f"not JSON: {error}") from error
     except RecursionError as error:
-        raise DecorateError("nested too deep", code="too_deep") from error
+        raise TooDeepError("nested too deep") from error
     return content
 
 
@@ -127,7 +127,7 @@ def _text(content: list[object] | dict[str, object]) -> bytes:
     try:
         return orjson.dumps(content, default=_as_written, option=orjson.OPT_PASSTHROUGH_SUBCLASS)
     except orjson.JSONEncodeError as error:
-        raise DecorateError(f"an array or object is nested too deep: {error}", code="too_deep") from error
+        raise TooDeepError(f"an array or object is nested too deep: {error}") from error
 
 
 def _as_written(number: object) -> object:

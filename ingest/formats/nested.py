@@ -7,6 +7,7 @@ from enum import StrEnum
 import orjson
 
 from ingest.api.errors import DecorateError
+from ingest.api.event_errors import TooDeepError, TooLargeError
 from ingest.api.notation import name_to_bytes, shown, to_notation
 from ingest.api.settings import Settings, option
 from ingest.formats.number_types import Numbers, Write
@@ -17,6 +18,34 @@ MAX_LEVELS = 100
 _MAX_REPEATED = 16 << 20  # characters; names contain those of all outer objects, so they grow quadratically
 
 _REMEDY = "set a `separator` that no name contains"
+
+
+class BadElementsError(DecorateError):
+    """A member of the option `elements` is not an array of texts, numbers and booleans."""
+
+    code = "bad_elements"
+    remedy = "Leave the member out of `elements`, choose another `on_invalid`, or correct the producer."
+
+
+class BadNestedNameError(DecorateError):
+    """A name in an array is not UTF-8, so the array cannot be written as JSON."""
+
+    code = "bad_name"
+    remedy = "Change `arrays` of the decorator, or correct the producer."
+
+
+class NullValueError(DecorateError):
+    """A member of the JSON or Avro is null, with on_null: error."""
+
+    code = "null_value"
+    remedy = "Choose another `on_null`, or correct the producer."
+
+
+class RepeatedNameError(DecorateError):
+    """Two members of nested content with different values get one name, as `a.b` in `{a.b: 1, a: {b: 2}}`."""
+
+    code = "repeated_name"
+    remedy = "Set a `separator` that no name contains, or another prefix in `elements`; then replay the dead letters."
 
 
 class Arrays(StrEnum):
@@ -140,7 +169,7 @@ class Flattening:
     ) -> int:
         """Add the leaves of members below a path to `found`, for at most so many more levels; how many they are."""
         if not levels:
-            raise DecorateError(f"nested deeper than {MAX_LEVELS} levels", code="too_deep")
+            raise TooDeepError(f"nested deeper than {MAX_LEVELS} levels")
         leaves = len(members)
         for member, value in members:
             name = path + member
@@ -161,7 +190,7 @@ class Flattening:
             elif value is not None:
                 found[self._prefix + name] = self._write(value)
             elif self._refuses_null:
-                raise DecorateError(f'"{name}" is null', code="null_value")
+                raise NullValueError(f'"{name}" is null')
             else:
                 found[self._prefix + name] = b""
         return leaves
@@ -201,9 +230,8 @@ class _EachOnce(dict[str, bytes]):
 
     def __setitem__(self, name: str, value: bytes) -> None:
         if self.get(name, value) != value:
-            raise DecorateError(
+            raise RepeatedNameError(
                 f'two members with different values become "{name}"',
-                code="repeated_name",
                 hint=self._remedy,
             )
         super().__setitem__(name, value)
@@ -256,7 +284,7 @@ class ElementsAsNames(Flattening):
             if element is None and self._skips_null:
                 continue
             if element is None and self._refuses_null:
-                raise DecorateError(f'an element of "{name}" is null', code="null_value")
+                raise NullValueError(f'an element of "{name}" is null')
             text = element if type(element) is str else "" if element is None else self._text_of(element).decode()
             names.add(text)
             found[prefix + text] = self._one
@@ -265,11 +293,11 @@ class ElementsAsNames(Flattening):
     def _checked(self, name: str, array: object) -> list[object]:
         """The array, whose names are short enough in total."""
         if array is None:
-            raise DecorateError(f'"{name}" is null', code="null_value")
+            raise NullValueError(f'"{name}" is null')
         inner = [array] if not isinstance(array, list) else [each for each in array if isinstance(each, dict | list)]
         if inner:
             what = f'"{name}" is not an array' if inner[0] is array else f'"{name}" contains arrays or objects'
-            raise DecorateError(what, code="bad_elements", hint="see `elements`")
+            raise BadElementsError(what, hint="see `elements`")
         assert isinstance(array, list)  # noqa: S101 - for mypy: any other value was refused
         self._repeated += len(self._elements[name]) * len(array)
         if self._repeated > _MAX_REPEATED:
@@ -278,10 +306,9 @@ class ElementsAsNames(Flattening):
 
 
 def _names_too_long(name: str, count: int) -> DecorateError:
-    return DecorateError(
+    return TooLargeError(
         f"the names of its members have more than {_MAX_REPEATED >> 20} MiB: a name of {len(name)} characters is the "
         f"prefix of {count} members",
-        code="too_large",
         hint="see `only`",
     )
 
@@ -327,7 +354,7 @@ def _json_text(content: list[object] | dict[str, object]) -> bytes:
         try:
             return orjson.dumps(_writable(content), default=_in_json)
         except (orjson.JSONEncodeError, RecursionError):
-            raise DecorateError(f"an array or object is nested too deep: {error}", code="too_deep") from error
+            raise TooDeepError(f"an array or object is nested too deep: {error}") from error
 
 
 def _writable(value: object) -> object:
@@ -348,9 +375,8 @@ def _utf8(name: str) -> str:
     try:
         name.encode()
     except UnicodeEncodeError as error:
-        raise DecorateError(
+        raise BadNestedNameError(
             f"the name {shown(name_to_bytes(name))} in an array is not UTF-8, which JSON requires",
-            code="bad_name",
             hint="see `arrays`",
         ) from error
     return name

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from decimal import Decimal
 
 from ingest.api.errors import DecorateError
+from ingest.api.event_errors import NotANumberError
 from ingest.api.notation import shown_start
 
 _PLAIN_NUMBER = re.compile(rb"[+-]?(?:[0-9]{1,50}(?:\.[0-9]{0,50})?|\.[0-9]{1,50})(?:[eE][+-]?[0-9]{1,2})?")
@@ -50,4 +51,4 @@ def plain_digits(number: Decimal) -> bytes:
 
 
 def _number_error(value: bytes) -> DecorateError:
-    return DecorateError(f"{shown_start(value)} is not a number", code="not_a_number")
+    return DecorateError(f"{shown_start(value)} is not a number", code=NotANumberError.code)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from enum import StrEnum
 
 from ingest.api.errors import DecorateError
+from ingest.api.event_errors import NumberTooLargeError
 from ingest.api.notation import shown_start
 from ingest.formats.cell_types import FLOAT64, INT64
 from ingest.formats.json_text import AmbiguousNumberError, NumberAsWritten, write_json
@@ -136,5 +137,5 @@ def _parsed(number: NumberAsWritten) -> float:
 
 def _too_large(number: bytes, limit: str) -> DecorateError:
     return DecorateError(
-        f"{shown_start(number)} does not fit into {limit}", code="number_too_large", hint="set `numbers: text`"
+        f"{shown_start(number)} does not fit into {limit}", code=NumberTooLargeError.code, hint="set `numbers: text`"
     )

@@ -9,6 +9,7 @@ import re
 from decimal import Context, Decimal, Inexact
 
 from ingest.api.errors import DecorateError
+from ingest.api.event_errors import NotANumberError
 from ingest.api.notation import shown_start
 from ingest.formats.number_notation import plain_digits
 
@@ -71,4 +72,4 @@ def bytes_of(text: bytes) -> bytes:
 
 
 def _error(text: bytes, what: str) -> DecorateError:
-    return DecorateError(f"{shown_start(text)} is not {what}", code="not_a_number")
+    return DecorateError(f"{shown_start(text)} is not {what}", code=NotANumberError.code)

@@ -15,9 +15,9 @@ from kafka.errors import (
     for_code,
 )
 
-from ingest.api import ConflictError, IngestError, NotFoundError, SourceError, TopicPartition
+from ingest.api import ConflictError, IngestError, NotFoundError, TopicPartition
 from ingest.kafka.clients import ANSWER_MS, admin_client, partition
-from ingest.kafka.errors import translated, translating
+from ingest.kafka.errors import AccessDeniedError, translated, translating
 from ingest.kafka.producer import MAX_REQUEST_BYTES
 from ingest.kafka.settings import KafkaConnection
 from ingest.kafka.stored import TopicSettings
@@ -231,9 +231,8 @@ class KafkaAdmin:
             answer = self._client.describe_configs([resource], config_filter=ConfigFilterType.ALL)
         settings = answer.get("topic", {}).get(topic, {})
         if "max.message.bytes" not in settings:
-            raise SourceError(
+            raise AccessDeniedError(
                 f'no permission to read the settings of topic "{topic}"',
-                code="access_denied",
                 hint="allow DescribeConfigs on the topic",
             )
         found = {name: about["value"] for name, about in settings.items()}

@@ -16,6 +16,23 @@ _MAX_SNAPPY_RATIO = 22  # three bytes copy at most 64; source: format descriptio
 _MAX_LENGTH_BYTES = 5  # of the length before a snappy block, below 2^32
 
 
+class RecordBatchDamagedError(SourceError):
+    """A record batch of a topic cannot be decompressed."""
+
+    code = "record_batch_damaged"
+    remedy = "Delete it: `kafka-delete-records.sh` deletes up to an offset."
+
+
+class RecordBatchTooLargeError(SourceError):
+    """A record batch of a topic takes too much memory when it is decompressed; its records are in the topic only."""
+
+    code = "record_batch_too_large"
+    remedy = (
+        "Set a smaller `batch.size` at its producer. To run the records of a dead letter, raise "
+        "`max_decompressed_bytes` of the source, then replay it."
+    )
+
+
 class Codec(IntEnum):
     """The codec of a record batch, as in the lowest three bits of its attributes."""
 
@@ -62,9 +79,8 @@ def decompressed(codec: int, data: bytes | memoryview, max_bytes: int = MAX_BATC
     for piece in pieces(codec, data):
         size += len(piece)
         if size > max_bytes:
-            raise SourceError(
+            raise RecordBatchTooLargeError(
                 f"record batch of {len(data)} bytes has more than {max_bytes} when it is decompressed",
-                code="record_batch_too_large",
                 hint="its producer should send smaller batches: less batch.size",
             )
         found.append(piece)
@@ -121,4 +137,4 @@ def _snappy_length(data: bytes) -> int:
 
 
 def _damaged(reason: str) -> SourceError:
-    return SourceError(f"record batch cannot be decompressed: {reason}", code="record_batch_damaged")
+    return RecordBatchDamagedError(f"record batch cannot be decompressed: {reason}")

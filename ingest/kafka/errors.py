@@ -56,6 +56,55 @@ _ERROR_NUMBER = re.compile(r"\b([0-9]{1,3}) E[A-Z]+\b")
 _IS_IT_THERE = "is a Kafka broker running there, and does `security` match its listener?"
 
 
+class AccessDeniedError(SourceError):
+    """Kafka rejected the user, the password or the operation."""
+
+    code = "access_denied"
+    remedy = "Check the user, the password and the ACLs of the topic and group."
+
+
+class BadRecordError(IngestError):
+    """A record is not valid for Kafka."""
+
+    code = "bad_record"
+    remedy = "Correct the record in the message."
+
+
+class GroupInUseError(SourceError):
+    """Other consumers are members of the pipeline's group, so its offsets cannot be committed."""
+
+    code = "group_in_use"
+    hint = "stop the other consumers of the group, or give the pipeline a group of its own"
+
+
+class LoginFailedError(SourceUnavailableError):
+    """A Kafka broker rejected the mechanism, the user or the password."""
+
+    code = "login_failed"
+    hint = "check mechanism, user and password under security: {sasl: …}"
+
+
+class RecordTimeRefusedError(IngestError):
+    """A topic refuses a record because its time is too far from the clock of the broker."""
+
+    code = "record_time_refused"
+    hint = "compare the broker's clock; message.timestamp.type=LogAppendTime of the topic accepts any time"
+
+
+class RecordTooLargeError(IngestError):
+    """A dead letter, or a record to produce, is larger than max.message.bytes of its topic."""
+
+    code = "record_too_large"
+    hint = "raise max.message.bytes of the topic, or send less in one record"
+
+
+class TlsFailedError(SourceUnavailableError):
+    """A TLS handshake with a Kafka broker failed; the message says why."""
+
+    code = "tls_failed"
+    remedy = "Correct `ca_file`, `key_file` or `brokers`, or the certificate of the broker."
+
+
 @contextmanager
 def translating(what: str) -> Iterator[None]:
     """
@@ -86,17 +135,13 @@ def translated(error: KafkaError, what: str) -> IngestError:
     message, hint = f"{what} failed: {_message(error)}", None
     match error:
         case _ if isinstance(error, _ACCESS_DENIED):
-            return SourceError(
-                message, code="access_denied", hint="check user, password and the user's permissions in the cluster"
-            )
+            return AccessDeniedError(message, hint="check user, password and the user's permissions in the cluster")
         case _ if isinstance(error, _MISSING):
             return NotFoundError(message, hint="check the name of the topic")
         case _ if isinstance(error, OF_A_RECORD):
             return _of_a_record(error, message)
         case _ if isinstance(error, _BUSY_GROUP):
-            return SourceError(
-                message, code="group_in_use", hint="other consumers use this group; give the pipeline its own"
-            )
+            return GroupInUseError(message)
         case _ if isinstance(error, _INVALID_USE):
             return SourceError(message)
         case kafka.UnknownBrokerIdError():  # kafka-python requests node -1 for a partition without a leader
@@ -108,18 +153,14 @@ def translated(error: KafkaError, what: str) -> IngestError:
 def _of_a_record(error: KafkaError, message: str) -> IngestError:
     match error:
         case kafka.InvalidRecordError():
-            return IngestError(message, code="bad_record")
+            return BadRecordError(message)
         case kafka.InvalidTimestampError():
-            return IngestError(
+            return RecordTimeRefusedError(
                 message,
-                code="record_time_refused",
-                hint="compare the broker's clock; message.timestamp.type=LogAppendTime of the topic accepts any time",
             )
         case _:
-            return IngestError(
+            return RecordTooLargeError(
                 message,
-                code="record_too_large",
-                hint="raise max.message.bytes of the topic, or send less in one record",
             )
 
 
@@ -139,19 +180,15 @@ def unreachable(
     text = str(reason)
     message = f"{message}: {_in_words(reason)}"
     if isinstance(reason, _LOGIN_FAILED):
-        return SourceUnavailableError(
-            message, code="login_failed", hint="check mechanism, user and password under security: {sasl: …}"
-        )
+        return LoginFailedError(message)
     if "CERTIFICATE_VERIFY_FAILED" in text:
-        return SourceUnavailableError(
+        return TlsFailedError(
             message,
-            code="tls_failed",
             hint="check ca_file under security: {tls: …}; the broker's certificate must have the host of `brokers`",
         )
     if _CLIENT_CERTIFICATE_REFUSED.search(text):
-        return SourceUnavailableError(
+        return TlsFailedError(
             message,
-            code="tls_failed",
             hint="the broker refuses the client's certificate: check key_file under security: {tls: …}",
         )
     return _not_kafka(message, instead())

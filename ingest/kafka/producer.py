@@ -13,7 +13,7 @@ from kafka.partitioner.default import murmur2
 
 from ingest.api import IngestError, SourceUnavailableError
 from ingest.kafka.clients import ANSWER_MS, producing_client, unsent
-from ingest.kafka.errors import OF_A_RECORD, translated, translating
+from ingest.kafka.errors import OF_A_RECORD, BadRecordError, translated, translating
 from ingest.kafka.settings import KafkaConnection
 
 MAX_REQUEST_BYTES = 32 * 1024 * 1024  # below a broker's limit of 100 MiB, which also holds for requests of many records
@@ -121,7 +121,7 @@ class KafkaProducer:
         try:
             self._hand_over(record)
         except (ValueError, TypeError, AssertionError) as error:  # also names that are not UTF-8
-            raise IngestError(f'record cannot be sent to topic "{topic}": {error}', code="bad_record") from error
+            raise BadRecordError(f'record cannot be sent to topic "{topic}": {error}') from error
         except SourceUnavailableError as error:
             if self._pending:
                 self._lost = error

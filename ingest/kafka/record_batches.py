@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 from kafka import IsolationLevel
 from kafka.consumer.fetcher import Fetcher
 
-from ingest.api import PositionLostError, Record, SourceError, TopicPartition
+from ingest.api import PositionLostError, Record, TopicPartition
 from ingest.kafka.admin import KafkaAdmin
 from ingest.kafka.clients import ANSWER_MS, consumer
 from ingest.kafka.clients import partition as partition_of
-from ingest.kafka.codecs import Codec
+from ingest.kafka.codecs import Codec, RecordBatchDamagedError
 from ingest.kafka.errors import translating
 from ingest.kafka.settings import KafkaConnection
 from ingest.kafka.tail import NO_TIME, Progress, record_of
@@ -69,7 +69,7 @@ class RecordBatch(NamedTuple):
         what = f"reading record batch {self.topic}/{self.partition}/{self.first}"
         with translating(what):
             if not self.batch.validate_crc():
-                raise SourceError(f"{what} failed: it does not match its checksum", code="record_batch_damaged")
+                raise RecordBatchDamagedError(f"{what} failed: it does not match its checksum")
             records = iter(self.batch)
             if self.batch.magic >= _DEFAULT_FORMAT:
                 # Java's clients replace what is not UTF-8 in the name of a header, kafka-python refuses the record

@@ -25,9 +25,10 @@ _GREW = object()
 
 
 class SplitStartFailedError(IngestError):
-    """A decorator raised an unexpected exception at the start of a split of a micro-batch."""
+    """A decorator raised an unexpected exception at the start of a split, before the first event."""
 
     code = "split_start_failed"
+    remedy = "Correct the decorator in the message, then start again."
 
 
 Watcher = Callable[[BoundDecorator, Event, Sequence[Event]], None]

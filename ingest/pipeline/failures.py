@@ -12,8 +12,30 @@ from ingest.api import (
     PositionLostError,
     UnreadError,
 )
+from ingest.api.reasons import drop_reason
 from ingest.plugins.guard import describe_exception, reraise_fatal
 from ingest.receipt import Receipt, TaskStatus
+
+NO_SINK = drop_reason(
+    "no_sink",
+    "Every sink has a `when`, and none of them is true for the event.",
+    "Nothing, if that is intended; else add a sink without `when`.",
+)
+ON_ERROR = drop_reason(
+    "on_error", "The event failed, with `on_error: drop`.", "Set `on_error: dead_letter` to keep such events."
+)
+
+
+class SinkBugError(DecorateBugError):
+    """A sink raised an unexpected exception; the log has its traceback once."""
+
+    code = "sink_bug"
+
+
+class SourceBugError(DecorateBugError):
+    """Decoding a record raised an unexpected exception; the log has its traceback once."""
+
+    code = "source_bug"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +58,11 @@ class Failure:
 
 
 def bug_of(
-    bug: BaseException, name: str, package: str, origin: Origin, *, code: str, provider: str = ""
+    bug: BaseException, name: str, package: str, origin: Origin, kind: type[DecorateBugError], *, provider: str = ""
 ) -> DecorateBugError:
     """The error of an event for which the named component raised an unexpected exception."""
     reraise_fatal(bug, name, package, provider, origin=origin)
-    error = DecorateBugError(describe_exception(bug, package, provider), code=code)
+    error = kind(describe_exception(bug, package, provider))
     error.__cause__ = bug
     return error
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 
 from ingest.api import DecorateError, Event
+from ingest.api.event_errors import TooLargeError
 from ingest.api.growth import ENTRY_BYTES, EVENT_BYTES, OBJECT_BYTES
 
 LARGE_EVENT_BYTES = 64 << 10
@@ -138,9 +139,8 @@ class Growth:
         self._shared.update(map(id, kept))
 
     def _too_large(self) -> DecorateError:
-        return DecorateError(
+        return TooLargeError(
             f"the events made of this record would take more than {self._max_bytes >> 20} MiB of memory",
-            code="too_large",
             hint="remove large attributes, or many small ones, before they are copied or repeated, as with `select`; "
             "or raise `max_event_bytes` of the source, of which events may take four times as much",
         )

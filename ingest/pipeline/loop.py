@@ -25,9 +25,10 @@ _MAX_DOUBLINGS = 10  # already above the maximum; attempts have no limit, but a 
 
 
 class StoppedError(IngestError):
-    """A task reports that this pipeline cannot continue."""
+    """A task reported an error that stops the pipeline."""
 
     code = "stopped"
+    remedy = "Correct the cause in the message, then start again."
 
     def __init__(self, message: str, *, code: str | None = None, exit_code: int = 1) -> None:
         super().__init__(message, code=code)

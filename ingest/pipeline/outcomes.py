@@ -5,9 +5,17 @@ from reprlib import repr as short
 from typing import Any, NamedTuple
 
 from ingest.api import DecorateBugError, DecorateError, Decorator, Event, EventError, FanOut, OnError, Origin
+from ingest.decorating.errors import TooManyPartsError
 from ingest.expressions import Condition
 from ingest.pipeline.time_limit import LIMIT_S, OutOfTimeError
 from ingest.plugins.guard import describe_exception, reraise_fatal, with_valid_attributes
+
+
+class DecoratorTimeoutError(DecorateError):
+    """A decorator exceeded its time limit for this event, most likely a pattern that backtracks, or a loop."""
+
+    code = "decorator_timeout"
+    remedy = "Simplify the pattern or the loop; then replay the dead letters."
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +90,7 @@ def dropped_or_failed(result: object, bound: BoundDecorator, event: Event) -> Ou
 
 def too_many(what: str) -> DecorateError:
     """The error of an event of which a record would become too many."""
-    return DecorateError(what, code="too_many_parts")
+    return TooManyPartsError(what)
 
 
 def invalid_result(result: object) -> TypeError:
@@ -99,7 +107,7 @@ def failed(error: BaseException, bound: BoundDecorator | None, event: Event, ori
     if isinstance(error, OutOfTimeError):
         where = describe_exception(error, module, bound.provider).removeprefix(OutOfTimeError.__name__)
         message = f"the decorator did not return within {LIMIT_S:g} s{where}"
-        error = DecorateError(message, code="decorator_timeout")
+        error = DecoratorTimeoutError(message)
     if not isinstance(error, EventError):
         bug = DecorateBugError(describe_exception(error, module, bound.provider))
         bug.__cause__ = error

@@ -19,6 +19,7 @@ from ingest.api import (
     TaskSpec,
     WriteCounts,
 )
+from ingest.api.errors import SinkFailedError
 from ingest.config.model import Component
 from ingest.observe.logs import logger
 from ingest.plugins.guard import describe_exception, reraise_fatal
@@ -26,12 +27,6 @@ from ingest.plugins.guard import describe_exception, reraise_fatal
 T = TypeVar("T")
 
 _log = logger(__name__)
-
-
-class SinkFailedError(IngestError):
-    """A plugin's sink raised an unexpected exception, or returned what its contract does not allow, outside `write`."""
-
-    code = "sink_failed"
 
 
 class PluginTaskSink(TaskSink):

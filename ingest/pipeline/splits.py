@@ -29,12 +29,20 @@ class SplitMismatchError(IngestError):
     """A task read records that are in no split of the micro-batch, or a split in several parts."""
 
     code = "split_mismatch"
+    remedy = (
+        "For a source of a plugin, correct its `splits` or its reader; for a built-in source, report the bug. Give "
+        "each input of `explain` and `test` an offset of its own."
+    )
 
 
 class TooManySplitsError(IngestError):
-    """A micro-batch has more splits than there are ranks."""
+    """A micro-batch has more than 1,048,576 splits, so their ranks are not unique."""
 
     code = "too_many_splits"
+    hint = (
+        "a split is a Kafka partition or a range of a file: read fewer partitions in one pipeline, or put the lines of "
+        "small files together"
+    )
 
 
 def ranked(places: Iterable[RecordPlace]) -> tuple[RecordPlace, ...]:
@@ -51,8 +59,6 @@ def ranked(places: Iterable[RecordPlace]) -> tuple[RecordPlace, ...]:
     if len(splits) > MAX_SPLITS:
         raise TooManySplitsError(
             f"the micro-batch has {len(splits):,} splits, the maximum is {MAX_SPLITS:,}",
-            hint="a split is a Kafka partition or a range of a file: read fewer partitions in one pipeline, or put the "
-            "lines of small files together",
         )
     return splits
 

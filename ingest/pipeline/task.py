@@ -27,7 +27,16 @@ from ingest.dead_letters.buffer import DeadLetterBuffer
 from ingest.dead_letters.envelope import DeadLetter, PlaceRange
 from ingest.expressions import Condition
 from ingest.pipeline.chain import Chain
-from ingest.pipeline.failures import Failure, bug_of, ended, lost_positions
+from ingest.pipeline.failures import (
+    NO_SINK,
+    ON_ERROR,
+    Failure,
+    SinkBugError,
+    SourceBugError,
+    bug_of,
+    ended,
+    lost_positions,
+)
 from ingest.pipeline.outcomes import Dropped, Failed, Outcome, StillBuffered
 from ingest.pipeline.splits import Split, by_rank, by_split
 from ingest.pipeline.task_observer import TaskObserver
@@ -38,9 +47,10 @@ _SINKS, _DECODERS = "sinks", "ingest"  # the packages of their code
 
 
 class StoppedByEventError(IngestError):
-    """An event failed where `on_error` says stop."""
+    """An event failed with on_error: stop; its batch is not acknowledged."""
 
     code = "stopped_by_event"
+    remedy = "Correct the pipeline for the event in the message, then start again."
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +222,7 @@ class Task:
         except IngestError:
             raise
         except BaseException as bug:  # noqa: BLE001 - as in the chain: a bug fails its event, not the pipeline
-            self._undecoded(record, bug_of(bug, "source", _DECODERS, Origin(*record.place), code="source_bug"))
+            self._undecoded(record, bug_of(bug, "source", _DECODERS, Origin(*record.place), SourceBugError))
             return None
         if isinstance(event, Event):
             return event
@@ -286,7 +296,7 @@ class Task:
         """Whether a sink failed for the event; counts it once: as dead-lettered, else dropped by error, else stored."""
         counts = self._receipt.counts
         stored = False
-        skipped = "no_sink"
+        skipped = NO_SINK
         failures: list[tuple[EventError, SinkBinding]] = []
         for binding in self._selected:
             try:
@@ -303,7 +313,7 @@ class Task:
                 raise
             except BaseException as bug:  # noqa: BLE001 - as in the chain: a bug costs its event, not the pipeline
                 name, module, provider = binding.name, binding.module, binding.provider
-                found = bug_of(bug, name, module, event.origin, code="sink_bug", provider=provider)
+                found = bug_of(bug, name, module, event.origin, SinkBugError, provider=provider)
                 failures.append((found, binding))
             else:
                 if reason is None:
@@ -352,7 +362,7 @@ class Task:
                     hint="on_error is stop; correct the event or the component, or set on_error: dead_letter",
                 ) from error
             case OnError.DROP:
-                counts.dropped["on_error"] += counted
+                counts.dropped[ON_ERROR] += counted
             case OnError.DEAD_LETTER:
                 counts.dead_lettered_by[error.code, component] += counted
                 self._dead_letters.add(

@@ -27,6 +27,13 @@ LIMIT_S = TICK_S * TICKS
 MAX_ENDED = 20  # in one task: after a minute of timeouts the cause is the decorator, not the events
 
 
+class SinkTimeoutError(MappingError):
+    """A sink's condition or mapping exceeded its time limit for this event, most likely a pattern that backtracks."""
+
+    code = "sink_timeout"
+    remedy = "Simplify the pattern; then replay the dead letters."
+
+
 class OutOfTimeError(BaseException):
     """
     A guarded call took too long; raised inside the call.
@@ -44,14 +51,15 @@ class WaitedTooLongError(BaseException):
 
 
 class OutOfTimeTooOftenError(IngestError):
-    """A decorator times out for event after event; an operator must correct it."""
+    """More than 20 events of one task took longer than 3 s in a decorator."""
 
     code = "timeouts"
+    remedy = "Simplify the slow decorator, then start again."
 
 
 def sink_timeout() -> MappingError:
     """The error of an event for which a sink's condition or mapping did not return in time."""
-    return MappingError(f"the sink did not return within {LIMIT_S:g} s", code="sink_timeout")
+    return SinkTimeoutError(f"the sink did not return within {LIMIT_S:g} s")
 
 
 def sink_waited(name: str, error: WaitedTooLongError) -> StoreUnavailableError:

@@ -16,6 +16,20 @@ from ingest.plan.plan import Plan
 from ingest.plugins.loader import PluginFile, class_at
 
 
+class PluginDiffersError(CatalogError):
+    """A worker has another version of a plugin than the driver."""
+
+    code = "plugin_differs"
+    remedy = "Install the same version on every worker, then restart."
+
+
+class PluginMissingError(CatalogError):
+    """A worker lacks a plugin that the pipeline uses, or cannot import it."""
+
+    code = "plugin_missing"
+    remedy = "Install the plugin on every worker, then restart."
+
+
 @dataclass(frozen=True, slots=True)
 class _Requirement:
     """A component of an installed plugin that a worker must be able to import."""
@@ -76,16 +90,14 @@ def _check(requirement: _Requirement) -> None:
     except metadata.PackageNotFoundError:  # the modules are importable without package metadata, as with --py-files
         return
     if here != version:
-        raise CatalogError(
+        raise PluginDiffersError(
             f"{what}, but worker {platform.node()} has {package} {here}",
-            code="plugin_differs",
             hint=f"install {package}=={version} for {sys.executable} on every machine with workers",
         )
 
 
 def _missing(what: str, error: CatalogError) -> CatalogError:
-    return CatalogError(
+    return PluginMissingError(
         f"{what}, but worker {platform.node()} cannot import it: {error.message}",
-        code="plugin_missing",
         hint=f"install it, with its dependencies, for {sys.executable} on every machine with workers",
     )

@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from ingest.api import CatalogError, Decorator, FanOut, Model
+from ingest.api import Decorator, FanOut, Model
 from ingest.config.model import Component
+from ingest.plugins.contract import BadPluginError
 from ingest.plugins.guard import FATAL, describe_exception
 from ingest.plugins.loader import class_at
 
@@ -25,9 +26,8 @@ def create(component: Component[Model], *arguments: object) -> Any:
         raise
     except BaseException as error:
         about = describe_exception(error, component_class.__module__, component.provider)
-        raise CatalogError(
+        raise BadPluginError(
             f'"{component.name}" cannot be created: {about}',
-            code="bad_plugin",
             hint="call super().__init__(settings) in its constructor; files that it reads must exist here too",
         ) from error
     return created

@@ -12,6 +12,13 @@ from ingest.plugins.loader import class_at
 _KIND = re.compile(r"[a-z][a-z0-9_]*")
 
 
+class BadPluginError(CatalogError):
+    """A plugin's component violates the plugin contract, or cannot be created; the message has the reason."""
+
+    code = "bad_plugin"
+    remedy = "Correct the plugin; docs/guides/plugins.md has the contract."
+
+
 @dataclass(frozen=True, slots=True)
 class ComponentType:
     """
@@ -114,4 +121,4 @@ def _check_settings(component: type[Any], contracts: tuple[type[Any], ...]) -> N
 
 
 def _broken(message: str, hint: str) -> CatalogError:
-    return CatalogError(message, code="bad_plugin", hint=hint)
+    return BadPluginError(message, hint=hint)

@@ -28,9 +28,10 @@ FATAL = (KeyboardInterrupt, MemoryError)
 
 
 class OutOfMemoryError(IngestError):
-    """A decorator or a sink ran out of memory; the batch is retried."""
+    """A decorator or sink ran out of memory; the message names the event."""
 
     code = "out_of_memory"
+    remedy = "Raise the memory of the workers, or drop such events with `max_size`."
     disposition: ClassVar[Disposition] = Disposition.RETRY
 
 

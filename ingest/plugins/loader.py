@@ -17,7 +17,22 @@ from types import ModuleType
 from typing import Any
 
 from ingest.api import CatalogError
+from ingest.api.errors import PackageMissingError
 from ingest.plugins.guard import FATAL, describe_exception
+
+
+class ImportFailedError(CatalogError):
+    """The code of a component or plugin cannot be imported."""
+
+    code = "import_failed"
+    remedy = "Install the missing package, or correct the plugin."
+
+
+class NameTakenError(CatalogError):
+    """Two components, or two modules, have the same name; the message lists both."""
+
+    code = "name_taken"
+    remedy = "Rename or uninstall one of the two."
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +100,8 @@ def file_of(plugin: Plugin) -> PluginFile | None:
     name = plugin.module
     parts = name.split(".")
     if not all(part.isidentifier() and not keyword.iskeyword(part) for part in parts):
-        raise CatalogError(
+        raise ImportFailedError(
             f'"{name}" is not a module name',
-            code="import_failed",
             hint='for the file "steps.py" beside this one, write steps',
         )
     if plugin.folder is None or len(parts) > 1:
@@ -97,15 +111,14 @@ def file_of(plugin: Plugin) -> PluginFile | None:
         return None
     other = _origin_of(name)
     if other is not None and not (Path(other).exists() and path.samefile(other)):
-        raise CatalogError(
+        raise NameTakenError(
             f'"{path}" has the name of another module: "{name}" of {other}',
-            code="name_taken",
             hint="give the file another name",
         )
     try:
         return PluginFile(name, str(path), path.read_bytes())
     except OSError as error:
-        raise CatalogError(f'cannot read "{path}": {error.strerror}', code="import_failed") from error
+        raise ImportFailedError(f'cannot read "{path}": {error.strerror}') from error
 
 
 def import_plugin(module: str) -> Any:
@@ -135,7 +148,7 @@ def class_at(path: str) -> type[Any]:
     for part in name.split("."):
         found = getattr(found, part, None)
     if not isinstance(found, type):
-        raise CatalogError(f'there is no class "{name}" in "{module}"', code="import_failed")
+        raise ImportFailedError(f'there is no class "{name}" in "{module}"')
     return found
 
 
@@ -160,14 +173,12 @@ def _import_error(module: str, error: BaseException) -> CatalogError:
     if isinstance(error, ModuleNotFoundError):
         missing = error.name or module
         if module == missing or module.startswith(f"{missing}."):
-            return CatalogError(
+            return ImportFailedError(
                 f'there is no module "{module}"',
-                code="import_failed",
                 hint="install the package that contains it, or put its file beside the pipeline file",
             )
-        return CatalogError(
+        return PackageMissingError(
             f'"{module}" needs the module "{missing}"',
-            code="package_missing",
             hint=f'install the package that contains "{missing}"',
         )
-    return CatalogError(f'"{module}" cannot be imported: {describe_exception(error, module)}', code="import_failed")
+    return ImportFailedError(f'"{module}" cannot be imported: {describe_exception(error, module)}')

@@ -1,16 +1,11 @@
 """Pages of error codes: meaning, effect and remedy."""
 
-import inspect
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 import decorators
-from ingest import api
-from ingest.api import Disposition, IngestError, NotFoundError
-from ingest.config.problems import EXPLANATIONS
-from ingest.reference.error_codes import CODES
-from ingest.reference.feed_codes import FEED_CODES
-from ingest.reference.reasons import DROPS, REMEDIES_OF_REASONS, SKIPS
-from ingest.reference.remedies import REMEDIES
+from ingest.api import Disposition, NotFoundError
+from ingest.reference.declarations import Declaration, declarations, of_plugins
 from ingest.suggest import did_you_mean
 
 _REACTIONS = {
@@ -34,41 +29,41 @@ class ErrorPage:
 
     code: str
     meaning: str
+    remedy: str
     reaction: str = ""
     exit_code: int | None = None
     disposition: Disposition | None = None
     reasons: tuple[str, str] = ("", "")
 
-    @property
-    def remedy(self) -> str:
-        """What to do about it."""
-        return REMEDIES.get(self.code) or REMEDIES_OF_REASONS.get(self.code) or f"`attr2hbase describe {self.code}`."
+
+def error_pages(declared: Iterable[Declaration] | None = None) -> list[ErrorPage]:
+    """A page for every code of this product, sorted; or for every one of these declarations."""
+    by_code: dict[str, list[Declaration]] = {}
+    for each in declarations() if declared is None else declared:
+        by_code.setdefault(each.code, []).append(each)
+    return [_page(code, by_code[code]) for code in sorted(by_code)]
 
 
-def error_pages() -> list[ErrorPage]:
-    """A page for every code, sorted."""
-    pages = {kind.value: ErrorPage(kind.value, text, exit_code=2) for kind, text in EXPLANATIONS.items()}
-    for error in _classes(IngestError):
-        pages[error.code] = _page(error.code, error, (inspect.getdoc(error) or "").partition("\n")[0])
-    for code, (raised, meaning) in (CODES | FEED_CODES).items():
-        pages[code] = _page(code, raised, meaning)
-    for code in DROPS.keys() | SKIPS.keys():
-        reasons = DROPS.get(code, ""), SKIPS.get(code, "")
-        pages[code] = replace(pages.get(code) or ErrorPage(code, ""), reasons=reasons)
-    return [pages[code] for code in sorted(pages)]
+def _page(code: str, declared: Iterable[Declaration]) -> ErrorPage:
+    """The page of a code, which may be declared as an error, as the reason of a drop, and as the reason of a skip."""
+    by_kind = {each.of: each for each in declared}
+    drop, skip = by_kind.get("drop_reason"), by_kind.get("SkipReason")
+    error = by_kind.get("") or by_kind.get("blocked_reason") or by_kind.get("Kind")
+    dropped = drop.meaning if drop else error.dropped if error else ""
+    reasons = dropped, skip.meaning if skip else ""
+    if error is None:
+        return ErrorPage(code, "", next(each.remedy for each in (drop, skip) if each), reasons=reasons)
+    if error.of == "Kind":
+        return ErrorPage(code, error.meaning, error.remedy, exit_code=2, reasons=reasons)
+    disposition = error.disposition or Disposition.RETRY  # of a blocked pipeline
+    reaction = _REACTIONS[disposition]
+    return ErrorPage(code, error.meaning, error.remedy, reaction, error.exit_code, disposition, reasons)
 
 
 def errors_page() -> str:
     """The reference page of all codes."""
-    kinds = [
-        f"| `{kind.value}` | {_cell(text)} | {_cell(REMEDIES[kind.value])} |" for kind, text in EXPLANATIONS.items()
-    ]
-    errors = [
-        f"| `{page.code}` | {page.disposition.value} | {'' if page.exit_code is None else page.exit_code} | "
-        f"{_cell(page.meaning)} | {_cell(page.remedy)} |"
-        for page in error_pages()
-        if page.disposition is not None
-    ]
+    kinds = [each for each in declarations() if each.of == "Kind"]
+    pages = error_pages()
     return "\n".join(
         [
             "# Errors",
@@ -81,7 +76,7 @@ def errors_page() -> str:
             "",
             "| kind | meaning | what to do |",
             "|---|---|---|",
-            *kinds,
+            *(_row(f"`{kind.code}`", kind.meaning, kind.remedy) for kind in kinds),
             "",
             "## While running",
             "",
@@ -92,7 +87,11 @@ def errors_page() -> str:
             "",
             "| code | disposition | exit code | meaning | what to do |",
             "|---|---|---|---|---|",
-            *errors,
+            *(
+                _row(f"`{page.code}`", page.disposition.value, page.exit_code, page.meaning, page.remedy)
+                for page in pages
+                if page.disposition is not None
+            ),
             "",
             "## Reasons of drops",
             "",
@@ -100,49 +99,39 @@ def errors_page() -> str:
             "",
             "| reason | meaning |",
             "|---|---|",
-            *(f"| `{code}` | {_cell(text)} |" for code, text in DROPS.items()),
+            *(_row(f"`{page.code}`", page.reasons[0]) for page in pages if page.reasons[0]),
             "",
             "## Reasons for which a replay of dead letters skips one",
             "",
             "| reason | meaning |",
             "|---|---|",
-            *(f"| `{code}` | {_cell(text)} |" for code, text in SKIPS.items()),
+            *(_row(f"`{page.code}`", page.reasons[1]) for page in pages if page.reasons[1]),
             "",
         ]
     )
 
 
-def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|")
+def _row(*cells: object) -> str:
+    texts = ("" if cell is None else " ".join(str(cell).split()).replace("|", "\\|") for cell in cells)
+    return f"| {' | '.join(texts)} |"
 
 
 def error_page(code: str) -> ErrorPage:
     """
-    The page of a code.
+    The page of a code of this product or of an installed plugin.
 
     Raises:
         NotFoundError: the code is unknown.
     """
     pages = {page.code: page for page in error_pages()}
+    if code not in pages:
+        pages = {page.code: page for page in error_pages(of_plugins())}
     if code not in pages and code in decorators.BUILTIN:
-        return ErrorPage(code, "", reasons=(f'The decorator "{code}" has dropped the event.', ""))
+        return ErrorPage(
+            code, "", f"`attr2hbase describe {code}`.", reasons=(f'The decorator "{code}" has dropped the event.', "")
+        )
     if code not in pages:
         of_user = "a code in capital letters is one of a decorator `fail` of your file" if code.isupper() else ""
         hint = of_user or did_you_mean(code, pages) or "'attr2hbase describe error' lists them"
         raise NotFoundError(f'there is no error "{code}"', hint=hint)
     return pages[code]
-
-
-def _page(code: str, error: type[IngestError] | Disposition, meaning: str) -> ErrorPage:
-    if isinstance(error, Disposition):  # the reason of a blocked pipeline, not an error
-        return ErrorPage(code, meaning, _REACTIONS[error], None, error)
-    exit_code = None if issubclass(error, api.EventError) else error.exit_code
-    return ErrorPage(code, meaning, _REACTIONS[error.disposition], exit_code, error.disposition)
-
-
-def _classes(error: type[IngestError]) -> list[type[IngestError]]:
-    """The error classes of `ingest.api`, without subclasses from other modules."""
-    found = [error] if error.__module__ == IngestError.__module__ else []
-    for child in error.__subclasses__():
-        found += _classes(child)
-    return found

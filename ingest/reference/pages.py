@@ -14,9 +14,9 @@ from ingest.api.notation import to_notation
 from ingest.catalog import COMPONENT_TYPES, SINGULAR, Catalog
 from ingest.expressions import FUNCTIONS, Function, quoted
 from ingest.expressions.functions import OURS
+from ingest.reference.error_pages import error_pages
 from ingest.reference.options import OptionRow, configuration_sections, option_rows
 from ingest.reference.readable import readable
-from ingest.reference.remedies import REMEDIES
 from ingest.suggest import DISTRIBUTE, SALTING, did_you_mean_ours
 
 FUNCTIONS_TYPE = "functions"
@@ -144,7 +144,11 @@ def _key_of(name: str) -> str:
 
 def _code_of(name: str) -> str:
     """A hint to the error with this code; else ""."""
-    return f"'attr2hbase describe error {name}' explains the error" if name in REMEDIES else ""
+    return (
+        f"'attr2hbase describe error {name}' explains the error"
+        if name in {page.code for page in error_pages()}
+        else ""
+    )
 
 
 def page_of(catalog: Catalog, component_type: str, name: str, costs: Mapping[str, Any] | None = None) -> Page:

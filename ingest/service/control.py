@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from ingest.api import ConflictError, NotFoundError, StoreUnavailableError
+from ingest.api import ConflictError, NotFoundError
 from ingest.clock import now_ms
 from ingest.config.model import no_pipeline
+from ingest.durable.files import StateUnavailableError
 from ingest.service.pauses import Pauses
 
 KEPT_RELOADS = 10
@@ -244,11 +245,7 @@ class Control:
     def _set_paused(self, pipeline: str, record: Callable[[str], None], *, is_paused: bool) -> None:
         # each waiting command takes one of the few connections of the endpoint
         if not self._recording.acquire(timeout=RECORDING_S):
-            raise StoreUnavailableError(
-                "an earlier command still waits for the file system of the state",
-                code="state_unavailable",
-                hint="check the servers of the file system, such as the NameNode of HDFS",
-            )
+            raise StateUnavailableError("an earlier command still waits for the file system of the state")
         try:
             self.check(pipeline)
             record(pipeline)

@@ -13,6 +13,13 @@ if TYPE_CHECKING:  # a command that asks the service starts without Spark and Ka
 P = TypeVar("P")
 
 
+class JobCancelledError(ConflictError):
+    """The job that a command waits for was cancelled."""
+
+    code = "job_cancelled"
+    remedy = "Run the command again; a replay resumes."
+
+
 class Loans(Generic[P]):
     """
     The loan of a pipeline to the running job; there is one at a time, as there is one job.
@@ -58,7 +65,7 @@ class Loans(Generic[P]):
             self._name, self._is_wanted = pipeline, True
             self._changed.wait_for(lambda: self._is_stopping or not self._is_wanted)
             if self._is_wanted:
-                raise ConflictError("the service stops", code="job_cancelled")
+                raise JobCancelledError("the service stops")
         checkpoint = self._checkpoint
         try:
             if checkpoint is None and self._unbuilt is not None:

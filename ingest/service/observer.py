@@ -5,11 +5,14 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from ingest.api import SourceUnavailableError
+from ingest.api.reasons import blocked_reason
 from ingest.observe.activity import Activity
 from ingest.observe.health import Health, State
 from ingest.observe.logs import logger
 from ingest.observe.metrics import Metrics
 from ingest.receipt import Counts
+from ingest.spark.streaming.query import JvmUnresponsiveError
 
 MAX_FIRST_LINE_CHARS = 1_000
 """Of an error before a note about it; a longer one is shortened."""
@@ -17,6 +20,16 @@ MAX_FIRST_LINE_CHARS = 1_000
 _OBSTACLES = ("jvm", "start", "source", "restart", "batch", "stage")
 """What may block a pipeline; of several, the first is published: a start precedes what stopped the earlier query."""
 
+_BATCH_SLOW = blocked_reason(
+    "batch_slow",
+    "A stage of a batch has been running for more than two minutes: a worker or a disk is slow or hangs.",
+    "Check the machine's disks and the workers; the batch resumes by itself.",
+)
+_START_SLOW = blocked_reason(
+    "start_slow",
+    "A pipeline has been starting for more than 20 seconds: a store, a sink, the source or Spark hangs.",
+    "Check that the stores, the sink and the source answer; the pipeline runs as soon as they do.",
+)
 _WORDS = {State.BLOCKED: "blocked", State.BACKING_OFF: "backing off"}
 
 _log = logger(__name__)
@@ -127,19 +140,19 @@ class PipelineObserver:
 
     def source(self, unavailable: str | None) -> None:
         """Set why the source does not answer, or None; a batch blocked by a store stays blocked."""
-        self._set("source", "source_unavailable", unavailable)
+        self._set("source", SourceUnavailableError.code, unavailable)
 
     def slow(self, reason: str | None) -> None:
         """Set why a stage of the batch counts as stuck, or None."""
-        self._set("stage", "batch_slow", reason)
+        self._set("stage", _BATCH_SLOW, reason)
 
     def start_slow(self, reason: str | None) -> None:
         """Set why the start counts as hung, or None."""
-        self._set("start", "start_slow", reason)
+        self._set("start", _START_SLOW, reason)
 
     def unresponsive(self, reason: str | None) -> None:
         """Set why Spark's JVM counts as hung, or None; the batch resumes once the JVM answers."""
-        self._set("jvm", "jvm_unresponsive", reason)
+        self._set("jvm", JvmUnresponsiveError.code, reason)
 
     def _set(self, obstacle: str, code: str, message: str | None) -> None:
         with self._lock:

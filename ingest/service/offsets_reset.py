@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from ingest import failpoint
-from ingest.api import ConfigError, ConflictError, NotFoundError, TopicPartition
+from ingest.api import ConfigError, NotFoundError, TopicPartition
 from ingest.clock import now_ms
 from ingest.config.model import Configuration, Pipeline
 from ingest.durable import RemotePath, file_errors, make_folder, sync_folder, write_durably
-from ingest.durable.exchange import exchange
+from ingest.durable.exchange import NoExchangeError, exchange
 from ingest.kafka.admin import KafkaAdmin
 from ingest.observe.logs import logger
 from ingest.service.kafka.group import set_group_offsets
@@ -111,9 +111,8 @@ def planned_reset(
     settings = kafka_source_of(pipeline)
     folder = checkpoint_folder(configuration, pipeline.name)
     if isinstance(folder, RemotePath):
-        raise ConflictError(
+        raise NoExchangeError(
             f'"{folder}" is in HDFS, which cannot exchange two folders in one act',
-            code="no_exchange",
             hint=f"stop the service, move the checkpoint away with 'hdfs dfs -mv {folder} NEW_NAME', and choose where "
             "it starts: 'attr2hbase run --start-from group|earliest|latest|TIME'",
         )

@@ -38,6 +38,16 @@ from ingest.spark.streaming.timed_caller import TimedCaller
 _log = logger(__name__)
 
 
+class StateTooOldError(ConflictError):
+    """The state of a pipeline is older than its archive, as after a restore; rows would be there twice."""
+
+    code = "state_too_old"
+    remedy = (
+        "Restore the newest `state_dir`; or run with `--recount`, then `attr2hbase archive rerun` for the partitions "
+        "since then."
+    )
+
+
 class LivePipeline:
     """
     One pipeline with its checkpoint lock, source, dead letters and query, and its references to shared stores.
@@ -170,12 +180,11 @@ class LivePipeline:
         for name, committer in self._committers.items():
             newest_ms = committer.newest_batch_ms()
             if newest_ms > known_ms and not self._shared.owner.recount:
-                raise ConflictError(
+                raise StateTooOldError(
                     f"the {name} has a micro-batch of {moment(newest_ms)}, which is newer than the state of the "
                     "pipeline; events would be stored twice",
-                    code="state_too_old",
-                    hint="restore the newest state_dir; or store the events since then again: 'attr2hbase run "
-                    "--recount'",
+                    hint="restore the newest state_dir; or store the events since then again: "
+                    "'attr2hbase run --recount'",
                 )
             self._times.start_after(newest_ms)
 

@@ -12,6 +12,17 @@ from ingest.spark.state import state_of
 _log = logger(__name__)
 
 
+class ReplayUnfinishedError(ConflictError):
+    """A replay into deferred updates or a change feed is not finished; the pipeline and rollbacks wait for it."""
+
+    code = "replay_unfinished"
+    remedy = (
+        "Run the command of the replay again, which finishes it, or takes it back if it cannot run as it was; without "
+        "a service, then start the pipeline, or roll back. If another pipeline has taken over one of its tables since, "
+        "run with --take-over, which gives the replay up."
+    )
+
+
 def replay_lock(configuration: Configuration, pipeline: Pipeline) -> ProcessLock:
     """
     The lock of a pipeline's replays of dead letters and of time ranges, and of the re-runs and joins of its archives.
@@ -45,8 +56,7 @@ def refuse_unfinished_replay(file: StatePath, pipeline: str, why: str, hint: str
     with file_errors(file):
         if not file.exists():
             return
-    raise ConflictError(
+    raise ReplayUnfinishedError(
         f'a replay into the tables of pipeline "{pipeline}" is not finished, and {why}',
-        code="replay_unfinished",
         hint=hint,
     )

@@ -42,9 +42,10 @@ from ingest.service.shared import Shared
 from ingest.service.startup import build_pipelines
 from ingest.service.state_wait import StartStoppedError, StateWait
 from ingest.service.stores import SharedStores, refuse_cluster
-from ingest.service.supervisor import JVM_LOST, Supervisor
+from ingest.service.supervisor import Supervisor
 from ingest.service.systemd import ServiceManager
 from ingest.service.tables import OwnerOptions
+from ingest.spark.errors import JvmLostError
 from ingest.spark.session import close_session, forget_java, is_alive, is_submitted, max_tasks, open_session
 from ingest.spark.signals import forward_signals
 from ingest.spark.state import checkpoint_folder, java_properties, session_options, state_of
@@ -224,7 +225,7 @@ def _run(
 
 def _explained(pipelines: Iterable[LivePipeline], errors: Iterable[BaseException]) -> frozenset[tuple[str, int]]:
     """As of `Outcome`; nothing if another program starts Spark or this service again."""
-    is_lost = any(isinstance(error, IngestError) and error.code == JVM_LOST for error in errors)
+    is_lost = any(isinstance(error, IngestError) and error.code == JvmLostError.code for error in errors)
     if not is_lost or is_submitted() or ServiceManager.is_in(os.environ):
         return frozenset()
     return frozenset(found for pipeline in pipelines if (found := pipeline.explains_death()) is not None)

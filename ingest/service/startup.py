@@ -6,12 +6,13 @@ from contextlib import ExitStack
 from functools import partial
 
 from ingest.api import CatalogError, ConfigError, IngestError
+from ingest.durable.files import StateUnavailableError
 from ingest.plan.plan import Plan
 from ingest.service.building import builder, checkpoint_of, report_unbuilt
 from ingest.service.pipeline import LivePipeline
 from ingest.service.shared import Shared
 from ingest.service.sources import start_positions
-from ingest.service.state_wait import AWAY, StateWait
+from ingest.service.state_wait import StateWait
 from ingest.spark.streaming.checkpoint import Checkpoint
 
 
@@ -66,7 +67,7 @@ def _lock(checkpoints: Mapping[str, Checkpoint], wait: StateWait) -> dict[str, I
 
     def lock() -> None:
         found = lock_all(unlocked)
-        away = {name: error for name, error in found.items() if error.code == AWAY}
+        away = {name: error for name, error in found.items() if error.code == StateUnavailableError.code}
         refused.update({name: error for name, error in found.items() if name not in away})
         for name in checkpoints.keys() - away.keys():
             unlocked.pop(name, None)

@@ -7,6 +7,7 @@ from typing import Generic, TypeVar
 
 from ingest.api import IngestError
 from ingest.durable import StatePath
+from ingest.durable.files import StateUnavailableError
 from ingest.observe.health import Health, State
 from ingest.observe.logs import logger
 from ingest.retry import Retry
@@ -16,7 +17,6 @@ RETRY_S = 2.0
 """Between attempts; a NameNode that is away fails each of them within seconds."""
 POLL_S = 0.1
 """How often an attempt is checked for its end and for a stop."""
-AWAY = "state_unavailable"
 """Code of the errors that end when the file system of the state answers again."""
 
 T = TypeVar("T")
@@ -70,7 +70,7 @@ class StateWait:
                 reason = error.message
                 _log.warning("the start waits for the state", state=str(self._state), reason=reason)
             for name in names:
-                self._health.change(name, State.BLOCKED, f"{AWAY}: {reason}")
+                self._health.change(name, State.BLOCKED, f"{error.code}: {reason}")
             if self._stop.requested.wait(seconds):
                 raise StartStoppedError from None
 
@@ -83,7 +83,7 @@ class StateWait:
         return result
 
     def _is_away(self, error: Exception) -> bool:
-        return isinstance(error, IngestError) and error.code == AWAY and not self._once
+        return isinstance(error, IngestError) and error.code == StateUnavailableError.code and not self._once
 
 
 class _Attempt(Generic[T]):

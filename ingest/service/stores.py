@@ -21,6 +21,13 @@ Younger files may belong to a running service that shares our state folder and h
 files are removed, its batch runs again."""
 
 
+class StoreInUseError(ConflictError):
+    """A reload changed the options of a store that a dump, or another job, has open with the earlier ones."""
+
+    code = "store_in_use"
+    hint = "reload again when the dump or the job has ended; 'attr2hbase status' shows it"
+
+
 class SharedStores:
     """
     The driver's stores for the pipelines of a service: each is created for the first pipeline that uses it, and closed
@@ -63,10 +70,8 @@ class SharedStores:
                     self._stores[name] = _driver_store(self._configuration, name, store, pipelines)
                     self._settings[name] = plan.stores[name].settings
                 elif self._settings[name] != plan.stores[name].settings:
-                    raise ConflictError(
+                    raise StoreInUseError(
                         f'store "{name}" is open with other options, for a dump or another job',
-                        code="store_in_use",
-                        hint="reload again when that has ended; 'attr2hbase status' shows it",
                     )
                 self._users[name] += 1
                 self._read[name] += outlives_reload

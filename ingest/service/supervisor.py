@@ -18,7 +18,9 @@ from ingest.service.observer import with_note
 from ingest.service.pipeline import LivePipeline
 from ingest.service.reload import Reloader
 from ingest.service.systemd import ServiceManager
-from ingest.spark.streaming.query import JVM_UNRESPONSIVE
+from ingest.spark.errors import JvmLostError, WorkerLateError
+from ingest.spark.streaming.batch_errors import BatchFailedError
+from ingest.spark.streaming.query import JvmUnresponsiveError
 
 POLL_S = 0.1  # between polls of queries and signals
 ONCE_FAILURES = 3  # attempts to start a `--once` run that has no batch yet; a user waits for it
@@ -28,7 +30,6 @@ UNRESPONSIVE_S = 10.0  # without an answer of the JVM; longer than its garbage c
 START_STOP_S = 5.0  # on a stop, time for starts that have not returned
 CLOCK_STEP_S = 5.0  # a clock set back by less is a correction, such as NTP makes
 BLOCKED_STOP_S = 2.0  # on a stop, time for a blocked batch, which probably cannot finish
-JVM_LOST = "jvm_lost"  # code of the error of all pipelines when Spark's JVM has ended
 
 _log = logger(__name__)
 
@@ -90,9 +91,8 @@ class Supervisor:
         self._service_manager.ready()
         while not self._stop.requested.wait(POLL_S) and not self._is_done():
             if not self._is_alive():
-                error = IngestError(
+                error = JvmLostError(
                     "the Java process of Spark has ended",
-                    code=JVM_LOST,
                     hint="start the service again: unacknowledged batches are repeated; its log shows the reason",
                 )
                 for member in self._members:
@@ -254,7 +254,7 @@ class Supervisor:
         if error is None:
             member.enter(Ended())
             member.observer.end(State.STOPPED)
-        elif not isinstance(error, IngestError) or error.code != JVM_UNRESPONSIVE:  # else it is asked again
+        elif not isinstance(error, JvmUnresponsiveError):  # else it is asked again
             self._handle_failure(member, error)
 
     def _restart(self, member: Member) -> None:
@@ -347,8 +347,8 @@ class Supervisor:
         if isinstance(error, IngestError) and error.disposition is not Disposition.RETRY:
             member.fail(error)
             return
-        code = error.code if isinstance(error, IngestError) else "query_failed"
-        limit = LATE_FAILURES if code == "worker_late" else ONCE_FAILURES
+        code = error.code if isinstance(error, IngestError) else BatchFailedError.code
+        limit = LATE_FAILURES if code == WorkerLateError.code else ONCE_FAILURES
         if self._once and failures.count + 1 >= limit and not batches:
             member.fail(error)
             return

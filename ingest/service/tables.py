@@ -11,6 +11,7 @@ from ingest.observe.logs import logger
 from ingest.plan.plan import Plan
 from ingest.service.kafka.positions import first_offsets, is_exact
 from ingest.service.kafka.topics import TopicIds, check_committed
+from ingest.service.replay_lock import ReplayUnfinishedError
 from ingest.spark.streaming.batch_time import BatchTimes
 from ingest.spark.streaming.checkpoint import Checkpoint
 from sinks.rewriting.owned_tables import OwnedTables
@@ -21,6 +22,20 @@ _log = logger(__name__)
 
 _OF_A_FILE = {("size",), ("mtime_ms",), ("length",)}
 """Numbers of a file in the offsets of the files source: another file at its path may have lower ones."""
+
+
+class BatchShownError(ConflictError):
+    """Readers of a feed may have deferred updates of the last micro-batch, and it would write them at another time."""
+
+    code = "batch_shown"
+    hint = "run the pipeline with the configuration that it had until the batch is durable, then change it"
+
+
+class BehindCommittedPositionError(ConflictError):
+    """The checkpoint is behind the committed positions of tables with deferred updates, as one that was restored."""
+
+    code = "behind_committed_position"
+    hint = "move the checkpoint away: a new one starts at the committed positions; or count the events again: --recount"
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,10 +166,9 @@ class PipelineTables:
             return  # a compaction may have merged them; they are counted again
         shown = self._tables.visible_to_readers(time_ms)
         if shown:
-            raise ConflictError(
+            raise BatchShownError(
                 f"readers of the change feed of {', '.join(shown)} may have the updates of batch {batch_id}, whose "
                 "plan is lost; they would count them twice",
-                code="batch_shown",
                 hint="restore the newest state_dir; or let them count the events again: 'attr2hbase run --recount'",
             )
         self._tables.remove_batch(int(self._times.name_of(batch_id)), time_ms)
@@ -174,12 +188,10 @@ class PipelineTables:
         if self._options.take_over and self._tables.has_another_owner():
             _log.warning("a replay that was interrupted is given up; run its command again", path=str(self._replay))
             return True
-        raise ConflictError(
+        raise ReplayUnfinishedError(
             "a replay into the tables of this pipeline was interrupted, and some of its records may be written",
-            code="replay_unfinished",
             hint="run its command again, 'attr2hbase replay' or 'attr2hbase dead-letters replay', which finishes it "
-            "or takes "
-            "it back; the service then starts the pipeline",
+            "or takes it back; the service then starts the pipeline",
         )
 
     def _release_undeclared(self) -> None:
@@ -210,11 +222,9 @@ class PipelineTables:
             return time_ms
         shown = self._tables.visible_to_readers(time_ms, self._checkpoint.end_offsets(uncommitted))
         if shown:
-            raise ConflictError(
+            raise BatchShownError(
                 f"readers of the change feed of {', '.join(shown)} may have the updates of batch {uncommitted}, which "
                 "is not complete in the other tables; with another configuration they would count them twice",
-                code="batch_shown",
-                hint="run the pipeline with the configuration that it had until the batch is durable, then change it",
             )
         return None
 
@@ -239,12 +249,9 @@ class PipelineTables:
         )
         if behind:
             place, offset = behind[0]
-            raise ConflictError(
+            raise BehindCommittedPositionError(
                 f"the checkpoint is behind the tables with deferred updates: {'/'.join(place)} is "
                 f"{reached[place]:,} there and {offset:,} in the committed position; events would be counted twice",
-                code="behind_committed_position",
-                hint="move the checkpoint away: a new one starts at the committed positions; or count the events "
-                "again: --recount",
             )
 
     def _check_uncommitted(self, batch_id: int, withdraw: Callable[[int, int], object]) -> None:

@@ -37,11 +37,27 @@ from ingest.api import (
     Tombstones,
     WriteOnceEvent,
 )
+from ingest.api.event_errors import BadAvroError, BadEncodingError, TooLargeError
 from ingest.api.notation import from_notation, name_to_bytes, shown_start
 from ingest.api.source import DEFAULT_EVENT_BYTES
 from ingest.formats.headers import CORE_NAMES, take_core_fields
 from ingest.formats.json_text import attributes_of, read_json, write_json
 from ingest.sources.unread import unread_error
+
+
+class BadEnvelopeError(DecodeError):
+    """The value is JSON, but not an object with "body" and "headers"."""
+
+    code = "bad_envelope"
+    remedy = "Use format raw and the decorator `json`, or correct the producer."
+
+
+class TombstoneError(DecodeError):
+    """The record has no value, with tombstones: error."""
+
+    code = "tombstone"
+    dropped = "The record has no value, with `tombstones: drop` of the source."
+    remedy = "Choose another `tombstones` of the source."
 
 
 class Existing(StrEnum):
@@ -85,8 +101,8 @@ class Decoder:
 
     def _refused_tombstone(self) -> str:
         if self._tombstones is Tombstones.DROP:
-            return "tombstone"
-        raise DecodeError("the record has no value", code="tombstone", hint="see the source's `tombstones`")
+            return TombstoneError.code
+        raise TombstoneError("the record has no value", hint="see the source's `tombstones`")
 
     def _of_repeated(self, headers: Iterable[tuple[str, bytes | None]]) -> dict[str, bytes]:
         """The first or the joined values of all headers but those of core fields."""
@@ -117,7 +133,7 @@ class Decoder:
         elif len(value) > self._max_event_bytes:
             raise DecodeError(
                 f"the value has {len(value)} bytes; the limit is {self._max_event_bytes}",
-                code="too_large",
+                code=TooLargeError.code,
                 hint="raise the source's `max_event_bytes`",
             )
         if self._encoding is not None:
@@ -143,7 +159,7 @@ class Decoder:
         if beside > self._max_beside_bytes:
             raise DecodeError(
                 f"the key and the headers have {beside} bytes; the limit is {self._max_beside_bytes}",
-                code="too_large",
+                code=TooLargeError.code,
                 hint="raise the source's `max_event_bytes`",
             )
         if self._content is not None and has_value:
@@ -160,7 +176,7 @@ def _in_utf8(value: bytes, encoding: Encoding) -> bytes:
     except UnicodeDecodeError as error:
         raise DecodeError(
             f"{shown_start(value)} is not {encoding}: {error.reason} at byte {error.start}",
-            code="bad_encoding",
+            code=BadEncodingError.code,
             hint="see the source's `encoding`",
         ) from error
 
@@ -169,9 +185,8 @@ def _from_envelope(value: bytes) -> tuple[bytes, Mapping[str, bytes]]:
     try:
         envelope = read_json(value)
         if not isinstance(envelope, dict) or not envelope.keys() <= {"body", "headers"}:
-            raise DecodeError(
+            raise BadEnvelopeError(
                 'the value is not an envelope {"body": …, "headers": {…}}',
-                code="bad_envelope",
                 hint="use format raw and the decorator json for other JSON",
             )
         body = from_notation(envelope.get("body", ""))
@@ -183,7 +198,7 @@ def _from_envelope(value: bytes) -> tuple[bytes, Mapping[str, bytes]]:
 def _headers(envelope: dict[str, object]) -> dict[str, bytes]:
     headers = envelope["headers"]
     if not isinstance(headers, dict):
-        raise DecodeError("the headers of the envelope are not an object", code="bad_envelope")
+        raise BadEnvelopeError("the headers of the envelope are not an object")
     return {name: _header(content) for name, content in headers.items()}
 
 
@@ -201,7 +216,7 @@ def _from_avro(value: bytes) -> tuple[bytes, Mapping[str, bytes]]:
     try:
         return _flume_event()(value)
     except ValueError as error:
-        raise DecodeError(f"the value is not an AvroFlumeEvent: {error}", code="bad_avro") from error
+        raise DecodeError(f"the value is not an AvroFlumeEvent: {error}", code=BadAvroError.code) from error
 
 
 @cache

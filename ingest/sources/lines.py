@@ -42,9 +42,28 @@ def may_go_on(mtime_ms: int, now_ms: int) -> bool:
 
 
 class UnreadableFileError(UnreadError):
-    """A file that no retry can read: it is damaged, was removed, or is another one than it was."""
+    """
+    A gzip file is truncated, damaged or no gzip file, or a file has the byte order mark of another encoding.
+
+    Its subclasses say that a file was removed, or is another one than it was; no retry can read any of them.
+    """
 
     code = "damaged_file"
+    remedy = "Repair the file, or copy it again; then replay the dead letter."
+
+
+class RemovedFileError(UnreadableFileError):
+    """A file was removed before all of it was read."""
+
+    code = "removed_file"
+    remedy = "Put the file back; then replay the dead letter."
+
+
+class ChangedFileError(UnreadableFileError):
+    """A file of the files source is not as it was discovered, or is at the path of one that was read before."""
+
+    code = "changed_file"
+    remedy = "Give a new file another name; replay the dead letter to read what is at the path now."
 
 
 def files_at(path: str) -> Iterator[tuple[str, dict[str, int]]]:
@@ -228,9 +247,9 @@ def _line_ends(file: BufferedReader, encoding: Encoding, name: str) -> LineEnds:
 def unread(path: str, error: OSError) -> IngestError:
     """The error of a file that cannot be read."""
     if isinstance(error, GONE):
-        return UnreadableFileError(f'"{path}" was removed before it was read completely', code="removed_file")
+        return RemovedFileError(f'"{path}" was removed before it was read completely')
     if isinstance(error, IsADirectoryError):
-        return UnreadableFileError(f'"{path}" is a folder now', code="changed_file")
+        return ChangedFileError(f'"{path}" is a folder now')
     return SourceUnavailableError(
         f'"{path}" cannot be read: {error.strerror or error}',
         hint="the pipeline resumes once its user may read the file and the disk returns it",

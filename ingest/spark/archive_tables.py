@@ -29,6 +29,33 @@ _MOST_CAUSES = 30
 _IN_USE = ("XSDB6", "Another instance of Derby may have already booted")
 
 
+class ArchiveSqlError(IngestError):
+    """Spark's SQL refused a statement about an archived table. The pointer of the archive does not depend on it."""
+
+    code = "archive_sql"
+    remedy = (
+        "Correct the settings of the metastore; after a re-run, a join or a point, `attr2hbase archive point TABLE "
+        "--dt VALUE` repeats the statements, else start the command again."
+    )
+
+
+class MetastoreInUseError(ConflictError):
+    """Another process has Derby's database of the metastore open."""
+
+    code = "metastore_in_use"
+    remedy = "End the process that has the metastore open, such as a Spark shell, or use a server for it."
+
+
+class SqlTableDiffersError(ConflictError):
+    """The metastore has a table of the name of an archived one that is of another folder, or differs in a column."""
+
+    code = "sql_table_differs"
+    remedy = (
+        "Another folder: give the archive another `table`. A column: run `DROP TABLE` in SQL, which leaves the files "
+        "of an archive, then `attr2hbase admin archive register TABLE`."
+    )
+
+
 @dataclass(frozen=True)
 class SqlTable:
     """
@@ -134,9 +161,8 @@ class Statements:
         found = self._own(table)
         for name, kind in table.columns.items():
             if (known := found.columns.get(name.lower(), kind)) != kind:
-                raise ConflictError(
+                raise SqlTableDiffersError(
                     f'the column "{name}" of the table {table.sql_name} is {known} in SQL, and {kind} in the archive',
-                    code="sql_table_differs",
                     hint=f"run DROP TABLE {table.sql_name}, which leaves the files, then 'attr2hbase admin archive "
                     f"register'",
                 )
@@ -180,9 +206,8 @@ class Statements:
         found = self._described(f"DESCRIBE FORMATTED {table.sql_name}")
         if _path(found.location) != _path(table.url):
             where = f"in {found.location}" if found.location else "without a folder"
-            raise ConflictError(
+            raise SqlTableDiffersError(
                 f"the metastore has another table {table.sql_name}: it is {where}, and the archive in {table.url}",
-                code="sql_table_differs",
                 hint="give the archive another `table`, or remove that table from the metastore if it is not used",
             )
         return found
@@ -224,16 +249,14 @@ def _path(location: str) -> str:
 def _translated(statement: str, error: Exception, repeat: str) -> IngestError:
     text = _with_causes(error)
     if any(sign in text for sign in _IN_USE):
-        return ConflictError(
+        return MetastoreInUseError(
             "metastore in use: another process has Derby's database of the metastore open",
-            code="metastore_in_use",
             hint=f"end that process, such as a Spark shell, or use a metastore with a server; then {repeat}",
         )
     reason = error.getCondition() if isinstance(error, AnalysisException) else None
     reason = reason or str(error).strip().partition("\n")[0]
-    return IngestError(
+    return ArchiveSqlError(
         f"Spark's SQL has refused a statement: {reason}; the statement is {statement}",
-        code="archive_sql",
         hint=f"correct the settings of the metastore under `spark: conf`, then {repeat}",
     )
 

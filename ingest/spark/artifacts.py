@@ -22,6 +22,13 @@ _BLOCK_BYTES = 1 << 20
 _NO_SUCH_PAGE = (404, 410)
 
 
+class JarsNotFetchedError(IngestError):
+    """Maven, or the server after `--from`, did not provide a jar."""
+
+    code = "jars_fetch"
+    remedy = "Check the network, Maven's settings, or the server after `--from`; then fetch the jars again."
+
+
 @dataclass(frozen=True, slots=True)
 class Jar:
     """
@@ -106,9 +113,8 @@ def from_maven(jar: Jar, folder: Path) -> None:
 
 
 def _maven_failed(jar: Jar, reason: str) -> IngestError:
-    return IngestError(
+    return JarsNotFetchedError(
         f'Maven could not fetch "{jar.coordinates}": {reason}',
-        code="jars_fetch",
         hint="check the network and the mirrors in ~/.m2/settings.xml, or name a folder or a server: --from",
     )
 
@@ -184,9 +190,7 @@ class _NoSuchPageError(Exception):
 
 
 def _fetch_failed(url: str, reason: str) -> IngestError:
-    return IngestError(
-        f'"{url}" could not be fetched: {reason}', code="jars_fetch", hint="check the server and the URL"
-    )
+    return JarsNotFetchedError(f'"{url}" could not be fetched: {reason}', hint="check the server and the URL")
 
 
 def _refusal(url: str) -> str:

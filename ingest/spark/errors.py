@@ -44,6 +44,20 @@ _TOO_LARGE = "bigger than spark.driver.maxResultSize"
 _LATE = "Python worker failed to connect back"
 
 
+class WorkerLateError(SourceUnavailableError):
+    """A Python process of Spark took more than 10 seconds, Spark's limit, to start and connect."""
+
+    code = "worker_late"
+    remedy = "End other programs on the machine, or give it more cores; the service tries again by itself."
+
+
+class JvmLostError(IngestError):
+    """Spark's JVM has exited; unacknowledged batches run again after a restart."""
+
+    code = "jvm_lost"
+    remedy = "Start the service again; raise the driver's memory if the system killed the process."
+
+
 def translated(error: BaseException) -> IngestError | None:
     """
     The error that an exception of Spark stands for; None if the exception has no translation.
@@ -77,9 +91,8 @@ def _of_limits(text: str) -> IngestError | None:
     if _TOO_LARGE in text:
         return dead_letters_too_large("the dead letters of one micro-batch do not fit in the driver")
     if _LATE in text:
-        return SourceUnavailableError(
+        return WorkerLateError(
             "a Python process of Spark did not connect within 10 s, Spark's limit",
-            code="worker_late",
             hint="the machine is overloaded: end other programs, or run this one with fewer pipelines",
         )
     return None

@@ -16,7 +16,8 @@ from typing import Any, Protocol, TypeVar
 from pyspark.core.broadcast import Broadcast
 from pyspark.sql import SparkSession
 
-from ingest.api import LifecycleError, StoreUnavailableError
+from ingest.api import LifecycleError
+from ingest.durable.files import DiskFullError
 from ingest.spark.errors import JVM_GONE
 
 INLINE_BYTES = 256 << 10
@@ -78,9 +79,8 @@ class Shipment:
                 try:
                     self._broadcast = self._session.sparkContext.broadcast(self._content)
                 except (OSError, pickle.PicklingError) as error:  # of the file
-                    raise StoreUnavailableError(
+                    raise DiskFullError(
                         f"the content for tasks cannot be written to the temporary folder of Spark: {error}",
-                        code="disk_full",
                         hint="free some space in spark.local.dir; the call is retried",
                     ) from error
             return self._broadcast

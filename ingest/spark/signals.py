@@ -11,8 +11,7 @@ from typing import Any, ClassVar
 from pyspark import SparkContext
 from pyspark.java_gateway import ensure_callback_server_started
 
-from ingest.api import IngestError
-from ingest.spark.errors import JVM_GONE
+from ingest.spark.errors import JVM_GONE, JvmLostError
 
 _FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _IGNORED = (signal.SIGTERM, signal.SIGHUP)
@@ -93,9 +92,8 @@ def forward_signals(receive: Callable[[int], None]) -> None:
         for number in _FORWARDED:
             java.Signal.handle(java.Signal(number.name.removeprefix("SIG")), _Handler(number, receive))
     except JVM_GONE as error:
-        raise IngestError(
+        raise JvmLostError(
             f"cannot set signal handlers in the Java process of spark-submit: {error}",
-            code="jvm_lost",
             hint="if it has ended, start it again; if its options contain -Xrs, remove that",
         ) from error
 

@@ -16,6 +16,16 @@ ANOTHER_TYPE = (
 """The hint if the file declares another type."""
 
 
+class ArchiveColumnsDifferError(ConflictError):
+    """A column of an archive has another type than in the newest file; or files that are joined, or copied, differ."""
+
+    code = "archive_columns_differ"
+    remedy = (
+        "Set the former type of the column, or write the whole partition again: `attr2hbase archive rerun`, without "
+        "`--from` and `--to`."
+    )
+
+
 class CurrentVersion(NamedTuple):
     """
     The version of a partition that readers read.
@@ -78,10 +88,9 @@ def refuse_other_types(
         found = types_in(version.partition.root, path)
         for name, declared in columns:
             if found.get(name, declared) != declared:
-                raise ConflictError(
+                raise ArchiveColumnsDifferError(
                     f'column "{name}" is {declared} in the file, and {found[name]} in "{path}" of '
                     f'"{version.partition.root}"',
-                    code="archive_columns_differ",
                     hint=hint,
                 )
         if not every:
@@ -111,9 +120,8 @@ def refuse_mixed_types(partition: Partition, version_id: int) -> None:
         for column, kind in types_in(partition.root, path).items():
             known, where = first.setdefault(column, (kind, path))
             if kind != known:
-                raise ConflictError(
+                raise ArchiveColumnsDifferError(
                     f'column "{column}" would be {known} in "{where}", and {kind} in "{path}" of "{partition.root}"',
-                    code="archive_columns_differ",
                     hint="set the former type; or, if the topics still have all records of the partition, write it "
                     "again without --from and --to while the service is stopped",
                 )

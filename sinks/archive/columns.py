@@ -17,6 +17,16 @@ Row = tuple[object, ...]
 _SLOT_BYTES = 32  # about the size of a value besides its text
 
 
+class BadArchiveColumnError(MappingError):
+    """A value is not of the type of its column in an archive."""
+
+    code = "bad_column"
+    hint = (
+        "correct the value with a decorator, leave such events out with `when` of the sink `archive`, or give the "
+        "column another `type`; an attribute that the event lacks gives null with `on_missing: unset`"
+    )
+
+
 class ColumnType(StrEnum):
     """The type of a column."""
 
@@ -91,11 +101,8 @@ def row_maker(declared: Mapping[str, ColumnOptions]) -> Callable[[Event], tuple[
                 size += len(text)
                 values.append(text if read is None else read(text))
         except ValueError as error:
-            raise MappingError(
+            raise BadArchiveColumnError(
                 f'column "{names[len(values) - len(FIXED_COLUMNS)]}": {error}',
-                code="bad_column",
-                hint="correct the value with a decorator, leave such events out with `when` of the sink `archive`, or "
-                "give the column another `type`; an attribute that the event lacks gives null with `on_missing: unset`",
             ) from error
         return tuple(values), size
 

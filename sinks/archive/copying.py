@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from ingest.api import ConflictError, Origin
+from ingest.api import Origin
+from sinks.archive.column_types import ArchiveColumnsDifferError
 from sinks.archive.layout import ArchiveFormat, PartName, writer_digits
 from sinks.archive.partition import Partition
 from sinks.archive.reading import batches_in, lines_in, origin_of, origins_of, schema_in
@@ -153,11 +154,10 @@ def _common_schema(root: Root, paths: Sequence[str]) -> pa.Schema:
     try:
         return pa.unify_schemas(schemas)
     except pa.ArrowException as error:
-        raise ConflictError(
+        raise ArchiveColumnsDifferError(
             f'files of "{root}" have a column with different types: {error}',
-            code="archive_columns_differ",
-            hint="'attr2hbase archive rerun' without --from and --to writes all rows again; or archive into another "
-            "table",
+            hint="'attr2hbase archive rerun' without --from and --to writes all rows again; or archive into "
+            "another table",
         ) from error
 
 

@@ -17,6 +17,27 @@ NO_LIMIT_MS = 1 << 62
 """Of events that are late or early."""
 
 
+class EarlyEventError(MappingError):
+    """The time of an event is further after its micro-batch than `early` of the archive."""
+
+    code = "early_event"
+    remedy = "Check the clock of the sender; or raise `early` of the sink, then replay the dead letters."
+
+
+class LateEventError(MappingError):
+    """The time of an event is further before its micro-batch than `late` of the archive."""
+
+    code = "late_event"
+    remedy = "Raise `late` of the sink, then replay the dead letters; or write the partition again."
+
+
+class NoEventTimeError(MappingError):
+    """An event for an archive has no time after 1970 that names a partition."""
+
+    code = "no_event_time"
+    hint = "set the time with the decorator `timestamp`, or set `on_no_time: default_partition`"
+
+
 class EventTimes(NamedTuple):
     """
     The event times that an archive accepts.
@@ -102,20 +123,16 @@ class EventPartitions:
         """Refuse a time that is late or early, and one that names no partition unless the archive has one for it."""
         if not 0 <= time_ms <= LAST_MS:
             if not self._times.keeps_no_time:
-                raise MappingError(
+                raise NoEventTimeError(
                     f"{time_ms} ms is no event time that names a partition",
-                    code="no_event_time",
-                    hint="set it with the decorator `timestamp`, or set `on_no_time: default_partition`",
                 )
             return
         if time_ms < self._oldest_ms:
-            raise MappingError(
+            raise LateEventError(
                 f"the time of the event, {moment(time_ms)}, is before the earliest allowed, {moment(self._oldest_ms)}",
-                code="late_event",
                 hint="raise `late` of the sink, then replay the dead letter",
             )
-        raise MappingError(
+        raise EarlyEventError(
             f"the time of the event, {moment(time_ms)}, is after the latest allowed, {moment(self._newest_ms)}",
-            code="early_event",
             hint="raise `early` of the sink, then replay the dead letter",
         )

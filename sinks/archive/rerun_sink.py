@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from ingest.api import Batch, Committer, Event, Sink, SinkContext, SinkResult, SinkWriter, TaskSpec, WriteCounts
+from ingest.api.reasons import drop_reason
 from ingest.durable import file_errors
 from sinks.archive.columns import columns_of, row_maker
 from sinks.archive.event_times import NO_LIMIT_MS, EventTimes, FoldersByHour
@@ -13,7 +14,11 @@ from sinks.archive.staging import place, unpack
 from sinks.archive.task_writer import ArchiveWriter
 from sinks.files.root import Root
 
-OTHER_PARTITION = "other_partition"
+OTHER_PARTITION = drop_reason(
+    "other_partition",
+    "A re-run of an archive leaves events of other partitions.",
+    "Nothing; these events are in their own partitions.",
+)
 """The reason why events of other partitions are dropped."""
 
 

@@ -35,6 +35,27 @@ BEAT_S = 30.0
 """Between heartbeats: many fit into the time after which an announcement has no effect."""
 
 
+class AnnouncementExpiredError(ConflictError):
+    """A re-run or join was suspended for minutes, so streams may not have written to its version."""
+
+    code = "announcement_expired"
+    hint = "this process was suspended; start the command again"
+
+
+class ArchiveMovedError(ConflictError):
+    """A newer re-run or join of the partition wins; or another version became current while rows were copied."""
+
+    code = "archive_moved"
+    hint = "start the command again, when the newer one has ended, if it is still needed"
+
+
+class RerunRunsError(ConflictError):
+    """With `--exclusive`: another process writes a version of the partition."""
+
+    code = "archive_rerun_runs"
+    remedy = "Wait until the other process has ended, or leave out `--exclusive`."
+
+
 class Rewrite:
     """
     A new version of a partition, within a `with` block: streams write to it too until the block ends.
@@ -123,10 +144,8 @@ class Rewrite:
                 announcement.version_id for announcement in found if announcement.version_id > self.version_id
             } or self._completed_since()
         if newer:
-            raise ConflictError(
+            raise ArchiveMovedError(
                 f'a newer re-run or join of "{partition.folder}", version {max(newer)}, takes the place of this one',
-                code="archive_moved",
-                hint="start the command again, when the newer one has ended, if it is still needed",
             )
 
     def finish(self, *, is_kept: bool = False) -> None:
@@ -154,9 +173,8 @@ class Rewrite:
             self._check_announcement()
             self.check_newest()
             if self.copied_from is not None and self.partition.current() != self.copied_from:
-                raise ConflictError(
+                raise ArchiveMovedError(
                     f'another version of "{self.partition.folder}" became current while its rows were copied',
-                    code="archive_moved",
                     hint="start the command again",
                 )
             if is_kept:
@@ -176,11 +194,9 @@ class Rewrite:
 
     def _check_announcement(self) -> None:
         if self._clock_ms() - self._beaten_ms > STALE_MS // 2:
-            raise ConflictError(
+            raise AnnouncementExpiredError(
                 f'the announcement of version {self.version_id} of "{self.partition.folder}" had no heartbeat for '
                 "minutes",
-                code="announcement_expired",
-                hint="this process was suspended; start the command again",
             )
 
     def _withdraw(self) -> None:
@@ -211,9 +227,8 @@ class Rewrite:
             return
         for other in of_partition(announcements(self.partition.root, self._clock_ms()), self.partition.folder):
             if other.id != self._id:
-                raise ConflictError(
+                raise RerunRunsError(
                     f'version {other.version_id} of "{other.partition}" is being written by {other.owner}',
-                    code="archive_rerun_runs",
                     hint="wait until it has ended",
                 )
 

@@ -12,6 +12,13 @@ from sinks.files.root import Root
 _COPIED_BYTES = 1 << 20
 
 
+class StagedFileLostError(IntegrityError):
+    """A file of an archive that a task had staged was gone at the commit."""
+
+    code = "staged_file_lost"
+    hint = "exclude the folder _tmp from the removal of old files, then start again: the batch runs again"
+
+
 class StagedPart(NamedTuple):
     """
     A file of rows that a task has staged.
@@ -59,10 +66,8 @@ def place(root: Root, path: str, targets: Sequence[str]) -> None:
     except FileNotFoundError as error:
         if root.exists(path):
             raise
-        raise IntegrityError(
+        raise StagedFileLostError(
             f'the staged file "{path}" in "{root}" is gone',
-            code="staged_file_lost",
-            hint="exclude the folder _tmp from the removal of old files, then start again: the batch runs again",
         ) from error
 
 

@@ -14,6 +14,7 @@ from ingest.api import (
     TaskSpec,
     WriteCounts,
 )
+from ingest.api.errors import SinkFailedError
 from ingest.durable import file_errors
 from sinks.archive.columns import Column, Row
 from sinks.archive.event_times import EventPartitions, EventTimes
@@ -182,9 +183,8 @@ def _to_disk(root: Root) -> Iterator[None]:
     except (KeyboardInterrupt, MemoryError, IngestError):
         raise
     except Exception as error:
-        raise IngestError(
+        raise SinkFailedError(
             f'a file of the archive in "{root}" was not written: {type(error).__name__}: {error}',
-            code="sink_failed",
             hint="report the bug; nothing of the batch is acknowledged",
         ) from error
     except BaseException as error:

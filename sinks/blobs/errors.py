@@ -4,38 +4,43 @@ from ingest.api import ConfigError, IntegrityError, NotFoundError, SchemaError
 
 
 class BlobNotStoredError(NotFoundError):
-    """A process began to store the blob and has not ended."""
+    """A blob is being stored, or its writer was killed."""
 
     code = "blob_not_stored"
+    hint = "wait until it is stored, or store it again"
 
 
 class BlobGoneError(NotFoundError):
-    """The blob was swept: nothing referred to it."""
+    """A blob was swept: nothing referred to it for the time `sweep_after`."""
 
     code = "blob_gone"
+    remedy = "Store the blob again, then pin it."
 
 
 class BlobCorruptError(IntegrityError):
     """A block of a stored blob is missing or damaged, or the blob has another hash than its id."""
 
     code = "blob_corrupt"
+    hint = "restore the rows that 'attr2hbase admin blob fsck' names from a backup"
 
 
 class HashMismatchError(ConfigError):
-    """The bytes to store have another SHA-256 than the caller says; nothing is stored."""
+    """The bytes to store have another SHA-256 than the caller says."""
 
     code = "hash_mismatch"
+    hint = "check the source; nothing is stored"
 
 
 class BlobMissingError(NotFoundError):
-    """A pointer cannot be copied: the target does not have its blob."""
+    """A pointer is copied into a table that does not have its blob."""
 
     code = "blob_missing"
+    remedy = "Declare `blobs` of the target, and load the tables of its blob store first, of the same dump."
 
 
 class BlobsOfOtherTableError(SchemaError):
     """
-    A blob store belongs to another table, of another file: a sweep for this table would delete the blobs of that one.
+    A blob store is declared for another table than the one that it belongs to.
 
     Args:
         name: of the blob store.
@@ -44,6 +49,7 @@ class BlobsOfOtherTableError(SchemaError):
     """
 
     code = "blobs_of_other_table"
+    remedy = "Use another `name` in `blobs` of the table: one blob store belongs to one table."
 
     def __init__(self, name: str, table: str, owner: str) -> None:
         super().__init__(
@@ -54,7 +60,7 @@ class BlobsOfOtherTableError(SchemaError):
 
 class BlobsElsewhereError(SchemaError):
     """
-    The large values of a table are in another blob store than the file declares: its pointers would find no blob.
+    A table is declared with another blob store than the one that has its large values.
 
     Args:
         table: with the pointers.
@@ -64,6 +70,7 @@ class BlobsElsewhereError(SchemaError):
 
     code = "blobs_elsewhere"
     exit_code = 4
+    remedy = "Declare the `name` of `blobs` that the message names, or copy the table into a new one."
 
     def __init__(self, table: str, declared: str, found: str) -> None:
         super().__init__(
@@ -75,7 +82,7 @@ class BlobsElsewhereError(SchemaError):
 
 class BlobsDifferError(SchemaError):
     """
-    A blob store has blobs that were stored with another block size or compression than declared.
+    Blobs are declared with another block size or compression than those that are stored.
 
     Args:
         table: with the status of the blobs.
@@ -84,10 +91,12 @@ class BlobsDifferError(SchemaError):
     """
 
     code = "blobs_differ"
+    hint = (
+        "`block_size` and `compression` of `blobs` cannot change: correct the file, or copy the table into a new one "
+        "that has another blob store"
+    )
 
     def __init__(self, table: str, declared: str, found: str) -> None:
         super().__init__(
             f'the blobs of table "{table}" are stored with {found}, but the file declares {declared}',
-            hint="`block_size` and `compression` of `blobs` cannot change: correct the file, or copy the table into a "
-            "new one that has another blob store",
         )

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from ingest.api import Store, WriteRejectedError
+from ingest.api.event_errors import RowKeyTooLongError
 from sinks.blobs.references import CELL_REFERENCE, MAX_REFERENCE_BYTES
 from sinks.blobs.tables import ID_BYTES
 
@@ -69,7 +70,7 @@ def cell_reference(row: bytes, column: bytes) -> bytes:
     if len(reference) > MAX_REFERENCE_BYTES:
         raise WriteRejectedError(
             f"row key and column have {len(row) + len(column)} bytes, which is too long for the reference to a blob",
-            code="row_key_too_long",
+            code=RowKeyTooLongError.code,
             hint="shorten the row key, for example with a hash of the long part",
         )
     return reference

@@ -165,5 +165,4 @@ class BlobReader(io.RawIOBase):
     def _corrupt(self, reason: str) -> BlobCorruptError:
         return BlobCorruptError(
             f"blob {self._blob.hex()}: {reason}",
-            hint="restore the rows that 'attr2hbase admin blob fsck' names from a backup",
         )

@@ -165,9 +165,7 @@ def unreadable(blob: bytes, status: BlobStatus | None, block: int | None = None)
     if status is None:
         return NotFoundError(f"there is no blob {blob.hex()}", hint="'attr2hbase blob put' stores one")
     if status.state is BlobState.STORING:
-        return BlobNotStoredError(
-            f"blob {blob.hex()} is being stored", hint="wait until it is stored, or store it again"
-        )
+        return BlobNotStoredError(f"blob {blob.hex()} is being stored")
     before = "" if block is None else f" before its block {block} was read"
     return BlobGoneError(
         f"blob {blob.hex()} was swept{before}, because nothing referred to it", hint="store it again, then pin it"

@@ -84,7 +84,6 @@ class BlobWriter:
             if expected is not None and blob.id != expected:
                 raise HashMismatchError(
                     f"the SHA-256 of the {blob.length:,} bytes is {blob.id.hex()}, not {expected.hex()}",
-                    hint="nothing is stored; check the source",
                 )
             return self._put(blob, list(references))
 

@@ -20,7 +20,7 @@ from sinks.bootstrap.following import FeedFollower
 from sinks.bootstrap.progress import BOOTSTRAP, BootstrapProgress, Stage
 from sinks.bootstrap.puts import puts_of
 from sinks.bootstrap.reopening_store import size_of_row
-from sinks.bootstrap.target import TargetTable
+from sinks.bootstrap.target import TargetInUseError, TargetTable
 from sinks.bootstrap.versions import TouchedRows, unless_newer
 from sinks.dumps.checksum import TableChecksum, no_rows
 from sinks.scanning.stored_rows import has_rows
@@ -32,6 +32,13 @@ _ROUNDS = 60
 _ROUND_S = 2.0
 """Rows that differ because the source is being written are compared again for two minutes: longer than most
 micro-batches take, whose cells are in the source before their changes can be read."""
+
+
+class TargetHasRowsError(ConflictError):
+    """A table has rows that no bootstrap has written."""
+
+    code = "target_has_rows"
+    hint = "load into a table without rows"
 
 
 class DumpedRows(Protocol):
@@ -205,11 +212,9 @@ class Bootstrap:
         if self._saved is not None:
             found = BootstrapProgress.of(self._saved, self._target.table)
             if not found.is_of(self.progress):
-                raise ConflictError(
+                raise TargetInUseError(
                     f'table "{self._target.table}" is loaded from table "{found.source}" of dump {found.dump} '
                     f'in "{found.root}"{", with" if found.feed_id else ", without"} a feed',
-                    code="target_in_use",
-                    hint="repeat the command with the same dump and the same options, or load into another table",
                 )
             self.progress = found
             if self._feed is not None:
@@ -217,9 +222,7 @@ class Bootstrap:
                 self._feed.check()
             self._check_loaded()
         elif self._target.has_rows():
-            raise ConflictError(
-                f'table "{self._target.table}" has rows', code="target_has_rows", hint="load into a table without rows"
-            )
+            raise TargetHasRowsError(f'table "{self._target.table}" has rows')
         else:
             if self._feed is not None:
                 self._feed.check()

@@ -20,6 +20,13 @@ BUFFER_BYTES = 16 << 20
 """Bytes of mutations that are buffered; with event times they are in many calls, one for each time."""
 
 
+class TargetInUseError(ConflictError):
+    """Another bootstrap writes the table, or it is loaded from another dump, or with other options."""
+
+    code = "target_in_use"
+    hint = "repeat the command with the same dump and the same options, or load into another table"
+
+
 class TargetTable:
     """
     The table that a bootstrap writes; its row keys are the logical ones.
@@ -126,9 +133,8 @@ class TargetTable:
             ConflictError: another process has changed it.
         """
         if not self.store.call(lambda store: store.set_property(self.table, name, before, value)):
-            raise ConflictError(
+            raise TargetInUseError(
                 f'another bootstrap writes table "{self.table}"',
-                code="target_in_use",
                 hint="let one of the two end; what both have written is right",
             )
 

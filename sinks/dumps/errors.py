@@ -4,26 +4,29 @@ from ingest.api import IntegrityError, NotFoundError
 
 
 class DumpNotAvailableError(NotFoundError):
-    """There is no complete dump, or the named dump is not complete or not there."""
+    """There is no complete dump below the root, or the named dump is incomplete or has expired."""
 
     code = "dump_not_available"
+    remedy = "Choose a complete dump of `attr2hbase dump ls`, or make one with `attr2hbase dump run`."
 
 
 class TableNotDumpedError(NotFoundError):
-    """The table exists and had no rows when the dump was made, so the dump has no files of it."""
+    """The table had no rows when the dump was made."""
 
     code = "table_not_dumped"
+    remedy = "None: the table was empty. Choose another dump if it had rows then."
 
 
 class TableNotInDumpError(NotFoundError):
     """The dump does not know the table."""
 
     code = "table_not_in_dump"
+    hint = "'attr2hbase dump tables' lists its tables; with 'dump bootstrap', --table NAME is its name in the dump"
 
 
 class DumpCorruptError(IntegrityError):
     """
-    A file of a dump is damaged, or it is not the file that the manifest describes.
+    A file of a dump is damaged, or it is not the file that the manifest of the dump describes.
 
     Attributes:
         file: its path below the root.
@@ -32,6 +35,7 @@ class DumpCorruptError(IntegrityError):
     """
 
     code = "dump_corrupt"
+    remedy = "Read another dump, or restore the file from a copy; `--skip-bad` skips damaged lines."
 
     def __init__(
         self, file: str, reason: str, *, offset: int | None = None, line: int | None = None, hint: str | None = None

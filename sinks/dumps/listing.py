@@ -93,8 +93,6 @@ class Dump:
     def _unknown(self, table: str) -> TableNotInDumpError:
         return TableNotInDumpError(
             f'the dump "{self.name}" has no table "{table}"',
-            hint="'attr2hbase dump tables' lists its tables; with 'dump bootstrap', --table NAME is its name in the "
-            "dump",
         )
 
 

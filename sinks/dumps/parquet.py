@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ingest.api import Cell, ConfigError, DecodeError
+from ingest.api.event_errors import BadEncodingError
 from ingest.api.notation import shown, to_notation
 from ingest.formats.cell_types import CODECS, CellType
 from sinks.dumps.errors import DumpCorruptError
@@ -217,7 +218,7 @@ def _value(row: DumpRow, column: ParquetColumn, value: bytes | None) -> object:
     except ValueError as error:
         raise DecodeError(
             f"row {shown(row.key)}, column {shown(column.column)}: {error}",
-            code="bad_encoding",
+            code=BadEncodingError.code,
             hint="declare another type, or dump all cells",
         ) from error
     return value.decode() if column.cell_type is CellType.JSON else decoded

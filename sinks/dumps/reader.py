@@ -9,6 +9,7 @@ from typing import Self, TypeVar
 from ingest.api import StoreUnavailableError
 from ingest.clock import now_ms
 from ingest.durable import file_errors
+from ingest.durable.files import DiskDeniedError
 from ingest.formats.column_types import AS_BYTES, ColumnTypes
 from ingest.formats.times import moment_of
 from sinks.dumps.errors import DumpNotAvailableError
@@ -265,7 +266,7 @@ class DumpReader:
             with file_errors(self._root):
                 return create_pin(self._root, dump, self._clock_ms(), owner=self._owner, ttl_ms=ttl_ms)
         except StoreUnavailableError as error:
-            if on_unpinned is None or error.code != "disk_denied":
+            if on_unpinned is None or error.code != DiskDeniedError.code:
                 raise
             on_unpinned(error.message)
             return None

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple, Self
 import orjson
 
 from ingest.api import Cell, DecodeError, IngestError, Row
+from ingest.api.event_errors import BadJsonError
 from ingest.api.notation import from_notation, from_readable, to_notation
 from ingest.formats.column_types import ColumnTypes
 from ingest.formats.times import moment
@@ -119,9 +120,9 @@ def document_of(line: bytes) -> dict[str, Any]:
     try:
         document = orjson.loads(line)
     except ValueError as error:
-        raise DecodeError(f"the line is not JSON: {error}", code="bad_json") from error
+        raise DecodeError(f"the line is not JSON: {error}", code=BadJsonError.code) from error
     if not isinstance(document, dict):
-        raise DecodeError("the line is JSON, but not an object", code="bad_json")
+        raise DecodeError("the line is JSON, but not an object", code=BadJsonError.code)
     return document
 
 

@@ -27,6 +27,34 @@ MAX_SHARDS = 4_096
 """Number of open shards of a feed; the property of the table has all of them."""
 
 
+class BadShardMergeError(ConfigError):
+    """The shards of a merge are not adjacent, or not in the order of their keys."""
+
+    code = "bad_shard_merge"
+    hint = "name two adjacent shards, the lower row keys first, see 'attr2hbase feed describe'"
+
+
+class BadShardSplitError(ConfigError):
+    """A shard has no row keys on one side of the key of a split, or the change feed cannot have more shards."""
+
+    code = "bad_shard_split"
+    hint = "name a row key inside of the shard, see 'attr2hbase feed describe'"
+
+
+class ShardClosedError(ConfigError):
+    """A split or a merge names a shard that is closed."""
+
+    code = "shard_closed"
+    hint = "name an open shard, see 'attr2hbase feed describe'"
+
+
+class ShardRequestedError(ConfigError):
+    """A split or a merge names a shard that the next micro-batch splits or merges already."""
+
+    code = "shard_requested"
+    hint = "'attr2hbase feed describe' shows the requests; wait until they are executed"
+
+
 @dataclass(frozen=True, slots=True)
 class Shard(Plain):
     """
@@ -159,7 +187,7 @@ class ChangeFeed(Record, kind="change feed of table"):
         for shard in self.shards:
             if shard.number == number:
                 return shard
-        raise ShardNotFoundError(f"the feed has no shard {number}", hint="'attr2hbase feed describe' lists the shards")
+        raise ShardNotFoundError(f"the feed has no shard {number}")
 
     @property
     def numbers(self) -> frozenset[int]:
@@ -190,10 +218,8 @@ class ChangeFeed(Record, kind="change feed of table"):
         taken = {number for each in self.requested for number in _shards_of(each)}
         for number in _shards_of(request):
             if number in taken:
-                raise ConfigError(
+                raise ShardRequestedError(
                     f"shard {number} is split or merged with the next micro-batch already",
-                    code="shard_requested",
-                    hint="'attr2hbase feed describe' shows the requests; wait until they are executed",
                 )
         requested = (*self.requested, request)
         replace(self, requested=requested).at_edge(self._last_edge_ms() + 1)
@@ -225,32 +251,26 @@ class ChangeFeed(Record, kind="change feed of table"):
             closed: tuple[Shard, ...] = (self._open_shard(request.shard),)
             bounds = [(closed[0].start, request.at), (request.at, closed[0].stop)]
             if not closed[0].has(request.at) or request.at == closed[0].start:
-                raise ConfigError(
+                raise BadShardSplitError(
                     f"shard {request.shard} has no row keys on both sides of {shown(request.at)}",
-                    code="bad_shard_split",
-                    hint="name a row key inside of the shard, see 'attr2hbase feed describe'",
                 )
         else:
             low, high = closed = tuple(map(self._open_shard, request.shards))
             bounds = [(low.start, high.stop)]
             if low.stop is None or low.stop != high.start:
-                raise ConfigError(
+                raise BadShardMergeError(
                     f"shards {low.number} and {high.number} are not adjacent",
-                    code="bad_shard_merge",
-                    hint="name two adjacent shards, the lower row keys first, see 'attr2hbase feed describe'",
                 )
         if len(bounds) > 1 and len(self.open_shards()) >= MAX_SHARDS:
-            raise ConfigError(
+            raise BadShardSplitError(
                 f"the feed has {MAX_SHARDS} open shards, the maximum",
-                code="bad_shard_split",
                 hint="merge adjacent shards first, with 'attr2hbase admin feed merge'",
             )
         parents = tuple(shard.number for shard in closed)
         first = max(shard.number for shard in self.shards) + 1
         if first + len(bounds) > MAX_SHARD:
-            raise ConfigError(
+            raise BadShardSplitError(
                 "the feed has used all numbers of shards",
-                code="bad_shard_split",
                 hint="remove `feed` from the table, and declare it again: that is a new feed",
             )
         children = tuple(
@@ -264,11 +284,7 @@ class ChangeFeed(Record, kind="change feed of table"):
     def _open_shard(self, number: int) -> Shard:
         shard = self.shard(number)
         if not shard.is_open:
-            raise ConfigError(
-                f"shard {number} is closed",
-                code="shard_closed",
-                hint="name an open shard, see 'attr2hbase feed describe'",
-            )
+            raise ShardClosedError(f"shard {number} is closed")
         return shard
 
     def _last_edge_ms(self) -> int:

@@ -16,6 +16,7 @@ from ingest.api import (
     UnclearRefusalError,
     WriteRejectedError,
 )
+from ingest.api.store_errors import UnknownFamilyError
 
 _MAX_REASON_CHARS = 300  # of a server's text in our message
 
@@ -48,17 +49,15 @@ class _Failure(NamedTuple):
     error: type[IngestError]
     message: str
     hint: str | None = None
-    code: str | None = None
 
 
 _FAILURES = {
     Kind.BUSY: _Failure(StoreBusyError, "busy: {reason}"),
     Kind.NO_FAMILY: _Failure(
-        WriteRejectedError,
+        UnknownFamilyError,
         'no such family in table "{table}": {reason}',
         "add it with 'attr2hbase table apply', or allow it with `families.on_unknown: create`; both need `thrift2` or "
         "`bootstrap_servers`",
-        code="unknown_family",
     ),
     Kind.REJECTED: _Failure(WriteRejectedError, "refused: {reason}"),
     Kind.TOO_LARGE: _Failure(
@@ -72,7 +71,7 @@ _FAILURES = {
         "compare the clocks of this machine and of the region servers; the limit is "
         "hbase.hregion.keyvalue.timestamp.slop.millisecs",
     ),
-    Kind.NO_TABLE: _Failure(NoTableError, 'there is no table "{table}"', NoTableError.REMEDY),
+    Kind.NO_TABLE: _Failure(NoTableError, 'there is no table "{table}"', NoTableError.hint),
     Kind.DISABLED: _Failure(StoreRefusedError, 'table "{table}" is disabled', "enable '{table}' in the hbase shell"),
     Kind.READ_ONLY: _Failure(
         StoreRefusedError, 'table "{table}" is read only', "alter '{table}', READONLY => false in the hbase shell"
@@ -112,7 +111,7 @@ def error_of_kind(kind: Kind, table: str, reason: str = "") -> IngestError:
     namespace, colon, _ = table.partition(":")
     if kind is Kind.NO_TABLE and colon:
         hint = f"{hint}; its namespace must exist: create_namespace '{namespace}' in the hbase shell"
-    return failure.error(message, code=failure.code, hint=hint)
+    return failure.error(message, hint=hint)
 
 
 def unavailable_because(message: str, reason: str, *, hint: str | None = None) -> StoreUnavailableError:
@@ -138,7 +137,7 @@ def read_error(error: IngestError) -> IngestError:
 
     A read is not caused by an event, so if the server rejects it the pipeline blocks.
     """
-    if isinstance(error, StoreRefusedError) and error.code == "no_table":
+    if isinstance(error, NoTableError):
         return NotFoundError(error.message, hint=error.hint)
     if isinstance(error, WriteRejectedError):
         return StoreRefusedError(error.message, hint=error.hint)

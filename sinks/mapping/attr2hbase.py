@@ -7,18 +7,18 @@ from typing import Self
 from pydantic import field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from ingest.api import Event, Example, MappingError, OptionPath, option
+from ingest.api import Event, Example, OptionPath, option
 from ingest.api.notation import name_to_bytes
 from ingest.decorating.names import BoundedMemo
 from ingest.expressions import Template
-from sinks.mapping.guards import NameGuard, refuse_own_families
+from sinks.mapping.guards import NameGuard, NoRowKeyError, refuse_own_families
 from sinks.mapping.mapper import Mapped, Mapper, MapperSettings, Skipped
 from sinks.mapping.mutations import mutation_maker
 from sinks.mapping.tables import TableTemplate
 from sinks.mapping.values import PRIORITY_BYTES, time_bytes
 
 _MAX_NAMES = 20_000  # cached columns; a bound, since names come from the data
-_NO_ROW_KEY = Skipped("no_row_key")
+_NO_ROW_KEY = Skipped(NoRowKeyError.code)
 
 
 class OnMissingKey(StrEnum):
@@ -156,9 +156,8 @@ class Attr2HBase(Mapper[Attr2HBaseSettings]):
         if row is None:
             if self.settings.on_missing_key is OnMissingKey.DROP:
                 return _NO_ROW_KEY
-            raise MappingError(
+            raise NoRowKeyError(
                 f'no attribute "{self._prefix}" for the row key',
-                code="no_row_key",
                 hint="set `on_missing_key: drop` if this sink should skip such events",
             )
         return self._mutation_of(row, event, batch_time_ms)

@@ -1,22 +1,74 @@
 """Limits of HBase and of the options on row keys, families, columns and cell times."""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple
 
 from pydantic import ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from ingest.api import MAX_ROW_KEY_BYTES, MAX_TIME_MS, MappingError, family_rejection
+from ingest.api.event_errors import RowKeyTooLongError
 from ingest.api.notation import name_from_bytes
 from sinks.mapping.mapper import ColumnOptions, FamilyOptions, MapperSettings
 
 
-class BadName(NamedTuple):
-    """Code, message and hint of the error for a column's name."""
+class BadColumnNameError(MappingError):
+    """A qualifier does not match `columns: name_pattern` of the sink."""
 
-    code: str
-    message: str
-    hint: str
+    code = "bad_column_name"
+    hint = "widen `columns: name_pattern`, or rename the attribute"
+
+
+class BadFamilyNameError(MappingError):
+    """HBase does not allow a family of the name that an attribute has."""
+
+    code = "bad_family_name"
+    remedy = "Rename the attribute in the decorator; then replay."
+
+
+class BadTimestampError(MappingError):
+    """The event's time cannot be a cell timestamp: it is before 1970, or exceeds 64 bits."""
+
+    code = "bad_timestamp"
+    hint = "set a time after 1970, or set `timestamp: batch`"
+
+
+class EmptyRowKeyError(MappingError):
+    """The template of the row key rendered empty text."""
+
+    code = "empty_row_key"
+    hint = "add a part to the row key that every event has"
+
+
+class FamilyNotAllowedError(MappingError):
+    """`families: allow` or `deny` of the sink excludes the family of an attribute."""
+
+    code = "family_not_allowed"
+    remedy = "Add it to `families: allow` of the sink, or correct the attribute; then replay."
+
+
+class NoRowKeyError(MappingError):
+    """
+    The event has no attribute for the row key, or the record no key; see on_missing_key of attr2hbase, on_missing in
+    hbase's row_key.
+    """
+
+    code = "no_row_key"
+    dropped = "The event has no row key, with `on_missing_key: drop` of the sink."
+    remedy = "Set the row key for every event, or configure the sink to drop such events."
+
+
+class TooManyColumnsError(MappingError):
+    """The event has more cells than columns: max_per_row allows."""
+
+    code = "too_many_columns"
+    hint = "raise `columns: max_per_row`"
+
+
+class ValueTooLargeError(MappingError):
+    """A value is larger than columns: max_value_bytes allows."""
+
+    code = "value_too_large"
+    hint = "raise `columns: max_value_bytes`, or shorten it with `truncate`"
 
 
 def check_row_key(row: bytes) -> None:
@@ -27,14 +79,10 @@ def check_row_key(row: bytes) -> None:
         MappingError: it is empty or too long.
     """
     if not row:
-        raise MappingError(
-            "the row key is empty", code="empty_row_key", hint="add a part to its template that every event has"
-        )
+        raise EmptyRowKeyError("the row key is empty")
     if len(row) > MAX_ROW_KEY_BYTES:
-        raise MappingError(
+        raise RowKeyTooLongError(
             f"the row key has {len(row)} bytes, HBase allows {MAX_ROW_KEY_BYTES}",
-            code="row_key_too_long",
-            hint="shorten it, for example with a hash of the long part",
         )
 
 
@@ -46,10 +94,8 @@ def check_time(timestamp_ms: int) -> None:
         MappingError: it is negative or too large.
     """
     if not 0 <= timestamp_ms <= MAX_TIME_MS:
-        raise MappingError(
+        raise BadTimestampError(
             f"{timestamp_ms} ms is not a valid timestamp of a cell",
-            code="bad_timestamp",
-            hint="set a time after 1970, or set `timestamp: batch`",
         )
 
 
@@ -70,20 +116,20 @@ class NameGuard:
         """
         bad = self.rejection(family, qualifier)
         if bad is not None:
-            raise MappingError(bad.message, code=bad.code, hint=bad.hint)
+            raise bad
         return family + b":" + qualifier
 
-    def rejection(self, family: bytes, qualifier: bytes) -> BadName | None:
+    def rejection(self, family: bytes, qualifier: bytes) -> MappingError | None:
         """Why an event with this column cannot be written; None if it can."""
         shown = name_from_bytes(family)
         if (hint := family_rejection(family)) is not None:
-            return BadName(code="bad_family_name", message=f"{shown!r} cannot be the name of a family", hint=hint)
+            return BadFamilyNameError(f"{shown!r} cannot be the name of a family", hint=hint)
         if (self._allow is not None and family not in self._allow) or family in self._deny:
             message = f'the family "{shown}" may not be written by this sink'
-            return BadName(code="family_not_allowed", message=message, hint="see `families: allow` and `deny`")
+            return FamilyNotAllowedError(message, hint="see `families: allow` and `deny`")
         if self._fullmatch is not None and self._fullmatch(qualifier) is None:
             message = f"the qualifier {name_from_bytes(qualifier)!r} does not match `name_pattern`"
-            return BadName(code="bad_column_name", message=message, hint="widen `columns: name_pattern`, or rename it")
+            return BadColumnNameError(message)
         return None
 
 
@@ -117,19 +163,15 @@ def size_guard(columns: ColumnOptions) -> Callable[[Mapping[bytes, bytes]], None
 
     def check(cells: Mapping[bytes, bytes]) -> None:
         if max_cells is not None and len(cells) > max_cells:
-            raise MappingError(
+            raise TooManyColumnsError(
                 f"{len(cells)} cells in one row; at most {max_cells} are allowed",
-                code="too_many_columns",
-                hint="raise `columns: max_per_row`",
             )
         if max_bytes is not None:
             for column, value in cells.items():
                 if len(value) > max_bytes:
                     name = name_from_bytes(column)
-                    raise MappingError(
+                    raise ValueTooLargeError(
                         f"the value of {name!r} has {len(value)} bytes; at most {max_bytes} are allowed",
-                        code="value_too_large",
-                        hint="raise `columns: max_value_bytes`, or shorten it with `truncate`",
                     )
 
     return check

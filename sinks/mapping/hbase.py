@@ -8,18 +8,19 @@ from pydantic import field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import Event, Example, ExpressionError, Finding, MappingError, Model, OptionPath, option
+from ingest.api.event_errors import NoAttributeError
 from ingest.api.notation import name_from_bytes
 from ingest.decorating.choices import OnMissing
 from ingest.decorating.names import BoundedMemo
 from ingest.expressions import Template
 from sinks.mapping.encodings import ENCODERS, Encode, Encoding
-from sinks.mapping.guards import NameGuard, check_row_key, refuse_own_families
+from sinks.mapping.guards import NameGuard, NoRowKeyError, check_row_key, refuse_own_families
 from sinks.mapping.mapper import Mapped, Mapper, MapperSettings, Skipped, constant_text
 from sinks.mapping.mutations import mutation_maker
 from sinks.mapping.tables import TableTemplate
 
 _MAX_NAMES = 20_000  # cached columns of a cell; a bound, since names come from the data
-_NO_ROW_KEY = Skipped("no_row_key")
+_NO_ROW_KEY = Skipped(NoRowKeyError.code)
 
 
 class OnMissingInKey(StrEnum):
@@ -243,9 +244,8 @@ class HBase(Mapper[HBaseSinkSettings]):
 
 
 def _no_row_key(what: str) -> MappingError:
-    return MappingError(
+    return NoRowKeyError(
         f"no {what} for the row key",
-        code="no_row_key",
         hint="set `on_missing: drop` if this sink should skip such events",
     )
 
@@ -257,7 +257,7 @@ def _compiled(cell: CellOptions, names: NameGuard) -> _Cell:
     def no_attribute(missing: str) -> MappingError:
         return MappingError(
             f"no {missing} for the cell {name}",
-            code="no_attribute",
+            code=NoAttributeError.code,
             hint="set `on_missing: unset` if some events lack it",
         )
 

@@ -3,13 +3,20 @@
 from collections.abc import Callable
 
 from ingest.api import MAX_ROW_KEY_BYTES, Event, Put
+from ingest.api.reasons import drop_reason
 from ingest.expressions import Template
 from sinks.mapping.guards import check_row_key, check_time, size_guard
 from sinks.mapping.mapper import Mapped, MapperSettings, Skipped, Timestamp
 from sinks.mapping.rules import WHOLE_ROW, DeleteTarget, compile_rules
 from sinks.mapping.tables import TableNames
 
-_NO_CELLS = Skipped("no_cells")
+_NO_CELLS = Skipped(
+    drop_reason(
+        "no_cells",
+        "The event has a row key, but no attribute that becomes a cell.",
+        "Set an attribute PREFIXfamily:qualifier, or `write_body` of the sink.",
+    )
+)
 
 
 def mutation_maker(

@@ -15,6 +15,13 @@ _LEGAL = re.compile(rb"(?!hbase:|default:)(?:[A-Za-z0-9_][A-Za-z0-9_.-]*:)?[A-Za
 _MAX_NAMES = 1_000  # cached; a bound, since names come from the data
 
 
+class BadTableNameError(MappingError):
+    """The template of the table rendered an invalid table name."""
+
+    code = "bad_table_name"
+    remedy = "Change the template: table names have only letters, digits, `_`, `-` and `.`."
+
+
 class TableNames:
     """
     Names of tables that a template gives.
@@ -44,9 +51,8 @@ class TableNames:
 
     def _checked(self, data: bytes) -> str:
         if not self.is_legal(data):
-            raise MappingError(
+            raise BadTableNameError(
                 f"the template gives {name_from_bytes(data)!r}, which is not the name of a table",
-                code="bad_table_name",
                 hint=alias_rejection(data.decode(errors="replace"))
                 or "a table is NAME or NAMESPACE:NAME, each of letters, digits, _ . - and with no . or - first",
             )

@@ -2,7 +2,8 @@
 
 import struct
 
-from ingest.api import MappingError, Priority
+from ingest.api import Priority
+from sinks.mapping.guards import BadTimestampError
 
 PRIORITY_BYTES = {priority: priority.value.encode() for priority in Priority}
 
@@ -20,4 +21,4 @@ def time_bytes(timestamp_ms: int) -> bytes:
         return _pack(timestamp_ms)
     except struct.error as error:
         message = f"the time {timestamp_ms} ms does not fit into 64 bits"
-        raise MappingError(message, code="bad_timestamp", hint="set a time that fits") from error
+        raise BadTimestampError(message, hint="set a time that fits") from error

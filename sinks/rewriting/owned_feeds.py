@@ -4,9 +4,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ingest.api import ConflictError, FeedSpec, Store, TableSpec
+from ingest.api import FeedSpec, Store, TableSpec
 from ingest.api.feeds import MARGIN_S, feed_table_spec
 from sinks.feed.change_feed import FEED, ChangeFeed, even_starts
+from sinks.rewriting.owner import OtherOwnerError
 from sinks.rowkeys.row_format import UPDATES
 from sinks.table_records import ensure_declared
 from sinks.updates.committed_position import COMMITTED, OWNER, CommittedPosition
@@ -78,10 +79,9 @@ class OwnedFeeds:
                     found = store.properties(table)
                 owner = found.get(OWNER)
                 if FEED in found and owner not in (None, self._pipeline):
-                    raise ConflictError(
+                    raise OtherOwnerError(
                         f'pipeline "{owner}" owns table "{table}" with its feed, and "{self._pipeline}" would write it '
                         "without one",
-                        code="other_owner",
                         hint=f'if "{owner}" has ended for good, run with --take-over; else use another table',
                     )
 

@@ -5,13 +5,13 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from ingest.api import ConflictError, Store, TableSpec
+from ingest.api import Store, TableSpec
 from sinks.feed.change_feed import FEED
 from sinks.rewriting.counted_letters import change_counted
 from sinks.rewriting.incomplete_updates import remove_with_changes
 from sinks.rewriting.owned_feeds import OwnedFeeds
 from sinks.rewriting.owned_letters import OwnedLetters
-from sinks.rewriting.owner import lost, refuse_other_owner
+from sinks.rewriting.owner import CommittedPositionsDifferError, lost, refuse_other_owner
 from sinks.rewriting.rolling_forward import newest_change_ms, recorded_feed, roll_forward
 from sinks.rewriting.taken_over import NOT_TAKEN, Taken, taken_over
 from sinks.rowkeys.row_format import UPDATES
@@ -206,11 +206,8 @@ class OwnedTables:
         if not positions:
             return None
         if is_new and any(committed.offsets != positions[0].offsets for committed in positions):
-            raise ConflictError(
+            raise CommittedPositionsDifferError(
                 f"the tables {', '.join(table for _, table in known)} are complete up to different offsets",
-                code="committed_positions_differ",
-                hint="restore the checkpoint of the pipeline; or remove the tables that were not written to the end "
-                "from its sinks",
             )
         return positions[0].offsets
 

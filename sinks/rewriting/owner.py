@@ -9,6 +9,22 @@ from sinks.rowkeys.row_format import UPDATES
 from sinks.updates.committed_position import OWNER
 
 
+class CommittedPositionsDifferError(ConflictError):
+    """The tables with deferred updates of a pipeline without a checkpoint are complete up to different offsets."""
+
+    code = "committed_positions_differ"
+    hint = (
+        "restore the checkpoint of the pipeline; or remove the tables that were not written to the end from its sinks"
+    )
+
+
+class OtherOwnerError(ConflictError):
+    """Another pipeline owns a table with deferred updates or a change feed: it alone knows what is complete."""
+
+    code = "other_owner"
+    remedy = "Write to another table. If the other pipeline has ended for good, run with `--take-over`."
+
+
 def refuse_other_owner(properties: Mapping[str, str], spec: TableSpec, pipeline: str) -> None:
     """
     Check that no other pipeline owns a table.
@@ -25,9 +41,8 @@ def refuse_other_owner(properties: Mapping[str, str], spec: TableSpec, pipeline:
     needs_owner = spec.updates or spec.feed or UPDATES in properties or FEED in properties
     if needs_owner and owner not in (None, pipeline):
         what = "deferred updates" if UPDATES in properties else "feed"
-        raise ConflictError(
+        raise OtherOwnerError(
             f'pipeline "{owner}" owns table "{spec.name}" with its {what}',
-            code="other_owner",
             hint=f'if "{owner}" has ended for good, run with --take-over; else use another table',
         )
 
@@ -60,8 +75,7 @@ def lost(
             f". This process has written a micro-batch at {time}, whose events the other one counts too: when the "
             f"committed position is past it, take it back with {commands}"
         )
-    return ConflictError(
+    return OtherOwnerError(
         f'pipeline "{pipeline}" no longer owns table "{table}": {who}',
-        code="other_owner",
         hint=hint,
     )

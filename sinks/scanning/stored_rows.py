@@ -22,6 +22,20 @@ Largest fraction of the checked rows that may be in their bucket by chance. Of r
 """
 
 
+class StoredInBucketsError(SchemaError):
+    """The rows of a table declared without `distribute` are in the buckets of the table's record, which stays."""
+
+    code = "distributed"
+    hint = "declare `distribute` as it is recorded, or copy the rows into a new table"
+
+
+class NotInBucketsError(SchemaError):
+    """A row of a table is not stored in the bucket that the declared number of buckets gives its key."""
+
+    code = "not_distributed"
+    hint = "declare the number of buckets that the rows were written with, or copy the rows into a new table"
+
+
 def has_rows(store: Store[Any], table: str) -> bool:
     """Whether an existing table has a row."""
     return any(True for _ in _keys(store, table, Scan(limit=1)))
@@ -53,11 +67,9 @@ def check_stored_rows(store: Store[Any], declared: TableSpec) -> None:
             if bucket in distribution.prefixes
             else "is no bucket, so the rows are not salted"
         )
-        raise SchemaError(
+        raise NotInBucketsError(
             f'table "{declared.name}" has the row key {shown_start(key)}: with `distribute: {{hash: '
             f"{declared.buckets}}}`, its first byte {shown(bucket)} {reason}",
-            code="not_distributed",
-            hint="declare the number of buckets that the rows were written with, or copy the rows into a new table",
         )
 
 
@@ -80,11 +92,9 @@ def check_plain_rows(store: Store[Any], table: str, buckets: int) -> None:
     keys = list(_sample(store, table, distribution, SAMPLED_ROWS))
     placed = [key for key in keys if key == distribution.physical(distribution.logical(key))]
     if placed and len(placed) > _BY_CHANCE * len(keys):
-        raise SchemaError(
+        raise StoredInBucketsError(
             f'table "{table}" has the row {shown_start(placed[0])} in a bucket of its record, '
             f"`distribute: {{hash: {buckets}}}`, as most rows that were checked",
-            code="distributed",
-            hint="declare `distribute` as it is recorded, or copy the rows into a new table",
         )
 
 

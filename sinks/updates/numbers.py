@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ingest.api import MappingError, Model, NotMergeableError, Processor, option
+from ingest.api.event_errors import NotANumberError
 from ingest.api.notation import shown_start
 from ingest.formats.cell_types import NUMBERS, CellType
 
@@ -65,7 +66,7 @@ class NumberForm:
         try:
             return self.write(self.read(value))
         except ValueError as error:
-            raise MappingError(str(error), code="not_a_number") from error
+            raise MappingError(str(error), code=NotANumberError.code) from error
 
     def merge(self, updates: Sequence[bytes], merge: Callable[[Iterable[Any]], Any]) -> bytes:
         """

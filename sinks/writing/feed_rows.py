@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ingest.api import FeedSpec, MappingError, Mutation, Put
+from ingest.api.event_errors import RowKeyTooLongError
 from ingest.api.notation import shown_start
 from sinks.feed.change_feed import ShardMap
 from sinks.feed.changes import Op, encoded_change, op_of
@@ -19,6 +20,13 @@ _MAX_ESCAPED = 6
 """Bytes in JSON for one byte of text at most: a control character is written as \\u and four digits."""
 CHANGE_TOO_LARGE = "change_too_large"
 _LARGE_HINT = "divide the event, or use a table without `feed`"
+
+
+class ChangeTooLargeError(MappingError):
+    """The change of a row is larger than 8 MiB, the maximum that a feed stores."""
+
+    code = "change_too_large"
+    remedy = "Divide the event, or write to a table without `feed`."
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,15 +130,13 @@ class FeedRows:
             MappingError: the row key is too long, or the mutation alone is too large.
         """
         if len(mutation.row) > MAX_FEED_ROW_BYTES:
-            raise MappingError(
+            raise RowKeyTooLongError(
                 f"the row key has {len(mutation.row)} bytes; with the shard and the time of a change it is too long",
-                code="row_key_too_long",
-                hint="shorten it, for example with a hash of the long part",
             )
         if size_of(mutation) * _MAX_ESCAPED > MAX_CHANGE_BYTES:
             size = len(encoded_change(Op.PUT, [mutation]))
             if size > MAX_CHANGE_BYTES:
-                raise MappingError(self.too_large(table, mutation.row, size), code="change_too_large", hint=_LARGE_HINT)
+                raise ChangeTooLargeError(self.too_large(table, mutation.row, size), hint=_LARGE_HINT)
 
     def add(self, table: str, mutation: Mutation) -> None:
         """

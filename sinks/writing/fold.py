@@ -15,6 +15,13 @@ from ingest.api import Delete, Durability, MappingError, Mutation, Put, stronger
 from sinks.writing.buffer import CELL_COST_BYTES
 
 
+class DeleteAtZeroError(MappingError):
+    """A delete has the timestamp before the event's, and 0 has none before it."""
+
+    code = "delete_at_zero"
+    remedy = "Give the event a later time, or use `timestamp: batch`."
+
+
 @dataclass(slots=True)
 class _Pending:
     """
@@ -84,9 +91,8 @@ class Fold:
             _add_put(pending, mutation)
             return
         if mutation.timestamp_ms < 1 and not mutation.exact:
-            raise MappingError(
+            raise DeleteAtZeroError(
                 f"a delete at time {mutation.timestamp_ms} cannot be written: deletes get the millisecond before",
-                code="delete_at_zero",
                 hint="give the event a time after 1970",
             )
         if not isinstance(pending, _Pending):

@@ -17,6 +17,7 @@ from ingest.api import (
     TaskSpec,
     WriteCounts,
 )
+from ingest.api.store_errors import UnknownFamilyError
 from sinks.updates.merging import Merging
 from sinks.writing.bisection import Refusal
 from sinks.writing.buffer import MAX_ROWS, Chunk, WriteBuffer, size_of
@@ -35,7 +36,13 @@ STAGED_BYTES, MAX_STAGED_ROWS = 16 << 20, 100_000
 """Bytes that a task buffers for a store that the driver writes: larger files leave fewer to merge."""
 MAX_PROBE_ROWS = 100
 """Rows of a probe: few, so that a rejected row is found in few calls."""
-UNKNOWN_FAMILY = "unknown_family"
+
+
+class FamiliesChangedError(StoreUnavailableError):
+    """A table lost a family while a batch was written to it; the batch runs again with the current families."""
+
+    code = "families_changed"
+    remedy = "None; if it recurs, find the process that removes families."
 
 
 class BufferedMutator:
@@ -254,10 +261,9 @@ class BufferedMutator:
             self._count()
         if self._changed:
             # the events were checked against families that have changed since
-            raise StoreUnavailableError(
+            raise FamiliesChangedError(
                 f"{_tables(self._changed)} lost a family during the write, or got one that not all regions know yet; "
                 "the rows are checked again",
-                code="families_changed",
             )
 
     def probe(self) -> bytes:
@@ -353,7 +359,7 @@ class BufferedMutator:
         """Add a rejected row."""
         self.families.invalidate()
         mutation, error = refusal
-        if error.code == UNKNOWN_FAMILY:
+        if error.code == UnknownFamilyError.code:
             self._changed.add(table)
         place = self._split_tables.place_of_refusal(table, mutation.row)
         self.refused[place] = error.code, str(error)

@@ -1,6 +1,7 @@
 """The bytes that the events of one record may write to a store or an archive, whatever a producer sends."""
 
 from ingest.api import MappingError, Origin, RecordPlace
+from ingest.api.event_errors import TooLargeError
 from ingest.api.growth import max_grown
 
 MAX_RECORD_BYTES = 256 << 20
@@ -48,7 +49,7 @@ class RecordBytes:
         if self._bytes > self._max_bytes:
             raise MappingError(
                 f"the events made of this record would write more than {self._max_bytes >> 20} MiB",
-                code="too_large",
+                code=TooLargeError.code,
                 hint="write a large value once, as with a condition `when`, and not with each event; or raise "
                 "`max_event_bytes` of the source, of which events may write sixteen times as much",
             )

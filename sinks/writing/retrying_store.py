@@ -20,6 +20,7 @@ from ingest.api import (
     UpdatesChangedError,
     WriteRejectedError,
 )
+from ingest.api.event_errors import RowKeyTooLongError
 from ingest.formats.times import moment
 from ingest.retry import Retry
 from sinks.feed.change_feed import FEED
@@ -30,6 +31,20 @@ from sinks.writing.buffer import Chunk, size_of
 from sinks.writing.feed_rows import FeedBatch
 
 T = TypeVar("T")
+
+
+class FeedUndeclaredError(StoreRefusedError):
+    """A table has a change feed, and the pipeline that writes it declares none: rows would lack their changes."""
+
+    code = "feed_undeclared"
+    hint = "declare `feed` of the table; or start the pipeline that owns it without `feed`, which closes it"
+
+
+class StoreBugError(StoreUnavailableError):
+    """A store raised an unexpected exception; the batch is retried."""
+
+    code = "store_bug"
+    remedy = "Read the traceback in the log and correct the plugin; for a built-in component, report the bug."
 
 
 class Target(Protocol):
@@ -219,9 +234,7 @@ class RetryingStore:
         except BaseException as bug:
             # not caused by an event: it must not count as an error of the sink
             self.close()
-            raise StoreUnavailableError(
-                f"the store raised an unexpected exception: {type(bug).__name__}: {bug}", code="store_bug"
-            ) from bug
+            raise StoreBugError(f"the store raised an unexpected exception: {type(bug).__name__}: {bug}") from bug
 
     def _apply(self, store: Target, table: str, mutations: Sequence[Mutation]) -> None:
         """Apply mutations; refused timestamps are a rejection of rows, unless batch times are among them."""
@@ -239,10 +252,8 @@ class RetryingStore:
     def _read_record(self, store: Target, table: str) -> None:
         buckets, properties = store.record(table)
         if FEED in properties and table not in self._feeds:
-            raise StoreRefusedError(
+            raise FeedUndeclaredError(
                 f'table "{table}" has a change feed, and its rows would be written without their changes',
-                code="feed_undeclared",
-                hint="declare `feed` of the table; or start the pipeline that owns it without `feed`, which closes it",
             )
         recorded = RowFormat(buckets, properties.get(UPDATES, ""))
         declared = self._declared.get(table, RowFormat(recorded.buckets))
@@ -298,7 +309,7 @@ def _stored(mutations: Sequence[Mutation], physical_key: Callable[[bytes], bytes
             f"the row key has {len(mutations[too_long[0]].row)} bytes; with its bucket it has more than the "
             f"{MAX_ROW_KEY_BYTES} that are allowed",
             indexes=too_long,
-            code="row_key_too_long",
+            code=RowKeyTooLongError.code,
             hint="shorten it, for example with a hash of the long part",
         )
     return with_physical_keys(mutations, physical_key)

@@ -14,6 +14,13 @@ from sinks.writing.row_reader import RowReader
 from sinks.writing.update_fold import UpdateFold
 
 
+class DeleteOfUpdatesError(MappingError):
+    """A rule deletes a row, family or column of a table with deferred updates."""
+
+    code = "delete_of_updates"
+    remedy = "Remove the rule, or write to a table without `updates`."
+
+
 class SplitTables:
     """
     Folds the mutations of these tables in a task, and writes them at the end of each split.
@@ -176,9 +183,7 @@ class SplitTables:
     def _add_update(self, table: str, mutation: Mutation) -> None:
         """Fold an update; all events of a rejected row fail, also those of other splits."""
         if not isinstance(mutation, Put):
-            raise MappingError(
-                f'table "{table}" has deferred updates, which an event cannot delete', code="delete_of_updates"
-            )
+            raise DeleteOfUpdatesError(f'table "{table}" has deferred updates, which an event cannot delete')
         refused = self._known_refused.get((table, mutation.row))
         if refused is None:
             if table in self._feeds:

@@ -4,9 +4,17 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
 from ingest.api import Delete, Durability, MappingError, Mutation, NotMergeableError, Put, stronger
+from ingest.api.event_errors import RowKeyTooLongError
 from ingest.api.notation import shown
 from sinks.updates.keys import MAX_UPDATED_ROW_BYTES, UpdateKey, encoded_row, update_id_of
 from sinks.updates.merging import Merging, RowMerger
+
+
+class UpdateNotMergeableError(MappingError):
+    """A value cannot be added to the update of its column, as beyond 64 bits."""
+
+    code = "not_mergeable"
+    remedy = "Correct the producer, or use a processor or `type` that can take the value; then replay the dead letter."
 
 
 class UpdateFold:
@@ -105,10 +113,8 @@ class UpdateFold:
     def _updates(self, table: str, put: Put) -> dict[bytes, bytes]:
         """The updates of an event."""
         if len(encoded_row(put.row)) - 1 > MAX_UPDATED_ROW_BYTES:
-            raise MappingError(
+            raise RowKeyTooLongError(
                 f"the row key has {len(put.row)} bytes; with the times of an update it is too long",
-                code="row_key_too_long",
-                hint="shorten it, for example with a hash of the long part",
             )
         return self._tables[table].updates(put.columns)
 
@@ -130,5 +136,5 @@ def _folded(merging: Merging, before: dict[bytes, bytes] | None, updates: dict[b
             try:
                 folded[column] = merging.merge([before[column], updates[column]])
             except NotMergeableError as error:
-                raise MappingError(f"{shown(column)}: {error}", code="not_mergeable") from error
+                raise UpdateNotMergeableError(f"{shown(column)}: {error}") from error
     return folded

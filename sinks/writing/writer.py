@@ -5,9 +5,17 @@ from typing import Any
 
 from ingest.api import Delete, Event, MappingError, Mutation, NoTableError, Put
 from ingest.api.notation import shown
+from ingest.api.store_errors import UnknownFamilyError
 from sinks.mapping.mapper import Mapper, OnUnknown, Skipped
 from sinks.writing.buffer import size_of
-from sinks.writing.mutator import UNKNOWN_FAMILY, BufferedMutator
+from sinks.writing.mutator import BufferedMutator
+
+
+class UnknownTableError(MappingError):
+    """The event's table does not exist, and the store does not create tables."""
+
+    code = "unknown_table"
+    hint = "create the table, then replay the dead letter"
 
 
 class Writer:
@@ -76,10 +84,10 @@ class Writer:
             if self._is_one_table:
                 raise NoTableError(message)
             # the event names the table, and one event must not block all others
-            raise MappingError(message, code="unknown_table", hint="create the table, then replay the dead letter")
+            raise UnknownTableError(message)
         missing = families - (known or frozenset())
         if missing and isinstance(mutation, Delete) and self._on_unknown is OnUnknown.CREATE:
-            return UNKNOWN_FAMILY  # nothing to delete, and a delete creates no family
+            return UnknownFamilyError.code  # nothing to delete, and a delete creates no family
         if missing or known is None:
             return self._on_missing(table, missing)
         if isinstance(mutation, Put):
@@ -93,7 +101,7 @@ class Writer:
             self._mutator.families.need(table, wanted)
             return None
         if self._on_unknown is OnUnknown.DROP:
-            return UNKNOWN_FAMILY
+            return UnknownFamilyError.code
         if self._on_unknown is OnUnknown.CREATE:
             hint = "the limit of created families is reached: raise `families: max_created`, or add it to `tables`"
         else:
@@ -103,7 +111,7 @@ class Writer:
             )
             if self._mutator.capabilities.creates_families:
                 hint = "add it under `tables`, or say `families: {on_unknown: create}`"
-        raise MappingError(f'no {_named(missing)} in table "{table}"', code=UNKNOWN_FAMILY, hint=hint)
+        raise MappingError(f'no {_named(missing)} in table "{table}"', code=UnknownFamilyError.code, hint=hint)
 
 
 def families_in(mutation: Mutation) -> set[bytes]:

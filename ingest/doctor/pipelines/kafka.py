@@ -14,6 +14,7 @@ from ingest.doctor.pipelines.guide import docs_of
 from ingest.doctor.versions import dotted, rated
 from ingest.formats.times import moment
 from ingest.kafka.admin import KafkaAdmin
+from ingest.kafka.errors import AccessDeniedError
 from ingest.kafka.offsets import GroupOffsets
 from ingest.kafka.retention import HALF, NEARLY, Backlog, backlogs
 from ingest.kafka.settings import KafkaConnection
@@ -184,9 +185,7 @@ def retention(settings: KafkaSourceSettings, name: str, *, subject: str) -> Foun
         for topic in topics:
             try:
                 limits = admin.settings(topic)
-            except SourceError as error:
-                if error.code != "access_denied":
-                    raise
+            except AccessDeniedError as error:
                 return Skipped(error.message)
             found = backlogs(admin, topic, limits, committed, time.time() * 1000)
             lag += sum(backlog.end - backlog.position for backlog in found.values())
@@ -277,9 +276,7 @@ def _limits_of(settings: KafkaSourceSettings) -> dict[str, TopicSettings] | Skip
     with KafkaAdmin(settings) as admin:
         try:
             return {topic: admin.settings(topic) for topic in topics_of(settings, admin)}
-        except SourceError as error:
-            if error.code != "access_denied":
-                raise
+        except AccessDeniedError as error:
             return Skipped(error.message)
 
 

@@ -84,7 +84,7 @@ def _missing(table: str, subject: str) -> Finding:
         f'table "{table}" does not exist',
         subject,
         {"table": table},
-        hint=NoTableError.REMEDY,
+        hint=NoTableError.hint,
         why="a pipeline that writes to it is blocked until it exists",
         docs=docs_of("tables"),
     )

@@ -4,8 +4,16 @@ from collections.abc import Callable
 from decimal import ROUND_DOWN, Decimal, DecimalException
 
 from ingest.api.errors import ExpressionError
+from ingest.api.event_errors import NotANumberError, NumberTooLargeError
 from ingest.expressions.functions.function import Function, FunctionExample, Kind, Parameter
 from ingest.expressions.numbers import EXACT, Number, inverted_text, long_bytes
+
+
+class DivisionByZeroError(ExpressionError):
+    """The divisor of div or mod is zero."""
+
+    code = "division_by_zero"
+    remedy = "Guard the decorator with a `when` that excludes zero."
 
 
 def _add(*numbers: Number) -> Number:
@@ -58,12 +66,12 @@ def _exactly(operation: Callable[[Decimal, Decimal], Decimal], left: Number, rig
     try:
         return operation(Decimal(left), Decimal(right))
     except DecimalException as error:
-        raise ExpressionError("the result has too many digits", code="number_too_large") from error
+        raise NumberTooLargeError("the result has too many digits") from error
 
 
 def _refuse_zero(divisor: Number) -> None:
     if divisor == 0:
-        raise ExpressionError("division by zero", code="division_by_zero")
+        raise DivisionByZeroError("division by zero")
 
 
 def _int(number: Number) -> int:
@@ -78,7 +86,7 @@ def _whole(number: Number) -> int:
     """The number as an int; an error if it has a fraction, so that different numbers never get the same row key."""
     whole = int(number)
     if whole != number:
-        raise ExpressionError(f'"{number}" is not a whole number', code="not_a_number")
+        raise NotANumberError(f'"{number}" is not a whole number')
     return whole
 
 

@@ -19,6 +19,20 @@ Ranges = dict[TopicPartition, tuple[int, int]]
 _NO_RECORD = 1 << 62  # an offset above all others
 
 
+class ArchiveTopicCompactedError(ConfigError):
+    """A re-run of a partition: a topic is compacted, so it lacks records that have rows in the archive."""
+
+    code = "archive_topic_compacted"
+    hint = "keep the rows of the partition as they are; 'attr2hbase archive join' writes them into fewer files"
+
+
+class ArchiveTopicRecreatedError(ConflictError):
+    """A re-run of a partition: a topic was recreated, so rows of the archive have offsets of other records."""
+
+    code = "archive_topic_recreated"
+    hint = "archive the records of the new topic in another table"
+
+
 class RerunRecords:
     """
     The records of a pipeline that a re-run reads.
@@ -92,10 +106,8 @@ class RerunRecords:
         for ids in known:
             found = recreated(ids, current)
             if found:
-                raise ConflictError(
+                raise ArchiveTopicRecreatedError(
                     f'topic "{found[0]}" was recreated: rows of the archive have offsets of the topic before',
-                    code="archive_topic_recreated",
-                    hint="archive the records of the new topic in another table",
                 )
 
 
@@ -129,8 +141,6 @@ def _refuse_compacted(admin: KafkaAdmin, topics: Sequence[str]) -> None:
     """The re-run would drop the rows of records between its offsets that the topic has removed."""
     compacted = [topic for topic in topics if admin.settings(topic).is_compacted]
     if compacted:
-        raise ConfigError(
+        raise ArchiveTopicCompactedError(
             f'topic "{compacted[0]}" is compacted: records of rows are missing in it',
-            code="archive_topic_compacted",
-            hint="keep the rows of the partition as they are; 'attr2hbase archive join' writes them into fewer files",
         )

@@ -5,7 +5,8 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 
-from ingest.api import IngestError, RecordPlace
+from ingest.api import RecordPlace
+from ingest.api.errors import ErrorBudgetSpentError
 from ingest.catalog import Catalog
 from ingest.config.model import Configuration
 from ingest.dead_letters.envelope import dead_letters_of
@@ -127,9 +128,8 @@ class RerunRunner:
         for letter in dead_letters_of(dead_letters):
             self.failed.setdefault(letter.record.place, f"{letter.component}: {letter.code}: {letter.message}")
         if len(self.failed) > _MOST_FAILED:
-            raise IngestError(
+            raise ErrorBudgetSpentError(
                 f"more than {_MOST_FAILED:,} records fail in the re-run",
-                code="error_budget",
                 hint="correct the pipeline, then start the re-run again",
             )
 

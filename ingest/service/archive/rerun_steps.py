@@ -40,6 +40,13 @@ _OTHER_TYPES = (
 )
 
 
+class ArchiveRowsFailedError(IngestError):
+    """A re-run of a partition: the pipeline fails now for records with rows in the current version, which stays."""
+
+    code = "archive_rows_failed"
+    hint = "correct the pipeline, or drop such events with a filter; the current version is unchanged"
+
+
 def rerun_steps(place: Place, table: ArchivedTable, options: RerunOptions) -> Steps:
     """
     Write a partition again, and make the new version current; yields the result so far after each micro-batch.
@@ -205,9 +212,7 @@ class _RowsBefore:
         lost = sorted({origin[:3] for origin in missing})
         if lost:
             topic, number, offset = lost[0]
-            raise IngestError(
+            raise ArchiveRowsFailedError(
                 f"the pipeline fails now for {len(lost):,} records that have rows in the current version, first "
                 f"{topic}/{number}/{offset}: {self._failed[lost[0]]}",
-                code="archive_rows_failed",
-                hint="correct the pipeline, or drop such events with a filter; the current version is unchanged",
             )

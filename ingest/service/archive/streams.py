@@ -27,6 +27,27 @@ _ANSWER_TIMEOUT_S = 60.0
 _UNFINISHED = "a micro-batch that is not acknowledged; resume or reload the pipeline if it is paused or has failed"
 
 
+class NoArchiveAnswerError(ConflictError):
+    """The pipeline does not answer a re-run or a join: it runs without the sink of the file, or has ended."""
+
+    code = "archive_no_answer"
+    remedy = "Restart the service with the present file, then start the command again."
+
+
+class OtherArchiveWriterError(ConflictError):
+    """An archive has a writer that is not in the file, or whose checkpoint is not in `state_dir`."""
+
+    code = "archive_other_writer"
+    remedy = "Run the command with the file, and in the working directory, of the service that writes."
+
+
+class ArchiveUnacknowledgedError(ConflictError):
+    """A re-run or a join: a pipeline has ended within a micro-batch."""
+
+    code = "archive_unacknowledged"
+    hint = "start the service, then run the command again beside it"
+
+
 class ArchiveStream:
     """
     The pipeline of a sink, before and while another process writes a version.
@@ -115,9 +136,8 @@ class ArchiveStream:
         elif self.checkpoint.is_changed(self.pipeline.fingerprint):
             what = "runs as another file declares it, perhaps without this sink, and does not answer"
             remedy = f"load this file into the service with 'attr2hbase reload {self._file}'"
-        return ConflictError(
+        return NoArchiveAnswerError(
             f'pipeline "{self.pipeline.name}" {what}',
-            code="archive_no_answer",
             hint=f"{remedy}, then start the command again",
         )
 
@@ -166,9 +186,8 @@ def _refuse_others(table: ArchivedTable, streams: Sequence[ArchiveStream]) -> No
         if stream is not None and stream.checkpoint.exists:
             continue
         what = "has no checkpoint in `state_dir`" if stream is not None else "is not in the file"
-        raise ConflictError(
+        raise OtherArchiveWriterError(
             f'the writer "{writer}" of "{table.root}" {what}',
-            code="archive_other_writer",
             hint="run the command with the file, and in the working directory, of the service that writes; remove "
             f'"{WRITERS}/{writer}.json" if that writer is gone for ever',
         )
@@ -216,10 +235,8 @@ def copy_current(
     rewrite.copied_from = current
     # before the files are listed: a file that appears later is of a micro-batch that is written to both versions
     if not all(stream.is_settled(rewrite) for stream in streams):
-        raise ConflictError(
+        raise ArchiveUnacknowledgedError(
             f'a pipeline that writes "{partition.folder}" has ended within a micro-batch',
-            code="archive_unacknowledged",
-            hint="start the service, then run the command again beside it",
         )
     parts = partition.parts(current)
     written = partition.parts(rewrite.version_id)

@@ -28,6 +28,8 @@ from ingest.sources.files import FilesSourceSettings
 from ingest.sources.kafka import KafkaSourceSettings, max_decompressed_bytes
 from ingest.sources.lines import (
     PARTITION,
+    ChangedFileError,
+    RemovedFileError,
     UnreadableFileError,
     check_readable,
     files_at,
@@ -41,6 +43,13 @@ _log = logger(__name__)
 
 PlaceOfRecords = tuple[Record, PlaceRange]
 """A record with the place of the first one of a dead letter, and its timestamp; and which records these are."""
+
+
+class OtherSourceError(ConflictError):
+    """Dead letters by place come from another source than the pipeline reads."""
+
+    code = "other_source"
+    hint = "restore the source that the pipeline had when the dead letters failed, for the replay"
 
 
 class _Topic(NamedTuple):
@@ -78,10 +87,8 @@ class RecordsAgain:
             ConflictError: the source cannot read records again.
             SourceUnavailableError: they cannot be read now.
         """
-        raise ConflictError(
+        raise OtherSourceError(
             f"the records from {topic}/{partition}/{places[0][0].offset} on cannot be read again from this source",
-            code="other_source",
-            hint="the source of the pipeline is another one than when they failed: restore it for the replay",
         )
 
     def begin_of(self, record: Record, span: PlaceRange) -> int | None:  # noqa: ARG002 - for sources that know it
@@ -297,15 +304,13 @@ class FileLines(RecordsAgain):
     def _check(self, path: str, places: Sequence[PlaceOfRecords]) -> None:
         found = dict(files_at(self._path)).get(path)
         if found is None:
-            raise UnreadableFileError(f'"{path}" is not there, or no file of the source', code="removed_file")
+            raise RemovedFileError(f'"{path}" is not there, or no file of the source')
         check_readable(path, self._encoding)
         if self._goes_on(path, found, places):
-            raise UnreadableFileError(
-                f'"{path}" changed a moment ago, and its last line has no line end: it may go on', code="changed_file"
-            )
+            raise ChangedFileError(f'"{path}" changed a moment ago, and its last line has no line end: it may go on')
         if any(span.was_read and record.timestamp_ms != found["mtime_ms"] for record, span in places):
             # the offsets are of other lines
-            raise UnreadableFileError(f'"{path}" has changed since its lines failed', code="changed_file")
+            raise ChangedFileError(f'"{path}" has changed since its lines failed')
         self._found.add(path)
 
     def _goes_on(self, path: str, now: Mapping[str, int], places: Sequence[PlaceOfRecords]) -> bool:

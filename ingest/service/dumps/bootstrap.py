@@ -29,6 +29,13 @@ FOLDER = "bootstraps"
 """In the folder of local state: logs of deletes."""
 
 
+class TargetHasFeedError(ConflictError):
+    """A table has a change feed, so a bootstrap would write rows that no change of the feed has."""
+
+    code = "target_has_feed"
+    hint = "load into a table without a change feed, and declare `feed` afterwards"
+
+
 class TableOfStore(NamedTuple):
     """A table in a store of a file, as a command names them: `STORE:TABLE`."""
 
@@ -156,10 +163,8 @@ def opened_bootstrap(
             positions = {} if source is None else _positions(dumped, source, request)
         following = None if source is None else _following(opened, source, positions, request, configuration)
         if target.store.call(lambda opened_store: FEED in opened_store.properties(target.table)):
-            raise ConflictError(
+            raise TargetHasFeedError(
                 f'table "{target.table}" has a change feed, which would not have the rows that are loaded',
-                code="target_has_feed",
-                hint="load into a table without a change feed, and declare `feed` afterwards",
             )
         declared = configuration.tables.get(target.table)
         target.create(None if declared is None else declared.spec(), dumped.families)

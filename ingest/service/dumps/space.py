@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ingest.amounts import size
-from ingest.api import StoreUnavailableError
 from ingest.durable import file_errors
+from ingest.durable.files import DiskFullError
 from ingest.service.dumps.plan import DumpSources, PlannedTable
 from sinks.dumps.errors import DumpNotAvailableError
 from sinks.dumps.listing import newest_dump
@@ -35,9 +35,8 @@ def check_space(root: Root, planned: Sequence[PlannedTable], sources: DumpSource
         return
     needed = _needed_bytes(root, planned, sources)
     if needed > free + freed_bytes:
-        raise StoreUnavailableError(
+        raise DiskFullError(
             f'the dump needs about {size(needed)}, and "{root}" has {size(free)} free',
-            code="disk_full",
             hint="remove older dumps with 'attr2hbase admin dump expire', or add --ignore-space",
         )
 

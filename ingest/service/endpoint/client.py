@@ -10,9 +10,10 @@ from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Any
 
-from ingest.api import ConfigError, ConflictError, IngestError, NotFoundError, StoreUnavailableError
+from ingest.api import ConfigError, ConflictError, IngestError, NotFoundError
 from ingest.config.http_tls import HttpTlsOptions
 from ingest.config.model import Configuration
+from ingest.durable.files import StateUnavailableError
 from ingest.service.endpoint.access import ERROR_CODE, MAX_CONTENT_BYTES, token_file, token_in
 from ingest.service.endpoint.address import ServiceAddress
 
@@ -51,27 +52,31 @@ def client_context(options: HttpTlsOptions) -> ssl.SSLContext:
 
 
 class NotRunningError(NotFoundError):
-    """No service of this configuration answers."""
+    """No service of the pipeline file answers at its HTTP endpoint."""
 
     code = "not_running"
+    remedy = "Start the service with `attr2hbase run`; run the command on its machine, with its pipeline file."
 
 
 class NoAnswerError(IngestError):
-    """A request was sent, and its answer did not arrive: the service may have accepted a command."""
+    """The answer to a command did not arrive; the service may have accepted the command."""
 
     code = "no_answer"
+    remedy = "Look at `attr2hbase status`; run the command again if the service did not accept it."
 
 
 class NotReachedError(IngestError):
-    """The service accepted a command, and the pipeline is not in the wanted state."""
+    """A pipeline has failed or needs over 60 s, in place of what a command wants of it."""
 
     code = "not_reached"
+    remedy = "Look at `attr2hbase status`: correct the cause and reload, or wait; the service has the command."
 
 
 class ServiceFailedError(IngestError):
-    """The service answered with an internal error (HTTP status 5xx)."""
+    """The service answered a command with an internal error."""
 
     code = "service_failed"
+    hint = "the log of the service has the reason; run the command again, since it can be repeated"
 
 
 class ServiceClient:
@@ -346,11 +351,10 @@ class ServiceClient:
         if status == HTTPStatus.BAD_REQUEST:
             return ConfigError(f"{self.url}: {text}")
         if status == HTTPStatus.SERVICE_UNAVAILABLE:
-            return StoreUnavailableError(f"{self.url}: {text}", code="state_unavailable", hint="run the command again")
+            return StateUnavailableError(f"{self.url}: {text}", hint="run the command again")
         if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             return ServiceFailedError(
                 f"{self.url} failed with HTTP status {status}: {text}",
-                hint="the log of the service has the reason; run the command again, since it can be repeated",
             )
         hint = _UNAUTHORIZED_HINT if status == HTTPStatus.UNAUTHORIZED else None
         return ConflictError(f"{self.url} refuses the command: {text}", code=code, hint=hint)

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from ingest.api import ConflictError
+from ingest.service.loans import JobCancelledError
 
 
 class Cancellation:
@@ -46,7 +46,7 @@ class Cancellation:
             ConflictError: it is.
         """
         if self.is_requested:
-            raise ConflictError(f"the {activity} was cancelled", code="job_cancelled")
+            raise JobCancelledError(f"the {activity} was cancelled")
 
     def wait(self, seconds: float) -> bool:
         """Wait until the end is requested, at most for this time; returns whether it is."""

@@ -4,15 +4,17 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from ingest.api import ConflictError, IngestError, NotFoundError
+from ingest.api import IngestError, NotFoundError
 from ingest.service.endpoint.asking import POLL_S, answered
 from ingest.service.endpoint.client import NoAnswerError, NotRunningError, ServiceClient
+from ingest.service.loans import JobCancelledError
 
 
 class JobFailedError(IngestError):
-    """A job of the service has failed with an error that has no code of its own."""
+    """A job of the service failed with an unexpected error."""
 
     code = "job_failed"
+    remedy = "Read the log of the service; a replay resumes when the command runs again."
 
 
 class FollowedJob:
@@ -87,9 +89,7 @@ class FollowedJob:
             result: dict[str, Any] = job["result"]
             return result
         if job["state"] == "cancelled":
-            raise ConflictError(
-                f"the {job['kind']} has not finished: {job['reason']}", code="job_cancelled", hint=self._resumes
-            )
+            raise JobCancelledError(f"the {job['kind']} has not finished: {job['reason']}", hint=self._resumes)
         failure = job["error"]
         error = JobFailedError(failure["message"], code=failure["code"], hint=failure["hint"])
         error.exit_code = failure["exit_code"]

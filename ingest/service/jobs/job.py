@@ -23,6 +23,13 @@ Steps: TypeAlias = Generator[Progress, None, None]
 """Does the work; yields the progress after each step, at last with the complete result."""
 
 
+class OtherVersionError(ConflictError):
+    """The service runs a pipeline as an older version of the file describes it."""
+
+    code = "other_version"
+    remedy = "Reload the service, or undo the change of the file."
+
+
 class Job(ABC, Generic[O]):
     """
     A background job, whose work is steps at any place: in the running service, when no other job runs, or in a process
@@ -111,9 +118,8 @@ class Job(ABC, Generic[O]):
         self.checked(shared.configuration)
         for name, fingerprint in self.fingerprints(shared.configuration).items():
             if self.meant.get(name, fingerprint) != fingerprint:
-                raise ConflictError(
+                raise OtherVersionError(
                     f'the service runs another version of pipeline "{name}" than the file has',
-                    code="other_version",
                     hint=f"run 'attr2hbase reload {shared.configuration.path}', then the command with that file",
                 )
 

@@ -23,6 +23,13 @@ Report = Callable[["Progress"], None]
 """Called by a job with its progress."""
 
 
+class NoJobsError(ConflictError):
+    """The service takes no jobs, such as replays, for the reason in the message."""
+
+    code = "no_jobs"
+    remedy = "Try again later, or run the command without the service."
+
+
 class JobState(StrEnum):
     """State of a job; the last three are final."""
 
@@ -39,9 +46,13 @@ class JobState(StrEnum):
 
 
 class NoFreeSlotError(ConflictError):
-    """The jobs would take all task slots, and leave none to the pipelines."""
+    """The jobs of the service would leave no task slot to its pipelines."""
 
     code = "no_free_slot"
+    hint = (
+        "give Spark more slots, as in spark: {master: local[2]}, lower service: jobs: tasks, or stop the service and "
+        "run the command again"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,8 +167,6 @@ class JobContext:
             raise NoFreeSlotError(
                 f"a job may run {tasks} tasks at a time, and Spark has {self.slots} slots: none is left to the "
                 "pipelines",
-                hint="give Spark more slots, as in spark: {master: local[2]}, lower service: jobs: tasks, or stop "
-                "the service and run the command again",
             )
         return tasks
 

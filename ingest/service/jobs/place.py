@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ingest.api import ConflictError, Store
+from ingest.api import Store
 from ingest.catalog import Catalog
 from ingest.config.model import Configuration, Pipeline
 from ingest.observe.health import State
@@ -14,7 +14,7 @@ from ingest.plan.plan import Plan
 from ingest.plan.reading import reading_plan
 from ingest.plan.stores import open_or_advise, owned_store, reading_store, reading_store_if_exists, unopened_store
 from ingest.service.jobs.cancellation import Cancellation
-from ingest.service.jobs.job_run import JobRun
+from ingest.service.jobs.job_run import JobRun, NoJobsError
 from ingest.service.jobs.slices import SliceResult, slices
 from sinks.rewriting.store_calls import Access, StoreCalls, each_call, one_at_a_time
 
@@ -376,9 +376,8 @@ class InService(Place):
 
         session = self._run.context.session
         if reads is not None and not is_submitted() and not has_jars(session, connector_jars()):
-            raise ConflictError(
+            raise NoJobsError(
                 f'the service runs without the jars of Kafka, because pipeline "{reads.name}" could not be built',
-                code="no_jobs",
                 hint="correct the pipeline and restart the service, or add --own-process",
             )
         jobs = self._opened.enter_context(JobGroup(session, activity))

@@ -8,13 +8,13 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ingest.api import ConflictError, IngestError, NotFoundError
+from ingest.api import IngestError, NotFoundError
 from ingest.clock import now_ms
 from ingest.observe.logs import logger, traceback_of
 from ingest.observe.metrics import Metrics
 from ingest.service.jobs.cancellation import Cancellation
 from ingest.service.jobs.job import Job
-from ingest.service.jobs.job_run import Failure, JobContext, JobRun, JobState, JobStatus, Progress
+from ingest.service.jobs.job_run import Failure, JobContext, JobRun, JobState, JobStatus, NoJobsError, Progress
 from ingest.service.shared import Shared
 
 MAX_WAITING = 100
@@ -100,9 +100,9 @@ class Jobs:
                 if entry.job.is_same(job) and not entry.is_cancelled:
                     return entry.status
             if self._refusal or self._is_stopping:
-                raise ConflictError(self._refusal or "the service stops", code="no_jobs", hint=_OWN_PROCESS)
+                raise NoJobsError(self._refusal or "the service stops", hint=_OWN_PROCESS)
             if len(self._waiting) >= MAX_WAITING:
-                raise ConflictError(f"{MAX_WAITING} jobs wait already", code="no_jobs", hint="try again later")
+                raise NoJobsError(f"{MAX_WAITING} jobs wait already", hint="try again later")
             status = JobStatus(
                 secrets.token_hex(8), job.kind, job.subject, JobState.WAITING, "", since_ms=self._wall_ms()
             )

@@ -19,6 +19,16 @@ CHECK_S = 600.0
 _log = logger(__name__)
 
 
+class ClockAheadError(ConflictError):
+    """The clock of the driver is more than a day ahead of the Kafka cluster's."""
+
+    code = "clock_ahead"
+    hint = (
+        "correct the clock that is wrong, for example with NTP, and start again: rows would get times in the future, "
+        "and the times of micro-batches never go back"
+    )
+
+
 def refuse_clock_ahead(admin: KafkaAdmin, now_ms: Callable[[], int]) -> None:
     """
     Refuse a clock that is more than a day ahead of the cluster; one that the cluster does not report is not compared.
@@ -29,12 +39,9 @@ def refuse_clock_ahead(admin: KafkaAdmin, now_ms: Callable[[], int]) -> None:
     cluster_ms = admin.clock_ms()
     here_ms = now_ms()
     if cluster_ms is not None and _is_ahead(here_ms, cluster_ms):
-        raise ConflictError(
+        raise ClockAheadError(
             f"the clock of this machine, {moment(here_ms)}, is more than a day ahead of the Kafka cluster's, "
             f"{moment(cluster_ms)}",
-            code="clock_ahead",
-            hint="correct the clock that is wrong, for example with NTP, and start again: rows would get times in the "
-            "future, and the times of micro-batches never go back",
         )
 
 

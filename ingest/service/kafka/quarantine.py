@@ -12,9 +12,11 @@ from ingest.amounts import counted, size
 from ingest.api import IngestError, OnError, Record, TopicPartition
 from ingest.config.model import Pipeline
 from ingest.dead_letters.envelope import DeadLetter, PlaceRange
+from ingest.kafka.codecs import RecordBatchTooLargeError
 from ingest.kafka.large_batches import Examination, LargeBatch, examine
 from ingest.kafka.record_batches import OffsetRange
 from ingest.observe.logs import logger
+from ingest.pipeline.failures import ON_ERROR
 from ingest.receipt import Counts
 from ingest.sources.kafka import KafkaSourceSettings, max_decompressed_bytes
 from ingest.spark.session import max_tasks, task_memory_bytes
@@ -22,7 +24,6 @@ from ingest.spark.streaming.guard import Guard, Guarded
 from ingest.spark.streaming.kafka_reader import read_kafka_apart
 from ingest.spark.streaming.reading import Session
 
-CODE = "record_batch_too_large"
 FETCH_MEMORY_DIVISOR = 4
 """Decompressed, the fetches of all tasks of a JVM may together take its memory divided by this."""
 MIN_FETCHED_BYTES = 32 << 20  # ordinary records are compressed to a twentieth
@@ -103,13 +104,13 @@ class Quarantine:
                 first = dead_letters[0]
                 raise IngestError(
                     f"{first.record.topic}/{first.record.partition}/{first.record.offset}: {first.message}",
-                    code=CODE,
+                    code=RecordBatchTooLargeError.code,
                     hint="on_error is stop; raise max_decompressed_bytes of the source, or set on_error: dead_letter",
                 )
             case OnError.DROP:
-                counts.dropped["on_error"] += records
+                counts.dropped[ON_ERROR] += records
                 return counts, ()
-        counts.dead_lettered_by[CODE, "source"] += records
+        counts.dead_lettered_by[RecordBatchTooLargeError.code, "source"] += records
         return counts, dead_letters
 
     def guard(self, ranges: Ranges) -> Guard:
@@ -135,7 +136,7 @@ class Quarantine:
             attributes={},
             pipeline=self._pipeline.name,
             component="source",
-            code=CODE,
+            code=RecordBatchTooLargeError.code,
             message=f"record batch of {size(batch.size)} ({batch.codec}) has more than {size(batch.max_bytes)} when it "
             f"is decompressed; its {counted(batch.records, 'record')}, offsets {batch.first} to {batch.last}, are in "
             "the topic only",

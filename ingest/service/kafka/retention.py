@@ -4,9 +4,10 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 
-from ingest.api import SourceError, TopicPartition
+from ingest.api import TopicPartition
 from ingest.config.model import Pipeline
 from ingest.kafka.admin import KafkaAdmin
+from ingest.kafka.errors import AccessDeniedError
 from ingest.kafka.retention import HALF, NEARLY, Backlog, backlogs
 from ingest.observe.activity import Activity
 from ingest.observe.logs import logger, traceback_of
@@ -115,9 +116,7 @@ class RetentionWatch:
         for topic, count in admin.partitions(sorted(topics)).items():
             try:
                 limits = admin.settings(topic)
-            except SourceError as error:
-                if error.code != "access_denied":
-                    raise
+            except AccessDeniedError as error:
                 if topic not in self._unreadable:
                     _log.warning("the retention of a topic is unknown", pipeline=self._pipeline, reason=str(error))
                 self._unreadable.add(topic)

@@ -36,9 +36,10 @@ class TopicLostError(PositionLostError):
 
 
 class TopicDeletedError(TopicLostError):
-    """A topic was deleted, and no topic of its name exists; arguments as in `TopicLostError`."""
+    """A topic was deleted, so the records after the checkpoint's offsets are lost."""
 
     code = "topic_deleted"
+    remedy = "Create the topic, move the checkpoint away, then run `attr2hbase run --start-from earliest`."
 
     def __init__(self, deleted: Sequence[str], checkpoint: StatePath, *, others: bool) -> None:
         what = "deleted: the checkpoint has offsets of a topic that does not exist"
@@ -47,9 +48,10 @@ class TopicDeletedError(TopicLostError):
 
 
 class TopicRecreatedError(TopicLostError):
-    """A topic was deleted and recreated: acknowledged offsets point to other records; arguments as above."""
+    """A topic was deleted and recreated, so the offsets in the checkpoint refer to other records."""
 
     code = "topic_recreated"
+    remedy = "Move the checkpoint away, then run `attr2hbase run --start-from earliest`."
 
     def __init__(self, recreated: Sequence[str], checkpoint: StatePath, *, others: bool) -> None:
         what = "deleted and recreated: the offsets in the checkpoint belong to other records"
@@ -59,7 +61,7 @@ class TopicRecreatedError(TopicLostError):
 
 class LogTruncatedError(TopicLostError):
     """
-    A partition ends before an acknowledged offset: the cluster lost records, and will use their offsets again.
+    Kafka lost records that were read: a partition became shorter.
 
     An unclean election of a leader does that, and so does a restored disk.
 
@@ -70,6 +72,7 @@ class LogTruncatedError(TopicLostError):
     """
 
     code = "log_truncated"
+    remedy = "Find out why Kafka lost records; then follow the message."
 
     def __init__(
         self, ends: Mapping[TopicPartition, int], reached: Mapping[TopicPartition, int], checkpoint: StatePath

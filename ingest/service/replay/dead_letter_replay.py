@@ -52,6 +52,13 @@ from sinks.rewriting.rolled_back import Interval, rolled_back
 from sinks.writing.driver_store import DriverStore
 
 
+class FanOutReplayError(ConflictError):
+    """Dead letters of a pipeline with a fan-out cannot be replayed into tables with deferred updates."""
+
+    code = "fan_out"
+    hint = "correct the producer, and send the lost events again"
+
+
 class DeadLetterReplay:
     """
     Runs records through a pipeline; see `ingest.dead_letters.replay.RunRecords`.
@@ -313,11 +320,9 @@ class DeadLetterReplay:
         """The whole record runs again: the updates of its events that did not fail would be added twice."""
         for component in self._plan.decorators:
             if self._catalog.makes_events(component.kind):
-                raise ConflictError(
+                raise FanOutReplayError(
                     f'"{component.name}" makes several events of a record, and those that did not fail would be added '
                     "to deferred updates again",
-                    code="fan_out",
-                    hint="correct the producer, and send the lost events again",
                 )
 
     def settle(self, queue: DeadLetterQueue, *, may_run: bool = True) -> None:

@@ -11,6 +11,23 @@ from sinks.rewriting.owned_letters import CountedRecords
 from sinks.rewriting.rolled_back import Interval, is_in
 
 
+class BatchNotLoggedError(ConflictError):
+    """Dead letters into deferred updates are older than the batch log, so they may have been counted already."""
+
+    code = "batch_not_logged"
+    remedy = "Leave them out with `--since`; or add `--recount` if their micro-batches did not run again."
+
+
+class ReadBeforeError(ConflictError):
+    """Lines of a file were read before it changed, so tables with deferred updates may have counted them."""
+
+    code = "read_before"
+    hint = (
+        "if they were counted, mark the dead letter with 'attr2hbase dead-letters keep'; if the lines are new, "
+        "replay it with --recount"
+    )
+
+
 class KnownLetters:
     """
     The records of dead letters of the tables, with what the replay has counted since they were read.
@@ -85,13 +102,9 @@ class KnownLetters:
         """
         if not self._recount:
             topic, partition, offset = place
-            raise ConflictError(
+            raise ReadBeforeError(
                 f"lines of {topic}/{partition} from {offset} on were read before the file changed, so it is unknown "
                 f'whether table "{table}" has counted them',
-                code="read_before",
-                hint="if it has, mark the dead letter with 'attr2hbase dead-letters keep'; if the lines are new, "
-                "replay it "
-                "with --recount",
             )
 
     def skip_reason(self, table: str, batch_time_ms: int) -> SkipReason | None:
@@ -113,10 +126,9 @@ class KnownLetters:
                 "; or add --recount: the table has no record that they were counted or that the micro-batch ran again"
             )
         where = "the batch log" if self._has_log else "the table record"
-        raise ConflictError(
+        raise BatchNotLoggedError(
             f"{where} no longer has the micro-batch of {moment(batch_time_ms)}, so it is unknown whether its dead "
             f'letters were counted in table "{table}" by a later run',
-            code="batch_not_logged",
             hint=hint,
         )
 

@@ -21,6 +21,13 @@ RolledBack = Mapping[str, frozenset[int]]
 """Table with deferred updates -> the times of micro-batches that were rolled back from it, and are not in it again."""
 
 
+class NotRolledBackError(ConflictError):
+    """A replay into deferred updates contains micro-batches that are not rolled back."""
+
+    code = "not_rolled_back"
+    remedy = "Roll the updates back with `attr2hbase rollback` first, or choose another range."
+
+
 class UnfinishedBatch(NamedTuple):
     """
     A batch of a replay that may be written in part.
@@ -142,18 +149,16 @@ def batches_rolled_back(
             found.append(batch)
         elif batch.kind is BatchKind.PART and tables_of(rolled_back, batch.time_ms + BEFORE_BATCH_MS):
             if batch != parts.get(batch.time_ms):
-                raise ConflictError(
+                raise NotRolledBackError(
                     f"the range contains only a part of the micro-batch of time {batch.time_ms + BEFORE_BATCH_MS}, "
                     "whose updates were rolled back as a whole",
-                    code="not_rolled_back",
                     hint="extend the range until --dry-run shows no part",
                 )
             found.append(replace(batch, kind=BatchKind.REST, time_ms=batch.time_ms + BEFORE_BATCH_MS))
     if not found:
-        raise ConflictError(
+        raise NotRolledBackError(
             f"no micro-batch of the range was rolled back from {', '.join(sorted(rolled_back))}: a replay would count "
             "its events twice",
-            code="not_rolled_back",
             hint="roll its updates back first, with 'attr2hbase rollback', or choose another range",
         )
     return found
@@ -205,10 +210,9 @@ def _counted(table: str, batch: ReplayBatch, times_ms: Sequence[int]) -> Conflic
     commands = " and ".join(
         f"'attr2hbase rollback {table} --from {moment(time_ms)} --to {moment(time_ms)}'" for time_ms in times_ms
     )
-    return ConflictError(
+    return NotRolledBackError(
         f'dead letters of the micro-batch of {moment(batch.time_ms)} were replayed into table "{table}" at '
         f"{' and '.join(map(moment, times_ms))}, which was not rolled back: a replay would count their events twice",
-        code="not_rolled_back",
         hint=f"roll them back too, with {commands}; then run the command again, which runs them with the others",
     )
 
@@ -237,9 +241,8 @@ def common_tables(rolled_back: RolledBack, batches: Iterable[ReplayBatch]) -> fr
     """
     tables = {tables_of(rolled_back, batch.time_ms) for batch in batches}
     if len(tables) != 1:
-        raise ConflictError(
+        raise NotRolledBackError(
             "the micro-batches of the range were rolled back from different tables",
-            code="not_rolled_back",
             hint="choose ranges whose micro-batches were rolled back from the same tables",
         )
     return tables.pop()

@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
-from ingest.api import SourceError, TopicPartition
+from ingest.api import TopicPartition
 from ingest.kafka.admin import KafkaAdmin
+from ingest.kafka.errors import AccessDeniedError
 from ingest.observe.logs import logger
 from ingest.service.kafka.topics import recreated
 from ingest.service.replay.options import ReplayOptions
@@ -90,9 +91,7 @@ def compacted_topics(admin: KafkaAdmin, topics: Sequence[str]) -> frozenset[str]
         try:
             if admin.settings(topic).is_compacted:
                 found.add(topic)
-        except SourceError as error:
-            if error.code != "access_denied":
-                raise
+        except AccessDeniedError:
             _log.warning(
                 "no permission to read the settings of a topic; its batches run one millisecond before their times",
                 topic=topic,

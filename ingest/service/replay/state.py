@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ingest.api import ConflictError
+from ingest.dead_letters.replay import InterruptedReplayError
 from ingest.durable import StatePath, file_errors, make_folder, sync_folder, write_durably
 from ingest.durable.record import Record
 from ingest.receipt import Counts
@@ -126,9 +126,8 @@ class ReplayState:
             done = self._done.read_bytes() if self._done.exists() else ReplayTotals().to_bytes()
         found, totals = _Plan.of(plan, self._plan_file), ReplayTotals.of(done, self._done)
         if found.request != self._options.selection():
-            raise ConflictError(
+            raise InterruptedReplayError(
                 f'an unfinished replay of this range has other options: "{self._plan_file}"',
-                code="other_replay",
                 hint="run it again with its --at, --overwrite and --sink, or remove the file, and it starts anew",
             )
         return StoredReplay([*found.batches], totals, found.pipeline, found.topic_ids)

@@ -45,6 +45,13 @@ Write = Callable[[int], None]
 """Writes the records at a batch time, until they are durable."""
 
 
+class BatchIncompleteError(ConflictError):
+    """Records cannot be replayed into deferred updates or a change feed before the last micro-batch is complete."""
+
+    code = "batch_incomplete"
+    hint = "run the pipeline until the batch is durable, and replay then"
+
+
 @dataclass(frozen=True, slots=True)
 class UnfinishedReplay(Record, kind="record of an unfinished replay"):
     """
@@ -113,11 +120,9 @@ class UpdateReplay:
         # positions
         removes_updates = checkpoint.newest_commit() is None or checkpoint.without_time() is not None
         if committed is None or is_open or checkpoint.unplanned() or removes_updates:
-            raise ConflictError(
+            raise BatchIncompleteError(
                 f'the last micro-batch of pipeline "{pipeline}" is not complete, so its updates cannot be followed by '
                 "others",
-                code="batch_incomplete",
-                hint="run the pipeline until the batch is durable, and replay then",
             )
         return committed
 

@@ -39,10 +39,28 @@ from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.partitions import Range
 
 
+class AboveCommittedPositionError(ConflictError):
+    """A rollback reaches beyond the newest micro-batch that is complete in all tables of the pipeline."""
+
+    code = "above_committed_position"
+    remedy = (
+        "End at the committed position, whose time the message names, or wait until the pipeline has acknowledged its "
+        "micro-batch."
+    )
+
+
+class RollbackOfFeedError(ConflictError):
+    """A rollback of a table with a change feed: readers of the feed would keep the updates that are rolled back."""
+
+    code = "rollback_of_feed"
+    hint = "remove `feed` of the table and start its pipeline, which closes the feed; then roll back"
+
+
 class RowsStraddleError(IngestError):
-    """Merged rows would be left with updates of the interval, and the rollback is strict."""
+    """A strict rollback would leave merged rows with updates both inside and outside of its interval."""
 
     code = "rows_straddle"
+    remedy = "Roll back an interval of whole windows of the compaction, or leave out `--strict`."
 
     @classmethod
     def of(cls, rows: int) -> "RowsStraddleError":
@@ -206,10 +224,8 @@ def _result(counts: RollbackCounts, rolled_back: list[Interval], seconds: float)
 def _prepared(store: Store[Any], *, declared: TableSpec) -> tuple[RowFormat, list[Range]]:
     found = rows_and_ranges(declared, store)
     if FEED in store.properties(declared.name):
-        raise ConflictError(
+        raise RollbackOfFeedError(
             f'table "{declared.name}" has a change feed, and its readers would keep the updates that are rolled back',
-            code="rollback_of_feed",
-            hint="remove `feed` of the table and start its pipeline, which closes the feed; then roll back",
         )
     return found
 
@@ -227,16 +243,14 @@ def check_complete(committed: OldestPosition | None, table: str, interval: Inter
         ConflictError: there is no committed position, or the interval ends after it.
     """
     if committed is None:
-        raise ConflictError(
+        raise AboveCommittedPositionError(
             f'table "{table}" has no complete micro-batch, so there is nothing to roll back',
-            code="above_committed_position",
         )
     if interval.last_ms > committed.time_ms:
         other = "" if committed.table == table else ", which the same pipeline writes"
-        raise ConflictError(
+        raise AboveCommittedPositionError(
             f"the interval ends at {moment(interval.last_ms)}, after the committed position of table "
             f'"{committed.table}"{other}, {(newest := moment(committed.time_ms))}: '
             "micro-batches after it may not be complete",
-            code="above_committed_position",
             hint=f"end at this position, --to {newest}; or wait until the pipeline has acknowledged its micro-batch",
         )

@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 from ingest import garbage_collector
 from ingest.api import Disposition, IngestError
 from ingest.observe.logs import logger
-from ingest.spark.errors import translated
+from ingest.spark.errors import JvmLostError, translated
 from ingest.spark.jobs.task_errors import TaskError, TaskUnavailableError, error_of
 from ingest.spark.session import is_alive
 from ingest.spark.shipping import shipped
@@ -76,7 +76,7 @@ def run_slice(
         if not is_alive(session):
             raise TaskError(
                 "the Java process of Spark has ended",
-                code="jvm_lost",
+                code=JvmLostError.code,
                 hint="raise the driver's memory if the system killed the process, and start it again",
             ) from error
         _log.warning("a Spark job failed", activity=activity, reason=str(error))

@@ -7,16 +7,18 @@ from ingest.api import Disposition, IngestError
 
 
 class TaskError(IngestError):
-    """The error of a task, with its own code and hint."""
+    """A task of a background job on Spark failed with an error that has no code of its own."""
 
     code = "task_failed"
+    remedy = "Follow the message; then run the command again."
 
 
 class TaskUnavailableError(TaskError):
-    """The error of a task whose store is unavailable, or of a job that Spark could not run."""
+    """A Spark job failed, for example because one of its processes was killed."""
 
     code = "spark_job_failed"
     disposition = Disposition.RETRY
+    remedy = "Read the log of Spark; a job is repeated."
 
 
 def plain_error(error: IngestError) -> dict[str, Any]:

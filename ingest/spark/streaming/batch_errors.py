@@ -4,12 +4,14 @@ from ingest.api import IngestError
 
 
 class AbandonedError(IngestError):
-    """The service or the query stops: the batch stays unacknowledged and runs again after a restart."""
+    """The service was stopped during a batch, which runs again after a restart."""
 
     code = "abandoned"
+    remedy = "Start the service again; raise `stop_timeout` if this is frequent."
 
 
 class BatchFailedError(IngestError):
-    """Raised to Spark for a batch that failed with an unexpected exception, or whose error contains a secret."""
+    """A micro-batch failed repeatedly in Spark; the log has the reason."""
 
     code = "query_failed"
+    remedy = "Correct the cause in the log, then start again."

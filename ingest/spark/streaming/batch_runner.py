@@ -39,6 +39,7 @@ from ingest.pipeline.splits import ranked
 from ingest.receipt import Counts, Receipt
 from ingest.retry import Retry
 from ingest.spark.errors import translated
+from ingest.spark.jobs.task_errors import TaskUnavailableError
 from ingest.spark.streaming.batch_errors import AbandonedError, BatchFailedError
 from ingest.spark.streaming.batch_observer import BatchObserver
 from ingest.spark.streaming.batch_tasks import BatchTasks
@@ -353,7 +354,9 @@ class BatchRunner(LoopHost):
                     raise
                 # Spark's own log of failed tasks is off
                 _log.warning("a Spark job failed", pipeline=self._pipeline, retry=retries, reason=str(error))
-                self.blocked("spark_job_failed", f"a Spark job failed, retry {retries} of {JOB_RETRIES}", retries)
+                self.blocked(
+                    TaskUnavailableError.code, f"a Spark job failed, retry {retries} of {JOB_RETRIES}", retries
+                )
                 if self._guarded is None and isinstance(error, PySparkException | Py4JJavaError):  # the JVM lives
                     self._guarded = self.until_possible(partial(self._guard, True))
             else:

@@ -16,6 +16,7 @@ from ingest.api import Encoding
 from ingest.api.event import MAX_OFFSET
 from ingest.sources.file_names import path_of
 from ingest.sources.lines import (
+    ChangedFileError,
     UnreadableFileError,
     end_of_last_line,
     is_gzip,
@@ -176,10 +177,9 @@ def entry_after_removal(path: str, entry: Entry) -> Entry:
 
 def changed(path: str, entry: Entry, now: Entry) -> UnreadableFileError:
     """The error of a file that is not the one of its entry."""
-    return UnreadableFileError(
+    return ChangedFileError(
         f'"{path}" has changed since it was discovered: {entry["size"]} bytes of {_instant(entry["mtime_ms"])} then, '
         f"{now['size']} bytes of {_instant(now['mtime_ms'])} now",
-        code="changed_file",
     )
 
 

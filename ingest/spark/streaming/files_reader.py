@@ -31,6 +31,7 @@ from ingest.sources.file_names import path_of
 from ingest.sources.lines import (
     GONE,
     PARTITION,
+    RemovedFileError,
     UnreadableFileError,
     files_at,
     is_gzip,
@@ -312,7 +313,7 @@ class FilesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                     following = offset + len(line) + 1
                     offsets, lines, size = [], [], 0
         except UnreadableFileError as error:
-            if error.code == "removed_file":
+            if isinstance(error, RemovedFileError):
                 _is_removed(piece.path)
             if lines:
                 yield line_batch(piece.path, offsets, lines, piece.mtime_ms)

@@ -17,14 +17,19 @@ from ingest.spark.streaming.batch_runner import BatchRunner
 from ingest.spark.streaming.checkpoint import Checkpoint
 from ingest.spark.streaming.timed_caller import TimedCaller
 
-JVM_UNRESPONSIVE = "jvm_unresponsive"
-"""Code of the error in place of a reason that the JVM has not given yet."""
 STOP_WAIT_S = 5.0  # Spark cancels tasks in milliseconds; a JVM that does not answer is not waited for
 POLL_S = 0.02
 WAITING = (
     "Waiting for data to arrive",
     "Waiting for next trigger",
 )  # Spark's status messages when the source has no new data
+
+
+class JvmUnresponsiveError(SourceUnavailableError):
+    """Spark's JVM does not respond: it is stopped, short of CPU time, or out of memory."""
+
+    code = "jvm_unresponsive"
+    hint = "check the machine's memory and load; end other programs, or run this one with fewer pipelines"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +103,7 @@ class PipelineQuery:
         """
         Why the query ended; None if it read all records of a `once` trigger, or was stopped.
 
-        An error with the code `JVM_UNRESPONSIVE` if the JVM has not said it yet: a later call returns what it said.
+        A `JvmUnresponsiveError` if the JVM has not said it yet: a later call returns what it said.
         """
         failure = self._runner.failure
         if failure is not None:
@@ -125,10 +130,8 @@ class PipelineQuery:
 
         if not reasons:
             self._ask(ask, default=None)
-        unknown = SourceUnavailableError(
+        unknown = JvmUnresponsiveError(
             "the query ended, and Spark's Java process does not answer",
-            code="jvm_unresponsive",
-            hint="check the machine's memory and load; end other programs, or run this one with fewer pipelines",
         )
         return reasons[0] if reasons else unknown
 

@@ -10,6 +10,7 @@ from pyspark.sql.types import StructType
 
 from ingest.api import RECORD_SCHEMA, CatalogError
 from ingest.api.source import DEFAULT_EVENT_BYTES
+from ingest.plugins.contract import BadPluginError
 from ingest.sources import files, kafka
 from ingest.spark.streaming.batch_log import OffsetRanges
 from ingest.spark.streaming.files_reader import FilesDataSource
@@ -173,7 +174,7 @@ def record_frame(frame: object, kind: str) -> DataFrame:
 
 
 def _broken_source(kind: str, what: str, hint: str) -> CatalogError:
-    return CatalogError(f'source "{kind}" {what}', code="bad_plugin", hint=hint)
+    return BadPluginError(f'source "{kind}" {what}', hint=hint)
 
 
 def _record_type() -> StructType:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from ingest.api import (
     ALL_TIMES,
     BusyWait,
-    CatalogError,
     FamilySpec,
     Mutation,
     NotFoundError,
@@ -18,6 +17,7 @@ from ingest.api import (
     TableSpec,
     TimeRange,
 )
+from ingest.api.errors import PackageMissingError
 from sinks.hbase.client import HBaseClient
 from sinks.hbase.rpc.attempts import Attempts
 from sinks.hbase.rpc.cluster import Cluster
@@ -206,7 +206,7 @@ def _logins(kerberos: HBaseKerberos) -> Logins:
     try:
         from sinks.hbase.rpc.kerberos import Kerberos
     except ImportError as error:
-        raise CatalogError(
-            f'Kerberos needs the package "{KERBEROS_PACKAGE}": {error}', code="package_missing", hint=INSTALL_KERBEROS
+        raise PackageMissingError(
+            f'Kerberos needs the package "{KERBEROS_PACKAGE}": {error}', hint=INSTALL_KERBEROS
         ) from error
     return Kerberos(kerberos)

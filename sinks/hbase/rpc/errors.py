@@ -77,9 +77,10 @@ class ConnectionLostError(Exception):
 
 
 class LoginError(StoreRefusedError):
-    """The login with Kerberos failed at a server, which may be another one than expected."""
+    """There is no ticket for the principal of the store, or an HBase server refuses it; the message says why."""
 
     code = "kerberos_failed"
+    remedy = "Correct the principals, the keytab or `qop` as the message says; a new keytab needs no restart."
 
 
 class CredentialsError(LoginError):

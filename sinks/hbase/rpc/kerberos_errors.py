@@ -30,6 +30,13 @@ _HINTS = {
 _OTHER = "check `principal`, `keytab` and /etc/krb5.conf; KRB5_TRACE=/dev/stderr shows each step of Kerberos"
 
 
+class KdcUnavailableError(StoreUnavailableError):
+    """No server of Kerberos (KDC) answers, or /etc/krb5.conf names none for the realm."""
+
+    code = "kdc_unavailable"
+    hint = "check that the KDC runs, and the realm in /etc/krb5.conf; the service resumes by itself"
+
+
 def credentials_error(principal: str, code: int, text: str, *, has_keytab: bool) -> IngestError:
     """
     Our error for an attempt to obtain a ticket for the service.
@@ -63,10 +70,8 @@ def login_error(server: str, code: int, text: str) -> IngestError:
 def _error(kind: type[LoginError], what: str, code: int, text: str, hint: str) -> IngestError:
     number = _number(code)
     if number in _NO_KDC:
-        return StoreUnavailableError(
+        return KdcUnavailableError(
             f"{what}: {text}",
-            code="kdc_unavailable",
-            hint="check that the KDC runs, and the realm in /etc/krb5.conf; the service resumes by itself",
         )
     return kind(f"{what}: {text}", hint=_HINTS.get(number, hint))
 

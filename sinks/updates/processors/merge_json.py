@@ -8,6 +8,7 @@ from functools import reduce
 import orjson
 
 from ingest.api import MappingError, Model, NotMergeableError, Processor, ProcessorExample
+from ingest.api.event_errors import BadJsonError
 from ingest.api.notation import shown_start
 from ingest.formats.cell_types import CellType
 from ingest.formats.json_text import NumberAsWritten, refuse_constant
@@ -61,10 +62,10 @@ class MergeJson(Processor[Model]):
         try:
             patch = _parsed(value)
             if not isinstance(patch, dict):
-                raise MappingError(f"{shown_start(value)} is not a JSON object", code="bad_json")
+                raise MappingError(f"{shown_start(value)} is not a JSON object", code=BadJsonError.code)
             return _text([patch])[1:-1]  # in an array, because two patches in an array must not be nested too deep
         except ValueError as error:
-            raise MappingError(f"{shown_start(value)} is not a JSON object: {error}", code="bad_json") from error
+            raise MappingError(f"{shown_start(value)} is not a JSON object: {error}", code=BadJsonError.code) from error
 
     def merge(self, updates: Sequence[bytes]) -> bytes:
         """The composition of the patches."""

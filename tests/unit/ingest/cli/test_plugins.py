@@ -34,6 +34,17 @@ class TestPackage:
         assert (page["provider"], page["options"][0]["name"]) == ("louder 1.2", "mark")
         assert "\nProvided by louder 1.2.\n" in ingest("describe", "loud").out
 
+    def test_error_that_it_declares_has_a_page(self, ingest, packages):
+        assert ingest("describe", "error", "too_loud").code == 3
+        own = '\n\nclass TooLoudError(DecorateError):\n    """It is\n    too loud."""\n\n    code = \'too_loud\'\n'
+        module = packages / "cli_louder.py"
+        module.write_text(shout("loud") + own + "    remedy = 'Whisper.'\n")
+        page = ingest("describe", "error", "too_loud", "--output", "json").json
+        assert (page["meaning"], page["remedy"], page["exit_code"]) == ("It is too loud.", "Whisper.", None)
+        assert "dead letter" in page["reaction"]
+        module.write_text(shout("loud") + own.replace("too_loud", "no_match") + "    remedy = 'Whisper.'\n")
+        assert "No pattern of the decorator matches" in ingest("describe", "error", "no_match").out
+
     def test_validate_reports_the_provider(self, ingest, folder):
         (folder / "p.yaml").write_text(pipeline("loud"))
         result = ingest("validate", "p.yaml")

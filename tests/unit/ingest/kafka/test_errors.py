@@ -6,7 +6,16 @@ import kafka.errors
 import pytest
 
 from ingest.api import Disposition, IngestError, NotFoundError, SourceError, SourceUnavailableError
-from ingest.kafka.errors import translated, translating, unreachable
+from ingest.kafka.errors import (
+    AccessDeniedError,
+    BadRecordError,
+    GroupInUseError,
+    RecordTimeRefusedError,
+    RecordTooLargeError,
+    translated,
+    translating,
+    unreachable,
+)
 
 _EVERY = [
     kind
@@ -24,16 +33,16 @@ _EVERY = [
         (kafka.errors.NotEnoughReplicasError(), SourceUnavailableError, "source_unavailable"),
         (kafka.errors.UnknownTopicOrPartitionError(), NotFoundError, "not_found"),
         (kafka.errors.InvalidTopicError(), NotFoundError, "not_found"),
-        (kafka.errors.TopicAuthorizationFailedError(), SourceError, "access_denied"),
-        (kafka.errors.GroupAuthorizationFailedError(), SourceError, "access_denied"),
-        (kafka.errors.SaslAuthenticationFailedError(), SourceError, "access_denied"),
-        (kafka.errors.MessageSizeTooLargeError("m"), IngestError, "record_too_large"),
-        (kafka.errors.RecordListTooLargeError("m"), IngestError, "record_too_large"),
-        (kafka.errors.InvalidTimestampError("m"), IngestError, "record_time_refused"),
-        (kafka.errors.InvalidRecordError("m"), IngestError, "bad_record"),
+        (kafka.errors.TopicAuthorizationFailedError(), AccessDeniedError, "access_denied"),
+        (kafka.errors.GroupAuthorizationFailedError(), AccessDeniedError, "access_denied"),
+        (kafka.errors.SaslAuthenticationFailedError(), AccessDeniedError, "access_denied"),
+        (kafka.errors.MessageSizeTooLargeError("m"), RecordTooLargeError, "record_too_large"),
+        (kafka.errors.RecordListTooLargeError("m"), RecordTooLargeError, "record_too_large"),
+        (kafka.errors.InvalidTimestampError("m"), RecordTimeRefusedError, "record_time_refused"),
+        (kafka.errors.InvalidRecordError("m"), BadRecordError, "bad_record"),
         (kafka.errors.UnsupportedForMessageFormatError("m"), SourceError, "source"),
         (kafka.errors.UnsupportedCompressionTypeError("m"), SourceError, "source"),
-        (kafka.errors.UnknownMemberIdError(), SourceError, "group_in_use"),
+        (kafka.errors.UnknownMemberIdError(), GroupInUseError, "group_in_use"),
         (kafka.errors.KafkaConfigurationError("x"), SourceError, "source"),
     ],
 )

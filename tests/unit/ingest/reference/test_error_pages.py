@@ -1,6 +1,8 @@
-"""Pages of error codes: one for each code that is raised, and none for others."""
+"""Pages of error codes: one for each code that is declared, which is each code that is raised, and none for others."""
 
 import ast
+import importlib
+import re
 from functools import cache
 from pathlib import Path
 
@@ -11,41 +13,60 @@ import ingest as product
 import sinks
 from ingest import api
 from ingest.api import Disposition, EventError, IngestError
+from ingest.api.event_errors import RowKeyTooLongError
 from ingest.config import Kind
 from ingest.dead_letters.replay_batches import SkipReason
-from ingest.reference import error_pages as pages
-from ingest.reference import remedies
+from ingest.reference import declarations as reference
+from ingest.reference.declarations import declarations
 from ingest.reference.error_pages import error_page, error_pages, errors_page
-from ingest.reference.reasons import DROPS, REMEDIES_OF_REASONS, SKIPS
-from sinks.archive.rerun_sink import OTHER_PARTITION
-from sinks.writing.mutator import UNKNOWN_FAMILY
+
+ROOT = Path(product.__file__).parents[1]
+
+
+@cache
+def trees():
+    """File -> its syntax tree, of all product files."""
+    files = [file for package in (product, decorators, sinks) for file in Path(package.__file__).parent.rglob("*.py")]
+    return {file: ast.parse(file.read_text()) for file in files}
 
 
 @cache
 def nodes():
-    """The nodes of the syntax trees of all product files except the pages."""
-    written = (pages.__file__, remedies.__file__)
-    files = [file for package in (product, decorators, sinks) for file in Path(package.__file__).parent.rglob("*.py")]
-    return [node for file in files if str(file) not in written for node in ast.walk(ast.parse(file.read_text()))]
+    """The nodes of the syntax trees of all product files."""
+    return [node for tree in trees().values() for node in ast.walk(tree)]
 
 
 @cache
-def raised():
-    """Code, and name of the class that is raised with it, or is an error of it."""
-    return list(_raised())
+def classes():
+    """Class of an error -> code; those that declare a code, imported."""
+    found = {}
+    for file, tree in trees().items():
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef) and node.name.endswith("Error") and "code" in assigned(node):
+                module = importlib.import_module(".".join(file.relative_to(ROOT).with_suffix("").parts))
+                error = getattr(module, node.name)
+                found[error] = error.code
+    return found
 
 
-def _raised():
-    for node in nodes():
-        if isinstance(node, ast.Call):
-            for keyword in node.keywords:
-                if keyword.arg == "code":
-                    made = node.args[0] if ast.unparse(node.func) == "partial" else node.func
-                    yield from ((code, ast.unparse(made)) for code in words(keyword.value))
-        if isinstance(node, ast.ClassDef) and node.name.endswith("Error"):
-            for line in node.body:
-                if isinstance(line, ast.Assign) and line.targets[0].id == "code":
-                    yield from ((code, node.name) for code in words(line.value))
+def assigned(node):
+    """The names that the body of a class assigns."""
+    return {
+        getattr(target, "id", "")
+        for line in node.body
+        for target in (line.targets if isinstance(line, ast.Assign) else [getattr(line, "target", None)])
+    }
+
+
+def codes_given():
+    """What is given as `code=` in calls."""
+    return [
+        keyword.value
+        for node in nodes()
+        if isinstance(node, ast.Call)
+        for keyword in node.keywords
+        if keyword.arg == "code"
+    ]
 
 
 def words(node):
@@ -70,32 +91,69 @@ def codes_of_errors():
     return {page.code for page in error_pages() if page.disposition is not None}
 
 
-def test_every_code_that_is_raised_has_a_page():
-    codes = {code for code, _ in raised()}
-    assert {code for code in codes if not error_page(code).meaning} == set()
+def test_every_code_that_is_raised_is_declared():
+    """An error is raised by its class, or by another one with the `code` of it; never with a text of its own."""
+    texts = {text for value in codes_given() for text in words(value)}
+    assert texts == set()
 
 
-def test_every_page_has_a_code_that_is_used():
-    given = {code for code, _ in raised()}
-    others = {"batch_slow", "start_slow", IngestError.code}  # of blocked pipelines and the root
-    said = {node.value for node in nodes() if isinstance(node, ast.Constant)}
-    assert (codes_of_errors() - given, others - said) == (others, set())
+def test_every_code_that_is_declared_is_raised():
+    names = {getattr(node, "id", getattr(node, "attr", "")) for node in nodes()}
+    unused = {error.__name__ for error in classes()} - names
+    assert unused - {"IngestError"} == set()
 
 
-def test_disposition_of_a_page_is_that_of_its_error():
-    classes = known()
-    wrong = []
-    for code, name in raised():
-        error = classes.get(name.rpartition(".")[2])
-        if error is not None:
-            page = error_page(code)
-            if page.disposition != error.disposition or page.exit_code not in (None, error.exit_code):
-                wrong.append((code, name))
-    assert wrong == []
+def test_every_reason_that_is_declared_is_used():
+    given = [
+        node.targets[0].id
+        for tree in trees().values()
+        for node in tree.body
+        if isinstance(node, ast.Assign) and re.search("(drop|blocked)_reason\\(", ast.unparse(node.value))
+    ]
+    loaded = {node.id for node in nodes() if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    assert len(given) >= 6
+    assert set(given) - loaded == set()
 
 
-def test_most_raised_errors_are_found():
-    assert sum(name.rpartition(".")[2] in known() for _, name in raised()) > 100
+def test_pages_are_those_of_the_imported_classes():
+    """What is read from the source is what Python makes of it, with inherited attributes."""
+    declared = {each.code: each for each in declarations() if not each.of}
+    assert declared.keys() == set(classes().values())
+    for error, code in classes().items():
+        found = declared[code]
+        exit_code = None if issubclass(error, EventError) else error.exit_code
+        assert (found.disposition, found.exit_code) == (error.disposition, exit_code), code
+        said = next(vars(each) for each in error.__mro__ if vars(each).get("remedy") or vars(each).get("hint"))
+        hint = str(said.get("hint"))
+        assert found.remedy == said.get(
+            "remedy", re.sub("'(attr2hbase .*?)'", r"`\1`", hint[:1].upper() + hint[1:]) + "."
+        ), code
+        assert found.dropped == error.__dict__.get("dropped", ""), code
+
+
+def test_hint_of_a_class_is_its_remedy_and_ends_its_messages():
+    assert str(RowKeyTooLongError("x")) == "x; shorten the row key, for example with a hash of the long part"
+    assert str(RowKeyTooLongError("x", hint="y")) == "x; y"
+    assert error_page("row_key_too_long").remedy == "Shorten the row key, for example with a hash of the long part."
+    assert error_page("shard_not_found").remedy == "`attr2hbase feed describe` lists the shards."
+
+
+def test_members_of_enumerations_are_declared():
+    for kind in (Kind, SkipReason):
+        declared = [(each.code, each.meaning, each.remedy) for each in declarations() if each.of == kind.__name__]
+        assert declared == [(member.value, member.meaning, member.remedy) for member in kind]
+
+
+def test_code_that_is_declared_twice_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(reference, "_ROOT", tmp_path)
+    (tmp_path / "ingest").mkdir()
+    base = "class IngestError(Exception):\n"
+    base += "    code = 'error'\n    remedy = ''\n    exit_code = 1\n    disposition = D.STOP\n"
+    (tmp_path / "ingest" / "a.py").write_text(base + "class OneError(IngestError):\n    code = 'one'\n")
+    assert [each.code for each in declarations()] == ["error", "one"]
+    (tmp_path / "ingest" / "b.py").write_text("class OtherError(IngestError):\n    code = 'one'\n")
+    with pytest.raises(ValueError, match=r"declared twice: .*one"):
+        declarations()
 
 
 def test_code_is_unique():
@@ -116,11 +174,10 @@ def test_page_covers_all_causes(code, said):
     assert [word for word in said if word not in error_page(code).meaning] == []
 
 
-def test_every_page_has_a_remedy():
-    of_reasons = REMEDIES_OF_REASONS.keys()
-    assert {page.code for page in error_pages()} - of_reasons == remedies.REMEDIES.keys()
-    assert of_reasons == (DROPS.keys() | SKIPS.keys()) - remedies.REMEDIES.keys()
+def test_every_page_has_a_meaning_and_a_remedy():
+    assert [page.code for page in error_pages() if not (page.meaning or any(page.reasons))] == []
     assert [page.code for page in error_pages() if not page.remedy.endswith(".")] == []
+    assert [page.code for page in error_pages() if re.search(r"\s\s|^\s|\s$", page.meaning + page.remedy)] == []
     assert f"| {error_page('no_match').remedy} |\n" in errors_page()
 
 
@@ -131,30 +188,33 @@ def drop_reasons():
 
 
 def _drop_reasons():
+    codes = {error.__name__: code for error, code in classes().items()}
     for node in nodes():
         match node:
-            case ast.FunctionDef(name="drop_reason"):
-                yield from (
-                    word for each in ast.walk(node) if isinstance(each, ast.Return) for word in words(each.value)
-                )
-            case ast.Call(func=ast.Name("Skipped"), args=[argument]):
-                yield from (word for word in words(argument) if " " not in word)
-            case ast.Subscript(value=ast.Attribute(attr="dropped"), slice=index):
-                yield from words(index)
-            case ast.Assign(targets=[ast.Name("skipped")], value=value):
-                yield from words(value)
-    yield from (OTHER_PARTITION, UNKNOWN_FAMILY)
-    yield "tombstone"  # `Decoder.decode` returns it
+            case ast.Call(func=ast.Name("drop_reason"), args=[ast.Constant(code), *_]):
+                yield code
+            case ast.Return(value=ast.Attribute(value=ast.Name(name), attr="code")) if name in codes:
+                yield codes[name]  # of `drop_reason` of a decorator, a writer and a decoder
+            case ast.Call(func=ast.Name("Skipped"), args=[ast.Attribute(value=ast.Name(name), attr="code")]):
+                yield codes[name]
 
 
 def test_every_reason_of_a_drop_has_a_page():
     assert {code for code in drop_reasons() if not error_page(code).reasons[0]} == set()
-    assert drop_reasons() == DROPS.keys()
+    assert drop_reasons() == {page.code for page in error_pages() if page.reasons[0]}
     assert error_page("filter").reasons[0] == 'The decorator "filter" has dropped the event.'
 
 
-def test_every_reason_of_a_skip_has_a_page():
-    assert {reason.value for reason in SkipReason} == SKIPS.keys()
+def test_no_reason_of_a_drop_is_a_text_of_its_own():
+    found = []
+    for node in nodes():
+        match node:
+            case ast.FunctionDef(name="drop_reason", decorator_list=[_]):
+                found += [each.value for each in ast.walk(node) if isinstance(each, ast.Return)]
+            case ast.Subscript(value=ast.Attribute(attr="dropped"), slice=index):
+                found.append(index)
+    assert len(found) > 8
+    assert [ast.unparse(node) for node in found if isinstance(node, ast.Constant)] == []
 
 
 def test_reason_of_a_blocked_pipeline_has_no_exit_code():

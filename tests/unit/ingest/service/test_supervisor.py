@@ -16,6 +16,7 @@ from ingest.service import member as member_module
 from ingest.service import supervisor as supervisor_module
 from ingest.service.supervisor import Supervisor
 from ingest.service.systemd import ServiceManager
+from ingest.spark.streaming.query import JvmUnresponsiveError
 from tests.support.supervised import Bench, Query
 
 WAIT_S = 30.0  # for another thread; only a failing test waits so long
@@ -219,7 +220,7 @@ def test_query_whose_reason_the_jvm_has_not_given_yet_is_not_restarted(once: boo
 
         def failure(self) -> BaseException | None:
             self.asked += 1
-            return SourceUnavailableError("no answer", code="jvm_unresponsive") if self.asked < 9 else None
+            return JvmUnresponsiveError("no answer") if self.asked < 9 else None
 
     def start(bench: Bench) -> None:
         bench.query.has_ended = True

@@ -21,7 +21,8 @@ from ingest.api import (
     StoreUnavailableError,
     TableSpec,
 )
-from ingest.api.errors import LifecycleError, WriteRejectedError
+from ingest.api.errors import LifecycleError
+from ingest.api.store_errors import WriteRejectedError
 from sinks.memory import MemoryStore
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore

@@ -7,6 +7,15 @@ from ingest.api import DecorateError, Decorator, Event, Example, Settings, optio
 _DIGITS = b"0123456789bcdefghjkmnpqrstuvwxyz"
 
 
+class BadPlaceError(DecorateError):
+    """A coordinate is not a number, or not within the degrees of its axis."""
+
+    code = "bad_place"
+    remedy = (
+        "Correct the producer, or give the decorator a `when` that skips such events; then replay the dead letters."
+    )
+
+
 class GeohashSettings(Settings):
     """Options of the geohash decorator."""
 
@@ -66,9 +75,7 @@ def _cell(text: bytes, degrees: int, bits: int) -> int:
     except ValueError:
         position = math.nan
     if not 0 <= position <= 1:
-        raise DecorateError(
-            f"{text!r} is not a number of degrees from {-degrees // 2} to {degrees // 2}", code="bad_place"
-        )
+        raise BadPlaceError(f"{text!r} is not a number of degrees from {-degrees // 2} to {degrees // 2}")
     return min(int(position * (1 << bits)), (1 << bits) - 1)
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from ingest.api import CheckpointError, ConflictError, StoreUnavailableError
 from ingest.durable import RemotePath, create_durably, write_durably
+from ingest.durable.files import StateUnavailableError
 from ingest.durable.lease import Grant, Lease, Timing
 from ingest.service.startup import lock_all
 from ingest.spark.streaming.batch_log import BatchLog, LoggedBatch
@@ -87,7 +88,7 @@ def test_file_system_that_is_away_refuses_the_lock(files: MemoryFiles, folder: R
     checkpoints = {name: Checkpoint(folder / name) for name in ("one", "two")}
     refused = lock_all(checkpoints)
     assert set(refused) == {"one", "two"}
-    assert {(type(error), error.code) for error in refused.values()} == {(StoreUnavailableError, "state_unavailable")}
+    assert {(type(error), error.code) for error in refused.values()} == {(StateUnavailableError, "state_unavailable")}
 
 
 def test_batch_log_is_read_and_old_days_are_removed(files: MemoryFiles):

@@ -11,6 +11,7 @@ from ingest.api import (
     UnclearRefusalError,
     WriteRejectedError,
 )
+from ingest.api.store_errors import UnknownFamilyError
 from sinks.hbase.errors import Kind
 from sinks.hbase.rpc.errors import ConnectionLostError, RemoteError, store_error, unavailable, write_error
 
@@ -30,7 +31,7 @@ HBASE = "org.apache.hadoop.hbase."
             Kind.TOO_NEW,
             TimestampRefusedError,
         ),
-        ("regionserver.NoSuchColumnFamilyException", "Column family", Kind.NO_FAMILY, WriteRejectedError),
+        ("regionserver.NoSuchColumnFamilyException", "Column family", Kind.NO_FAMILY, UnknownFamilyError),
         ("RegionTooBusyException", "Over memstore limit", Kind.BUSY, StoreBusyError),
         ("quotas.RpcThrottlingException", "wait 5sec", Kind.BUSY, StoreBusyError),
         ("DoNotRetryIOException", "Cell[x] with size 9 exceeds", Kind.TOO_LARGE, WriteRejectedError),

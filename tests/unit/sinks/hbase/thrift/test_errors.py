@@ -18,6 +18,7 @@ from ingest.api import (
     TimestampRefusedError,
     WriteRejectedError,
 )
+from ingest.api.store_errors import UnknownFamilyError
 from sinks.hbase.client import TableExistsError
 from sinks.hbase.errors import read_error, schema_error
 from sinks.hbase.thrift.errors import RULES, error_of, reason_of, rule_for, text_of, translated
@@ -28,7 +29,7 @@ KINDS = {
     "moved": StoreUnavailableError,
     "timestamp": TimestampRefusedError,
     "sanity": WriteRejectedError,
-    "no_family": WriteRejectedError,
+    "no_family": UnknownFamilyError,
     "no_table": NoTableError,
     "disabled": StoreRefusedError,
     "read_only": StoreRefusedError,
@@ -139,7 +140,7 @@ def test_error_without_a_text_is_unavailable() -> None:
     ("text", "error"),
     [
         ("DoNotRetryIOException: Cell[{name}/cf:q/5/Put/vlen=2/seqid=0] with size 9 exceeds 8", WriteRejectedError),
-        ("regionserver.NoSuchColumnFamilyException: Column family {name} does not exist", WriteRejectedError),
+        ("regionserver.NoSuchColumnFamilyException: Column family {name} does not exist", UnknownFamilyError),
         (
             "exceptions.FailedSanityCheckException: Timestamp for KV out of range {name}/cf:q/5",
             TimestampRefusedError,
