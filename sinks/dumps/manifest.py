@@ -42,6 +42,21 @@ class TableFile(Plain):
 
 
 @dataclass(frozen=True, slots=True)
+class DumpedPart(Record, kind="record of a file of a dump", remedy="start another dump, without --resume"):
+    """
+    A part of a table that is dumped.
+
+    Attributes:
+        number: of the file in the table; those of a range are consecutive.
+        file: None if the range has no more rows.
+    """
+
+    table: str
+    number: int
+    file: TableFile | None
+
+
+@dataclass(frozen=True, slots=True)
 class DumpedTable(Plain):
     """
     A table of a dump.

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from ingest.api import ConfigError, Disposition, IngestError, Row, Scan, Store, next_key
 from ingest.durable.record import Hex, Plain
-from sinks.dumps.manifest import TableFile
+from sinks.dumps.manifest import DumpedPart, TableFile
 from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.merged_rows import MergedRows
@@ -99,20 +99,6 @@ class Limits(NamedTuple):
     file_bytes: int = FILE_BYTES
     file_s: float = FILE_S
     rows_per_s: float | None = None
-
-
-class DumpedPart(NamedTuple):
-    """
-    A part of a table that is dumped.
-
-    Attributes:
-        number: of the file in the table; those of a range are consecutive.
-        file: None if the range has no more rows.
-    """
-
-    table: str
-    number: int
-    file: TableFile | None
 
 
 class DumpSlice(NamedTuple):

@@ -16,14 +16,13 @@ removed by `expire`, as one that was killed after the rename.
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Self
 
 from ingest import __version__, failpoint
 from ingest.api import ConflictError, IntegrityError, LifecycleError, NotFoundError
 from ingest.clock import now_ms
 from ingest.durable import file_errors
-from ingest.durable.record import Record
 from ingest.formats.times import moment
 from sinks.dumps.layout import (
     LATEST,
@@ -49,17 +48,8 @@ from sinks.dumps.listing import (
     unfinished_dumps,
 )
 from sinks.dumps.lock import root_lock
-from sinks.dumps.manifest import DumpedTable, Manifest, Success, TableFile
+from sinks.dumps.manifest import DumpedPart, DumpedTable, Manifest, Success, TableFile
 from sinks.files.root import Root
-
-
-@dataclass(frozen=True, slots=True)
-class _Part(Record, kind="record of a file of a dump", remedy="start another dump, without --resume"):
-    """A complete file of a table; None after the last file of a range."""
-
-    table: str
-    part: int
-    file: TableFile | None
 
 
 class DumpRun:
@@ -227,8 +217,8 @@ class DumpRun:
             self._record = found.record
             self.plan = self._record.plan or {}
             for path, _ in self._root.files_below(f"{found.folder}/{PARTS}"):
-                done = _Part.of(self._root.read(path), path)
-                self._results.setdefault(done.table, {})[done.part] = done.file
+                done = DumpedPart.of(self._root.read(path), path)
+                self._results.setdefault(done.table, {})[done.number] = done.file
 
     def done(self, table: str) -> dict[int, TableFile | None]:
         """
@@ -252,7 +242,7 @@ class DumpRun:
             ConflictError: another process has taken the lock.
         """
         self._lock.check()
-        content = _Part(table, number, file).to_bytes()
+        content = DumpedPart(table, number, file).to_bytes()
         with file_errors(self._root):
             self._root.write(f"{self.folder}/{PARTS}/{encoded_table(table)}-{number}", content)
         self._results.setdefault(table, {})[number] = file

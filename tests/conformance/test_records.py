@@ -28,9 +28,8 @@ from sinks.bootstrap.progress import BootstrapProgress, Stage
 from sinks.dumps.checksum import TableChecksum
 from sinks.dumps.layout import FileFormat
 from sinks.dumps.listing import RunPlan
-from sinks.dumps.manifest import DumpedTable, Manifest, TableFile
+from sinks.dumps.manifest import DumpedPart, DumpedTable, Manifest, TableFile
 from sinks.dumps.pins import Pin
-from sinks.dumps.run import _Part
 from sinks.feed.change_feed import ChangeFeed, MergeRequest, Shard, SplitRequest
 from sinks.rewriting.counted_letters import CountedLetters, CountedRun
 from sinks.rewriting.rolled_back import Interval, RolledBack
@@ -75,7 +74,7 @@ EXAMPLES: list[Record] = [
     ),
     Pin("id", "d", "owner", 1_424_736_000_123),
     RunPlan("id", 5, ("t",), FileFormat.GZIP, {"t": {"last": 1}}),
-    _Part("t", 3, None),
+    DumpedPart("t", 3, None),
     CountedLetters((CountedRun(1, 2, "sink", {("t\udcff", 0): [(3, 5), (7, 8)]}),), (Interval(1, 2),), 0),
     ChangeFeed("id", 5, 60_000, SHARDS, (SplitRequest(2, b"\x00"), MergeRequest((1, 2)))),
     FormerOwners({"p": COMMITTED}),

@@ -152,9 +152,9 @@ def dump_steps(  # noqa: PLR0913 - the parts of a dump, each used once
         work = _work(opened, run, options, prepared, limits or Limits(), slice_s)
         recorded = failpoint.point("dump_recorded")
         for ended in place.slices(remaining, partial(prepared.engine.run_slice, work), activity="dump"):
-            for table, number, file in ended.parts:
-                run.add(table, number, file)
-                result.tables[table].add(file)
+            for part in ended.parts:
+                run.add(part.table, part.number, part.file)
+                result.tables[part.table].add(part.file)
                 recorded()
             reason = "" if ended.error is None else str(ended.error)
             yield Progress(total - len(ended.remaining), total, result.to_json(), blocked=reason)

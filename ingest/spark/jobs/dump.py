@@ -21,8 +21,8 @@ from ingest.plan.stores import reading_store
 from ingest.plan.updates import live_merging
 from ingest.spark.jobs.task_errors import plain_error
 from sinks.dumps.layout import PLAN, FileFormat
-from sinks.dumps.manifest import TableFile
-from sinks.dumps.ranges import DumpedPart, DumpRange, DumpSlice, DumpTarget, Limits, RangeDump
+from sinks.dumps.manifest import DumpedPart, TableFile
+from sinks.dumps.ranges import DumpRange, DumpSlice, DumpTarget, Limits, RangeDump
 from sinks.dumps.table_files import write_table_file
 from sinks.files.root import Root
 
@@ -186,7 +186,7 @@ def task_result(work: DumpWork, ranges: Sequence[DumpRange]) -> "PlainResult":
     except IngestError as error:
         ended = DumpSlice((), ranges, error)
     return {
-        "parts": [[table, number, None if file is None else file.to_json()] for table, number, file in ended.parts],
+        "parts": [each.to_json() for each in ended.parts],
         "remaining": [each.to_json() for each in ended.remaining],
         "error": None if ended.error is None else plain_error(ended.error),
     }
@@ -202,10 +202,6 @@ def joined(results: Sequence[Mapping[str, Any]]) -> DumpSlice:
     from ingest.spark.jobs.slices import retryable_error
 
     error = retryable_error(results)
-    parts = [
-        DumpedPart(table, number, None if file is None else TableFile.from_json(file))
-        for result in results
-        for table, number, file in result["parts"]
-    ]
+    parts = [DumpedPart.from_json(each) for result in results for each in result["parts"]]
     remaining = [DumpRange.from_json(each) for result in results for each in result["remaining"]]
     return DumpSlice(parts, sorted(remaining, key=lambda each: (each.table, each.part)), error)

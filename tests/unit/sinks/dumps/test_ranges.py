@@ -5,10 +5,9 @@ from collections.abc import Iterable
 import pytest
 
 from ingest.api import ConfigError, FamilySpec, Put, Row, StoreUnavailableError, TableSpec
-from sinks.dumps.manifest import TableFile
+from sinks.dumps.manifest import DumpedPart, TableFile
 from sinks.dumps.ranges import (
     PARTS_OF_RANGE,
-    DumpedPart,
     DumpRange,
     DumpTarget,
     Limits,
