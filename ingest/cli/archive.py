@@ -49,33 +49,31 @@ def history(out: Output, file: FileOption, table: ArchiveTableArgument, *, dt: D
             path, state, owner = partition.path(version), version.state.value, partition.owners[version.id]
             is_located = partition.sql_path == path
             since = "" if version.superseded_ms is None else moment(version.superseded_ms)
-            if out.is_json:
-                out.json(
-                    {
-                        "partition": partition.value,
-                        "version": version.id,
-                        "path": path,
-                        "status": state,
-                        "kept": version.is_kept,
-                        "sql": is_located,
-                        "files": version.files,
-                        "bytes": version.size_bytes,
-                        "superseded": since or None,
-                        "owner": owner,
-                    }
-                )
+            out.plain(
+                {
+                    "partition": partition.value,
+                    "version": version.id,
+                    "path": path,
+                    "status": state,
+                    "kept": version.is_kept,
+                    "sql": is_located,
+                    "files": version.files,
+                    "bytes": version.size_bytes,
+                    "superseded": since or None,
+                    "owner": owner,
+                }
+            )
             status = ", ".join([state, *["kept"] * version.is_kept, *["SQL"] * is_located])
             rows.append((path, status, f"{version.files:,}", size(version.size_bytes), since, owner))
         for name in partition.foreign:
             path = f"{partition.folder}/{name}"
-            if out.is_json:
-                none = {"kept": False, "sql": False, "files": 0, "bytes": 0, "superseded": None, "owner": ""}
-                out.json({"partition": partition.value, "version": None, "path": path, "status": "foreign", **none})
+            none = {"kept": False, "sql": False, "files": 0, "bytes": 0, "superseded": None, "owner": ""}
+            out.plain({"partition": partition.value, "version": None, "path": path, "status": "foreign", **none})
             rows.append((path, "foreign", "0", size(0), "", ""))
     if not rows:
         root = archived.settings.root
         out.note(f'no partition at "{root}/{table}"; a relative root starts at the current folder', "yellow")
-    if rows and not out.is_json:
+    if rows:
         out.table(("version", "status", "#files", "#size", "not current since", "created by"), rows)
     differing = [(each.value, each.sql_difference) for each in found if each.sql_difference is not None]
     for value, difference in differing:
@@ -123,8 +121,7 @@ def point(
         version_id = None if version is None else version_id_from(version, archived.rule.folder_of(dt))
         found = archive_sql.point(place, archived, dt, version_id, now_ms=now_ms(), on_later=warn)
     changed = found.sql_changed
-    if out.is_json:
-        out.json({"partition": dt, "before": found.before, "current": found.current, "sql_changed": changed})
+    out.plain({"partition": dt, "before": found.before, "current": found.current, "sql_changed": changed})
     path = found.path or "no version"
     out.done(f"readers read {path}" + ("" if changed is None else f"; {counted(changed, 'SQL location')} changed"))
 
@@ -172,14 +169,11 @@ def register(out: Output, file: FileOption, table: ArchiveTableArgument) -> None
     partitions = counted(done.partitions, "partition")
     if done.changed is None:
         for statement in done.statements:
-            if out.is_json:
-                out.json({"statement": statement})
-            else:
-                out.line(f"{statement};")
+            out.plain({"statement": statement})
+            out.line(f"{statement};")
         out.done(f"{partitions}; the file names no metastore, so the statements are printed")
         return
-    if out.is_json:
-        out.json({"table": table, "partitions": done.partitions, "changed": done.changed})
+    out.plain({"table": table, "partitions": done.partitions, "changed": done.changed})
     out.done(f"{partitions}, {counted(done.changed, 'location')} changed")
 
 
@@ -191,8 +185,7 @@ def _mark(out: Output, file: str, table: str, dt: str, version: str, *, is_kept:
         version_id = version_id_from(version, archived.rule.folder_of(dt))
         partition = archived.partition(dt)
         (partition.keep if is_kept else partition.unkeep)(version_id)
-    if out.is_json:
-        out.json({"partition": dt, "version": version_id, "kept": is_kept})
+    out.plain({"partition": dt, "version": version_id, "kept": is_kept})
     out.done(f"version {version_id} is {'kept' if is_kept else 'not kept any more'}")
 
 

@@ -57,8 +57,7 @@ def get(
                 out.data(piece)
             return
         written = _write(Path(to), reader, offset, stop)
-    if out.is_json:
-        out.json({"id": blob.lower(), "path": to, "bytes": written})
+    out.plain({"id": blob.lower(), "path": to, "bytes": written})
     out.done(f"{to}: {counted(written, 'byte')}")
 
 
@@ -83,13 +82,11 @@ def stat(out: Output, file: FileOption, table: TableArgument, blob: IdArgument) 
         references = blobs.references(id_of(blob))
     # a sweep removes the time from the status of a blob that is referenced again
     since = None if references else status.unreferenced_since_ms
-    if out.is_json:
-        plain = {name: value for name, value in status.to_json().items() if name not in {"nonce", "store_id"}}
-        found = {"id": blob.lower(), "blocks": status.blocks, "references": [to_notation(each) for each in references]}
-        of_cells = (cell_of(each) for each in references if each.startswith(CELL_REFERENCE))
-        cells = [{"row": to_notation(row), "column": to_notation(column)} for row, column in of_cells]
-        out.json(plain | found | {"cells": cells, "unreferenced_since_ms": since})
-        return
+    plain = {name: value for name, value in status.to_json().items() if name not in {"nonce", "store_id"}}
+    found = {"id": blob.lower(), "blocks": status.blocks, "references": [to_notation(each) for each in references]}
+    of_cells = (cell_of(each) for each in references if each.startswith(CELL_REFERENCE))
+    cells = [{"row": to_notation(row), "column": to_notation(column)} for row, column in of_cells]
+    out.plain(plain | found | {"cells": cells, "unreferenced_since_ms": since})
     out.line(f"state         {status.state.value}")
     out.line(f"length        {status.length}")
     out.line(f"blocks        {status.blocks}, each {status.block_bytes} bytes, compression {status.compression.value}")

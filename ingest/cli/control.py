@@ -129,8 +129,7 @@ def flush(out: Output, file: FileOption, pipeline: NameArgument = None) -> None:
     """
     name, _, client = _target(out, file, pipeline, "flush")
     client.command(name, "flush")
-    if out.is_json:
-        out.json({"pipeline": name, "flushed": True})
+    out.plain({"pipeline": name, "flushed": True})
     out.done(f'"{name}" starts its next micro-batch now')
     out.next(command_line(file, "status", "--pipeline", name))
 
@@ -152,8 +151,7 @@ def log_level(
     """
     _, client = service_of(out, file)
     client.set_log_level(level.value)
-    if out.is_json:
-        out.json({"log_level": level.value})
+    out.plain({"log_level": level.value})
     out.done(f"the service writes log lines from level {level.value}; its workers from their next micro-batch")
 
 
@@ -241,8 +239,7 @@ def _refuse_other_machine(configuration: "Configuration", pipeline: str, command
 
 def _show_recorded(out: Output, pipeline: str, *, is_paused: bool) -> None:
     """Print what applies to the next start, since no service runs."""
-    if out.is_json:
-        out.json({"pipeline": pipeline, "service": "not_running", "paused": is_paused})
+    out.plain({"pipeline": pipeline, "service": "not_running", "paused": is_paused})
     out.done(f'"{pipeline}" will {"" if is_paused else "not "}be paused when the service starts')
 
 

@@ -64,8 +64,6 @@ def keep(  # noqa: PLR0913 - the options of the command
         if marked < len(selected):
             rest = counted(len(selected) - marked, "dead letter")
             out.note(f"not kept, because their micro-batch runs again or a replay has changed them: {rest}", "yellow")
-    if out.is_json:
-        out.json({"selected": len(selected), "kept": marked})
-    else:
-        out.done(f"{counted(marked, 'dead letter')} kept")
+    out.plain({"selected": len(selected), "kept": marked})
+    out.done(f"{counted(marked, 'dead letter')} kept")
     out.next(command_line(file, "dead-letters list", *pipeline_words(configuration, pipeline)))

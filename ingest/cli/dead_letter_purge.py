@@ -83,8 +83,6 @@ def purge(  # noqa: PLR0913 - the options of the command
             if deleted < len(found):
                 changed = counted(len(found) - deleted, "dead letter")
                 out.note(f"not deleted, because a replay or purge has changed them meanwhile: {changed}", "yellow")
-    if out.is_json:
-        out.json({"selected": len(found), "deleted": deleted})
-    else:
-        shown = f"{counted(len(found), 'dead letter')} would be" if dry_run else counted(deleted, "dead letter")
-        out.done(f"{shown} deleted")
+    out.plain({"selected": len(found), "deleted": deleted})
+    shown = f"{counted(len(found), 'dead letter')} would be" if dry_run else counted(deleted, "dead letter")
+    out.done(f"{shown} deleted")

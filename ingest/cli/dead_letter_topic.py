@@ -32,8 +32,7 @@ def create_topic(out: Output, file: FileOption, *, pipeline: PipelineOption = No
     with KafkaAdmin(settings.connection()) as admin:
         is_new = admin.ensure_topic(settings.topic, TOPIC_SETTINGS)
         loss = loss_of_dead_letters(settings.topic, admin.settings(settings.topic))
-    if out.is_json:
-        out.json({"topic": settings.topic, "created": is_new, "warning": None if loss is None else loss._asdict()})
+    out.plain({"topic": settings.topic, "created": is_new, "warning": None if loss is None else loss._asdict()})
     if loss is not None:
         out.note(f"warning: {loss.message}; {loss.hint}", "yellow")
     out.done(f'topic "{settings.topic}" {"created" if is_new else "exists"}')

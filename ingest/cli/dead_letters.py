@@ -62,10 +62,8 @@ def list_(  # noqa: PLR0913 - the options of the command
         return
     for note in () if has_more else (*unknown("code", code, seen), *unknown("component", component, components)):
         out.note(note, "yellow")
-    if out.is_json:
-        for entry in entries:
-            out.json(_plain(entry))
-        return
+    for entry in entries:
+        out.plain(_plain(entry))
     if not entries:
         out.done("no dead letters")
         return

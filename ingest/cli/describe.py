@@ -75,10 +75,8 @@ def _list(out: Output) -> None:
     from ingest.reference.pages import pages
 
     found = pages()
-    if out.is_json:
-        for page in found:
-            out.json(_in_list(page))
-        return
+    for page in found:
+        out.plain(_in_list(page))
     _table(out, [page for page in found if not page.is_for_imports])
     out.line()
     out.line("For imported Flume configurations:", "bold")
@@ -119,21 +117,17 @@ def _one(out: Output, name: str) -> None:
         _sections(out, sections)
         return
     found = pages_named(name)
-    if out.is_json:
-        for page in found:
-            out.json(_plain(page))
-        return
+    for page in found:
+        out.plain(_plain(page))
     for page in found:
         _show(out, page)
     out.next("attr2hbase describe")
 
 
 def _sections(out: Output, sections: "list[ConfigurationSection]") -> None:
-    if out.is_json:
-        for section in sections:
-            about = {"type": "configuration", "name": section.key, "title": section.title, "text": section.text}
-            out.json(about | {"options": _plain_options(section.options)})
-        return
+    for section in sections:
+        about = {"type": "configuration", "name": section.key, "title": section.title, "text": section.text}
+        out.plain(about | {"options": _plain_options(section.options)})
     for section in sections:
         out.line(section.title.replace("`", ""), "bold")
         out.line(section.text)
@@ -159,10 +153,8 @@ def _expressions(out: Output) -> None:
     from ingest.reference.expressions import expressions_page
     from ingest.reference.pages import function_page
 
-    if out.is_json:
-        functions = [_plain(function_page(function)) for function in FUNCTIONS.values()]
-        out.json({"text": expressions_page(), "functions": functions})
-        return
+    functions = [_plain(function_page(function)) for function in FUNCTIONS.values()]
+    out.plain({"text": expressions_page(), "functions": functions})
     for line in expressions_page().splitlines():
         out.line(line)
 
@@ -222,10 +214,8 @@ def _error(out: Output, code: str | None) -> None:
         out.next("attr2hbase describe error CODE")
         return
     page = error_page(code)
-    if out.is_json:
-        about = {"code": page.code, "meaning": _meaning(page), "reaction": page.reaction}
-        out.json(about | {"exit_code": page.exit_code, "remedy": page.remedy})
-        return
+    about = {"code": page.code, "meaning": _meaning(page), "reaction": page.reaction}
+    out.plain(about | {"exit_code": page.exit_code, "remedy": page.remedy})
     out.line(page.code, "bold")
     if page.meaning:
         out.line(page.meaning)

@@ -71,15 +71,12 @@ def ls(out: Output, root: RootArgument) -> None:
                 status = "incomplete"
             about = {"dump": name, "status": status, **_about(dump, ids.get(name))}
             of_dump = [pin for pin in held if pin.dump == name]
-            if out.is_json:
-                about["pins"] = [
-                    {"id": pin.id, "owner": pin.owner, "expires": moment(pin.expires_ms)} for pin in of_dump
-                ]
-                out.json(about)
+            about["pins"] = [{"id": pin.id, "owner": pin.owner, "expires": moment(pin.expires_ms)} for pin in of_dump]
+            out.plain(about)
             amounts = ("tables", "rows", "bytes")
             shown = ("" if about[each] is None else f"{about[each]:,}" for each in amounts)
             rows.append((name, status, *shown, str(about["id"] or ""), ", ".join(pin.id for pin in of_dump)))
-    if rows and not out.is_json:
+    if rows:
         out.table(("dump", "status", "#tables", "#rows", "#bytes", "id", "pins"), rows)
     if holder is not None:
         out.note(f"in use by {holder}, unless that process was killed", "dim")
@@ -104,15 +101,13 @@ def tables(out: Output, root: RootArgument, *, at: AtOption = None) -> None:
     for table, files in found:
         size = sum(file.size_bytes for file in files)
         rows = None if dump.manifest is None else sum(file.described.rows for file in files if file.described)
-        if out.is_json:
-            out.json({"dump": dump.name, "table": table, "rows": rows, "bytes": size, "files": len(files)})
+        out.plain({"dump": dump.name, "table": table, "rows": rows, "bytes": size, "files": len(files)})
         shown.append((table, "" if rows is None else f"{rows:,}", f"{size:,}", f"{len(files):,}"))
     empty = [] if dump.manifest is None else dump.manifest.empty_tables
     for table in empty:
-        if out.is_json:
-            out.json({"dump": dump.name, "table": table, "rows": 0, "bytes": 0, "files": 0})
+        out.plain({"dump": dump.name, "table": table, "rows": 0, "bytes": 0, "files": 0})
         shown.append((table, "0", "0", "0"))
-    if shown and not out.is_json:
+    if shown:
         out.table(("table", "#rows", "#bytes", "#files"), shown)
     out.done(f'{counted(len(shown), "table")} in the dump "{dump.name}"')
     if found:
@@ -135,13 +130,11 @@ def splits(out: Output, root: RootArgument, table: TableOfDumpArgument, *, at: A
     shown = []
     for split, file in zip(reader.splits(table), files, strict=True):
         about = file.described
-        if out.is_json:
-            rows = {} if about is None else {"rows": about.rows, "first_row": to_notation(about.first_row)}
-            out.json({"dump": split.dump, "file": split.path, "bytes": split.size_bytes, **rows, "token": split.token})
+        rows = {} if about is None else {"rows": about.rows, "first_row": to_notation(about.first_row)}
+        out.plain({"dump": split.dump, "file": split.path, "bytes": split.size_bytes, **rows, "token": split.token})
         counts = ("", "") if about is None else (f"{about.rows:,}", readable(about.first_row))
         shown.append((split.path.rpartition("/")[2], *counts, f"{split.size_bytes:,}", split.token))
-    if not out.is_json:
-        out.table(("file", "#rows", "first row", "#bytes", "token"), shown)
+    out.table(("file", "#rows", "first row", "#bytes", "token"), shown)
     out.done(f'{counted(len(shown), "file")} in the dump "{reader.latest().name}"')
 
 
@@ -274,15 +267,13 @@ def diff(
             counts[row.kind] += 1
             if limit is not None and counts.total() > limit:
                 continue
-            if out.is_json:
-                versions = {
-                    name: None if each is None else each.version
-                    for name, each in (("before", row.before), ("after", row.after))
-                }
-                out.json({"change": row.kind.value, "row": to_notation(row.key), **versions})
-            else:
-                sign, color = _SIGNS[row.kind]
-                out.parts((f"{sign} ", color), (readable(row.key), ""))
+            versions = {
+                name: None if each is None else each.version
+                for name, each in (("before", row.before), ("after", row.after))
+            }
+            out.plain({"change": row.kind.value, "row": to_notation(row.key), **versions})
+            sign, color = _SIGNS[row.kind]
+            out.parts((f"{sign} ", color), (readable(row.key), ""))
     out.done(", ".join(f"{counts[kind]:,} {kind}" for kind in _SIGNS))
 
 
@@ -321,19 +312,17 @@ def _about(dump: "Dump | None", run_id: str | None) -> dict[str, object]:
 
 
 def _show_verification(out: Output, found: "Verification") -> None:
-    if out.is_json:
-        out.json(
-            {
-                "dump": found.dump,
-                "status": found.status,
-                "missing": found.missing or None,
-                "files": found.files,
-                "rows": found.rows,
-                "bytes": found.size_bytes,
-                "damaged": [{"file": each.file, "reason": each.message} for each in found.damages],
-            }
-        )
-        return
+    out.plain(
+        {
+            "dump": found.dump,
+            "status": found.status,
+            "missing": found.missing or None,
+            "files": found.files,
+            "rows": found.rows,
+            "bytes": found.size_bytes,
+            "damaged": [{"file": each.file, "reason": each.message} for each in found.damages],
+        }
+    )
     color = "green" if found.status == "complete" else "red"
     amounts = f"{counted(found.files, 'file')}, {counted(found.rows, 'row')}, {counted(found.size_bytes, 'byte')}"
     out.parts((f"{found.dump}  ", "bold"), (found.status, color), (f"  {amounts}", ""))

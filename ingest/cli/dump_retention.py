@@ -49,11 +49,9 @@ def expire(
         reasons = dict(plan.expired)
 
         def show(path: str) -> None:
-            if out.is_json:
-                reason = next(reason for folder, reason in reasons.items() if f"{path}/".startswith(f"{folder}/"))
-                out.json({"path": path, "reason": reason.value, "removed": not dry_run})
-            else:
-                out.line(path)
+            reason = next(reason for folder, reason in reasons.items() if f"{path}/".startswith(f"{folder}/"))
+            out.plain({"path": path, "reason": reason.value, "removed": not dry_run})
+            out.line(path)
 
         if dry_run:
             for path in files_to_remove(opened, plan):
@@ -100,10 +98,8 @@ def pin(
         name = newest_dump(opened).name if at is None else name_of(at)
         created = create_pin(opened, name, now_ms(), owner=owner, ttl_ms=milliseconds("--for", for_))
     expires = moment(created.expires_ms)
-    if out.is_json:
-        out.json({"id": created.id, "dump": created.dump, "owner": created.owner, "expires": expires})
-    else:
-        out.line(created.id)
+    out.plain({"id": created.id, "dump": created.dump, "owner": created.owner, "expires": expires})
+    out.line(created.id)
     out.done(f'the dump "{name}" is pinned until {expires}')
     out.next(f"attr2hbase admin dump unpin {root} {created.id}")
 
@@ -123,6 +119,5 @@ def unpin(
     opened = open_root(root)
     with file_errors(opened):
         remove_pin(opened, id_)
-    if out.is_json:
-        out.json({"removed": id_})
+    out.plain({"removed": id_})
     out.done(f"the pin {id_} is removed")

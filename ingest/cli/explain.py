@@ -75,13 +75,10 @@ def explain(
         stops = stops or _stops(output.line)
         reasons |= dict.fromkeys(_reasons(output.line))
         line = output.line if raw else with_types(output.line, configuration.column_types)
-        if out.is_json:
-            out.json(line)
-        else:
-            _show(out, line, before)
+        out.plain(line)
+        _show(out, line, before)
         before = line
-    if not out.is_json:
-        out.done(", ".join(f"{number:,} {outcome}" for outcome, number in outcomes.items()) or "no events")
+    out.done(", ".join(f"{number:,} {outcome}" for outcome, number in outcomes.items()) or "no events")
     if "kept" in outcomes and not stops:
         is_letter = isinstance(read, InputLines) and read.dead_letters
         out.next(command_line(file, "dead-letters replay") if is_letter else to_run(file, configuration))

@@ -151,11 +151,9 @@ def iterator(
     time_ms = None if time is None else moment_of(time)
     with open_feed(*loaded(out, file), table) as feed:
         found = feed.client.iterator(shard, wanted, sequence=sequence, time_ms=time_ms)
-    if out.is_json:
-        out.json({"iterator": found})
-    else:
-        out.line(found)
-        out.next(command_line(file, "feed records", table, "--iterator", found))
+    out.plain({"iterator": found})
+    out.line(found)
+    out.next(command_line(file, "feed records", table, "--iterator", found))
 
 
 def records(
@@ -184,16 +182,14 @@ def records(
     types = AS_BYTES if raw else configuration.column_types(table)
     with open_feed(configuration, catalog, table) as feed:
         page = feed.client.records(iterator, limit)
-    if out.is_json:
-        out.json(
-            {
-                "records": [record_content(table, record, types) for record in page.records],
-                "next_iterator": page.next_iterator,
-                "behind_ms": page.behind_ms,
-                "child_shards": page.child_shards,
-            }
-        )
-        return
+    out.plain(
+        {
+            "records": [record_content(table, record, types) for record in page.records],
+            "next_iterator": page.next_iterator,
+            "behind_ms": page.behind_ms,
+            "child_shards": page.child_shards,
+        }
+    )
     for record in page.records:
         _show(out, record, types)
     if page.next_iterator is None:
@@ -325,9 +321,7 @@ def _request(out: Output, file: str, table: str, request: "ShardRequest") -> Non
         except NotRunningError as error:
             out.note(f"{error.message}; the command writes the store in its own process", "dim")
             found = feed_json(table, apply_alone(configuration, catalog, table, request))
-    if out.is_json:
-        out.json(found)
-        return
+    out.plain(found)
     out.done(f"requested; the next micro-batch executes {counted(len(found['requested']), 'request')}")
     out.next(command_line(file, "feed describe", table))
 

@@ -109,10 +109,8 @@ def _show_tree(out: Output, content: str, name: str) -> None:
         tree = tree_of(content, name)
     except ConfigSyntaxError as error:
         raise ConfigSyntaxError(error.message) from error  # without the excerpt of the source, for one line
-    if out.is_json:
-        out.json(plain(tree))
-    else:
-        out.line(tree.written())
+    out.plain(plain(tree))
+    out.line(tree.written())
 
 
 def _plain(imported: "Imported", target: Path | None) -> dict[str, object]:

@@ -39,9 +39,7 @@ def init(
     Example: attr2hbase init demo --template kafka
     """
     written = write_template(template, directory)
-    if out.is_json:
-        out.json({"template": template.value, "files": [str(path) for path in written]})
-        return
+    out.plain({"template": template.value, "files": [str(path) for path in written]})
     for path in written:
         out.line(str(path))
     out.done(f"{counted(len(written), 'file')} written")

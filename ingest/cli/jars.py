@@ -30,9 +30,7 @@ def fetch(
     from ingest.spark.jars import fetch as fetch_jars
 
     found = fetch_jars(progress=out.note, origin=origin)
-    if out.is_json:
-        out.json({"jars": [str(path) for path in found]})
-        return
+    out.plain({"jars": [str(path) for path in found]})
     for path in found:
         out.line(str(path))
     out.done(f"{counted(len(found), 'jar')} present and verified")

@@ -129,12 +129,13 @@ class Output:
         self._hide_data = hide if in_data else str
 
     def line(self, text: str = "", style: str = "") -> None:
-        """One line of data."""
-        self._write(self._styled(_safe(text), style, self._stdout))
+        """One line of data; text mode only."""
+        self.parts((text, style))
 
     def parts(self, *parts: tuple[str, str]) -> None:
-        """One line of data in pieces of (text, style)."""
-        self._write("".join(self._styled(_safe(text), style, self._stdout) for text, style in parts))
+        """One line of data in pieces of (text, style); text mode only."""
+        if not self.is_json:
+            self._write("".join(self._styled(_safe(text), style, self._stdout) for text, style in parts))
 
     def raw(self, text: str) -> None:
         """Data unchanged, including its newlines."""
@@ -148,14 +149,21 @@ class Output:
         except BrokenPipeError:
             self._end_output()
 
+    def plain(self, value: object) -> None:
+        """The data as one JSON value on one line; JSON mode only, in which lines and tables are not printed."""
+        if self.is_json:
+            self.json(value)
+
     def json(self, value: object) -> None:
-        """One JSON value on one line."""
+        """One JSON value on one line, in both modes."""
         import orjson
 
         self._write(orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode())
 
     def table(self, columns: Sequence[str], rows: Iterable[Sequence[str]], width: int = _UNLIMITED) -> None:
-        """Rows under a header, as `laid_out`, as wide as the terminal or else `width`."""
+        """Rows under a header, as `laid_out`, as wide as the terminal or else `width`; text mode only."""
+        if self.is_json:
+            return
         from ingest.cli.text_table import laid_out
 
         safe = [[_safe(cell).expandtabs() for cell in row] for row in rows]

@@ -78,9 +78,7 @@ def produce(  # noqa: PLR0913 - the options of the command
     finally:
         producer.close()
     seconds = time.monotonic() - started
-    if out.is_json:
-        out.json({"topic": target, "events": sent, "seconds": round(seconds, 3)})
-        return
+    out.plain({"topic": target, "events": sent, "seconds": round(seconds, 3)})
     out.line(f'{counted(sent, "event")} in topic "{target}" ({seconds:.1f} s)')
     out.next(to_run(file, configuration, "status"))
 

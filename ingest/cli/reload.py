@@ -40,8 +40,7 @@ def reload(out: Output, file: FileArgument) -> None:
     if found["phase"] == "done":
         started = _started(client, {*found["changed"], *found["added"]} - found["failed"].keys())
         found["failed"] |= {each["name"]: reason_of(each) for each in started if each["state"] == "failed"}
-    if out.is_json:
-        out.json(found)
+    out.plain(found)
     if found["phase"] == "refused":
         raise ConfigError(
             f"the service keeps the old file: {found['reason']}",

@@ -59,14 +59,13 @@ def plan(
 
     configuration, catalog = loaded(out, file)
     distribute = None if from_hbasewd is None else {"hash": Distribution.of_hbasewd(from_hbasewd).buckets}
-    if distribute is not None and not out.is_json:
+    if distribute is not None:
         out.line(f"distribute: {{hash: {distribute['hash']}}}")
     planned = plan_tables(configuration, catalog)
     drift = [change for change in planned if change.remedy is not Remedy.NOTHING]
-    if out.is_json:
-        found_in_text = {} if distribute is None else {"distribute": distribute}
-        out.json({"drift": bool(drift), "differences": [_plain_with_remedy(each) for each in planned]} | found_in_text)
-    elif planned:
+    found_in_text = {} if distribute is None else {"distribute": distribute}
+    out.plain({"drift": bool(drift), "differences": [_plain_with_remedy(each) for each in planned]} | found_in_text)
+    if planned:
         out.table(
             ("table", "store", "family", "what", "declared", "found", "apply"),
             [(*_shown(change), _WORDS[change.remedy]) for change in planned],

@@ -56,12 +56,11 @@ def update_tests(out: Output, file: str, run: Run) -> list[dict[str, object]]:
                 "left": [{"path": list(path), "reason": reason} for path, reason in refused],
             }
         )
-        if not out.is_json:
-            out.parts(("updated " if changes else "skipped ", "yellow"), (result.case.name, ""))
-            for change in changes:
-                out.line(f"  {shown_path(change.path)}: {_shown(change.before)} -> {_shown(change.after)}")
-            for path, reason in refused:
-                out.line(f"  {shown_path(path)}: unchanged, {reason}", "red")
+        out.parts(("updated " if changes else "skipped ", "yellow"), (result.case.name, ""))
+        for change in changes:
+            out.line(f"  {shown_path(change.path)}: {_shown(change.before)} -> {_shown(change.after)}")
+        for path, reason in refused:
+            out.line(f"  {shown_path(path)}: unchanged, {reason}", "red")
     if found.text != text:
         out.done(f"{target}: {counted(len(found.changes), 'test')} updated; review the change before you keep it")
     return updates
