@@ -107,7 +107,7 @@ class JobsRun:
             ARCHIVED: pipeline(ARCHIVED, {"archive": archive}, sink(self.seen, "%{pn}", "%{pn}")),
         }
         in_store = {name: {"store": "store", **table} for name, table in tables.items()}
-        self.service.write(merged(self.run.content(), {"tables": in_store, "pipelines": pipelines}))
+        self.service.write(merged(self._content(), {"tables": in_store, "pipelines": pipelines}))
 
     def produce(self) -> None:
         """Produce some events, and more from now on until `finish`."""
@@ -122,7 +122,7 @@ class JobsRun:
     @contextmanager
     def store(self) -> Iterator[Store[Any]]:
         """The store, open for writing; RocksDB only while the service does not run."""
-        ((kind, options),) = self.run.content()["stores"]["store"].items()
+        ((kind, options),) = self._content()["stores"]["store"].items()
         found: Store[Any]
         if kind == "rocksdb":
             found = RocksDBStore(RocksDBSettings.model_validate(options))
@@ -216,6 +216,14 @@ class JobsRun:
     def close(self) -> None:
         """End the production of events."""
         self._opened.close()
+
+    def _content(self) -> dict[str, Any]:
+        """The pipeline file of the ledger; a store with Thrift also has Thrift2, which deferred updates need."""
+        content = self.run.content()
+        if self.run.hbase is None:
+            return content
+        options = self.run.hbase.store_options(self.run.options.protocol, thrift2=True)
+        return merged(content, {"stores": {"store": {"hbase": options}}})
 
     def _wait_for_events(self, *names: str) -> None:
         ends = self.run.kafka.ends(self.run.topic)
