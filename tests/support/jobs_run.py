@@ -31,10 +31,11 @@ COUNTED, ARCHIVED = "counted", "archived"
 COMPACT, ROLLBACK, REPLAY, REPLAY_LETTERS = "compact", "rollback", "replay", "dead-letters replay"
 RESET, DUMP, BOOTSTRAP = "offsets reset", "dump run", "dump bootstrap"
 RERUN, JOIN, CLEANUP = "archive rerun", "archive join", "admin archive cleanup"
-LIMIT_S = 400.0
+LIMIT_S = 900.0
 _EVENTS = 1_500
-_RATE = 25.0
-_PER_BATCH = 500
+_RATE = 10.0
+_PER_BATCH = {COUNTED: 500, ARCHIVED: 2_000}
+"""Maximum number of events of a micro-batch: several for a compaction, few for a re-run of the archive."""
 _SERVICE_ENDED = 3
 """Exit code of a command whose service was killed."""
 _REFUSED = "%{pn} ends_with '13'"
@@ -87,7 +88,7 @@ class JobsRun:
 
         def pipeline(name: str, *sinks: dict[str, Any]) -> dict[str, Any]:
             (source,) = self.run.content()["pipelines"][self.run.pipeline]["source"].values()
-            kafka = source | {"group": self._groups[name], "max_events_per_batch": _PER_BATCH}
+            kafka = source | {"group": self._groups[name], "max_events_per_batch": _PER_BATCH[name]}
             return {"source": {"kafka": kafka}, "decorators": decorators, "sinks": [*sinks]}
 
         def sink(table: str, row_key: str, value: str) -> dict[str, Any]:
