@@ -151,6 +151,11 @@ class DeadLetter:
         return self.by_place.end_offset
 
     @property
+    def is_of_fan_out(self) -> bool:
+        """Whether it shows that its record became several events; if the first of them failed alone it does not."""
+        return self.fan_out > 0 or (self.events > 1 and self.by_place is None)
+
+    @property
     def is_unread(self) -> bool:
         """Whether it is of records that the source could not read."""
         return self.by_place is not None and not self.by_place.was_read

@@ -68,6 +68,13 @@ class SkipReason(Explained):
             "`--recount`, which runs it into all sinks."
         ),
     )
+    FAN_OUT = (
+        "fan_out",
+        (
+            "The record became several events, and those that did not fail are in deferred updates; a decorator made "
+            "them that the pipeline has no more."
+        ),
+    )
     NO_BLOB = (
         "no_blob",
         "The value of the record is not in the blob store any more.",

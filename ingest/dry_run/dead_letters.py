@@ -63,8 +63,11 @@ def preview(
         found.selected += len(some)
         by_sink: dict[str, list[DeadLetter]] = {}
         for letter in some:
+            sinks = frozenset([letter.component]) if letter.component in components.alone else components.sinks
             if plan.updates and not recount and components.is_unsure(letter):
                 found.skipped[SkipReason.SINK_UNKNOWN] += 1
+            elif not recount and letter.is_of_fan_out and sinks & plan.sinks_of_updates:
+                found.skipped[SkipReason.FAN_OUT] += 1
             elif letter.pointer is not None or letter.blob is not None or letter.by_place is not None:
                 found.unknown += 1
             else:

@@ -270,6 +270,8 @@ class DeadLetterReplay:
         if any(reasons.keys() != sinks or None in reasons.values() for reasons in found):
             if self._plan.updates and not self._recount and components.is_unsure(dead_letter):
                 return SkipReason.SINK_UNKNOWN
+            if not self._recount and dead_letter.is_of_fan_out and sinks & self._plan.sinks_of_updates:
+                return SkipReason.FAN_OUT  # `_refuse_fan_out` knows the present decorators alone
             if not self._blobs.keep(entry):
                 return SkipReason.NO_BLOB
             begin = self._readable.begin_of(dead_letter)

@@ -30,6 +30,8 @@ _SKIPPED = {
     "sink_unknown": "it is unknown which sinks of deferred updates have their events: no component has their name, or "
     "sinks without a label have moved; give the sink in which they failed that name as its label, or a decorator, or "
     "count them in all sinks with --recount",
+    "fan_out": "their records became several events, and deferred updates have those that did not fail; with --recount "
+    "the whole records are counted",
     "no_blob": "the values of their records are not in the blob store any more",
     "runs_again": "their micro-batch is not acknowledged, and runs their records again when the pipeline runs",
     "rolled_back": "their micro-batches were rolled back; 'attr2hbase replay' runs these as a whole",
@@ -38,7 +40,12 @@ _PREVIEW = {"selected": "selected", "stored": "would be stored", "dropped": "dro
 _PREVIEW |= {"failed_again": "would fail again", "skipped": "would be skipped", "unknown": "not known"}
 _OUTCOME = {"selected": "selected", "replayed": "replayed", "failed_again": "failed again", "skipped": "skipped"}
 _OUTCOME |= {"cut": "not on this machine"}
-_KEPT = {"sink_unknown", "no_blob", "unread"}  # reasons for which a dead letter could not run, and still should
+_KEPT = {
+    "sink_unknown",
+    "fan_out",
+    "no_blob",
+    "unread",
+}  # reasons for which a dead letter could not run, and still should
 
 
 class DeadLettersReplayOptions(Model):

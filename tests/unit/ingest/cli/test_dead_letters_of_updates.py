@@ -85,6 +85,18 @@ def test_dead_letter_of_a_sink_that_the_file_lacks_is_not_counted_by_the_others(
     assert [value for _, value in updated.updates()] == [b"2"]
 
 
+def test_dead_letter_of_several_events_that_the_file_makes_no_more_is_not_counted(ingest, updated: Pipeline):
+    """`explode` was removed; the events that did not fail are in the table."""
+    configuration = updated.load()
+    queue = dead_letter_queue(configuration, configuration.pipelines["p"])
+    queue.publish([replace(updated.dead_letter("counts"), fan_out=3).to_json()], 0, BATCH_MS)
+    assert replay(ingest, "--dry-run").json["skipped"] == {"fan_out": 1}
+    done = replay(ingest)
+    assert (done.code, done.json["replayed"], done.json["skipped"]) == (1, 0, {"fan_out": 1})
+    assert updated.updates() == []
+    assert replay(ingest, "--recount").json["replayed"] == 1
+
+
 def test_dead_letter_of_a_decorator_that_the_file_lacks_runs_into_all_sinks(ingest, updated: Pipeline):
     configuration = updated.load()
     queue = dead_letter_queue(configuration, configuration.pipelines["p"])

@@ -436,6 +436,29 @@ def test_records_that_become_several_events_are_not_replayed(pipeline: Pipeline)
     assert caught.value.code == "fan_out"
 
 
+@pytest.mark.parametrize(
+    ("fan_out", "events", "component", "expected"),
+    [
+        (1, 1, "counts", SkipReason.FAN_OUT),
+        (0, 2, "counts", SkipReason.FAN_OUT),
+        (1, 1, "template", SkipReason.FAN_OUT),  # into all sinks
+        (1, 1, "values", None),  # another event at the same row
+        (0, 1, "counts", None),
+    ],
+)
+def test_records_that_became_several_events_with_another_configuration_are_not_counted_again(
+    pipeline: Pipeline, fan_out: int, events: int, component: str, expected: SkipReason | None
+) -> None:
+    """`explode` was removed since; the events that did not fail are in the table."""
+    configuration = pipeline.load()
+    letter = replace(pipeline.dead_letter(component), fan_out=fan_out, events=events)
+    for recount in (False, True):
+        with DeadLetterReplay(
+            own_process(configuration, CATALOG), configuration.pipelines["p"], recount=recount, check_clock=no_clock
+        ) as replay:
+            assert replay.skip_reason(Entry("0", letter)) is (None if recount else expected)
+
+
 def skip_reason(pipeline: Pipeline, component: str, offset: int = 0, *, recount: bool = False) -> SkipReason | None:
     configuration = pipeline.load()
     with DeadLetterReplay(
