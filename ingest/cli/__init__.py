@@ -1,8 +1,9 @@
 """
 The command line: `attr2hbase`; `ingest` is another name of the same.
 
-One file for each command, or for a group of them: it parses the arguments, imports its package inside the function,
-calls it, and passes the result to `output`, the only module that prints. Nothing heavy is imported here, because
+One file for each command, or for a group of them: it parses the arguments, calls its package, and passes the result to
+`output`, the only module that prints. The file is imported when the command is typed (`app`). Nothing heavy is imported
+here, and a file imports within a function what few runs of its command need and what takes long to import, because
 `validate`, `test` and `explain` start in less than half a second.
 
 Exit codes: 0 success, 1 failed while running, 2 wrong configuration or usage, 3 something requested does not

@@ -3,17 +3,25 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from ingest.amounts import counted
+from ingest.api import ConfigError, NotFoundError
+from ingest.api.notation import readable, to_notation
 from ingest.cli.command import FileOption, TableArgument
+from ingest.cli.loading import loaded
 from ingest.cli.output import Output
-
-if TYPE_CHECKING:
-    from sinks.blobs.blob_store import BlobStore
-    from sinks.blobs.reading import BlobReader
+from ingest.durable import file_errors
+from ingest.formats.times import moment
+from ingest.plan.blobs import blob_store
+from sinks.blobs.blob_store import BlobStore
+from sinks.blobs.pointers import cell_of
+from sinks.blobs.reading import BlobReader
+from sinks.blobs.references import CELL_REFERENCE
+from sinks.blobs.tables import id_of
+from sinks.files.local_root import LocalRoot
 
 IdArgument = Annotated[str, typer.Argument(metavar="ID", help="Id of the blob: its SHA-256, 64 hex digits.")]
 
@@ -40,9 +48,6 @@ def get(
 
     Example: attr2hbase blob get events ID --to report.pdf
     """
-    from ingest.api import ConfigError
-    from sinks.blobs.tables import id_of
-
     if out.is_json and to == "-":
         raise ConfigError("a blob cannot be printed as JSON", hint="name a file with --to")
     with _blobs(out, file, table) as blobs, blobs.open(id_of(blob)) as reader:
@@ -71,12 +76,6 @@ def stat(out: Output, file: FileOption, table: TableArgument, blob: IdArgument) 
 
     Example: attr2hbase blob stat events ID
     """
-    from ingest.api.notation import readable, to_notation
-    from ingest.formats.times import moment
-    from sinks.blobs.pointers import cell_of
-    from sinks.blobs.references import CELL_REFERENCE
-    from sinks.blobs.tables import id_of
-
     with _blobs(out, file, table) as blobs:
         status = blobs.stat(id_of(blob))
         references = blobs.references(id_of(blob))
@@ -100,17 +99,14 @@ def stat(out: Output, file: FileOption, table: TableArgument, blob: IdArgument) 
 
 
 @contextmanager
-def _blobs(out: Output, file: str, table: str) -> "Iterator[BlobStore]":
+def _blobs(out: Output, file: str, table: str) -> Iterator[BlobStore]:
     """The blob store of a table of a file."""
-    from ingest.cli.loading import loaded
-    from ingest.plan.blobs import blob_store
-
     configuration, catalog = loaded(out, file, shows_records=True)
     with blob_store(configuration, catalog, table) as blobs:
         yield blobs
 
 
-def _write(path: Path, reader: "BlobReader", start: int, stop: int) -> int:
+def _write(path: Path, reader: BlobReader, start: int, stop: int) -> int:
     """
     Write a part of a blob to a file, which appears once it is complete; returns the number of bytes.
 
@@ -118,10 +114,6 @@ def _write(path: Path, reader: "BlobReader", start: int, stop: int) -> int:
         NotFoundError: its folder does not exist.
         IngestError: the file cannot be written.
     """
-    from ingest.api import NotFoundError
-    from ingest.durable import file_errors
-    from sinks.files.local_root import LocalRoot
-
     if not path.parent.is_dir() or path.is_dir():
         raise NotFoundError(f'cannot write "{path}": its folder does not exist, or it is a folder')
     with file_errors(path), LocalRoot(path.parent).new_file(path.name) as file:

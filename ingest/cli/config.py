@@ -1,13 +1,21 @@
 """`attr2hbase config`: a pipeline file after expansion, and the schema for editors."""
 
+import os
 from dataclasses import replace
 from typing import Annotated
 
+import orjson
 import typer
 
+from ingest.catalog import Catalog
 from ingest.cli.command import FileArgument, NamedFileOption
+from ingest.cli.loading import loaded
 from ingest.cli.output import Output
 from ingest.cli.pipeline_file import command_line, named_file
+from ingest.config import load_plugins
+from ingest.config.show import effective_yaml
+from ingest.reference.defaults import with_defaults
+from ingest.reference.schema import json_schema
 
 
 def show(
@@ -27,13 +35,8 @@ def show(
 
     Example: attr2hbase config show --defaults
     """
-    from ingest.cli.loading import loaded
-    from ingest.config.show import effective_yaml
-
     configuration, catalog = loaded(out, file)
     if defaults:
-        from ingest.reference.defaults import with_defaults
-
         configuration = replace(configuration, effective=with_defaults(configuration, catalog))
     if out.is_json:
         out.json(configuration.effective)
@@ -55,19 +58,12 @@ def schema(
 
     Example: attr2hbase config schema pipeline.yaml > pipeline.schema.json
     """
-    import os
-
-    from ingest.catalog import Catalog
-    from ingest.config import load_plugins
-    from ingest.reference.schema import json_schema
-
     named = named_file(argument, file)
     plugins = () if named is None else load_plugins(named, env=os.environ, lookup=Catalog())
     found = json_schema(Catalog(plugins))
     if out.is_json:
         out.json(found)
         return
-    import orjson
 
     out.raw(orjson.dumps(found, option=orjson.OPT_INDENT_2).decode() + "\n")
     out.next("# yaml-language-server: $schema=pipeline.schema.json   as the first line of a pipeline file")

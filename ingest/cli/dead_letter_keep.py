@@ -3,6 +3,7 @@
 from collections import Counter
 
 from ingest.amounts import counted
+from ingest.api import ConfigError
 from ingest.cli.command import FileOption, PipelineOption
 from ingest.cli.dead_letter_queue import (
     CodesOption,
@@ -18,7 +19,11 @@ from ingest.cli.dead_letter_queue import (
 )
 from ingest.cli.output import Output
 from ingest.cli.pipeline_file import command_line
+from ingest.clock import now_ms
+from ingest.dead_letters.replay import require
 from ingest.dead_letters.selecting import filters, none_selected
+from ingest.service.dead_letters.keep import keep as mark
+from ingest.service.dead_letters.purge import acknowledged
 
 
 def keep(  # noqa: PLR0913 - the options of the command
@@ -40,12 +45,6 @@ def keep(  # noqa: PLR0913 - the options of the command
 
     Example: attr2hbase dead-letters keep --code bad_json --until 2026-01-31
     """
-    from ingest.api import ConfigError
-    from ingest.clock import now_ms
-    from ingest.dead_letters.replay import require
-    from ingest.service.dead_letters.keep import keep as mark
-    from ingest.service.dead_letters.purge import acknowledged
-
     given = filters(code, component, since=since, until=until, positions=positions)
     if not given:
         raise ConfigError(

@@ -1,11 +1,12 @@
 """`attr2hbase admin dead-letters purge`: delete dead letters."""
 
 from collections import Counter
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from ingest.amounts import counted
+from ingest.api import ConfigError
 from ingest.cli.command import FileOption, PipelineOption
 from ingest.cli.confirmation import confirm_deletion
 from ingest.cli.dead_letter_queue import (
@@ -17,10 +18,10 @@ from ingest.cli.dead_letter_queue import (
     selection_of,
 )
 from ingest.cli.output import Output
+from ingest.dead_letters.queue import Entry
 from ingest.dead_letters.selecting import filters, none_selected
-
-if TYPE_CHECKING:
-    from ingest.dead_letters.queue import Entry
+from ingest.service.dead_letters.purge import acknowledged
+from ingest.service.dead_letters.purge import purge as delete
 
 
 def purge(  # noqa: PLR0913 - the options of the command
@@ -52,10 +53,6 @@ def purge(  # noqa: PLR0913 - the options of the command
 
     Example: attr2hbase admin dead-letters purge --replayed --before 2026-01-31
     """
-    from ingest.api import ConfigError
-    from ingest.service.dead_letters.purge import acknowledged
-    from ingest.service.dead_letters.purge import purge as delete
-
     if not replayed and before is None:
         raise ConfigError("purge deletes only what is selected", hint="give --replayed, --before TIME, or both")
     selection = selection_of((), code, component, None, before, has_replayed=True)
@@ -64,7 +61,7 @@ def purge(  # noqa: PLR0913 - the options of the command
     with opened_queue(out, file, pipeline, shows_records=False) as (configuration, catalog, queue):
         queue.remove(())  # refused by a queue that cannot delete, before all of it is read
 
-        def is_selected(entry: "Entry") -> bool:
+        def is_selected(entry: Entry) -> bool:
             return selection.matches(entry) and (not replayed or entry.is_replayed)
 
         selected = [entry for entry in counting(queue.entries(), seen) if is_selected(entry)]

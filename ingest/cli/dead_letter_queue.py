@@ -3,18 +3,20 @@
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from ingest.catalog import Catalog
 from ingest.cli import completion
+from ingest.cli.loading import loaded, note_missing_state, pipeline_of, set_up_logs, with_pipeline
 from ingest.cli.output import Output
-
-if TYPE_CHECKING:
-    from ingest.catalog import Catalog
-    from ingest.config.model import Configuration, Pipeline
-    from ingest.dead_letters.queue import DeadLetterQueue, Entry
-    from ingest.dead_letters.replay import Selection
+from ingest.config.model import Configuration, Pipeline
+from ingest.config.options import DeadLetterTopic
+from ingest.dead_letters.queue import DeadLetterQueue, Entry
+from ingest.dead_letters.replay import Selection
+from ingest.formats.times import moment_of
+from ingest.service.dead_letters.queues import dead_letter_queue
 
 CodesOption = Annotated[
     list[str] | None,
@@ -47,12 +49,8 @@ ComponentsOption = Annotated[
 @contextmanager
 def opened_queue(
     out: Output, file: str, name: str | None, *, shows_records: bool
-) -> "Iterator[tuple[Configuration, Catalog, DeadLetterQueue]]":
+) -> Iterator[tuple[Configuration, Catalog, DeadLetterQueue]]:
     """The configuration of a file, and the queue of one of its pipelines, which is closed after the block."""
-    from ingest.cli.loading import loaded, note_missing_state, set_up_logs
-    from ingest.config.options import DeadLetterTopic
-    from ingest.service.dead_letters.queues import dead_letter_queue
-
     configuration, catalog = loaded(out, file, shows_records=shows_records)
     set_up_logs(configuration, is_watched=True)
     chosen = chosen_pipeline(configuration, name)
@@ -65,9 +63,7 @@ def opened_queue(
         queue.close()
 
 
-def counting(
-    entries: "Iterator[Entry]", codes: Counter[str], components: Counter[str] | None = None
-) -> "Iterator[Entry]":
+def counting(entries: Iterator[Entry], codes: Counter[str], components: Counter[str] | None = None) -> Iterator[Entry]:
     """The same entries; counts their codes and their components as they pass."""
     for entry in entries:
         codes[entry.dead_letter.code] += 1
@@ -76,22 +72,18 @@ def counting(
         yield entry
 
 
-def pipeline_words(configuration: "Configuration", pipeline: str | None) -> list[str]:
+def pipeline_words(configuration: Configuration, pipeline: str | None) -> list[str]:
     """The option that names the pipeline in a suggested command, if the file has several."""
-    from ingest.cli.loading import with_pipeline
-
     return with_pipeline(configuration, chosen_pipeline(configuration, pipeline).name)
 
 
-def chosen_pipeline(configuration: "Configuration", name: str | None) -> "Pipeline":
+def chosen_pipeline(configuration: Configuration, name: str | None) -> Pipeline:
     """The pipeline of a name; None for the only one."""
-    from ingest.cli.loading import pipeline_of
-
     return pipeline_of(configuration, name)
 
 
 def selection_of(
-    positions: "tuple[str, ...] | list[str]",
+    positions: tuple[str, ...] | list[str],
     codes: list[str] | None,
     components: list[str] | None,
     since: str | None,
@@ -99,11 +91,8 @@ def selection_of(
     *,
     has_replayed: bool,
     has_kept: bool = True,
-) -> "Selection":
+) -> Selection:
     """The selection by the options of a command."""
-    from ingest.dead_letters.replay import Selection
-    from ingest.formats.times import moment_of
-
     return Selection(
         ids=frozenset(positions),
         codes=frozenset(codes or ()),

@@ -1,9 +1,14 @@
 """`attr2hbase admin dead-letters create-topic`: the topic that keeps the dead letters of a pipeline."""
 
+from ingest.api import ConfigError
 from ingest.cli.command import FileOption, PipelineOption
 from ingest.cli.dead_letter_queue import chosen_pipeline
+from ingest.cli.loading import loaded
 from ingest.cli.output import Output
 from ingest.cli.pipeline_file import command_line
+from ingest.config.options import DeadLetterTopic
+from ingest.dead_letters.kafka import TOPIC_SETTINGS, loss_of_dead_letters
+from ingest.kafka.admin import KafkaAdmin
 
 
 def create_topic(out: Output, file: FileOption, *, pipeline: PipelineOption = None) -> None:
@@ -15,12 +20,6 @@ def create_topic(out: Output, file: FileOption, *, pipeline: PipelineOption = No
 
     Example: attr2hbase admin dead-letters create-topic
     """
-    from ingest.api import ConfigError
-    from ingest.cli.loading import loaded
-    from ingest.config.options import DeadLetterTopic
-    from ingest.dead_letters.kafka import TOPIC_SETTINGS, loss_of_dead_letters
-    from ingest.kafka.admin import KafkaAdmin
-
     configuration, _ = loaded(out, file)
     chosen = chosen_pipeline(configuration, pipeline)
     settings = chosen.dead_letters.settings

@@ -2,11 +2,13 @@
 
 import itertools
 from collections import Counter
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
+import orjson
 import typer
 
 from ingest.amounts import counted
+from ingest.catalog import Catalog
 from ingest.cli.command import FileOption, PipelineOption
 from ingest.cli.dead_letter_queue import (
     CodesOption,
@@ -20,13 +22,13 @@ from ingest.cli.dead_letter_queue import (
 )
 from ingest.cli.output import Output
 from ingest.cli.pipeline_file import command_line
+from ingest.config.model import Configuration
+from ingest.dead_letters.envelope import DeadLetter
+from ingest.dead_letters.queue import Entry
 from ingest.dead_letters.selecting import filters, none_selected, unknown
-
-if TYPE_CHECKING:
-    from ingest.catalog import Catalog
-    from ingest.config.model import Configuration
-    from ingest.dead_letters.envelope import DeadLetter
-    from ingest.dead_letters.queue import Entry
+from ingest.formats.times import moment
+from ingest.plan.blobs import blob_store
+from ingest.reference.readable import readable
 
 AllOption = Annotated[
     bool, typer.Option("--all", help="Include those that a replay has stored or dropped, or that are kept.")
@@ -95,9 +97,6 @@ def show(
 
     Example: attr2hbase dead-letters show 000001308748686-0000000003:0
     """
-    from ingest.formats.times import moment
-    from ingest.reference.readable import readable
-
     with opened_queue(out, file, pipeline, shows_records=True) as (configuration, catalog, queue):
         entry = queue.read(position)
     dead_letter = _with_value(entry.dead_letter, configuration, catalog) if blob else entry.dead_letter
@@ -143,8 +142,7 @@ def show(
     out.next(command_line(file, "dead-letters replay", *of_pipeline, position))
 
 
-def _row(entry: "Entry") -> tuple[str, ...]:
-    from ingest.formats.times import moment
+def _row(entry: Entry) -> tuple[str, ...]:
 
     dead_letter = entry.dead_letter
     event = f"{dead_letter.record.topic}/{dead_letter.record.partition}/{dead_letter.record.offset}"
@@ -165,7 +163,7 @@ def _row(entry: "Entry") -> tuple[str, ...]:
     )
 
 
-def _alike(dead_letter: "DeadLetter") -> str:
+def _alike(dead_letter: DeadLetter) -> str:
     """How many events or records the dead letter stands for, if it is not one."""
     if dead_letter.events == 1:
         return ""
@@ -174,7 +172,7 @@ def _alike(dead_letter: "DeadLetter") -> str:
     return f"{dead_letter.events:,} failed alike; this is the first"
 
 
-def _range(dead_letter: "DeadLetter") -> str:
+def _range(dead_letter: DeadLetter) -> str:
     """The records of a dead letter by place."""
     span = dead_letter.by_place
     return "" if span is None else f"from offset {dead_letter.record.offset:,} {_up_to(span.end)}"
@@ -185,8 +183,7 @@ def _up_to(end: int | None) -> str:
     return "to the end" if end is None else f"up to offset {end:,}"
 
 
-def _value(dead_letter: "DeadLetter") -> str:
-    from ingest.reference.readable import readable
+def _value(dead_letter: DeadLetter) -> str:
 
     blob, value = dead_letter.blob, dead_letter.record.value
     if dead_letter.by_place is not None:
@@ -196,10 +193,8 @@ def _value(dead_letter: "DeadLetter") -> str:
     return "null" if value is None else readable(value)
 
 
-def _with_value(dead_letter: "DeadLetter", configuration: "Configuration", catalog: "Catalog") -> "DeadLetter":
+def _with_value(dead_letter: DeadLetter, configuration: Configuration, catalog: Catalog) -> DeadLetter:
     """The dead letter with the value of its record, also if that is in a blob store."""
-    from ingest.plan.blobs import blob_store
-
     blob = dead_letter.blob
     if blob is None:
         return dead_letter
@@ -210,15 +205,14 @@ def _with_value(dead_letter: "DeadLetter", configuration: "Configuration", catal
         return dead_letter.with_value(reader.readall())
 
 
-def _replayed(entry: "Entry") -> str:
+def _replayed(entry: Entry) -> str:
     if entry.mark is None:
         return ""
     words = entry.mark.outcome.value.replace("_", " ")
     return f"{words} ({entry.mark.code})" if entry.mark.code else words
 
 
-def _plain(entry: "Entry") -> dict[str, object]:
-    import orjson
+def _plain(entry: Entry) -> dict[str, object]:
 
     mark = entry.mark
     about = None if mark is None else {"outcome": mark.outcome.value, "at_ms": mark.at_ms, "code": mark.code}
@@ -226,9 +220,7 @@ def _plain(entry: "Entry") -> dict[str, object]:
     return {"position": entry.position, "replay": about} | envelope
 
 
-def _explainable(dead_letter: "DeadLetter") -> dict[str, object]:
+def _explainable(dead_letter: DeadLetter) -> dict[str, object]:
     """The record as an input of `explain`, which refuses one whose value is in a blob store or only in the source."""
-    import orjson
-
     content = orjson.loads(dead_letter.to_json())
     return {name: content[name] for name in ("record", "blob", "unread") if name in content}

@@ -1,18 +1,18 @@
 """`attr2hbase describe`: components with their options and examples, and the meaning of errors."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 import typer
 
+from ingest.api import ConfigError
 from ingest.cli import completion
 from ingest.cli.output import Output
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ingest.reference.error_pages import ErrorPage
-    from ingest.reference.options import ConfigurationSection, OptionRow
-    from ingest.reference.pages import Page
+from ingest.expressions import FUNCTIONS
+from ingest.reference.error_pages import ErrorPage, error_page, error_pages
+from ingest.reference.expressions import expressions_page
+from ingest.reference.options import ConfigurationSection, OptionRow, configuration_sections
+from ingest.reference.pages import FUNCTIONS_TYPE, Page, function_page, pages, pages_named
 
 _WIDTH = 120  # columns of a page that is not on a terminal
 
@@ -54,8 +54,6 @@ def describe(
 
     Example: attr2hbase describe error no_match
     """
-    from ingest.api import ConfigError
-
     if name == "error":
         _error(out, code)
     elif name == "expressions" and code is None:
@@ -71,8 +69,6 @@ def describe(
 
 
 def _list(out: Output) -> None:
-    from ingest.expressions import FUNCTIONS
-    from ingest.reference.pages import pages
 
     found = pages()
     for page in found:
@@ -87,17 +83,17 @@ def _list(out: Output) -> None:
     out.next("attr2hbase describe NAME", "attr2hbase describe expressions", "attr2hbase describe error CODE")
 
 
-def _table(out: Output, found: "list[Page]") -> None:
+def _table(out: Output, found: list[Page]) -> None:
     out.table(("", "name", "description"), [(page.singular, page.name, _summary(page)) for page in found])
 
 
-def _summary(page: "Page") -> str:
+def _summary(page: Page) -> str:
     if page.is_broken:
         return f"CANNOT BE USED: {page.summary}"
     return page.summary + (f" (from {page.provider})" if page.provider else "")
 
 
-def _in_list(page: "Page") -> dict[str, Any]:
+def _in_list(page: Page) -> dict[str, Any]:
     about: dict[str, Any] = {"provider": page.provider} if page.provider else {}
     about |= {"alias_of": page.alias_of} if page.alias_of else {}
     about |= {"for_imports": True} if page.is_for_imports else {}
@@ -109,8 +105,6 @@ def _in_list(page: "Page") -> dict[str, Any]:
 
 
 def _one(out: Output, name: str) -> None:
-    from ingest.reference.options import configuration_sections
-    from ingest.reference.pages import pages_named
 
     sections = [section for section in configuration_sections() if section.key == name]
     if sections:
@@ -124,7 +118,7 @@ def _one(out: Output, name: str) -> None:
     out.next("attr2hbase describe")
 
 
-def _sections(out: Output, sections: "list[ConfigurationSection]") -> None:
+def _sections(out: Output, sections: list[ConfigurationSection]) -> None:
     for section in sections:
         about = {"type": "configuration", "name": section.key, "title": section.title, "text": section.text}
         out.plain(about | {"options": _plain_options(section.options)})
@@ -136,12 +130,12 @@ def _sections(out: Output, sections: "list[ConfigurationSection]") -> None:
     out.next("attr2hbase describe")
 
 
-def _options(out: Output, word: str, options: "Sequence[OptionRow]") -> None:
+def _options(out: Output, word: str, options: Sequence[OptionRow]) -> None:
     rows = [(each.name, each.type, each.default, each.doc) for each in options]
     out.table((word, "type", "default", "description"), rows, width=_WIDTH)
 
 
-def _plain_options(options: "Sequence[OptionRow]") -> list[dict[str, Any]]:
+def _plain_options(options: Sequence[OptionRow]) -> list[dict[str, Any]]:
     return [
         {"name": each.name, "type": each.type, "default": each.default, "doc": each.doc, "example": each.example}
         for each in options
@@ -149,9 +143,6 @@ def _plain_options(options: "Sequence[OptionRow]") -> list[dict[str, Any]]:
 
 
 def _expressions(out: Output) -> None:
-    from ingest.expressions import FUNCTIONS
-    from ingest.reference.expressions import expressions_page
-    from ingest.reference.pages import function_page
 
     functions = [_plain(function_page(function)) for function in FUNCTIONS.values()]
     out.plain({"text": expressions_page(), "functions": functions})
@@ -159,8 +150,7 @@ def _expressions(out: Output) -> None:
         out.line(line)
 
 
-def _show(out: Output, page: "Page") -> None:
-    from ingest.reference.pages import FUNCTIONS_TYPE
+def _show(out: Output, page: Page) -> None:
 
     out.parts((page.name, "bold"), (f"  {page.singular}, {page.stability}", "dim"))
     if page.provider:
@@ -187,7 +177,7 @@ def _show(out: Output, page: "Page") -> None:
             out.line(f"  {line}")
 
 
-def _plain(page: "Page") -> dict[str, Any]:
+def _plain(page: Page) -> dict[str, Any]:
     return {
         "type": page.component_type,
         "name": page.name,
@@ -202,7 +192,6 @@ def _plain(page: "Page") -> dict[str, Any]:
 
 
 def _error(out: Output, code: str | None) -> None:
-    from ingest.reference.error_pages import error_page, error_pages
 
     if code is None:
         every = error_pages()
@@ -230,6 +219,6 @@ def _error(out: Output, code: str | None) -> None:
     out.line(f"What to do: {page.remedy}")
 
 
-def _meaning(page: "ErrorPage") -> str:
+def _meaning(page: ErrorPage) -> str:
     """Of the code; of the reason if it is no error code."""
     return page.meaning or next(filter(None, page.reasons))

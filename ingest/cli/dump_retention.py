@@ -1,6 +1,7 @@
 """`attr2hbase admin dump expire`, `pin` and `unpin`: how long dumps stay."""
 
 import shlex
+from contextlib import ExitStack
 from typing import Annotated
 
 import typer
@@ -8,6 +9,17 @@ import typer
 from ingest.amounts import counted
 from ingest.cli.dump import AtOption, RootArgument
 from ingest.cli.output import Output
+from ingest.clock import now_ms
+from ingest.durable import file_errors
+from ingest.formats.durations import milliseconds
+from ingest.formats.times import moment
+from sinks.dumps.expiry import Retention, files_to_remove, plan_expiry
+from sinks.dumps.expiry import expire as remove_expired
+from sinks.dumps.listing import newest_dump
+from sinks.dumps.lock import root_lock
+from sinks.dumps.pins import create_pin, remove_pin
+from sinks.dumps.reader import name_of
+from sinks.files.opening import existing_root, open_root
 
 
 def expire(
@@ -31,15 +43,6 @@ def expire(
 
     Example: attr2hbase admin dump expire /backups --keep 7d --dry-run
     """
-    from contextlib import ExitStack
-
-    from ingest.clock import now_ms
-    from ingest.durable import file_errors
-    from ingest.formats.durations import milliseconds
-    from sinks.dumps.expiry import Retention, expire, files_to_remove, plan_expiry
-    from sinks.dumps.lock import root_lock
-    from sinks.files.opening import existing_root
-
     retention = Retention(milliseconds("--keep", keep), keep_last, milliseconds("--incomplete", incomplete))
     opened = existing_root(root)
     with ExitStack() as held, file_errors(opened):
@@ -58,7 +61,7 @@ def expire(
                 show(path)
             names = plan.dumps
         else:
-            names = expire(opened, plan, now_ms(), show)
+            names = remove_expired(opened, plan, now_ms(), show)
     for path in plan.foreign:
         out.note(f"foreign: {path}", "yellow")
     for name, reason in sorted(plan.kept.items()):
@@ -84,15 +87,6 @@ def pin(
 
     Example: attr2hbase admin dump pin /backups --at 2026-01-31T02:00:00Z --for 72h --owner "ann, report of January"
     """
-    from ingest.clock import now_ms
-    from ingest.durable import file_errors
-    from ingest.formats.durations import milliseconds
-    from ingest.formats.times import moment
-    from sinks.dumps.listing import newest_dump
-    from sinks.dumps.pins import create_pin
-    from sinks.dumps.reader import name_of
-    from sinks.files.opening import open_root
-
     opened = open_root(root)
     with file_errors(opened):
         name = newest_dump(opened).name if at is None else name_of(at)
@@ -112,10 +106,6 @@ def unpin(
 
     Example: attr2hbase admin dump unpin /backups 5f0c9a
     """
-    from ingest.durable import file_errors
-    from sinks.dumps.pins import remove_pin
-    from sinks.files.opening import open_root
-
     opened = open_root(root)
     with file_errors(opened):
         remove_pin(opened, id_)

@@ -2,18 +2,24 @@
 
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from ingest.api import ConfigError
+from ingest.api.notation import from_notation
 from ingest.cli.command import BytesOption, FileArgument, PipelineOption
-from ingest.cli.given import LinesOption
+from ingest.cli.given import LinesOption, given_by, of_source_files
+from ingest.cli.loading import loaded, pipeline_of, print_plugins, to_run
 from ingest.cli.output import Output
 from ingest.cli.pipeline_file import command_line
-
-if TYPE_CHECKING:
-    from ingest.config.model import Configuration, Pipeline
-    from ingest.config.test_cases import Given
+from ingest.config.model import Configuration, Pipeline
+from ingest.config.test_cases import Given
+from ingest.dry_run import DryRun, InputLines
+from ingest.dry_run.shown import with_types
+from ingest.plan.assemble import plan_of
+from ingest.reference.error_pages import error_pages
+from ingest.reference.readable import readable
 
 _MAX_PAGES = 3  # suggested at the end if no event was kept
 _FIRST_LINES = 10  # of the source's files
@@ -53,12 +59,6 @@ def explain(
 
     Example: attr2hbase explain --lines access.log
     """
-    from ingest.cli.given import given_by
-    from ingest.cli.loading import loaded, pipeline_of, print_plugins, to_run
-    from ingest.dry_run import DryRun, InputLines
-    from ingest.dry_run.shown import with_types
-    from ingest.plan.assemble import plan_of
-
     configuration, catalog = loaded(out, file)
     chosen = pipeline_of(configuration, pipeline)
     dry_run = DryRun(plan_of(configuration, chosen, catalog), configuration.tables.values())
@@ -93,17 +93,12 @@ def _reasons(line: Mapping[str, Any]) -> list[str]:
 
 def _pages_of(codes: Iterable[str]) -> list[str]:
     """The commands that explain codes; drop reasons from the user's file have no page."""
-    from ingest.reference.error_pages import error_pages
-
     known = {page.code for page in error_pages()}
     return [f"attr2hbase describe error {code}" for code in codes if code in known][:_MAX_PAGES]
 
 
-def _own(configuration: "Configuration", pipeline: "Pipeline") -> "Iterable[Given | Mapping[str, object]]":
+def _own(configuration: Configuration, pipeline: Pipeline) -> Iterable[Given | Mapping[str, object]]:
     """The events of the pipeline's tests, or else the first lines of its source's files."""
-    from ingest.api import ConfigError
-    from ingest.cli.given import of_source_files
-
     if given := [event for case in configuration.tests if case.pipeline == pipeline.name for event in case.given]:
         return given
     if records := list(of_source_files(pipeline, _FIRST_LINES)):
@@ -177,8 +172,6 @@ def _changes(step: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _text(notation: object) -> str:
-    from ingest.api.notation import from_notation
-    from ingest.reference.readable import readable
 
     match notation:
         case {"family": name}:

@@ -1,11 +1,14 @@
 """`attr2hbase get`: one row of a table."""
 
+from collections.abc import Collection
 from contextlib import closing
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from ingest.amounts import counted
+from ingest.api import ALL_TIMES, ConfigError, NotFoundError, Scan, ScanCounts, TimeRange, next_key
+from ingest.api.notation import from_readable, readable
 from ingest.cli.command import (
     BlobsOption,
     CellsFromOption,
@@ -16,16 +19,13 @@ from ingest.cli.command import (
     TableArgument,
     VersionsOption,
 )
+from ingest.cli.loading import reading
 from ingest.cli.output import Output
 from ingest.cli.pipeline_file import command_line
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from ingest.api import NotFoundError, Scan, ScanCounts, TimeRange
-    from ingest.cli.rows import RowPrinter
-    from sinks.scanning.raw_rows import RawRows
-    from sinks.scanning.table_reader import TableReader
+from ingest.cli.rows import RowPrinter, columns_of, merged_of, show_counts, times_of
+from sinks.scanning.families import check_families
+from sinks.scanning.raw_rows import RawRows
+from sinks.scanning.table_reader import TableReader
 
 RowArgument = Annotated[
     str, typer.Argument(metavar="ROW", help=r"Row key: text, with \xNN for other bytes; a leading - is \x2d.")
@@ -55,13 +55,6 @@ def get(  # noqa: PLR0913 - the options of the command
     Example: attr2hbase get mytable k1-1308748686334000700 --versions 3
     Example: attr2hbase get counters /cart --stats
     """
-    from ingest.api import Scan, ScanCounts, next_key
-    from ingest.api.notation import from_readable
-    from ingest.cli.loading import reading
-    from ingest.cli.rows import RowPrinter, columns_of, merged_of, show_counts, times_of
-    from sinks.scanning.families import check_families
-    from sinks.scanning.raw_rows import RawRows
-
     wanted = columns_of(columns)
     key = from_readable(row)
     scan = Scan(key, next_key(key), columns=wanted, versions=versions, times=times_of(from_, to))
@@ -100,18 +93,15 @@ def get(  # noqa: PLR0913 - the options of the command
 
 
 def missing_row(
-    row: str, table: str, times: "TimeRange | None", hint: str, columns: "Collection[bytes] | None" = None
-) -> "NotFoundError":
+    row: str, table: str, times: TimeRange | None, hint: str, columns: Collection[bytes] | None = None
+) -> NotFoundError:
     """The error for a row that a table does not have, or of which it has no cell in a time range or columns."""
-    from ingest.api import ALL_TIMES, NotFoundError
-
     places = [*(["the time range"] if times not in {None, ALL_TIMES} else []), *(["these columns"] if columns else [])]
     has_none = f" has a cell in {' and '.join(places)}" if places else ""
     return NotFoundError(f'no row "{row}" in table "{table}"{has_none}', hint=hint)
 
 
 def _refuse_stats(table: str, *, is_refused: bool) -> None:
-    from ingest.api import ConfigError
 
     if is_refused:
         raise ConfigError(
@@ -120,7 +110,7 @@ def _refuse_stats(table: str, *, is_refused: bool) -> None:
         )
 
 
-def _show_updates(printer: "RowPrinter", updates: "RawRows", scan: "Scan", counts: "ScanCounts") -> int:
+def _show_updates(printer: RowPrinter, updates: RawRows, scan: Scan, counts: ScanCounts) -> int:
     """The number of update rows, each of which is shown."""
     count = 0
     with closing(updates.scan(scan, counts)) as found:
@@ -130,11 +120,8 @@ def _show_updates(printer: "RowPrinter", updates: "RawRows", scan: "Scan", count
     return count
 
 
-def _missing(row: str, table: str, scan: "Scan", reader: "TableReader | RawRows", file: str) -> "NotFoundError":
+def _missing(row: str, table: str, scan: Scan, reader: TableReader | RawRows, file: str) -> NotFoundError:
     """The error for a row that a scan of it has not found; the reader knows physical keys."""
-    from ingest.api.notation import readable
-    from sinks.scanning.raw_rows import RawRows
-
     logical = None if isinstance(reader, RawRows) else reader.logical_of(scan.start)
     if isinstance(reader, RawRows) or logical is None:
         return missing_row(

@@ -7,8 +7,10 @@ import typer
 
 from ingest.cli import completion
 from ingest.cli.command import FileArgument
+from ingest.cli.loading import loaded, pipeline_of
 from ingest.cli.output import Output
 from ingest.cli.pipeline_file import command_line
+from ingest.reference import drawing
 
 
 class Language(StrEnum):
@@ -39,9 +41,6 @@ def graph(
 
     Example: attr2hbase graph --format dot | dot -Tsvg > pipeline.svg
     """
-    from ingest.cli.loading import loaded, pipeline_of
-    from ingest.reference import drawing
-
     configuration, _ = loaded(out, file)
     chosen = configuration.pipelines.values() if pipeline is None else [pipeline_of(configuration, pipeline)]
     drawn = drawing.drawing_of(configuration, chosen)

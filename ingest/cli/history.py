@@ -1,10 +1,17 @@
 """`attr2hbase history`: the update rows of one row of a table with deferred updates."""
 
 from ingest.amounts import counted
+from ingest.api import ConfigError
+from ingest.api.notation import from_readable
 from ingest.cli.command import BytesOption, ColumnsOption, FileOption, TableArgument
 from ingest.cli.get import RowArgument, missing_row
+from ingest.cli.loading import reading
 from ingest.cli.output import Output
 from ingest.cli.pipeline_file import command_line
+from ingest.cli.rows import RowPrinter, columns_of
+from ingest.formats.column_types import AS_BYTES
+from sinks.scanning.families import check_families
+from sinks.scanning.raw_rows import RawRows
 
 
 def history(
@@ -27,14 +34,6 @@ def history(
 
     Example: attr2hbase history counters monday --columns cf:hits --output json
     """
-    from ingest.api import ConfigError
-    from ingest.api.notation import from_readable
-    from ingest.cli.loading import reading
-    from ingest.cli.rows import RowPrinter, columns_of
-    from ingest.formats.column_types import AS_BYTES
-    from sinks.scanning.families import check_families
-    from sinks.scanning.raw_rows import RawRows
-
     wanted = columns_of(columns)
     with reading(out, file, table) as (store, reader, types, _):
         check_families(store, table, wanted)

@@ -2,22 +2,20 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
 from ingest.amounts import counted, number
 from ingest.api import ALL_TIMES, Cell, ConfigError, Row, ScanCounts, TimeRange, split_column
 from ingest.api.notation import from_readable, to_notation
 from ingest.cli.output import Output
+from ingest.formats.column_types import ColumnTypes, ShownValue
 from ingest.formats.times import moment, moment_of
 from ingest.reference.readable import readable
-
-if TYPE_CHECKING:
-    from ingest.formats.column_types import ColumnTypes, ShownValue
-    from sinks.scanning.merged_rows import MergeCounts
-    from sinks.scanning.raw_rows import StoredUpdate
-    from sinks.updates.groups import HistoryEntry, MergedRow
-    from sinks.updates.keys import UpdateKey
-    from sinks.updates.merging import Unmerged
+from ingest.suggest import did_you_mean
+from sinks.scanning.merged_rows import MergeCounts, row_of
+from sinks.scanning.raw_rows import StoredUpdate
+from sinks.updates.groups import HistoryEntry, MergedRow
+from sinks.updates.keys import UpdateKey, split_of, time_of
+from sinks.updates.merging import Unmerged
 
 
 class RowPrinter:
@@ -30,7 +28,7 @@ class RowPrinter:
         columns: the only ones that are read; None for all.
     """
 
-    def __init__(self, out: Output, types: "ColumnTypes", columns: Collection[bytes] | None = None) -> None:
+    def __init__(self, out: Output, types: ColumnTypes, columns: Collection[bytes] | None = None) -> None:
         self._out = out
         self._types = types
         self._unseen = dict.fromkeys(columns or ())
@@ -44,10 +42,8 @@ class RowPrinter:
             return
         self._text(row.key, row.cells)
 
-    def merged(self, merged: "MergedRow") -> None:
+    def merged(self, merged: MergedRow) -> None:
         """A row merged of deferred updates; with a warning for each column that cannot be merged."""
-        from sinks.scanning.merged_rows import row_of
-
         row = row_of(merged)
         if self._out.is_json:
             self._out.json(
@@ -68,7 +64,7 @@ class RowPrinter:
                 "yellow",
             )
 
-    def update(self, update: "StoredUpdate") -> None:
+    def update(self, update: StoredUpdate) -> None:
         """An update row: its logical row key, what it covers, and its cells."""
         key, cells = update.row
         if self._out.is_json:
@@ -77,7 +73,7 @@ class RowPrinter:
             return
         self._text(key.row, cells, about=_interval(key, is_orphaned=update.is_orphaned))
 
-    def history(self, entry: "HistoryEntry") -> None:
+    def history(self, entry: HistoryEntry) -> None:
         """An update row of a history: when it was written, its updates, and the values of the row after it."""
         row, is_orphaned, merged = entry
         key = row.key.row
@@ -105,8 +101,6 @@ class RowPrinter:
 
     def finish(self, count: int) -> None:
         """Say which of the columns no row of so many has, and how many values are not of the type of their column."""
-        from ingest.suggest import did_you_mean
-
         names = [readable(column) for column in self._types.types]
         for column in map(readable, self._unseen):
             hint = did_you_mean(column, names)
@@ -118,7 +112,7 @@ class RowPrinter:
                 f"{what} not of the type of the column, shown as bytes, first {self._first_misfit}", "yellow"
             )
 
-    def _shown(self, row: bytes, column: bytes, value: bytes) -> "ShownValue":
+    def _shown(self, row: bytes, column: bytes, value: bytes) -> ShownValue:
         if self._unseen:
             self._unseen.pop(column, None)
             self._unseen.pop(column.partition(b":")[0], None)
@@ -158,13 +152,13 @@ class RowPrinter:
         return found
 
 
-def merged_of(merged: "MergedRow") -> str:
+def merged_of(merged: MergedRow) -> str:
     """Of how many update rows a row was merged, as a message."""
     orphaned = f"; {counted(merged.orphaned, 'orphaned update')} not counted" if merged.orphaned else ""
     return f"merged of {counted(merged.update_rows, 'update row')}{orphaned}"
 
 
-def show_counts(out: Output, counts: ScanCounts, merge_counts: "MergeCounts | None") -> None:
+def show_counts(out: Output, counts: ScanCounts, merge_counts: MergeCounts | None) -> None:
     """The work of a read; `merge_counts` is None for rows that are not merged."""
     if out.is_json:
         out.json({"stats": asdict(counts) | ({} if merge_counts is None else asdict(merge_counts))})
@@ -191,16 +185,14 @@ def warn_of_lossy_filters(out: Output, counts: ScanCounts) -> None:
         )
 
 
-def _interval(key: "UpdateKey", *, is_orphaned: bool) -> str:
-    from sinks.updates.keys import split_of, time_of
+def _interval(key: UpdateKey, *, is_orphaned: bool) -> str:
 
     ends = [key.start] if not key.is_merged else [key.start, key.end]
     text = " to ".join(f"{moment(time_of(end))} split {split_of(end)}" for end in ends)
     return text + (", merged" if key.is_merged else "") + (", orphaned" if is_orphaned else "")
 
 
-def _plain_interval(key: "UpdateKey") -> dict[str, object]:
-    from sinks.updates.keys import split_of, time_of
+def _plain_interval(key: UpdateKey) -> dict[str, object]:
 
     ends = {"start": key.start, "end": key.last}
     return {name: {"time": time_of(end), "split": split_of(end)} for name, end in ends.items()} | {
@@ -208,7 +200,7 @@ def _plain_interval(key: "UpdateKey") -> dict[str, object]:
     }
 
 
-def _plain_unmerged(unmerged: "Sequence[Unmerged]") -> list[list[object]]:
+def _plain_unmerged(unmerged: Sequence[Unmerged]) -> list[list[object]]:
     columns = ((split_column(each.column), each.reason) for each in unmerged)
     return [[to_notation(family), to_notation(name or b""), reason] for (family, name), reason in columns]
 

@@ -3,11 +3,13 @@
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import Annotated, NamedTuple
 
 import typer
 
 from ingest.amounts import counted
+from ingest.api import FuzzyPattern, Scan, ScanCounts
+from ingest.api.notation import from_readable
 from ingest.cli.command import (
     BlobsOption,
     CellsFromOption,
@@ -18,14 +20,14 @@ from ingest.cli.command import (
     TableArgument,
     VersionsOption,
 )
+from ingest.cli.loading import reading, to_run
 from ingest.cli.output import Output
 from ingest.cli.pipeline_file import command_line
-
-if TYPE_CHECKING:
-    from ingest.api import Scan, ScanCounts
-    from ingest.cli.rows import RowPrinter
-    from ingest.config.model import Configuration
-    from sinks.scanning.merged_rows import MergeCounts
+from ingest.cli.rows import RowPrinter, columns_of, show_counts, times_of, warn_of_lossy_filters
+from ingest.config.model import Configuration
+from sinks.scanning.families import check_families
+from sinks.scanning.merged_rows import MergeCounts
+from sinks.scanning.raw_rows import RawRows
 
 _EMPTY = "--prefix, --start, --stop and --after"
 _KEY = r"text, with \xNN for other bytes"
@@ -72,11 +74,6 @@ def scan(  # noqa: PLR0913 - the options of the command
     Example: attr2hbase scan mytable --fuzzy 'user-????_login_' --stats
     Example: attr2hbase scan mytable --from 2026-01-31T12:00:00Z --to 2026-01-31T13:00:00Z
     """
-    from ingest.api import FuzzyPattern, Scan, ScanCounts
-    from ingest.api.notation import from_readable
-    from ingest.cli.loading import to_run
-    from ingest.cli.rows import columns_of, show_counts, times_of, warn_of_lossy_filters
-
     wanted = Scan(
         start=from_readable(start),
         stop=None if stop is None else from_readable(stop),
@@ -123,23 +120,18 @@ class _Shown(NamedTuple):
         what: they are.
     """
 
-    configuration: "Configuration"
+    configuration: Configuration
     rows: Iterator[Callable[[], None]]
-    printer: "RowPrinter"
-    merge_counts: "MergeCounts | None" = None
+    printer: RowPrinter
+    merge_counts: MergeCounts | None = None
     what: str = "row"
 
 
 @contextmanager
 def _rows(
-    out: Output, file: str, table: str, scan: "Scan", counts: "ScanCounts", *, with_blobs: bool, is_raw: bool
+    out: Output, file: str, table: str, scan: Scan, counts: ScanCounts, *, with_blobs: bool, is_raw: bool
 ) -> Iterator[_Shown]:
     """The rows of a table; those of a table with deferred updates are merged, unless its update rows are requested."""
-    from ingest.cli.loading import reading
-    from ingest.cli.rows import RowPrinter
-    from sinks.scanning.families import check_families
-    from sinks.scanning.raw_rows import RawRows
-
     with reading(out, file, table, with_blobs=with_blobs, is_raw=is_raw) as (store, reader, types, configuration):
         check_families(store, table, scan.columns)
         printer = RowPrinter(out, types, scan.columns)

@@ -1,19 +1,23 @@
 """`attr2hbase table`: the tables a file declares, compared with those in the stores, and applied to them."""
 
 from collections.abc import Callable, Collection, Iterable
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from ingest.amounts import counted
+from ingest.api import BucketsDifferError, FamilySpec, TableSpec
+from ingest.api.notation import to_notation
 from ingest.cli.command import FileArgument
+from ingest.cli.loading import loaded
 from ingest.cli.output import Output
 from ingest.cli.pipeline_file import command_line
-
-if TYPE_CHECKING:
-    from ingest.config.model import Configuration
-    from ingest.plan.tables import AppliedChanges, PlannedChange
-    from sinks.schema_diff import Value
+from ingest.config.model import Configuration
+from ingest.plan.starting import START_TIMEOUT_S, when_started
+from ingest.plan.tables import AppliedChanges, PlannedChange, apply_tables, plan_tables
+from ingest.reference.readable import readable
+from sinks.rowkeys.distribution import Distribution
+from sinks.schema_diff import Aspect, Remedy, Value
 
 DIFFERS = 4  # the exit code of a conflict, here between the file and its stores
 
@@ -52,11 +56,6 @@ def plan(
     Example: attr2hbase table plan
     Example: attr2hbase table plan --from-hbasewd 'RowKeyDistributorByHashPrefix$OneByteSimpleHash--16'
     """
-    from ingest.cli.loading import loaded
-    from ingest.plan.tables import plan_tables
-    from sinks.rowkeys.distribution import Distribution
-    from sinks.schema_diff import Remedy
-
     configuration, catalog = loaded(out, file)
     distribute = None if from_hbasewd is None else {"hash": Distribution.of_hbasewd(from_hbasewd).buckets}
     if distribute is not None:
@@ -113,11 +112,6 @@ def apply(
     Example: attr2hbase table apply
     Example: attr2hbase table apply --adopt mytable
     """
-    from ingest.cli.loading import loaded
-    from ingest.plan.starting import START_TIMEOUT_S, when_started
-    from ingest.plan.tables import apply_tables
-    from sinks.schema_diff import Remedy
-
     configuration, catalog = loaded(out, file)
     applied = when_started(
         lambda: apply_tables(configuration, catalog, allow_data_loss=allow_data_loss, adopt=adopt or ()),
@@ -144,7 +138,7 @@ def apply(
         _nothing_to_do(out, file, configuration)
 
 
-def _print_changes(out: Output, applied: "AppliedChanges") -> None:
+def _print_changes(out: Output, applied: AppliedChanges) -> None:
     columns = ("table", "store", "family", "what", "declared")
     if applied.done:
         out.table((*columns, "before"), [_shown(change) for change in applied.done])
@@ -154,21 +148,16 @@ def _print_changes(out: Output, applied: "AppliedChanges") -> None:
         out.note(f"{counted(len(applied.left), 'difference')} left", "yellow")
 
 
-def _print_rejected(out: Output, drift: Iterable["PlannedChange"]) -> None:
+def _print_rejected(out: Output, drift: Iterable[PlannedChange]) -> None:
     """Numbers of buckets that cannot be changed, with what to do instead."""
-    from ingest.api import BucketsDifferError
-    from sinks.schema_diff import Aspect, Remedy
-
     for change in drift:
         match change.difference.aspect, change.remedy, change.difference.declared, change.difference.found:
             case Aspect.DISTRIBUTE, Remedy.NEW_TABLE, (int() | None) as declared, (int() | None) as found:
                 out.note(str(BucketsDifferError(change.difference.table, declared, found)), "yellow")
 
 
-def _print_not_adopted(out: Output, left: Iterable["PlannedChange"], adopt: Collection[str]) -> None:
+def _print_not_adopted(out: Output, left: Iterable[PlannedChange], adopt: Collection[str]) -> None:
     """Tables of `--adopt` that have a record already."""
-    from sinks.schema_diff import Aspect
-
     for difference in (change.difference for change in left if change.difference.table in adopt):
         if difference.aspect is Aspect.DISTRIBUTE and None not in (difference.declared, difference.found):
             record = _text("distribute", difference.found, str)
@@ -176,18 +165,15 @@ def _print_not_adopted(out: Output, left: Iterable["PlannedChange"], adopt: Coll
             out.note(note, "yellow")
 
 
-def _nothing_to_do(out: Output, file: str, configuration: "Configuration") -> None:
+def _nothing_to_do(out: Output, file: str, configuration: Configuration) -> None:
     if not configuration.tables:
         out.note(f'nothing to do: "{file}" declares no tables', "yellow")
     else:
         out.done("all tables are as declared")
 
 
-def _shown(change: "PlannedChange") -> tuple[str, ...]:
+def _shown(change: PlannedChange) -> tuple[str, ...]:
     """A change as text."""
-    from ingest.reference.readable import readable
-    from sinks.schema_diff import Aspect
-
     found = change.difference
     words = {
         Aspect.TABLE: "missing",
@@ -200,8 +186,7 @@ def _shown(change: "PlannedChange") -> tuple[str, ...]:
     return (found.table, change.store, family, words.get(found.aspect, found.aspect), *values)
 
 
-def _text(what: str, value: "Value", readable: Callable[[bytes], str]) -> str:
-    from ingest.api import FamilySpec, TableSpec
+def _text(what: str, value: Value, readable: Callable[[bytes], str]) -> str:
 
     match value:
         case TableSpec():
@@ -227,7 +212,7 @@ def _text(what: str, value: "Value", readable: Callable[[bytes], str]) -> str:
             return f"hash {value}" if what in {"distribute", "misplaced"} else str(value)
 
 
-def _plain(change: "PlannedChange") -> dict[str, Any]:
+def _plain(change: PlannedChange) -> dict[str, Any]:
     """A change as JSON."""
     found = change.difference
     return {
@@ -240,13 +225,11 @@ def _plain(change: "PlannedChange") -> dict[str, Any]:
     }
 
 
-def _plain_with_remedy(change: "PlannedChange") -> dict[str, Any]:
+def _plain_with_remedy(change: PlannedChange) -> dict[str, Any]:
     return _plain(change) | {"apply": change.remedy}
 
 
-def _value(value: "Value | bytes") -> Any:
-    from ingest.api import FamilySpec, TableSpec
-    from ingest.api.notation import to_notation
+def _value(value: Value | bytes) -> Any:
 
     match value:
         case bytes():

@@ -2,19 +2,22 @@
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+import orjson
 import typer
 
 from ingest.amounts import counted
 from ingest.cli.command import FileArgument
+from ingest.cli.junit import junit_of
+from ingest.cli.loading import loaded, to_run
 from ingest.cli.output import Output
 from ingest.cli.pipeline_file import command_line
 from ingest.cli.updating import shown_path, update_tests
-
-if TYPE_CHECKING:
-    from ingest.config.model import Configuration
-    from ingest.dry_run import CaseResult, Difference
+from ingest.config.model import Configuration
+from ingest.dry_run import CaseResult, Difference, DryRun
+from ingest.dry_run.update import has_no_expectation
+from ingest.plan.assemble import plan_of
 
 
 def test(
@@ -44,8 +47,6 @@ def test(
     results, configuration = results_of(out, file)
     failed = sum(not result.passed for result in results)
     if junit is not None:
-        from ingest.cli.junit import junit_of
-
         hide = configuration.masks.hide
         cases = [
             (hide(result.case.name), result.case.pipeline, [hide(line) for line in difference_lines(result)])
@@ -62,12 +63,8 @@ def test(
         raise typer.Exit(1)
 
 
-def results_of(out: Output, file: str) -> "tuple[list[CaseResult], Configuration]":
+def results_of(out: Output, file: str) -> tuple[list[CaseResult], Configuration]:
     """Run the tests of a file."""
-    from ingest.cli.loading import loaded
-    from ingest.dry_run import DryRun
-    from ingest.plan.assemble import plan_of
-
     configuration, catalog = loaded(out, file)
     tested = dict.fromkeys(case.pipeline for case in configuration.tests)
     tables = configuration.tables.values()
@@ -75,14 +72,12 @@ def results_of(out: Output, file: str) -> "tuple[list[CaseResult], Configuration
     return [dry_runs[case.pipeline].test(case) for case in configuration.tests], configuration
 
 
-def difference_lines(result: "CaseResult") -> list[str]:
+def difference_lines(result: CaseResult) -> list[str]:
     """A line for each difference, with its place in the file."""
     return [f"{_where(result, difference)}: {_difference(difference)}" for difference in result.differences]
 
 
-def _show(out: Output, file: str, configuration: "Configuration", results: "list[CaseResult]") -> None:
-    from ingest.cli.loading import to_run
-    from ingest.dry_run.update import has_no_expectation
+def _show(out: Output, file: str, configuration: Configuration, results: list[CaseResult]) -> None:
 
     failed = sum(not result.passed for result in results)
     for result in results:
@@ -102,7 +97,7 @@ def _show(out: Output, file: str, configuration: "Configuration", results: "list
     out.next(to_run(file, configuration))
 
 
-def _where(result: "CaseResult", difference: "Difference") -> str:
+def _where(result: CaseResult, difference: Difference) -> str:
     """The place in the file of the deepest part of the difference's path that is written there."""
     case = result.case
     path = ("expect", *difference.path)
@@ -112,7 +107,7 @@ def _where(result: "CaseResult", difference: "Difference") -> str:
     return str(case.location)
 
 
-def _difference(difference: "Difference") -> str:
+def _difference(difference: Difference) -> str:
     path = shown_path(difference.path)
     if difference.expected is None:
         return f"{path}: nothing expected, got {_value(difference.actual)}"
@@ -122,12 +117,11 @@ def _difference(difference: "Difference") -> str:
 
 
 def _value(value: object) -> str:
-    import orjson
 
     return orjson.dumps(value).decode()
 
 
-def _error_lines(result: "CaseResult") -> list[str]:
+def _error_lines(result: CaseResult) -> list[str]:
     """A line for each error of an event, which may be the reason of the differences."""
     lines = []
     for output in result.outputs:
@@ -139,7 +133,7 @@ def _error_lines(result: "CaseResult") -> list[str]:
     return lines
 
 
-def _plain(result: "CaseResult") -> dict[str, object]:
+def _plain(result: CaseResult) -> dict[str, object]:
     return {
         "name": result.case.name,
         "pipeline": result.case.pipeline,

@@ -1,15 +1,18 @@
 """`attr2hbase test --update`: changes a file and prints the changes."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from pathlib import Path
+
+import orjson
 
 from ingest.amounts import counted
+from ingest.api import ConfigError, NotFoundError
 from ingest.cli.output import Output
-
-if TYPE_CHECKING:
-    from ingest.config.model import Configuration
-    from ingest.config.nodes import NodePath
-    from ingest.dry_run import CaseResult
+from ingest.config.model import Configuration
+from ingest.config.nodes import NodePath
+from ingest.dry_run import CaseResult
+from ingest.dry_run.update import has_no_expectation, updated
+from ingest.durable import write_durably
 
 _MARK = "\ufeff"  # byte order mark, which some editors on Windows write
 
@@ -27,9 +30,6 @@ def update_tests(out: Output, file: str, run: Run) -> list[dict[str, object]]:
         ConfigError: the configuration is from stdin, or cannot be changed safely; nothing is written.
         NotFoundError: the file cannot be written.
     """
-    from ingest.api import ConfigError
-    from ingest.dry_run.update import has_no_expectation, updated
-
     if file == "-":
         raise ConfigError("tests of stdin cannot be updated", hint="name the file")
     results, configuration = run(file)
@@ -66,28 +66,22 @@ def update_tests(out: Output, file: str, run: Run) -> list[dict[str, object]]:
     return updates
 
 
-def shown_path(path: "NodePath") -> str:
+def shown_path(path: NodePath) -> str:
     """A path as messages show it: `puts[0].row`."""
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".") or "expect"
 
 
 def _shown(value: object) -> str:
-    import orjson
 
     return "nothing" if value is None else orjson.dumps(value).decode()
 
 
 def _read(file: str) -> str:
-    from pathlib import Path
 
     return Path(file).read_bytes().decode("utf-8")  # newlines are kept
 
 
 def _write(file: str, text: str) -> None:
-    from pathlib import Path
-
-    from ingest.api import NotFoundError
-    from ingest.durable import write_durably
 
     path = Path(file).resolve()  # a link is kept
     try:
