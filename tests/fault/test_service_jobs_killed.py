@@ -91,14 +91,14 @@ def archive(jobs: JobsRun) -> None:
             jobs.killed((point, 1), kind, "events", "--dt", value)
         jobs.start()
         done = jobs.done(kind, "events", "--dt", value)
-        assert jobs.partitions()[value].current() == done["batch"]
+        assert jobs.partitions()[value].current() == done["version"]
         assert {row["label"] for row in jobs.archived()} == {"new"}
         jobs.stop()
     command = (words.CLEANUP, "events", "--older-than", "0s", "--force", "--incomplete")
     jobs.killed(("archive_hidden", 1), *command)
     jobs.start()
     jobs.done(*command)
-    assert jobs.partitions()[value].batch_ids() == [done["batch"]]
+    assert jobs.partitions()[value].version_ids() == [done["version"]]
 
 
 def blobs(jobs: JobsRun) -> None:
