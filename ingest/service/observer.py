@@ -12,7 +12,7 @@ from ingest.observe.health import Health, State
 from ingest.observe.logs import logger
 from ingest.observe.metrics import Metrics
 from ingest.receipt import Counts
-from ingest.spark.streaming.query import JvmUnresponsiveError
+from ingest.spark.errors import JvmUnresponsiveError
 
 MAX_FIRST_LINE_CHARS = 1_000
 """Of an error before a note about it; a longer one is shortened."""

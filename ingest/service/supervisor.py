@@ -18,9 +18,8 @@ from ingest.service.observer import with_note
 from ingest.service.pipeline import LivePipeline
 from ingest.service.reload import Reloader
 from ingest.service.systemd import ServiceManager
-from ingest.spark.errors import JvmLostError, WorkerLateError
+from ingest.spark.errors import JvmLostError, JvmUnresponsiveError, WorkerLateError
 from ingest.spark.streaming.batch_errors import BatchFailedError
-from ingest.spark.streaming.query import JvmUnresponsiveError
 
 POLL_S = 0.1  # between polls of queries and signals
 ONCE_FAILURES = 3  # attempts to start a `--once` run that has no batch yet; a user waits for it

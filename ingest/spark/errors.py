@@ -58,6 +58,13 @@ class JvmLostError(IngestError):
     remedy = "Start the service again; raise the driver's memory if the system killed the process."
 
 
+class JvmUnresponsiveError(SourceUnavailableError):
+    """Spark's JVM does not respond: it is stopped, short of CPU time, or out of memory."""
+
+    code = "jvm_unresponsive"
+    hint = "check the machine's memory and load; end other programs, or run this one with fewer pipelines"
+
+
 def translated(error: BaseException) -> IngestError | None:
     """
     The error that an exception of Spark stands for; None if the exception has no translation.

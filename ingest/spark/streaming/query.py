@@ -9,9 +9,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
-from ingest.api import IngestError, SourceUnavailableError
+from ingest.api import IngestError
 from ingest.durable import RemotePath, StatePath
-from ingest.spark.errors import JVM_GONE, translated
+from ingest.spark.errors import JVM_GONE, JvmUnresponsiveError, translated
 from ingest.spark.streaming.batch_errors import AbandonedError
 from ingest.spark.streaming.batch_runner import BatchRunner
 from ingest.spark.streaming.checkpoint import Checkpoint
@@ -23,13 +23,6 @@ WAITING = (
     "Waiting for data to arrive",
     "Waiting for next trigger",
 )  # Spark's status messages when the source has no new data
-
-
-class JvmUnresponsiveError(SourceUnavailableError):
-    """Spark's JVM does not respond: it is stopped, short of CPU time, or out of memory."""
-
-    code = "jvm_unresponsive"
-    hint = "check the machine's memory and load; end other programs, or run this one with fewer pipelines"
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from ingest.service import member as member_module
 from ingest.service import supervisor as supervisor_module
 from ingest.service.supervisor import Supervisor
 from ingest.service.systemd import ServiceManager
-from ingest.spark.streaming.query import JvmUnresponsiveError
+from ingest.spark.errors import JvmUnresponsiveError
 from tests.support.supervised import Bench, Query
 
 WAIT_S = 30.0  # for another thread; only a failing test waits so long
