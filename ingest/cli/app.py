@@ -140,7 +140,7 @@ _SECTIONS: Mapping[str, Mapping[str, Word]] = {
                 "bootstrap": Job("Load a table from a dump.", "dumps.bootstrap_job.BootstrapJob"),
                 "ls": Function("List the dumps of a root.", "dump.ls"),
                 "tables": Function("List the tables of a dump.", "dump.tables"),
-                "splits": Function("List the files of a table in a dump.", "dump.splits"),
+                "files": Function("List the files of a table in a dump.", "dump.files"),
                 "cat": Function("Print the rows of a table in a dump.", "dump.cat"),
                 "verify": Function("Compare the files of a dump with its manifest.", "dump.verify"),
                 "diff": Function("Show which rows differ between two dumps.", "dump.diff"),

@@ -1,4 +1,4 @@
-"""`attr2hbase dump ls`, `tables`, `splits`, `cat`, `verify` and `diff`: read dumps."""
+"""`attr2hbase dump ls`, `tables`, `files`, `cat`, `verify` and `diff`: read dumps."""
 
 import shlex
 from collections import Counter
@@ -114,26 +114,26 @@ def tables(out: Output, root: RootArgument, *, at: AtOption = None) -> None:
         out.next(f"attr2hbase dump cat {root} {found[0][0]} --limit 10")
 
 
-def splits(out: Output, root: RootArgument, table: TableOfDumpArgument, *, at: AtOption = None) -> None:
+def files(out: Output, root: RootArgument, table: TableOfDumpArgument, *, at: AtOption = None) -> None:
     """
-    List the files of a table in a dump, each with a token for "cat --split".
+    List the files of a table in a dump, each with a token for "cat --token".
 
     A token names its dump, so it reads the same file when there is a newer dump.
 
-    Example: attr2hbase dump splits /backups users
+    Example: attr2hbase dump files /backups users
     """
     from ingest.api.notation import to_notation
     from ingest.reference.readable import readable
 
     reader = _reader(root, at)
-    files = reader.table_metadata(table)
+    described = reader.table_metadata(table)
     shown = []
-    for split, file in zip(reader.splits(table), files, strict=True):
+    for ref, file in zip(reader.files(table), described, strict=True):
         about = file.described
         rows = {} if about is None else {"rows": about.rows, "first_row": to_notation(about.first_row)}
-        out.plain({"dump": split.dump, "file": split.path, "bytes": split.size_bytes, **rows, "token": split.token})
+        out.plain({"dump": ref.dump, "file": ref.path, "bytes": ref.size_bytes, **rows, "token": ref.token})
         counts = ("", "") if about is None else (f"{about.rows:,}", readable(about.first_row))
-        shown.append((split.path.rpartition("/")[2], *counts, f"{split.size_bytes:,}", split.token))
+        shown.append((ref.path.rpartition("/")[2], *counts, f"{ref.size_bytes:,}", ref.token))
     out.table(("file", "#rows", "first row", "#bytes", "token"), shown)
     out.done(f'{counted(len(shown), "file")} in the dump "{reader.latest().name}"')
 
@@ -141,11 +141,11 @@ def splits(out: Output, root: RootArgument, table: TableOfDumpArgument, *, at: A
 def cat(  # noqa: PLR0913 - the options of the command
     out: Output,
     root: RootArgument,
-    table: Annotated[str | None, typer.Argument(metavar="[TABLE]", help="Name of the table; not with --split.")] = None,
+    table: Annotated[str | None, typer.Argument(metavar="[TABLE]", help="Name of the table; not with --token.")] = None,
     *,
     at: AtOption = None,
-    split: Annotated[
-        str | None, typer.Option("--split", metavar="TOKEN", help='Only one file, by its token of "splits".')
+    token: Annotated[
+        str | None, typer.Option("--token", metavar="TOKEN", help='Only one file, by its token of "files".')
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, metavar="N", help="Maximum number of rows.")] = None,
     skip_bad: Annotated[
@@ -169,17 +169,17 @@ def cat(  # noqa: PLR0913 - the options of the command
 
     from ingest.api import ConfigError
     from ingest.formats.column_types import AS_BYTES
+    from sinks.dumps.file_ref import FileRef
     from sinks.dumps.rows import with_types
-    from sinks.dumps.splits import Split
 
-    if (table is None) == (split is None):
-        raise ConfigError("name either a table or a split", hint="'attr2hbase dump cat ROOT TABLE', or --split TOKEN")
-    if split is not None and at is not None:
-        raise ConfigError("--split TOKEN names a dump already", hint="leave --at out")
-    named = None if split is None else Split.of_token(split)
+    if (table is None) == (token is None):
+        raise ConfigError("name either a table or a token", hint="'attr2hbase dump cat ROOT TABLE', or --token TOKEN")
+    if token is not None and at is not None:
+        raise ConfigError("--token TOKEN names a dump already", hint="leave --at out")
+    named = None if token is None else FileRef.of_token(token)
     count = 0
     with _pinned(out, root, at if named is None else named.dump) as reader:
-        chosen = reader.splits(table or "") if named is None else [named]
+        chosen = reader.files(table or "") if named is None else [named]
         types = AS_BYTES if raw else reader.column_types(chosen[0].table, chosen[0].dump)
         with reader.documents(*chosen, skip_bad=skip_bad) as documents:
             for document in islice(documents, limit):

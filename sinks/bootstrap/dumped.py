@@ -6,8 +6,8 @@ from types import MappingProxyType
 from ingest.api import ConfigError, FamilySpec, IntegrityError, LifecycleError, Row
 from sinks.bootstrap.progress import BootstrapProgress
 from sinks.dumps.errors import TableNotDumpedError
+from sinks.dumps.file_ref import FileRef
 from sinks.dumps.reader import DumpReader
-from sinks.dumps.splits import Split
 from sinks.rowkeys.row_format import RowFormat
 
 
@@ -50,10 +50,10 @@ class DumpTableReader:
             self.families = {family.name: family for family in about.families}
             self.feed = manifest.feed.get(table)
         try:
-            self._splits: list[Split] = reader.splits(table)
+            self._refs: list[FileRef] = reader.files(table)
         except TableNotDumpedError:
-            self._splits = []
-        self.files = len(self._splits)
+            self._refs = []
+        self.files = len(self._refs)
 
     def rows(self, file: int) -> Generator[Row]:
         """
@@ -62,7 +62,7 @@ class DumpTableReader:
         Raises:
             DumpCorruptError: the file is damaged.
         """
-        with self._reader.read(self._splits[file]) as rows:
+        with self._reader.read(self._refs[file]) as rows:
             for row in rows:
                 yield row.to_row()
 

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from ingest.durable import file_errors
 from sinks.dumps.errors import DumpCorruptError, TableNotDumpedError
+from sinks.dumps.file_ref import FileRef
 from sinks.dumps.listing import Dump, DumpFile
 from sinks.dumps.reading import refuse_bad, rows_of
 from sinks.dumps.rows import DumpRow
-from sinks.dumps.splits import Split
 from sinks.scanning.paired_rows import paired
 
 
@@ -93,7 +93,7 @@ def _merged(dump: Dump, table: str, files: list[DumpFile], opened: ExitStack) ->
     while waiting or heads:
         while waiting and (not heads or _first_row(waiting[-1]) <= heads[0][0]):
             file = waiting.pop()
-            rows = rows_of(dump.root, Split(dump.name, table, file.path, file.size_bytes), refuse_bad)
+            rows = rows_of(dump.root, FileRef(dump.name, table, file.path, file.size_bytes), refuse_bad)
             opened.enter_context(closing(rows))
             _push(heads, rows, len(waiting))
         if heads:

@@ -13,6 +13,7 @@ from ingest.durable.files import DiskDeniedError
 from ingest.formats.column_types import AS_BYTES, ColumnTypes
 from ingest.formats.times import moment_of
 from sinks.dumps.errors import DumpNotAvailableError
+from sinks.dumps.file_ref import FileRef
 from sinks.dumps.layout import dump_name, dump_time
 from sinks.dumps.listing import (
     Dump,
@@ -26,7 +27,6 @@ from sinks.dumps.listing import (
 from sinks.dumps.pins import DEFAULT_TTL_MS, Pin, create_pin
 from sinks.dumps.reading import Document, DumpIterator, OnBad, documents_of, rows_of
 from sinks.dumps.rows import DumpRow
-from sinks.dumps.splits import Split
 from sinks.files.opening import open_root
 from sinks.files.root import Root
 
@@ -169,13 +169,13 @@ class DumpReader:
         The files of a table with their sizes and, if the dump has a manifest, their rows and checksums.
 
         Raises:
-            IngestError: as `splits`.
+            IngestError: as `files`.
         """
         dump = self.latest()
         with file_errors(self._root):
             return dump.files(table)
 
-    def splits(self, table: str) -> list[Split]:
+    def files(self, table: str) -> list[FileRef]:
         """
         The files of a table, in the order of the ranges of its physical row keys.
 
@@ -186,14 +186,14 @@ class DumpReader:
         """
         dump = self.latest()
         with file_errors(self._root):
-            return [Split(dump.name, table, file.path, file.size_bytes) for file in dump.files(table)]
+            return [FileRef(dump.name, table, file.path, file.size_bytes) for file in dump.files(table)]
 
-    def read(self, split: Split | str, *, skip_bad: bool = False) -> DumpIterator[DumpRow]:
+    def read(self, ref: FileRef | str, *, skip_bad: bool = False) -> DumpIterator[DumpRow]:
         """
-        The rows of a split, or of its token; in the order of their row keys.
+        The rows of a file, or of its token; in the order of their row keys.
 
         Args:
-            split: of any dump, also of another one than that to which the reader is locked.
+            ref: to a file of any dump, also of another one than that to which the reader is locked.
             skip_bad: skip lines that are damaged, and count them in `DumpIterator.skipped`.
 
         Raises:
@@ -201,7 +201,7 @@ class DumpReader:
             DumpCorruptError: the file is damaged; the rows before the damage come first.
             ConfigError: the token is damaged.
         """
-        return self._read([_split(split)], rows_of, skip_bad=skip_bad)
+        return self._read([_ref(ref)], rows_of, skip_bad=skip_bad)
 
     def scan(self, table: str, *, skip_bad: bool = False) -> DumpIterator[DumpRow]:
         """
@@ -210,9 +210,9 @@ class DumpReader:
         They are in the order of their physical keys: those of a salted table bucket by bucket.
 
         Raises:
-            IngestError: as `splits` and `read`.
+            IngestError: as `files` and `read`.
         """
-        return self._read(self.splits(table), rows_of, skip_bad=skip_bad)
+        return self._read(self.files(table), rows_of, skip_bad=skip_bad)
 
     def column_types(self, table: str, dump: str | None = None) -> ColumnTypes:
         """
@@ -230,9 +230,9 @@ class DumpReader:
         dumped = None if found.manifest is None else found.manifest.tables.get(table)
         return AS_BYTES if dumped is None else dumped.types
 
-    def documents(self, *splits: Split | str, skip_bad: bool = False) -> DumpIterator[Document]:
-        """The JSON objects of splits or their tokens as they are; also those of EmoDB. Errors as in `read`."""
-        return self._read(list(map(_split, splits)), documents_of, skip_bad=skip_bad)
+    def documents(self, *refs: FileRef | str, skip_bad: bool = False) -> DumpIterator[Document]:
+        """The JSON objects of files or their tokens as they are; also those of EmoDB. Errors as in `read`."""
+        return self._read(list(map(_ref, refs)), documents_of, skip_bad=skip_bad)
 
     def __enter__(self) -> Self:
         return self
@@ -241,11 +241,11 @@ class DumpReader:
         self.close()
 
     def _read(
-        self, splits: list[Split], read: "Callable[[Root, Split, OnBad], Generator[T]]", *, skip_bad: bool
+        self, refs: list[FileRef], read: "Callable[[Root, FileRef, OnBad], Generator[T]]", *, skip_bad: bool
     ) -> DumpIterator[T]:
         def make(on_bad: OnBad) -> Generator[T]:
-            for split in splits:
-                with closing(read(self._root, split, on_bad)) as items:
+            for ref in refs:
+                with closing(read(self._root, ref, on_bad)) as items:
                     for number, item in enumerate(items, start=1):
                         if number % _ROWS_PER_RENEWAL == 0 and self._locked is not None:
                             self._renew(self._locked)
@@ -313,5 +313,5 @@ def name_of(at: str) -> str:
     return at if dump_time(at) is not None else dump_name(moment_of(at))
 
 
-def _split(split: Split | str) -> Split:
-    return split if isinstance(split, Split) else Split.of_token(split)
+def _ref(ref: FileRef | str) -> FileRef:
+    return ref if isinstance(ref, FileRef) else FileRef.of_token(ref)

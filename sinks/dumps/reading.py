@@ -8,10 +8,10 @@ from typing import Any, BinaryIO, Generic, Self, TypeVar
 from ingest.api import DecodeError
 from ingest.durable import file_errors
 from sinks.dumps.errors import DumpCorruptError, DumpNotAvailableError
+from sinks.dumps.file_ref import FileRef
 from sinks.dumps.layout import FileFormat
 from sinks.dumps.lines import read_lines
 from sinks.dumps.rows import DumpRow, document_of
-from sinks.dumps.splits import Split
 from sinks.files.root import Root
 
 T = TypeVar("T")
@@ -63,93 +63,93 @@ def refuse_bad(error: DumpCorruptError) -> None:
     raise error
 
 
-def documents_of(root: Root, split: Split, on_bad: OnBad) -> Generator[Document]:
+def documents_of(root: Root, ref: FileRef, on_bad: OnBad) -> Generator[Document]:
     """
     The JSON objects of a file as they are; those of EmoDB, too. A row of a Parquet file is the object of its line.
 
     Raises:
         DumpNotAvailableError: there is no such file.
-        DumpCorruptError: the file is damaged, or its size differs from the split's; the rows before that come first.
+        DumpCorruptError: the file is damaged, or its size differs from the reference; the rows before that come first.
     """
-    with file_errors(root), _complete(root, split) as file:
-        if split.file_format is FileFormat.PARQUET:
+    with file_errors(root), _complete(root, ref) as file:
+        if ref.file_format is FileFormat.PARQUET:
             from sinks.dumps.parquet import read_documents
 
-            yield from read_documents(file, _path(split), split.table)
+            yield from read_documents(file, _path(ref), ref.table)
         else:
-            for _, document in _numbered(file, split, on_bad):
+            for _, document in _numbered(file, ref, on_bad):
                 yield document
 
 
-def rows_of(root: Root, split: Split, on_bad: OnBad) -> Generator[DumpRow]:
+def rows_of(root: Root, ref: FileRef, on_bad: OnBad) -> Generator[DumpRow]:
     """
     The rows of a file.
 
     Raises:
         DumpNotAvailableError: there is no such file.
-        DumpCorruptError: the file is damaged, or its size differs from the split's; the rows before that come first.
+        DumpCorruptError: the file is damaged, or its size differs from the reference; the rows before that come first.
     """
-    with file_errors(root), _complete(root, split) as file:
-        if split.file_format is FileFormat.PARQUET:
+    with file_errors(root), _complete(root, ref) as file:
+        if ref.file_format is FileFormat.PARQUET:
             from sinks.dumps.parquet import read_rows
 
-            yield from read_rows(file, _path(split), split.table)
+            yield from read_rows(file, _path(ref), ref.table)
             return
-        for number, document in _numbered(file, split, on_bad):
+        for number, document in _numbered(file, ref, on_bad):
             try:
                 row = DumpRow.of_document(document)
             except DecodeError as error:
-                on_bad(DumpCorruptError(_path(split), error.message, line=number))
+                on_bad(DumpCorruptError(_path(ref), error.message, line=number))
                 continue
             yield row
 
 
-def opened(root: Root, split: Split) -> BinaryIO:
+def opened(root: Root, ref: FileRef) -> BinaryIO:
     """
-    The file of a split, open for reading.
+    The file of a reference, open for reading.
 
     Raises:
         DumpNotAvailableError: there is no such file.
     """
     try:
-        return root.open(_path(split))
+        return root.open(_path(ref))
     except FileNotFoundError:
         raise DumpNotAvailableError(
-            f'the dump "{split.dump}" has no file "{split.path}"',
+            f'the dump "{ref.dump}" has no file "{ref.path}"',
             hint="it may have expired; a locked reader keeps its dump",
         ) from None
 
 
 @contextmanager
-def _complete(root: Root, split: Split) -> Iterator[BinaryIO]:
+def _complete(root: Root, ref: FileRef) -> Iterator[BinaryIO]:
     """
-    The file of a split, for reading to its end.
+    The file of a reference, for reading to its end.
 
     Raises:
-        DumpCorruptError: at the end: the file has another size than the split. A late task has replaced it.
+        DumpCorruptError: at the end: the file has another size than the reference. A late task has replaced it.
     """
-    with opened(root, split) as file:
+    with opened(root, ref) as file:
         size_bytes = file.seek(0, os.SEEK_END)
         file.seek(0)
         yield file
-        if size_bytes != split.size_bytes:
-            raise DumpCorruptError(_path(split), f"it has {size_bytes} bytes, but {split.size_bytes} were written")
+        if size_bytes != ref.size_bytes:
+            raise DumpCorruptError(_path(ref), f"it has {size_bytes} bytes, but {ref.size_bytes} were written")
 
 
-def _numbered(file: BinaryIO, split: Split, on_bad: OnBad) -> Generator[tuple[int, Document]]:
-    with closing(_lines(file, split)) as lines:
+def _numbered(file: BinaryIO, ref: FileRef, on_bad: OnBad) -> Generator[tuple[int, Document]]:
+    with closing(_lines(file, ref)) as lines:
         for number, line in lines:
             try:
                 document = document_of(line)
             except DecodeError as error:
-                on_bad(DumpCorruptError(_path(split), error.message, line=number))
+                on_bad(DumpCorruptError(_path(ref), error.message, line=number))
                 continue
             yield number, document
 
 
-def _lines(file: BinaryIO, split: Split) -> Generator[tuple[int, bytes]]:
-    return read_lines(file, _path(split), split.file_format)
+def _lines(file: BinaryIO, ref: FileRef) -> Generator[tuple[int, bytes]]:
+    return read_lines(file, _path(ref), ref.file_format)
 
 
-def _path(split: Split) -> str:
-    return f"{split.dump}/{split.path}"
+def _path(ref: FileRef) -> str:
+    return f"{ref.dump}/{ref.path}"

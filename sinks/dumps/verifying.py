@@ -7,11 +7,11 @@ from typing import NamedTuple
 from ingest.api import IngestError
 from ingest.durable import file_errors
 from sinks.dumps.errors import DumpCorruptError
+from sinks.dumps.file_ref import FileRef
 from sinks.dumps.layout import MANIFEST, PLAN, SUCCESS, decoded_table, file_format, part_of, table_file_name
 from sinks.dumps.listing import complete_dump, missing_files
 from sinks.dumps.manifest import Manifest, TableFile, read_manifest
 from sinks.dumps.reading import documents_of, opened, refuse_bad, rows_of
-from sinks.dumps.splits import Split
 from sinks.files.root import Root
 
 _CHUNK_BYTES = 1 << 20
@@ -69,9 +69,9 @@ def verify_dump(root: Root, name: str, on_file: Callable[[int], object] = lambda
         rows = size_bytes = 0
         damages: list[DumpCorruptError] = []
         for number, (table, file) in enumerate(files, start=1):
-            split = Split(name, table, file.path, file.size_bytes)
+            ref = FileRef(name, table, file.path, file.size_bytes)
             try:
-                rows += _check(root, split, file.described, dump.manifest)
+                rows += _check(root, ref, file.described, dump.manifest)
                 size_bytes += file.size_bytes
             except DumpCorruptError as error:
                 damages.append(error)
@@ -101,26 +101,26 @@ def _is_ours(path: str) -> bool:
     return f"{folder}/{name}" == table_file_name(decoded_table(folder), part, form)
 
 
-def _check(root: Root, split: Split, file: TableFile | None, manifest: Manifest | None) -> int:
+def _check(root: Root, ref: FileRef, file: TableFile | None, manifest: Manifest | None) -> int:
     """
     Check one file, and return the number of its rows.
 
     Raises:
         DumpCorruptError: it is damaged.
     """
-    path = f"{split.dump}/{split.path}"
+    path = f"{ref.dump}/{ref.path}"
     if file is not None:
-        size_bytes, sha256 = _measured(root, split)
+        size_bytes, sha256 = _measured(root, ref)
         if size_bytes != file.size_bytes:
             raise DumpCorruptError(path, f"it has {size_bytes} bytes, but {file.size_bytes} were written")
         if sha256 != file.sha256:
             raise DumpCorruptError(path, f"its SHA-256 is {sha256}, but {file.sha256} was written")
-    has_columns = manifest is not None and manifest.tables[split.table].columns is not None
+    has_columns = manifest is not None and manifest.tables[ref.table].columns is not None
     if file is None or has_columns:
-        rows = sum(1 for _ in documents_of(root, split, refuse_bad))
+        rows = sum(1 for _ in documents_of(root, ref, refuse_bad))
         first = last = None
     else:
-        rows, first, last = _counted(root, split, path)
+        rows, first, last = _counted(root, ref, path)
     if file is not None and rows != file.rows:
         raise DumpCorruptError(path, f"it has {rows} rows, but {file.rows} were written")
     if file is not None and first is not None and (first, last) != (file.first_row, file.last_row):
@@ -128,11 +128,11 @@ def _check(root: Root, split: Split, file: TableFile | None, manifest: Manifest 
     return rows
 
 
-def _counted(root: Root, split: Split, path: str) -> tuple[int, bytes | None, bytes | None]:
+def _counted(root: Root, ref: FileRef, path: str) -> tuple[int, bytes | None, bytes | None]:
     rows = 0
     first = last = None
-    for row in rows_of(root, split, refuse_bad):
-        if row.table != split.table:
+    for row in rows_of(root, ref, refuse_bad):
+        if row.table != ref.table:
             raise DumpCorruptError(path, f'it has a row of the table "{row.table}"')
         if last is not None and row.key <= last:
             raise DumpCorruptError(path, "its rows are not in the order of their keys")
@@ -141,13 +141,13 @@ def _counted(root: Root, split: Split, path: str) -> tuple[int, bytes | None, by
     return rows, first, last
 
 
-def _measured(root: Root, split: Split) -> tuple[int, str]:
+def _measured(root: Root, ref: FileRef) -> tuple[int, str]:
     try:
-        with opened(root, split) as file:
+        with opened(root, ref) as file:
             size_bytes, sha256 = 0, hashlib.sha256()
             while chunk := file.read(_CHUNK_BYTES):
                 size_bytes += len(chunk)
                 sha256.update(chunk)
     except IngestError as error:
-        raise DumpCorruptError(f"{split.dump}/{split.path}", error.message) from error
+        raise DumpCorruptError(f"{ref.dump}/{ref.path}", error.message) from error
     return size_bytes, sha256.hexdigest()

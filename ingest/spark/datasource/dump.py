@@ -26,7 +26,7 @@ class FilePartition(InputPartition):
     What one task reads.
 
     Attributes:
-        token: of a split of the dump; empty for a partition without rows.
+        token: of a file of the dump; empty for a partition without rows.
     """
 
     token: str
@@ -62,10 +62,9 @@ class DumpSourceReader(DataSourceReader):
         start, stop = self._options.scan.bounds()
         known = {file.path: file.described for file in _files(reader, self._source.table)}
         return [
-            FilePartition(split.token)
-            for split in (reader.splits(self._source.table) if known else [])
-            if (file := known[split.path]) is None
-            or (file.last_row >= start and (stop is None or file.first_row < stop))
+            FilePartition(ref.token)
+            for ref in (reader.files(self._source.table) if known else [])
+            if (file := known[ref.path]) is None or (file.last_row >= start and (stop is None or file.first_row < stop))
         ]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

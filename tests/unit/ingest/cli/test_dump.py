@@ -92,9 +92,9 @@ def test_cat_prints_lines_of_json(ingest, root):
 
 
 def test_cat_of_a_split_reads_the_dump_of_its_token(ingest, root):
-    splits = ingest("dump", "splits", "dumps", "ns:t", "--at", DUMP, "--output", "json").lines
-    assert [(each["rows"], each["first_row"]) for each in splits] == [(1, "a"), (1, {"b64": "Yv8="})]
-    rows = ingest("dump", "cat", "dumps", "--split", splits[1]["token"]).lines
+    refs = ingest("dump", "files", "dumps", "ns:t", "--at", DUMP, "--output", "json").lines
+    assert [(each["rows"], each["first_row"]) for each in refs] == [(1, "a"), (1, {"b64": "Yv8="})]
+    rows = ingest("dump", "cat", "dumps", "--token", refs[1]["token"]).lines
     assert [row["f:q"] for row in rows] == [{"b64": "/w=="}]
     assert root.entries("_pins") == []
 
@@ -106,9 +106,9 @@ def test_cat_of_a_split_reads_the_dump_of_its_token(ingest, root):
         (("cat", "dumps", "other"), 3, "has no table"),
         (("cat", "dumps", "ns:t", "--at", "2014-01-01"), 3, "no complete dump"),
         (("cat", "nothing", "ns:t"), 3, "no complete dump"),
-        (("cat", "dumps"), 2, "either a table or a split"),
-        (("cat", "dumps", "--split", "x"), 2, "no token"),
-        (("cat", "dumps", "--split", "x", "--at", DUMP), 2, "--split TOKEN names a dump already"),
+        (("cat", "dumps"), 2, "either a table or a token"),
+        (("cat", "dumps", "--token", "x"), 2, "no token"),
+        (("cat", "dumps", "--token", "x", "--at", DUMP), 2, "--token TOKEN names a dump already"),
         (("cat", "dumps", "t", "--at", "noon"), 2, "is not a time"),
         (("unpin", "dumps", "x"), 3, "no pin"),
         (("expire", "dumps", "--keep", "7"), 2, "--keep"),
@@ -230,8 +230,8 @@ def test_cat_shows_values_of_the_declared_types(ingest, folder, file_format):
     make_dump(root, {"t": [rows]}, file_format=file_format, types=types)
     lines = ingest("dump", "cat", "dumps", "t").lines
     assert [(line["f:n"], line["f:ok"]) for line in lines] == [(1496, True), ({"b64": "/w=="}, False)]
-    token = ingest("dump", "splits", "dumps", "t", "--output", "json").json["token"]
-    assert ingest("dump", "cat", "dumps", "--split", token).lines == lines
+    token = ingest("dump", "files", "dumps", "t", "--output", "json").json["token"]
+    assert ingest("dump", "cat", "dumps", "--token", token).lines == lines
     raw = ingest("dump", "cat", "dumps", "t", "--raw").lines
     assert (raw[0]["f:n"], raw[0]["f:ok"], raw[1]["f:ok"]) == ({"b64": "AAAAAAAABdg="}, {"b64": "/w=="}, "\0")
     assert (lines[0]["~id"], lines[0]["f:x"]) == ("a", "\0")

@@ -52,7 +52,7 @@ def test_declared_columns(tmp_path):
     reader, path = dumped(tmp_path, [ROW], columns)
     expected = {"row": b"k\xff", "number": 7, "text": "😀", "absent": None}
     assert pq.read_table(path).to_pylist() == [expected]
-    with reader.documents(*reader.splits("t")) as documents:
+    with reader.documents(*reader.files("t")) as documents:
         assert list(documents) == [{**expected, "row": {"b64": "a/8="}}]
     with pytest.raises(DumpCorruptError, match="declared columns"):
         next(reader.scan("t"))

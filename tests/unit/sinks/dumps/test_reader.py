@@ -14,10 +14,10 @@ from sinks.dumps.errors import (
     TableNotDumpedError,
     TableNotInDumpError,
 )
+from sinks.dumps.file_ref import FileRef
 from sinks.dumps.layout import FileFormat
 from sinks.dumps.pins import pins
 from sinks.dumps.reader import LATEST_CACHED_MS, DumpReader
-from sinks.dumps.splits import Split
 from sinks.dumps.table_files import write_table_file
 from sinks.files.local_root import LocalRoot
 from tests.support.dumps import DUMP, START_MS, FullRoot, ReadOnlyRoot, make_dump, rows_of
@@ -134,7 +134,7 @@ def test_1c_9_unlocked_reader_finds_a_newer_dump_within_two_minutes(root):
 
 def test_1c_9_token_names_its_dump(root):
     reader = DumpReader(root)
-    tokens = [split.token for split in reader.splits("t")]
+    tokens = [ref.token for ref in reader.files("t")]
     add_b(root)
     assert [key for token in tokens for key in keys(DumpReader(root).read(token))] == [b"a1", b"a2"]
 
@@ -197,16 +197,16 @@ def test_second_lock_removes_the_pin_of_the_first(root):
     assert [pin.dump for pin in pins(root)] == [B]
 
 
-@pytest.mark.parametrize("token", ["", "x", "!!!", Split("2015", "t", "t/x.json.gz", 1).token])
+@pytest.mark.parametrize("token", ["", "x", "!!!", FileRef("2015", "t", "t/x.json.gz", 1).token])
 def test_damaged_token_is_refused(root, token):
-    with pytest.raises(ConfigError, match="no token of a split"):
+    with pytest.raises(ConfigError, match="no token of a file"):
         DumpReader(root).read(token)
 
 
 def test_token_cannot_name_a_file_outside_of_its_dump():
     for path in ("../../etc/passwd", "t/../../x.json.gz", "u/x.json.gz", "t/x.txt"):
         with pytest.raises(ConfigError):
-            Split.of_token(Split(DUMP, "t", path, 1).token)
+            FileRef.of_token(FileRef(DUMP, "t", path, 1).token)
 
 
 def emodb_dump(folder, table, *files):
@@ -227,16 +227,16 @@ def test_1c_11_several_gzip_members_of_a_dump_of_emodb(folder):
     members = [gzip.compress(b"".join(map(line, numbers))) for numbers in ((1, 2), (3,), (4, 5))]
     reader = emodb_dump(folder, "ns~t", b"".join(members), b"\0\0".join(members))
     assert reader.tables() == ["ns:t"]
-    first, second = reader.splits("ns:t")
+    first, second = reader.files("ns:t")
     assert keys(reader.read(first)) == keys(reader.read(second)) == [b"k1", b"k2", b"k3", b"k4", b"k5"]
     with pytest.raises(TableNotInDumpError):
-        reader.splits("other")
+        reader.files("other")
 
 
 def test_documents_of_emodb_are_read_as_they_are(folder):
     document = {"~id": "k", "~table": "t", "~signature": "5", "author": {"tags": [1, None]}}
     reader = emodb_dump(folder, "t", gzip.compress(orjson.dumps(document)))
-    with reader.documents(*reader.splits("t")) as documents:
+    with reader.documents(*reader.files("t")) as documents:
         assert list(documents) == [document]
     with pytest.raises(DumpCorruptError, match="it lacks '~version'"):
         keys(reader.scan("t"))
@@ -274,7 +274,7 @@ def test_all_formats_have_the_same_rows(tmp_path, file_format):
     reader = DumpReader(root)
     with reader.scan("t") as found:
         assert [row.to_row() for row in found] == rows
-    with reader.documents(*reader.splits("t")) as documents:
+    with reader.documents(*reader.files("t")) as documents:
         assert next(documents)["f:q"] == {"b64": "//4="}
 
 
@@ -297,9 +297,9 @@ def test_file_that_a_late_task_replaced_is_damaged(folder, file_format):
     root = LocalRoot(folder)
     make_dump(root, {"t": [rows_of(b"old", b"new")]}, file_format=file_format)
     reader = DumpReader(root)
-    (split,) = reader.splits("t")
-    write_table_file(root, split.dump, "t", 0, rows_of(b"old"), file_format)
-    for rows in (reader.scan("t"), reader.read(split.token), reader.documents(split)):
+    (ref,) = reader.files("t")
+    write_table_file(root, ref.dump, "t", 0, rows_of(b"old"), file_format)
+    for rows in (reader.scan("t"), reader.read(ref.token), reader.documents(ref)):
         next(rows)
         with pytest.raises(DumpCorruptError, match=r"bytes, but \d+ were written"):
             next(rows)

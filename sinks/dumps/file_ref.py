@@ -1,4 +1,4 @@
-"""A split: one file of a table in a dump, and the token that names it in another process."""
+"""A reference to one file of a table in a dump, and the token that names it in another process."""
 
 import base64
 import binascii
@@ -8,7 +8,7 @@ from ingest.api import ConfigError
 from sinks.dumps.layout import FileFormat, dump_time, encoded_table, file_format
 
 
-class Split(NamedTuple):
+class FileRef(NamedTuple):
     """
     One file of a table in a dump.
 
@@ -34,7 +34,7 @@ class Split(NamedTuple):
     @property
     def token(self) -> str:
         """
-        The split as text; it names the dump, so it keeps its meaning when there is a newer one.
+        The reference as text; it names the dump, so it keeps its meaning when there is a newer one.
 
         As EmoDB's tokens: base64url without padding of the reversed text `table`, `path`, `size`, one a line. Reversed,
         the tokens of a table differ at their start.
@@ -45,7 +45,7 @@ class Split(NamedTuple):
     @classmethod
     def of_token(cls, token: str) -> Self:
         """
-        The split of a token.
+        The reference of a token.
 
         Raises:
             ConfigError: it is damaged.
@@ -54,15 +54,15 @@ class Split(NamedTuple):
             content = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
             table, path, size = content.decode()[::-1].split("\n")
             dump, _, file = path.partition("/")
-            split = cls(dump, table, file, int(size))
+            ref = cls(dump, table, file, int(size))
         except (binascii.Error, ValueError) as error:
             raise _damaged(token) from error
         folder, _, name = file.partition("/")
         is_of_dump = dump_time(dump) is not None and folder == encoded_table(table) and folder not in {"", ".", ".."}
         if not is_of_dump or "/" in name or file_format(name) is None:
             raise _damaged(token)
-        return split
+        return ref
 
 
 def _damaged(token: str) -> ConfigError:
-    return ConfigError(f'"{token}" is no token of a split', hint="'attr2hbase dump splits' lists them")
+    return ConfigError(f'"{token}" is no token of a file', hint="'attr2hbase dump files' lists them")
