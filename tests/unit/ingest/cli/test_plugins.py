@@ -35,10 +35,10 @@ class TestPackage:
         assert "\nProvided by louder 1.2.\n" in ingest("describe", "loud").out
 
     def test_error_that_it_declares_has_a_page(self, ingest, packages):
+        install(packages, "whispering", "whisper = cli_whispering:Shout")
         assert ingest("describe", "error", "too_loud").code == 3
         own = '\n\nclass TooLoudError(DecorateError):\n    """It is\n    too loud."""\n\n    code = \'too_loud\'\n'
         module = packages / "cli_whispering.py"
-        install(packages, "whispering", "whisper = cli_whispering:Shout")
         module.write_text(shout("loud") + own + "    remedy = 'Whisper.'\n")
         page = ingest("describe", "error", "too_loud", "--output", "json").json
         assert (page["meaning"], page["remedy"], page["exit_code"]) == ("It is too loud.", "Whisper.", None)
