@@ -68,9 +68,9 @@ class ArchiveSize(NamedTuple):
     The files of an archived table.
 
     Attributes:
-        files: number of files of rows in the current batches.
+        files: number of files of rows in the current versions.
         superseded_bytes: of the files of rows in complete versions that are not current.
-        incomplete: number of batches whose re-run has ended before they were complete.
+        incomplete: number of versions whose re-run has ended before they were complete.
     """
 
     files: int = 0

@@ -136,7 +136,7 @@ def test_store_of_a_service_is_refused_with_the_way_out(pipeline: Pipeline, open
         pytest.raises(ConflictError, match="is held by process") as caught,
     ):
         own_process(configuration, CATALOG).driver_stores(plan, opened)
-    assert (caught.value.code, "leave out --own-process" in str(caught.value.hint)) == ("locked", True)
+    assert (caught.value.code, "without --own-process it does this itself" in str(caught.value.hint)) == ("locked", True)
 
 
 def test_same_records_are_the_same_job() -> None:
