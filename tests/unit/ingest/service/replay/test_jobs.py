@@ -136,7 +136,8 @@ def test_store_of_a_service_is_refused_with_the_way_out(pipeline: Pipeline, open
         pytest.raises(ConflictError, match="is held by process") as caught,
     ):
         own_process(configuration, CATALOG).driver_stores(plan, opened)
-    assert (caught.value.code, "without --own-process it does this itself" in str(caught.value.hint)) == ("locked", True)
+    is_said = "without --own-process it does this itself" in str(caught.value.hint)
+    assert (caught.value.code, is_said) == ("locked", True)
 
 
 def test_same_records_are_the_same_job() -> None:
