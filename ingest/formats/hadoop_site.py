@@ -6,6 +6,7 @@ The XML may come from another machine, so a document type declaration is refused
 expand and no other files to read.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,10 +18,8 @@ MAX_BYTES = 16 << 20
 """Of a configuration; all properties of HBase and Hadoop with their defaults take half a megabyte."""
 
 _DEFAULTS = "-default.xml"
-_HINT = (
-    "--site takes the path of hbase-site.xml, as in /etc/hbase/conf/hbase-site.xml, or the URL http://HOST:16030/conf; "
-    "HADOOP_CONF_DIR names a folder with core-site.xml and hdfs-site.xml"
-)
+_VARIABLE = re.compile(r"\$\{([^}$ ]+)\}")
+_MAX_VARIABLES = 20  # in one value, as in Hadoop
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +41,13 @@ Properties = Mapping[str, Property]
 """By name. Empty values are left out, as Hadoop does: HBase's own defaults have some for values that it calculates."""
 
 
-def read_site(path: str) -> Properties:
+def read_site(path: str, *, hint: str) -> Properties:
     """
     The properties in a file.
+
+    Args:
+        path: of the file.
+        hint: of all errors: what the user can name in its place.
 
     Raises:
         NotFoundError: there is no such file, or it cannot be read.
@@ -55,24 +58,43 @@ def read_site(path: str) -> Properties:
             content = file.read(MAX_BYTES + 1)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise NotFoundError(f'"{path}" cannot be read: {reason}', hint=_HINT) from error
+        raise NotFoundError(f'"{path}" cannot be read: {reason}', hint=hint) from error
     if len(content) > MAX_BYTES:
-        raise ConfigError(f'"{path}" is larger than {MAX_BYTES >> 20} MiB', hint=_HINT)
-    return parsed(content, path)
+        raise ConfigError(f'"{path}" is larger than {MAX_BYTES >> 20} MiB', hint=hint)
+    return parsed(content, path, hint=hint)
 
 
-def parsed(content: bytes, name: str) -> Properties:
+def parsed(content: bytes, name: str, *, hint: str) -> Properties:
     """
     The properties in the text of a configuration; of a property that is listed twice, the last one counts.
 
     Args:
         content: XML.
         name: of the file or URL, for messages.
+        hint: of all errors, as in `read_site`.
 
     Raises:
         ConfigError: it is no Hadoop configuration; the message has the line.
     """
-    return _Reader(name).read(content)
+    return _Reader(name, hint).read(content)
+
+
+def expanded(values: Mapping[str, str]) -> dict[str, str]:
+    """
+    The values with other values in place of `${NAME}`, as Hadoop reads them, without Java's and the environment's.
+
+    A name without a value stays, and so does what follows it.
+    """
+    return {name: _expanded(value, values) for name, value in values.items()}
+
+
+def _expanded(value: str, values: Mapping[str, str]) -> str:
+    for _ in range(_MAX_VARIABLES):
+        found = _VARIABLE.search(value)
+        if found is None or found[1] not in values:
+            break
+        value = value[: found.start()] + values[found[1]] + value[found.end() :]
+    return value
 
 
 @dataclass(slots=True)
@@ -86,8 +108,9 @@ class _Fields:
 class _Reader:
     """Reads one document."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, hint: str) -> None:
         self._name = name
+        self._hint = hint
         self._path: list[str] = []
         self._fields: _Fields | None = None
         self._found: dict[str, Property] = {}
@@ -103,22 +126,19 @@ class _Reader:
             self._parser.Parse(content, True)
         except expat.ExpatError as error:
             place = f"{self._name}:{error.lineno}:{error.offset + 1}"
-            raise ConfigError(f"{place}: not XML: {expat.ErrorString(error.code)}", hint=_HINT) from error
+            raise ConfigError(f"{place}: not XML: {expat.ErrorString(error.code)}", hint=self._hint) from error
         except (LookupError, ValueError) as error:  # of Python, to which expat passes encodings that it does not know
-            raise self._mistake(f"the encoding cannot be read: {error}", hint="write it in UTF-8") from error
+            raise self._mistake(f"the encoding cannot be read: {error}", "write it in UTF-8") from error
         return self._found
 
     def _refuse_doctype(self, *_: object) -> None:
-        raise self._mistake("a document type declaration is not allowed", hint="remove <!DOCTYPE …>")
+        raise self._mistake("a document type declaration is not allowed", "remove <!DOCTYPE …>")
 
     def _start(self, element: str, attributes: dict[str, str]) -> None:
         if not self._path and element != "configuration":
             raise self._mistake(f"the root element is <{element}>, not <configuration>")
         if element.rpartition(":")[2] == "include":
-            raise self._mistake(
-                "included files are not read",
-                hint="use the configuration of the running server, http://HOST:16030/conf",
-            )
+            raise self._mistake("included files are not read", "write the properties into this file")
         if self._path == ["configuration"] and element == "property":
             # name and value may be attributes instead of elements
             self._fields = _Fields(self._parser.CurrentLineNumber, dict(attributes))
@@ -141,5 +161,6 @@ class _Reader:
             name = self._path[-1]
             self._fields.texts[name] = self._fields.texts.get(name, "") + text
 
-    def _mistake(self, message: str, *, hint: str | None = None, line: int | None = None) -> ConfigError:
+    def _mistake(self, message: str, remedy: str = "", *, line: int | None = None) -> ConfigError:
+        hint = f"{remedy}; {self._hint}" if remedy else self._hint
         return ConfigError(f"{self._name}:{line or self._parser.CurrentLineNumber}: {message}", hint=hint)

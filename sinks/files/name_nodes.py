@@ -7,7 +7,6 @@ configuration it is the host of the URL with Hadoop's default port. What fsspec 
 `FSSPEC_WEBHDFS_PORT`, counts more.
 """
 
-import getpass
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -15,9 +14,13 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from ingest.api import ConfigError
-from ingest.formats.hadoop_site import read_site
+from ingest.formats.hadoop_site import expanded, read_site
+from ingest.hadoop_user import hadoop_user
 
 _FILES = ("core-site.xml", "hdfs-site.xml")
+_HINT = "HADOOP_CONF_DIR names a folder with core-site.xml and hdfs-site.xml; webhdfs://HOST:PORT/FOLDER needs neither"
+_RPC = "dfs.namenode.rpc-address"
+_ANY_HOST = {"0.0.0.0", "[::]"}  # noqa: S104 - of a configuration
 _PORTS = {"http": 9870, "https": 9871}
 """Hadoop's default ports of a NameNode."""
 _NOT_CONNECTED = {"NewConnectionError", "ConnectTimeoutError", "NameResolutionError"}
@@ -56,27 +59,20 @@ def name_nodes(url: str, environment: Mapping[str, str] = os.environ) -> NameNod
             and of the process do not count.
 
     Raises:
-        ConfigError: the URL has no host, or the configuration is damaged.
+        ConfigError: the URL has no host, or a query; the configuration is damaged, or a NameNode has no address in it.
         NotFoundError: a file of the configuration cannot be read.
     """
-    user, _, server = urlsplit(url).netloc.rpartition("@")
-    host = server if server.endswith("]") else server.rpartition(":")[0] or server  # nameservices are case-sensitive
+    if "?" in url or "#" in url:
+        raise ConfigError(f'"{url}" has a "?" or a "#"', hint="choose a folder without them")
+    user, _, server = url.partition("://")[2].partition("/")[0].rpartition("@")
+    host = _host(server)  # as written: the names of nameservices are case-sensitive
     if not host:
         raise ConfigError(f'"{url}" names no NameNode', hint="write hdfs://NAMENODE:8020/FOLDER, or a nameservice")
     site = _site(environment.get("HADOOP_CONF_DIR", ""))
     scheme = "https" if site.get("dfs.http.policy") == "HTTPS_ONLY" else "http"
-    name = f"dfs.namenode.{scheme}-address"
-    nodes = [each.strip() for each in site.get(f"dfs.ha.namenodes.{host}", "").split(",") if each.strip()]
-    if nodes:
-        rpc = "dfs.namenode.rpc-address"
-        places = [(site.get(f"{name}.{host}.{node}"), site.get(f"{rpc}.{host}.{node}", "")) for node in nodes]
-        addresses = [http or _at_port(rpc_address, "", scheme) for http, rpc_address in places]
-    else:
-        # the host of the URL: the configuration may be of another cluster, or listen on 0.0.0.0
-        addresses = [_at_port(host, site.get(name, ""), scheme)]
     is_secure = site.get("hadoop.security.authentication") == "kerberos"
-    owner = None if is_secure else user or environment.get("HADOOP_USER_NAME") or getpass.getuser()
-    return NameNodes(tuple(addresses), scheme == "https", owner)
+    owner = None if is_secure else user or hadoop_user(environment)
+    return NameNodes(_addresses(host, site, scheme), scheme == "https", owner)
 
 
 def with_failover(request: Callable[..., Any], addresses: tuple[str, ...]) -> Callable[..., Any]:
@@ -111,10 +107,44 @@ def with_failover(request: Callable[..., Any], addresses: tuple[str, ...]) -> Ca
 
 def _site(folder: str) -> dict[str, str]:
     paths = [Path(folder) / name for name in _FILES] if folder else []
-    return {name: each.value for path in paths if path.exists() for name, each in read_site(str(path)).items()}
+    files = [read_site(str(path), hint=_HINT) for path in paths if path.exists()]
+    return expanded({name: each.value for file in files for name, each in file.items()})
+
+
+def _addresses(host: str, site: Mapping[str, str], scheme: str) -> tuple[str, ...]:
+    """The HTTP addresses of the NameNodes of a nameservice, or of the NameNode of this name."""
+    nodes = [each.strip() for each in site.get(f"dfs.ha.namenodes.{host}", "").split(",") if each.strip()]
+    http = f"dfs.namenode.{scheme}-address"
+    names = [f".{host}.{node}" for node in nodes] or [
+        name for name in (f".{host}",) if f"{http}{name}" in site or f"{_RPC}{name}" in site
+    ]
+    if names:
+        return tuple(_of_nameservice(name, site, scheme) for name in names)
+    # the host of the URL: the configuration may be of another cluster, or listen on 0.0.0.0
+    own = [key.removeprefix(_RPC) for key, value in site.items() if key.startswith(_RPC) and _host(value) == host]
+    address = next((site[http + name] for name in own if http + name in site), site.get(http, ""))
+    return (_at_port(host, address, scheme),)
+
+
+def _of_nameservice(name: str, site: Mapping[str, str], scheme: str) -> str:
+    """The HTTP address of a NameNode by the end of its properties' names; its host is that of its calls on 0.0.0.0."""
+    http = f"dfs.namenode.{scheme}-address{name}"
+    address, server = site.get(http, ""), site.get(_RPC + name, "")
+    host = server if not address or _host(address) in _ANY_HOST else address
+    if not host or "${" in host or "${" in address:
+        raise ConfigError(
+            f'the NameNode "{name[1:]}" has no address in Hadoop\'s configuration',
+            hint=f"set {http} to HOST:PORT in hdfs-site.xml; {_HINT}",
+        )
+    return _at_port(host, address, scheme)
+
+
+def _host(server: str) -> str:
+    """The host of `HOST[:PORT]`; an IPv6 address has brackets."""
+    return server if server.endswith("]") else server.rpartition(":")[0] or server
 
 
 def _at_port(server: str, like: str, scheme: str) -> str:
     """The host of a server, with the port of another address, or Hadoop's default."""
-    host = server.rpartition(":")[0] or server
-    return f"{host}:{like.rpartition(':')[2] or _PORTS[scheme]}"
+    port = like.rpartition(":")[2]
+    return f"{_host(server)}:{port if port.isdigit() else _PORTS[scheme]}"

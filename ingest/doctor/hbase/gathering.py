@@ -17,6 +17,7 @@ from ingest.formats.hadoop_site import MAX_BYTES, Properties, parsed, read_site
 _JMX, _CONF = "/jmx", "/conf"
 _NO_BEANS_S = 2.0  # more than HBase takes its metrics away: see `NoServerBeanError`
 _URLS = ("http://", "https://")
+_SITE_HINT = "--site takes the path of hbase-site.xml, as in /etc/hbase/conf, or the URL http://HOST:16030/conf"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,11 +96,11 @@ class _Moment:
 def _configuration(site: str | None, jmx: str | None) -> tuple[Properties, str]:
     """The properties, and where they are from."""
     if site is not None and not site.startswith(_URLS):
-        return read_site(site), site
+        return read_site(site, hint=_SITE_HINT), site
     url = site if site is not None or jmx is None else jmx + _CONF
     if url is None:
         return {}, "HBase's defaults"
-    return parsed(fetched(url, max_bytes=MAX_BYTES), url), url
+    return parsed(fetched(url, max_bytes=MAX_BYTES), url, hint=_SITE_HINT), url
 
 
 def _samples(

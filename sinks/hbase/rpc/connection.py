@@ -15,14 +15,13 @@ A server runs the calls of a connection in parallel, and answers them in any ord
 header, unless it closes the connection. It says nothing either about a service that it lacks: it closes the connection.
 """
 
-import getpass
-import os
 import ssl
 import struct
 import time
 from collections.abc import Callable
 from typing import NamedTuple
 
+from ingest.hadoop_user import hadoop_user
 from sinks.hbase.rpc.errors import ConnectionLostError, RemoteError
 from sinks.hbase.rpc.protection import ProtectedStream
 from sinks.hbase.rpc.sasl import Login, log_in
@@ -119,7 +118,7 @@ class Connection:
         first = []
         if self._login is None:
             first = [_SIMPLE]
-            header = data(1, data(1, _user().encode())) + header
+            header = data(1, data(1, hadoop_user().encode())) + header
         else:
             # without a user in the header, the principal makes the calls
             self._socket.send([_KERBEROS], deadline_s)
@@ -240,13 +239,3 @@ class Connection:
 def _remote_error(exception: Message) -> RemoteError:
     """An ExceptionResponse of RPC.proto."""
     return RemoteError(exception.text(1), exception.text(2), is_overloaded=exception.flag(6))
-
-
-def _user() -> str:
-    """The name that a cluster without authentication believes, as Hadoop's clients choose it."""
-    if name := os.environ.get("HADOOP_USER_NAME"):
-        return name
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):  # a container without an entry for the user
-        return "attr2hbase"

@@ -5,7 +5,9 @@ import pytest
 from ingest.api import ConfigError, NotFoundError
 from ingest.doctor.hbase.server import RegionServer
 from ingest.formats import hadoop_site as site
-from ingest.formats.hadoop_site import Property, parsed, read_site
+from ingest.formats.hadoop_site import Property, expanded, parsed, read_site
+
+HINT = "name another file"
 
 SITE = b"""<?xml version="1.0"?>
 <?xml-stylesheet type="text/xsl" href="configuration.xsl"?>
@@ -28,7 +30,7 @@ SITE = b"""<?xml version="1.0"?>
 
 
 def test_properties_have_values_and_places():
-    assert parsed(SITE, "s.xml") == {
+    assert parsed(SITE, "s.xml", hint=HINT) == {
         "hbase.regionserver.maxlogs": Property("64", "s.xml:5"),
         "hbase.hstore.flusher.count": Property("4", "s.xml:14"),
         "twice": Property("2", "s.xml:16"),
@@ -42,11 +44,11 @@ def test_defaults_of_a_running_server_are_marked():
         for number, source in ((32, b"hbase-default.xml"),)
     )
     text += b"</configuration>"
-    (found,) = parsed(text, "/conf").values()
+    (found,) = parsed(text, "/conf", hint=HINT).values()
     assert found.is_default
-    assert RegionServer.of(parsed(text, "/conf")).max_logs is None
+    assert RegionServer.of(parsed(text, "/conf", hint=HINT)).max_logs is None
     by_hand = text.replace(b"hbase-default.xml", b"hbase-site.xml")
-    assert RegionServer.of(parsed(by_hand, "/conf")).max_logs == 32
+    assert RegionServer.of(parsed(by_hand, "/conf", hint=HINT)).max_logs == 32
 
 
 @pytest.mark.parametrize(
@@ -82,19 +84,36 @@ def test_defaults_of_a_running_server_are_marked():
 )
 def test_mistakes_name_file_and_place(text, message):
     with pytest.raises(ConfigError) as caught:
-        parsed(text, "s.xml")
+        parsed(text, "s.xml", hint=HINT)
     assert caught.value.message == message
+    assert (caught.value.hint or "").endswith(HINT)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("h:${port}", "h:1"),
+        ("${host}:${port}", "h1:1"),
+        ("${of${which}}", "1"),
+        ("${none}:${port}", "${none}:${port}"),  # as in Hadoop
+        ("$port {port} ${", "$port {port} ${"),
+        ("${endless}", "${endless}"),
+    ],
+)
+def test_variables_are_other_values(value, expected):
+    values = {"port": "1", "host": "h${port}", "ofport": "1", "which": "port", "endless": "${endless}", "asked": value}
+    assert expanded(values)["asked"] == expected
 
 
 def test_file_is_read(tmp_path):
     path = tmp_path / "hbase-site.xml"
     path.write_bytes(SITE)
-    assert read_site(str(path))["twice"] == Property("2", f"{path}:16")
+    assert read_site(str(path), hint=HINT)["twice"] == Property("2", f"{path}:16")
 
 
 def test_missing_file_is_named(tmp_path):
     with pytest.raises(NotFoundError, match=r'none.xml" cannot be read: no such file'):
-        read_site(str(tmp_path / "none.xml"))
+        read_site(str(tmp_path / "none.xml"), hint=HINT)
 
 
 def test_file_without_end_is_refused(tmp_path, monkeypatch):
@@ -102,7 +121,7 @@ def test_file_without_end_is_refused(tmp_path, monkeypatch):
     path = tmp_path / "large.xml"
     path.write_bytes(SITE)
     with pytest.raises(ConfigError, match="is larger than"):
-        read_site(str(path))
+        read_site(str(path), hint=HINT)
 
 
 def settings(**values):

@@ -1,6 +1,7 @@
 """The HTTP addresses of NameNodes, and requests to the active one."""
 
 import getpass
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +23,7 @@ HA = {
     "dfs.namenode.http-address.Cluster.one": "a:50070",
     "dfs.namenode.rpc-address.Cluster.two": "b:8020",
 }
+ANY_HOST = {"dfs.namenode.http-address.ns": "0.0.0.0:50070", "dfs.namenode.rpc-address.ns": "a:8020"}
 
 
 def conf_dir(folder: Path, properties: dict[str, str]) -> dict[str, str]:
@@ -41,6 +43,12 @@ def conf_dir(folder: Path, properties: dict[str, str]) -> dict[str, str]:
         ("hdfs://nn/d", {"dfs.http.policy": "HTTPS_ONLY"}, ["nn:9871"], True, ME),
         ("hdfs://Cluster/d", HA, ["a:50070", "b:9870"], False, ME),
         ("hdfs://other:8020/d", HA, ["other:9870"], False, ME),
+        ("hdfs://[::1]:8020/d", {}, ["[::1]:9870"], False, ME),
+        ("hdfs://[::1]/d", {"dfs.namenode.http-address": "[::]:50070"}, ["[::1]:50070"], False, ME),
+        ("hdfs://ns/d", {"dfs.namenode.http-address.ns": "a:50070"}, ["a:50070"], False, ME),
+        ("hdfs://ns/d", {"dfs.namenode.rpc-address.ns": "a:8020"}, ["a:9870"], False, ME),
+        ("hdfs://ns/d", ANY_HOST, ["a:50070"], False, ME),
+        ("hdfs://a:8020/d", ANY_HOST, ["a:50070"], False, ME),
         ("hdfs://ann@nn/d", {"hadoop.security.authentication": "kerberos"}, ["nn:9870"], False, None),
     ],
 )
@@ -49,6 +57,37 @@ def test_addresses_follow_from_hadoops_configuration(
 ) -> None:
     environment = conf_dir(tmp_path, properties) if properties else {}
     assert name_nodes(url, environment) == NameNodes(tuple(addresses), is_https, user)
+
+
+def test_variables_of_the_configuration_are_expanded(tmp_path: Path) -> None:
+    (tmp_path / "core-site.xml").write_text(
+        '<configuration><property name="http" value="${port}"/><property name="port" value="50070"/></configuration>'
+    )
+    environment = conf_dir(tmp_path, HA | {"dfs.namenode.http-address.Cluster.one": "a:${http}"})
+    assert name_nodes("hdfs://Cluster/d", environment).addresses == ("a:50070", "b:9870")
+
+
+@pytest.mark.parametrize("address", [{}, {"dfs.namenode.http-address.Cluster.three": "${host}:50070"}])
+def test_name_node_without_an_address_is_refused(address: dict[str, str], tmp_path: Path) -> None:
+    environment = conf_dir(tmp_path, HA | {"dfs.ha.namenodes.Cluster": "one,three"} | address)
+    with pytest.raises(ConfigError, match=r'"Cluster\.three" has no address') as caught:
+        name_nodes("hdfs://Cluster/d", environment)
+    assert (caught.value.hint or "").startswith(
+        "set dfs.namenode.http-address.Cluster.three to HOST:PORT in hdfs-site.xml"
+    )
+
+
+@pytest.mark.parametrize("url", ["hdfs://nn/dumps?x", "hdfs://nn/dumps#x"])
+def test_url_with_a_query_is_refused(url: str) -> None:
+    with pytest.raises(ConfigError, match=r'has a "[?]" or a "#"'):
+        open_root(url)
+
+
+def test_user_id_without_an_entry_has_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(os, "getuid", lambda: 2**31 - 7)
+    assert name_nodes("hdfs://nn/d", {}).user == "attr2hbase"
 
 
 def test_user_of_hadoop_writes_the_files() -> None:
@@ -67,8 +106,11 @@ def test_folder_without_a_configuration_counts_as_none(tmp_path: Path) -> None:
 def test_configuration_that_is_damaged_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "core-site.xml").write_text("<configuration>")
     monkeypatch.setenv("HADOOP_CONF_DIR", str(tmp_path))
-    with pytest.raises(ConfigError, match=r"core-site\.xml"):
+    with pytest.raises(ConfigError, match=r"core-site\.xml") as caught:
         open_root("hdfs://nn/d")
+    assert caught.value.hint == (
+        "HADOOP_CONF_DIR names a folder with core-site.xml and hdfs-site.xml; webhdfs://HOST:PORT/FOLDER needs neither"
+    )
 
 
 @contextmanager

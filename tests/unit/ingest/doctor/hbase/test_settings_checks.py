@@ -37,7 +37,8 @@ def site(**properties):
         f"<property><name>{prefixes[name]}{name}</name><value>{value}</value></property>"
         for name, value in properties.items()
     ]
-    return RegionServer.of(parsed(f"<configuration>{''.join(lines)}</configuration>".encode(), "hbase-site.xml"))
+    content = f"<configuration>{''.join(lines)}</configuration>".encode()
+    return RegionServer.of(parsed(content, "hbase-site.xml", hint="-"))
 
 
 OF_1X = {"blocksize": 64 * MIB, "multiplier": 0.95, "maxlogs": 32}
