@@ -1,6 +1,5 @@
 """`attr2hbase dump ls`, `tables`, `files`, `cat`, `verify` and `diff`: read dumps."""
 
-import shlex
 from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
@@ -9,6 +8,7 @@ import typer
 
 from ingest.amounts import counted
 from ingest.cli.output import Output
+from ingest.cli.pipeline_file import command_line
 
 if TYPE_CHECKING:
     from sinks.dumps.listing import Dump
@@ -82,9 +82,9 @@ def ls(out: Output, root: RootArgument) -> None:
         out.note(f"in use by {holder}, unless that process was killed", "dim")
     out.done(counted(len(rows), "dump"))
     if any(row[1] == "complete" for row in rows):
-        out.next(shlex.join(["attr2hbase", "dump", "tables", root]))
+        out.next(command_line(None, "dump tables", root))
     elif ids:
-        out.next(shlex.join(["attr2hbase", "dump", "run", "--root", root, "--resume", max(ids.values())]))
+        out.next(command_line(None, "dump run", "--root", root, "--resume", max(ids.values())))
 
 
 def tables(out: Output, root: RootArgument, *, at: AtOption = None) -> None:
@@ -111,7 +111,7 @@ def tables(out: Output, root: RootArgument, *, at: AtOption = None) -> None:
         out.table(("table", "#rows", "#bytes", "#files"), shown)
     out.done(f'{counted(len(shown), "table")} in the dump "{dump.name}"')
     if found:
-        out.next(f"attr2hbase dump cat {root} {found[0][0]} --limit 10")
+        out.next(command_line(None, "dump cat", root, found[0][0], "--limit", "10"))
 
 
 def files(out: Output, root: RootArgument, table: TableOfDumpArgument, *, at: AtOption = None) -> None:

@@ -1,6 +1,5 @@
 """`attr2hbase admin dump expire`, `pin` and `unpin`: how long dumps stay."""
 
-import shlex
 from contextlib import ExitStack
 from typing import Annotated
 
@@ -9,6 +8,7 @@ import typer
 from ingest.amounts import counted
 from ingest.cli.dump import AtOption, RootArgument
 from ingest.cli.output import Output
+from ingest.cli.pipeline_file import command_line
 from ingest.clock import now_ms
 from ingest.durable import file_errors
 from ingest.formats.durations import milliseconds
@@ -68,8 +68,8 @@ def expire(
         out.note(f"kept: {name}: {reason}", "dim")
     out.done(f"{counted(len(names), 'dump')} {'would be removed' if dry_run else 'removed'}")
     if dry_run and plan.expired:
-        options = ["--keep", keep, "--keep-last", str(keep_last), "--incomplete", incomplete]
-        out.next(shlex.join(["attr2hbase", "admin", "dump", "expire", root, *options]))
+        options = ("--keep", keep, "--keep-last", str(keep_last), "--incomplete", incomplete)
+        out.next(command_line(None, "admin dump expire", root, *options))
 
 
 def pin(
@@ -95,7 +95,7 @@ def pin(
     out.plain({"id": created.id, "dump": created.dump, "owner": created.owner, "expires": expires})
     out.line(created.id)
     out.done(f'the dump "{name}" is pinned until {expires}')
-    out.next(f"attr2hbase admin dump unpin {root} {created.id}")
+    out.next(command_line(None, "admin dump unpin", root, created.id))
 
 
 def unpin(

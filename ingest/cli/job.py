@@ -69,6 +69,7 @@ def function_of(words: str, job_class: "type[Job[Any]]") -> Callable[..., None]:
     ) -> None:
         from ingest.cli.loading import loaded, set_up_logs, with_pipeline
         from ingest.durable import private_files
+        from ingest.service.jobs.command import Subject
         from ingest.service.request import options_of
 
         configuration, catalog = loaded(out, file)
@@ -93,9 +94,10 @@ def function_of(words: str, job_class: "type[Job[Any]]") -> Callable[..., None]:
                 found = _in_this_process(out, job, configuration, catalog, again, is_dry_run=dry_run)
         summary = job.summary(found, is_dry_run=dry_run)
         _show(out, job, summary, is_dry_run=dry_run)
-        if summary.next:
-            of_pipeline = with_pipeline(configuration, job.subject)
-            out.next(command_line(file, summary.next, *of_pipeline))
+        if (following := summary.next) is not None:
+            of_pipeline = with_pipeline(configuration, job.subject) if about.subject is Subject.PIPELINE else []
+            read = file if following.is_about_file else None
+            out.next(command_line(read, following.words, *of_pipeline, *following.arguments))
         if dry_run and summary.would_change:
             out.next(command_line(file, words, *of_subject, *_written(given, about.arguments)))
         if summary.exit_code:

@@ -47,7 +47,14 @@ def chosen_file(*given: str | None) -> str:
     return named_file(*given) or found_file()
 
 
-def command_line(file: str, words: str, *arguments: str) -> str:
-    """A command to paste; it names the file if that is not the one that is found without a name."""
-    named = [] if file == found_file() else ["-f", file]
+def command_line(file: str | None, words: str, *arguments: str) -> str:
+    """
+    A command to paste; it names the file if that is not the one that is found without a name.
+
+    Args:
+        file: None if the command is not about a file.
+        words: of the command, with its group.
+        arguments: its arguments and options.
+    """
+    named = [] if file is None or file == found_file() else ["-f", file]
     return shlex.join(["attr2hbase", *words.split(), *named, *arguments])

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ingest.api import Model, option
-from ingest.service.jobs.command import JobCommand, Subject, Summary
+from ingest.service.jobs.command import JobCommand, NextCommand, Subject, Summary
 from ingest.service.jobs.job import Steps
 from ingest.service.jobs.job_run import Progress
 from ingest.service.jobs.option_types import Position
@@ -93,7 +93,7 @@ class OffsetsReset(PipelineJob[OffsetsResetOptions]):
             table=table,
             notes=notes,
             done=f'the old checkpoint is kept in "{kept}"' if kept is not None else "nothing was changed",
-            next="offsets show" if kept is not None else "",
+            next=NextCommand("offsets show") if kept is not None else None,
             would_change=is_dry_run,
         )
 

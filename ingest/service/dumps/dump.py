@@ -18,7 +18,7 @@ from ingest.plan.assemble import live_store, store_component
 from ingest.service.dumps.options import DumpRunOptions
 from ingest.service.dumps.plan import DumpSources, tables_of
 from ingest.service.dumps.steps import DumpEngine, dump_steps
-from ingest.service.jobs.command import JobCommand, Subject, Summary
+from ingest.service.jobs.command import JobCommand, NextCommand, Subject, Summary
 from ingest.service.jobs.job import Job, Steps
 from ingest.service.jobs.place import Place
 from ingest.service.jobs.schedule import DAY_S, Daily, ScheduledJob
@@ -139,7 +139,7 @@ class Dump(Job[DumpRunOptions]):
             ],
             lines=[f'dump "{name}" is removed' for name in content["expired"]],
             done=f'{counted(content["rows"], "row")} in dump "{content["dump"]}", {moments}',
-            next=f"attr2hbase dump tables {content['root']}",
+            next=NextCommand("dump tables", [content["root"]], is_about_file=False),
         )
 
 

@@ -70,6 +70,21 @@ class JobCommand(NamedTuple):
     resumed_by: Callable[[Mapping[str, Any]], str] | None = None
 
 
+class NextCommand(NamedTuple):
+    """
+    A command that a user is likely to run after another one.
+
+    Attributes:
+        words: of the command, with its group.
+        arguments: its arguments and options, without the file and the pipeline of several.
+        is_about_file: whether it reads a pipeline file.
+    """
+
+    words: str
+    arguments: Sequence[str] = ()
+    is_about_file: bool = True
+
+
 @dataclass(frozen=True, slots=True)
 class Summary:
     """
@@ -81,7 +96,7 @@ class Summary:
         lines: data, each on a line.
         notes: what the user should look at.
         done: one sentence at the end; none if empty.
-        next: the words of the likely next command, without the file and the pipeline of several; none if empty.
+        next: the likely next command; None without one.
         would_change: after a dry run, whether the command without it changes something.
         exit_code: of the command.
     """
@@ -91,6 +106,6 @@ class Summary:
     lines: Sequence[str] = ()
     notes: Sequence[str] = ()
     done: str = ""
-    next: str = ""
+    next: NextCommand | None = None
     would_change: bool = False
     exit_code: int = 0

@@ -11,7 +11,7 @@ from ingest.amounts import counted, counts_of, total_of
 from ingest.api import Model, option
 from ingest.dead_letters.selecting import filters, none_selected
 from ingest.formats.times import moment
-from ingest.service.jobs.command import JobCommand, Subject, Summary
+from ingest.service.jobs.command import JobCommand, NextCommand, Subject, Summary
 from ingest.service.jobs.job import Steps
 from ingest.service.jobs.job_run import Progress
 from ingest.service.jobs.option_types import Moment, Value
@@ -208,7 +208,7 @@ class DeadLettersReplay(PipelineJob[DeadLettersReplayOptions]):
             plain,
             table=[row],
             notes=notes,
-            next="" if is_dry_run else "dead-letters list",
+            next=None if is_dry_run else NextCommand("dead-letters list"),
             would_change=bool(content.get("stored" if is_dry_run else "selected")),
             exit_code=int(not is_dry_run and (is_left or bool(content["skipped"].keys() & _KEPT))),
         )

@@ -6,7 +6,7 @@ from typing import Any
 from ingest.amounts import counted, counts_of, total_of
 from ingest.config.model import Configuration
 from ingest.formats.times import moment
-from ingest.service.jobs.command import JobCommand, Subject, Summary
+from ingest.service.jobs.command import JobCommand, NextCommand, Subject, Summary
 from ingest.service.jobs.job import Job, Steps
 from ingest.service.jobs.job_run import Progress
 from ingest.service.jobs.pipeline_job import PipelineJob
@@ -155,10 +155,10 @@ def _of_plan(content: Mapping[str, Any], notes: list[str]) -> Summary:
 def _of_totals(content: Mapping[str, Any], notes: list[str]) -> Summary:
     begun = ("resumes", "finished", "may_hide_values", "plan", "planned")
     plain = {name: value for name, value in content.items() if name not in begun}
-    next_command = "dead-letters list" if content["dead_lettered"] else "offsets show"
+    following = NextCommand("dead-letters list" if content["dead_lettered"] else "offsets show")
     if not content["records"]:
         none = [] if content["not_durable"] else [f"nothing was replayed: the topics have no record {_UTC}"]
-        return Summary(plain, notes=notes + none, next=next_command)
+        return Summary(plain, notes=notes + none, next=following)
     if content["has_changed"]:
         notes.append(
             "warning: the pipeline was changed while this replay ran or was interrupted; the micro-batches that were "
@@ -167,4 +167,4 @@ def _of_totals(content: Mapping[str, Any], notes: list[str]) -> Summary:
     columns = {name: name.replace("_", "-") for name in ("batches", "read", "stored", "dropped", "dead_lettered")}
     row = {f"#{column}": f"{total_of(content[name]):,}" for name, column in (columns | {"cells": "cells"}).items()}
     lines = [f"{columns[name]}: {counts_of(content[name])}" for name in ("dropped", "dead_lettered") if content[name]]
-    return Summary(plain, table=[row], notes=notes, lines=lines, next=next_command)
+    return Summary(plain, table=[row], notes=notes, lines=lines, next=following)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -47,6 +48,25 @@ def test_ls(ingest, root, folder):
     assert lines[0]["pins"] == [{"id": pin["id"], "owner": "Ann", "expires": pin["expires"]}]
     text = ingest("dump", "ls", "dumps")
     assert (text.code, DUMP in text.out, "3 dumps" in text.err) == (0, True, True)
+
+
+def test_suggested_commands_can_be_pasted(ingest, folder):
+    make_dump(LocalRoot(folder / "my dumps"), {"it's": [rows_of(b"a")]})
+
+    def suggested(*words: str) -> list[str]:
+        done = ingest(*words)
+        following = shlex.split(done.err.splitlines()[-1])
+        assert (done.code, following[:2]) == (0, ["next:", "attr2hbase"])
+        return following[2:]
+
+    tables = suggested("dump", "ls", "my dumps")
+    assert tables == ["dump", "tables", "my dumps"]
+    rows = suggested(*tables)
+    assert rows == ["dump", "cat", "my dumps", "it's", "--limit", "10"]
+    assert ingest(*rows).code == 0
+    unpin = suggested("admin", "dump", "pin", "my dumps")
+    assert unpin[:-1] == ["admin", "dump", "unpin", "my dumps"]
+    assert ingest(*unpin).code == 0
 
 
 def test_ls_shows_valid_pins_alone(ingest, root):

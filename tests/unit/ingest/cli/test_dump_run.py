@@ -1,5 +1,6 @@
 """`attr2hbase dump run`, in a process of its own and by the running service; its tasks run in this process."""
 
+import shlex
 from collections.abc import Iterator
 from contextlib import ExitStack
 from types import SimpleNamespace
@@ -85,6 +86,16 @@ def test_text(ingest):
     assert "rows of one moment" in done.out + done.err
     assert "the command makes the dump in its own process" in done.err
     assert done.err.count("resume it: attr2hbase dump run -f p.yaml --root 'my dumps' --resume 20") == 1
+
+
+def test_next_command_reads_the_dump(ingest, folder, configuration):
+    pipelines = FILE.partition("pipelines:\n")[2]
+    others = pipelines.replace("hits:", "others:").replace("counters", "empty").replace("family: c", "family: f")
+    (folder / "p.yaml").write_text(FILE + others)
+    done = ingest("dump", "run", "-f", "p.yaml", "--root", "my dumps", "--tables", TABLE)
+    words = shlex.split(done.err.splitlines()[-1])
+    assert words == ["next:", "attr2hbase", "dump", "tables", str(folder / "my dumps")]
+    assert ingest(*words[2:]).code == 0
 
 
 def test_options_of_the_file(ingest, folder, configuration):
