@@ -234,7 +234,7 @@ class Source(ComponentBase[S]):
     Records in a fixed order, each with a place that never changes, as a streaming DataFrame of Spark.
 
     A source lives on the driver. Order: constructed (no I/O), then before each start of the query `check_clock`,
-    perhaps `topic_ids`, `identity` and `frame`; `data_loss` and `unavailable` while a query runs; `close` once, also
+    `identity` and `frame`; `data_loss` and `unavailable` while a query runs; `close` once, also
     without a frame. Called by one thread at a time, except for `splits`, which the thread of the query calls.
 
     The frame has the columns of `RECORD_SCHEMA`. Spark requests offsets from the reader and reads the records between
@@ -330,17 +330,6 @@ class Source(ComponentBase[S]):
             ConflictError: the driver's clock is more than a day ahead.
             SourceUnavailableError: the system does not answer now; the caller waits and tries again.
         """
-
-    def topic_ids(self) -> Mapping[str, str]:
-        """
-        An id of each topic that exists now, which changes if the topic is deleted and recreated; none if unknown.
-
-        Tables with deferred updates store it with their offsets: those of a recreated topic are of other records.
-
-        Raises:
-            SourceUnavailableError: the system does not answer now; the caller waits and tries again.
-        """
-        return {}
 
     def splits(self, batch_id: int) -> Iterable[RecordPlace] | None:  # noqa: ARG002 - for sources that can compute it
         """

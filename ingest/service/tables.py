@@ -10,7 +10,7 @@ from ingest.durable import StatePath, file_errors, sync_folder
 from ingest.observe.logs import logger
 from ingest.plan.plan import Plan
 from ingest.service.kafka.positions import first_offsets, is_exact
-from ingest.service.kafka.topics import TopicIds, check_committed
+from ingest.service.kafka.topics import TopicIds, check_committed, current_ids
 from ingest.service.replay_lock import ReplayUnfinishedError
 from ingest.spark.streaming.batch_time import BatchTimes
 from ingest.spark.streaming.checkpoint import Checkpoint
@@ -35,7 +35,9 @@ class BehindCommittedPositionError(ConflictError):
     """The checkpoint is behind the committed positions of tables with deferred updates, as one that was restored."""
 
     code = "behind_committed_position"
-    hint = "move the checkpoint away: a new one starts at the committed positions; or count the events again: --recount"
+    hint = (
+        "move the checkpoint away: a new one starts at the committed positions; or count the events again: `--recount`"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,7 +313,7 @@ class PipelineTables:
         """Refuse the offsets of a topic that was recreated; a checkpoint that exists has its own ids."""
         if committed is None or not committed.topic_ids or self._options.recount:
             return
-        check_committed(committed.topic_ids, source.topic_ids())
+        check_committed(committed.topic_ids, current_ids(source.settings))
 
     def _ids_of(self, topics: Iterable[str]) -> dict[str, str]:
         """The ids of topics, as far as they are known; without Kafka there are none."""

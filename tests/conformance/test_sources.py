@@ -41,4 +41,3 @@ class TestPlugin(SourceContract):
     def test_plugin_promises_nothing_by_default(self, kit: SourceKit) -> None:
         settings = kit.settings
         assert (settings.has_batch_log, settings.keeps_batch_times, settings.read_again_by) == (False, False, None)
-        assert dict(kit.make().topic_ids()) == {}

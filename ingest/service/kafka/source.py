@@ -90,11 +90,6 @@ class KafkaSource(Source[KafkaSourceSettings]):
         """Compare the clocks of the driver and the cluster."""
         check_clock(self.settings)
 
-    def topic_ids(self) -> Mapping[str, str]:
-        """The ids of the topics that exist now, as far as the cluster reports them."""
-        with KafkaAdmin(self.settings) as admin:
-            return admin.topic_ids(topics_of(self.settings, admin))
-
     def identity(self) -> Mapping[str, str]:
         """The cluster, and the topics or their pattern; also determines the start position."""
         with KafkaAdmin(self.settings) as admin:

@@ -4,8 +4,10 @@ import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
 
-from ingest.api import CheckpointError, PositionLostError, TopicPartition
+from ingest.api import CheckpointError, PositionLostError, SourceSettings, TopicPartition
 from ingest.durable import StatePath, file_errors, sync_folder, write_durably
+from ingest.kafka.admin import KafkaAdmin
+from ingest.sources.kafka import KafkaSourceSettings, topics_of
 
 # the group has no offsets of the lost topics, and a partition without an offset is read from its beginning
 _GROUP = "'attr2hbase run --start-from group', which resumes the other topics at their offsets"
@@ -100,6 +102,19 @@ def recreated(known: Mapping[str, str], current: Mapping[str, str]) -> list[str]
         current: topic -> its id now.
     """
     return sorted(topic for topic, id_ in known.items() if not may_be_same(id_, current.get(topic)))
+
+
+def current_ids(settings: SourceSettings) -> dict[str, str]:
+    """
+    The ids of the topics of a source that exist now, as far as the cluster reports them; without Kafka there are none.
+
+    Raises:
+        SourceUnavailableError: the cluster does not answer now.
+    """
+    if not isinstance(settings, KafkaSourceSettings):
+        return {}
+    with KafkaAdmin(settings) as admin:
+        return admin.topic_ids(topics_of(settings, admin))
 
 
 def check_committed(committed: Mapping[str, str], current: Mapping[str, str]) -> None:

@@ -3,8 +3,9 @@
 import json
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from ingest.api import (
     UpdatesDifferError,
 )
 from ingest.formats.times import moment
+from ingest.service.kafka import topics
 from ingest.service.kafka.positions import RESET, ResetNote, write_first_offsets
 from ingest.service.kafka.source import KafkaSource
 from ingest.service.lost_batches import withdraw_lost_batches
@@ -707,7 +709,8 @@ def with_topic_ids(service: Service, monkeypatch: pytest.MonkeyPatch, topic_id: 
     tables.complete(0, service.plan(0, 10))
     for child in service.folder.iterdir():
         shutil.rmtree(child) if child.is_dir() else child.unlink()
-    monkeypatch.setattr(KafkaSource, "topic_ids", lambda _self: {"t": topic_id})
+    cluster = SimpleNamespace(topic_ids=lambda topics: dict.fromkeys(topics, topic_id))
+    monkeypatch.setattr(topics, "KafkaAdmin", lambda _settings: nullcontext(cluster))
 
 
 def test_committed_position_has_the_ids_of_its_topics(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
