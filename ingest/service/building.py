@@ -21,6 +21,7 @@ from ingest.service.sources import identity_of, open_source, restart_of
 from ingest.service.state_folders import batch_times_folder, update_replay_file
 from ingest.service.tables import PipelineTables, owned_tables
 from ingest.spark.state import checkpoint_folder
+from ingest.spark.streaming.batch_errors import code_of
 from ingest.spark.streaming.batch_time import BatchTimes
 from ingest.spark.streaming.checkpoint import Checkpoint
 
@@ -157,8 +158,7 @@ def report_unbuilt(shared: Shared, pipeline: str, error: Exception) -> None:
     """Publish that a pipeline cannot be built: in health, status, metrics and log."""
     shared.metrics.lag_unknown(pipeline)
     shared.health.change(pipeline, State.FAILED, str(error))
-    code = error.code if isinstance(error, IngestError) else "query_failed"
-    shared.activity.failed(pipeline, code, str(error))
+    shared.activity.failed(pipeline, code_of(error), str(error))
     _log.error("pipeline failed", pipeline=pipeline, reason=str(error), exc_info=traceback_of(error))
 
 

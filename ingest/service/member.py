@@ -12,6 +12,7 @@ from ingest.observe.logs import logger
 from ingest.service.observer import PipelineObserver
 from ingest.service.pipeline import LivePipeline
 from ingest.spark.errors import translated
+from ingest.spark.streaming.batch_errors import code_of
 from ingest.spark.streaming.query import PipelineQuery
 
 _log = logger(__name__)
@@ -221,8 +222,7 @@ class Member:
         """The pipeline has failed, and is not started again."""
         self.enter(Ended())
         self.error = error
-        code = error.code if isinstance(error, IngestError) else "query_failed"
-        self.observer.end(State.FAILED, str(error), code)
+        self.observer.end(State.FAILED, str(error), code_of(error))
         _log.error("pipeline failed", pipeline=self.name, reason=str(error))
 
     @property

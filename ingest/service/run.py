@@ -27,11 +27,11 @@ from ingest.service.endpoint.http import HttpEndpoint
 from ingest.service.feed_watch import FeedWatch
 from ingest.service.job_kinds import SCHEDULED
 from ingest.service.jobs.job_run import JobContext
+from ingest.service.jobs.loans import Loans
 from ingest.service.jobs.schedule import Schedule
 from ingest.service.jobs.scheduler import Jobs
 from ingest.service.kafka.retention import RetentionWatches
 from ingest.service.lifecycle import Stop
-from ingest.service.loans import Loans
 from ingest.service.member import Member
 from ingest.service.observer import Totals
 from ingest.service.pages import Pages
@@ -225,7 +225,7 @@ def _run(
 
 def _explained(pipelines: Iterable[LivePipeline], errors: Iterable[BaseException]) -> frozenset[tuple[str, int]]:
     """As of `Outcome`; nothing if another program starts Spark or this service again."""
-    is_lost = any(isinstance(error, IngestError) and error.code == JvmLostError.code for error in errors)
+    is_lost = any(isinstance(error, JvmLostError) for error in errors)
     if not is_lost or is_submitted() or ServiceManager.is_in(os.environ):
         return frozenset()
     return frozenset(found for pipeline in pipelines if (found := pipeline.explains_death()) is not None)

@@ -67,7 +67,7 @@ def _lock(checkpoints: Mapping[str, Checkpoint], wait: StateWait) -> dict[str, I
 
     def lock() -> None:
         found = lock_all(unlocked)
-        away = {name: error for name, error in found.items() if error.code == StateUnavailableError.code}
+        away = {name: error for name, error in found.items() if isinstance(error, StateUnavailableError)}
         refused.update({name: error for name, error in found.items() if name not in away})
         for name in checkpoints.keys() - away.keys():
             unlocked.pop(name, None)

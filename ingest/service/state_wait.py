@@ -17,7 +17,6 @@ RETRY_S = 2.0
 """Between attempts; a NameNode that is away fails each of them within seconds."""
 POLL_S = 0.1
 """How often an attempt is checked for its end and for a stop."""
-"""Code of the errors that end when the file system of the state answers again."""
 
 T = TypeVar("T")
 _log = logger(__name__)
@@ -83,7 +82,7 @@ class StateWait:
         return result
 
     def _is_away(self, error: Exception) -> bool:
-        return isinstance(error, IngestError) and error.code == StateUnavailableError.code and not self._once
+        return isinstance(error, StateUnavailableError) and not self._once
 
 
 class _Attempt(Generic[T]):

@@ -10,16 +10,16 @@ from ingest.api import Disposition, IngestError, PositionLostError
 from ingest.observe.health import State
 from ingest.observe.logs import logger
 from ingest.service.control import Control, Phase
+from ingest.service.jobs.loans import Loans
 from ingest.service.jobs.scheduler import Jobs
 from ingest.service.lifecycle import Stop
-from ingest.service.loans import Loans
 from ingest.service.member import Draining, Ended, Failures, Leaving, Member, Paused, Running, Starting, Waiting
 from ingest.service.observer import with_note
 from ingest.service.pipeline import LivePipeline
 from ingest.service.reload import Reloader
 from ingest.service.systemd import ServiceManager
 from ingest.spark.errors import JvmLostError, JvmUnresponsiveError, WorkerLateError
-from ingest.spark.streaming.batch_errors import BatchFailedError
+from ingest.spark.streaming.batch_errors import code_of
 
 POLL_S = 0.1  # between polls of queries and signals
 ONCE_FAILURES = 3  # attempts to start a `--once` run that has no batch yet; a user waits for it
@@ -346,15 +346,14 @@ class Supervisor:
         if isinstance(error, IngestError) and error.disposition is not Disposition.RETRY:
             member.fail(error)
             return
-        code = error.code if isinstance(error, IngestError) else BatchFailedError.code
-        limit = LATE_FAILURES if code == WorkerLateError.code else ONCE_FAILURES
+        limit = LATE_FAILURES if isinstance(error, WorkerLateError) else ONCE_FAILURES
         if self._once and failures.count + 1 >= limit and not batches:
             member.fail(error)
             return
         wait_s = failures.back_off_s()
         member.wait(wait_s)
         report = member.observer.blocked if isinstance(error, IngestError) else member.observer.backing_off
-        report(code, with_note(str(error), f"the query is restarted in {wait_s:g} s"))
+        report(code_of(error), with_note(str(error), f"the query is restarted in {wait_s:g} s"))
 
     def _shut_down(self) -> None:
         self._service_manager.stopping()

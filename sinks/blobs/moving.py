@@ -156,8 +156,7 @@ def with_pointers(
         try:
             pointers = {column: move(mutation.row, column, value).to_value() for column, value in large.items()}
         except WriteRejectedError as error:
-            raise WriteRejectedError(
-                error.message, indexes=[index], code=error.code, hint=error.hint
-            ) from error.__cause__
+            error.indexes = [index]
+            raise
         moved[index] = dataclasses.replace(mutation, columns=mutation.columns | pointers, size_bytes=0)
     return moved

@@ -266,7 +266,7 @@ class DumpReader:
             with file_errors(self._root):
                 return create_pin(self._root, dump, self._clock_ms(), owner=self._owner, ttl_ms=ttl_ms)
         except StoreUnavailableError as error:
-            if on_unpinned is None or error.code != DiskDeniedError.code:
+            if on_unpinned is None or not isinstance(error, DiskDeniedError):
                 raise
             on_unpinned(error.message)
             return None

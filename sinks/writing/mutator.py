@@ -359,7 +359,7 @@ class BufferedMutator:
         """Add a rejected row."""
         self.families.invalidate()
         mutation, error = refusal
-        if error.code == UnknownFamilyError.code:
+        if isinstance(error, UnknownFamilyError):
             self._changed.add(table)
         place = self._split_tables.place_of_refusal(table, mutation.row)
         self.refused[place] = error.code, str(error)

@@ -9,9 +9,9 @@ from ingest.observe.activity import Activity
 from ingest.observe.health import Health, State
 from ingest.observe.metrics import Metrics
 from ingest.service.control import Control
+from ingest.service.jobs.loans import Loans
 from ingest.service.jobs.scheduler import Jobs
 from ingest.service.lifecycle import Stop
-from ingest.service.loans import Loans
 from ingest.service.member import Member, Running
 from ingest.service.observer import PipelineObserver, Totals
 from ingest.service.pauses import Pauses

@@ -4,7 +4,14 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from ingest.service.loans import JobCancelledError
+from ingest.api import ConflictError
+
+
+class JobCancelledError(ConflictError):
+    """The job that a command waits for was cancelled."""
+
+    code = "job_cancelled"
+    remedy = "Run the command again; a replay resumes."
 
 
 class Cancellation:

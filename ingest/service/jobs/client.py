@@ -7,14 +7,8 @@ from typing import Any
 from ingest.api import IngestError, NotFoundError
 from ingest.service.endpoint.asking import POLL_S, answered
 from ingest.service.endpoint.client import NoAnswerError, NotRunningError, ServiceClient
-from ingest.service.loans import JobCancelledError
-
-
-class JobFailedError(IngestError):
-    """A job of the service failed with an unexpected error."""
-
-    code = "job_failed"
-    remedy = "Read the log of the service; a replay resumes when the command runs again."
+from ingest.service.jobs.cancellation import JobCancelledError
+from ingest.service.jobs.job_run import JobFailedError
 
 
 class FollowedJob:

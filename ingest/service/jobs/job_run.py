@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ingest.api import ConflictError, IngestError
 from ingest.service.jobs.cancellation import Cancellation
-from ingest.service.loans import Loans
+from ingest.service.jobs.loans import Loans
 
 if TYPE_CHECKING:  # a command that asks the service starts without Spark and Kafka
     from ingest.service.shared import Shared
@@ -21,6 +21,13 @@ MAX_WAIT_S = 60.0
 """Of the wait after a slice, which may have waited for a store for hours."""
 Report = Callable[["Progress"], None]
 """Called by a job with its progress."""
+
+
+class JobFailedError(IngestError):
+    """A job of the service failed with an unexpected error."""
+
+    code = "job_failed"
+    remedy = "Read the log of the service; a replay resumes when the command runs again."
 
 
 class NoJobsError(ConflictError):
@@ -50,8 +57,8 @@ class NoFreeSlotError(ConflictError):
 
     code = "no_free_slot"
     hint = (
-        "give Spark more slots, as in spark: {master: local[2]}, lower service: jobs: tasks, or stop the service and "
-        "run the command again"
+        "give Spark more slots, as in `spark: {master: local[2]}`, lower `service: jobs: tasks`, or stop the service "
+        "and run the command again"
     )
 
 
@@ -94,7 +101,7 @@ class Failure:
     def of(cls, error: BaseException, hide: Callable[[str], str]) -> "Failure":
         """An error as plain data, its secrets masked."""
         if not isinstance(error, IngestError):
-            return cls("job_failed", hide(f"{type(error).__name__}: {error}"))
+            return cls(JobFailedError.code, hide(f"{type(error).__name__}: {error}"))
         return cls(error.code, hide(error.message), None if error.hint is None else hide(error.hint), error.exit_code)
 
 

@@ -15,3 +15,8 @@ class BatchFailedError(IngestError):
 
     code = "query_failed"
     remedy = "Correct the cause in the log, then start again."
+
+
+def code_of(error: BaseException) -> str:
+    """The code of the error that ended a query; an exception without one is a failed micro-batch."""
+    return error.code if isinstance(error, IngestError) else BatchFailedError.code

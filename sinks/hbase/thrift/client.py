@@ -69,12 +69,7 @@ class ThriftClient(HBaseClient):
         for call in calls:
             try:
                 self._send(table, call)
-            except WriteRejectedError as error:
-                refused = list(call.indexes) if len(call.indexes) == 1 else None
-                raise WriteRejectedError(
-                    error.message, indexes=refused, code=error.code, hint=error.hint
-                ) from error.__cause__
-            except TimestampRefusedError as error:
+            except (WriteRejectedError, TimestampRefusedError) as error:
                 error.indexes = list(call.indexes) if len(call.indexes) == 1 else None
                 raise
             except StoreUnavailableError as error:

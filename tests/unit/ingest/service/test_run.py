@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 from pyspark import SparkContext
 
-from ingest.api import CheckpointError, ConflictError, IngestError, StoreUnavailableError
+from ingest.api import CheckpointError, ConflictError, IngestError, PositionLostError
 from ingest.catalog import Catalog
 from ingest.config import load
+from ingest.durable.files import StateUnavailableError
 from ingest.durable.lock import FolderLock
 from ingest.plan.plan import Plan
 from ingest.service import building, state_folders, state_wait
@@ -22,6 +23,7 @@ from ingest.service.pipeline import LivePipeline
 from ingest.service.run import Outcome, RunOptions, run
 from ingest.service.shared import Shared
 from ingest.spark import state as spark_state
+from ingest.spark.errors import JvmLostError
 from ingest.spark.streaming.checkpoint import Checkpoint
 from tests.support.remote_files import MemoryFiles
 
@@ -174,7 +176,7 @@ def test_pipeline_is_built_again_if_its_state_was_lost_meanwhile(cluster: Memory
         checkpoint.check_locked()
         if len(built) == 1:
             checkpoint.unlock()
-            raise StoreUnavailableError("away", code="state_unavailable")
+            raise StateUnavailableError("away")
         return build_pipeline(shared, plan, start_from, checkpoint)
 
     monkeypatch.setattr(building, "build_pipeline", build)
@@ -226,9 +228,7 @@ class Runs:
 
 def lost(*explained: tuple[str, int]) -> Outcome:
     """Of a run whose JVM has ended."""
-    return Outcome(
-        {}, [IngestError("the Java process of Spark has ended", code="jvm_lost")], 1, (), frozenset(explained)
-    )
+    return Outcome({}, [JvmLostError("the Java process of Spark has ended")], 1, (), frozenset(explained))
 
 
 def test_death_that_is_explained_starts_spark_again(monkeypatch: pytest.MonkeyPatch):
@@ -285,16 +285,16 @@ class Dead:
 
 
 @pytest.mark.parametrize(
-    ("code", "variables", "expected"),
+    ("error", "variables", "expected"),
     [
-        ("jvm_lost", {}, {("p", 3)}),
-        ("position_lost", {}, set()),
-        ("jvm_lost", {"NOTIFY_SOCKET": "/run/systemd/notify"}, set()),  # systemd starts the service again
-        ("jvm_lost", {"PYSPARK_GATEWAY_PORT": "1"}, set()),  # the JVM of spark-submit was the parent
+        (JvmLostError, {}, {("p", 3)}),
+        (PositionLostError, {}, set()),
+        (JvmLostError, {"NOTIFY_SOCKET": "/run/systemd/notify"}, set()),  # systemd starts the service again
+        (JvmLostError, {"PYSPARK_GATEWAY_PORT": "1"}, set()),  # the JVM of spark-submit was the parent
     ],
 )
-def test_only_a_lost_jvm_is_explained(monkeypatch: pytest.MonkeyPatch, code, variables, expected):
+def test_only_a_lost_jvm_is_explained(monkeypatch: pytest.MonkeyPatch, error, variables, expected):
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     pipelines = [Dead(("p", 3)), Dead(None)]
-    assert run_module._explained(pipelines, [IngestError("ended", code=code)]) == expected  # type: ignore[arg-type]
+    assert run_module._explained(pipelines, [error("ended")]) == expected  # type: ignore[arg-type]

@@ -16,7 +16,7 @@ from ingest.service import member as member_module
 from ingest.service import supervisor as supervisor_module
 from ingest.service.supervisor import Supervisor
 from ingest.service.systemd import ServiceManager
-from ingest.spark.errors import JvmUnresponsiveError
+from ingest.spark.errors import JvmUnresponsiveError, WorkerLateError
 from tests.support.supervised import Bench, Query
 
 WAIT_S = 30.0  # for another thread; only a failing test waits so long
@@ -203,7 +203,7 @@ def test_unavailable_source_ends_a_once_run():
 
 def test_once_run_on_a_busy_machine_starts_more_often():
     def start(bench: Bench) -> None:
-        raise SourceUnavailableError("did not connect", code="worker_late")
+        raise WorkerLateError("did not connect")
 
     bench = Bench(start, once=True)
     (error,) = bench.supervisor.run()

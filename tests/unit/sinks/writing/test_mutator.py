@@ -28,6 +28,7 @@ from ingest.api import (
     WriteCounts,
     WriteRejectedError,
 )
+from ingest.api.store_errors import UnknownFamilyError
 from sinks.mapping.attr2hbase import Attr2HBase, Attr2HBaseSettings
 from sinks.mapping.mapper import FamilyOptions, Mapped, Mapper, MapperSettings, Skipped
 from sinks.memory import MemoryStore
@@ -538,7 +539,7 @@ def test_family_that_regions_do_not_know_blocks(make, store, there):
     writer = make(capabilities=hbase_like())
     writer.write(event(b"a", g_q=b"1"))
     store.families = lambda table: frozenset(there)
-    store.errors = [WriteRejectedError("no g", code="unknown_family")]
+    store.errors = [UnknownFamilyError("no g")]
     with pytest.raises(StoreUnavailableError, match='table "t" lost a family during the write') as caught:
         writer.flush()
     assert caught.value.code == "families_changed"

@@ -18,7 +18,7 @@ from ingest.service.building import checkpoint_of
 from ingest.service.dead_letters.queues import dead_letter_queue
 from ingest.service.jobs.cancellation import Cancellation
 from ingest.service.jobs.job_run import JobContext, JobRun, Progress
-from ingest.service.loans import Loans
+from ingest.service.jobs.loans import Loans
 from ingest.service.replay import dead_letter_replay
 from ingest.service.replay.dead_letters_job import DeadLettersReplay, DeadLettersReplayOptions
 from ingest.service.replay.job import Replay

@@ -12,6 +12,7 @@ from thriftpy2.thrift import TProcessor
 from thriftpy2.transport import TBufferedTransport, TSocket, TTransportException
 
 from ingest.api import Put, StoreError, StoreUnavailableError, UnclearRefusalError, WriteRejectedError
+from ingest.api.store_errors import UnknownFamilyError
 from sinks.hbase.client import NoFamilyError
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.store import HBaseStore
@@ -163,6 +164,15 @@ def test_puts_that_are_refused_are_not_named(name: str, error: type[StoreError],
                 "refused: Failed 2 actions: org.apache.hadoop.hbase.DoNotRetryIOException: "
                 "a rule of this cluster refuses bad1"
             )
+
+
+def test_row_that_is_refused_for_its_family_is_named_and_has_the_class() -> None:
+    text = "org.apache.hadoop.hbase.regionserver.NoSuchColumnFamilyException: Column family g does not exist"
+    with serving(Refusing(text)) as settings, closing(ThriftClient(settings)) as client:
+        client.open()
+        with pytest.raises(UnknownFamilyError) as caught:
+            client.apply("t1", [Put(b"r", {b"g:q": b"v"}, 1)])
+    assert caught.value.indexes == [0]
 
 
 def test_values_of_a_cell_and_of_a_family() -> None:

@@ -5,19 +5,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from ingest.api import ConflictError
+from ingest.service.jobs.cancellation import JobCancelledError
 
 if TYPE_CHECKING:  # a command that asks the service starts without Spark and Kafka
     from ingest.spark.streaming.checkpoint import Checkpoint
 
 P = TypeVar("P")
-
-
-class JobCancelledError(ConflictError):
-    """The job that a command waits for was cancelled."""
-
-    code = "job_cancelled"
-    remedy = "Run the command again; a replay resumes."
 
 
 class Loans(Generic[P]):

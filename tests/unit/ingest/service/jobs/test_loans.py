@@ -12,7 +12,7 @@ import pytest
 from ingest.api import ConflictError
 from ingest.observe.health import State
 from ingest.service import supervisor as module
-from ingest.service.loans import Loans
+from ingest.service.jobs.loans import Loans
 from ingest.service.member import Member
 from tests.support.supervised import Bench
 from tests.support.waiting import reached
