@@ -206,7 +206,7 @@ class Headers(Decorator[HeadersSettings]):
         end = text.find(b"\n", at) + 1 or len(text)
         if self.settings.on_bad_line is OnBadLine.ERROR:
             raise BadHeaderLineError(
-                f"{shown_start(text[at:end])} is not a header line: it needs a name, a colon and a value",
+                f"{shown_start(text[at:end])} is not a header line: it needs a name, a colon and a value"
             )
         return end
 

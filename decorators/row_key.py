@@ -23,7 +23,7 @@ class SeparatorInKeyError(DecorateError):
     """A part of a row key contains the separator, so the key would be ambiguous; see on_separator."""
 
     code = "separator_in_key"
-    hint = "choose another separator, or set on_separator: keep"
+    hint = "choose another separator, or set `on_separator: keep`"
 
 
 class Encoding(StrEnum):
@@ -217,9 +217,7 @@ class RowKey(Decorator[RowKeySettings]):
             if part.encode is not None:
                 text = part.encode(text)
             if part.is_guarded and separator in text:
-                raise SeparatorInKeyError(
-                    f"part {number} of the row key contains the separator: {shown_start(text)}",
-                )
+                raise SeparatorInKeyError(f"part {number} of the row key contains the separator: {shown_start(text)}")
             texts.append(text)
         event.set(self._attribute, separator.join(texts))
         return True

@@ -245,7 +245,7 @@ class Syslog(Decorator[SyslogSettings]):
             facility, severity = divmod(int(found["pri"]), len(_SEVERITIES))
             if facility >= len(_FACILITIES):
                 raise BadSyslogError(
-                    f"<{found['pri'].decode()}> at column {found.start('pri')} is not a priority: the largest is 191",
+                    f"<{found['pri'].decode()}> at column {found.start('pri')} is not a priority: the largest is 191"
                 )
             attributes = {self._facility: _FACILITIES[facility], self._severity: _SEVERITIES[severity]}
         timestamp_ms: int | None = None

@@ -13,7 +13,7 @@ class AttributeExistsError(DecorateError):
     """A decorator sets an attribute that exists already, with attributes: existing: error."""
 
     code = "attribute_exists"
-    hint = "use another name, mask it first, or set attributes: {existing: replace}"
+    hint = "use another name, mask it first, or set `attributes: {existing: replace}`"
 
 
 class Priority(StrEnum):

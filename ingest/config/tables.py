@@ -97,8 +97,7 @@ class CompactionOptions(Model):
     )
     window: Duration = option(
         "Updates are merged within windows of this length, the shortest interval that `attr2hbase rollback` can roll "
-        "back "
-        "afterwards.",
+        "back afterwards.",
         default=DEFAULT_SPAN,
         ge=0.001,
     )
@@ -225,8 +224,7 @@ class TableOptions(Model):
     )
     feed: FeedOptions | None = option(
         "Change feed: what the pipeline writes to this table, in order, for 'attr2hbase feed'. Removing it closes the "
-        "feed at "
-        "the next start or reload.",
+        "feed at the next start or reload.",
         default=None,
         example={"expiration": "24h", "shards": 4},
     )

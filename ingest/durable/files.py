@@ -68,7 +68,7 @@ class TooManyOpenFilesError(StoreUnavailableError):
     """The process has reached its limit of open files; it waits."""
 
     code = "too_many_open_files"
-    hint = "raise the limit of open files (ulimit -n, or LimitNOFILE= of systemd); the call is retried"
+    hint = "raise the limit of open files (`ulimit -n`, or `LimitNOFILE=` of systemd); the call is retried"
 
 
 @contextlib.contextmanager
@@ -256,9 +256,7 @@ def unusable(what: str, number: int, reason: str) -> IngestError:
         hint = "a file is where a folder is needed: name a folder" if is_file else "check its owner and its permissions"
         return DiskDeniedError(f"{what}: {reason}", hint=hint)
     if number in (errno.EMFILE, errno.ENFILE):
-        return TooManyOpenFilesError(
-            f"{what}: {reason}",
-        )
+        return TooManyOpenFilesError(f"{what}: {reason}")
     if number in _AWAY:
         return StateUnavailableError(
             f"{what}: {reason}",

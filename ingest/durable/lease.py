@@ -158,9 +158,7 @@ class Lease(ProcessLock):
             IntegrityError: the register has another text than a lease.
         """
         if self._thread is not None and self._thread.is_alive():
-            raise StateUnavailableError(
-                f"{self._what} is still being released",
-            )
+            raise StateUnavailableError(f"{self._what} is still being released")
         text, silent_s = self._register.read(), 0.0
         present = _grant_of(self._register, text)
         if present is not None and present.id in _held:

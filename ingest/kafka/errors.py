@@ -81,21 +81,21 @@ class LoginFailedError(SourceUnavailableError):
     """A Kafka broker rejected the mechanism, the user or the password."""
 
     code = "login_failed"
-    hint = "check mechanism, user and password under security: {sasl: …}"
+    hint = "check mechanism, user and password under `security: {sasl: …}`"
 
 
 class RecordTimeRefusedError(IngestError):
     """A topic refuses a record because its time is too far from the clock of the broker."""
 
     code = "record_time_refused"
-    hint = "compare the broker's clock; message.timestamp.type=LogAppendTime of the topic accepts any time"
+    hint = "compare the broker's clock; `message.timestamp.type=LogAppendTime` of the topic accepts any time"
 
 
 class RecordTooLargeError(IngestError):
     """A dead letter, or a record to produce, is larger than max.message.bytes of its topic."""
 
     code = "record_too_large"
-    hint = "raise max.message.bytes of the topic, or send less in one record"
+    hint = "raise `max.message.bytes` of the topic, or send less in one record"
 
 
 class TlsFailedError(SourceUnavailableError):
@@ -155,13 +155,9 @@ def _of_a_record(error: KafkaError, message: str) -> IngestError:
         case kafka.InvalidRecordError():
             return BadRecordError(message)
         case kafka.InvalidTimestampError():
-            return RecordTimeRefusedError(
-                message,
-            )
+            return RecordTimeRefusedError(message)
         case _:
-            return RecordTooLargeError(
-                message,
-            )
+            return RecordTooLargeError(message)
 
 
 def unreachable(

@@ -50,8 +50,7 @@ class NoCheckpointError(NotFoundError):
             f'group "{group}" has acknowledged offsets, but there is no checkpoint in "{folder}"',
             hint="restore the folder, or choose where to resume: "
             "'attr2hbase run --start-from group|earliest|latest|TIME'; if another pipeline uses the group, choose "
-            "another "
-            "`group` in the source",
+            "another `group` in the source",
         )
 
 

@@ -57,9 +57,7 @@ def ranked(places: Iterable[RecordPlace]) -> tuple[RecordPlace, ...]:
     """
     splits = tuple(sorted(set(places)))
     if len(splits) > MAX_SPLITS:
-        raise TooManySplitsError(
-            f"the micro-batch has {len(splits):,} splits, the maximum is {MAX_SPLITS:,}",
-        )
+        raise TooManySplitsError(f"the micro-batch has {len(splits):,} splits, the maximum is {MAX_SPLITS:,}")
     return splits
 
 

@@ -1,10 +1,9 @@
 """
 Micro-batches that have begun and have no plan, or have a plan and have not begun.
 
-A plan is lost by a power cut or a restore.
-Their records are planned again, in micro-batches with other offsets. At the old times these would not hide what was
-written before, and updates would be counted twice. So what can be withdrawn is withdrawn, as for a changed
-configuration, and later micro-batches get later times.
+A plan is lost by a power cut or a restore. The records of such a micro-batch are planned again, in micro-batches with
+other offsets. At the old times these would not hide what was written before, and updates would be counted twice. So
+what can be withdrawn is withdrawn, as for a changed configuration, and later micro-batches get later times.
 """
 
 from collections.abc import Callable

@@ -169,9 +169,8 @@ def _refuse_recount(
     places = [f"the deferred updates of {', '.join(tables)}"] if tables else []
     has_archive = any(isinstance(sink.settings, ArchiveSettings) for sink in pipeline.sinks)
     places += ["the archive"] if has_archive else []
-    if (
-        has_archive and uncommitted is not None
-    ):  # of tables the next start compares the committed positions, and removes the rest
+    # of tables the next start compares the committed positions, and removes the rest
+    if has_archive and uncommitted is not None:
         raise ConfigError(
             f"batch {uncommitted} was not acknowledged, and the archive may have its events",
             hint="run the pipeline until the batch is durable, then reset; or add --recount",
@@ -180,8 +179,7 @@ def _refuse_recount(
         raise ConfigError(
             f"{' and '.join(places)} would have the events from there on twice",
             hint="roll them back with 'attr2hbase rollback' and run 'attr2hbase replay'; if the topic has deleted "
-            "records, "
-            "--to remaining goes back in no partition; or add --recount"
+            "records, --to remaining goes back in no partition; or add --recount"
             if tables
             else "write partitions again with 'attr2hbase archive rerun'; or add --recount",
         )
@@ -205,8 +203,7 @@ def _targets(
             raise ConfigError(
                 f'"{path}" has offsets that the topics of the source do not have: {", ".join(wrong)}',
                 hint=f"the source reads {', '.join(topics)}; 'attr2hbase offsets show' shows the first and the last "
-                f"offset "
-                "of each partition",
+                "offset of each partition",
             )
         return {part: listed.get(part, before.get(part, begin)) for part, begin in begins.items()}
     if path.suffix == ".json":

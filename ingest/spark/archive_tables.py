@@ -164,7 +164,7 @@ class Statements:
                 raise SqlTableDiffersError(
                     f'the column "{name}" of the table {table.sql_name} is {known} in SQL, and {kind} in the archive',
                     hint=f"run DROP TABLE {table.sql_name}, which leaves the files, then 'attr2hbase admin archive "
-                    f"register'",
+                    "register'",
                 )
         missing = [name for name in table.columns if name.lower() not in found.columns]
         if missing:

@@ -123,9 +123,7 @@ class EventPartitions:
         """Refuse a time that is late or early, and one that names no partition unless the archive has one for it."""
         if not 0 <= time_ms <= LAST_MS:
             if not self._times.keeps_no_time:
-                raise NoEventTimeError(
-                    f"{time_ms} ms is no event time that names a partition",
-                )
+                raise NoEventTimeError(f"{time_ms} ms is no event time that names a partition")
             return
         if time_ms < self._oldest_ms:
             raise LateEventError(

@@ -16,7 +16,7 @@ class StagedFileLostError(IntegrityError):
     """A file of an archive that a task had staged was gone at the commit."""
 
     code = "staged_file_lost"
-    hint = "exclude the folder _tmp from the removal of old files, then start again: the batch runs again"
+    hint = "exclude the folder `_tmp` from the removal of old files, then start again: the batch runs again"
 
 
 class StagedPart(NamedTuple):

@@ -163,6 +163,4 @@ class BlobReader(io.RawIOBase):
             raise self._corrupt("its SHA-256 differs")
 
     def _corrupt(self, reason: str) -> BlobCorruptError:
-        return BlobCorruptError(
-            f"blob {self._blob.hex()}: {reason}",
-        )
+        return BlobCorruptError(f"blob {self._blob.hex()}: {reason}")

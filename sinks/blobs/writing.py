@@ -83,7 +83,7 @@ class BlobWriter:
         with spooled(source, memory_bytes=self._options.read_ahead_bytes, on_piece=self._on_piece) as blob:
             if expected is not None and blob.id != expected:
                 raise HashMismatchError(
-                    f"the SHA-256 of the {blob.length:,} bytes is {blob.id.hex()}, not {expected.hex()}",
+                    f"the SHA-256 of the {blob.length:,} bytes is {blob.id.hex()}, not {expected.hex()}"
                 )
             return self._put(blob, list(references))
 

@@ -21,7 +21,7 @@ class TableNotInDumpError(NotFoundError):
     """The dump does not know the table."""
 
     code = "table_not_in_dump"
-    hint = "'attr2hbase dump tables' lists its tables; with 'dump bootstrap', --table NAME is its name in the dump"
+    hint = "'attr2hbase dump tables' lists them; `--table NAME` of 'attr2hbase dump bootstrap' is one of them"
 
 
 class DumpCorruptError(IntegrityError):

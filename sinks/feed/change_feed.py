@@ -218,9 +218,7 @@ class ChangeFeed(Record, kind="change feed of table"):
         taken = {number for each in self.requested for number in _shards_of(each)}
         for number in _shards_of(request):
             if number in taken:
-                raise ShardRequestedError(
-                    f"shard {number} is split or merged with the next micro-batch already",
-                )
+                raise ShardRequestedError(f"shard {number} is split or merged with the next micro-batch already")
         requested = (*self.requested, request)
         replace(self, requested=requested).at_edge(self._last_edge_ms() + 1)
         return replace(self, requested=requested)
@@ -251,16 +249,12 @@ class ChangeFeed(Record, kind="change feed of table"):
             closed: tuple[Shard, ...] = (self._open_shard(request.shard),)
             bounds = [(closed[0].start, request.at), (request.at, closed[0].stop)]
             if not closed[0].has(request.at) or request.at == closed[0].start:
-                raise BadShardSplitError(
-                    f"shard {request.shard} has no row keys on both sides of {shown(request.at)}",
-                )
+                raise BadShardSplitError(f"shard {request.shard} has no row keys on both sides of {shown(request.at)}")
         else:
             low, high = closed = tuple(map(self._open_shard, request.shards))
             bounds = [(low.start, high.stop)]
             if low.stop is None or low.stop != high.start:
-                raise BadShardMergeError(
-                    f"shards {low.number} and {high.number} are not adjacent",
-                )
+                raise BadShardMergeError(f"shards {low.number} and {high.number} are not adjacent")
         if len(bounds) > 1 and len(self.open_shards()) >= MAX_SHARDS:
             raise BadShardSplitError(
                 f"the feed has {MAX_SHARDS} open shards, the maximum",

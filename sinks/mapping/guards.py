@@ -81,9 +81,7 @@ def check_row_key(row: bytes) -> None:
     if not row:
         raise EmptyRowKeyError("the row key is empty")
     if len(row) > MAX_ROW_KEY_BYTES:
-        raise RowKeyTooLongError(
-            f"the row key has {len(row)} bytes, HBase allows {MAX_ROW_KEY_BYTES}",
-        )
+        raise RowKeyTooLongError(f"the row key has {len(row)} bytes, HBase allows {MAX_ROW_KEY_BYTES}")
 
 
 def check_time(timestamp_ms: int) -> None:
@@ -94,9 +92,7 @@ def check_time(timestamp_ms: int) -> None:
         MappingError: it is negative or too large.
     """
     if not 0 <= timestamp_ms <= MAX_TIME_MS:
-        raise BadTimestampError(
-            f"{timestamp_ms} ms is not a valid timestamp of a cell",
-        )
+        raise BadTimestampError(f"{timestamp_ms} ms is not a valid timestamp of a cell")
 
 
 class NameGuard:
@@ -163,15 +159,13 @@ def size_guard(columns: ColumnOptions) -> Callable[[Mapping[bytes, bytes]], None
 
     def check(cells: Mapping[bytes, bytes]) -> None:
         if max_cells is not None and len(cells) > max_cells:
-            raise TooManyColumnsError(
-                f"{len(cells)} cells in one row; at most {max_cells} are allowed",
-            )
+            raise TooManyColumnsError(f"{len(cells)} cells in one row; at most {max_cells} are allowed")
         if max_bytes is not None:
             for column, value in cells.items():
                 if len(value) > max_bytes:
                     name = name_from_bytes(column)
                     raise ValueTooLargeError(
-                        f"the value of {name!r} has {len(value)} bytes; at most {max_bytes} are allowed",
+                        f"the value of {name!r} has {len(value)} bytes; at most {max_bytes} are allowed"
                     )
 
     return check

@@ -207,7 +207,7 @@ class OwnedTables:
             return None
         if is_new and any(committed.offsets != positions[0].offsets for committed in positions):
             raise CommittedPositionsDifferError(
-                f"the tables {', '.join(table for _, table in known)} are complete up to different offsets",
+                f"the tables {', '.join(table for _, table in known)} are complete up to different offsets"
             )
         return positions[0].offsets
 

@@ -131,7 +131,7 @@ class FeedRows:
         """
         if len(mutation.row) > MAX_FEED_ROW_BYTES:
             raise RowKeyTooLongError(
-                f"the row key has {len(mutation.row)} bytes; with the shard and the time of a change it is too long",
+                f"the row key has {len(mutation.row)} bytes; with the shard and the time of a change it is too long"
             )
         if size_of(mutation) * _MAX_ESCAPED > MAX_CHANGE_BYTES:
             size = len(encoded_change(Op.PUT, [mutation]))

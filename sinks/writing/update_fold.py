@@ -114,7 +114,7 @@ class UpdateFold:
         """The updates of an event."""
         if len(encoded_row(put.row)) - 1 > MAX_UPDATED_ROW_BYTES:
             raise RowKeyTooLongError(
-                f"the row key has {len(put.row)} bytes; with the times of an update it is too long",
+                f"the row key has {len(put.row)} bytes; with the times of an update it is too long"
             )
         return self._tables[table].updates(put.columns)
 

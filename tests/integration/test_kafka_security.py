@@ -38,7 +38,7 @@ def refused(secured: SecuredKafka) -> dict[str, tuple[dict[str, Any], str]]:
 HINTS = {
     "wrong_authority": "check ca_file under security: {tls: …}",
     "wrong_host": "the broker's certificate must have the host of `brokers`",
-    "wrong_password": "check mechanism, user and password under security: {sasl: …}",
+    "wrong_password": "check mechanism, user and password under `security: {sasl: …}`",
     "no_certificate": "check key_file under security: {tls: …}",
 }
 

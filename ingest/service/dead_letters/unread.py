@@ -88,7 +88,7 @@ class RecordsAgain:
             SourceUnavailableError: they cannot be read now.
         """
         raise OtherSourceError(
-            f"the records from {topic}/{partition}/{places[0][0].offset} on cannot be read again from this source",
+            f"the records from {topic}/{partition}/{places[0][0].offset} on cannot be read again from this source"
         )
 
     def begin_of(self, record: Record, span: PlaceRange) -> int | None:  # noqa: ARG002 - for sources that know it

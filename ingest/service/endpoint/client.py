@@ -353,9 +353,7 @@ class ServiceClient:
         if status == HTTPStatus.SERVICE_UNAVAILABLE:
             return StateUnavailableError(f"{self.url}: {text}", hint="run the command again")
         if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-            return ServiceFailedError(
-                f"{self.url} failed with HTTP status {status}: {text}",
-            )
+            return ServiceFailedError(f"{self.url} failed with HTTP status {status}: {text}")
         hint = _UNAUTHORIZED_HINT if status == HTTPStatus.UNAUTHORIZED else None
         return ConflictError(f"{self.url} refuses the command: {text}", code=code, hint=hint)
 

@@ -40,12 +40,8 @@ _PREVIEW = {"selected": "selected", "stored": "would be stored", "dropped": "dro
 _PREVIEW |= {"failed_again": "would fail again", "skipped": "would be skipped", "unknown": "not known"}
 _OUTCOME = {"selected": "selected", "replayed": "replayed", "failed_again": "failed again", "skipped": "skipped"}
 _OUTCOME |= {"cut": "not on this machine"}
-_KEPT = {
-    "sink_unknown",
-    "fan_out",
-    "no_blob",
-    "unread",
-}  # reasons for which a dead letter could not run, and still should
+_KEPT = {"sink_unknown", "fan_out", "no_blob", "unread"}
+"""Reasons for which a dead letter could not run, and still should."""
 
 
 class DeadLettersReplayOptions(Model):

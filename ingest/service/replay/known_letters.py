@@ -24,7 +24,7 @@ class ReadBeforeError(ConflictError):
     code = "read_before"
     hint = (
         "if they were counted, mark the dead letter with 'attr2hbase dead-letters keep'; if the lines are new, "
-        "replay it with --recount"
+        "replay it with `--recount`"
     )
 
 

@@ -365,7 +365,16 @@ class BatchRunner(LoopHost):
                 return receipts
 
     def until_possible(self, action: Callable[[], T]) -> T:
-        """The result of an action on the driver; before each attempt a takeover by another driver ends it."""
+        """
+        The result of an action on the driver, repeated without a limit; the pipeline is blocked meanwhile.
+
+        Before each attempt a takeover by another driver ends it.
+
+        Raises:
+            AbandonedError: the service stops.
+            ConflictError: another driver has taken over.
+            IngestError: with the disposition STOP.
+        """
 
         def attempt() -> T:
             self._check_not_stopping()

@@ -123,9 +123,7 @@ class PipelineQuery:
 
         if not reasons:
             self._ask(ask, default=None)
-        unknown = JvmUnresponsiveError(
-            "the query ended, and Spark's Java process does not answer",
-        )
+        unknown = JvmUnresponsiveError("the query ended, and Spark's Java process does not answer")
         return reasons[0] if reasons else unknown
 
     def failure_of_batch(self) -> BaseException | None:

@@ -215,9 +215,7 @@ class Connection:
                     raise WireError(f"an answer to call {answered}, which was not sent")  # noqa: TRY301 - as others
             except WireError as error:
                 self._stream.abort()
-                raise ConnectionLostError(
-                    f"{self.address} does not answer as a server of HBase: {error}",
-                ) from error
+                raise ConnectionLostError(f"{self.address} does not answer as a server of HBase: {error}") from error
 
     def _answer(self, header: Message, frame: bytes, at: int) -> Answer:
         self._used_s = self._clock()

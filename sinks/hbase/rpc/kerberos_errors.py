@@ -34,7 +34,7 @@ class KdcUnavailableError(StoreUnavailableError):
     """No server of Kerberos (KDC) answers, or /etc/krb5.conf names none for the realm."""
 
     code = "kdc_unavailable"
-    hint = "check that the KDC runs, and the realm in /etc/krb5.conf; the service resumes by itself"
+    hint = "check that the KDC runs, and the realm in `/etc/krb5.conf`; the service resumes by itself"
 
 
 def credentials_error(principal: str, code: int, text: str, *, has_keytab: bool) -> IngestError:
@@ -70,9 +70,7 @@ def login_error(server: str, code: int, text: str) -> IngestError:
 def _error(kind: type[LoginError], what: str, code: int, text: str, hint: str) -> IngestError:
     number = _number(code)
     if number in _NO_KDC:
-        return KdcUnavailableError(
-            f"{what}: {text}",
-        )
+        return KdcUnavailableError(f"{what}: {text}")
     return kind(f"{what}: {text}", hint=_HINTS.get(number, hint))
 
 
