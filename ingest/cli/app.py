@@ -24,7 +24,7 @@ _ADMIN: Mapping[str, Group] = {
         "Blobs.",
         {
             "sweep": Job("Delete the blobs that nothing refers to.", "rewriting.blob_sweep.BlobSweep"),
-            "fsck": Job("Compare all blobs with their ids.", "rewriting.blob_check.BlobCheck"),
+            "check": Job("Compare all blobs with their ids.", "rewriting.blob_check.BlobCheck"),
         },
     ),
     "dead-letters": Group(

@@ -183,7 +183,7 @@ def _prefix(batch_time_ms: int) -> str:
 def _readable(content: bytes) -> Iterator[tuple[int, DeadLetter]]:
     """The dead letters of a file that is replaced, each with the number of its line, without damaged lines."""
     for number, line in enumerate(content.split(b"\n")):
-        # a damaged line does not keep the batch from being published; 'attr2hbase admin blob fsck' finds its reference
+        # a damaged line does not keep the batch from being published; 'attr2hbase admin blob check' finds its reference
         with contextlib.suppress(IntegrityError):
             if line:
                 yield number, DeadLetter.from_json(line)

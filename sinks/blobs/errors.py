@@ -21,7 +21,7 @@ class BlobCorruptError(IntegrityError):
     """A block of a stored blob is missing or damaged, or the blob has another hash than its id."""
 
     code = "blob_corrupt"
-    hint = "restore the rows that 'attr2hbase admin blob fsck' names from a backup"
+    hint = "restore the rows that 'attr2hbase admin blob check' names from a backup"
 
 
 class HashMismatchError(ConfigError):

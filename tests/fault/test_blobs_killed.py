@@ -56,7 +56,7 @@ stores: {local: {rocksdb: {path: ./data}}}
 tables: {documents: {families: {d: {}}, blobs: {block_size: 10KB, sweep_after: 1m}}}
 pipelines: {p: {source: {files: {path: "*.jsonl"}}, sinks: [attr2hbase: {table: documents}]}}
 """
-IN_MAKE_TEST = {("pin", "pin_written"), ("sweep", "sweep_deleting"), ("fsck", "check_repaired")}
+IN_MAKE_TEST = {("pin", "pin_written"), ("sweep", "sweep_deleting"), ("check", "check_repaired")}
 """Of the others, those of `make test-slow`, `put` is killed at any moment by the first test."""
 
 

@@ -72,7 +72,7 @@ def test_refused_large_events_are_replayed(
         assert main(["scan", "-f", str(service.file), "events", "--blobs", "--output", "json"]) == 0
         rows = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
         assert sorted(row["cells"][0][3] for row in rows) == sorted(EVENTS.values())
-        assert main(["admin", "blob", "fsck", "-f", str(service.file), "events"]) == 0
+        assert main(["admin", "blob", "check", "-f", str(service.file), "events"]) == 0
 
 
 LIMIT = "from ingest.dead_letters import buffer\n\nbuffer.MAX_DEAD_LETTER_BYTES = 4_000\n"

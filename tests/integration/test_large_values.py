@@ -105,7 +105,7 @@ def test_2c4_large_values_are_moved_once(table: str, capfd: pytest.CaptureFixtur
         blocks = list(store.scan(f"{table}_blobs_value", Scan(columns=(b"b:c",))))
         references = list(store.scan(f"{table}_blobs_refs", Scan()))
     assert (len(blocks), len(references)) == (13, 2)
-    assert main(["admin", "blob", "fsck", "-f", "p.yaml", table]) == 0
+    assert main(["admin", "blob", "check", "-f", "p.yaml", table]) == 0
     assert main(["blob", "get", "-f", "p.yaml", table, pointers["0"].blob.hex(), "--to", "copy"]) == 0
     assert Path("copy").read_text() == LARGE
 
@@ -130,7 +130,7 @@ def test_sweep_drops_the_references_of_replaced_values(table: str) -> None:
         found = swept()
         assert (found.referenced, found.dropped, found.purged) == (1, 0, 1)
         assert len(list(store.scan(f"{table}_blobs_value", Scan(columns=(b"b:c",))))) == 13
-    assert main(["admin", "blob", "fsck", "-f", "p.yaml", table]) == 0
+    assert main(["admin", "blob", "check", "-f", "p.yaml", table]) == 0
 
 
 def test_refused_large_values_are_replayed(table: str) -> None:
@@ -157,4 +157,4 @@ def test_refused_large_values_are_replayed(table: str) -> None:
     with owned_store(configuration.stores["cluster"], Catalog()) as store:
         pointers = [Pointer.of_value(row.cells[0].value) for row in store.scan(table, Scan())]
     assert sorted(12 * MIB if pointer is not None else 0 for pointer in pointers) == [0, 12 * MIB, 12 * MIB]
-    assert main(["admin", "blob", "fsck", "-f", "p.yaml", table]) == 0
+    assert main(["admin", "blob", "check", "-f", "p.yaml", table]) == 0

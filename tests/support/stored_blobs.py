@@ -20,12 +20,12 @@ STEPS: Mapping[str, Sequence[str]] = {
     "put": ("put_begun", "put_block_written", "put_unpinned"),
     "pin": ("pin_written",),
     "sweep": ("sweep_dropping", "sweep_deleting", "sweep_purging", "sweep_emptied"),
-    "fsck": ("check_repaired",),
+    "check": ("check_repaired",),
     "unpin": ("unpin_begun",),
 }
 """Command -> its failpoints."""
 COMMANDS = {"put": "blob put", "pin": "blob pin", "unpin": "blob unpin"} | {
-    name: f"admin blob {name}" for name in ("sweep", "fsck")
+    name: f"admin blob {name}" for name in ("sweep", "check")
 }
 NEW = random.Random(1).randbytes(25_000)
 """What `put` stores, in three blocks."""
@@ -76,13 +76,13 @@ class BlobsToWorkOn(NamedTuple):
             "pin": (self.pinned.hex(), "m"),
             "unpin": (self.kept.hex(), "r"),
             "sweep": (),
-            "fsck": ("--repair",),
+            "check": ("--repair",),
         }[command]
 
     def check(self, store: Store[Any], *commands: str) -> None:
         """Check what some commands have done, and that nothing else has changed."""
         blobs = _blobs(store, self.owner)
-        assert len(found := findings(blobs)) == ("fsck" not in commands), found
+        assert len(found := findings(blobs)) == ("check" not in commands), found
         assert blobs.open(self.kept).read() == b"kept"
         assert blobs.references(self.kept) == ([] if "unpin" in commands else [b"r"])
         assert blobs.references(self.pinned) == ([b"m"] if "pin" in commands else [])

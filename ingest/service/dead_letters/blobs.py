@@ -188,7 +188,7 @@ class DeadLetterPublication:
     """
     Publishes the dead letters of micro-batches that run again, and releases the blobs of those that they replace.
 
-    A process that is killed in between leaves a reference that nothing needs, which `attr2hbase admin blob fsck` finds.
+    A process that is killed in between leaves a reference that nothing needs; `attr2hbase admin blob check` finds it.
 
     Args:
         queue: of the pipeline.

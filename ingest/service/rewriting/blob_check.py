@@ -52,7 +52,7 @@ class BlobCheck(BlobsJob[BlobCheckOptions]):
 
         If the service runs, it reads them beside its pipelines; interrupting the command (Ctrl-C) cancels it.
 
-        Example: attr2hbase admin blob fsck events
+        Example: attr2hbase admin blob check events
         """,
         advances=("blobs", "blobs"),
         does="reads the blobs",

@@ -38,7 +38,7 @@ class BlobSweep(BlobsJob[BlobSweepOptions]):
         options: none.
     """
 
-    kind = "sweep"
+    kind = "blob-sweep"
     options_model = BlobSweepOptions
     command = JobCommand(
         help="""

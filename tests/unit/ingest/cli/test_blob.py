@@ -52,7 +52,7 @@ def file(folder: Path) -> Path:
 
 def of_blobs(verb: str) -> list[str]:
     """The words of a command."""
-    return [*["admin"] * (verb in {"sweep", "fsck"}), "blob", verb]
+    return [*["admin"] * (verb in {"sweep", "check"}), "blob", verb]
 
 
 @pytest.fixture
@@ -150,9 +150,9 @@ def test_offset_behind_the_end_is_refused(blob, folder):
     assert (blob("get", ID, "--offset", 2560, "--to", "copy").code, (folder / "copy").read_bytes()) == (0, b"")
 
 
-@pytest.mark.parametrize("verb", ["sweep", "pin", "unpin", "fsck"])
+@pytest.mark.parametrize("verb", ["sweep", "pin", "unpin", "check"])
 def test_only_put_creates_a_store(ingest, file, folder, verb):
-    arguments = {"sweep": (), "fsck": ("--repair",)}.get(verb, (ID, "report"))
+    arguments = {"sweep": (), "check": ("--repair",)}.get(verb, (ID, "report"))
     result = ingest(*of_blobs(verb), "-f", "p.yaml", "events", *arguments)
     assert (result.code, 'there is no store at "' in result.err) == (3, True), result.err
     assert not (folder / "data").exists()
@@ -224,7 +224,7 @@ def test_sweep_prints_what_it_deletes(ingest, file):
 
 
 def test_2c13_damaged_blob(blob, folder):
-    result = blob("fsck")
+    result = blob("check")
     assert result.code == 0
     assert "1 blob and 3 blocks read: no blob is damaged; 0 other findings\n" in result.err
     store = RocksDBStore(RocksDBSettings(path="./data"))
@@ -237,14 +237,14 @@ def test_2c13_damaged_blob(blob, folder):
     result = blob("get", ID, "--to", "copy")
     assert (result.code, "block 1 is damaged" in result.err) == (5, True)
     assert (folder / "copy").read_bytes() == b"before"
-    result = blob("fsck", "--output", "json")
+    result = blob("check", "--output", "json")
     found = {"kind": "damaged_block", "blob": ID, "block": 1, "detail": "its checksum differs"}
     counts = {"blobs": 1, "blocks": 3, "damaged": 1, "others": 0}
     assert (result.code, result.json) == (
         5,
         {"table": "events", **counts, "earlier_topics": {}, "findings": [found]},
     )
-    result = blob("fsck", "--repair")
+    result = blob("check", "--repair")
     assert f"{ID} block 1: damaged block: its checksum differs\n" in result.out
     assert "1 blob and 3 blocks read: 1 finding of damage; 0 other findings\n" in result.err
 
@@ -258,7 +258,7 @@ def test_2c13_missing_block(blob, folder):
     result = blob("get", ID, "--to", "copy")
     assert (result.code, "block 2 is missing" in result.err) == (5, True), result.err
     assert not (folder / "copy").exists()
-    result = blob("fsck", "--output", "json")
+    result = blob("check", "--output", "json")
     (found,) = result.json["findings"]
     assert (result.code, found["kind"], found["blob"], found["block"]) == (5, "missing_block", ID, 2)
     assert (result.json["blobs"], result.json["blocks"]) == (1, 2)
@@ -360,7 +360,7 @@ def test_changed_name_is_refused(ingest, file, folder):
         ("blob", "put", "-f", "p.yaml", "events", "blob.bin"),
         ("admin", "blob", "sweep", "-f", "p.yaml", "events"),
         ("admin", "blob", "sweep", "-f", "p.yaml", "events", "--dry-run"),
-        ("admin", "blob", "fsck", "-f", "p.yaml", "events"),
+        ("admin", "blob", "check", "-f", "p.yaml", "events"),
         ("blob", "stat", "-f", "p.yaml", "events", ID),
         ("get", "-f", "p.yaml", "events", "r", "--blobs"),
         ("scan", "-f", "p.yaml", "events", "--blobs"),

@@ -72,9 +72,9 @@ def test_service_stores_pins_and_checks_blobs(ingest, shared: SimpleNamespace, j
         row = list(store.scan("events_blobs_value", Scan()))[1]
         data = row.cells[1]
         store.apply("events_blobs_value", [Put(row.key, {b"b:d": data.value[:-1] + b"?"}, data.timestamp_ms)])
-    damaged = ingest("admin", "blob", "fsck", *OF_TABLE, "--repair")
+    damaged = ingest("admin", "blob", "check", *OF_TABLE, "--repair")
     assert (damaged.code, f"{ID} block 1: damaged block: its checksum differs\n" in damaged.out) == (5, True)
-    shown = ingest("admin", "blob", "fsck", *OF_TABLE, "--own-process", "--output", "json")
+    shown = ingest("admin", "blob", "check", *OF_TABLE, "--own-process", "--output", "json")
     assert (shown.code, [each["block"] for each in shown.json["findings"]]) == (5, [1])
     assert [each.kind for each in jobs.statuses()] == [
         "blob-put", "blob-pin", "blob-unpin", "blob-unpin", "blob-check"
@@ -87,12 +87,12 @@ def test_pin_runs_before_a_sweep_that_waits(ingest, shared: SimpleNamespace, job
     with shared.stores.in_use()["local"].held():
         running = jobs.submit(job_of("blob-check", {"table": "events", "repair": True}))
         assert reached(lambda: jobs.status(running.id).state.value == "running", 60.0)
-        jobs.submit(job_of("sweep", {"table": "events"}))
+        jobs.submit(job_of("blob-sweep", {"table": "events"}))
         jobs.submit(job_of("blob-pin", {"table": "events", "id": ID, "reference": "a"}))
         jobs.submit(job_of("blob-unpin", {"table": "events", "id": ID, "reference": "b"}))
         jobs.submit(job_of("blob-put", {"table": "events", "path": "/any"}))
         waiting = [each.kind for each in jobs.statuses() if each.state.value == "waiting"]
-    assert waiting == ["blob-pin", "blob-unpin", "blob-put", "sweep"]
+    assert waiting == ["blob-pin", "blob-unpin", "blob-put", "blob-sweep"]
 
 
 def test_store_of_several_writers_is_written_by_the_command(ingest, folder: Path):
@@ -176,7 +176,7 @@ def test_cancelled_job_ends_within_a_blob(ingest, folder: Path, ends_in: int):
     put = ingest("blob", "put", *OF_TABLE, "blob.bin", "--output", "json")
     assert (put.code, put.json["is_new"]) == (0, True), put.err
     cancelled_in(10, "blob-check")
-    assert ingest("admin", "blob", "fsck", *OF_TABLE).code == 0
+    assert ingest("admin", "blob", "check", *OF_TABLE).code == 0
 
 
 def test_service_keeps_the_first_details(ingest, jobs: Jobs, monkeypatch: pytest.MonkeyPatch):
@@ -186,7 +186,7 @@ def test_service_keeps_the_first_details(ingest, jobs: Jobs, monkeypatch: pytest
         Path("blob.bin").write_bytes(b"%d" % number)
         assert ingest("blob", "put", *OF_TABLE, "blob.bin").code == 0
     monkeypatch.setattr("sinks.blobs.checking.content_of", _damaged)
-    found = ingest("admin", "blob", "fsck", *OF_TABLE)
+    found = ingest("admin", "blob", "check", *OF_TABLE)
     assert (found.code, len(found.out.splitlines())) == (5, 2), found.err
     assert "a service keeps the first 2" in found.err
 

@@ -275,7 +275,7 @@ class TestFsck:
         return Checkpoint(folder)
 
     def found(self, ingest, *options: str) -> list[tuple[str, str]]:
-        result = ingest("admin", "blob", "fsck", "-f", FILE, "events", "--output", "json", *options)
+        result = ingest("admin", "blob", "check", "-f", FILE, "events", "--output", "json", *options)
         assert result.code == 0, result.err
         found = result.json["findings"]
         assert (result.json["damaged"], result.json["others"]) == (0, len(found))
@@ -328,7 +328,7 @@ class TestFsck:
             reader=lambda: topic,
         )
         queue.publish([each.to_json() for each in (letters[1:] if is_published else letters[1:2])], 2, 1_000)
-        result = ingest("admin", "blob", "fsck", "-f", FILE, "events", "--repair")
+        result = ingest("admin", "blob", "check", "-f", FILE, "events", "--repair")
         assert ('may wait in its earlier topic "dead"' in result.err) == is_published
         assert (letters[2].blob_reference in references(configuration)) == is_published
         if is_published:
@@ -341,7 +341,7 @@ class TestFsck:
         Path("other.yaml").write_text(elsewhere)
         there = checkpoint_folder(load("other.yaml", env={}, lookup=Catalog()), "p")
         shutil.copytree(checkpoint.folder, there)
-        result = ingest("admin", "blob", "fsck", "-f", "other.yaml", "events", "--repair", "--output", "json")
+        result = ingest("admin", "blob", "check", "-f", "other.yaml", "events", "--repair", "--output", "json")
         assert {each["kind"] for each in result.json["findings"]} == {"unknown_reference"}
         counts = {name: result.json[name] for name in ("blobs", "blocks", "damaged", "others")}
         assert counts == {"blobs": 2, "blocks": 2, "damaged": 0, "others": 2}
@@ -357,6 +357,6 @@ def test_young_reference_is_not_reported(ingest, configuration, letters):
     (folder / "offsets").mkdir(parents=True)
     (folder / "offsets" / "0").write_text("v1")
     publish(configuration, 1_000, [])
-    shown = ingest("admin", "blob", "fsck", "-f", FILE, "events", "--repair", "--output", "json")
+    shown = ingest("admin", "blob", "check", "-f", FILE, "events", "--repair", "--output", "json")
     assert (shown.json["damaged"], shown.json["others"]) == (0, 0)
     assert len(references(configuration)) == 2

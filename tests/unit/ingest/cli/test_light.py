@@ -62,7 +62,7 @@ HELP = {
                 "dump run",
                 "archive rerun",
                 "archive join",
-                "admin blob fsck",
+                "admin blob check",
             )
         ),
         frozenset({"pyspark", "kafka"}),

@@ -116,7 +116,7 @@ def test_record_whose_dead_letter_was_replayed_waits_no_more(tmp_path: Path):
 
 @pytest.mark.parametrize("waits", [False, True])
 def test_blobs_of_dead_letters_have_the_references_of_the_sinks(tmp_path: Path, waits: bool):
-    """Else 'attr2hbase admin blob fsck --repair' removes a reference that no dead letter has, and the blob goes."""
+    """Else 'attr2hbase admin blob check --repair' removes a reference that no dead letter has, and the blob goes."""
     configuration = written(tmp_path)
     letters, _ = run(configuration, 1_000, b"l" * 2_500, b"o" * 2_000)
     queue = dead_letter_queue(configuration, configuration.pipelines["p"])

@@ -147,7 +147,7 @@ def test_command_lets_the_service_sweep(
         assert main(["admin", "blob", "sweep", "-f", configuration.path, "events", "--own-process"]) == 4
         assert main(["admin", "blob", "sweep", "-f", configuration.path, "plain"]) == 2
         with pytest.raises(ConfigError):
-            ServiceClient(configuration).submit("sweep", {"table": "plain"})
+            ServiceClient(configuration).submit("blob-sweep", {"table": "plain"})
 
 
 def test_tables_with_a_time_are_swept_each_day(configuration: Configuration):
