@@ -2,8 +2,7 @@
 One streaming query: foreachBatch -> tasks -> receipts -> commit -> dead letters -> ack.
 
 Nothing is acknowledged before it is durable. A micro-batch is acknowledged in one place: `BatchRunner.on_batch`
-returns, and Spark then writes `commits/N`. After a failure at any earlier point, the batch runs again with the same
-records and the same time.
+returns, and Spark then writes `commits/N`. After an earlier failure it runs again, with the same records and time.
 """
 
 import copy
@@ -68,8 +67,7 @@ class BatchRunner(LoopHost):
         session: of the frames; None if tasks run in this process.
         committers: name of a destination -> its half on the driver.
         error_budget: checked once for each batch, before any committer commits it.
-        publish: makes the dead letters of a batch durable, given its number and time; retried while it fails with an
-            error that is not STOP.
+        publish: makes the dead letters of a batch durable, given its number and time; repeated as `until_possible`.
         observer: receives the progress.
         record: logs a durable batch, given its number and time, before it is acknowledged; retried in the same way.
         is_complete: whether a batch of the query, given its number and time, is durable and need not run.
@@ -354,9 +352,8 @@ class BatchRunner(LoopHost):
                     raise
                 # Spark's own log of failed tasks is off
                 _log.warning("a Spark job failed", pipeline=self._pipeline, retry=retries, reason=str(error))
-                self.blocked(
-                    TaskUnavailableError.code, f"a Spark job failed, retry {retries} of {JOB_RETRIES}", retries
-                )
+                text = f"a Spark job failed, retry {retries} of {JOB_RETRIES}"
+                self.blocked(TaskUnavailableError.code, text, retries)
                 if self._guarded is None and isinstance(error, PySparkException | Py4JJavaError):  # the JVM lives
                     self._guarded = self.until_possible(partial(self._guard, True))
             else:
@@ -366,14 +363,8 @@ class BatchRunner(LoopHost):
 
     def until_possible(self, action: Callable[[], T]) -> T:
         """
-        The result of an action on the driver, repeated without a limit; the pipeline is blocked meanwhile.
-
-        Before each attempt a takeover by another driver ends it.
-
-        Raises:
-            AbandonedError: the service stops.
-            ConflictError: another driver has taken over.
-            IngestError: with the disposition STOP.
+        The result of an action on the driver, repeated without a limit while its error is not STOP; the pipeline is
+        blocked meanwhile. Before each attempt a takeover by another driver ends it.
         """
 
         def attempt() -> T:
