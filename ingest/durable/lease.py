@@ -26,7 +26,7 @@ _OUTAGE_PERIODS = 10  # times `valid_s`, after which an error ends the watch of 
 
 
 @dataclass(frozen=True, slots=True)
-class Grant(Record, kind="lease"):
+class Grant(Record, kind="lease", unnumbered=True):
     """
     One acquisition of a lease.
 
@@ -47,8 +47,8 @@ class Grant(Record, kind="lease"):
         return f"{self.owner} since {since}"
 
     @classmethod
-    def upgraded(cls, content: dict[str, Any], number: int) -> dict[str, Any]:  # noqa: ARG003 - 0.2.0 had none
-        """The grant of 0.2.0, without an id."""
+    def upgraded(cls, content: dict[str, Any], number: int) -> dict[str, Any]:  # noqa: ARG003 - there is one
+        """The grant of 0.2.0, without an id; its beat is null after a release."""
         return {"id": "", **content, "beat": -1 if content["beat"] is None else content["beat"]}
 
 

@@ -55,22 +55,31 @@ class Record(Plain):
     A value that is stored as a JSON object: the fields of a frozen dataclass, and the number of their format.
 
     A change of its fields is a new format, so that each version refuses by name what a later one has written. An object
-    of an earlier format is `upgraded`; one without a number is of 0.2.0 or before.
+    of an earlier format is `upgraded`. Only a record that is `unnumbered` may have no number.
 
     Args:
         kind: what it is, for messages, before its place: "committed position of table".
         format: the number of its format.
         remedy: how to continue without it.
+        unnumbered: whether an earlier version wrote it without a number, as 0.2.0; then it is `upgraded` too.
     """
 
     __slots__ = ()
     _kind: ClassVar[str]
     _format: ClassVar[int]
     _remedy: ClassVar[str]
+    _is_unnumbered: ClassVar[bool]
 
-    def __init_subclass__(cls, *, kind: str = "", format: int = 1, remedy: str = "restore it from a copy") -> None:  # noqa: A002 - the word in the content
+    def __init_subclass__(
+        cls,
+        *,
+        kind: str = "",
+        format: int = 1,  # noqa: A002 - the word in the content
+        remedy: str = "restore it from a copy",
+        unnumbered: bool = False,
+    ) -> None:
         if kind:  # else it is the copy of a class that `dataclass(slots=True)` makes
-            cls._kind, cls._format, cls._remedy = kind, format, remedy
+            cls._kind, cls._format, cls._remedy, cls._is_unnumbered = kind, format, remedy, unnumbered
 
     def to_bytes(self) -> bytes:
         """The stored content."""
@@ -105,27 +114,35 @@ class Record(Plain):
             UnreadableRecordError: the content is no such record, or has the format of a later version.
         """
         try:
-            found = orjson.loads(content)
-            number = found.pop(_FORMAT, 0)
-            if number < cls._format:
-                found, number = cls.upgraded(found, number), cls._format
-            if number == cls._format:
-                record = cls.from_json(found)
-                missing = sorted(record._names() - found.keys())  # noqa: SLF001 - of this class
-                if not missing:
-                    return record
-                reason, cause = f"{missing[0]}: Field required", None
-            else:
-                reason, cause = f"it has format {number}, this version reads {cls._format}", None
+            return cls._read(orjson.loads(content))
         except (ValueError, TypeError, KeyError, AttributeError, IngestError) as error:
-            reason, cause = _reason(error), error
-        raise UnreadableRecordError(
-            f'the {cls._kind} "{place}" cannot be read: {reason}',
-            hint=f"use the version that wrote it, or a later one; else {cls._remedy}",
-        ) from cause
+            raise UnreadableRecordError(
+                f'the {cls._kind} "{place}" cannot be read: {_reason(error)}',
+                hint=f"use the version that wrote it, or a later one; else {cls._remedy}",
+            ) from error
+
+    @classmethod
+    def _read(cls, found: object) -> Self:
+        if not isinstance(found, dict):
+            raise ValueError("it is no JSON object")  # noqa: TRY004 - as for all contents
+        number = 0
+        if _FORMAT in found or not cls._is_unnumbered:
+            number = found.pop(_FORMAT)
+            if type(number) is not int or number < 1:  # a bool is an int
+                raise ValueError(f"its format is {orjson.dumps(number).decode()}, not a number from 1 on")
+        if number > cls._format:
+            raise ValueError(f"it has format {number}, this version reads {cls._format}")
+        if number < cls._format:
+            found = cls.upgraded(found, number)
+        record = cls.from_json(found)
+        if missing := record._names() - found.keys():  # noqa: SLF001 - of this class
+            raise KeyError(min(missing))
+        return record
 
 
 def _reason(error: Exception) -> str:
+    if isinstance(error, KeyError):
+        return f"{error.args[0]}: Field required"
     if not isinstance(error, ValidationError):
         return str(error)
     first = error.errors(include_url=False)[0]

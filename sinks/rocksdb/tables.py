@@ -121,7 +121,7 @@ def _families(content: Mapping[str, Mapping[str, Any]]) -> dict[bytes, FamilySpe
 
 
 @dataclass(frozen=True, slots=True)
-class TableRecord(Record, kind="record of table"):
+class TableRecord(Record, kind="record of table", unnumbered=True):
     """
     The record of a table.
 

@@ -98,12 +98,27 @@ def test_record_is_read_as_it_was_written(record: Record) -> None:
 
 
 @each_record
-def test_content_without_a_number_has_format_1(record: Record) -> None:
+def test_content_without_a_number_is_of_0_2_0(record: Record) -> None:
     content = orjson.loads(record.to_bytes())
-    if content.pop("format") == 1:
+    del content["format"]
+    if isinstance(record, Grant | ResetNote | TableRecord):
         assert type(record).of(orjson.dumps(content), "place") == record
     else:
-        refused(record, orjson.dumps(content))
+        assert refused(record, orjson.dumps(content)).message.endswith("cannot be read: format: Field required")
+
+
+@each_record
+@pytest.mark.parametrize("number", [0, -5, True, False, 1.0, 1.5, "1", [], {}, None])
+def test_format_is_a_number_from_1_on(record: Record, number: object) -> None:
+    content = {**orjson.loads(record.to_bytes()), "format": number}
+    reason = f"its format is {orjson.dumps(number).decode()}, not a number from 1 on"
+    assert refused(record, orjson.dumps(content)).message.endswith(f'"place" cannot be read: {reason}')
+
+
+@each_record
+@pytest.mark.parametrize("content", ["[]", "1", "null", '"format"', "true"])
+def test_content_that_is_no_object_is_refused(record: Record, content: str) -> None:
+    assert refused(record, content.encode()).message.endswith('"place" cannot be read: it is no JSON object')
 
 
 @each_record
@@ -128,7 +143,8 @@ def test_unknown_field_is_refused(record: Record) -> None:
 def test_each_field_is_required(record: Record) -> None:
     content = orjson.loads(record.to_bytes())
     for name in content.keys() - {"format"}:
-        refused(record, orjson.dumps({other: content[other] for other in content if other != name}))
+        left = orjson.dumps({other: content[other] for other in content if other != name})
+        assert refused(record, left).message.endswith(f'"place" cannot be read: {name}: Field required')
 
 
 @each_record
@@ -164,6 +180,11 @@ def refused(record: Record, content: bytes) -> UnreadableRecordError:
     with pytest.raises(UnreadableRecordError, match="cannot be read: ") as caught:
         type(record).of(content, "place")
     return caught.value
+
+
+def test_grant_of_0_2_0_without_a_field_is_refused_by_its_name() -> None:
+    with pytest.raises(UnreadableRecordError, match=r'the lease "place" cannot be read: beat: Field required;'):
+        Grant.of(b'{"owner": "a", "since_ms": 5}', "place")
 
 
 def test_note_of_a_reset_by_0_2_0_is_read() -> None:

@@ -107,7 +107,7 @@ def acknowledged_offsets(checkpoint: Checkpoint) -> dict[TopicPartition, int]:
 
 
 @dataclass(frozen=True, slots=True)
-class ResetNote(Record, kind="note of a reset"):
+class ResetNote(Record, kind="note of a reset", unnumbered=True):
     """
     The file `RESET` in a checkpoint that a reset has built.
 
@@ -120,7 +120,7 @@ class ResetNote(Record, kind="note of a reset"):
     recount: bool
 
     @classmethod
-    def upgraded(cls, content: dict[str, Any], number: int) -> dict[str, Any]:  # noqa: ARG003 - 0.2.0 had none
+    def upgraded(cls, content: dict[str, Any], number: int) -> dict[str, Any]:  # noqa: ARG003 - there is one
         """The note of 0.2.0, which counted nothing."""
         return {"recount": True, **content}
 
