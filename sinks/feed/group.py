@@ -8,7 +8,7 @@ join and leave.
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import uuid4
 
 from ingest.api import IngestError, Row
@@ -20,7 +20,7 @@ from sinks.feed.errors import ParentUnknownError, ShardLeaseLostError, TrimmedEr
 from sinks.feed.gaps import Gap, GapPolicy
 from sinks.feed.held_lease import HeldLease
 from sinks.feed.joined_group import JoinedGroup
-from sinks.feed.leases import SHARD_END, GroupLeases, ShardLease, check_group
+from sinks.feed.leases import SHARD_END, GroupLeases, ShardLease, check_group, register_name
 from sinks.feed.lineage import starts_at, starts_at_latest, starts_at_oldest
 from sinks.feed.position import FeedPosition
 from sinks.feed.state import FeedState
@@ -252,7 +252,7 @@ class GroupMember:
         """Raise `ShardLeaseLostError` if this worker has lost a lease, even if it has another one of the shard."""
         if self._held.get(held.shard) is not held:
             text = self._joined.texts().get(held.shard)
-            owner = "" if text is None else ShardLease.from_text(text).owner
+            owner = "" if text is None else ShardLease.of(text, register_name(self._group, held.shard)).owner
             raise ShardLeaseLostError(self._group, held.shard, "" if owner == self._worker else owner)
 
     def _checkpoint(self, held: HeldLease, position: str, covered: tuple[int, int], gaps: int = 0) -> None:
@@ -293,7 +293,7 @@ class GroupMember:
         mine = lease_moves(self._worker, active, stale - set(self._held) - still_ours)
         for shard in sorted({*still_ours, *mine.take}):
             lease = active[shard]
-            taken = lease._replace(owner=self._worker, holder=self._holder, counter=lease.counter + 1, wanted_by="")
+            taken = replace(lease, owner=self._worker, holder=self._holder, counter=lease.counter + 1, wanted_by="")
             if self._leases.replace(self._group, shard, lease.to_text(), taken.to_text()):
                 self._held[shard] = HeldLease(
                     self._leases, self._group, self._worker, self._holder, shard, taken, taken.position, self._clock_s()
@@ -302,7 +302,7 @@ class GroupMember:
         self._elsewhere = {shard for shard, lease in active.items() if lease.owner and shard not in self._held}
         if mine.request is not None:
             lease = active[mine.request]
-            wanted = lease._replace(wanted_by=self._worker)
+            wanted = replace(lease, wanted_by=self._worker)
             self._leases.replace(self._group, mine.request, lease.to_text(), wanted.to_text())
 
     def _renew(self, held: HeldLease, *, releases: bool = False) -> None:

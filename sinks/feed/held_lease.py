@@ -1,9 +1,9 @@
 """A lease that a worker of a consumer group holds."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sinks.feed.errors import WorkerReplacedError
-from sinks.feed.leases import GroupLeases, ShardLease
+from sinks.feed.leases import GroupLeases, ShardLease, register_name
 
 
 @dataclass(slots=True)
@@ -79,7 +79,8 @@ class HeldLease:
         new_holder = self.holder if new_owner == self.worker else ""
         while True:
             before = self.lease
-            after = before._replace(
+            after = replace(
+                before,
                 position=position,
                 owner=new_owner,
                 holder=new_holder,
@@ -103,9 +104,9 @@ class HeldLease:
 
     def _present(self) -> ShardLease | None:
         text = self.leases.read(self.group).get(self.shard)
-        return None if text is None else ShardLease.from_text(text)
+        return None if text is None else ShardLease.of(text, register_name(self.group, self.shard))
 
 
 def _is_same_call(present: ShardLease, asked: ShardLease) -> bool:
     """Whether a lease is one that a call has stored, though others may have added requests and followers since."""
-    return asked == present._replace(wanted_by=asked.wanted_by, followed_by=asked.followed_by)
+    return asked == replace(present, wanted_by=asked.wanted_by, followed_by=asked.followed_by)

@@ -1,10 +1,11 @@
 """The record and the leases of a consumer group, as one of its workers reads and completes them."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from uuid import uuid4
 
 from sinks.feed.errors import FeedIdMismatchError, GroupRemovedError
-from sinks.feed.leases import GroupLeases, GroupRecord, ShardLease, leases_of
+from sinks.feed.leases import GroupLeases, GroupRecord, ShardLease, group_record, leases_of
 from sinks.feed.lineage import followers, forgotten_leases, lost_shards
 from sinks.feed.state import FeedState
 
@@ -43,7 +44,7 @@ class JoinedGroup:
             StoreError: the leases are unavailable.
         """
         texts = self._leases.read(self._group)
-        if self._id is None and _record(texts) is None:
+        if self._id is None and self._record(texts) is None:
             texts = self._created(texts, state)
         record = self._own(texts)
         self._id = record.id
@@ -77,17 +78,17 @@ class JoinedGroup:
 
     def _begun(self, texts: Mapping[int, str], record: GroupRecord) -> Mapping[int, str]:
         """Create the first leases. The group has begun once it has all of them; else the next read goes on."""
-        created = leases_of(texts, record.id)
+        created = leases_of(self._group, texts, record.id)
         for shard, start in record.starts.items():
             if shard not in created:
                 lease = ShardLease(start, group_id=record.id)
                 self._leases.replace(self._group, shard, texts.get(shard), lease.to_text())
-        if leases_of(self._leases.read(self._group), record.id).keys() >= record.starts.keys():
-            self._leases.replace(self._group, 0, texts[0], record._replace(is_begun=True).to_text())
+        if leases_of(self._group, self._leases.read(self._group), record.id).keys() >= record.starts.keys():
+            self._leases.replace(self._group, 0, texts[0], replace(record, is_begun=True).to_text())
         return self._leases.read(self._group)
 
     def _of_group(self, texts: Mapping[int, str], record: GroupRecord) -> dict[int, ShardLease]:
-        leases = leases_of(texts, record.id)
+        leases = leases_of(self._group, texts, record.id)
         for shard, lease in leases.items():
             if texts[shard] != lease.to_text():  # of an earlier version, which has fewer fields
                 self._leases.replace(self._group, shard, texts[shard], lease.to_text())
@@ -100,14 +101,14 @@ class JoinedGroup:
         has_new = False
         for shard, lease, parents in list(followers(leases, state.feed, self.lost)):
             if shard not in leases:
-                own = lease._replace(group_id=record.id)
+                own = replace(lease, group_id=record.id)
                 if not self._leases.replace(self._group, shard, texts.get(shard), own.to_text()):
                     continue  # the next read tells who has created it
                 leases[shard] = own
                 has_new = True
             for parent in parents:
                 before = leases[parent]
-                after = before._replace(followed_by=tuple(sorted({*before.followed_by, shard})))
+                after = replace(before, followed_by=tuple(sorted({*before.followed_by, shard})))
                 if self._leases.replace(self._group, parent, before.to_text(), after.to_text()):
                     leases[parent] = after
         for shard in forgotten_leases(leases, state.feed):
@@ -117,13 +118,12 @@ class JoinedGroup:
         return leases
 
     def _own(self, texts: Mapping[int, str]) -> GroupRecord:
-        record = _record(texts)
+        record = self._record(texts)
         if record is None or self._id not in {None, record.id}:
             raise GroupRemovedError(self._group)
         return record
 
-
-def _record(texts: Mapping[int, str]) -> GroupRecord | None:
-    """The record of a group; None if there is none, or the group is being removed."""
-    record = None if 0 not in texts else GroupRecord.from_text(texts[0])
-    return None if record is None or record.is_removed else record
+    def _record(self, texts: Mapping[int, str]) -> GroupRecord | None:
+        """The record of the group; None if there is none, or the group is being removed."""
+        record = group_record(self._group, texts)
+        return None if record is None or record.is_removed else record

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from sinks.feed.change_feed import Shard
-from sinks.feed.leases import GroupLeases, GroupRecord, ShardLease, leases_of
+from sinks.feed.leases import GroupLeases, ShardLease, group_record, leases_of
 from sinks.feed.lineage import lost_shards
 from sinks.feed.position import FeedPosition
 from sinks.feed.state import FeedState
@@ -43,11 +43,11 @@ def lags_of(state: FeedState, leases: GroupLeases, group: str) -> list[ShardLag]
         StoreError: the leases are unavailable.
     """
     texts = leases.read(group)
-    record = None if 0 not in texts else GroupRecord.from_text(texts[0])
+    record = group_record(group, texts)
     if record is not None and record.feed_id != state.feed.id:
         return None
     shards = {shard.number: shard for shard in state.feed.shards}
-    of_group = leases_of(texts, "" if record is None else record.id)
+    of_group = leases_of(group, texts, "" if record is None else record.id)
     lost: tuple[int, ...] = ()
     if record is not None and record.is_begun:
         lost = lost_shards(record, of_group, state.feed)

@@ -7,20 +7,22 @@ can write: for HBase properties of the feed table; for RocksDB, which only its s
 
 import re
 from collections.abc import Mapping
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
-import orjson
-
-from ingest.api import ConfigError, IntegrityError
+from ingest.api import ConfigError
+from ingest.durable.record import Record, UnreadableRecordError
 from ingest.durable.register import Registers
 
 SHARD_END = "SHARD_END"
 """Position of a lease whose shard has been read to its end."""
 _GROUP = re.compile(r"[a-z0-9][a-z0-9_-]{0,99}")
 _PREFIX = "group."
+_REMEDY = "remove the group, and another one of its name starts anew"
 
 
-class ShardLease(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class ShardLease(Record, kind="lease of consumer group", remedy=_REMEDY, unnumbered=True):
     """
     How far a group has read a shard, and the worker that reads it.
 
@@ -49,27 +51,14 @@ class ShardLease(NamedTuple):
         """Whether the shard has been read to its end."""
         return self.position == SHARD_END
 
-    def to_text(self) -> str:
-        """The lease as text."""
-        return orjson.dumps(self._asdict(), option=orjson.OPT_SORT_KEYS).decode()
-
     @classmethod
-    def from_text(cls, text: str) -> "ShardLease":
-        """
-        The lease of a text that `to_text` wrote.
-
-        Raises:
-            IntegrityError: it is none.
-        """
-        try:
-            content = orjson.loads(text)
-            lease = cls(**{**content, "followed_by": tuple(content["followed_by"])})
-        except (ValueError, TypeError, KeyError) as error:
-            raise _unreadable("a lease") from error
-        return lease
+    def upgraded(cls, content: dict[str, Any], number: int) -> dict[str, Any]:  # noqa: ARG003 - there is one
+        """The lease of an earlier version, in which a worker was one process, and a group had no id."""
+        return {"holder": "", "group_id": "", **content}
 
 
-class GroupRecord(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class GroupRecord(Record, kind="record of consumer group", remedy=_REMEDY, unnumbered=True):
     """
     The beginning of a group.
 
@@ -87,28 +76,10 @@ class GroupRecord(NamedTuple):
     is_removed: bool = False
     id: str = ""
 
-    def to_text(self) -> str:
-        """The record as text."""
-        starts = {str(number): start for number, start in self.starts.items()}
-        return orjson.dumps(self._replace(starts=starts)._asdict(), option=orjson.OPT_SORT_KEYS).decode()  # type: ignore[arg-type]
-
     @classmethod
-    def from_text(cls, text: str) -> "GroupRecord":
-        """
-        The record of a text that `to_text` wrote.
-
-        Raises:
-            IntegrityError: it is none.
-        """
-        try:
-            content = orjson.loads(text)
-            starts = {int(number): str(start) for number, start in content["starts"].items()}
-            return cls(**{**content, "starts": starts})
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise _unreadable("the record of a group") from error
-
-
-_REMOVED = GroupRecord("", {}, is_removed=True).to_text()
+    def upgraded(cls, content: dict[str, Any], number: int) -> dict[str, Any]:  # noqa: ARG003 - there is one
+        """The record of an earlier version, in which a group had no id, and was removed without a mark."""
+        return {"is_removed": False, "id": "", **content}
 
 
 class GroupLeases:
@@ -163,7 +134,7 @@ class GroupLeases:
         Raises:
             StoreError: the register does not answer.
         """
-        return self._registers.named(f"{_PREFIX}{group}.{shard}").replace(before, after)
+        return self._registers.named(register_name(group, shard)).replace(before, after)
 
     def remove(self, group: str) -> None:
         """
@@ -176,12 +147,13 @@ class GroupLeases:
             StoreError: the store is unavailable.
         """
         texts = self.read(group)
-        while texts.get(0) != _REMOVED:
+        removed = GroupRecord("", {}, is_removed=True).to_text()
+        while texts.get(0) != removed:
             before = texts.get(0)
-            if not texts or self.replace(group, 0, before, _REMOVED):
+            if not texts or self.replace(group, 0, before, removed):
                 break
             texts = self.read(group)
-            if not _are_of_one_group(before, texts.get(0)):
+            if not _are_of_one_group(group, before, texts.get(0)):
                 return
         self.finish_removal(group)
 
@@ -192,7 +164,7 @@ class GroupLeases:
         Raises:
             StoreError: the store is unavailable.
         """
-        while _is_removed((texts := self.read(group)).get(0)):
+        while (record := group_record(group, texts := self.read(group))) is not None and record.is_removed:
             leases = [shard for shard in texts if shard]
             if not leases:
                 self.replace(group, 0, texts[0], None)
@@ -216,37 +188,43 @@ def check_group(name: str) -> str:
     return name
 
 
-def leases_of(texts: Mapping[int, str], group_id: str) -> dict[int, ShardLease]:
+def register_name(group: str, shard: int) -> str:
+    """Name of the register of a lease; of the record of a group for shard 0."""
+    return f"{_PREFIX}{group}.{shard}"
+
+
+def group_record(group: str, texts: Mapping[int, str]) -> GroupRecord | None:
+    """
+    The record in the texts of a group, as `GroupLeases.read` returns them; None if it has none.
+
+    Raises:
+        UnreadableRecordError: it cannot be read.
+    """
+    return GroupRecord.of(texts[0], register_name(group, 0)) if 0 in texts else None
+
+
+def leases_of(group: str, texts: Mapping[int, str], group_id: str) -> dict[int, ShardLease]:
     """
     The leases of a group by shard, without those that are left of earlier groups of its name.
 
     Args:
+        group: its name.
         texts: of the group, as `GroupLeases.read` returns them.
         group_id: id of its record.
 
     Raises:
-        IntegrityError: one cannot be read.
+        UnreadableRecordError: one cannot be read.
     """
-    found = {shard: ShardLease.from_text(text) for shard, text in texts.items() if shard}
+    found = {shard: ShardLease.of(text, register_name(group, shard)) for shard, text in texts.items() if shard}
     return {shard: lease for shard, lease in found.items() if lease.group_id == group_id}
 
 
-def _is_removed(record: str | None) -> bool:
-    return record is not None and GroupRecord.from_text(record).is_removed
-
-
-def _are_of_one_group(before: str | None, after: str | None) -> bool:
+def _are_of_one_group(group: str, before: str | None, after: str | None) -> bool:
     """Whether two records, of which the second one can be any text, are of the same group."""
     if before is None or after is None:
         return False
+    place = register_name(group, 0)
     try:
-        return GroupRecord.from_text(before).id == GroupRecord.from_text(after).id
-    except IntegrityError:
+        return GroupRecord.of(before, place).id == GroupRecord.of(after, place).id
+    except UnreadableRecordError:
         return False
-
-
-def _unreadable(what: str) -> IntegrityError:
-    """The error for a text that is no lease and no record."""
-    return IntegrityError(
-        f"{what} of a consumer group cannot be read", hint="use the version that wrote it, or a later one"
-    )

@@ -31,6 +31,7 @@ from sinks.dumps.listing import RunPlan
 from sinks.dumps.manifest import DumpedPart, DumpedTable, Manifest, TableFile
 from sinks.dumps.pins import Pin
 from sinks.feed.change_feed import ChangeFeed, MergeRequest, Shard, SplitRequest
+from sinks.feed.leases import GroupRecord, ShardLease
 from sinks.rewriting.counted_letters import CountedLetters, CountedRun
 from sinks.rewriting.rolled_back import Interval, RolledBack
 from sinks.rocksdb.tables import TableRecord
@@ -77,6 +78,8 @@ EXAMPLES: list[Record] = [
     DumpedPart("t", 3, None),
     CountedLetters((CountedRun(1, 2, "sink", {("t\udcff", 0): [(3, 5), (7, 8)]}),), (Interval(1, 2),), 0),
     ChangeFeed("id", 5, 60_000, SHARDS, (SplitRequest(2, b"\x00"), MergeRequest((1, 2)))),
+    ShardLease("p", "worker", 3, "v", (4, 5), 1, "holder", "id"),
+    GroupRecord("feed", {1: "SHARD_END", 12: "x"}, is_begun=True, id="id"),
     FormerOwners({"p": COMMITTED}),
     COMMITTED,
     RolledBack((Interval(1, 2), Interval(5, 5))),
@@ -101,7 +104,7 @@ def test_record_is_read_as_it_was_written(record: Record) -> None:
 def test_content_without_a_number_is_of_0_2_0(record: Record) -> None:
     content = orjson.loads(record.to_bytes())
     del content["format"]
-    if isinstance(record, Grant | ResetNote | TableRecord):
+    if isinstance(record, Grant | ResetNote | TableRecord | ShardLease | GroupRecord):
         assert type(record).of(orjson.dumps(content), "place") == record
     else:
         assert refused(record, orjson.dumps(content)).message.endswith("cannot be read: format: Field required")

@@ -34,7 +34,7 @@ class GroupFeed:
         self.ms.now += round(seconds * 1000)
 
     def lease(self, shard: int) -> ShardLease:
-        return ShardLease.from_text(self.leases.read("g")[shard])
+        return ShardLease.of(self.leases.read("g")[shard], "g")
 
 
 def rows(delivery: Delivery | None) -> list[bytes]:

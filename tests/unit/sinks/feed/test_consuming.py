@@ -1,5 +1,6 @@
 """Copies of changes: checkpoints after writes, retries, heartbeats, and what a crash repeats."""
 
+import dataclasses
 import json
 from collections.abc import Callable, Iterator, Sequence
 
@@ -135,7 +136,7 @@ def test_once_copies_the_other_shards_before_it_reports_a_missing_lease(setting:
         consumer.run(once=True)
     assert consumer.consumed.changes == len(setting.output.rows) == 1
     assert setting.leases.read("g").keys() == {0, 2}
-    assert ShardLease.from_text(setting.leases.read("g")[2]).owner == "", "released"
+    assert ShardLease.of(setting.leases.read("g")[2], "g").owner == "", "released"
 
 
 def test_consumer_goes_on_with_the_other_shards_and_reports_a_missing_lease_once(setting: Setting):
@@ -161,12 +162,12 @@ def test_consumer_ends_if_no_shard_can_be_read(setting: Setting):
 def test_lease_that_is_back_is_no_error(setting: Setting):
     of_two_shards(setting)
     text = ShardLease(FeedPosition.at_start(setting.client.state().feed, setting.writer.feed.shards[0]).to_token())
-    group_id = ShardLease.from_text(setting.leases.read("g")[2]).group_id
+    group_id = ShardLease.of(setting.leases.read("g")[2], "g").group_id
     wait = setting.wait
 
     def restore(seconds: float) -> bool:
         if seconds:
-            setting.leases.replace("g", 1, None, text._replace(group_id=group_id).to_text())
+            setting.leases.replace("g", 1, None, dataclasses.replace(text, group_id=group_id).to_text())
         return wait(seconds)
 
     setting.wait = restore
@@ -213,7 +214,7 @@ def test_shard_that_another_worker_takes_in_the_same_moment_is_not_read(
     replace = setting.leases.replace
 
     def after_the_other(group: str, shard: int, before: str | None, after: str | None) -> bool:
-        if after is not None and shard and ShardLease.from_text(after).owner == "w":
+        if after is not None and shard and ShardLease.of(after, "g").owner == "w":
             monkeypatch.undo()
             other.refresh()
         return replace(group, shard, before, after)
@@ -238,7 +239,7 @@ def test_lost_answer_is_settled_though_another_worker_has_requested_the_shard(
     with pytest.raises(StoreUnavailableError):
         (member.keep if is_renewal else delivery.checkpoint)()
     text = leases.read("g")[1]
-    assert leases.replace("g", 1, text, ShardLease.from_text(text)._replace(wanted_by="w2").to_text())
+    assert leases.replace("g", 1, text, dataclasses.replace(ShardLease.of(text, "g"), wanted_by="w2").to_text())
     member.keep()
     delivery.checkpoint()
     setting.s.now += RENEW_S
@@ -284,7 +285,7 @@ def test_gap_is_counted_once_though_the_answer_of_its_checkpoint_is_lost(setting
     setting.output.on_write = lambda: None
     consumed = setting.consumer(member).run(once=True)
     texts = leases.read("g")
-    assert (len(consumed.gaps), [ShardLease.from_text(texts[shard]).gaps for shard in texts if shard]) == (1, [1])
+    assert (len(consumed.gaps), [ShardLease.of(texts[shard], "g").gaps for shard in texts if shard]) == (1, [1])
 
 
 def test_rows_of_a_dump_that_is_unavailable_meanwhile_are_written_once(

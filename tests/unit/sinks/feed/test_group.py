@@ -1,5 +1,6 @@
 """Consumer groups; the numbers are those of the acceptance statements of a feed."""
 
+import dataclasses
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -231,7 +232,7 @@ def test_leases_of_an_earlier_group_are_not_those_of_a_new_one(feeds: Callable[.
     assert (found[0], sorted(found)) == (b"z", [b"b", b"y", b"z"])
 
 
-OLD_FIELDS = {"holder", "group_id", "id", "is_removed"}
+OLD_FIELDS = {"format", "holder", "group_id", "id", "is_removed"}
 
 
 @pytest.mark.parametrize("owner", ["", "w1"])
@@ -352,7 +353,7 @@ def test_leases_are_released_although_one_is_lost(feeds: Callable[..., GroupFeed
     worker = feed.worker("w1")
     worker.poll()
     lost = feed.lease(1)
-    assert feed.leases.replace("g", 1, lost.to_text(), lost._replace(holder="other", counter=9).to_text())
+    assert feed.leases.replace("g", 1, lost.to_text(), dataclasses.replace(lost, holder="other", counter=9).to_text())
     with pytest.raises(WorkerReplacedError):
         worker.close()
     assert feed.lease(2).owner == ""

@@ -1,5 +1,6 @@
 """Consumer groups and the parents of shards; the numbers are those of the acceptance statements of a feed."""
 
+import dataclasses
 from collections.abc import Callable
 
 import pytest
@@ -181,7 +182,7 @@ def test_shards_that_expired_before_the_group_count_as_read(feeds: Callable[...,
     feed.writer.put(b"c", b"n", time_ms=feed.ms.now)
     worker = feed.worker("w1")
     assert sorted(drained(worker)) == [b"c", b"n"]
-    assert feed.lease(1)._replace(group_id="") == ShardLease("SHARD_END", followed_by=(2, 3))
+    assert dataclasses.replace(feed.lease(1), group_id="") == ShardLease("SHARD_END", followed_by=(2, 3))
 
 
 def test_group_reads_shards_whose_parents_the_feed_has_forgotten(feeds: Callable[..., GroupFeed]):

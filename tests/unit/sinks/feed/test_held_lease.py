@@ -1,5 +1,6 @@
 """A lease that a worker holds."""
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -28,7 +29,7 @@ def test_lease_is_stored_with_its_next_counter(tmp_path: Path):
 
 def test_request_of_another_worker_is_kept_until_the_lease_is_released(tmp_path: Path):
     lease = held(tmp_path)
-    requested = lease.lease._replace(wanted_by="v")
+    requested = dataclasses.replace(lease.lease, wanted_by="v")
     assert lease.leases.replace("g", 1, lease.lease.to_text(), requested.to_text())
     assert lease.store(position="p2")
     assert lease.lease == ShardLease("p2", "w", counter=4, wanted_by="v", holder="h")
@@ -49,17 +50,19 @@ def test_lease_of_another_worker_is_not_replaced(tmp_path: Path):
 
 def test_lease_of_another_process_with_this_name_is_an_error(tmp_path: Path):
     lease = held(tmp_path)
-    assert lease.leases.replace("g", 1, lease.lease.to_text(), lease.lease._replace(counter=4, holder="i").to_text())
+    assert lease.leases.replace(
+        "g", 1, lease.lease.to_text(), dataclasses.replace(lease.lease, counter=4, holder="i").to_text()
+    )
     with pytest.raises(WorkerReplacedError, match='another process has started as worker "w" of group "g"'):
         lease.store(position="p2")
 
 
 def test_earlier_call_that_was_executed_late_is_no_loss(tmp_path: Path):
     lease = held(tmp_path)
-    late = lease.lease._replace(counter=4, wanted_by="v")
+    late = dataclasses.replace(lease.lease, counter=4, wanted_by="v")
     assert lease.leases.replace("g", 1, lease.lease.to_text(), late.to_text())
     assert lease.store(position="p2")
-    assert lease.lease == late._replace(position="p2", counter=5)
+    assert lease.lease == dataclasses.replace(late, position="p2", counter=5)
 
 
 def test_call_that_the_store_repeats_is_known_by_its_owner_and_counter(tmp_path: Path):
@@ -69,7 +72,7 @@ def test_call_that_the_store_repeats_is_known_by_its_owner_and_counter(tmp_path:
     def repeated(group: str, shard: int, before: str | None, after: str | None) -> bool:
         assert replace(group, shard, before, after)
         assert after is not None
-        assert replace(group, shard, after, ShardLease.from_text(after)._replace(wanted_by="v").to_text())
+        assert replace(group, shard, after, dataclasses.replace(ShardLease.of(after, "g"), wanted_by="v").to_text())
         return replace(group, shard, before, after)
 
     lease.leases.replace = repeated  # type: ignore[method-assign]

@@ -1,5 +1,6 @@
 """Leases of groups, in both places."""
 
+import dataclasses
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -7,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from ingest.api import ConfigError, IntegrityError
+from ingest.durable.record import UnreadableRecordError
 from ingest.durable.register import StateRegister
-from sinks.feed.leases import SHARD_END, GroupLeases, GroupRecord, ShardLease, check_group
+from sinks.feed.leases import SHARD_END, GroupLeases, GroupRecord, ShardLease, check_group, group_record, leases_of
 from sinks.memory import MemoryStore
 from tests.support.group_leases import file_leases, property_leases
 
@@ -78,7 +80,7 @@ def test_removal_that_is_interrupted_marks_the_group(opened: Opened, monkeypatch
             leases.remove("a")
         texts = opened().read("a")
         assert set(texts) == ({0, 1, 2} if calls < 2 else {0, 2} if calls == 2 else {0})
-        assert calls == 0 or GroupRecord.from_text(texts[0]).is_removed
+        assert calls == 0 or GroupRecord.of(texts[0], "g").is_removed
         opened().remove("a")
     else:
         leases.remove("a")
@@ -103,16 +105,26 @@ def test_one_of_many_workers_wins(opened: Opened):
 
 def test_lease_and_record_are_texts():
     lease = ShardLease("1.s.1..0.00000000", "w", 3, "v", (4, 5))
-    assert ShardLease.from_text(lease.to_text()) == lease
+    assert ShardLease.of(lease.to_text(), "g") == lease
     assert ShardLease(SHARD_END).is_ended
     record = GroupRecord("s", {1: SHARD_END, 12: "x"}, is_begun=True)
-    assert GroupRecord.from_text(record.to_text()) == record
-    assert not GroupRecord.from_text('{"feed_id": "s", "starts": {}, "is_begun": true}').is_removed
+    assert GroupRecord.of(record.to_text(), "g") == record
+    assert not GroupRecord.of('{"feed_id": "s", "starts": {}, "is_begun": true}', "g").is_removed
     for text in ("", "1", "{}", '{"position": 1}', "[]"):
         with pytest.raises(IntegrityError):
-            ShardLease.from_text(text)
+            ShardLease.of(text, "g")
         with pytest.raises(IntegrityError):
-            GroupRecord.from_text(text)
+            GroupRecord.of(text, "g")
+
+
+def test_text_that_cannot_be_read_is_named_by_its_register() -> None:
+    with pytest.raises(
+        UnreadableRecordError, match=r'lease of consumer group "group\.g\.2" cannot be read: position: '
+    ):
+        leases_of("g", {2: "{}"}, "")
+    with pytest.raises(UnreadableRecordError, match=r'record of consumer group "group\.g\.0" cannot be r') as caught:
+        group_record("g", {0: '{"format": 2}'})
+    assert "remove the group" in (caught.value.hint or "")
 
 
 @pytest.mark.parametrize("name", ["", "A", "a.b", "-a", "a/b", "a" * 101, "ä"])
@@ -131,7 +143,7 @@ def test_lease_that_is_renewed_while_its_group_is_removed_is_removed_too(
 
     def renewed(group: str, shard: int, before: str | None, after: str | None) -> bool:
         for counter in renewals:
-            assert replace("a", 1, opened().read("a")[1], lease._replace(counter=counter).to_text())
+            assert replace("a", 1, opened().read("a")[1], dataclasses.replace(lease, counter=counter).to_text())
             break
         return replace(group, shard, before, after)
 
@@ -166,7 +178,7 @@ def test_record_that_changes_while_a_group_is_removed(
     leases, record = opened(), GroupRecord("s", {}, id="1")
     assert leases.replace("a", 0, None, record.to_text())
     replace = leases.replace
-    later = record._replace(is_begun=True) if is_same else record._replace(id="2")
+    later = dataclasses.replace(record, is_begun=True) if is_same else dataclasses.replace(record, id="2")
 
     def changed(group: str, shard: int, before: str | None, after: str | None) -> bool:
         monkeypatch.undo()

@@ -1,5 +1,6 @@
 """Which shards follow those that a group has read; without a group."""
 
+import dataclasses
 from collections.abc import Callable
 
 import pytest
@@ -41,7 +42,7 @@ def test_forgotten_parent_that_has_a_lease_names_its_followers(feeds: Callable[.
     trimmed = change_feed.trimmed(change_feed.shards[0].until_ms or 0)
     found = followers({1: READ, 2: UNREAD}, trimmed)
     assert [(child.shard, child.parents) for child in found] == [(3, (1,)), (4, (1,))]
-    named = READ._replace(followed_by=(3,))
+    named = dataclasses.replace(READ, followed_by=(3,))
     found = followers({1: named, 2: UNREAD, 3: UNREAD}, trimmed)
     assert [child.shard for child in found] == [4]
 

@@ -59,7 +59,7 @@ def test_other_text_is_no_record_of_former_owners(text: str) -> None:
 
 
 def test_table_without_former_owners() -> None:
-    assert former_owners(None, "a") == former_owners('{"positions": {}}', "a") == {}
+    assert former_owners(None, "a") == former_owners('{"format": 1, "positions": {}}', "a") == {}
 
 
 @pytest.mark.parametrize(
