@@ -1,4 +1,4 @@
-"""The answers of a stream to rewrites of partitions; `rewrites` has the protocol."""
+"""The answers of a writer to rewrites of partitions; `rewrites` has the protocol."""
 
 import threading
 from collections.abc import Callable
@@ -12,7 +12,7 @@ class Answering:
     Answers each rewrite once, with a batch time.
 
     Args:
-        writer: the stream.
+        writer: its name.
 
     Methods may be called in any thread.
     """
@@ -25,7 +25,7 @@ class Answering:
 
     def start(self, last_ms: int) -> None:
         """
-        Begin after a start of the stream.
+        Begin after a start of the writer.
 
         Args:
             last_ms: time of the last micro-batch. It may run again: it stays in the versions that it has, and a rewrite

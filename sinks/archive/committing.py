@@ -253,7 +253,7 @@ class ArchiveCommitter(Committer):
 
 
 def recorded_writers(root: Root) -> list[str]:
-    """The streams that have written to a table, sorted; not replays, which have a record of their own."""
+    """The names of the writers of a table, sorted; not replays, which have a record of their own."""
     found = [name.removesuffix(".json") for name in root.file_names(WRITERS) if name.endswith(".json")]
     # a replay is the third part of `SinkContext.staging_name`; a sink may have that name
     return sorted(name for name in found if not name.endswith("+replay") or name.count("+") == 1)

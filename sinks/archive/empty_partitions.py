@@ -21,7 +21,7 @@ def is_empty(partition: Partition) -> bool:
 
 def remove_if_empty(partition: Partition, own_id: int, now_ms: int) -> None:
     """
-    Remove the markers of an empty partition, unless another process writes a version of it; no stream may run.
+    Remove the markers of an empty partition, unless another process writes a version of it; no writer may run.
 
     Args:
         partition: that may be empty.

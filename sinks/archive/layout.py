@@ -4,9 +4,9 @@ Names of the files and folders of an archived table.
 ::
 
     ROOT/TABLE/_tmp/WRITER/ATTEMPT/      what tasks have written and no commit has moved yet
-    ROOT/TABLE/_writers/WRITER.json      the last micro-batch that a stream has committed
+    ROOT/TABLE/_writers/WRITER.json      the last micro-batch that a writer has committed
     ROOT/TABLE/_reruns/ID.json           a partition that is being written again
-    ROOT/TABLE/_reruns/ID.WRITER         the answer of a stream to it
+    ROOT/TABLE/_reruns/ID.WRITER         the answer of a writer to it
     ROOT/TABLE/dt=20151210/_CURRENT      the folder of the version that readers read, in one line
     ROOT/TABLE/dt=20151210/version=1449784608/
         _STARTED                         who has created the version

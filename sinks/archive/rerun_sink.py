@@ -1,4 +1,4 @@
-"""The sink of a re-run: the rows of one partition, into a version that the process writes beside the stream."""
+"""The sink of a re-run: the rows of one partition, into a version that the process writes beside the pipeline."""
 
 from collections.abc import Sequence
 

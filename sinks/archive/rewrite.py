@@ -1,7 +1,7 @@
 """
-A version that this process writes beside the stream: its announcement with heartbeats, and the switch at its end.
+A version that this process writes beside the pipelines: its announcement with heartbeats, and the switch at its end.
 
-See `rewrites` for how a stream and this process agree.
+See `rewrites` for how a writer and this process agree.
 """
 
 import contextlib
@@ -36,7 +36,7 @@ BEAT_S = 30.0
 
 
 class AnnouncementExpiredError(ConflictError):
-    """A re-run or join was suspended for minutes, so streams may not have written to its version."""
+    """A re-run or join was suspended for minutes, so pipelines may not have written to its version."""
 
     code = "announcement_expired"
     hint = "this process was suspended; start the command again"
@@ -58,7 +58,7 @@ class RerunRunsError(ConflictError):
 
 class Rewrite:
     """
-    A new version of a partition, within a `with` block: streams write to it too until the block ends.
+    A new version of a partition, within a `with` block: pipelines write to it too until the block ends.
 
     A version that is not finished is removed at the end of the block if nothing was written to it.
 
@@ -100,7 +100,7 @@ class Rewrite:
         with file_errors(root):
             remove_old_announcements(root, self._clock_ms())
             self._check_others()
-            # so a stream adds to a version that is older than this one
+            # so a writer adds to a version that is older than this one
             self.partition.ensure_current(self._clock_ms() // 1000, owner)
             self.version_id = self.partition.create(self._clock_ms() // 1000, owner)
             self._announcement = Announcement(self._id, self.partition.folder, self.version_id, owner, self._clock_ms())
@@ -120,7 +120,7 @@ class Rewrite:
 
     def answer(self, writer: str) -> Answer | None:
         """
-        The answer of a stream; None if it has not answered.
+        The answer of a writer; None if it has not answered.
 
         Raises:
             ArchiveCorruptError: its file is damaged.
@@ -152,7 +152,7 @@ class Rewrite:
         """
         Complete the version and make it current.
 
-        Of a process that is suspended meanwhile, the streams may see a stale announcement and write to the older
+        Of a process that is suspended meanwhile, the writers may see a stale announcement and write to the older
         version alone. So the heartbeat is looked up right before the pointer is moved, and again right after: if there
         was none for minutes, the pointer returns, and the version counts as not complete. Newer rewrites are looked up
         then too: one may have ended since the first look. Two cases remain, both only after a suspension, or a newer
@@ -164,7 +164,7 @@ class Rewrite:
             is_kept: no cleanup removes it.
 
         Raises:
-            ConflictError: `announcement_expired`: this process was suspended, so streams may not have written to the
+            ConflictError: `announcement_expired`: this process was suspended, so pipelines may not have written to the
                 version; or `archive_moved`: there is a newer rewrite, or the version whose rows were copied is not
                 current any more.
         """
@@ -185,7 +185,7 @@ class Rewrite:
             try:
                 self._check_announcement()
                 self.before = switch(self.partition, self.version_id, self._clock_ms())
-                if self.before is not None:  # else no stream could write
+                if self.before is not None:  # else no writer could write
                     self._check_announcement()
                     self.check_newest()
             except ConflictError:

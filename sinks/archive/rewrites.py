@@ -1,19 +1,19 @@
 """
-How a stream and a rewrite of a partition, a re-run or a join, agree: no event is missing and none is there twice.
+How a writer and a rewrite of a partition, a re-run or a join, agree: no event is missing and none is there twice.
 
 1. The rewrite creates its version, then its announcement, which names the partition and the version.
-2. Each stream answers within seconds, idle or not, with a batch time. It writes the micro-batches from that time on to
+2. Each writer answers within seconds, idle or not, with a batch time. It writes the micro-batches from that time on to
    the current version and to the version of the announcement.
 3. The rewrite covers all micro-batches that are acknowledged after the answer; first it waits until those before the
-   answered time are. It drops the rows that the stream has written to its version, by topic, partition, offset and
+   answered time are. It drops the rows that the writer has written to its version, by topic, partition, offset and
    fan-out.
 4. It switches `_CURRENT`, then removes the announcement. A micro-batch that was committed meanwhile is in both
 versions.
 
-A stream that starts later answers when it starts; the rewrite reads the answers again before it switches.
+A writer that starts later answers when it starts; the rewrite reads the answers again before it switches.
 
 An announcement without a heartbeat for ten minutes has no effect: its process has ended. It is no lease: several
-rewrites may write at once, and streams read which versions.
+rewrites may write at once, and writers read which versions.
 """
 
 from collections.abc import Iterable, Iterator
@@ -35,7 +35,7 @@ _SUFFIX = ".json"
 @dataclass(frozen=True, slots=True)
 class Announcement(Record, kind="announcement of a rewrite"):
     """
-    What a process announces to have streams write to its version too, as long as it sends heartbeats.
+    What a process announces to have pipelines write to its version too, as long as it sends heartbeats.
 
     Attributes:
         id: of the rewrite, unique; letters, digits and "-".
@@ -54,10 +54,10 @@ class Announcement(Record, kind="announcement of a rewrite"):
 
 class Answer(NamedTuple):
     """
-    The answer of a stream to a rewrite.
+    The answer of a writer to a rewrite.
 
     Attributes:
-        writer: the stream.
+        writer: its name.
         from_ms: the first batch time that it writes twice.
     """
 
@@ -113,7 +113,7 @@ def put_answer(root: Root, rewrite_id: str, answer: Answer) -> None:
 
 def answer_of(root: Root, rewrite_id: str, writer: str) -> Answer | None:
     """
-    The answer of a stream; None if it has not answered.
+    The answer of a writer; None if it has not answered.
 
     Raises:
         ArchiveCorruptError: its file is damaged.
@@ -127,7 +127,7 @@ def answer_of(root: Root, rewrite_id: str, writer: str) -> Answer | None:
         return Answer(writer, int(content))
     except ValueError as error:
         raise ArchiveCorruptError(
-            f'"{path}" in "{root}" is damaged: {error}', hint="remove it; the stream answers again"
+            f'"{path}" in "{root}" is damaged: {error}', hint="remove it; the pipeline answers again"
         ) from error
 
 

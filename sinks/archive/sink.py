@@ -166,8 +166,8 @@ class Archive(Sink[ArchiveSettings]):
     Write each event once as a row of a file, in a partition by its time.
 
     A partition is a folder, `dt=20151210`, with versions, `version=1449784608`, of which `_CURRENT` names the one that
-    readers read. The stream adds files to it. `attr2hbase archive rerun` writes a partition again, as another version,
-    and then moves the pointer; meanwhile the stream writes to both, so no event is missing.
+    readers read. The pipeline adds files to it. `attr2hbase archive rerun` writes a partition again, as another
+    version, and then moves the pointer; meanwhile the pipeline writes to both, so no event is missing.
 
     The files of a micro-batch have its batch time in their names. They are moved into place when all tasks have
     written, before the acknowledgement. If the micro-batch runs again, it replaces its own files.

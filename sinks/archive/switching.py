@@ -57,7 +57,7 @@ def later_files(partition: Partition, before: int, current: int) -> int:
     How many files only the version before has, of micro-batches that were committed when it was current.
 
     These came after the `_SUCCESS` of the version before, whose earlier files are of a re-run or a join, and are not in
-    the current version: streams wrote to both.
+    the current version: pipelines wrote to both.
 
     Args:
         partition: that has both versions.

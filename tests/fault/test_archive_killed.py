@@ -1,4 +1,4 @@
-"""Re-runs of an archive beside the stream, killed at every step: readers see each record once, before and after."""
+"""Re-runs of an archive beside the pipeline, killed at every step: readers see each record once, before and after."""
 
 import signal
 import subprocess

@@ -34,7 +34,7 @@ class Feeder(threading.Thread):
         self.join()
 
 
-def test_3c8_partition_is_written_again_beside_the_stream(kafka: Kafka, tmp_path: Path) -> None:
+def test_3c8_partition_is_written_again_beside_the_pipeline(kafka: Kafka, tmp_path: Path) -> None:
     archived = ArchivedTopic(kafka, tmp_path)
     archived.produce(400)
     with Service(tmp_path, archived.content("old")).start() as service:
@@ -46,7 +46,7 @@ def test_3c8_partition_is_written_again_beside_the_stream(kafka: Kafka, tmp_path
         with Feeder(archived):
             done = rerun(service, FIRST_DAY, "--own-process")
         assert (done["before"], archived.partition(0).current()) == (first, done["version"])
-        # records that the topic no longer has, and those that the stream has written with its older configuration
+        # records that the topic no longer has, and those that the writer has written with its older configuration
         assert done["copied"] == 40
         assert archived.labels(0)["new"] == done["rows"] >= 160
         assert done["dropped"] == {"other_partition": done["records"] - done["rows"]}

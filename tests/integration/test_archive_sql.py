@@ -18,7 +18,7 @@ from sinks.archive.partition import Partition
 from sinks.archive.rewrite import Rewrite
 from sinks.files.local_root import LocalRoot
 from sinks.files.root import Root
-from tests.support.archives import DAY_MS, Stream, event
+from tests.support.archives import DAY_MS, Writer, event
 from tests.support.service import Service, environment
 from tests.support.short_lived import java_options
 
@@ -41,7 +41,7 @@ def root(tmp_path: Path) -> Root:
     """Ten rows of one day and five of the next."""
     found = LocalRoot(tmp_path / "archive" / "customer")
     events = [*map(event, range(10)), *(event(number, time_ms=DAY_MS + DAY + number) for number in range(10, 15))]
-    Stream(found).run(DAY_MS + DAY, events)
+    Writer(found).run(DAY_MS + DAY, events)
     return found
 
 
@@ -66,7 +66,7 @@ def content(**conf: str) -> dict[str, Any]:
 def written_again(partition: Partition, *numbers: int) -> int:
     """The partition has another version, with these rows."""
     with Rewrite(partition, "test") as rerun:
-        Stream(partition.root).run(DAY_MS + DAY + 1, [event(number) for number in numbers])
+        Writer(partition.root).run(DAY_MS + DAY + 1, [event(number) for number in numbers])
         rerun.finish()
     return rerun.version_id
 

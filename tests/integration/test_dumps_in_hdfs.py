@@ -39,7 +39,7 @@ class TestHdfsRoot(RootContract):
 
 
 @pytest.mark.parametrize("kind", ["parquet", "json"])
-def test_archive_with_a_batch_written_beside_the_stream(url: str, kind: str) -> None:
+def test_archive_with_a_version_written_beside_the_pipeline(url: str, kind: str) -> None:
     root = open_root(url)
     stream = Stream(root, settings=ArchiveSettings.model_validate({"root": "r", "table": "t", "format": kind}))
     stream.run(DAY_MS, [event(1), event(2)], [event(3)])

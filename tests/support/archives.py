@@ -36,7 +36,7 @@ def event(number: int, *, time_ms: int = DAY_MS + 1) -> Event:
     return Event(b"%d" % number, timestamp_ms=time_ms, origin=Origin("t", 0, number))
 
 
-class Stream:
+class Writer:
     """
     The sink after one start of its pipeline.
 
@@ -72,7 +72,7 @@ class Stream:
         prepared = self.committer.prepare(batch, ())
         results = []
         for number, part in enumerate(parts):
-            writer = self.writer()
+            writer = self.task_writer()
             writer.begin(TaskSpec(batch, task_id=f"{number}-{next(_attempts)}"), prepared, WriteCounts())
             for each in part:
                 writer.write(each)
@@ -83,7 +83,7 @@ class Stream:
         """Run a micro-batch up to its acknowledgement."""
         self.committer.commit(*self.flush(time_ms, *parts))
 
-    def writer(self) -> ArchiveWriter:
+    def task_writer(self) -> ArchiveWriter:
         """The writer of a worker process."""
         settings = self.settings
         return ArchiveWriter(

@@ -1,1 +1,1 @@
-"""Versions of archived tables that another process than the stream writes, reads or removes."""
+"""Versions of archived tables that another process than the pipeline writes, reads or removes."""

@@ -48,16 +48,16 @@ class ArchiveJoin(ArchiveJob[PartitionOptions]):
     def steps(self, place: Place) -> Steps:
         """
         Write the rows of the partition into few files, and make them current; micro-batches that are not acknowledged
-        are left to the streams, which write them to both versions. A partition of at most one file is left as it is.
+        are left to the writers, which write them to both versions. A partition of at most one file is left as it is.
 
         Raises:
             NoArchiveVersionError: there is no such partition, or it has no current version.
             ConflictError: another process writes a version, and `exclusive` is set; there is a newer re-run or join; a
-                replay of a pipeline runs; a stream does not answer; or it was cancelled.
+                replay of a pipeline runs; a writer does not answer; or it was cancelled.
             ArchiveCorruptError: the pointer or a file is damaged.
         """
         from ingest.service.archive.sql import follow_current
-        from ingest.service.archive.streams import copy_current, make_current, streams_of
+        from ingest.service.archive.writers import copy_current, make_current, writers_of
 
         table, options = self.declared(place.configuration), self.options
         result: dict[str, Any] = {"partition": options.dt, "rows": 0, "files_read": 0, "files_written": 0}
@@ -73,17 +73,17 @@ class ArchiveJoin(ArchiveJob[PartitionOptions]):
                 yield Progress(result=result | {"version": current, "before": current, "files_read": files})
                 return
         with (
-            streams_of(place.configuration, table) as streams,
+            writers_of(place.configuration, table) as writers,
             Rewrite(partition, "archive join", exclusive=options.exclusive) as rewrite,
         ):
-            for stream in streams:
-                yield from stream.start_ms(rewrite, place, result)
+            for writer in writers:
+                yield from writer.start_ms(rewrite, place, result)
             with file_errors(table.root):
-                for copied in place.paced(copy_current(rewrite, streams), activity=self.kind):
+                for copied in place.paced(copy_current(rewrite, writers), activity=self.kind):
                     counts = {"rows": copied.rows, "files_read": copied.files, "files_written": copied.written}
                     result = result | counts
                     yield Progress(copied.files, files, result)
-            make_current(rewrite, streams, is_kept=options.keep)
+            make_current(rewrite, writers, is_kept=options.keep)
         follow_current(place, table, options.dt)
         yield Progress(files, files, result | {"version": rewrite.version_id, "before": rewrite.before})
 

@@ -1,4 +1,4 @@
-"""Which records a re-run of an archive's partition reads: those that the stream does not write to the new version."""
+"""Which records a re-run of an archive's partition reads: those that the pipeline does not write to the new version."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -60,12 +60,12 @@ class RerunRecords:
         self._start_ms = start_ms
         self._end_ms = end_ms
 
-    def ranges(self, stream_start_ms: int | None) -> Ranges:
+    def ranges(self, pipeline_start_ms: int | None) -> Ranges:
         """
-        The acknowledged offsets that the topics still have, before those of the stream.
+        The acknowledged offsets that the topics still have, before those of the pipeline.
 
         Args:
-            stream_start_ms: the first batch time that the stream writes to the new version itself; None for none.
+            pipeline_start_ms: the first batch time that the pipeline writes to the new version itself; None for none.
 
         Raises:
             ConflictError: `archive_topic_recreated`: rows may have equal offsets and be of other records.
@@ -79,9 +79,9 @@ class RerunRecords:
         # in this order: what is acknowledged is in the batch log
         ends = dict(acknowledged_offsets(self._checkpoint))
         logged = list(self._log.batches())
-        if stream_start_ms is not None:
+        if pipeline_start_ms is not None:
             for batch in logged:
-                if batch.time_ms >= stream_start_ms:
+                if batch.time_ms >= pipeline_start_ms:
                     for place, (begin, _) in batch.ranges.items():
                         ends[place] = min(begin, ends.get(place, begin))
         with KafkaAdmin(self._source) as admin:

@@ -19,7 +19,7 @@ from ingest.service.archive.records import RecordsRead, RerunRecords
 from ingest.service.archive.rerun import ArchiveRerun, RerunOptions
 from ingest.service.archive.rerun_runner import RerunRunner
 from ingest.service.archive.sql import follow_current
-from ingest.service.archive.streams import copy_current, make_current, streams_of
+from ingest.service.archive.writers import copy_current, make_current, writers_of
 from ingest.service.archived_tables import ArchivedTable
 from ingest.service.dead_letters.queues import dead_letter_queue
 from ingest.service.jobs.job import Steps
@@ -58,7 +58,7 @@ def rerun_steps(place: Place, table: ArchivedTable, options: RerunOptions) -> St
 
     Raises:
         ConflictError: another process writes a version of the partition, and `exclusive` is set; or there is a newer
-            re-run or join, a replay of the pipeline runs, the stream does not answer, a topic was recreated, a column
+            re-run or join, a replay of the pipeline runs, the writer does not answer, a topic was recreated, a column
             has another type than in the newest other partition, or the re-run was cancelled.
         NotFoundError: the pipeline has acknowledged no record of the range.
         NoArchiveVersionError: the partition has no rows, and gets none. Unless the service runs, it does not exist
@@ -70,9 +70,9 @@ def rerun_steps(place: Place, table: ArchivedTable, options: RerunOptions) -> St
     if not options.force:
         _refuse_other_types(table, options.dt)
     with ExitStack() as opened:
-        streams = opened.enter_context(streams_of(place.configuration, table))
-        (stream,) = streams
-        if not stream.checkpoint.exists:
+        writers = opened.enter_context(writers_of(place.configuration, table))
+        (writer,) = writers
+        if not writer.checkpoint.exists:
             raise NotFoundError(
                 f'pipeline "{pipeline.name}" has no checkpoint: it has acknowledged no record',
                 hint="start the service with this file; in the working directory of the service, if it runs",
@@ -81,13 +81,13 @@ def rerun_steps(place: Place, table: ArchivedTable, options: RerunOptions) -> St
             was_empty = is_empty(partition)
         rewrite = opened.enter_context(Rewrite(partition, "archive rerun", exclusive=options.exclusive))
         if was_empty:
-            opened.callback(stream.while_stopped, partial(_remove_empty, partition, rewrite.version_id))
-        records = RerunRecords(place.configuration, pipeline, stream.checkpoint, options.from_, options.to)
+            opened.callback(writer.while_stopped, partial(_remove_empty, partition, rewrite.version_id))
+        records = RerunRecords(place.configuration, pipeline, writer.checkpoint, options.from_, options.to)
         runner: RerunRunner | None = None
         done, result = RecordsRead(), _result(options.dt, None)
-        # a stream that has started or ended meanwhile leaves other records to this process
-        while rest := done.rest_of(records.ranges((yield from stream.start_ms(rewrite, place, result)))):
-            runner = runner or RerunRunner(place, sink, options.dt, rewrite, opened, check_owner=stream.replays.check)
+        # a writer that has started or ended meanwhile leaves other records to this process
+        while rest := done.rest_of(records.ranges((yield from writer.start_ms(rewrite, place, result)))):
+            runner = runner or RerunRunner(place, sink, options.dt, rewrite, opened, check_owner=writer.replays.check)
             batches = unlogged_batches([], rest, now_ms(), kafka_source_of(pipeline).max_events_per_batch)
             for _ in place.paced(map(runner.run, batches), activity=ArchiveRerun.kind):
                 result = _result(options.dt, runner)
@@ -97,7 +97,7 @@ def rerun_steps(place: Place, table: ArchivedTable, options: RerunOptions) -> St
             raise _no_record(pipeline.name, options)
         rows = _RowsBefore(done, runner.failed)
         with file_errors(partition.root):
-            for copied in place.paced(copy_current(rewrite, streams, rows.keeps), activity=ArchiveRerun.kind):
+            for copied in place.paced(copy_current(rewrite, writers, rows.keeps), activity=ArchiveRerun.kind):
                 result = result | {"copied": copied.rows}
                 yield Progress(result=result)
             rows.check_failed(partition, rewrite.version_id)
@@ -109,7 +109,7 @@ def rerun_steps(place: Place, table: ArchivedTable, options: RerunOptions) -> St
                 )
         # before the pointer moves: the queue may be unavailable
         lost = _without_dead_letter(place.configuration, pipeline, runner.failed)
-        make_current(rewrite, streams, is_kept=options.keep)
+        make_current(rewrite, writers, is_kept=options.keep)
     follow_current(place, table, options.dt)
     first = [f"{topic}/{number}/{offset}: {reason}" for (topic, number, offset), reason in list(lost.items())[:1]]
     about: dict[str, Any] = {"version": rewrite.version_id, "before": rewrite.before, "replaced": rows.replaced}

@@ -18,7 +18,7 @@ from ingest.spark.streaming.checkpoint import Checkpoint
 from sinks.archive.partition import Partition
 from sinks.archive.rewrites import announcements
 from sinks.files.local_root import LocalRoot
-from tests.support.archives import DAY_MS, START_S, Stream, event, visible
+from tests.support.archives import DAY_MS, START_S, Writer, event, visible
 from tests.support.checkpoint import acknowledge
 from tests.support.endpoint import serving_jobs
 from tests.support.waiting import reached
@@ -47,7 +47,7 @@ def shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
 def partition(shared: SimpleNamespace) -> Partition:
     """A version of two files, whose micro-batch is acknowledged."""
     found = Partition(LocalRoot(Path("archive", "customer").absolute()), "dt=20151210")
-    Stream(found.root).run(DAY_MS + 1, [event(1)], [event(2)])
+    Writer(found.root).run(DAY_MS + 1, [event(1)], [event(2)])
     folder = checkpoint_folder(shared.configuration, "p")
     for name, text in (("offsets", "v1\n{}\n{}"), ("times", str(DAY_MS + 1))):
         (folder / name).mkdir(parents=True)

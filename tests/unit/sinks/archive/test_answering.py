@@ -1,4 +1,4 @@
-"""A stream whose partitions are written again meanwhile: its answers, and what it writes to both versions."""
+"""A writer whose partitions are written again meanwhile: its answers, and what it writes to both versions."""
 
 import itertools
 from pathlib import Path
@@ -17,7 +17,7 @@ from tests.support.archives import (
     DAY_MS,
     START_S,
     WRITER,
-    Stream,
+    Writer,
     event,
     offsets_in,
     visible,
@@ -46,17 +46,17 @@ def switch(partition: Partition, announcement: Announcement) -> None:
 
 
 class TestReruns:
-    def test_3c8_stream_writes_to_both_versions_from_its_answer_on(self, root: Root, partition: Partition) -> None:
-        stream = Stream(root)
-        stream.run(TIME_MS, [event(1)])
+    def test_3c8_writer_writes_to_both_versions_from_its_answer_on(self, root: Root, partition: Partition) -> None:
+        writer = Writer(root)
+        writer.run(TIME_MS, [event(1)])
         announcement = begin_rerun(partition)
-        stream.committer.answer_rewrites()
+        writer.committer.answer_rewrites()
         assert answer_of(root, "r1", WRITER) == Answer(WRITER, TIME_MS + 1)
-        stream.run(TIME_MS + 1, [event(2), event(3, time_ms=DAY_MS - 1)])
+        writer.run(TIME_MS + 1, [event(2), event(3, time_ms=DAY_MS - 1)])
         assert offsets_in(root, partition, START_S) == [1, 2]
         assert offsets_in(root, partition, announcement.version_id) == [2]
         switch(partition, announcement)
-        stream.run(TIME_MS + 2, [event(4)])
+        writer.run(TIME_MS + 2, [event(4)])
         assert visible(root) == {"20151209": [3], "20151210": [2, 4]}
         assert offsets_in(root, partition, START_S) == [1, 2]
 
@@ -74,7 +74,7 @@ class TestReruns:
             committer.answer_rewrites()
         assert answer_of(root, "r1", WRITER) is None
 
-    def test_3c8_idle_stream_answers(self, root: Root, partition: Partition) -> None:
+    def test_3c8_idle_writer_answers(self, root: Root, partition: Partition) -> None:
         committer = ArchiveCommitter(root, WRITER, "parquet", clock_ms=lambda: START_S * 1000, poll_s=0.01)
         committer.recover()
         begin_rerun(partition)
@@ -85,20 +85,20 @@ class TestReruns:
     def test_3c8_unanswered_announcement_is_answered_by_the_next_micro_version(
         self, root: Root, partition: Partition
     ) -> None:
-        stream = Stream(root)
-        stream.run(TIME_MS, [event(1)])
+        writer = Writer(root)
+        writer.run(TIME_MS, [event(1)])
         announcement = begin_rerun(partition)
-        stream.run(TIME_MS + 5, [event(2)])
+        writer.run(TIME_MS + 5, [event(2)])
         assert answer_of(root, "r1", WRITER) == Answer(WRITER, TIME_MS + 5)
         assert offsets_in(root, partition, announcement.version_id) == [2]
 
-    def test_3c8_stream_that_starts_leaves_the_version_that_may_run_again_to_the_rerun(
+    def test_3c8_writer_that_starts_leaves_the_version_that_may_run_again_to_the_rerun(
         self, partition: Partition
     ) -> None:
         root = partition.root
-        Stream(root).run(TIME_MS, [event(1)])
+        Writer(root).run(TIME_MS, [event(1)])
         announcement = begin_rerun(partition)
-        again = Stream(root)
+        again = Writer(root)
         assert answer_of(root, "r1", WRITER) == Answer(WRITER, TIME_MS + 1)
         again.run(TIME_MS, [event(1)])
         again.run(TIME_MS + 1, [event(2)])
@@ -108,16 +108,16 @@ class TestReruns:
     def test_3c8_rerun_that_begins_within_a_commit_waits_for_it(self) -> None:
         for most in itertools.count():
             files = MemoryRoot()
-            stream = Stream(files)
-            flushed = stream.flush(TIME_MS, [event(1)], [event(2)])
-            stream.driver_root.files = CrashingRoot(files, most)
+            writer = Writer(files)
+            flushed = writer.flush(TIME_MS, [event(1)], [event(2)])
+            writer.driver_root.files = CrashingRoot(files, most)
             try:
-                stream.committer.commit(*flushed)
+                writer.committer.commit(*flushed)
             except CrashError:
-                stream.driver_root.files = files
+                writer.driver_root.files = files
                 partition = Partition(files, "dt=20151210")
                 announcement = begin_rerun(partition)
-                stream.committer.commit(*flushed)
+                writer.committer.commit(*flushed)
                 assert answer_of(files, "r1", WRITER) == Answer(WRITER, TIME_MS + 1)
                 assert visible(files) == {"20151210": [1, 2]}
                 assert offsets_in(files, partition, announcement.version_id) == []
@@ -127,45 +127,45 @@ class TestReruns:
 
     def test_3c8_version_before_the_answer_stays_in_the_old_version_after_a_restart(self, partition: Partition) -> None:
         root = partition.root
-        stream = Stream(root)
-        stream.run(TIME_MS, [event(1)])
+        writer = Writer(root)
+        writer.run(TIME_MS, [event(1)])
         announcement = begin_rerun(partition)
-        stream.committer.answer_rewrites()
-        Stream(root).run(TIME_MS, [event(1)])
+        writer.committer.answer_rewrites()
+        Writer(root).run(TIME_MS, [event(1)])
         assert offsets_in(root, partition, announcement.version_id) == []
         assert offsets_in(root, partition, START_S) == [1]
 
     def test_3c8_replay_of_dead_letters_writes_to_both(self, root: Root, partition: Partition) -> None:
-        stream = Stream(root)
-        stream.run(TIME_MS, [event(1)])
+        writer = Writer(root)
+        writer.run(TIME_MS, [event(1)])
         announcement = begin_rerun(partition)
-        replay = Stream(root, is_replay=True)
+        replay = Writer(root, is_replay=True)
         replay.run(TIME_MS - 1, [event(2)])
         assert offsets_in(root, partition, announcement.version_id) == [2]
         assert visible(root) == {"20151210": [1, 2]}
 
     def test_announcement_without_a_heartbeat_is_ignored(self, root: Root, partition: Partition) -> None:
-        stream = Stream(root)
-        stream.run(TIME_MS, [event(1)])
+        writer = Writer(root)
+        writer.run(TIME_MS, [event(1)])
         announcement = begin_rerun(partition)
-        stream.clock.now += STALE_MS + 1
-        stream.committer.answer_rewrites()
-        stream.run(TIME_MS + 1, [event(2)])
+        writer.clock.now += STALE_MS + 1
+        writer.committer.answer_rewrites()
+        writer.run(TIME_MS + 1, [event(2)])
         assert answer_of(root, "r1", WRITER) is None
         assert offsets_in(root, partition, announcement.version_id) == []
 
     def test_version_that_was_removed_gets_nothing(self, root: Root, partition: Partition) -> None:
-        stream = Stream(root)
-        stream.run(TIME_MS, [event(1)])
+        writer = Writer(root)
+        writer.run(TIME_MS, [event(1)])
         root.remove_tree(partition.path(begin_rerun(partition).version_id))
-        stream.run(TIME_MS + 1, [event(2)])
+        writer.run(TIME_MS + 1, [event(2)])
         assert visible(root) == {"20151210": [1, 2]}
 
     def test_version_that_is_removed_within_a_commit_gets_nothing(self, tmp_path: Path) -> None:
         """A re-run that wrote no row ends: the commit goes on, although it has read the announcement."""
         files = LocalRoot(tmp_path)
-        stream = Stream(files)
-        stream.run(TIME_MS, [event(1)])
+        writer = Writer(files)
+        writer.run(TIME_MS, [event(1)])
         partition = Partition(files, "dt=20151210")
         announcement = begin_rerun(partition)
 
@@ -175,22 +175,22 @@ class TestReruns:
                     partition.remove_empty(announcement.version_id)
                 return super().open(path)
 
-        flushed = stream.flush(TIME_MS + 1, [event(2)])
-        stream.driver_root.files = Ending(files, 1_000)
-        stream.committer.commit(*flushed)
+        flushed = writer.flush(TIME_MS + 1, [event(2)])
+        writer.driver_root.files = Ending(files, 1_000)
+        writer.committer.commit(*flushed)
         assert visible(files) == {"20151210": [1, 2]}
         assert partition.version_ids() == [START_S]
 
     def test_kill_between_any_two_changes_while_both_are_written(self) -> None:
         def make() -> Root:
             files = MemoryRoot()
-            Stream(files).run(TIME_MS, [event(1)])
+            Writer(files).run(TIME_MS, [event(1)])
             begin_rerun(Partition(files, "dt=20151210"))
-            Stream(files)
+            Writer(files)
             return files
 
-        for files in crashes(make, lambda files: Stream(files).run(TIME_MS + 1, [event(2)], [event(3)])):
-            Stream(files).run(TIME_MS + 1, [event(2)], [event(3)])
+        for files in crashes(make, lambda files: Writer(files).run(TIME_MS + 1, [event(2)], [event(3)])):
+            Writer(files).run(TIME_MS + 1, [event(2)], [event(3)])
             partition = Partition(files, "dt=20151210")
             assert offsets_in(files, partition, START_S) == [1, 2, 3]
             assert offsets_in(files, partition, START_S + 1_000) == [2, 3]

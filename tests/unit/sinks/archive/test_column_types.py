@@ -13,7 +13,7 @@ from sinks.archive.partition import Partition, partitions
 from sinks.archive.sink import Archive, ArchiveSettings, OnNoTime
 from sinks.archive.switching import switch
 from sinks.files.local_root import LocalRoot
-from tests.support.archives import DAY_MS, START_S, Stream, event
+from tests.support.archives import DAY_MS, START_S, Writer, event
 
 DAY = 24 * 3_600_000
 
@@ -25,8 +25,8 @@ def settings(folder: Path, amount: str, **options: Any) -> ArchiveSettings:
 
 def written(folder: Path, amount: str, time_ms: int, **options: Any) -> None:
     """A row at a time, in the micro-batch of that time; for one before 1970 in another micro-batch."""
-    stream = Stream(LocalRoot(folder / "customer"), settings=settings(folder, amount, **options))
-    stream.run(DAY_MS if time_ms < 0 else time_ms, [event(1, time_ms=time_ms)])
+    writer = Writer(LocalRoot(folder / "customer"), settings=settings(folder, amount, **options))
+    writer.run(DAY_MS if time_ms < 0 else time_ms, [event(1, time_ms=time_ms)])
 
 
 def start(folder: Path, declared: ArchiveSettings) -> None:

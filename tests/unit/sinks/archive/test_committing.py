@@ -27,7 +27,7 @@ from tests.support.archives import (
     DAY_MS,
     START_S,
     WRITER,
-    Stream,
+    Writer,
     event,
     files_of,
     offsets_in,
@@ -47,17 +47,17 @@ def names(root: Root) -> list[str]:
 
 class TestFiles:
     def test_3c1_first_write_makes_version_and_pointer(self, root: Root, partition: Partition) -> None:
-        Stream(root).run(TIME_MS, [event(1)])
+        Writer(root).run(TIME_MS, [event(1)])
         assert partition.version(START_S).is_complete
         assert root.read("dt=20151210/_CURRENT") == b"version=1449784608\n"
         assert root.exists("dt=20151210/version=1449784608/_SUCCESS")
         assert visible(root) == {"20151210": [1]}
 
     def test_later_micro_versions_add_files_to_the_version(self, root: Root, partition: Partition) -> None:
-        stream = Stream(root)
-        stream.run(TIME_MS, [event(1)], [], [event(2)])
-        stream.run(TIME_MS + 1, [event(3)])
-        Stream(root, START_S + 100).run(TIME_MS + 2, [event(4)])
+        writer = Writer(root)
+        writer.run(TIME_MS, [event(1)], [], [event(2)])
+        writer.run(TIME_MS + 1, [event(3)])
+        Writer(root, START_S + 100).run(TIME_MS + 2, [event(4)])
         assert visible(root) == {"20151210": [1, 2, 3, 4]}
         assert partition.version_ids() == [START_S]
         assert [name[:27] for name in files_of(root, partition, START_S)] == [
@@ -65,7 +65,7 @@ class TestFiles:
         ]
 
     def test_events_go_to_the_partitions_of_their_times(self, root: Root) -> None:
-        Stream(root).run(
+        Writer(root).run(
             TIME_MS,
             [event(1), event(2, time_ms=DAY_MS - 1), event(3, time_ms=DAY_MS + DAY)],
             [event(4), event(5, time_ms=DAY_MS - 1)],
@@ -73,49 +73,49 @@ class TestFiles:
         assert visible(root) == {"20151209": [2, 5], "20151210": [1, 4], "20151211": [3]}
 
     def test_3c9_replayed_micro_version_has_the_same_files(self, root: Root) -> None:
-        stream = Stream(root)
-        stream.run(TIME_MS - 1, [event(0)])
-        stream.run(TIME_MS, [event(1)], [event(2), event(3)])
+        writer = Writer(root)
+        writer.run(TIME_MS - 1, [event(0)])
+        writer.run(TIME_MS, [event(1)], [event(2), event(3)])
         before = names(root)
-        stream.run(TIME_MS, [event(1)], [event(2), event(3)])
+        writer.run(TIME_MS, [event(1)], [event(2), event(3)])
         assert names(root) == before
-        again = Stream(root, START_S + 60)
+        again = Writer(root, START_S + 60)
         again.run(TIME_MS, [event(1)], [event(2), event(3)])
         assert names(root) == before
         assert visible(root) == {"20151210": [0, 1, 2, 3]}
 
     def test_3c9_replay_in_other_tasks_or_partitions_leaves_no_file_of_the_first(self, root: Root) -> None:
-        Stream(root).run(TIME_MS, [event(1)], [event(2)], [event(3, time_ms=DAY_MS - 1)])
-        Stream(root).run(TIME_MS, [event(1), event(2), event(3)])
+        Writer(root).run(TIME_MS, [event(1)], [event(2)], [event(3, time_ms=DAY_MS - 1)])
+        Writer(root).run(TIME_MS, [event(1), event(2), event(3)])
         assert visible(root) == {"20151209": [], "20151210": [1, 2, 3]}
 
     def test_micro_version_without_events_makes_no_partition(self, root: Root) -> None:
-        Stream(root).run(TIME_MS, [])
+        Writer(root).run(TIME_MS, [])
         assert visible(root) == {}
 
     def test_replay_of_dead_letters_adds_its_rows(self, root: Root) -> None:
-        Stream(root).run(TIME_MS, [event(1)])
-        Stream(root, is_replay=True).run(TIME_MS, [event(2)])
+        Writer(root).run(TIME_MS, [event(1)])
+        Writer(root, is_replay=True).run(TIME_MS, [event(2)])
         assert visible(root) == {"20151210": [1, 2]}
 
     def test_version_that_runs_again_at_a_later_time_replaces_its_files(self, root: Root) -> None:
-        stream = Stream(root)
-        stream.run(TIME_MS, [event(1)], [event(2)])
-        again = Stream(root)
+        writer = Writer(root)
+        writer.run(TIME_MS, [event(1)], [event(2)])
+        again = Writer(root)
         again.committer.commit(*again.flush(TIME_MS + 7, [event(1), event(2)], name=str(TIME_MS)))
         assert visible(root) == {"20151210": [1, 2]}
 
     @pytest.mark.parametrize("kind", ["parquet", "json"])
     def test_3c8_replay_of_dead_letters_adds_no_row_twice(self, root: Root, kind: str) -> None:
         settings = ArchiveSettings.model_validate({"root": "r", "table": "customer", "format": kind})
-        Stream(root, settings=settings).run(TIME_MS, [event(1), event(2)])
+        Writer(root, settings=settings).run(TIME_MS, [event(1), event(2)])
         fanned_out = replace(event(2), origin=Origin("t", 0, 2, 1))
-        replay = Stream(root, settings=settings, is_replay=True)
+        replay = Writer(root, settings=settings, is_replay=True)
         batch, results = replay.flush(TIME_MS - 1, [event(2)], [event(1), event(3), fanned_out])
         replay.committer.commit(batch, results)
         replay.committer.commit(batch, results)
         assert visible(root) == {"20151210": [1, 2, 2, 3]}
-        again = Stream(root, settings=settings, is_replay=True)
+        again = Writer(root, settings=settings, is_replay=True)
         again.run(TIME_MS - 1, [event(2)], [event(1), event(3), fanned_out])
         assert visible(root) == {"20151210": [1, 2, 2, 3]}
 
@@ -123,20 +123,20 @@ class TestFiles:
         self, root: Root
     ) -> None:
         """It has another name, since it must not replace the rows of records that are gone."""
-        Stream(root).run(TIME_MS, [event(0)])
-        whole = Stream(root, is_replay=True)
+        Writer(root).run(TIME_MS, [event(0)])
+        whole = Writer(root, is_replay=True)
         whole.committer.commit(*whole.flush(TIME_MS - 1, [event(1), event(2), event(3)], name="from 1"))
-        rest = Stream(root, is_replay=True)  # the first one was killed before its dead letter was marked
+        rest = Writer(root, is_replay=True)  # the first one was killed before its dead letter was marked
         rest.committer.commit(*rest.flush(TIME_MS - 1, [event(2), event(3), event(4)], name="from 2"))
         assert visible(root) == {"20151210": [0, 1, 2, 3, 4]}
 
     def test_replay_of_the_same_dead_letters_after_other_ones_replaces_its_own_rows(self, root: Root) -> None:
-        Stream(root).run(TIME_MS, [event(0)])
+        Writer(root).run(TIME_MS, [event(0)])
 
         def replay(*batches: tuple[int, str, list[list[Event]]]) -> None:
-            stream = Stream(root, is_replay=True)
+            writer = Writer(root, is_replay=True)
             for time_ms, name, parts in batches:
-                stream.committer.commit(*stream.flush(time_ms, *parts, name=name))
+                writer.committer.commit(*writer.flush(time_ms, *parts, name=name))
 
         replay((TIME_MS - 2, "a", [[event(1)], [event(2)]]), (TIME_MS - 1, "b", [[event(4)]]))
         replay((TIME_MS - 2, "a", [[event(1), event(2), event(3)]]))
@@ -144,33 +144,33 @@ class TestFiles:
 
     def test_replay_adds_no_row_twice_to_a_re_run_that_was_killed(self, root: Root, partition: Partition) -> None:
         """It has read the events of the dead letters again; its announcement has an effect for minutes."""
-        Stream(root).run(TIME_MS, [event(0)])
+        Writer(root).run(TIME_MS, [event(0)])
         rewritten = partition.create(START_S + 60, "archive rerun")
         name = str(PartName(TIME_MS + 1, 0, "0" * 8, "parquet"))
-        staged = Stream(root)
+        staged = Writer(root)
         _, (result,) = staged.flush(TIME_MS + 1, [event(0), event(1)])
         (part,) = unpack(result)
         root.move(part.path, partition.path(rewritten, name))
         partition.complete(rewritten)
         announce(root, Announcement("a" * 16, partition.folder, rewritten, "killed", START_S * 1000))
-        replay = Stream(root, is_replay=True)
+        replay = Writer(root, is_replay=True)
         for _ in range(2):
             replay.run(TIME_MS - 1, [event(1), event(2)])
             assert offsets_in(root, partition, START_S) == [0, 1, 2]
             assert offsets_in(root, partition, rewritten) == [0, 1, 2]
 
     def test_replay_keeps_a_file_of_equal_digits_and_another_time(self, root: Root, partition: Partition) -> None:
-        Stream(root).run(TIME_MS, [event(0)])
-        replay = Stream(root, is_replay=True)
+        Writer(root).run(TIME_MS, [event(0)])
+        replay = Writer(root, is_replay=True)
         replay.committer.commit(*replay.flush(TIME_MS - 2, [event(1)], name="a"))
         replay.committer.commit(*replay.flush(TIME_MS - 3, [event(2)], name="b"))
         replay.committer.commit(*replay.flush(TIME_MS - 1, [event(3)], name="a"))
         assert visible(root) == {"20151210": [0, 1, 2, 3]}
 
     def test_repeated_replay_of_an_event_that_belongs_to_another_partition_moves_its_row(self, root: Root) -> None:
-        Stream(root).run(TIME_MS, [event(1)])
-        Stream(root, is_replay=True).run(TIME_MS - 1, [event(2)])
-        Stream(root, is_replay=True).run(TIME_MS - 1, [event(2, time_ms=DAY_MS - 1)])
+        Writer(root).run(TIME_MS, [event(1)])
+        Writer(root, is_replay=True).run(TIME_MS - 1, [event(2)])
+        Writer(root, is_replay=True).run(TIME_MS - 1, [event(2, time_ms=DAY_MS - 1)])
         assert visible(root) == {"20151209": [2], "20151210": [1]}
 
 
@@ -192,11 +192,11 @@ class TestKills:
 
         def make() -> Root:
             files = MemoryRoot()
-            Stream(files).run(TIME_MS - 1, [event(0)])
+            Writer(files).run(TIME_MS - 1, [event(0)])
             return files
 
-        for files in crashes(make, lambda files: Stream(files).run(TIME_MS, *parts)):
-            again = Stream(files, START_S + 1)
+        for files in crashes(make, lambda files: Writer(files).run(TIME_MS, *parts)):
+            again = Writer(files, START_S + 1)
             assert not [path for path, _ in files.files_below("_tmp")]
             again.run(TIME_MS, *parts)
             again.run(TIME_MS + 1, [event(4)])
@@ -208,38 +208,38 @@ class TestKills:
 
     def test_kill_then_other_events_after_a_corrected_configuration(self) -> None:
         parts = [event(1), event(2, time_ms=DAY_MS - 1)], [event(3)]
-        for files in crashes(MemoryRoot, lambda files: Stream(files).run(TIME_MS, *parts)):
-            Stream(files).run(TIME_MS, [event(3)])
+        for files in crashes(MemoryRoot, lambda files: Writer(files).run(TIME_MS, *parts)):
+            Writer(files).run(TIME_MS, [event(3)])
             assert {offset for offsets in visible(files).values() for offset in offsets} == {3}
 
     def test_commit_that_failed_is_repeated(self) -> None:
         for most in itertools.count():
             files = MemoryRoot()
-            stream = Stream(files)
-            flushed = stream.flush(TIME_MS, [event(1)], [event(2, time_ms=DAY_MS - 1)])
-            stream.driver_root.files = CrashingRoot(files, most)
+            writer = Writer(files)
+            flushed = writer.flush(TIME_MS, [event(1)], [event(2, time_ms=DAY_MS - 1)])
+            writer.driver_root.files = CrashingRoot(files, most)
             try:
-                stream.committer.commit(*flushed)
+                writer.committer.commit(*flushed)
             except CrashError:
-                stream.driver_root.files = files
-                stream.committer.commit(*flushed)
+                writer.driver_root.files = files
+                writer.committer.commit(*flushed)
                 assert visible(files) == {"20151209": [2], "20151210": [1]}
             else:
                 break
         assert most > 5
 
     def test_staged_file_that_is_gone_stops(self, root: Root) -> None:
-        stream = Stream(root)
-        flushed = stream.flush(TIME_MS, [event(1)])
+        writer = Writer(root)
+        flushed = writer.flush(TIME_MS, [event(1)])
         root.remove_tree("_tmp")
         with pytest.raises(IntegrityError, match="is gone") as caught:
-            stream.committer.commit(*flushed)
+            writer.committer.commit(*flushed)
         assert caught.value.code == "staged_file_lost"
 
     def test_process_that_has_lost_its_pipeline_removes_no_file(self, root: Root) -> None:
-        stream = Stream(root)
+        writer = Writer(root)
         acknowledged: list[int] = []
-        flushed = stream.flush(TIME_MS, [event(1)])
+        flushed = writer.flush(TIME_MS, [event(1)])
 
         class Suspended(CrashingRoot):
             """Another process runs and acknowledges the micro-batch just before this one moves its file."""
@@ -255,11 +255,11 @@ class TestKills:
             def _suspend(self) -> None:
                 if not acknowledged:
                     acknowledged.append(TIME_MS)
-                    Stream(root).run(TIME_MS, [event(1)])
+                    Writer(root).run(TIME_MS, [event(1)])
 
-        stream.driver_root.files = Suspended(root, 1_000)
+        writer.driver_root.files = Suspended(root, 1_000)
         with pytest.raises(IntegrityError) as caught:
-            stream.committer.commit(*flushed)
+            writer.committer.commit(*flushed)
         assert (caught.value.code, visible(root)) == ("staged_file_lost", {"20151210": [1]})
 
     def test_pointer_that_moves_within_a_commit_hides_no_row(self) -> None:
@@ -268,27 +268,27 @@ class TestKills:
         for most in itertools.count():
             for is_restarted in (False, True):
                 files = MemoryRoot()
-                stream = Stream(files)
-                stream.run(TIME_MS - 1, [event(0)])
+                writer = Writer(files)
+                writer.run(TIME_MS - 1, [event(0)])
                 partition = Partition(files, "dt=20151210")
                 other = partition.create(START_S, "a re-run")
                 partition.complete(other)
-                flushed = stream.flush(TIME_MS, *parts)
-                stream.driver_root.files = Pointing(files, most, partition, other)
+                flushed = writer.flush(TIME_MS, *parts)
+                writer.driver_root.files = Pointing(files, most, partition, other)
                 try:
-                    stream.committer.commit(*flushed)
+                    writer.committer.commit(*flushed)
                 except CrashError:
-                    stream.driver_root.files = files
+                    writer.driver_root.files = files
                     if is_restarted:
-                        Stream(files).run(TIME_MS, *parts)
+                        Writer(files).run(TIME_MS, *parts)
                     else:
-                        stream.committer.commit(*flushed)
+                        writer.committer.commit(*flushed)
                 else:
                     assert most > 5
                     assert offsets_in(files, partition, START_S) == [0, 1, 2]
                     assert offsets_in(files, partition, other) == [1, 2]
                     # the copies are recorded: a run with other tasks replaces them too
-                    Stream(files).run(TIME_MS, [event(1), event(2)])
+                    Writer(files).run(TIME_MS, [event(1), event(2)])
                     assert offsets_in(files, partition, other) == [1, 2]
                     return
                 if partition.current() == other:
@@ -297,16 +297,16 @@ class TestKills:
     @pytest.mark.parametrize("parts", [([event(2)],), ([event(2), event(3)],), ([event(2)], [event(3)])])
     def test_pointer_that_moves_within_a_replay_doubles_no_row(self, parts: tuple[list[Event], ...]) -> None:
         files = MemoryRoot()
-        Stream(files).run(TIME_MS - 3, [event(0)])
+        Writer(files).run(TIME_MS - 3, [event(0)])
         partition = Partition(files, "dt=20151210")
         first = partition.current()
         assert first is not None
         other = partition.create(START_S, "a re-run")
         partition.complete(other)
         switching.switch(partition, other, 0)
-        Stream(files).run(TIME_MS - 2, [event(2)])
+        Writer(files).run(TIME_MS - 2, [event(2)])
         switching.switch(partition, first, 0)
-        replay = Stream(files, is_replay=True)
+        replay = Writer(files, is_replay=True)
         flushed = replay.flush(TIME_MS - 1, *parts)
         replay.driver_root.files = Pointing(files, 1_000, partition, other)
         replay.committer.commit(*flushed)
@@ -315,13 +315,13 @@ class TestKills:
 
     def test_pointer_that_moves_away_and_back_between_runs_doubles_no_row(self) -> None:
         files = MemoryRoot()
-        Stream(files).run(TIME_MS, [event(1)], [event(2)])
+        Writer(files).run(TIME_MS, [event(1)], [event(2)])
         partition = Partition(files, "dt=20151210")
         other = partition.create(START_S, "a re-run")
         partition.complete(other)
         for version_id in (other, START_S):
             switching.switch(partition, version_id, 0)
-            Stream(files).run(TIME_MS, [event(1), event(2)])
+            Writer(files).run(TIME_MS, [event(1), event(2)])
             assert visible(files) == {"20151210": [1, 2]}
 
     @pytest.mark.parametrize("is_known", [True, False], ids=["copied", "not copied"])
@@ -332,15 +332,15 @@ class TestKills:
         """Also if a call fails at any change of the file system, and is repeated."""
         for most in itertools.count():
             files = MemoryRoot()
-            Stream(files).run(TIME_MS, [event(1)])
-            Stream(files, is_replay=True).run(TIME_MS - 1, [event(2), event(3)])
+            Writer(files).run(TIME_MS, [event(1)])
+            Writer(files, is_replay=True).run(TIME_MS - 1, [event(2), event(3)])
             partition = Partition(files, "dt=20151210")
             copied = [each for each in partition.parts(START_S).items() if is_known or each[0].time_ms == TIME_MS]
             joined = partition.create(START_S + 100, "a join")
             list(copy_parts(partition, START_S, joined, sorted(copied)))
             partition.complete(joined)
             switching.switch(partition, joined, (START_S + 101) * 1000)
-            replay = Stream(files, is_replay=True)
+            replay = Writer(files, is_replay=True)
             flushed = replay.flush(TIME_MS - 1, *parts)
             replay.driver_root.files = CrashingRoot(files, most)
             try:
@@ -359,8 +359,8 @@ class TestKills:
 
     def test_start_after_a_pause_waits_for_the_commit_that_the_pause_has_abandoned(self) -> None:
         files = MemoryRoot()
-        stream = Stream(files)
-        flushed = stream.flush(TIME_MS, [event(1)])
+        writer = Writer(files)
+        flushed = writer.flush(TIME_MS, [event(1)])
         waits, recovered = threading.Event(), threading.Event()
         runs = threading.Lock()
 
@@ -376,7 +376,7 @@ class TestKills:
                 runs.release()
 
         def start() -> None:
-            stream.committer.recover()
+            writer.committer.recover()
             recovered.set()
 
         starting = threading.Thread(target=start)
@@ -388,44 +388,44 @@ class TestKills:
                 assert not recovered.is_set()
                 super().move(path, to)
 
-        stream.committer._runs = Announced()  # type: ignore[assignment]
-        stream.driver_root.files = Slow(files, 1_000)
-        stream.committer.commit(*flushed)
+        writer.committer._runs = Announced()  # type: ignore[assignment]
+        writer.driver_root.files = Slow(files, 1_000)
+        writer.committer.commit(*flushed)
         starting.join()
         assert recovered.is_set()
         assert visible(files) == {"20151210": [1]}
-        stream.committer.close()
+        writer.committer.close()
 
     def test_aborted_attempt_leaves_nothing(self, root: Root) -> None:
-        stream = Stream(root)
-        batch, _ = stream.flush(TIME_MS, [event(1)])
-        stream.committer.abort(batch)
+        writer = Writer(root)
+        batch, _ = writer.flush(TIME_MS, [event(1)])
+        writer.committer.abort(batch)
         assert not list(root.files_below("_tmp"))
 
     def test_pointer_to_a_version_that_is_not_complete_blocks(self, root: Root, partition: Partition) -> None:
         """As for a moment when a pointer moves beside a cleanup."""
-        stream = Stream(root)
-        stream.run(TIME_MS, [event(1)])
+        writer = Writer(root)
+        writer.run(TIME_MS, [event(1)])
         root.remove_file(partition.path(START_S, SUCCESS))
-        batch, results = stream.flush(TIME_MS + 1, [event(2)])
+        batch, results = writer.flush(TIME_MS + 1, [event(2)])
         with pytest.raises(ArchiveCorruptError, match="names no complete version") as caught:
-            stream.committer.commit(batch, results)
+            writer.committer.commit(batch, results)
         assert caught.value.disposition is Disposition.RETRY
         partition.complete(START_S)
-        stream.committer.commit(batch, results)
+        writer.committer.commit(batch, results)
         assert visible(root) == {"20151210": [1, 2]}
 
     def test_damaged_record_stops(self, root: Root) -> None:
-        Stream(root).run(TIME_MS, [event(1)])
+        Writer(root).run(TIME_MS, [event(1)])
         root.write(f"_writers/{WRITER}.json", b"{}")
         with pytest.raises(UnreadableRecordError, match="_writers"):
-            Stream(root)
+            Writer(root)
 
-    def test_first_version_of_another_stream_is_used(self, partition: Partition) -> None:
+    def test_first_version_of_another_writer_is_used(self, partition: Partition) -> None:
         root = partition.root
 
         class Raced(CrashingRoot):
-            """Another stream creates the first version just before this one sets the pointer."""
+            """Another writer creates the first version just before this one sets the pointer."""
 
             def create(self, path: str, content: bytes) -> None:
                 if path.endswith("_CURRENT") and not root.exists(path):
@@ -434,7 +434,7 @@ class TestKills:
                     partition.write_pointer(other)
                 super().create(path, content)
 
-        Stream(Raced(root, 1_000)).run(TIME_MS, [event(1)])
+        Writer(Raced(root, 1_000)).run(TIME_MS, [event(1)])
         assert partition.current() == START_S + 1
         assert partition.version_ids() == [START_S + 1]
         assert visible(root) == {"20151210": [1]}

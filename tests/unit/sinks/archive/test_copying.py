@@ -17,7 +17,7 @@ from sinks.archive.partition import Partition
 from sinks.archive.reading import origins_in
 from sinks.archive.sink import ArchiveSettings
 from sinks.files.local_root import LocalRoot
-from tests.support.archives import DAY_MS, SETTINGS, START_S, Stream, event, offsets_in, rows_in
+from tests.support.archives import DAY_MS, SETTINGS, START_S, Writer, event, offsets_in, rows_in
 from tests.support.memory_root import MemoryRoot
 
 JSON = ArchiveSettings.model_validate({"root": "r", "table": "customer", "format": "json"})
@@ -35,10 +35,10 @@ def partition(tmp_path: Path) -> Partition:
 
 
 def written(partition: Partition, settings: ArchiveSettings, *batches: list[Event]) -> int:
-    """A version that a stream has written, with a file for each micro-batch."""
-    stream = Stream(partition.root, settings=settings)
+    """A version that a writer has written, with a file for each micro-batch."""
+    writer = Writer(partition.root, settings=settings)
     for number, events in enumerate(batches):
-        stream.run(DAY_MS + number, events)
+        writer.run(DAY_MS + number, events)
     return START_S
 
 
@@ -119,8 +119,8 @@ def test_copy_in_place_keeps_the_selected_rows(offsets: list[int], kept: frozens
     root = MemoryRoot()
     path = f"part.{kind.suffix}"
     settings = SETTINGS if kind is ArchiveFormat.PARQUET else JSON
-    stream = Stream(root, settings=settings)
-    stream.run(DAY_MS, [event(offset) for offset in offsets])
+    writer = Writer(root, settings=settings)
+    writer.run(DAY_MS, [event(offset) for offset in offsets])
     expected = [offset for offset in offsets if offset in kept]
     if not offsets:
         return

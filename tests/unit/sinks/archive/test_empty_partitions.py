@@ -7,7 +7,7 @@ from sinks.archive.empty_partitions import is_empty, remove_if_empty
 from sinks.archive.layout import KEEP, SUPERSEDED
 from sinks.archive.partition import Partition
 from sinks.archive.rewrite import Rewrite
-from tests.support.archives import DAY_MS, START_S, Stream, event
+from tests.support.archives import DAY_MS, START_S, Writer, event
 from tests.support.clock import Clock
 
 
@@ -31,7 +31,7 @@ def test_partition_that_another_process_writes_stays(partition: Partition) -> No
 
 
 def test_partition_with_rows_stays(partition: Partition) -> None:
-    Stream(partition.root).run(DAY_MS, [event(1)])
+    Writer(partition.root).run(DAY_MS, [event(1)])
     before = left(partition)
     remove_if_empty(partition, START_S, now_ms())
     assert left(partition) == before

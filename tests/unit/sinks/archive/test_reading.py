@@ -11,14 +11,14 @@ from sinks.archive.partition import Partition
 from sinks.archive.reading import origins_in, types_in
 from sinks.archive.sink import ArchiveSettings
 from sinks.files.local_root import LocalRoot
-from tests.support.archives import DAY_MS, START_S, Stream, event, files_of
+from tests.support.archives import DAY_MS, START_S, Writer, event, files_of
 
 
 @pytest.fixture(params=ArchiveFormat)
 def path(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     settings = ArchiveSettings.model_validate({"root": "r", "table": "customer", "format": request.param})
     root = LocalRoot(tmp_path)
-    Stream(root, settings=settings).run(DAY_MS, [event(1), event(2), event(3)])
+    Writer(root, settings=settings).run(DAY_MS, [event(1), event(2), event(3)])
     partition = Partition(root, "dt=20151210")
     (name,) = files_of(root, partition, START_S)
     return partition.path(START_S, name)

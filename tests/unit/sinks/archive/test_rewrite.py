@@ -1,4 +1,4 @@
-"""A version that a process writes beside the stream."""
+"""A version that a process writes beside the pipelines."""
 
 import errno
 from pathlib import Path
@@ -13,13 +13,13 @@ from sinks.archive.rewrite import Rewrite
 from sinks.archive.rewrites import STALE_MS, Announcement, Answer, announce, announcements, put_answer
 from sinks.archive.switching import switch
 from sinks.files.local_root import LocalRoot
-from tests.support.archives import DAY_MS, Stream, event, visible
+from tests.support.archives import DAY_MS, Writer, event, visible
 from tests.support.crashing_root import CrashingRoot
 from tests.support.memory_root import MemoryRoot
 
 NOW_S = 1449847129
 FIRST_S = NOW_S - 60
-"""The version of the stream."""
+"""The version of the writer."""
 
 
 class Clock:
@@ -39,7 +39,7 @@ def clock() -> Clock:
 @pytest.fixture
 def partition(tmp_path: Path) -> Partition:
     partition = Partition(LocalRoot(tmp_path), "dt=20151210")
-    partition.ensure_current(FIRST_S, "stream")
+    partition.ensure_current(FIRST_S, "writer")
     return partition
 
 
@@ -69,7 +69,7 @@ class TestRerun:
 
         def fail() -> None:
             with Rewrite(partition, "rerun", clock_ms=clock):
-                Stream(partition.root, NOW_S).run(DAY_MS + 1, [event(1)])
+                Writer(partition.root, NOW_S).run(DAY_MS + 1, [event(1)])
                 raise OSError("half")
 
         with pytest.raises(OSError, match="half"):
@@ -90,7 +90,7 @@ class TestRerun:
                 ids.append(announcement.id)
         assert partition.version_ids() == [FIRST_S]
         assert partition.root.file_names("_reruns") == []
-        assert len(set(ids)) == 2  # a stream remembers what it has answered
+        assert len(set(ids)) == 2  # a writer remembers what it has answered
 
     def test_damaged_answer_does_not_fail_a_rerun_that_has_ended(self, partition: Partition, clock: Clock) -> None:
         with Rewrite(partition, "rerun", clock_ms=clock) as rerun:
@@ -229,23 +229,23 @@ class TestRerun:
     @pytest.mark.parametrize("marker", [SUCCESS, SUPERSEDED, CURRENT])
     def test_process_that_is_suspended_at_the_switch_hides_no_rows(self, clock: Clock, marker: str) -> None:
         files = MemoryRoot()
-        stream = Stream(files, FIRST_S)
-        stream.run(DAY_MS + 1, [event(1)])
+        writer = Writer(files, FIRST_S)
+        writer.run(DAY_MS + 1, [event(1)])
 
         class Suspended(CrashingRoot):
-            """The process stands still before it writes the marker, and the stream goes on."""
+            """The process stands still before it writes the marker, and the writer goes on."""
 
             def write(self, path: str, content: bytes) -> None:
                 if path.endswith(f"/{marker}") and clock.now_ms == NOW_S * 1000:
                     clock.now_ms += STALE_MS + 60_000
-                    stream.clock.now = clock.now_ms
-                    stream.run(DAY_MS + 3, [event(3)])
+                    writer.clock.now = clock.now_ms
+                    writer.run(DAY_MS + 3, [event(3)])
                 super().write(path, content)
 
         partition = Partition(Suspended(files, 1_000), "dt=20151210")
         with Rewrite(partition, "rerun", clock_ms=clock) as rerun:
-            stream.clock.now = clock.now_ms
-            stream.run(DAY_MS + 2, [event(2)])
+            writer.clock.now = clock.now_ms
+            writer.run(DAY_MS + 2, [event(2)])
             with pytest.raises(ConflictError) as caught:
                 rerun.finish(is_kept=True)
         assert (caught.value.code, partition.current()) == ("announcement_expired", FIRST_S)

@@ -32,7 +32,7 @@ from tests.support.archives import (
     DAY_MS,
     SETTINGS,
     START_S,
-    Stream,
+    Writer,
     event,
     files_of,
     rows_in,
@@ -50,7 +50,7 @@ class TestRecords:
         monkeypatch.setattr("sinks.archive.task_writer.max_record_bytes", lambda max_event_bytes: 2_500)
         columns = {"body": {"value": "%{body}", "type": "binary"}}
         settings = ArchiveSettings.model_validate({"root": "r", "table": "t", "columns": columns})
-        made = Stream(root, settings=settings).writer()
+        made = Writer(root, settings=settings).task_writer()
         made.begin(TaskSpec(Batch("b", TIME_MS, "a"), task_id="t"), b"_tmp/w/a", WriteCounts())
         return made
 
@@ -80,7 +80,7 @@ class TestRecords:
 
 class TestRows:
     def test_more_rows_than_a_row_group(self, root: Root) -> None:
-        Stream(root).run(TIME_MS, [event(number) for number in range(40_000)])
+        Writer(root).run(TIME_MS, [event(number) for number in range(40_000)])
         assert visible(root) == {"20151210": list(range(40_000))}
 
     def test_rows_in_memory_are_bounded_by_their_bytes(self, root: Root) -> None:
@@ -88,7 +88,7 @@ class TestRows:
         settings = ArchiveSettings.model_validate({"root": "r", "table": "t", "columns": columns})
         large = event(1)
         large.attributes["text"] = b"x" * (12 << 20)
-        writer = Stream(root, settings=settings).writer()
+        writer = Writer(root, settings=settings).task_writer()
         counts = WriteCounts()
         writer.begin(TaskSpec(Batch("b", TIME_MS, "a"), task_id="t"), b"_tmp/w/a", counts)
         for _ in range(2):
@@ -116,10 +116,10 @@ class TestRows:
             def make_folder(self, path: str) -> None:
                 raise error
 
-        stream = Stream(root)
-        stream.root = Failing(root, 0)
+        writer = Writer(root)
+        writer.root = Failing(root, 0)
         with pytest.raises(IngestError) as caught:
-            stream.flush(TIME_MS, [event(1)])
+            writer.flush(TIME_MS, [event(1)])
         assert (caught.value.code, caught.value.disposition) == expected
 
     def test_columns(self, root: Root, partition: Partition) -> None:
@@ -135,8 +135,8 @@ class TestRows:
         settings = ArchiveSettings.model_validate({"root": "r", "table": "t", "columns": columns})
         full, bare = event(1), replace(event(2), origin=Origin("t", 3, 2, 1))
         full.attributes.update(user="å".encode(), n=b"7")
-        stream = Stream(root, settings=settings)
-        stream.run(TIME_MS, [full, bare])
+        writer = Writer(root, settings=settings)
+        writer.run(TIME_MS, [full, bare])
         (name,) = files_of(root, partition, START_S)
         with root.open(partition.path(START_S, name)) as file:
             table = pq.read_table(file)
@@ -154,8 +154,8 @@ class TestRows:
 
     def test_lines_of_json(self, root: Root, partition: Partition) -> None:
         settings = ArchiveSettings.model_validate({"root": "r", "table": "t", "format": "json"})
-        stream = Stream(root, settings=settings)
-        stream.run(TIME_MS, [event(1), replace(event(2), body=b"\xff")])
+        writer = Writer(root, settings=settings)
+        writer.run(TIME_MS, [event(1), replace(event(2), body=b"\xff")])
         (name,) = files_of(root, partition, START_S)
         lines = gzip.decompress(root.read(partition.path(START_S, name))).splitlines()
         assert [json.loads(line) for line in lines] == [
@@ -172,7 +172,7 @@ class TestRows:
         columns = {name: {"value": "%{n}", "type": name} for name in types}
         full = event(1)
         full.attributes["n"] = text
-        Stream(root, settings=ArchiveSettings.model_validate({"root": "r", "table": "t", "columns": columns})).run(
+        Writer(root, settings=ArchiveSettings.model_validate({"root": "r", "table": "t", "columns": columns})).run(
             TIME_MS, [full]
         )
         (row,) = rows_in(root, partition, START_S)
@@ -193,7 +193,7 @@ class TestRows:
         bad = event(1)
         bad.attributes["n"] = text
         with pytest.raises(MappingError, match='column "n"') as caught:
-            Stream(root, settings=settings).flush(TIME_MS, [bad])
+            Writer(root, settings=settings).flush(TIME_MS, [bad])
         assert caught.value.code == "bad_column"
         assert "`when` of the sink `archive`" in str(caught.value.hint)
 
@@ -202,7 +202,7 @@ class TestTimes:
     @pytest.mark.parametrize("time_ms", [-1, -14_400_000, 253_402_300_800_000, 10**18])
     def test_3c15_event_without_a_time_fails_by_default(self, root: Root, time_ms: int) -> None:
         with pytest.raises(EventError) as caught:
-            Stream(root).flush(TIME_MS, [event(1, time_ms=time_ms)])
+            Writer(root).flush(TIME_MS, [event(1, time_ms=time_ms)])
         assert caught.value.code == "no_event_time"
 
     @pytest.mark.parametrize("time_ms", [-1, -14_400_000, 253_402_300_800_000, 10**18])
@@ -210,7 +210,7 @@ class TestTimes:
         settings = SETTINGS.model_copy(
             update=dict(ArchiveSettings.model_validate({"root": "r", "table": "t", "on_no_time": "default_partition"}))
         )
-        Stream(root, settings=settings).run(TIME_MS, [event(1), event(2, time_ms=time_ms)])
+        Writer(root, settings=settings).run(TIME_MS, [event(1), event(2, time_ms=time_ms)])
         assert visible(root) == {"20151210": [1], NO_TIME: [2]}
         (row,) = rows_in(root, Partition(root, f"dt={NO_TIME}"), START_S)
         assert row["_time"] is None
@@ -219,27 +219,27 @@ class TestTimes:
     def test_start_of_1970_is_a_time(self, root: Root, time_ms: int) -> None:
         """As of a device whose clock is not set; Kafka's records without a time have -1."""
         settings = ArchiveSettings.model_validate({"root": "r", "table": "t", "late": "36500d"})
-        Stream(root, settings=settings).run(TIME_MS, [event(1), event(2, time_ms=time_ms)])
+        Writer(root, settings=settings).run(TIME_MS, [event(1), event(2, time_ms=time_ms)])
         assert visible(root) == {"20151210": [1], "19700101": [2]}
         (row,) = rows_in(root, Partition(root, "dt=19700101"), START_S)
         assert row["_time"] is not None
         with pytest.raises(EventError) as caught:
-            Stream(root).flush(TIME_MS, [event(3, time_ms=time_ms)])
+            Writer(root).flush(TIME_MS, [event(3, time_ms=time_ms)])
         assert caught.value.code == "late_event"
 
     def test_3c15_late_event_fails(self, root: Root) -> None:
-        stream = Stream(root)
-        stream.run(TIME_MS, [event(1, time_ms=TIME_MS - 7 * DAY)])
+        writer = Writer(root)
+        writer.run(TIME_MS, [event(1, time_ms=TIME_MS - 7 * DAY)])
         assert visible(root) == {"20151203": [1]}
         with pytest.raises(EventError, match="before the earliest") as caught:
-            stream.flush(TIME_MS, [event(2, time_ms=TIME_MS - 7 * DAY - 1)])
+            writer.flush(TIME_MS, [event(2, time_ms=TIME_MS - 7 * DAY - 1)])
         assert caught.value.code == "late_event"
 
     def test_early_event_fails(self, root: Root) -> None:
         settings = ArchiveSettings.model_validate({"root": "r", "table": "t", "early": "2d"})
-        stream = Stream(root, settings=settings)
-        stream.run(TIME_MS, [event(1, time_ms=TIME_MS + 2 * DAY)])
+        writer = Writer(root, settings=settings)
+        writer.run(TIME_MS, [event(1, time_ms=TIME_MS + 2 * DAY)])
         assert visible(root) == {"20151212": [1]}
         with pytest.raises(EventError, match="after the latest") as caught:
-            stream.flush(TIME_MS, [event(2, time_ms=TIME_MS + 2 * DAY + 1)])
+            writer.flush(TIME_MS, [event(2, time_ms=TIME_MS + 2 * DAY + 1)])
         assert caught.value.code == "early_event"

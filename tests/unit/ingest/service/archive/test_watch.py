@@ -13,7 +13,7 @@ from ingest.service.archive.watch import ArchiveWatch
 from ingest.service.archived_tables import archived_table
 from sinks.archive.partition import Partition
 from sinks.archive.rewrite import Rewrite
-from tests.support.archives import DAY_MS, START_S, Stream, event, files_of
+from tests.support.archives import DAY_MS, START_S, Writer, event, files_of
 
 FILE = """
 version: 1
@@ -46,13 +46,13 @@ def test_sizes_of_a_table(shared: Any):
         "attr2hbase_archive_incomplete_versions": 0,
     }
     root = archived_table(shared.configuration, "customer").root
-    Stream(root).run(DAY_MS, [event(1)], [event(2)])
+    Writer(root).run(DAY_MS, [event(1)], [event(2)])
     partition = Partition(root, "dt=20151210")
     old = sum(len(root.read(partition.path(START_S, name))) for name in files_of(root, partition, START_S))
     partition.create(START_S, "failed")
     with Rewrite(partition, "test") as rerun:
         rerun.finish()
-    Stream(root).run(DAY_MS + 1, [event(3)])
+    Writer(root).run(DAY_MS + 1, [event(3)])
     assert rendered(shared) == {
         "attr2hbase_archive_files": 1,
         "attr2hbase_archive_superseded_bytes": old,

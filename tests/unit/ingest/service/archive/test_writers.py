@@ -1,4 +1,4 @@
-"""A version written beside the stream: what is left to the stream, and what is copied."""
+"""A version written beside the pipeline: what is left to the writer, and what is copied."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
@@ -13,12 +13,12 @@ from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.config.model import Configuration
 from ingest.durable.lock import ProcessLock
-from ingest.service.archive import streams as archive_streams
+from ingest.service.archive import writers as archive_writers
 from ingest.service.archive.join import ArchiveJoin, PartitionOptions
 from ingest.service.archive.records import RecordsRead
 from ingest.service.archive.rerun import ArchiveRerun, RerunOptions
 from ingest.service.archive.rerun_steps import _no_record, _RowsBefore
-from ingest.service.archive.streams import ArchiveStream, copy_current, make_current, streams_of
+from ingest.service.archive.writers import PipelineWriter, copy_current, make_current, writers_of
 from ingest.service.archived_tables import ArchivedTable, archived_table
 from ingest.service.jobs.place import OwnProcess
 from ingest.service.replay_lock import replay_lock
@@ -32,7 +32,7 @@ from sinks.archive.rewrite import Rewrite
 from sinks.archive.rewrites import Answer, announcements, put_answer
 from sinks.archive.sink import ArchiveSettings
 from sinks.archive.switching import switch
-from tests.support.archives import DAY_MS, START_S, WRITER, Stream, event, visible
+from tests.support.archives import DAY_MS, START_S, WRITER, Writer, event, visible
 from tests.support.checkpoint import acknowledge
 from tests.support.place import Here, ended, returned
 
@@ -85,9 +85,9 @@ def join(configuration: Configuration, *, keep: bool = False) -> Mapping[str, An
     return ended(ArchiveJoin("customer", PartitionOptions(dt="20151210", keep=keep)), here(configuration))
 
 
-def copied(rewrite: Rewrite, streams: Sequence[ArchiveStream], keeps: Keeps | None = None) -> int:
+def copied(rewrite: Rewrite, writers: Sequence[PipelineWriter], keeps: Keeps | None = None) -> int:
     """The number of rows of the current version that were copied."""
-    *_, last = copy_current(rewrite, streams, keeps)
+    *_, last = copy_current(rewrite, writers, keeps)
     return last.rows
 
 
@@ -118,9 +118,9 @@ class TestJoin:
     def test_rows_of_acknowledged_versions_become_one_file(
         self, configuration: Configuration, table: ArchivedTable, partition: Partition, folder: Path
     ) -> None:
-        stream = Stream(table.root)
-        stream.run(FIRST_MS, [event(1)])
-        stream.run(SECOND_MS, [event(2)])
+        writer = Writer(table.root)
+        writer.run(FIRST_MS, [event(1)])
+        writer.run(SECOND_MS, [event(2)])
         acknowledged(folder, 0, FIRST_MS)
         acknowledged(folder, 1, SECOND_MS)
         joined = join(configuration, keep=True)
@@ -133,9 +133,9 @@ class TestJoin:
     def test_version_that_runs_again_comes_first(
         self, configuration: Configuration, table: ArchivedTable, partition: Partition, folder: Path
     ) -> None:
-        stream = Stream(table.root)
-        stream.run(FIRST_MS, [event(1)])
-        stream.run(SECOND_MS, [event(2)], [event(3)])
+        writer = Writer(table.root)
+        writer.run(FIRST_MS, [event(1)])
+        writer.run(SECOND_MS, [event(2)], [event(3)])
         acknowledged(folder, 0, FIRST_MS)
         planned(folder, 1, SECOND_MS)
         with pytest.raises(ConflictError, match="ended within a micro-batch") as caught:
@@ -148,52 +148,52 @@ class TestJoin:
         self, configuration: Configuration, table: ArchivedTable, partition: Partition, folder: Path
     ) -> None:
         """A service that starts meanwhile would write it to the older version alone, after the copy."""
-        Stream(table.root).run(FIRST_MS, [event(1)], [event(2)])
+        Writer(table.root).run(FIRST_MS, [event(1)], [event(2)])
         acknowledged(folder, 0, FIRST_MS)
         planned(folder, 1, SECOND_MS)
         with pytest.raises(ConflictError) as caught:
             join(configuration)
         assert (caught.value.code, partition.current()) == ("archive_unacknowledged", START_S)
 
-    def test_stream_that_starts_before_the_copy_is_awaited(
+    def test_writer_that_starts_before_the_copy_is_awaited(
         self, configuration: Configuration, table: ArchivedTable, partition: Partition, folder: Path
     ) -> None:
-        Stream(table.root).run(FIRST_MS, [event(1)])
+        Writer(table.root).run(FIRST_MS, [event(1)])
         acknowledged(folder, 0, FIRST_MS)
-        with streams_of(configuration, table) as streams, Rewrite(partition, "test") as rerun:
-            assert returned(streams[0].start_ms(rerun, HERE, {})) is None
+        with writers_of(configuration, table) as writers, Rewrite(partition, "test") as rerun:
+            assert returned(writers[0].start_ms(rerun, HERE, {})) is None
             planned(folder, 1, FIRST_MS)  # it ran before the service ended, and runs again
-            Stream(table.root)
+            Writer(table.root)
             with pytest.raises(ConflictError) as caught:
-                copied(rerun, streams)
+                copied(rerun, writers)
         assert caught.value.code == "archive_unacknowledged"
 
     def test_3c8_micro_version_that_gets_a_later_time_is_awaited(
         self, configuration: Configuration, table: ArchivedTable, partition: Partition, folder: Path
     ) -> None:
         """It has moved its files, was killed before the acknowledgement, and the configuration has changed."""
-        Stream(table.root).run(FIRST_MS, [event(1)])
+        Writer(table.root).run(FIRST_MS, [event(1)])
         acknowledged(folder, 0, FIRST_MS)
-        Stream(table.root).run(SECOND_MS, [event(2)])
+        Writer(table.root).run(SECOND_MS, [event(2)])
         planned(folder, 1, SECOND_MS)
         times = BatchTimes(folder / "times", lambda: 0)
-        with streams_of(configuration, table) as streams, Rewrite(partition, "test") as rerun:
-            again = Stream(table.root)
+        with writers_of(configuration, table) as writers, Rewrite(partition, "test") as rerun:
+            again = Writer(table.root)
             times.renew(1)
-            waiting = streams[0].start_ms(rerun, HERE, {})
+            waiting = writers[0].start_ms(rerun, HERE, {})
             assert next(waiting).blocked.partition(";")[0] == "waits for a micro-batch that is not acknowledged"
             time_ms = times.of(1)
             again.committer.commit(*again.flush(time_ms, [event(2)], name=times.name_of(1)))
             acknowledged(folder, 1, time_ms)
             assert returned(waiting) == SECOND_MS + 1 < time_ms
-            assert copied(rerun, streams) == 1
+            assert copied(rerun, writers) == 1
             rerun.finish()
         assert visible(table.root) == {"20151210": [1, 2]}
 
     def test_other_writer_of_the_table_is_refused(
         self, configuration: Configuration, table: ArchivedTable, folder: Path
     ) -> None:
-        Stream(table.root).run(FIRST_MS, [event(1)], [event(2)])
+        Writer(table.root).run(FIRST_MS, [event(1)], [event(2)])
         with pytest.raises(ConflictError, match="has no checkpoint") as caught:
             join(configuration)
         assert caught.value.code == "archive_other_writer"
@@ -210,12 +210,12 @@ class TestJoin:
     def test_version_that_became_current_while_rows_were_copied_stays(
         self, configuration: Configuration, table: ArchivedTable, partition: Partition, folder: Path
     ) -> None:
-        Stream(table.root).run(FIRST_MS, [event(1)])
+        Writer(table.root).run(FIRST_MS, [event(1)])
         acknowledged(folder, 0, FIRST_MS)
         former = partition.create(START_S, "test")
         partition.complete(former)
-        with streams_of(configuration, table) as streams, Rewrite(partition, "test") as rerun:
-            copied(rerun, streams)
+        with writers_of(configuration, table) as writers, Rewrite(partition, "test") as rerun:
+            copied(rerun, writers)
             switch(partition, former, 0)  # as `attr2hbase archive point`
             with pytest.raises(ConflictError, match="another version") as caught:
                 rerun.finish()
@@ -230,12 +230,12 @@ class TestJoin:
         folder: Path,
         ends_first: str,
     ) -> None:
-        Stream(table.root).run(FIRST_MS, [event(1)])
+        Writer(table.root).run(FIRST_MS, [event(1)])
         acknowledged(folder, 0, FIRST_MS)
-        with streams_of(configuration, table) as streams, Rewrite(partition, "test") as older:
-            copied(older, streams)
+        with writers_of(configuration, table) as writers, Rewrite(partition, "test") as older:
+            copied(older, writers)
             with Rewrite(partition, "test") as newer:
-                copied(newer, streams)
+                copied(newer, writers)
                 if ends_first == "newer":
                     newer.finish()
                 with pytest.raises(ConflictError, match=f"a newer re-run or join .* {newer.version_id}") as caught:
@@ -248,13 +248,13 @@ class TestJoin:
     def test_rows_of_a_newer_version_are_not_copied(
         self, configuration: Configuration, table: ArchivedTable, partition: Partition, folder: Path
     ) -> None:
-        Stream(table.root).run(FIRST_MS, [event(1)])
+        Writer(table.root).run(FIRST_MS, [event(1)])
         acknowledged(folder, 0, FIRST_MS)
-        with streams_of(configuration, table) as streams, Rewrite(partition, "test") as slow:
+        with writers_of(configuration, table) as writers, Rewrite(partition, "test") as slow:
             with Rewrite(partition, "test") as fast:
                 fast.finish()
             with pytest.raises(ConflictError, match="newer") as caught:
-                copied(slow, streams)
+                copied(slow, writers)
         assert (caught.value.code, partition.current()) == ("archive_moved", fast.version_id)
 
     def test_partition_without_a_version(self, configuration: Configuration, table: ArchivedTable) -> None:
@@ -265,7 +265,7 @@ class TestJoin:
     def test_replay_of_the_pipeline_is_refused_meanwhile(
         self, configuration: Configuration, table: ArchivedTable
     ) -> None:
-        Stream(table.root).run(FIRST_MS, [event(1)], [event(2)])
+        Writer(table.root).run(FIRST_MS, [event(1)], [event(2)])
         with replay_lock(configuration, configuration.pipelines["p"]), pytest.raises(ConflictError, match="replays"):
             join(configuration)
 
@@ -273,13 +273,13 @@ class TestJoin:
         self, configuration: Configuration, table: ArchivedTable, partition: Partition, folder: Path
     ) -> None:
         """A replay may have written rows to the older version alone."""
-        Stream(table.root).run(FIRST_MS, [event(1)])
+        Writer(table.root).run(FIRST_MS, [event(1)])
         acknowledged(folder, 0, FIRST_MS)
-        with streams_of(configuration, table) as (stream,), Rewrite(partition, "test") as rerun:
-            copied(rerun, [stream])
-            stream.replays = LostLock()
+        with writers_of(configuration, table) as (writer,), Rewrite(partition, "test") as rerun:
+            copied(rerun, [writer])
+            writer.replays = LostLock()
             with pytest.raises(ConflictError) as caught:
-                make_current(rerun, [stream], is_kept=False)
+                make_current(rerun, [writer], is_kept=False)
             assert (caught.value.code, partition.current()) == ("lease_lost", START_S)
 
 
@@ -303,19 +303,19 @@ class TestStream:
     def start_ms(
         self, configuration: Configuration, table: ArchivedTable, partition: Partition, from_ms: int | None
     ) -> int | None:
-        """The first batch time that the stream writes itself, after it has answered, or not."""
-        with streams_of(configuration, table) as (stream,), Rewrite(partition, "test") as rerun:
+        """The first batch time that the writer writes itself, after it has answered, or not."""
+        with writers_of(configuration, table) as (writer,), Rewrite(partition, "test") as rerun:
             if from_ms is not None:
                 (announcement,) = announcements(table.root, 0)
                 put_answer(table.root, announcement.id, Answer(WRITER, from_ms))
-            return returned(stream.start_ms(rerun, HERE, {}))
+            return returned(writer.start_ms(rerun, HERE, {}))
 
-    def test_stream_that_does_not_run_writes_nothing(
+    def test_writer_that_does_not_run_writes_nothing(
         self, configuration: Configuration, table: ArchivedTable, partition: Partition
     ) -> None:
         assert self.start_ms(configuration, table, partition, None) is None
 
-    def test_look_whether_a_stream_runs_takes_no_lock(
+    def test_look_whether_a_writer_runs_takes_no_lock(
         self, configuration: Configuration, table: ArchivedTable, partition: Partition, folder: Path
     ) -> None:
         """A service that starts at this moment would be refused."""
@@ -324,7 +324,7 @@ class TestStream:
         assert self.start_ms(configuration, table, partition, None) is None
         assert (folder / "lock").read_text() == "the service of before"
 
-    def test_3c8_answer_of_a_stream(
+    def test_3c8_answer_of_a_writer(
         self, configuration: Configuration, table: ArchivedTable, partition: Partition, folder: Path
     ) -> None:
         acknowledged(folder, 0, FIRST_MS)
@@ -335,11 +335,11 @@ class TestStream:
         self, configuration: Configuration, table: ArchivedTable, partition: Partition, folder: Path
     ) -> None:
         acknowledged(folder, 0, FIRST_MS)
-        # as a stream answers that starts: its last batch might run again
+        # as a writer answers that starts: its last batch might run again
         assert self.start_ms(configuration, table, partition, FIRST_MS) == FIRST_MS + 1
 
     @pytest.mark.parametrize(("from_ms", "message"), [(None, "does not answer"), (SECOND_MS, "within a micro-batch")])
-    def test_stream_that_does_not_go_on_is_reported(
+    def test_writer_that_does_not_go_on_is_reported(
         self,
         configuration: Configuration,
         table: ArchivedTable,
@@ -349,7 +349,7 @@ class TestStream:
         message: str,
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        monkeypatch.setattr(archive_streams, "_ANSWER_TIMEOUT_S", 0.0)
+        monkeypatch.setattr(archive_writers, "_ANSWER_TIMEOUT_S", 0.0)
         planned(folder, 0, FIRST_MS)
         process = running(folder) if from_ms is None else nullcontext()
         with process, pytest.raises(ConflictError, match=message) as caught:
@@ -357,7 +357,7 @@ class TestStream:
         assert caught.value.code == "archive_no_answer"
         assert "restart the service with this file" in str(caught.value.hint)
 
-    def test_stream_of_another_file_is_reported(
+    def test_writer_of_another_file_is_reported(
         self,
         configuration: Configuration,
         table: ArchivedTable,
@@ -365,7 +365,7 @@ class TestStream:
         folder: Path,
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        monkeypatch.setattr(archive_streams, "_ANSWER_TIMEOUT_S", 0.0)
+        monkeypatch.setattr(archive_writers, "_ANSWER_TIMEOUT_S", 0.0)
         acknowledged(folder, 0, FIRST_MS)
         Checkpoint(folder).note_configuration("of a file without the sink")
         with running(folder), pytest.raises(ConflictError, match="perhaps without this sink, and does not") as caught:
@@ -389,16 +389,16 @@ def test_rerun_of_a_pipeline_without_a_checkpoint_leaves_no_partition(
     assert not partition.root.exists(partition.folder)
 
 
-def test_file_that_the_stream_has_written_to_both_versions_is_not_copied(
+def test_file_that_the_writer_has_written_to_both_versions_is_not_copied(
     configuration: Configuration, table: ArchivedTable, partition: Partition, folder: Path
 ) -> None:
-    stream = Stream(table.root)
-    stream.run(FIRST_MS, [event(1)])
+    writer = Writer(table.root)
+    writer.run(FIRST_MS, [event(1)])
     acknowledged(folder, 0, FIRST_MS)
-    with streams_of(configuration, table) as streams, Rewrite(partition, "test") as rerun:
-        stream.run(SECOND_MS, [event(2)])
+    with writers_of(configuration, table) as writers, Rewrite(partition, "test") as rerun:
+        writer.run(SECOND_MS, [event(2)])
         assert len(partition.parts(rerun.version_id)) == 1
-        assert copied(rerun, streams) == 1
+        assert copied(rerun, writers) == 1
         rerun.finish()
     assert visible(table.root) == {"20151210": [1, 2]}
 
@@ -410,17 +410,17 @@ def test_rows_with_another_type_than_those_that_are_copied_are_refused(
         columns = {"n": {"value": "%{body}", "type": kind}}
         return ArchiveSettings.model_validate({"root": "unused", "table": "customer", "columns": columns})
 
-    Stream(table.root, settings=settings("float64")).run(FIRST_MS, [event(1)], [event(2)])
+    Writer(table.root, settings=settings("float64")).run(FIRST_MS, [event(1)], [event(2)])
 
     def copy(keeps: Callable[[Origin], bool]) -> int:
-        with streams_of(configuration, table) as streams, Rewrite(partition, "test") as rerun:
+        with writers_of(configuration, table) as writers, Rewrite(partition, "test") as rerun:
             committer = RerunCommitter(partition, rerun.version_id, "w+rerun", "parquet")
             batch = Batch("1", SECOND_MS, "a")
-            writer = Stream(table.root, settings=settings("int64")).writer()
+            writer = Writer(table.root, settings=settings("int64")).task_writer()
             writer.begin(TaskSpec(batch, task_id="0"), committer.prepare(batch, ()), WriteCounts())
             writer.write(event(2))
             committer.commit(batch, [writer.flush().payload])
-            return copied(rerun, streams, keeps)
+            return copied(rerun, writers, keeps)
 
     table.root.remove_tree("_writers")  # it has no checkpoint
     with pytest.raises(ConflictError, match=r'column "n" would be float64 in .* and int64') as caught:
@@ -433,13 +433,13 @@ def test_row_of_a_failed_record_is_missed_whatever_its_other_events_give(partiti
     first, second = event(1), replace(event(1), origin=Origin("t", 0, 1, 1))
     read = RecordsRead()
     read.add({("t", 0): (0, 9)})
-    Stream(partition.root).run(FIRST_MS, [first])
+    Writer(partition.root).run(FIRST_MS, [first])
     rows = _RowsBefore(read, {("t", 0, 1): "bad"})
     assert not rows.keeps(first.origin)
     with Rewrite(partition, "test") as rerun:
-        Stream(partition.root).run(SECOND_MS, [second])
+        Writer(partition.root).run(SECOND_MS, [second])
         with pytest.raises(IngestError, match="fails now for 1 records") as caught:
             rows.check_failed(partition, rerun.version_id)
         assert caught.value.code == "archive_rows_failed"
-        Stream(partition.root).run(THIRD_MS, [first])
+        Writer(partition.root).run(THIRD_MS, [first])
         rows.check_failed(partition, rerun.version_id)

@@ -23,7 +23,7 @@ from sinks.archive.rewrite import Rewrite
 
 _POLL_S = 0.2
 _ANSWER_TIMEOUT_S = 60.0
-"""A running stream answers within ten seconds; a longer silence means that it runs without this sink."""
+"""A running writer answers within ten seconds; a longer silence means that it runs without this sink."""
 _UNFINISHED = "a micro-batch that is not acknowledged; resume or reload the pipeline if it is paused or has failed"
 
 
@@ -48,7 +48,7 @@ class ArchiveUnacknowledgedError(ConflictError):
     hint = "start the service, then run the command again beside it"
 
 
-class ArchiveStream:
+class PipelineWriter:
     """
     The pipeline of a sink, before and while another process writes a version.
 
@@ -68,7 +68,7 @@ class ArchiveStream:
         self.replays = replays
         self._file = configuration.path
         self.checkpoint = Checkpoint(checkpoint_folder(configuration, sink.pipeline.name))
-        self.writer = SinkContext(sink.pipeline.name, sink.name, configuration.local_dir).staging_name
+        self.name = SinkContext(sink.pipeline.name, sink.name, configuration.local_dir).staging_name
         newest = self.checkpoint.newest_commit()
         acknowledged_ms = None if newest is None else stored_time(self.checkpoint.times_folder, newest)
         self._first_ms = 0 if acknowledged_ms is None else acknowledged_ms + 1
@@ -77,7 +77,7 @@ class ArchiveStream:
         self, rewrite: Rewrite, place: Place, result: Mapping[str, Any]
     ) -> Generator[Progress, None, int | None]:
         """
-        Wait until all micro-batches are acknowledged that the stream does not write to the new version, and return the
+        Wait until all micro-batches are acknowledged that the writer does not write to the new version, and return the
         first batch time that it does; None if it does not run. Yields what it waits for.
 
         Args:
@@ -91,9 +91,9 @@ class ArchiveStream:
         """
         waited_s = 0.0
         while True:
-            answer = rewrite.answer(self.writer)
+            answer = rewrite.answer(self.name)
             if answer is None and not self._is_running():
-                answer = rewrite.answer(self.writer)  # of a stream that has ended since
+                answer = rewrite.answer(self.name)  # of a writer that has ended since
                 if answer is None:
                     return None
             if answer is not None and not self._runs_before(answer.from_ms):
@@ -114,8 +114,8 @@ class ArchiveStream:
             CheckpointError: the checkpoint is damaged.
             StoreUnavailableError: it cannot be read now.
         """
-        # in this order: a stream that starts after the first look answers before it plans its next micro-batch
-        answer = rewrite.answer(self.writer)
+        # in this order: a writer that starts after the first look answers before it plans its next micro-batch
+        answer = rewrite.answer(self.name)
         return not self._begun() if answer is None else not self._runs_before(answer.from_ms)
 
     def while_stopped(self, action: Callable[[], None]) -> None:
@@ -160,40 +160,40 @@ class ArchiveStream:
 
 
 @contextmanager
-def streams_of(configuration: Configuration, table: ArchivedTable) -> Iterator[list[ArchiveStream]]:
+def writers_of(configuration: Configuration, table: ArchivedTable) -> Iterator[list[PipelineWriter]]:
     """
-    The streams of a table; no replay runs within the block, whose rows might be in the older version alone.
+    The writers of a table; no replay runs within the block, whose rows might be in the older version alone.
 
     Raises:
         ConflictError: a replay of one of the pipelines runs; or `archive_other_writer`: the table has another writer.
-        IngestError: as `ArchiveStream`.
+        IngestError: as `PipelineWriter`.
     """
     with ExitStack() as opened:
         pipelines = {sink.pipeline.name: sink.pipeline for sink in table.sinks}
         locks = {name: opened.enter_context(replay_lock(configuration, each)) for name, each in pipelines.items()}
-        streams = [ArchiveStream(configuration, sink, locks[sink.pipeline.name]) for sink in table.sinks]
-        _refuse_others(table, streams)
-        yield streams
+        writers = [PipelineWriter(configuration, sink, locks[sink.pipeline.name]) for sink in table.sinks]
+        _refuse_others(table, writers)
+        yield writers
 
 
-def _refuse_others(table: ArchivedTable, streams: Sequence[ArchiveStream]) -> None:
+def _refuse_others(table: ArchivedTable, writers: Sequence[PipelineWriter]) -> None:
     """Refuse a table with a writer that this process cannot observe: it would not write to the new version."""
     with file_errors(table.root):
-        writers = recorded_writers(table.root)
-    ours = {stream.writer: stream for stream in streams}
-    for writer in writers:
-        stream = ours.get(writer)
-        if stream is not None and stream.checkpoint.exists:
+        names = recorded_writers(table.root)
+    ours = {writer.name: writer for writer in writers}
+    for name in names:
+        writer = ours.get(name)
+        if writer is not None and writer.checkpoint.exists:
             continue
-        what = "has no checkpoint in `state_dir`" if stream is not None else "is not in the file"
+        what = "has no checkpoint in `state_dir`" if writer is not None else "is not in the file"
         raise OtherArchiveWriterError(
-            f'the writer "{writer}" of "{table.root}" {what}',
+            f'the writer "{name}" of "{table.root}" {what}',
             hint="run the command with the file, and in the working directory, of the service that writes; remove "
-            f'"{WRITERS}/{writer}.json" if that writer is gone for ever',
+            f'"{WRITERS}/{name}.json" if that writer is gone for ever',
         )
 
 
-def make_current(rewrite: Rewrite, streams: Iterable[ArchiveStream], *, is_kept: bool) -> None:
+def make_current(rewrite: Rewrite, writers: Iterable[PipelineWriter], *, is_kept: bool) -> None:
     """
     Make the new version current.
 
@@ -201,23 +201,23 @@ def make_current(rewrite: Rewrite, streams: Iterable[ArchiveStream], *, is_kept:
         ConflictError: `lease_lost`: another process has taken the lock of the replays; or as `Rewrite.finish`.
         StoreUnavailableError: the file system of the state does not answer.
     """
-    for stream in streams:
-        stream.replays.check()
+    for writer in writers:
+        writer.replays.check()
     rewrite.finish(is_kept=is_kept)
 
 
 def copy_current(
     rewrite: Rewrite,
-    streams: Iterable[ArchiveStream],
+    writers: Iterable[PipelineWriter],
     keeps: Keeps | None = None,
 ) -> Iterator[Copied]:
     """
-    Copy rows of the current version into the new one, without the files that the streams have written to both; yields
+    Copy rows of the current version into the new one, without the files that the writers have written to both; yields
     what was copied so far.
 
     Args:
         rewrite: the new version.
-        streams: of the table; `start_ms` has returned for each.
+        writers: of the table; `start_ms` has returned for each.
         keeps: which rows; None for all.
 
     Raises:
@@ -234,7 +234,7 @@ def copy_current(
     rewrite.check_newest()
     rewrite.copied_from = current
     # before the files are listed: a file that appears later is of a micro-batch that is written to both versions
-    if not all(stream.is_settled(rewrite) for stream in streams):
+    if not all(writer.is_settled(rewrite) for writer in writers):
         raise ArchiveUnacknowledgedError(
             f'a pipeline that writes "{partition.folder}" has ended within a micro-batch',
         )
