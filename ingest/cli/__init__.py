@@ -14,6 +14,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from getopt import GetoptError, getopt
 from importlib.machinery import PathFinder
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,6 +22,8 @@ from pathlib import Path
 from ingest import __version__, garbage_collector
 from ingest.cli.output import Output, OutputClosedError
 
+OPTIONS_BEFORE = ("hf:", ("file=", "help", "install-completion", "no-color", "output=", "show-completion", "version"))
+"""The options before the command, for `getopt`: the modules that declare them take a while to import."""
 _PACKAGES = ("decorators", "sinks")
 _FAILED = 1
 _INTERRUPTED = 130
@@ -67,8 +70,11 @@ def _run(arguments: list[str], out: Output) -> int:
 
 def _hold_hang_ups(arguments: Sequence[str]) -> None:
     """Let a SIGHUP wait until the service handles it, instead of ending a process that is about to be a service."""
-    command = next((word for word in arguments if not word.startswith("-")), "")
-    if sys.platform != "win32" and command == "run":
+    try:
+        _, words = getopt(arguments, *OPTIONS_BEFORE)
+    except GetoptError:  # the command will be refused
+        return
+    if sys.platform != "win32" and words[:1] == ["run"]:
         from ingest.service.lifecycle import HeldHangUps, hang_ups_are_ignored
 
         if not hang_ups_are_ignored():

@@ -6,171 +6,175 @@ from typing import Annotated
 import typer
 
 from ingest import __version__
-from ingest.cli.command import FILE, HELP, FormatOption, NamedFileOption, PlainOption
-from ingest.cli.output import Output
-from ingest.cli.word_group import Function, Group, Job, Word, WordGroup
+from ingest.cli.command import FormatOption, NamedFileOption, PlainOption, options_before, output_of
+from ingest.cli.word_group import FunctionWord, GroupWord, JobWord, Word, WordGroup, group_of
 
-_ADMIN: Mapping[str, Group] = {
-    "archive": Group(
+_ADMIN: Mapping[str, GroupWord] = {
+    "archive": GroupWord(
         "Archives.",
         {
-            "register": Function("Create the table of an archive in the metastore.", "archive.register"),
-            "cleanup": Job("Remove versions that are not current.", "archive.cleanup.ArchiveCleanup"),
-            "keep": Function("Keep a version from being removed by a cleanup.", "archive.keep"),
-            "unkeep": Function("Allow a cleanup to remove a version again.", "archive.unkeep"),
+            "register": FunctionWord("Create the table of an archive in the metastore.", "archive.register"),
+            "cleanup": JobWord("Remove versions that are not current.", "archive.cleanup.ArchiveCleanup"),
+            "keep": FunctionWord("Keep a version from being removed by a cleanup.", "archive.keep"),
+            "unkeep": FunctionWord("Allow a cleanup to remove a version again.", "archive.unkeep"),
         },
     ),
-    "blob": Group(
+    "blob": GroupWord(
         "Blobs.",
         {
-            "sweep": Job("Delete the blobs that nothing refers to.", "rewriting.blob_sweep.BlobSweep"),
-            "check": Job("Compare all blobs with their ids.", "rewriting.blob_check.BlobCheck"),
+            "sweep": JobWord("Delete the blobs that nothing refers to.", "rewriting.blob_sweep.BlobSweep"),
+            "check": JobWord("Compare all blobs with their ids.", "rewriting.blob_check.BlobCheck"),
         },
     ),
-    "dead-letters": Group(
+    "dead-letters": GroupWord(
         "Dead letters.",
         {
-            "create-topic": Function("Create the topic for dead letters.", "dead_letter_topic.create_topic"),
-            "purge": Function("Permanently delete dead letters.", "dead_letter_purge.purge"),
+            "create-topic": FunctionWord("Create the topic for dead letters.", "dead_letter_topic.create_topic"),
+            "purge": FunctionWord("Permanently delete dead letters.", "dead_letter_purge.purge"),
         },
     ),
-    "dump": Group(
+    "dump": GroupWord(
         "Dumps.",
         {
-            "expire": Function("Remove old dumps.", "dump_retention.expire"),
-            "pin": Function("Keep a dump for a time.", "dump_retention.pin"),
-            "unpin": Function("Remove a pin.", "dump_retention.unpin"),
+            "expire": FunctionWord("Remove old dumps.", "dump_retention.expire"),
+            "pin": FunctionWord("Keep a dump for a time.", "dump_retention.pin"),
+            "unpin": FunctionWord("Remove a pin.", "dump_retention.unpin"),
         },
     ),
-    "feed": Group(
+    "feed": GroupWord(
         "Feeds.",
         {
-            "groups": Function("List the consumer groups of a change feed, or remove one.", "feed.groups"),
-            "split": Function("Divide a shard in two.", "feed.split"),
-            "merge": Function("Replace two adjacent shards by one.", "feed.merge"),
+            "groups": FunctionWord("List the consumer groups of a change feed, or remove one.", "feed.groups"),
+            "split": FunctionWord("Divide a shard in two.", "feed.split"),
+            "merge": FunctionWord("Replace two adjacent shards by one.", "feed.merge"),
         },
     ),
-    "keys": Group(
+    "keys": GroupWord(
         "Row keys.",
-        {"analyse": Function("Show how row keys spread writes over regions.", "keys.analyse")},
+        {"analyse": FunctionWord("Show how row keys spread writes over regions.", "keys.analyse")},
     ),
 }
 """Group -> its commands that only the administrator of the feature needs, behind `admin`."""
+_OF_ADMIN: Mapping[str, Word] = {
+    **_ADMIN,
+    "log-level": FunctionWord("Set the log level of a running service.", "control.log_level"),
+}
+"""The words behind `admin`."""
 
 _SECTIONS: Mapping[str, Mapping[str, Word]] = {
     "Write a pipeline": {
-        "init": Function("Write a working pipeline with tests and sample events.", "init.init"),
-        "validate": Function("Check a pipeline file and show all problems.", "validate.validate"),
-        "test": Function("Run the tests of a pipeline file.", "test.test"),
-        "explain": Function("Show what each decorator does to events.", "explain.explain"),
-        "describe": Function("Describe a component, an option or an error.", "describe.describe"),
-        "doctor": Function("Check all that a pipeline file names, or a region server.", "doctor.doctor"),
-        "graph": Function("Draw the pipelines of a file.", "graph.graph"),
-        "config": Group(
+        "init": FunctionWord("Write a working pipeline with tests and sample events.", "init.init"),
+        "validate": FunctionWord("Check a pipeline file and show all problems.", "validate.validate"),
+        "test": FunctionWord("Run the tests of a pipeline file.", "test.test"),
+        "explain": FunctionWord("Show what each decorator does to events.", "explain.explain"),
+        "describe": FunctionWord("Describe a component, an option or an error.", "describe.describe"),
+        "doctor": FunctionWord("Check all that a pipeline file names, or a region server.", "doctor.doctor"),
+        "graph": FunctionWord("Draw the pipelines of a file.", "graph.graph"),
+        "config": GroupWord(
             "Show a file after expansion, and the schema for editors.",
             {
-                "show": Function("Show a pipeline file after include and expansion.", "config.show"),
-                "schema": Function("Print the JSON Schema of pipeline files.", "config.schema"),
+                "show": FunctionWord("Show a pipeline file after include and expansion.", "config.show"),
+                "schema": FunctionWord("Print the JSON Schema of pipeline files.", "config.schema"),
             },
         ),
-        "import-flume": Function("Write a pipeline file from a Flume configuration.", "import_flume.import_flume"),
+        "import-flume": FunctionWord("Write a pipeline file from a Flume configuration.", "import_flume.import_flume"),
     },
     "Run it": {
-        "run": Function("Run the pipelines of a file, as a service or once.", "run.run"),
-        "submit": Function("Run the pipelines of a file with spark-submit.", "submit.submit"),
-        "jars": Group(
+        "run": FunctionWord("Run the pipelines of a file, as a service or once.", "run.run"),
+        "submit": FunctionWord("Run the pipelines of a file with spark-submit.", "submit.submit"),
+        "jars": GroupWord(
             "The connector jars that Spark needs for Kafka.",
-            {"fetch": Function("Download and verify the jars.", "jars.fetch")},
+            {"fetch": FunctionWord("Download and verify the jars.", "jars.fetch")},
         ),
-        "produce": Function("Produce sample events to a topic.", "produce.produce"),
-        "status": Function("Show the pipelines and jobs of a running service.", "control.status"),
-        "pause": Function("Pause a pipeline after its micro-batch.", "control.pause"),
-        "resume": Function("Resume a paused pipeline where it stopped.", "control.resume"),
-        "flush": Function("Start the next micro-batch of a pipeline now.", "control.flush"),
-        "reload": Function("Let a running service read its file again.", "reload.reload"),
-        "dead-letters": Group(
+        "produce": FunctionWord("Produce sample events to a topic.", "produce.produce"),
+        "status": FunctionWord("Show the pipelines and jobs of a running service.", "control.status"),
+        "pause": FunctionWord("Pause a pipeline after its micro-batch.", "control.pause"),
+        "resume": FunctionWord("Resume a paused pipeline where it stopped.", "control.resume"),
+        "flush": FunctionWord("Start the next micro-batch of a pipeline now.", "control.flush"),
+        "reload": FunctionWord("Let a running service read its file again.", "reload.reload"),
+        "dead-letters": GroupWord(
             "List events that failed, and run them again.",
             {
-                "list": Function("List dead letters, oldest first.", "dead_letters.list_"),
-                "show": Function("Show one dead letter with its event.", "dead_letters.show"),
-                "replay": Job("Run dead letters again.", "replay.dead_letters_job.DeadLettersReplay"),
-                "keep": Function("Mark dead letters that no replay retries.", "dead_letter_keep.keep"),
+                "list": FunctionWord("List dead letters, oldest first.", "dead_letters.list_"),
+                "show": FunctionWord("Show one dead letter with its event.", "dead_letters.show"),
+                "replay": JobWord("Run dead letters again.", "replay.dead_letters_job.DeadLettersReplay"),
+                "keep": FunctionWord("Mark dead letters that no replay retries.", "dead_letter_keep.keep"),
             },
             _ADMIN["dead-letters"],
         ),
-        "replay": Job("Run the records of a time range of Kafka again.", "replay.job.Replay"),
-        "offsets": Group(
+        "replay": JobWord("Run the records of a time range of Kafka again.", "replay.job.Replay"),
+        "offsets": GroupWord(
             "Show the offsets in Kafka of a pipeline, and reset them.",
             {
-                "show": Function("Show the offsets of a pipeline.", "offsets.show"),
-                "reset": Job("Let a pipeline start at other offsets.", "offsets_reset_job.OffsetsReset"),
+                "show": FunctionWord("Show the offsets of a pipeline.", "offsets.show"),
+                "reset": JobWord("Let a pipeline start at other offsets.", "offsets_reset_job.OffsetsReset"),
             },
         ),
     },
     "Use the tables": {
-        "scan": Function("Show rows of a table.", "scan.scan"),
-        "get": Function("Show one row of a table.", "get.get"),
-        "history": Function("Show the updates of one row, and its values after each.", "history.history"),
-        "blob": Group(
+        "scan": FunctionWord("Show rows of a table.", "scan.scan"),
+        "get": FunctionWord("Show one row of a table.", "get.get"),
+        "history": FunctionWord("Show the updates of one row, and its values after each.", "history.history"),
+        "blob": GroupWord(
             "Store and read blobs, large values of a table.",
             {
-                "put": Job("Store a blob, and print its id.", "rewriting.blob_put.BlobPut"),
-                "get": Function("Write a blob to a file or to stdout.", "blob.get"),
-                "stat": Function("Show the status of a blob and what refers to it.", "blob.stat"),
-                "pin": Job("Add a reference to a blob.", "rewriting.blob_put.BlobPin"),
-                "unpin": Job("Remove a reference from a blob.", "rewriting.blob_put.BlobUnpin"),
+                "put": JobWord("Store a blob, and print its id.", "rewriting.blob_put.BlobPut"),
+                "get": FunctionWord("Write a blob to a file or to stdout.", "blob.get"),
+                "stat": FunctionWord("Show the status of a blob and what refers to it.", "blob.stat"),
+                "pin": JobWord("Add a reference to a blob.", "rewriting.blob_put.BlobPin"),
+                "unpin": JobWord("Remove a reference from a blob.", "rewriting.blob_put.BlobUnpin"),
             },
             _ADMIN["blob"],
         ),
-        "feed": Group(
+        "feed": GroupWord(
             "Read the change feeds of tables.",
             {
-                "list": Function("List the tables with a change feed.", "feed.list_"),
-                "describe": Function("Describe the change feed of a table.", "feed.describe"),
-                "iterator": Function("Print the place in a shard where to read.", "feed.iterator"),
-                "records": Function("Show the next changes of a shard.", "feed.records"),
-                "consume": Function("Copy the changes of a table to stdout or a topic.", "feed_consume.consume"),
+                "list": FunctionWord("List the tables with a change feed.", "feed.list_"),
+                "describe": FunctionWord("Describe the change feed of a table.", "feed.describe"),
+                "iterator": FunctionWord("Print the place in a shard where to read.", "feed.iterator"),
+                "records": FunctionWord("Show the next changes of a shard.", "feed.records"),
+                "consume": FunctionWord("Copy the changes of a table to stdout or a topic.", "feed_consume.consume"),
             },
             _ADMIN["feed"],
         ),
-        "dump": Group(
+        "dump": GroupWord(
             "Dump tables into files, read dumps, and load them.",
             {
-                "run": Job("Dump tables into files.", "dumps.dump.Dump"),
-                "bootstrap": Job("Load a table from a dump.", "dumps.bootstrap_job.BootstrapJob"),
-                "ls": Function("List the dumps of a root.", "dump.ls"),
-                "tables": Function("List the tables of a dump.", "dump.tables"),
-                "files": Function("List the files of a table in a dump.", "dump.files"),
-                "cat": Function("Print the rows of a table in a dump.", "dump.cat"),
-                "verify": Function("Compare the files of a dump with its manifest.", "dump.verify"),
-                "diff": Function("Show which rows differ between two dumps.", "dump.diff"),
+                "run": JobWord("Dump tables into files.", "dumps.dump.Dump"),
+                "bootstrap": JobWord("Load a table from a dump.", "dumps.bootstrap_job.BootstrapJob"),
+                "ls": FunctionWord("List the dumps of a root.", "dump.ls"),
+                "tables": FunctionWord("List the tables of a dump.", "dump.tables"),
+                "files": FunctionWord("List the files of a table in a dump.", "dump.files"),
+                "cat": FunctionWord("Print the rows of a table in a dump.", "dump.cat"),
+                "verify": FunctionWord("Compare the files of a dump with its manifest.", "dump.verify"),
+                "diff": FunctionWord("Show which rows differ between two dumps.", "dump.diff"),
             },
             _ADMIN["dump"],
         ),
-        "archive": Group(
+        "archive": GroupWord(
             "Write partitions of archives again, and select versions.",
             {
-                "rerun": Job("Write a partition again from its topics.", "archive.rerun.ArchiveRerun"),
-                "join": Job("Write a partition into few large files.", "archive.join.ArchiveJoin"),
-                "history": Function("List the versions of an archived table.", "archive.history"),
-                "point": Function("Select the version of a partition that readers read.", "archive.point"),
+                "rerun": JobWord("Write a partition again from its topics.", "archive.rerun.ArchiveRerun"),
+                "join": JobWord("Write a partition into few large files.", "archive.join.ArchiveJoin"),
+                "history": FunctionWord("List the versions of an archived table.", "archive.history"),
+                "point": FunctionWord("Select the version of a partition that readers read.", "archive.point"),
             },
             _ADMIN["archive"],
         ),
     },
     "Look after them": {
-        "table": Group(
+        "table": GroupWord(
             "Compare the tables of a file with its stores, and create them.",
             {
-                "plan": Function("Show how the tables in the stores differ.", "table.plan"),
-                "apply": Function("Change the tables in the stores to what is declared.", "table.apply"),
+                "plan": FunctionWord("Show how the tables in the stores differ.", "table.plan"),
+                "apply": FunctionWord("Change the tables in the stores to what is declared.", "table.apply"),
             },
         ),
-        "compact": Job("Merge the updates of each row of a table.", "rewriting.compaction.Compaction"),
-        "rollback": Job("Take the updates of an interval back.", "rewriting.rollback.Rollback"),
-        "admin": Group(
+        "compact": JobWord("Merge the updates of each row of a table.", "rewriting.compaction.Compaction"),
+        "rollback": JobWord("Take the updates of an interval back.", "rewriting.rollback.Rollback"),
+        "admin": GroupWord(
             "What only the administrator of dumps, feeds, … needs.",
-            {**_ADMIN, "log-level": Function("Set the log level of a running service.", "control.log_level")},
+            _OF_ADMIN,
         ),
     },
 }
@@ -190,30 +194,14 @@ All commands: attr2hbase --help. The options of one: attr2hbase COMMAND --help."
 
 def application() -> WordGroup:
     """The command line; its contexts carry the Output."""
-    root = typer.Typer(
-        cls=WordGroup,
-        name="attr2hbase",
-        help="Kafka events through YAML decorator chains into HBase.",
-        context_settings=HELP,
-        invoke_without_command=True,
-        pretty_exceptions_enable=False,
-        rich_markup_mode=None,
-    )
-    root.callback()(_common)
-    found = typer.main.get_command(root)
-    assert isinstance(found, WordGroup)  # noqa: S101 - for mypy
-    return found.fill(_SECTIONS)
+    summary = "Kafka events through YAML decorator chains into HBase."
+    return group_of("attr2hbase", summary, _common, invoke_without_command=True).fill(_SECTIONS, admin=_OF_ADMIN)
 
 
 def _version(context: typer.Context, wanted: bool) -> None:  # noqa: FBT001 - a callback of typer
     if wanted:
-        _output(context).line(f"attr2hbase {__version__}")
+        output_of(context).line(f"attr2hbase {__version__}")
         raise typer.Exit
-
-
-def _output(context: typer.Context) -> Output:
-    assert isinstance(context.obj, Output)  # noqa: S101 - for mypy: typer's contexts carry anything
-    return context.obj
 
 
 def _common(
@@ -227,8 +215,7 @@ def _common(
     file: NamedFileOption = None,
 ) -> None:
     del version  # its callback has ended the command
-    context.meta[FILE] = file
-    _output(context).choose(output, is_plain=no_color)
+    options_before(context, output=output, no_color=no_color, file=file)
     if context.invoked_subcommand is None:
         for line in _BEGINNING.splitlines():
-            _output(context).line(line)
+            output_of(context).line(line)

@@ -11,10 +11,8 @@ from typer.core import TyperCommand
 from ingest.api.errors import ConfigError
 from ingest.cli import completion
 from ingest.cli.output import Format, Output
-from ingest.cli.pipeline_file import USUAL, VARIABLE, chosen_file, command_line, is_file_name
+from ingest.cli.pipeline_file import USUAL, VARIABLE, command_line, file_of_words, found_file, is_file_name
 
-FILE = "ingest.file"
-"""Key of the metadata of a context: the file that was named before the command, or None."""
 HELP = {"help_option_names": ["-h", "--help"]}
 
 FormatOption = Annotated[
@@ -34,6 +32,8 @@ NamedFileOption = Annotated[
         show_default=False,
     ),
 ]
+NamedFile = Annotated[str | None, "named"]
+"""The pipeline file of a command that needs none: `-f FILE`; None without it."""
 FileOption = Annotated[str, "found"]
 """The pipeline file: `-f FILE`, or the one that is found."""
 FileArgument = Annotated[str, "argument"]
@@ -79,6 +79,14 @@ BytesOption = Annotated[
 BlobsOption = Annotated[bool, typer.Option("--blobs", help="Show large values instead of the pointers to their blobs.")]
 
 
+def options_before(
+    context: typer.Context, *, output: FormatOption = None, no_color: PlainOption = False, file: NamedFileOption = None
+) -> None:
+    """The options of every command, before its words or between them; `file_of_words` finds the file."""
+    del file
+    output_of(context).choose(output, is_plain=no_color)
+
+
 def command(function: Callable[..., None], words: str) -> TyperCommand:
     """
     The command of a function, whose docstring is the help text.
@@ -88,7 +96,8 @@ def command(function: Callable[..., None], words: str) -> TyperCommand:
         words: of the command, with its group.
     """
     _, *parameters = inspect.signature(function).parameters.values()
-    of_file = next((each.annotation for each in parameters if each.annotation in (FileOption, FileArgument)), None)
+    kinds = (NamedFile, FileOption, FileArgument)
+    of_file = next((each.annotation for each in parameters if each.annotation in kinds), None)
     parameters = [each for each in parameters if each.annotation != of_file]
     if of_file == FileArgument:
         parameters.insert(0, _optional("file_argument", _FileArgument))
@@ -104,11 +113,12 @@ def command(function: Callable[..., None], words: str) -> TyperCommand:
 
     @functools.wraps(function)
     def run(*, context: typer.Context, output: Format | None, no_color: bool, **arguments: Any) -> None:
-        printer = context.obj
-        assert isinstance(printer, Output)  # noqa: S101 - for mypy: typer's contexts carry anything
+        printer = output_of(context)
         printer.choose(output, is_plain=no_color)
         if of_file is not None:
-            arguments["file"] = chosen_file(context.meta[FILE], arguments.pop("file_argument", None), arguments["file"])
+            arguments.pop("file_argument", None)
+            named = file_of_words(context)
+            arguments["file"] = named if of_file == NamedFile else named or found_file()
         try:
             function(printer, **arguments)
         except KeyboardInterrupt as interrupt:
@@ -145,6 +155,12 @@ class _Command(TyperCommand):
                 hint=f"write it as in '{command_line(file, ctx.command_path.partition(' ')[2], *rest)}'",
             )
         return super().parse_args(ctx, args)
+
+
+def output_of(context: typer.Context) -> Output:
+    """Where the command of a context prints."""
+    assert isinstance(context.obj, Output)  # noqa: S101 - for mypy: typer's contexts carry anything
+    return context.obj
 
 
 def _optional(name: str, annotation: Any) -> inspect.Parameter:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import typer
 
-from ingest.cli.pipeline_file import found_file, is_file_name
+from ingest.cli.pipeline_file import file_of_words, found_file, is_file_name
 
 if TYPE_CHECKING:
     from ingest.config.declared_names import DeclaredNames
@@ -81,11 +81,10 @@ def _names(context: typer.Context) -> "DeclaredNames | None":
 
 def _read(context: typer.Context, read: Callable[[str, Mapping[str, str]], T]) -> T | None:
     """What is read of the file of the command; None without a file that can be read."""
-    from ingest.api import NotFoundError
+    from ingest.api import ConfigError, NotFoundError
 
     # where the word is the value of an option, typer has not assigned the arguments
     argument = next(filter(is_file_name, context.args), None)
-    file = context.params.get("file") or context.params.get("file_argument") or argument or found_file()
-    with suppress(NotFoundError):  # the command itself reports it
-        return read(file, os.environ)
+    with suppress(ConfigError, NotFoundError):  # the command itself reports it
+        return read(file_of_words(context) or argument or found_file(), os.environ)
     return None

@@ -8,7 +8,7 @@ import orjson
 import typer
 
 from ingest.catalog import Catalog
-from ingest.cli.command import FileArgument, NamedFileOption
+from ingest.cli.command import FileArgument, NamedFile
 from ingest.cli.loading import loaded
 from ingest.cli.output import Output
 from ingest.cli.pipeline_file import command_line, named_file
@@ -51,7 +51,7 @@ def schema(
         str | None, typer.Argument(metavar="[FILE]", help="Pipeline file whose `plugins` the schema includes.")
     ] = None,
     *,
-    file: NamedFileOption = None,
+    file: NamedFile = None,
 ) -> None:
     """
     Print the JSON Schema of pipeline files, for completion and checks in editors.

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ingest.amounts import counted
-from ingest.cli.command import NamedFileOption
+from ingest.cli.command import NamedFile
 from ingest.cli.output import Output
-from ingest.cli.pipeline_file import chosen_file, named_file
+from ingest.cli.pipeline_file import found_file, named_file
 
 if TYPE_CHECKING:
     from ingest.doctor.examination import Finding, Outcome
@@ -40,7 +40,7 @@ def doctor(  # noqa: PLR0913 - the options of the command
         str | None, typer.Argument(metavar="[FILE]", help="After hbase: the pipeline file that writes to it, if any.")
     ] = None,
     *,
-    file: NamedFileOption = None,
+    file: NamedFile = None,
     fail_on: Annotated[FailOn, typer.Option(help="Exit with 1 from this severity on.")] = FailOn.WARNING,
     site: Annotated[
         str | None,
@@ -136,7 +136,7 @@ def doctor(  # noqa: PLR0913 - the options of the command
                 hint=did_you_mean(target or "", [HBASE])
                 or f"write 'attr2hbase doctor hbase {of_hbase or target or '-f FILE'} …'",
             )
-        outcomes = _of_file(out, chosen_file(target, file))
+        outcomes = _of_file(out, named_file(target, file) or found_file())
     if out.is_json:
         out.json(_plain(outcomes) | about)
     else:

@@ -2,6 +2,7 @@
 
 import os
 import shlex
+from typing import Any
 
 from ingest.api.errors import ConfigError
 
@@ -21,7 +22,7 @@ def found_file() -> str:
 
 def named_file(*given: str | None) -> str | None:
     """
-    The file that the argument, the option or both name; None if neither does.
+    The file that is named in one or several places; None if it is in none.
 
     Raises:
         ConfigError: they name different files.
@@ -34,17 +35,24 @@ def named_file(*given: str | None) -> str | None:
     return next(iter(names), None)
 
 
-def chosen_file(*given: str | None) -> str:
+def file_of_words(context: Any) -> str | None:
     """
-    The file of a command.
+    The file that the words of a command line name: an option before, between or after the words, or the argument.
 
     Args:
-        given: by the argument and by the option.
+        context: of the command, or of a group of commands.
+
+    Returns:
+        None if no word names a file.
 
     Raises:
         ConfigError: they name different files.
     """
-    return named_file(*given) or found_file()
+    named = [context.params.get("file_argument")]
+    while context is not None:
+        named.insert(0, context.params.get("file"))
+        context = context.parent
+    return named_file(*named)
 
 
 def command_line(file: str | None, words: str, *arguments: str) -> str:

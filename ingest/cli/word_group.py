@@ -1,19 +1,19 @@
 """Words of the command line: the module of a command is imported when the command is typed."""
 
-import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+import typer
 from typer.core import TyperCommand, TyperGroup
 
 from ingest.api.errors import ConfigError
-from ingest.cli.command import HELP, command
-from ingest.cli.pipeline_file import is_file_name
+from ingest.cli.command import HELP, command, options_before
+from ingest.cli.pipeline_file import command_line, file_of_words, is_file_name
 
 
-class Function(NamedTuple):
+class FunctionWord(NamedTuple):
     """
     A command that is a function.
 
@@ -31,7 +31,7 @@ class Function(NamedTuple):
         return command(getattr(import_module(f"ingest.cli.{module}"), name), words)
 
 
-class Job(NamedTuple):
+class JobWord(NamedTuple):
     """
     The command of a job.
 
@@ -51,7 +51,7 @@ class Job(NamedTuple):
         return command(function_of(words, getattr(import_module(f"ingest.service.{module}"), name)), words)
 
 
-class Group(NamedTuple):
+class GroupWord(NamedTuple):
     """
     Commands behind a word.
 
@@ -63,19 +63,23 @@ class Group(NamedTuple):
 
     summary: str
     words: "Mapping[str, Word]"
-    admin: "Group | None" = None
+    admin: "GroupWord | None" = None
 
     def command(self, words: str) -> "WordGroup":
         """The group of these words."""
-        group = WordGroup(
-            name=words.rpartition(" ")[2], help=self.summary, context_settings=HELP, no_args_is_help=True, **_PLAIN
+        group = group_of(
+            words.rpartition(" ")[2], self.summary, options_before, no_args_is_help=True, add_completion=False
         )
         return group.fill({"Commands": self.words}, words, {} if self.admin is None else self.admin.words)
 
 
-Word = Function | Job | Group
+Word = FunctionWord | JobWord | GroupWord
 _LEAST = 12  # columns of a name
-_PLAIN: dict[str, Any] = {"rich_markup_mode": None}  # a list of commands needs no boxes, and so no rich
+
+
+_OF_EVERY_COMMAND = """\
+Each command has --help, -f FILE (else $ATTR2HBASE_FILE, else pipeline.yaml),
+--output json and --no-color."""
 
 
 class WordGroup(TyperGroup):
@@ -135,11 +139,15 @@ class WordGroup(TyperGroup):
         Raises:
             ConfigError: the word is a pipeline file, or follows `admin`.
         """
+        if ctx.resilient_parsing:  # a shell completes words
+            return super().resolve_command(ctx, args)
         file, *rest = args
-        if file in self._admin:
+        if file in self._admin and file not in self.commands:
+            count = 2 if isinstance(self._admin[file], GroupWord) else 1
+            words = " ".join([*self._before.split(), *args[:count]])
             raise ConfigError(
-                f'"{self._before} {file}" is for administrators',
-                hint=f"write it as in '{shlex.join(['attr2hbase', 'admin', *self._before.split(), *args])}'",
+                f'"{words}" is for administrators',
+                hint=f"write it as in '{command_line(file_of_words(ctx), f'admin {words}', *args[count:])}'",
             )
         if is_file_name(file):
             following = next(iter(rest), "")
@@ -170,8 +178,12 @@ class WordGroup(TyperGroup):
             formatter.indent()
             formatter.write_dl(_lines(words))
             formatter.dedent()
-        formatter.write("Each command has --help, -f FILE (else $ATTR2HBASE_FILE, else pipeline.yaml),\n")
-        formatter.write("--output json and --no-color. Alone: --version, --install-completion.\n")
+        formatter.write(f"{_OF_EVERY_COMMAND} Alone: --version, --install-completion.\n")
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """The words; the options are those of every command."""
+        self.format_commands(ctx, formatter)
+        formatter.write(f"\n{_OF_EVERY_COMMAND}\n")
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """The words under their headings, with a line about each; those of groups with both words."""
@@ -185,9 +197,34 @@ class WordGroup(TyperGroup):
             formatter.write_text(f"For administrators: attr2hbase admin {self._before} {', '.join(self._admin)}.")
 
 
+def group_of(name: str, summary: str, options: Callable[..., None], **settings: Any) -> WordGroup:
+    """
+    A group of commands without words.
+
+    Args:
+        name: its word.
+        summary: a line about it.
+        options: the function with the options before its words.
+        settings: of `typer.Typer`.
+    """
+    group = typer.Typer(
+        cls=WordGroup,
+        name=name,
+        help=summary,
+        context_settings=HELP,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,  # a list of commands needs no boxes, and so no rich
+        **settings,
+    )
+    group.callback()(options)
+    found = typer.main.get_command(group)
+    assert isinstance(found, WordGroup)  # noqa: S101 - for mypy
+    return found
+
+
 def _unfolded(words: Mapping[str, Word]) -> Iterator[tuple[str, Word]]:
     for name, word in words.items():
-        if isinstance(word, Group):
+        if isinstance(word, GroupWord):
             yield from ((f"{name} {each}", inner) for each, inner in _unfolded(word.words))
         else:
             yield name, word

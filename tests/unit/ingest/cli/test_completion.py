@@ -53,6 +53,10 @@ def bash(line: str) -> dict[str, str]:
     [
         ("attr2hbase scan -f p.yaml ", ["counters", "visits"]),
         ("attr2hbase get -f p.yaml v", ["visits"]),
+        ("attr2hbase -f p.yaml get v", ["visits"]),
+        ("attr2hbase dead-letters -f p.yaml list --pipeline c", ["clicks"]),
+        ("attr2hbase -f absent.yaml get -f p.yaml v", []),
+        ("attr2hbase keys an", []),
         ("attr2hbase compact -f p.yaml c", ["counters"]),
         ("attr2hbase archive history -f p.yaml ", ["customer"]),
         ("attr2hbase pause -f p.yaml ", ["clicks", "orders"]),

@@ -1,13 +1,17 @@
 """A SIGHUP while `attr2hbase run` reads its file does not end it."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from typer.core import TyperOption
 
+from ingest.cli import OPTIONS_BEFORE
+from ingest.cli.app import application
 from tests.support.environments import ROOT
 
 pytestmark = pytest.mark.usefixtures("hangs_up")
@@ -16,12 +20,19 @@ INVALID, HUNG_UP = 2, -signal.SIGHUP
 
 
 @pytest.mark.parametrize(
-    ("words", "code"), [(["--no-color", "run"], INVALID), (["validate"], HUNG_UP)], ids=["run", "another command"]
+    ("words", "code"),
+    [
+        ("--no-color run FILE", INVALID),
+        ("-f FILE run", INVALID),
+        ("--output json --file=FILE run --once", INVALID),
+        ("validate FILE", HUNG_UP),
+        ("-f FILE status --pipeline run", HUNG_UP),
+    ],
 )
-def test_sighup_before_the_service_handles_it(tmp_path: Path, words: list[str], code: int):
+def test_sighup_before_the_service_handles_it(tmp_path: Path, words: str, code: int):
     file = tmp_path / "pipeline.yaml"
     os.mkfifo(file)
-    command = [sys.executable, "-m", "ingest", *words, str(file)]
+    command = [sys.executable, "-m", "ingest", *words.replace("FILE", str(file)).split()]
     with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as started:
         # returns when the command has opened it too
         with file.open("w") as content:
@@ -31,6 +42,17 @@ def test_sighup_before_the_service_handles_it(tmp_path: Path, words: list[str], 
             else:
                 started.wait(60)
         assert started.wait(60) == code
+
+
+def test_options_before_the_command_are_those_that_it_has():
+    short, long = OPTIONS_BEFORE
+    known = {f"-{each}" for each in re.findall(".:?", short)} | {f"--{each}" for each in long}
+    declared = [option for option in application().params if isinstance(option, TyperOption)]
+    assert known == {"-h", "--help"} | {
+        name if option.is_flag else f"{name}=" if name.startswith("--") else f"{name}:"
+        for option in declared
+        for name in option.opts
+    }
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux")

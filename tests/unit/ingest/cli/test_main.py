@@ -55,6 +55,23 @@ def test_command_of_administrators_without_their_word(ingest):
     assert "For administrators: attr2hbase admin dump expire, pin, unpin." in ingest("dump", "--help").out
 
 
+@pytest.mark.parametrize(
+    ("given", "words", "corrected"),
+    [
+        ("keys analyse --events a.jsonl", "keys analyse", "attr2hbase admin keys analyse --events a.jsonl"),
+        ("keys", "keys", "attr2hbase admin keys"),
+        ("log-level debug", "log-level", "attr2hbase admin log-level debug"),
+        ("-f a.yaml log-level debug", "log-level", "attr2hbase admin log-level -f a.yaml debug"),
+        ("blob -f a.yaml check t", "blob check", "attr2hbase admin blob check -f a.yaml t"),
+    ],
+)
+def test_words_of_administrators_alone(ingest, given, words, corrected):
+    result = ingest(*given.split())
+    message, hint = result.err.splitlines()
+    assert (result.code, message) == (2, f'error[config]: "{words}" is for administrators')
+    assert hint == f"  hint: write it as in '{corrected}'"
+
+
 @pytest.mark.parametrize("arguments", [["--nonsense"], ["nonsense"], ["get"], ["scan", "--limit", "0"]])
 def test_wrong_usage_exits_with_2(ingest, arguments):
     result = ingest(*arguments)

@@ -43,13 +43,44 @@ def test_same_file_may_be_named_twice(ingest, other: Path):
 
 
 @pytest.mark.parametrize(
-    "words", ["validate other.yaml -f pipeline.yaml", "-f other.yaml validate pipeline.yaml", "doctor -f a b.yaml"]
+    "words",
+    [
+        "validate other.yaml -f pipeline.yaml",
+        "-f other.yaml validate pipeline.yaml",
+        "doctor -f a b.yaml",
+        "-f a admin -f b log-level error",
+    ],
 )
 def test_two_files_are_refused(ingest, other: Path, words: str):
     result = ingest(*words.split())
     assert (result.code, result.out) == (2, "")
     assert result.err.startswith('error[config]: two pipeline files: "')
     assert "hint: name one, with -f FILE or as the argument" in result.err
+
+
+@pytest.mark.parametrize(
+    "words", ["doctor", "doctor hbase --heap 16GiB", "config schema", "validate", "scan ticks", "admin log-level error"]
+)
+def test_file_is_named_before_between_or_after_the_words(ingest, folder: Path, words: str):
+    first, *others = words.split()
+    named = ["-f", "absent.yaml"]
+    for given in ([*named, first, *others], [first, *named, *others], [first, *others, *named]):
+        result = ingest(*given)
+        assert (result.code, result.out) == (3, ""), given
+        assert result.err.startswith('error[not_found]: cannot read "absent.yaml"'), given
+
+
+def test_output_options_are_before_between_or_after_the_words(ingest, pipeline: Path):
+    option, words = ["--output", "json"], ["config", "show"]
+    results = [ingest(*words[:place], *option, *words[place:]) for place in range(3)]
+    assert [[*result.json["pipelines"]] for result in results] == [["ticks"]] * 3
+
+
+def test_schema_has_the_plugins_of_a_named_file_alone(ingest, folder: Path):
+    (folder / "pipeline.yaml").write_text("version: 1\nplugins: [no_such_plugin]\npipelines: {}\n")
+    assert ingest("config", "schema").code == 0
+    for words in (["config", "-f", "pipeline.yaml", "schema"], ["-f", "pipeline.yaml", "config", "schema"]):
+        assert 'there is no module "no_such_plugin"' in ingest(*words).err
 
 
 @pytest.mark.parametrize("words", ["get plays u-381", "validate", "status", "validate missing.yaml"])
