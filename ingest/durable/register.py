@@ -2,11 +2,15 @@
 
 import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 
+from ingest.api import ConflictError
 from ingest.durable.files import create_durably, file_errors, make_folder
 from ingest.durable.remote import StatePath
+
+_ATTEMPTS = 20
+"""To replace a text that other processes replace too."""
 
 
 class Register(ABC):
@@ -40,6 +44,31 @@ class Register(ABC):
         Raises:
             StoreUnavailableError: as `read`.
         """
+
+
+def changed(register: Register, change: Callable[[str | None], str | None]) -> str | None:
+    """
+    Replace a text by what `change` makes of it, which is called again if another process has replaced it meanwhile.
+
+    Args:
+        register: has the text.
+        change: returns the new text, or the present one if nothing is to change; None for none.
+
+    Returns:
+        The text that the register has now.
+
+    Raises:
+        ConflictError: others change it all the time.
+        StoreUnavailableError: the register does not answer; the caller may repeat the call.
+    """
+    for _ in range(_ATTEMPTS):
+        before = register.read()
+        after = change(before)
+        if after == before or register.replace(before, after):
+            return after
+    raise ConflictError(
+        f'"{register}" changes all the time', hint="run the command again when no other process writes it"
+    )
 
 
 class Registers(ABC):

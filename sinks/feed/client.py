@@ -13,9 +13,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from ingest.api import ConfigError, ConflictError, IntegrityError, Row, Scan, Store, next_key
+from ingest.api import ConfigError, IntegrityError, Row, Scan, Store, next_key
 from ingest.api.feeds import MARGIN_S, feed_table
 from ingest.clock import now_ms
+from ingest.durable.property_register import PropertyRegister, calls_of
+from ingest.durable.register import changed
 from sinks.feed.change_feed import FEED, ChangeFeed, MergeRequest, Request, Shard, SplitRequest
 from sinks.feed.changes import Change
 from sinks.feed.errors import (
@@ -40,7 +42,6 @@ none disappears under a reader that is not refused.
 """
 _FIRST_ROWS, _MIN_ROWS, _MAX_ROWS = 100, 16, 1_000
 """Rows of one call to the store; it buffers them in memory, and a Thrift server knows no limit in bytes."""
-_ATTEMPTS = 10
 
 
 class IteratorType(StrEnum):
@@ -143,7 +144,8 @@ class FeedClient:
             FeedDisabledError: the table has no change feed.
             StoreError: the store is unavailable.
         """
-        return self._stored()[1]
+        found = self._store.properties(self.table)
+        return self._state(found.get(FEED), found.get(COMMITTED))
 
     def iterator(
         self, shard: int, kind: IteratorType, *, sequence: str | None = None, time_ms: int | None = None
@@ -278,27 +280,21 @@ class FeedClient:
         return self._request(MergeRequest((low, high)), [low, high])
 
     def _request(self, request: Request, shards: Sequence[int]) -> ChangeFeed:
-        for _ in range(_ATTEMPTS):
-            before, state = self._stored()
+        def change(text: str | None) -> str | None:
+            state = self._state(text)
             for number in shards:
                 state.shard(self.table, number)
-            if request in state.feed.requested:
-                return state.feed
-            changed = state.feed.with_request(request)
-            if self._store.set_property(self.table, FEED, before, changed.to_text()):
-                return changed
-        raise ConflictError(
-            f'the change feed of table "{self.table}" changes all the time', hint="run the command again"
-        )
+            return text if request in state.feed.requested else state.feed.with_request(request).to_text()
 
-    def _stored(self) -> tuple[str, FeedState]:
-        """The feed as it is recorded, and the state."""
-        found = self._store.properties(self.table)
-        if FEED not in found:
+        return self._state(changed(PropertyRegister(calls_of(self._store), self.table, FEED), change)).feed
+
+    def _state(self, feed: str | None, committed: str | None = None) -> FeedState:
+        """The state that these properties of the table record."""
+        if feed is None:
             raise FeedDisabledError(self.table)
-        change_feed = ChangeFeed.of(found[FEED], self.table)
-        committed = CommittedPosition.of(found[COMMITTED], self.table).time_ms if COMMITTED in found else None
-        return found[FEED], FeedState(change_feed, committed, max(0, self._clock_ms() - change_feed.expiration_ms))
+        change_feed = ChangeFeed.of(feed, self.table)
+        committed_ms = None if committed is None else CommittedPosition.of(committed, self.table).time_ms
+        return FeedState(change_feed, committed_ms, max(0, self._clock_ms() - change_feed.expiration_ms))
 
     def _check_kept(self, state: FeedState, shard: Shard, position: FeedPosition) -> None:
         """Refuse a position after which changes may have expired."""

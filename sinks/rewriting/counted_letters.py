@@ -18,10 +18,12 @@ from typing import Annotated, Any, NamedTuple, Self
 
 from pydantic import PlainSerializer, PlainValidator
 
-from ingest.api import ConflictError, RecordPlace, Store
+from ingest.api import RecordPlace, Store
 from ingest.api.event import MAX_OFFSET
 from ingest.api.notation import from_notation, name_from_bytes, name_to_bytes, to_notation
+from ingest.durable.property_register import PropertyRegister, calls_of
 from ingest.durable.record import Record
+from ingest.durable.register import changed
 from sinks.rewriting.rolled_back import Interval, is_in, joined
 
 COUNTED = "counted_letters"
@@ -29,7 +31,6 @@ COUNTED = "counted_letters"
 MAX_CHARS = 128 * 1024  # some 20,000 records that are not consecutive; each reader of the table's record reads it
 OF_ALL_SINKS = ""
 """The name of a sink for records that all sinks of a table have counted: no sink has this name."""
-_ATTEMPTS = 20
 
 Partition = tuple[str, int]
 
@@ -204,16 +205,8 @@ def change_counted(store: Store[Any], table: str, change: Callable[[CountedLette
         StoreError: the store is unavailable; the caller may repeat the call.
         ConflictError: others change it all the time.
     """
-    for _ in range(_ATTEMPTS):
-        before = store.properties(table).get(COUNTED)
-        known = _known(before, table)
-        changed = change(known)
-        if changed == known or store.set_property(table, COUNTED, before, changed.to_property()):
-            return
-    raise ConflictError(
-        f'the record of the dead letters that table "{table}" has counted changes all the time',
-        hint="run the command again when no other process writes the table",
-    )
+    register = PropertyRegister(calls_of(store), table, COUNTED)
+    changed(register, lambda text: change(_known(text, table)).to_property())
 
 
 def _joined(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -2,10 +2,13 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from ingest.api import FeedSpec, Store, TableSpec
 from ingest.api.feeds import MARGIN_S, feed_table_spec
+from ingest.durable.property_register import PropertyRegister, calls_of
+from ingest.durable.register import changed
 from sinks.feed.change_feed import FEED, ChangeFeed, even_starts
 from sinks.rewriting.owner import OtherOwnerError
 from sinks.rowkeys.row_format import UPDATES
@@ -59,11 +62,7 @@ class OwnedFeeds:
         for name, spec, feed in self._all():
             with self._stores[name].held() as store:
                 _ensure_table(store, spec)
-                while (text := store.properties(spec.name).get(FEED)) is not None:
-                    change_feed = ChangeFeed.of(text, spec.name)
-                    changed = replace(change_feed, expiration_ms=feed.expiration_ms)
-                    if changed == change_feed or store.set_property(spec.name, FEED, text, changed.to_text()):
-                        break
+                changed(_register(store, spec.name), partial(_with_expiration, spec.name, feed.expiration_ms))
 
     def check_undeclared(self) -> None:
         """
@@ -99,12 +98,13 @@ class OwnedFeeds:
         for name, tables in self._others.items():
             for table in tables:
                 with self._stores[name].held() as store:
-                    while (text := (found := store.properties(table)).get(FEED)) is not None:
-                        if not store.set_property(table, FEED, text, None):
-                            continue  # a split or a merge was requested meanwhile
-                        if UPDATES not in found:
-                            store.set_property(table, OWNER, found.get(OWNER), None)
-                        closed.append(table)
+                    found = store.properties(table)
+                    if FEED not in found:
+                        continue
+                    changed(_register(store, table), lambda _: None)
+                    if UPDATES not in found:
+                        store.set_property(table, OWNER, found.get(OWNER), None)
+                    closed.append(table)
         return closed
 
     def newest_edge_ms(self) -> int:
@@ -182,26 +182,35 @@ class OwnedFeeds:
 
         What was requested takes effect if the micro-batch is new.
         """
-        while True:
-            properties = store.properties(spec.name)
-            text, committed = properties.get(FEED), properties.get(COMMITTED)
-            is_above = committed is None or time_ms > CommittedPosition.of(committed, spec.name).time_ms
-            if text is None and not is_above:
-                return None
+
+        def change(text: str | None) -> str | None:
             if text is None:
                 starts = even_starts(feed.shards, spec.buckets, spec.splits)
-                change_feed = ChangeFeed.opened(time_ms, feed.expiration_ms, starts)
-            else:
-                change_feed = ChangeFeed.of(text, spec.name)
-                if not (is_new and is_above and change_feed.requested):
-                    return change_feed
-                expired_ms = time_ms - change_feed.expiration_ms - MARGIN_S * 1000
-                change_feed = change_feed.trimmed(expired_ms).at_edge(time_ms)
-            if store.set_property(spec.name, FEED, text, change_feed.to_text()):
-                return change_feed
+                return ChangeFeed.opened(time_ms, feed.expiration_ms, starts).to_text() if is_above() else None
+            change_feed = ChangeFeed.of(text, spec.name)
+            if not (is_new and change_feed.requested and is_above()):
+                return text
+            expired_ms = time_ms - change_feed.expiration_ms - MARGIN_S * 1000
+            return change_feed.trimmed(expired_ms).at_edge(time_ms).to_text()
+
+        def is_above() -> bool:  # only this pipeline changes the committed position
+            committed = store.properties(spec.name).get(COMMITTED)
+            return committed is None or time_ms > CommittedPosition.of(committed, spec.name).time_ms
+
+        text = changed(_register(store, spec.name), change)
+        return None if text is None else ChangeFeed.of(text, spec.name)
 
     def _all(self) -> Iterator[tuple[str, TableSpec, FeedSpec]]:
         return ((name, spec, feed) for name, tables in self._tables.items() for spec, feed in tables)
+
+
+def _register(store: Store[Any], table: str) -> PropertyRegister:
+    return PropertyRegister(calls_of(store), table, FEED)
+
+
+def _with_expiration(table: str, expiration_ms: int, text: str | None) -> str | None:
+    """The text of a feed, if there is one, with another expiration."""
+    return None if text is None else replace(ChangeFeed.of(text, table), expiration_ms=expiration_ms).to_text()
 
 
 def _ensure_table(store: Store[Any], spec: TableSpec) -> None:

@@ -10,12 +10,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from ingest.api import ConflictError, Store
+from ingest.api import Store
+from ingest.durable.property_register import PropertyRegister, calls_of
 from ingest.durable.record import Record
+from ingest.durable.register import changed
 
 ROLLED_BACK = "rolled_back"
 """Name of the property."""
-_ATTEMPTS = 20
 
 
 class Interval(NamedTuple):
@@ -131,16 +132,11 @@ def joined(intervals: Iterable[Interval]) -> list[Interval]:
 
 
 def _change(store: Store[Any], table: str, *, added: Sequence[Interval] = (), removed: Sequence[Interval] = ()) -> None:
-    for _ in range(_ATTEMPTS):
-        before = store.properties(table).get(ROLLED_BACK)
-        intervals = without([*_intervals(before, table), *added], removed)
-        text = RolledBack(tuple(intervals)).to_text() if intervals else None
-        if store.set_property(table, ROLLED_BACK, before, text):
-            return
-    raise ConflictError(
-        f'the batch times that were rolled back from table "{table}" change all the time',
-        hint="run the command again when no replay of the table runs",
-    )
+    def change(text: str | None) -> str | None:
+        intervals = without([*_intervals(text, table), *added], removed)
+        return RolledBack(tuple(intervals)).to_text() if intervals else None
+
+    changed(PropertyRegister(calls_of(store), table, ROLLED_BACK), change)
 
 
 def _intervals(text: str | None, table: str) -> tuple[Interval, ...]:

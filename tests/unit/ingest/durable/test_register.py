@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ingest.api import StoreUnavailableError
-from ingest.durable.register import Register, Registers, StateRegister, StateRegisters
+from ingest.api import ConflictError, StoreUnavailableError
+from ingest.durable.register import Register, Registers, StateRegister, StateRegisters, changed
 from tests.support.register_contract import WRITERS, RegisterContract, RegistersContract
 
 
@@ -20,6 +20,34 @@ class TestStateRegisters(RegistersContract):
     @pytest.fixture
     def places(self, tmp_path: Path) -> list[Registers]:
         return [StateRegisters(tmp_path / "new" / "registers") for _ in range(2)]
+
+
+class BusyRegister(StateRegister):
+    """A register that others replace just before each of the first calls."""
+
+    def __init__(self, folder: Path, others: int) -> None:
+        super().__init__(folder)
+        self._others = others
+
+    def replace(self, before: str | None, after: str | None) -> bool:
+        if self._others:
+            self._others -= 1
+            assert super().replace(self.read(), f"other {self._others}")
+        return super().replace(before, after)
+
+
+def test_text_is_changed_though_others_replace_it(tmp_path: Path) -> None:
+    register = BusyRegister(tmp_path, 19)
+    assert changed(register, lambda text: f"{text}, changed") == "other 0, changed"
+    assert register.read() == "other 0, changed"
+    assert changed(register, lambda text: text) == "other 0, changed"
+    assert changed(register, lambda _: None) is None
+    assert register.read() is None
+
+
+def test_register_that_changes_all_the_time_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConflictError, match=f'^"{tmp_path}" changes all the time'):
+        changed(BusyRegister(tmp_path, 20), lambda _: "changed")
 
 
 class DelayedRegister(StateRegister):

@@ -237,6 +237,19 @@ def test_a_feed_is_closed_though_a_split_is_requested_meanwhile(
     assert store.properties("t") == {}
 
 
+@pytest.mark.parametrize("call", ["open", "close"])
+def test_a_feed_that_changes_all_the_time_ends_the_call(
+    store: Refusing, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    tables = claimed(store)
+    if call == "close":
+        tables.feeds.batches("s", 1_000)
+        tables = OwnedTables("p", {"s": DriverStore(store)}, {"s": []}, {"s": {"t"}})
+    monkeypatch.setattr(store, "set_property", lambda *_: False)
+    with pytest.raises(ConflictError, match='"feed of table t" changes all the time'):
+        tables.feeds.batches("s", 1_000) if call == "open" else tables.release_undeclared()
+
+
 def test_another_pipeline_does_not_write_the_feed(store: Refusing) -> None:
     claimed(store)
     with pytest.raises(ConflictError, match='pipeline "p" owns table "t" with its feed'):

@@ -68,7 +68,7 @@ def test_another_process_changes_it_meanwhile():
     add_rolled_back(store, TABLE, [Interval(5, 6)])
     assert rolled_back(store, TABLE) == (Interval(1, 1), Interval(5, 6))
     store.set_property = lambda *_arguments: False
-    with pytest.raises(ConflictError, match="change all the time"):
+    with pytest.raises(ConflictError, match='"rolled_back of table counters" changes all the time'):
         add_rolled_back(store, TABLE, [Interval(7, 8)])
 
 
