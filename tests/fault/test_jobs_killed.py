@@ -17,7 +17,7 @@ from sinks.files.local_root import LocalRoot
 from sinks.files.register import RootRegister
 from sinks.rewriting.rolled_back import Interval, rolled_back
 from sinks.rewriting.table_lease import LEASE
-from tests.support.archives import START_S, Stream, event, visible
+from tests.support.archives import START_S, Writer, event, visible
 from tests.support.checkpoint import acknowledge
 from tests.support.counters import HOUR, T, commit, opened, written
 from tests.support.in_process import run_here
@@ -77,10 +77,10 @@ def test_killed_rollback_deletes_the_rest_when_it_runs_again(folder: Path) -> No
 def test_killed_cleanup_removes_the_batch_when_it_runs_again(folder: Path) -> None:
     (folder / "p.yaml").write_text(ARCHIVE)
     root = LocalRoot(folder / "archive" / "customer")
-    Stream(root).run(START_S * 1000, [event(1)], [event(2)])
+    Writer(root).run(START_S * 1000, [event(1)], [event(2)])
     partition = Partition(root, "dt=20151210")
     with Rewrite(partition, "test") as rewrite:
-        Stream(root).run(START_S * 1000 + 1, [event(1)])
+        Writer(root).run(START_S * 1000 + 1, [event(1)])
         rewrite.finish()
     command = ("admin", "archive", "cleanup", "-f", "p.yaml", "customer", "--older-than", "0s", "--force")
     run(*command, kill_at="archive_hidden")
@@ -152,7 +152,7 @@ def test_killed_compaction_merges_to_the_same_values(folder: Path, point: str) -
 def test_killed_join_leaves_one_of_the_batches(folder: Path, point: str, is_current: bool) -> None:
     (folder / "p.yaml").write_text(ARCHIVE)
     root = LocalRoot(folder / "archive" / "customer")
-    Stream(root).run(START_S * 1000, [event(1)], [event(2)])
+    Writer(root).run(START_S * 1000, [event(1)], [event(2)])
     acknowledge(folder / "data" / "state" / "checkpoints" / "p", 0, {"t": {0: 3}})
     partition = Partition(root, "dt=20151210")
     command = ("archive", "join", "-f", "p.yaml", "customer", "--dt", "20151210", "--output", "json")

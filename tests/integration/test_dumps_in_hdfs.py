@@ -13,7 +13,7 @@ from sinks.archive.sink import ArchiveSettings
 from sinks.dumps.reader import DumpReader
 from sinks.files.opening import open_root
 from sinks.files.root import Root
-from tests.support.archives import DAY_MS, START_S, Stream, event, visible
+from tests.support.archives import DAY_MS, START_S, Writer, event, visible
 from tests.support.commands import Folder
 from tests.support.dumps import DUMP, make_dump, rows_of
 from tests.support.hdfs import Hdfs
@@ -41,14 +41,14 @@ class TestHdfsRoot(RootContract):
 @pytest.mark.parametrize("kind", ["parquet", "json"])
 def test_archive_with_a_version_written_beside_the_pipeline(url: str, kind: str) -> None:
     root = open_root(url)
-    stream = Stream(root, settings=ArchiveSettings.model_validate({"root": "r", "table": "t", "format": kind}))
-    stream.run(DAY_MS, [event(1), event(2)], [event(3)])
+    writer = Writer(root, settings=ArchiveSettings.model_validate({"root": "r", "table": "t", "format": kind}))
+    writer.run(DAY_MS, [event(1), event(2)], [event(3)])
     partition = Partition(root, "dt=20151210")
     with Rewrite(partition, "join") as rerun:
         parts = partition.parts(START_S).items()
         *_, copied = copy_parts(partition, START_S, rerun.version_id, parts, lambda origin: origin.offset != 2)
         assert copied.rows == 2
-        stream.run(DAY_MS + 1, [event(4)])
+        writer.run(DAY_MS + 1, [event(4)])
         rerun.finish()
     assert visible(root) == {"20151210": [1, 3, 4]}
     plan = plan_cleanup([partition], 1 << 60, 0)

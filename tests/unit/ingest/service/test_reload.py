@@ -37,7 +37,7 @@ from ingest.service.supervisor import Supervisor
 from ingest.service.systemd import ServiceManager
 from ingest.spark.streaming.checkpoint import Checkpoint
 from sinks.archive.sink import ArchiveSettings
-from tests.support.archives import DAY_MS, Stream, event
+from tests.support.archives import DAY_MS, Writer, event
 from tests.support.remote_files import MemoryFiles
 from tests.support.supervised import Bench
 from tests.support.waiting import reached
@@ -199,7 +199,7 @@ def test_sink_that_could_not_start_refuses_the_reload(tmp_path: Path):
     old = configuration(tmp_path, lambda content: archived(content, "float64"))
     settings = old.pipelines["a"].sinks[1].settings
     assert isinstance(settings, ArchiveSettings)
-    Stream(settings.open_table(), settings=settings).run(DAY_MS, [event(1)])
+    Writer(settings.open_table(), settings=settings).run(DAY_MS, [event(1)])
     status = refused(tmp_path, old, configuration(tmp_path, lambda content: archived(content, "int64")))
     assert 'column "amount" is int64 in the file, and float64 in "dt=20151210/' in status.reason
 

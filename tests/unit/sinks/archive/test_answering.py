@@ -82,7 +82,7 @@ class TestReruns:
         committer.close()
         committer.close()
 
-    def test_3c8_unanswered_announcement_is_answered_by_the_next_micro_version(
+    def test_3c8_unanswered_announcement_is_answered_by_the_next_micro_batch(
         self, root: Root, partition: Partition
     ) -> None:
         writer = Writer(root)

@@ -53,7 +53,7 @@ class TestFiles:
         assert root.exists("dt=20151210/version=1449784608/_SUCCESS")
         assert visible(root) == {"20151210": [1]}
 
-    def test_later_micro_versions_add_files_to_the_version(self, root: Root, partition: Partition) -> None:
+    def test_later_micro_batchs_add_files_to_the_version(self, root: Root, partition: Partition) -> None:
         writer = Writer(root)
         writer.run(TIME_MS, [event(1)], [], [event(2)])
         writer.run(TIME_MS + 1, [event(3)])
@@ -72,7 +72,7 @@ class TestFiles:
         )
         assert visible(root) == {"20151209": [2, 5], "20151210": [1, 4], "20151211": [3]}
 
-    def test_3c9_replayed_micro_version_has_the_same_files(self, root: Root) -> None:
+    def test_3c9_replayed_micro_batch_has_the_same_files(self, root: Root) -> None:
         writer = Writer(root)
         writer.run(TIME_MS - 1, [event(0)])
         writer.run(TIME_MS, [event(1)], [event(2), event(3)])
@@ -89,7 +89,7 @@ class TestFiles:
         Writer(root).run(TIME_MS, [event(1), event(2), event(3)])
         assert visible(root) == {"20151209": [], "20151210": [1, 2, 3]}
 
-    def test_micro_version_without_events_makes_no_partition(self, root: Root) -> None:
+    def test_micro_batch_without_events_makes_no_partition(self, root: Root) -> None:
         Writer(root).run(TIME_MS, [])
         assert visible(root) == {}
 

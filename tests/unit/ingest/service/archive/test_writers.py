@@ -144,7 +144,7 @@ class TestJoin:
         acknowledged(folder, 1, SECOND_MS)
         assert join(configuration)["rows"] == 3
 
-    def test_micro_version_that_has_moved_no_file_comes_first(
+    def test_micro_batch_that_has_moved_no_file_comes_first(
         self, configuration: Configuration, table: ArchivedTable, partition: Partition, folder: Path
     ) -> None:
         """A service that starts meanwhile would write it to the older version alone, after the copy."""
@@ -168,7 +168,7 @@ class TestJoin:
                 copied(rerun, writers)
         assert caught.value.code == "archive_unacknowledged"
 
-    def test_3c8_micro_version_that_gets_a_later_time_is_awaited(
+    def test_3c8_micro_batch_that_gets_a_later_time_is_awaited(
         self, configuration: Configuration, table: ArchivedTable, partition: Partition, folder: Path
     ) -> None:
         """It has moved its files, was killed before the acknowledgement, and the configuration has changed."""
