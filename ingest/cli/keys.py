@@ -1,4 +1,4 @@
-"""`attr2hbase keys`: how the row keys of a pipeline spread writes over the regions of its tables."""
+"""`attr2hbase admin keys analyse`: how the row keys of a pipeline spread writes over the regions of its tables."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated

@@ -37,7 +37,7 @@ LogLevelOption = Annotated[
     LogLevel | None,
     typer.Option(
         help="Lowest level of the log, in place of `service: {log: {level}}`; until a reload, as `attr2hbase "
-        "log-level`.",
+        "admin log-level`.",
         show_default=False,
     ),
 ]

@@ -50,7 +50,7 @@ def translated(error: Exception, path: Path) -> IngestError:
             f'the store "{path}" is held by {owner_of(path)}',
             hint="only one process at a time may write it: stop that process, or wait for its end, and then run this "
             "command again; a pipeline of a running service that has failed with this error starts again by "
-            "'attr2hbase reload FILE'",
+            "'attr2hbase reload'",
         )
     number = number_of(text)
     if number != errno.EIO:
