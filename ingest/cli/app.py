@@ -14,7 +14,7 @@ _ADMIN: Mapping[str, GroupWord] = {
         "Archives.",
         {
             "register": FunctionWord("Create the table of an archive in the metastore.", "archive.register"),
-            "cleanup": JobWord("Remove versions that are not current.", "archive.cleanup.ArchiveCleanup"),
+            "cleanup": JobWord("Remove versions that are not current.", "archive-cleanup"),
             "keep": FunctionWord("Keep a version from being removed by a cleanup.", "archive.keep"),
             "unkeep": FunctionWord("Allow a cleanup to remove a version again.", "archive.unkeep"),
         },
@@ -22,8 +22,8 @@ _ADMIN: Mapping[str, GroupWord] = {
     "blob": GroupWord(
         "Blobs.",
         {
-            "sweep": JobWord("Delete the blobs that nothing refers to.", "rewriting.blob_sweep.BlobSweep"),
-            "check": JobWord("Compare all blobs with their ids.", "rewriting.blob_check.BlobCheck"),
+            "sweep": JobWord("Delete the blobs that nothing refers to.", "blob-sweep"),
+            "check": JobWord("Compare all blobs with their ids.", "blob-check"),
         },
     ),
     "dead-letters": GroupWord(
@@ -97,17 +97,17 @@ _SECTIONS: Mapping[str, Mapping[str, Word]] = {
             {
                 "list": FunctionWord("List dead letters, oldest first.", "dead_letters.list_"),
                 "show": FunctionWord("Show one dead letter with its event.", "dead_letters.show"),
-                "replay": JobWord("Run dead letters again.", "replay.dead_letters_job.DeadLettersReplay"),
+                "replay": JobWord("Run dead letters again.", "dead-letters-replay"),
                 "keep": FunctionWord("Mark dead letters that no replay retries.", "dead_letter_keep.keep"),
             },
             _ADMIN["dead-letters"],
         ),
-        "replay": JobWord("Run the records of a time range of Kafka again.", "replay.job.Replay"),
+        "replay": JobWord("Run the records of a time range of Kafka again.", "replay"),
         "offsets": GroupWord(
             "Show the offsets in Kafka of a pipeline, and reset them.",
             {
                 "show": FunctionWord("Show the offsets of a pipeline.", "offsets.show"),
-                "reset": JobWord("Let a pipeline start at other offsets.", "offsets_reset_job.OffsetsReset"),
+                "reset": JobWord("Let a pipeline start at other offsets.", "offsets-reset"),
             },
         ),
     },
@@ -118,11 +118,11 @@ _SECTIONS: Mapping[str, Mapping[str, Word]] = {
         "blob": GroupWord(
             "Store and read blobs, large values of a table.",
             {
-                "put": JobWord("Store a blob, and print its id.", "rewriting.blob_put.BlobPut"),
+                "put": JobWord("Store a blob, and print its id.", "blob-put"),
                 "get": FunctionWord("Write a blob to a file or to stdout.", "blob.get"),
                 "stat": FunctionWord("Show the status of a blob and what refers to it.", "blob.stat"),
-                "pin": JobWord("Add a reference to a blob.", "rewriting.blob_put.BlobPin"),
-                "unpin": JobWord("Remove a reference from a blob.", "rewriting.blob_put.BlobUnpin"),
+                "pin": JobWord("Add a reference to a blob.", "blob-pin"),
+                "unpin": JobWord("Remove a reference from a blob.", "blob-unpin"),
             },
             _ADMIN["blob"],
         ),
@@ -140,8 +140,8 @@ _SECTIONS: Mapping[str, Mapping[str, Word]] = {
         "dump": GroupWord(
             "Dump tables into files, read dumps, and load them.",
             {
-                "run": JobWord("Dump tables into files.", "dumps.dump.Dump"),
-                "bootstrap": JobWord("Load a table from a dump.", "dumps.bootstrap_job.BootstrapJob"),
+                "run": JobWord("Dump tables into files.", "dump"),
+                "bootstrap": JobWord("Load a table from a dump.", "bootstrap"),
                 "ls": FunctionWord("List the dumps of a root.", "dump.ls"),
                 "tables": FunctionWord("List the tables of a dump.", "dump.tables"),
                 "files": FunctionWord("List the files of a table in a dump.", "dump.files"),
@@ -154,8 +154,8 @@ _SECTIONS: Mapping[str, Mapping[str, Word]] = {
         "archive": GroupWord(
             "Write partitions of archives again, and select versions.",
             {
-                "rerun": JobWord("Write a partition again from its topics.", "archive.rerun.ArchiveRerun"),
-                "join": JobWord("Write a partition into few large files.", "archive.join.ArchiveJoin"),
+                "rerun": JobWord("Write a partition again from its topics.", "archive-rerun"),
+                "join": JobWord("Write a partition into few large files.", "archive-join"),
                 "history": FunctionWord("List the versions of an archived table.", "archive.history"),
                 "point": FunctionWord("Select the version of a partition that readers read.", "archive.point"),
             },
@@ -170,8 +170,8 @@ _SECTIONS: Mapping[str, Mapping[str, Word]] = {
                 "apply": FunctionWord("Change the tables in the stores to what is declared.", "table.apply"),
             },
         ),
-        "compact": JobWord("Merge the updates of each row of a table.", "rewriting.compaction.Compaction"),
-        "rollback": JobWord("Take the updates of an interval back.", "rewriting.rollback.Rollback"),
+        "compact": JobWord("Merge the updates of each row of a table.", "compaction"),
+        "rollback": JobWord("Take the updates of an interval back.", "rollback"),
         "admin": GroupWord(
             "What only the administrator of dumps, feeds, … needs.",
             _OF_ADMIN,

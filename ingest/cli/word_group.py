@@ -37,18 +37,18 @@ class JobWord(NamedTuple):
 
     Attributes:
         summary: a line about it.
-        place: the module of its class in `ingest.service`, and the name of the class.
+        kind: of the job, as in a request.
     """
 
     summary: str
-    place: str
+    kind: str
 
     def command(self, words: str) -> TyperCommand:
         """The command of these words, with the options of the job."""
         from ingest.cli.job import function_of
+        from ingest.service.job_places import job_class
 
-        module, _, name = self.place.rpartition(".")
-        return command(function_of(words, getattr(import_module(f"ingest.service.{module}"), name)), words)
+        return command(function_of(words, job_class(self.kind)), words)
 
 
 class GroupWord(NamedTuple):

@@ -4,44 +4,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ingest.api import ConfigError, NotFoundError
-from ingest.service.archive.cleanup import ArchiveCleanup
-from ingest.service.archive.join import ArchiveJoin
-from ingest.service.archive.rerun import ArchiveRerun
-from ingest.service.dumps.bootstrap_job import BootstrapJob
-from ingest.service.dumps.dump import Dump
+from ingest.service.job_places import PLACES, job_class
 from ingest.service.jobs.job import Job
-from ingest.service.offsets_reset_job import OffsetsReset
-from ingest.service.replay.dead_letters_job import DeadLettersReplay
-from ingest.service.replay.job import Replay
 from ingest.service.request import options_of
-from ingest.service.rewriting.blob_check import BlobCheck
-from ingest.service.rewriting.blob_put import BlobPin, BlobPut, BlobUnpin
-from ingest.service.rewriting.blob_sweep import BlobSweep
-from ingest.service.rewriting.compaction import Compaction
-from ingest.service.rewriting.rollback import Rollback
 from ingest.suggest import did_you_mean
 
-KINDS: Mapping[str, type[Job[Any]]] = {
-    each.kind: each
-    for each in (
-        Compaction,
-        Rollback,
-        BlobSweep,
-        BlobCheck,
-        BlobPut,
-        BlobPin,
-        BlobUnpin,
-        Dump,
-        BootstrapJob,
-        ArchiveRerun,
-        ArchiveJoin,
-        ArchiveCleanup,
-        OffsetsReset,
-        DeadLettersReplay,
-        Replay,
-    )
-}
-SCHEDULED: Sequence[type[Job[Any]]] = (Compaction, BlobSweep, Dump)
+KINDS: Mapping[str, type[Job[Any]]] = {kind: job_class(kind) for kind in PLACES}
+SCHEDULED: Sequence[type[Job[Any]]] = tuple(KINDS[kind] for kind in ("compaction", "blob-sweep", "dump"))
 """Those that a configuration declares at times."""
 
 

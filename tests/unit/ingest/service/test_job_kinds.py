@@ -22,6 +22,7 @@ def test_request_without_a_subject_is_shown_an_example(kind: str, message: str):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_kind_of_job_names_its_subject(kind: str):
+    assert KINDS[kind].kind == kind
     subject = KINDS[kind].command.subject
     with pytest.raises(ConfigError, match=f'^"{subject.value}" is missing'):
         job_of(kind, {subject.value: 1})
