@@ -3,9 +3,8 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 BIN := .venv/bin
 NEED := deploy/setup/need.sh
-# test files that run in parallel: all but the last worker begin with those that need servers, each with a Kafka of its
-# own; `make test WORKERS=0` runs all sequentially
-WORKERS := 4
+# test files that run in parallel, each worker with a Kafka of its own; `make test WORKERS=0` runs them sequentially
+WORKERS := 3
 # of `make test-slow`: test files and folders; all if empty
 TESTS :=
 # a test that takes ten minutes hangs: the stacks of its threads are printed, and the run ends

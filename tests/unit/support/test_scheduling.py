@@ -1,7 +1,6 @@
-"""One worker has the tests that use HBase, which the rule of their text finds, and one begins with the last files."""
+"""The tests that use HBase are those that the rule of their text finds."""
 
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -14,7 +13,6 @@ class Config:
     """Of a run with two workers."""
 
     rootpath = TESTS.parent
-    option = SimpleNamespace(loadscopereorder=False)
 
     def getvalue(self, name: str) -> object:
         return {"tx": ["popen", "popen"]}[name]
@@ -29,39 +27,6 @@ def test_files_with_hbase_are_one_unit_of_work_and_others_are_their_own(config: 
     assert set(units.values()) == {HBASE}
     alone = "tests/integration/test_kafka_clients.py"
     assert scheduling._split_scope(f"{alone}::test_it") == alone
-
-
-class Worker:
-    """
-    A worker that collects the same tests as the others.
-
-    Attributes:
-        ran: the tests that it was given.
-    """
-
-    gateway = SimpleNamespace(id="gw", spec=None)
-    shutting_down = False
-
-    def __init__(self, collected: list[str]) -> None:
-        self._collected = collected
-        self.ran: list[str] = []
-
-    def send_runtest_some(self, indexes: list[int]) -> None:
-        self.ran += [self._collected[index] for index in indexes]
-
-
-def test_last_worker_begins_with_the_last_files(config: Config) -> None:
-    files = sorted((TESTS / "unit" / "decorators").glob("test_*.py"))[:8]
-    tests = [f"{file.relative_to(TESTS.parent)}::test_it" for file in files]
-    scheduling = FilesByServer(config)
-    workers = [Worker(tests), Worker(tests)]
-    for worker in workers:
-        scheduling.add_node(worker)
-        scheduling.add_node_collection(worker, tests)
-    scheduling.schedule()
-    first, last = (worker.ran for worker in workers)
-    assert (first, last) == (tests[: len(first)], tests[: -len(last) - 1 : -1])
-    assert min(len(first), len(last)) >= 2
 
 
 @pytest.fixture
