@@ -161,7 +161,7 @@ def test_missing_table_and_topic_are_found(kafka: Kafka, hbase: HBase, tmp_path:
     assert code == 3, found
     (error,) = [each["error"] for each in found["connections"] if each["what"] == 'store "cluster"']
     assert error["message"] == f'table "{table}" does not exist'
-    assert "declare it under tables" in error["hint"]
+    assert "declare it under `tables`" in error["hint"]
 
 
 def _set_retention(kafka: Kafka, topic: str, retention_ms: int) -> None:
